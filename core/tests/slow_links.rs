@@ -31,7 +31,7 @@ mod slow {
         let rounds = RoundNoise { skew: 0.03, ..RoundNoise::default() };
         let (bend, spread) = (Bend::default(), Picos::ZERO);
         let (sizes, rows, repetitions) = (36, 132, 2_048);
-        let noise = Noise { calls, rounds };
+        let noise = Noise { calls, rounds, ..Noise::default() };
         Setup {
             truths: &[truth],
             bend,

@@ -7,10 +7,12 @@ mod measured;
 mod whole {
     use loggap_core::measure::{
         AssessOptions, AssessRequirements, Assessment, Bend, Bursts, Conclusion, Disturbance,
-        PlanOptions, RoundNoise, RowHeader, SampleStore, StoreRequirements, Truth, TwoSpeeds,
+        PlanOptions, Preemptions, Quantity, RoundNoise, RowHeader, Sample, SampleStore,
+        StoreRequirements, Truth, TwoSpeeds,
     };
     use loggap_core::model::{Change, Range, SizeLine};
     use loggap_core::units::{Bytes, PerByte, Picos};
+    use std::collections::BTreeMap;
 
     use crate::measured::judged::{intervals, values};
     use crate::measured::kinds::truth;
@@ -218,7 +220,7 @@ mod whole {
         let (mut inside, mut all, mut changed) = (0_u32, 0_u32, 0);
         for seed in 1..=RUNS {
             let calls = Disturbance { seed, ..Disturbance::default() };
-            let noise = Noise { calls, rounds };
+            let noise = Noise { calls, rounds, ..Noise::default() };
             let setup = Setup::of_the_command(&truths, Bend::default(), noise);
             let setup = Setup { read_cost: READ_COST, ..setup };
             let profile = setup.measure().assessment.profile;
@@ -254,6 +256,83 @@ mod whole {
                 changed <= most,
                 "{name}: changes in {changed} of {RUNS} runs, where there is none"
             );
+        }
+    }
+
+    const MILLI: u64 = 1_000_000_000;
+
+    /// A default run between processors that are taken away for 6 ms after 3 ms
+    /// on average, or as `told`.
+    fn beside_others(seed: u64, preemptions: Preemptions) -> (Measured, Truth) {
+        let links = [truth(1, 1_500_000, 80)];
+        let calls = Disturbance { seed, noise: 0.05, ..Disturbance::default() };
+        let noise = Noise { calls, preemptions, ..Noise::default() };
+        let setup = Setup::of_the_command(&links, Bend::default(), noise);
+        (Setup { read_cost: READ_COST, ..setup }.measure(), links[0])
+    }
+
+    #[test]
+    fn rounds_without_a_processor_are_left_out_and_the_rest_decides() {
+        let (interval, length) = (Picos(3 * MILLI), Picos(6 * MILLI));
+        for seed in 1..=5 {
+            let preemptions = Preemptions { interval, length, told: true };
+            let (measured, link) = beside_others(seed, preemptions);
+            assert!(measured.left_out > 200, "seed {seed}: {} rounds", measured.left_out);
+            let longest = measured.samples.iter().map(|sample| sample.elapsed).max();
+            assert!(longest < Some(length), "seed {seed}: {longest:?}");
+            assert!(measured.assessment.profile.changes.is_empty(), "seed {seed}");
+            let range = measured.assessment.profile.ranges.first().expect("a range");
+            for (name, found, truly) in compare(range, &link) {
+                assert!((found / truly - 1.0).abs() < 0.1, "seed {seed}: {name} {found} {truly}");
+            }
+            assert!(measured.seconds < 2.75, "seed {seed}: {} s", measured.seconds);
+        }
+    }
+
+    #[test]
+    fn a_tenth_of_the_rounds_moves_no_value_beyond_its_interval() {
+        for seed in 1..=5 {
+            // Rounds of 60 us on average, for all of which 0.5 ms would be a tenth.
+            let (interval, length) = (Picos(MILLI / 2), Picos(3 * MILLI));
+            let preemptions = Preemptions { interval, length, told: false };
+            let (measured, link) = beside_others(seed, preemptions);
+            let hit = |sample: &&Sample| sample.elapsed >= length;
+            let hits = measured.samples.iter().filter(hit).count();
+            assert!(hits * 20 > measured.samples.len(), "seed {seed}: {hits} rounds are hit");
+            assert!(measured.assessment.profile.changes.is_empty(), "seed {seed}");
+            for range in &measured.assessment.profile.ranges {
+                for (interval, truth) in intervals(range).into_iter().zip(values(&link)) {
+                    let (low, value, high) = interval.expect("everything is measured");
+                    // An interval of 95% is missed now and then, and then by little.
+                    let slack = 0.1 * (high - low) + 0.02 * value;
+                    assert!(
+                        low - slack <= truth && truth <= high + slack,
+                        "seed {seed}: {truth} not in {low} to {high}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn few_sizes_are_known_well_where_there_is_no_time_for_all() {
+        // Both ends have a processor for 12 ms in all.
+        let (interval, length) = (Picos(MILLI), Picos(200 * MILLI));
+        for seed in 1..=5 {
+            let preemptions = Preemptions { interval, length, told: true };
+            let (measured, link) = beside_others(seed, preemptions);
+            let mut counts = BTreeMap::<u32, usize>::new();
+            let round_trips = |sample: &&Sample| sample.experiment.quantity == Quantity::RoundTrip;
+            for sample in measured.samples.iter().filter(round_trips) {
+                *counts.entry(sample.experiment.size).or_default() += 1;
+            }
+            let well = counts.values().filter(|count| **count >= 6).count();
+            assert!(well >= 4 && well * 2 >= counts.len(), "seed {seed}: {counts:?}");
+            assert!(measured.seconds < 2.75, "seed {seed}: {} s", measured.seconds);
+            let range = measured.assessment.profile.ranges.first().expect("a range");
+            let half_rtt = range.half_rtt.expect("known").at_one.value.0 as f64;
+            let truly = (link.latency.0 + link.send_overhead.0 + link.recv_overhead.0) as f64;
+            assert!((half_rtt / truly - 1.0).abs() < 0.25, "seed {seed}: {half_rtt} {truly}");
         }
     }
 }

@@ -11,10 +11,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::hint::spin_loop;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
-use std::thread::sleep;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use loggap::profile::ProfileDocument;
@@ -358,6 +360,68 @@ fn two_ends_share_a_processor_where_that_is_asked_for() {
     let output = loggap().args(arguments).assert().success().get_output().clone();
     let document = json(&output.stdout);
     assert_eq!((&document["host"]["cpu"], &document["responder"]["cpu"]), (&0.into(), &0.into()));
+}
+
+/// Runs `work` beside threads that never sleep.
+fn beside<R>(loops: usize, work: impl FnOnce() -> R) -> R {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..loops {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    spin_loop();
+                }
+            });
+        }
+        let found = work();
+        over.store(true, Ordering::Relaxed);
+        found
+    })
+}
+
+#[test]
+fn two_ends_that_poll_on_one_processor_say_nothing_and_that_first() {
+    let _machine = machine();
+    let arguments = ["measure", "--cpu", "0,0", "-s", "1,64", "--max-time", "0.5"];
+    let output = loggap().args(arguments).arg("-J").assert().code(4).get_output().clone();
+    let document = json(&output.stdout);
+    assert_eq!(document["verdict"], "unusable", "{document}");
+    let reason = document["reason"].as_str().unwrap();
+    assert!(reason.starts_with("processors are busy (load ") && reason.contains("--block"));
+    assert_eq!(document["rounds"], document["rounds_left_out"]);
+    let output = loggap().args(arguments).assert().code(4).get_output().clone();
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.starts_with("# unusable: processors are busy"), "{table}");
+}
+
+#[test]
+fn beside_four_busy_threads_no_value_is_wrong_without_a_mark() {
+    let _machine = machine();
+    for transport in ["tcp", "unix", "shm"] {
+        let [measured, single] = beside(4, || {
+            let arguments = ["measure", "--transport", transport, "-J"];
+            let measured = loggap().args(arguments).output().unwrap();
+            let arguments = ["lat", "--transport", transport, "-s", "1", "-n", "1000", "-J"];
+            [measured, loggap().args(arguments).output().unwrap()]
+        });
+        let (document, single) = (json(&measured.stdout), json(&single.stdout));
+        let is_usable = document["verdict"] == "usable";
+        assert_eq!(measured.status.code(), Some(if is_usable { 0 } else { 4 }), "{document}");
+        assert!(document["rounds_left_out"].as_u64() > Some(0), "{document}");
+        let single = single["results"][0]["median_s"].as_f64().unwrap();
+        for range in document["ranges"].as_array().unwrap() {
+            let value = |key: &str| range[key].as_f64();
+            let round_trip = value("half_rtt_s").map(|half| 2.0 * half);
+            for overhead in ["send_overhead_s", "recv_overhead_s"] {
+                assert!(value(overhead) <= round_trip, "{transport}: {range}");
+            }
+            let marked = &range["not_converged"]["half_rtt_s"];
+            if range["first_bytes"] == 1 && marked.is_null() {
+                let ratio = value("half_rtt_s").unwrap() / single;
+                assert!((0.5..2.0).contains(&ratio), "{transport}: {ratio}: {range}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ use loggap_tests::document::{Boundary, Document, Number};
 use loggap_tests::plain::{Plain, Reference};
 use loggap_tests::relay::{Relay, Wire};
 
-use crate::catalogue::{Entry, Place, Value};
+use crate::catalogue::{Entry, Neighbour, Place, Value};
 use crate::measured::kinds::Link;
 use crate::measured::{Noise, Setup};
 
@@ -147,13 +147,21 @@ fn answer(mut relay: Relay) {
     }
 }
 
-fn on_loopback(entry: &Entry, cpus: [usize; 2], neighbour: Option<u32>, seed: u64) -> Found {
+fn on_loopback(entry: &Entry, cpus: [usize; 2], neighbour: Neighbour, seed: u64) -> Found {
     let before = reference(entry, cpus, None);
     let over = AtomicBool::new(false);
     let output = thread::scope(|scope| {
-        if let Some(percent) = neighbour {
-            let over = &over;
-            scope.spawn(move || disturb(cpus[1], percent, over));
+        let over = &over;
+        match neighbour {
+            Neighbour::Nobody => {}
+            Neighbour::Percent(percent) => {
+                scope.spawn(move || disturb(cpus[1], percent, over));
+            }
+            Neighbour::Loops(loops) => {
+                for index in 0..loops {
+                    scope.spawn(move || disturb(cpus[index % 2], 100, over));
+                }
+            }
         }
         let mut command = loggap_process();
         let [ours, theirs] = cpus;

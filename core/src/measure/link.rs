@@ -19,6 +19,13 @@ pub trait Clock {
     /// What one call of [`Clock::now`] costs: the median distance of two
     /// readings back to back, measured by the implementor.
     fn read_cost(&self) -> Picos;
+
+    /// How often a processor was taken away from an end of the link on this
+    /// machine, so far: a round during which the count rises is not timed
+    /// well. Not called within a timed span. 0 where nothing tells.
+    fn interruptions(&self) -> u64 {
+        0
+    }
 }
 
 /// What a link is, as far as measuring on it depends on that.
@@ -153,6 +160,10 @@ impl<C: Clock + ?Sized> Clock for &C {
     #[inline]
     fn read_cost(&self) -> Picos {
         (**self).read_cost()
+    }
+
+    fn interruptions(&self) -> u64 {
+        (**self).interruptions()
     }
 }
 

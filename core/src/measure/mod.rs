@@ -28,6 +28,7 @@ pub use assess::assessment::{
     AssessMemory, AssessOptions, AssessRequirements, Assessment, Findings, MAX_WARNINGS, assess,
     assess_range,
 };
+pub use assess::floor::Floor;
 pub use assess::store::{QUANTITIES, RowHeader, SampleStore, StoreError, StoreRequirements};
 pub use assess::table::{Curve, SizeRow};
 pub use assess::warning::{AssessError, Warning};
@@ -45,5 +46,6 @@ pub use session::responder::{ServeError, ServeOptions, serve, serve_with};
 pub use session::responder_state::{Awaited, Burst, Ending, ResponderState, Served};
 pub use session::traffic::{Invalid, Phase, SessionError, Traffic};
 pub use simulated::{
-    Bend, Bursts, Correlation, Disturbance, Drift, RoundNoise, Shared, Simulated, Truth, TwoSpeeds,
+    Bend, Bursts, Correlation, Disturbance, Drift, Preemptions, RoundNoise, Shared, Simulated,
+    Truth, TwoSpeeds,
 };

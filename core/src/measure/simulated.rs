@@ -23,7 +23,9 @@ use super::{Clock, Link, LinkProperties, ResponderState};
 use crate::units::{Bytes, Picos};
 use crate::wire::{Bounds, FRAME_LEN};
 
-pub use disturbance::{Bursts, Correlation, Disturbance, Drift, RoundNoise, TwoSpeeds};
+pub use disturbance::{
+    Bursts, Correlation, Disturbance, Drift, Preemptions, RoundNoise, TwoSpeeds,
+};
 pub use truth::{Bend, Truth};
 
 use disturbance::{Process, times};
@@ -53,6 +55,11 @@ pub struct Simulated<'t> {
     factor: f64,
     /// Factor of its travels and receives, 1 unless it is an outlier.
     outlier: f64,
+    preemptions: Preemptions,
+    /// When the next one is due; 0 before it was drawn.
+    preempted_at: u64,
+    /// Those that the clock tells of.
+    interruptions: u64,
     /// No message of the round has been sent yet.
     round_begins: bool,
     replies: heapless::Deque<Reply, IN_FLIGHT>,
@@ -89,6 +96,9 @@ impl<'t> Simulated<'t> {
             far_free: 0,
             factor: 1.0,
             outlier: 1.0,
+            preemptions: Preemptions::default(),
+            preempted_at: 0,
+            interruptions: 0,
             round_begins: true,
             replies: heapless::Deque::new(),
             control: [0; FRAME_LEN],
@@ -102,6 +112,13 @@ impl<'t> Simulated<'t> {
     pub fn with_rounds(mut self, noise: RoundNoise) -> Self {
         self.process.rounds = noise;
         self.round_factor = Process::round_factor;
+        self
+    }
+
+    /// This link between processors that are taken away.
+    #[must_use]
+    pub const fn with_preemptions(mut self, preemptions: Preemptions) -> Self {
+        self.preemptions = preemptions;
         self
     }
 
@@ -152,6 +169,22 @@ impl<'t> Simulated<'t> {
 
     fn advance(&self, picos: u64) {
         self.now.set(self.now.get().saturating_add(picos));
+    }
+
+    /// Lets others have the processor, if they are due. It is taken away while
+    /// this end sends or looks for messages, not while it plans.
+    fn preempt(&mut self) {
+        let Preemptions { interval, length, told } = self.preemptions;
+        let now = self.now.get();
+        if length.0 == 0 || now < self.preempted_at {
+            return;
+        }
+        if self.preempted_at > 0 {
+            self.advance(length.0);
+            self.interruptions += u64::from(told);
+        }
+        let next = self.process.pause(interval).max(1);
+        self.preempted_at = self.now.get().saturating_add(next);
     }
 
     /// What `exact` takes in the round under way.
@@ -223,6 +256,10 @@ impl Clock for Simulated<'_> {
     fn read_cost(&self) -> Picos {
         Picos(self.read_cost)
     }
+
+    fn interruptions(&self) -> u64 {
+        self.interruptions
+    }
 }
 
 const fn properties(disturbance: &Disturbance) -> LinkProperties {
@@ -248,6 +285,7 @@ impl Link for Simulated<'_> {
 
     fn send(&mut self, message: &[u8]) -> Result<(), Infallible> {
         let size = message.len();
+        self.preempt();
         self.polls = 0;
         if core::mem::take(&mut self.round_begins) {
             self.outlier = self.process.outlier();
@@ -267,6 +305,7 @@ impl Link for Simulated<'_> {
 
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Infallible> {
         self.round_begins = true;
+        self.preempt();
         let now = self.now.get();
         let arrived = self.replies.front().is_some_and(|reply| reply.arrives <= now);
         self.polls += 1;
@@ -319,6 +358,10 @@ impl Clock for Shared<'_, '_> {
 
     fn read_cost(&self) -> Picos {
         self.0.try_borrow().map_or(Picos::ZERO, |simulated| simulated.read_cost())
+    }
+
+    fn interruptions(&self) -> u64 {
+        self.0.try_borrow().map_or(0, |simulated| simulated.interruptions())
     }
 }
 

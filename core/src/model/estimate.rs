@@ -70,6 +70,18 @@ impl<T: Copy> Estimate<T> {
     }
 }
 
+impl<T: Copy + PartialOrd> Estimate<T> {
+    /// Lowers what exceeds `bound`; a value that does is not known well.
+    pub(crate) fn lower_to(&mut self, bound: T) {
+        let lowered = |end: T| if end > bound { bound } else { end };
+        if self.value > bound {
+            self.mark = Mark::BudgetSpent;
+        }
+        (self.value, self.low, self.high) =
+            (lowered(self.value), lowered(self.low), lowered(self.high));
+    }
+}
+
 impl<T: PartialOrd> Estimate<T> {
     /// Whether `truth` lies inside the interval.
     #[must_use]

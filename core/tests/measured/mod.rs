@@ -18,8 +18,8 @@ use std::ops::ControlFlow;
 use loggap_core::fit::{Node, Point};
 use loggap_core::measure::{
     AssessMemory, AssessRequirements, Assessment, Bend, Buffers, Clock, Conclusion, Disturbance,
-    Experiment, Initiator, Kept, Outcome, PlanMemory, PlanOptions, PlanRequirements, Planner,
-    RoundNoise, RowHeader, Sample, SessionOptions, Shared, Simulated, Slot, Truth, coarse_sizes,
+    Initiator, PlanMemory, PlanOptions, PlanRequirements, Planner, Preemptions, RoundNoise,
+    RowHeader, Sample, SessionOptions, Shared, Simulated, Slot, Truth, coarse_sizes,
 };
 use loggap_core::units::Picos;
 
@@ -33,6 +33,8 @@ pub struct Noise {
     pub calls: Disturbance,
     /// Whole rounds.
     pub rounds: RoundNoise,
+    /// Processors.
+    pub preemptions: Preemptions,
 }
 
 /// What is measured, and how.
@@ -78,7 +80,9 @@ impl<'t> Setup<'t> {
 
     /// The link alone.
     pub fn link(&self) -> Simulated<'t> {
-        let link = Simulated::new(self.truths, self.noise.calls, self.read_cost).bent(self.bend);
+        let link = Simulated::new(self.truths, self.noise.calls, self.read_cost)
+            .bent(self.bend)
+            .with_preemptions(self.noise.preemptions);
         if self.noise.rounds == RoundNoise::default() {
             link
         } else {
@@ -124,23 +128,11 @@ impl<'t> Setup<'t> {
                 planner.begin_launch();
                 launch += 1;
             }
-            let batch: heapless::Vec<Experiment, 16> = planner.poll_batch(now());
-            if batch.is_empty() {
+            drift.push(simulated.borrow().drift_factor());
+            let mut keep = |sample: &Sample| samples.push(*sample);
+            if !planner.run_batch(&mut session, now(), &mut keep).unwrap() {
                 break;
             }
-            drift.push(simulated.borrow().drift_factor());
-            session.rest_at(planner.sustained());
-            session
-                .run(&batch, |outcome| match outcome {
-                    Outcome::Late(experiment) => planner.handle_late(&experiment),
-                    Outcome::Lost(experiment) => planner.handle_lost(&experiment),
-                    Outcome::Sample(sample) => {
-                        if planner.handle_sample(&sample) == Kept::Stored {
-                            samples.push(sample);
-                        }
-                    }
-                })
-                .unwrap();
             let messages = u128::from(planner.progress(now()).messages);
             let due = u128::from(self.spread.0) * messages / u128::from(self.options.max_messages);
             let due = Picos(u64::try_from(due).unwrap());
@@ -153,6 +145,7 @@ impl<'t> Setup<'t> {
             samples,
             drift: drift.get(drift.len() / 2).copied().unwrap_or(1.0),
             messages: planner.progress(now()).messages,
+            left_out: planner.disturbed(),
             seconds: now().since(began).seconds(),
         }
     }
@@ -171,6 +164,8 @@ pub struct Measured {
     pub drift: f64,
     /// Messages of both ends.
     pub messages: u64,
+    /// Rounds that do not count, as a processor was taken away.
+    pub left_out: u64,
     /// Virtual time that it took.
     pub seconds: f64,
 }

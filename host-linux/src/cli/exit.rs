@@ -14,7 +14,7 @@ Exit codes:
     1  failed while running, or the peer did
     2  wrong usage or input
     3  an assertion or comparison failed
-    4  not converged, under --strict
+    4  not converged, under --strict; or nothing can be said of the link
     5  the environment refuses: no device, no privilege
   130  stopped by Ctrl-C, with what was found until then";
 
@@ -29,7 +29,8 @@ pub enum Exit {
     Usage,
     /// 3: an assertion or comparison failed.
     Differs,
-    /// 4: a number did not converge and `--strict` was given.
+    /// 4: a number did not converge and `--strict` was given, or nothing can be
+    /// said of the link.
     NotConverged,
     /// 5: the environment refuses: no device, no privilege.
     Refused,

@@ -20,6 +20,7 @@ use crate::machine::canaries::Canaries;
 use crate::machine::clock::HostClock;
 use crate::machine::disturbance::Disturbance;
 use crate::machine::environment::Fingerprint;
+use crate::machine::interruptions;
 use crate::machine::warning::{self, Warning};
 use crate::measure::{History, MeasureError, Measured, Memory, Method, Run, RunOptions, SizePlan};
 use crate::output::number;
@@ -206,14 +207,16 @@ fn measure<E: Ends>(
 ) -> Result<(Taken, Files), CliError> {
     let stopwatch = HostClock::monotonic_raw();
     let started = stopwatch.now();
-    let (options, sizes) = (options(args)?, size_plan(args));
+    let (mut options, sizes) = (options(args)?, size_plan(args));
     let history = args.history.as_deref().map(History::read).transpose();
     let history = history.map_err(CliError::usage)?.unwrap_or_default();
     let files = Files::open(args)?;
     interrupt.remove_at_end(files.temporary());
     let clock = HostClock::calibrated();
     let mut ends = ends(sizes.largest())?;
+    let asked = stopwatch.now();
     let link = ends.open(&clock)?;
+    let opening = stopwatch.duration(stopwatch.now().saturating_sub(asked));
     let properties = link.properties();
     let longest = u32::try_from(properties.max_message.0).unwrap_or(u32::MAX);
     let adapt_sizes = sizes.may_add();
@@ -226,20 +229,26 @@ fn measure<E: Ends>(
     let mut disturbance = Disturbance::watch(clock, &cpus);
     let mut canaries = Canaries::before(clock, ends.waiting());
     let burst_bytes = if properties.reliable { u64::MAX } else { DATAGRAM_BURST };
-    let plan = PlanOptions { adapt_sizes, burst_bytes, ..options.plan };
-    let mut memory = Memory::new(sizes.len(), &plan);
-    let run = Run::new(clock, RunOptions { plan, ..options }, &sizes, &mut memory)
-        .map_err(MeasureError::Plan)?;
+    options.plan = PlanOptions { adapt_sizes, burst_bytes, ..options.plan };
+    let mut memory = Memory::new(sizes.len(), &options.plan);
+    let spent = stopwatch.duration(stopwatch.now().saturating_sub(started));
+    options.plan.spend(spent);
+    let run = Run::new(clock, options, &sizes, &mut memory).map_err(MeasureError::Plan)?;
+    let run = run.with_opening(opening);
+    let plan = &options.plan;
     let mut observer = RunObserver::new(interrupt, console, plan.assess.relative_error_ppm);
     let mut environment =
         Environment { ends, disturbance: &mut disturbance, canaries: &mut canaries, clock };
     let (measured, failure) = environment.launches(run, link, &mut observer)?;
     let limits = environment.ends.limits();
+    let waiting = environment.ends.waiting();
     let mut warnings = environment.ends.take_warnings();
     warnings.extend(observer.into_warnings());
     canaries.time();
     warnings.extend(warning::about_link(&host.link));
     warnings.extend(disturbance.warnings());
+    let (left_out, rounds) = (measured.left_out, measured.traffic.rounds);
+    warnings.extend(warning::about_processors(left_out, rounds, waiting));
     warnings.extend(canaries.warnings());
     warnings.extend(warning::about_losses(&measured.traffic));
     let is_single = measured.launches == 1 && options.launches > 1;
@@ -283,8 +292,12 @@ impl<E: Ends> Environment<'_, E> {
                 Ok,
             );
             let outcome = link.and_then(|link| {
+                let responder = self.ends.responder();
+                interruptions::watch(responder);
                 let outcome = self.ends.launch(&mut run, link, observer);
-                self.ends.note_disturbance(self.disturbance);
+                if let Some(process) = responder {
+                    self.disturbance.add_responder(process);
+                }
                 outcome.map_err(|error| MeasureError::Session(error).into())
             });
             let ended = self.ends.close();

@@ -19,6 +19,7 @@ use loggap_core::measure::Clock;
 use loggap_core::units::Picos;
 use nix::time::{ClockId, clock_gettime};
 
+use crate::machine::interruptions;
 use crate::sys::counter;
 
 /// Which counter a [`HostClock`] reads.
@@ -156,6 +157,10 @@ impl Clock for HostClock {
 
     fn read_cost(&self) -> Picos {
         self.duration(self.read_ticks)
+    }
+
+    fn interruptions(&self) -> u64 {
+        interruptions::count()
     }
 }
 

@@ -4,6 +4,7 @@ pub mod canaries;
 pub mod clock;
 pub mod disturbance;
 pub mod environment;
+pub mod interruptions;
 pub(crate) mod near;
 pub mod noise;
 pub mod placement;

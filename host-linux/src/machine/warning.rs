@@ -1,15 +1,15 @@
 //! What spoils numbers on this machine, and what to do about it.
 
-use std::fmt;
+use std::{fmt, fs};
 
 use loggap_core::measure::Traffic;
 use loggap_core::units::Bytes;
 use thiserror::Error;
 
-use crate::link::WANTED_RECEIVE_BUFFER;
+use crate::link::{WANTED_RECEIVE_BUFFER, Waiting};
 use crate::machine::clock::{Fallback, HostClock};
 use crate::machine::environment::{self, LinkFingerprint, read_setting};
-use crate::machine::placement::{Closeness, Cpu, Placement, PlacementError, Topology};
+use crate::machine::placement::{self, Closeness, Cpu, Placement, PlacementError, Topology};
 
 /// A circumstance under which numbers are less than they could be. Each text
 /// names the remedy.
@@ -108,6 +108,21 @@ pub enum Warning {
         /// During how many milliseconds.
         millis: u64,
     },
+    /// Rounds were left out because others took processors away.
+    #[error(
+        "processors are busy (load {load} on {cpus}): {percent}% of the rounds left out; {}",
+        busy_remedy(*waiting)
+    )]
+    Busy {
+        /// Threads that run or are ready to.
+        load: u32,
+        /// Processors that this process may use.
+        cpus: usize,
+        /// Share of the rounds, in percent.
+        percent: u64,
+        /// How the ends wait for messages.
+        waiting: Waiting,
+    },
     /// A fixed task cost more or less while the run lasted.
     #[error(
         "the machine changed during the run: the cost of {name} moved by {percent}%; repeat when it is quieter, or keep a --history"
@@ -164,6 +179,15 @@ impl fmt::Display for End {
             Self::Initiator => "initiator",
             Self::Responder => "responder",
         })
+    }
+}
+
+/// What helps where ends compete for processors.
+#[must_use]
+pub const fn busy_remedy(waiting: Waiting) -> &'static str {
+    match waiting {
+        Waiting::Poll => "try --block, or wait",
+        Waiting::Block => "choose others with --cpu A,B, or wait",
     }
 }
 
@@ -238,6 +262,22 @@ pub fn about_losses(traffic: &Traffic) -> Option<Warning> {
     let all = traffic.rounds.saturating_add(traffic.rounds_lost).max(1);
     let percent = traffic.rounds_lost.saturating_mul(100).saturating_add(all / 2) / all;
     (traffic.rounds_lost.saturating_mul(100) >= all).then_some(Warning::RoundsLost { percent })
+}
+
+/// What can be said about rounds left out, of `rounds` that were run, as
+/// processors were taken away: nothing below 10%.
+#[must_use]
+pub fn about_processors(left_out: u64, rounds: u64, waiting: Waiting) -> Option<Warning> {
+    let percent = left_out.saturating_mul(100) / rounds.max(1);
+    let cpus = placement::allowed().len();
+    (percent >= 10).then(|| Warning::Busy { load: load(), cpus, percent, waiting })
+}
+
+/// Threads of the machine that run or are ready to, this one left out.
+fn load() -> u32 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let running = text.split_ascii_whitespace().nth(3).and_then(|field| field.split('/').next());
+    running.and_then(|count| count.parse::<u32>().ok()).unwrap_or(0).saturating_sub(1)
 }
 
 fn governor(cpu: Cpu) -> Option<Warning> {

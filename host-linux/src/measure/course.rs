@@ -68,6 +68,14 @@ impl Plan<'_> {
         }
     }
 
+    /// Rounds left out because a processor was taken away.
+    fn left_out(&self) -> u64 {
+        match self {
+            Self::Rounds(rounds) => rounds.planner.disturbed(),
+            Self::Repetitions(_) => 0,
+        }
+    }
+
     /// Messages that `launch` of `launches` may spread over its time; `None`
     /// where nothing bounds them.
     fn messages_of_launch(&self, launch: u32, launches: u32) -> Option<u64> {
@@ -98,7 +106,7 @@ impl Plan<'_> {
         keep: &mut impl FnMut(&Sample),
     ) -> Result<bool, SessionError<L::Error>> {
         match self {
-            Self::Rounds(rounds) => rounds.step(session, now, keep),
+            Self::Rounds(rounds) => rounds.planner.run_batch(session, now, keep),
             Self::Repetitions(repetitions) => repetitions.step(session, keep),
         }
     }
@@ -149,7 +157,8 @@ pub(super) struct Course<'m, C> {
     /// Launches planned, and begun.
     launches: u32,
     pub(super) begun: u32,
-    /// What connecting took.
+    /// When the link of the latest launch was asked for, and what opening took.
+    asked: Picos,
     pub(super) opening: Picos,
     /// When the first launch could be assessed; zero before.
     assessed: Picos,
@@ -170,6 +179,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             plan,
             launches,
             begun: 0,
+            asked: Picos::ZERO,
             opening: Picos::ZERO,
             assessed: Picos::ZERO,
             slots: Slots { start: Picos::ZERO, length: Picos(end.0 / u64::from(launches)), end },
@@ -194,6 +204,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             samples: self.samples,
             assessment,
             rows,
+            left_out: self.plan.left_out(),
             traffic: self.traffic,
             responder: self.responder,
             calls: Vec::new(),
@@ -221,7 +232,15 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             }
             wait(begin.since(self.now()));
         }
+        self.asked = self.now();
         Some(self.begun)
+    }
+
+    /// The session of a launch is open: from asking for its link until then
+    /// is what opening takes. The first link was there before the run.
+    pub(super) fn opened(&mut self) {
+        let before = if self.begun == 0 { self.opening } else { Picos::ZERO };
+        self.opening = Picos(before.0.saturating_add(self.now().since(self.asked).0));
     }
 
     /// Divides what is left of the time, as the first launch has shown what
@@ -242,7 +261,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
         session: &mut Initiator<'_, C, L>,
         observer: &mut impl Observer,
     ) -> Result<(), SessionError<L::Error>> {
-        let (launch, (_, end)) = (self.begun, self.slots.of(self.begun));
+        let (launch, (_, mut end)) = (self.begun, self.slots.of(self.begun));
         self.begun = launch.saturating_add(1);
         self.plan.begin_launch();
         let pace = Pace {
@@ -256,6 +275,11 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             let has_enough = self.plan.has_enough(launch);
             if has_enough && self.assessed == Picos::ZERO {
                 self.assessed = now;
+            }
+            if launch == 0 && now >= end && has_enough {
+                // No further launch fits in: continue until the end.
+                self.plan_further_launches();
+                end = if self.launches > 1 { end } else { self.end() };
             }
             if now >= self.end() || now >= end && has_enough {
                 break;

@@ -1,11 +1,8 @@
 //! The rounds of the PRTT method over several launches: one planner goes on
 //! over all of them, and goes once through all sizes in each.
 
-use loggap_core::measure::{
-    Clock, Initiator, Kept, Link, Outcome, PlanError, PlanOptions, Planner, Sample, SessionError,
-};
+use loggap_core::measure::{PlanError, PlanOptions, Planner};
 use loggap_core::units::Picos;
-use loggap_core::wire::ROUNDS_PER_BATCH;
 
 use super::Memory;
 
@@ -36,9 +33,12 @@ impl<'m> Rounds<'m> {
 
     /// Launches beyond the first that there is room for, of up to `wanted`:
     /// each takes `opening` to connect and a sweep like those of the first
-    /// one, which took `taken` until it could be assessed, of what is `left`.
+    /// one, which took `taken` until it could be assessed, of what is `left`. On
+    /// a busy machine samples come first: a launch is to bring as many as the
+    /// first one.
     pub(super) fn launches(&self, wanted: u32, opening: Picos, taken: Picos, left: Picos) -> u32 {
-        let each = opening.0.saturating_add(2 * taken.0 / SWEEPS).max(1);
+        let sweeps = if self.planner.is_busy() { taken.0 } else { 2 * taken.0 / SWEEPS };
+        let each = opening.0.saturating_add(sweeps).max(1);
         let messages = self.planner.progress(Picos::ZERO).messages;
         let messages_left = self.options.max_messages.saturating_sub(messages);
         let by_messages = messages_left / (2 * messages / SWEEPS).max(1);
@@ -51,30 +51,5 @@ impl<'m> Rounds<'m> {
         let spent = self.planner.progress(Picos::ZERO).messages;
         let bounded = self.options.max_messages < u64::MAX;
         bounded.then(|| self.options.max_messages.saturating_sub(spent))
-    }
-
-    /// Runs a batch; false when there is nothing more to do.
-    pub(super) fn step<C: Clock, L: Link>(
-        &mut self,
-        session: &mut Initiator<'_, C, L>,
-        now: Picos,
-        keep: &mut impl FnMut(&Sample),
-    ) -> Result<bool, SessionError<L::Error>> {
-        let planner = &mut self.planner;
-        let batch = planner.poll_batch::<ROUNDS_PER_BATCH>(now);
-        if batch.is_empty() {
-            return Ok(false);
-        }
-        session.rest_at(planner.sustained());
-        session.run(&batch, |outcome| match outcome {
-            Outcome::Late(experiment) => planner.handle_late(&experiment),
-            Outcome::Lost(experiment) => planner.handle_lost(&experiment),
-            Outcome::Sample(sample) => {
-                if planner.handle_sample(&sample) == Kept::Stored {
-                    keep(&sample);
-                }
-            }
-        })?;
-        Ok(true)
     }
 }

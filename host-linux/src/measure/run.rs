@@ -72,6 +72,8 @@ pub struct Measured {
     pub assessment: Result<Assessment, AssessError>,
     /// What they say about each size.
     pub rows: Vec<SizeRow>,
+    /// Rounds left out because a processor was taken away from an end.
+    pub left_out: u64,
     /// What went over the link.
     pub traffic: Traffic,
     /// What the other end says of its machine.
@@ -128,6 +130,13 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         Ok(Self { course, session, outgoing, incoming, ends, calls: Vec::new() })
     }
 
+    /// This run, with the time that opening its first link took.
+    #[must_use]
+    pub fn with_opening(mut self, opening: Picos) -> Self {
+        self.course.opening = opening;
+        self
+    }
+
     /// Waits until another launch is due and says which, counted from 0;
     /// `None` when the run is over.
     pub fn next_launch(&mut self, observer: &mut impl Observer) -> Option<u32> {
@@ -157,10 +166,9 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
     ) -> Result<(), SessionError<L::Error>> {
         let Self { course, session, outgoing, incoming, .. } = self;
         let buffers = Buffers { outgoing, incoming };
-        let opened = course.now();
         let on_queue = |position| observer.on_queue(position);
         let mut initiator = Initiator::connect(course.clock, link, buffers, *session, on_queue)?;
-        course.opening = course.now().since(opened);
+        course.opened();
         if course.begun == 0 {
             // Waiting for a turn takes nothing of the time to measure.
             course.begin();

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::quantity::Quantity;
-use crate::profile::{PERCENTILES, ProfileDocument, SizeRecord};
+use crate::profile::{PERCENTILES, ProfileDocument, SAMPLES, SizeRecord};
 
 /// The keys of the values with intervals.
 const VALUES: [&str; 4] = ["half_rtt_s", "gap_s", "send_overhead_s", "recv_overhead_s"];
@@ -19,7 +19,8 @@ pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> 
     let heads = VALUES.iter().flat_map(|key| ["", "_lo", "_hi"].map(|end| format!("{key}{end}")));
     let heads = ["size_bytes".to_owned()].into_iter().chain(heads);
     let heads = heads.chain(PERCENTILES.map(str::to_owned));
-    writer.write_record(heads.chain(["bytes_per_s".to_owned()]))?;
+    let last = ["bytes_per_s".to_owned()].into_iter().chain(SAMPLES.map(str::to_owned));
+    writer.write_record(heads.chain(last))?;
     for size in &document.sizes {
         writer.write_record(record(size))?;
     }
@@ -39,6 +40,7 @@ fn record(size: &SizeRecord) -> Vec<String> {
     let percentiles = size.rounds.as_ref().map(|rounds| rounds.percentiles).unwrap_or_default();
     cells.extend(percentiles.map(text));
     cells.push(text(bytes_per_s(size)));
+    cells.extend(row.samples.map(|count| count.to_string()));
     cells
 }
 
@@ -61,10 +63,11 @@ mod tests {
         let heads = "size_bytes,half_rtt_s,half_rtt_s_lo,half_rtt_s_hi,gap_s,gap_s_lo,gap_s_hi,\
                      send_overhead_s,send_overhead_s_lo,send_overhead_s_hi,recv_overhead_s,\
                      recv_overhead_s_lo,recv_overhead_s_hi,half_rtt_p50_s,half_rtt_p90_s,\
-                     half_rtt_p99_s,half_rtt_p999_s,half_rtt_max_s,bytes_per_s";
+                     half_rtt_p99_s,half_rtt_p999_s,half_rtt_max_s,bytes_per_s,\
+                     round_trip_samples,gap_samples,paced_samples,receive_samples";
         let expected = format!(
-            "{heads}\n1,,,,0.000002,0.000002,0.000002,,,,,,,,,,,,500000\n\
-             65536,,,,0.00000855,0.00000855,0.00000855,,,,,,,,,,,,7665029239.766083\n"
+            "{heads}\n1,,,,0.000002,0.000002,0.000002,,,,,,,,,,,,500000,0,0,0,0\n\
+             65536,,,,0.00000855,0.00000855,0.00000855,,,,,,,,,,,,7665029239.766083,0,0,0,0\n"
         );
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }

@@ -67,6 +67,7 @@ fn size(bytes: u64, [half_rtt, p99, gap, send, recv]: [f64; 5]) -> Value {
         for (key, value) in percentiles {
             object.insert(key.to_owned(), (value / 1e6).into());
         }
+        object.insert("round_trip_samples".to_owned(), 910.into());
         let histogram = json!([[half_rtt / 1e6, 900], [p99 / 1e6, 10]]);
         object.insert("half_rtt_histogram".to_owned(), histogram);
     }

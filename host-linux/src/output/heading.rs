@@ -3,8 +3,14 @@
 use super::number;
 use crate::link::VerbsRecord;
 use crate::machine::environment::Fingerprint;
-use crate::profile::ProfileDocument;
+use crate::profile::{ProfileDocument, Verdict};
 use crate::serve::local::OWN_RESPONDER;
+
+/// That nothing can be said, why, and what to try.
+pub(super) fn unusable(document: &ProfileDocument) -> Option<String> {
+    let reason = document.reason.as_ref().filter(|_| document.verdict == Verdict::Unusable)?;
+    Some(format!("unusable: {reason}"))
+}
 
 /// What the document is about: both ends, transport and interface.
 pub(super) fn title(document: &ProfileDocument) -> String {
@@ -98,6 +104,10 @@ pub(super) fn effort(document: &ProfileDocument) -> String {
     }
     parts.push(format!("{} messages", number::count(document.messages_sent)));
     parts.push(format!("{} lost", number::count(document.messages_lost)));
+    if document.rounds_left_out * 100 >= document.rounds.max(1) {
+        let percent = document.rounds_left_out * 100 / document.rounds.max(1);
+        parts.push(format!("{percent}% of the rounds left out"));
+    }
     let text = parts.join(", ");
     if document.incomplete.is_some() {
         text

@@ -23,12 +23,14 @@ const COLUMNS: [&str; 5] = ["", "_lo", "_hi", "_next_lo", "_next_hi"];
 ///
 /// Those of `out`.
 pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> {
-    let mut remarks = vec![heading::title(document)];
+    let mut remarks = Vec::from_iter(heading::unusable(document));
+    remarks.push(heading::title(document));
     remarks.extend(heading::ends(document));
     remarks.push(heading::effort(document));
     remarks.extend(document.incomplete.as_ref().map(|why| format!("INCOMPLETE: {why}")));
     remarks.push(format!(
-        "values at size 1 and slopes; lo, hi: {}% interval of this run; next_lo, next_hi: of the next",
+        "values at size 1 and slopes; lo, hi: {}% interval of this run; next_lo, next_hi: of the \
+         next; n: round trips",
         document.requested.confidence_percent
     ));
     write_remarks(out, &remarks)?;
@@ -39,9 +41,9 @@ pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> 
     let mut rows = vec![vec!["#first[B]".to_owned(), "last[B]".to_owned()]];
     if let Some(head) = rows.first_mut() {
         head.extend(PARAMETERS.iter().flat_map(heads));
-        head.push("not_converged".to_owned());
+        head.extend(["not_converged".to_owned(), "n".to_owned()]);
     }
-    rows.extend(document.ranges.iter().map(row));
+    rows.extend(document.ranges.iter().map(|record| row(record, document)));
     let column = |index: usize| {
         let cells = rows.iter().filter_map(|row| row.get(index));
         Block::right(cells.map(Line::plain).collect())
@@ -66,7 +68,7 @@ const fn unit(parameter: &Parameter) -> (&'static str, f64) {
     if parameter.is_slope() { ("ns/B", 1e-9) } else { ("us", 1e-6) }
 }
 
-fn row(record: &RangeRecord) -> Vec<String> {
+fn row(record: &RangeRecord, document: &ProfileDocument) -> Vec<String> {
     let mut cells = vec![record.range.first.0.to_string(), record.range.last.0.to_string()];
     let mut marked = Vec::new();
     for parameter in &PARAMETERS {
@@ -87,7 +89,10 @@ fn row(record: &RangeRecord) -> Vec<String> {
         }
     }
     let marked = if marked.is_empty() { UNKNOWN.to_owned() } else { marked.join(",") };
-    cells.push(marked);
+    let sizes = document.sizes.iter().map(|size| &size.row);
+    let within = sizes.filter(|row| (record.range.first..=record.range.last).contains(&row.size));
+    let round_trips: usize = within.map(|row| row.samples[0]).sum();
+    cells.extend([marked, round_trips.to_string()]);
     cells
 }
 
@@ -122,7 +127,7 @@ mod tests {
             let text = table(&document);
             let rows = fields(&text);
             assert_eq!(rows.len(), document.ranges.len() + 1, "{name}: {text}");
-            assert!(rows.iter().all(|row| row.len() == 48), "{name}: {text}");
+            assert!(rows.iter().all(|row| row.len() == 49), "{name}: {text}");
         }
     }
 

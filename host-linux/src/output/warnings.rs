@@ -5,7 +5,7 @@ use loggap_core::model::Parameter;
 
 use super::number;
 use super::tail::Tail;
-use crate::machine::warning::Warning as MachineWarning;
+use crate::machine::warning::{Warning as MachineWarning, busy_remedy};
 use crate::profile::{ProfileDocument, Severity, WarningRecord};
 
 /// Options of `loggap` that choose processors.
@@ -57,6 +57,13 @@ fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
             WarningRecord::new(Severity::Spoils, "other processes took the processor", remedy)
                 .with_subject(format_args!("{end} ({times} times)"))
         }
+        MachineWarning::Busy { load, cpus, percent, waiting } => WarningRecord::new(
+            Severity::Spoils,
+            format!(
+                "processors are busy (load {load} on {cpus}): {percent}% of the rounds left out"
+            ),
+            busy_remedy(*waiting),
+        ),
         MachineWarning::RoundsLost { percent } => weakens(
             format!("{percent}% of the rounds were lost and left out"),
             "-n 4 for shorter bursts, or look for drops with ip -s link",
@@ -87,6 +94,9 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
             notes("0 fits best, as no parameter is negative", remedy)
                 .with_subject(symbol(parameter))
                 .in_range_from(first.0)
+        }
+        LinkWarning::BeyondRoundTrip(parameter, size, count) => {
+            at_round_trip(count).with_subject(symbol(parameter)).in_range_from(size.0)
         }
         LinkWarning::Stall(size, time) => weakens(
             format!(
@@ -128,6 +138,12 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
             "--max-time narrows it",
         ),
     }
+}
+
+/// An overhead that is bounded by the round trip at this many sizes.
+fn at_round_trip(sizes: usize) -> WarningRecord {
+    let problem = format!("hit its upper bound, the round trip, at {sizes} sizes");
+    weakens(problem, "repeat on a quieter machine")
 }
 
 // These go to readers of `loggap fit`, too, which takes none of the options.

@@ -56,6 +56,18 @@ pub struct ProfileDocument {
     /// What was measured at each size.
     #[serde(default)]
     pub sizes: Vec<SizeRecord>,
+    /// Whether anything can be said of the link.
+    #[serde(default)]
+    pub verdict: Verdict,
+    /// Why not, and what to try, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Rounds that came to their end.
+    #[serde(default)]
+    pub rounds: u64,
+    /// Rounds left out, as a processor was taken away meanwhile.
+    #[serde(default)]
+    pub rounds_left_out: u64,
     /// Messages in both directions, control frames included.
     #[serde(default)]
     pub messages_sent: u64,
@@ -119,6 +131,17 @@ pub struct Requested {
     pub relative_error: f64,
     /// How often an interval is to hold the truth, in percent.
     pub confidence_percent: f64,
+}
+
+/// Whether anything can be said of a link.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Numbers, each with its mark.
+    #[default]
+    Usable,
+    /// Nothing: see `reason`.
+    Unusable,
 }
 
 /// Why a run ended.

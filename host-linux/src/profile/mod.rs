@@ -15,12 +15,12 @@ mod span;
 mod warning;
 
 pub use document::{
-    CanaryRecord, FitDocument, ProfileDocument, Requested, SCHEMA_VERSION, Stopped,
+    CanaryRecord, FitDocument, ProfileDocument, Requested, SCHEMA_VERSION, Stopped, Verdict,
 };
 pub use draw::{NoInterval, ProfileDraws};
 pub use error::{ProfileError, ProfileErrorKind};
 pub use range::{ChangeRecord, RangeRecord, VALUES};
 pub(crate) use record::{Quantity, is_exact, to_si};
-pub use size::{PERCENTILES, RoundRecord, SizeRecord};
+pub use size::{PERCENTILES, RoundRecord, SAMPLES, SizeRecord};
 pub use span::SizeSpan;
 pub use warning::{Severity, WarningRecord};

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use hdrhistogram::iterators::IterationValue;
-use loggap_core::measure::SizeRow;
+use loggap_core::measure::{Floor, SizeRow};
 use loggap_core::units::{Picos, SignedPicos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -44,8 +44,8 @@ impl RoundRecord {
             fine.record(time.0).ok()?;
             coarse.record(time.0).ok()?;
         }
-        let percentiles = QUANTILES.map(|Quantile { share, least_rounds }| {
-            let is_known = fine.len() >= least_rounds;
+        let percentiles = QUANTILES.map(|(share, floor)| {
+            let is_known = fine.len() >= floor.samples as u64;
             is_known.then(|| Picos(fine.value_at_quantile(share)).seconds())
         });
         let step = |step: IterationValue<u64>| {
@@ -61,19 +61,14 @@ impl RoundRecord {
 const PERCENTILE_DIGITS: u8 = 3;
 const HISTOGRAM_DIGITS: u8 = 1;
 
-/// A share of the rounds, and how many rounds tell the time that it ends at.
-struct Quantile {
-    share: f64,
-    least_rounds: u64,
-}
-
-/// Those of [`PERCENTILES`]. Of fewer rounds p99 and p99.9 are the maximum.
-const QUANTILES: [Quantile; 5] = [
-    Quantile { share: 0.5, least_rounds: 1 },
-    Quantile { share: 0.9, least_rounds: 1 },
-    Quantile { share: 0.99, least_rounds: 100 },
-    Quantile { share: 0.999, least_rounds: 1_000 },
-    Quantile { share: 1.0, least_rounds: 1 },
+/// Share of the rounds that are faster, and least number of rounds, of each of
+/// [`PERCENTILES`].
+const QUANTILES: [(f64, Floor); 5] = [
+    (0.5, Floor::P50),
+    (0.9, Floor::P90),
+    (0.99, Floor::P99),
+    (0.999, Floor::P999),
+    (1.0, Floor::MAXIMUM),
 ];
 
 impl From<SizeRow> for SizeRecord {
@@ -83,7 +78,7 @@ impl From<SizeRow> for SizeRecord {
 }
 
 /// The keys of the numbers of samples, in the order of [`SizeRow::samples`].
-const SAMPLES: [&str; 4] =
+pub const SAMPLES: [&str; 4] =
     ["round_trip_samples", "gap_samples", "paced_samples", "receive_samples"];
 
 impl Serialize for SizeRecord {
@@ -205,14 +200,15 @@ mod tests {
 
     #[test]
     fn percentiles_and_histogram_of_a_known_distribution_come_out() {
-        // 1 to 1,000 microseconds, each once.
-        let record = RoundRecord::of((1..=1_000).map(|time| Picos(time * 1_000_000))).unwrap();
+        // 1 to 1,000 microseconds, each twice.
+        let times = (1..=1_000).flat_map(|time| [Picos(time * 1_000_000); 2]);
+        let record = RoundRecord::of(times).unwrap();
         let expected = [500e-6, 900e-6, 990e-6, 999e-6, 1_000e-6];
         for (found, expected) in record.percentiles.into_iter().flatten().zip(expected) {
             assert!((found / expected - 1.0).abs() < 1.5e-3, "{found} for {expected}");
         }
         let total: u64 = record.histogram.iter().map(|(_, count)| count).sum();
-        assert_eq!(total, 1_000);
+        assert_eq!(total, 2_000);
         assert!(record.histogram.len() < 200, "{}", record.histogram.len());
         assert!(record.histogram.is_sorted_by(|one, next| one.0 < next.0));
         // A step of one digit is at most a tenth wide.
@@ -222,18 +218,21 @@ mod tests {
             .take_while(|(upper, _)| *upper <= 500e-6)
             .map(|step| step.1)
             .sum();
-        assert!((450..=500).contains(&first_half), "{first_half}");
+        assert!((900..=1_000).contains(&first_half), "{first_half}");
         assert_eq!(RoundRecord::of([]), None);
     }
 
     #[test]
     fn far_percentiles_are_known_from_enough_rounds_only() {
-        for (rounds, known) in [(1, 3), (99, 3), (100, 4), (999, 4), (1_000, 5)] {
+        for (rounds, known) in
+            [(1, 2), (19, 2), (20, 3), (199, 3), (200, 4), (1_999, 4), (2_000, 5)]
+        {
             let rounds = RoundRecord::of((1..=rounds).map(|time| Picos(time * 1_000_000)));
             let percentiles = rounds.as_ref().unwrap().percentiles;
             assert_eq!(percentiles.iter().flatten().count(), known, "{percentiles:?}");
             let record = SizeRecord { rounds: rounds.clone(), ..nothing_at(Bytes(1)).into() };
             let text = serde_json::to_string(&record).unwrap();
+            assert_eq!(text.contains("p90_s"), known > 2, "{text}");
             assert_eq!(text.contains("p99_s"), known > 3, "{text}");
             assert_eq!(text.contains("p999_s"), known > 4, "{text}");
             assert_eq!(serde_json::from_str::<SizeRecord>(&text).unwrap().rounds, rounds);

@@ -4,7 +4,6 @@ use loggap::cli::measuring::{self, Ends, MeasureArgs, ProtocolLimit};
 use loggap::cli::{CliError, Console, Exit};
 use loggap::link::Waiting;
 use loggap::machine::clock::HostClock;
-use loggap::machine::disturbance::Disturbance;
 use loggap::machine::environment::LinkFingerprint;
 use loggap::machine::placement::Placement;
 use loggap::machine::warning::Warning;
@@ -166,12 +165,10 @@ impl<'a> Ends for MpiEnds<'a> {
         None
     }
 
-    fn note_disturbance(&self, disturbance: &mut Disturbance) {
+    fn responder(&self) -> Option<u32> {
         let job = self.session.job;
-        let place = job.place(self.peer).filter(|_| job.share_a_host(job.rank(), self.peer));
-        if let Some(place) = place {
-            disturbance.add_responder(place.process);
-        }
+        let place = job.place(self.peer).filter(|_| job.share_a_host(job.rank(), self.peer))?;
+        Some(place.process)
     }
 
     /// Where `mpirun` has bound both ranks to one processor each.

@@ -168,7 +168,8 @@ pub fn assess<const N: usize>(
     memory: &mut AssessMemory<'_>,
     findings: &mut impl Findings,
 ) -> Result<(), AssessError> {
-    let ranges = Ranges::<N>::find(store, options, memory)?;
+    let mut ranges = Ranges::<N>::find(store, options, memory)?;
+    ranges.keep_founded(store, options);
     for &change in &ranges.changes {
         findings.change(change);
         if change.splits && change.low < change.high {
@@ -197,12 +198,20 @@ pub fn assess_range(
     let (first, last) = (Bytes(span.0.into()), Bytes(span.1.into()));
     findings.range(first, last);
     let mut latency = LatencySum::default();
+    let mut round_trip = None;
     for &curve in &Curve::ALL {
         let points = store.points(curve, span, points);
         match Fitted::new(store, curve, points, span, options) {
             Some(fitted) => {
                 let mut line = fitted.size_line();
                 check_line(&fitted, &line, first, findings);
+                match (curve, round_trip) {
+                    (Curve::HalfRtt, _) => round_trip = Some(SignedPicos(2 * line.at_one.value.0)),
+                    (Curve::SendOverhead | Curve::RecvOverhead, Some(bound)) => {
+                        line.at_one.lower_to(bound);
+                    }
+                    _ => {}
+                }
                 line.include_scatter(store.round_spread_ppm(curve, span));
                 latency.add(&fitted);
                 findings.line(curve, &line);
@@ -243,6 +252,8 @@ fn check_line(fitted: &Fitted<'_>, line: &SizeLine, first: Bytes, findings: &mut
 /// Says where rounds were not run as the method has it.
 fn check_rounds(store: &SampleStore<'_>, findings: &mut impl Findings) {
     let [mut fallback, mut short, mut left_out, mut stalled] = [Sizes::default(); 4];
+    let mut bounded =
+        [(Curve::SendOverhead, Sizes::default()), (Curve::RecvOverhead, Sizes::default())];
     let mut stall = Picos::ZERO;
     for row in 0..store.len() {
         let size = Bytes(store.size(row).unwrap_or_default().into());
@@ -251,8 +262,13 @@ fn check_rounds(store: &SampleStore<'_>, findings: &mut impl Findings) {
             Some(true) if paced_by_fallback(store, row) => fallback.add(size),
             _ => {}
         }
-        if store.count(row, Quantity::Gap) == 0 {
+        if store.level(row, Curve::Gap).is_none() {
             left_out.add(size);
+        }
+        for (curve, sizes) in &mut bounded {
+            if store.is_at_bound(row, *curve) {
+                sizes.add(size);
+            }
         }
         if let Some(time) = acknowledgement_stall(store, row) {
             stalled.add(size);
@@ -265,7 +281,10 @@ fn check_rounds(store: &SampleStore<'_>, findings: &mut impl Findings) {
         (fallback, Warning::DelayFallback(fallback.first, fallback.count)),
         (short, Warning::DelayTooShort(short.first, short.count)),
     ];
-    for (sizes, warning) in each {
+    let bounded = bounded.map(|(curve, sizes)| {
+        (sizes, Warning::BeyondRoundTrip(curve.parameter(), sizes.first, sizes.count))
+    });
+    for (sizes, warning) in each.into_iter().chain(bounded) {
         if sizes.count > 0 {
             findings.warning(warning);
         }

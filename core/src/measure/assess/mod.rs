@@ -1,6 +1,7 @@
 //! From samples to parameters: points, ranges, lines, intervals.
 
 pub(in crate::measure) mod assessment;
+pub(in crate::measure) mod floor;
 pub(in crate::measure) mod interval;
 pub(in crate::measure) mod ranges;
 pub(in crate::measure) mod spread;

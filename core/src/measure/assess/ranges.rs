@@ -70,12 +70,54 @@ impl<const N: usize> Ranges<N> {
         Ok(found)
     }
 
+    /// Leaves out the changes that are not known on both sides: beside each
+    /// there are two sizes with the samples of [`Floor::CHANGE`], whose values in
+    /// the curve that shows it are known to [`KNOWN`].
+    ///
+    /// [`Floor::CHANGE`]: super::floor::Floor::CHANGE
+    pub(super) fn keep_founded(&mut self, store: &SampleStore<'_>, options: &AssessOptions) {
+        if store.least_of_change() == 0 {
+            return;
+        }
+        let starts = &mut self.starts;
+        self.changes.retain(|change| {
+            let is_founded = is_founded(store, change, options);
+            if !is_founded && change.splits && starts.first() != Some(&change.at.0) {
+                starts.retain(|start| *start != change.at.0);
+            }
+            is_founded
+        });
+    }
+
     /// First and last size of each range.
     pub(in crate::measure) fn spans(&self) -> impl Iterator<Item = Span> {
         let ends = self.starts.iter().skip(1).map(|&next| narrow(next).saturating_sub(1));
         let ends = ends.chain(core::iter::once(self.last));
         self.starts.iter().map(|&first| narrow(first)).zip(ends)
     }
+}
+
+/// Half an interval over its value at a size beside a change.
+const KNOWN: f64 = 0.25;
+
+/// See [`Ranges::keep_founded`].
+fn is_founded(store: &SampleStore<'_>, change: &Change, options: &AssessOptions) -> bool {
+    const BESIDE: usize = 2;
+    let curve = Curve::of(change.parameter);
+    let at = store.find(narrow(change.at.0)).unwrap_or_else(|row| row);
+    let measured = |row: &usize| store.level(*row, curve).is_some();
+    let is_known = |row: usize| {
+        let mut sums = BlockSums::default();
+        sums.add(store, (row, curve), 1.0);
+        let half = sums.half_width(store, options.confidence);
+        let (quantity, _) = curve.parts();
+        store.count(row, quantity) >= store.least_of_change()
+            && store.level(row, curve).is_some_and(|value| half <= KNOWN * value)
+    };
+    let before = (0..at).rev().filter(measured).take(BESIDE);
+    let behind = (at..store.len()).filter(measured).take(BESIDE);
+    before.filter(|row| is_known(*row)).count() == BESIDE
+        && behind.filter(|row| is_known(*row)).count() == BESIDE
 }
 
 fn of_model(change: &fit::Change) -> Change {

@@ -12,6 +12,7 @@
 use core::fmt;
 use core::ops::Range;
 
+use super::floor::Floor;
 use super::ranges::{Span, narrow};
 use crate::fit::Point;
 use crate::measure::plan::memory::RowPlan;
@@ -125,6 +126,10 @@ pub struct SampleStore<'m> {
     per_cell: usize,
     /// Whether the gap cells hold values of `G_all`, and no others hold any.
     gaps: bool,
+    /// Samples that a value takes: see [`Floor::VALUE`](super::floor::Floor::VALUE).
+    least: usize,
+    /// Samples that a change takes on both sides; 0 where none is refused.
+    least_of_change: usize,
     /// Samples in a whole block.
     block_length: u32,
     /// The block under way, and samples in it.
@@ -146,10 +151,28 @@ impl<'m> SampleStore<'m> {
             used: 0,
             per_cell,
             gaps: false,
+            least: 1,
+            least_of_change: 0,
             block_length: 1,
             block: 0,
             in_block: 0,
         }
+    }
+
+    /// Claims nothing below the floors from now on; of samples that come from
+    /// elsewhere there may be no more.
+    pub(in crate::measure) const fn claim_from(&mut self, value: Floor, change: Floor) {
+        (self.least, self.least_of_change) = (value.samples, change.samples);
+    }
+
+    /// Samples that a change takes on both sides.
+    pub(in crate::measure) const fn least_of_change(&self) -> usize {
+        self.least_of_change
+    }
+
+    /// Whether a cell has the samples that a value takes.
+    pub(in crate::measure) fn has_value(&self, row: usize, quantity: Quantity) -> bool {
+        self.count(row, quantity) >= self.least
     }
 
     /// Sizes in the store.

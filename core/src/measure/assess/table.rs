@@ -102,7 +102,8 @@ impl SampleStore<'_> {
             sums.add(self, (row, curve), 1.0);
             let half = sums.half_width(self, confidence);
             let wanted = value.abs() * f64::from(relative_error_ppm) * 1e-6;
-            let mark = if half <= wanted { Mark::Converged } else { Mark::BudgetSpent };
+            let is_known = half <= wanted && !self.is_at_bound(row, curve);
+            let mark = if is_known { Mark::Converged } else { Mark::BudgetSpent };
             // A time is never negative, however far noise reaches.
             let [value, low, high] = [value, value - half, value + half]
                 .map(|end| SignedPicos::from_f64(larger(end, 0.0)));
@@ -130,12 +131,39 @@ impl SampleStore<'_> {
         if curve == Curve::SendOverhead && self.delay_exceeds_gap(row) != Some(true) {
             return None;
         }
+        let value = self.unbounded(row, curve)?;
+        Some(match self.bound_of_overhead(row, curve) {
+            Some(bound) => smaller(value, bound),
+            None => value,
+        })
+    }
+
+    /// As [`Self::level`], however implausible.
+    fn unbounded(&self, row: usize, curve: Curve) -> Option<f64> {
         let (quantity, minus_round_trip) = curve.parts();
+        let minus_round_trip = minus_round_trip && !self.holds_gaps();
+        let has_value = self.has_value(row, quantity);
+        if !has_value || minus_round_trip && !self.has_value(row, Quantity::RoundTrip) {
+            return None;
+        }
         let mut value = self.middle(row, quantity)?;
-        if minus_round_trip && !self.holds_gaps() {
+        if minus_round_trip {
             value = value.saturating_sub(self.middle(row, Quantity::RoundTrip)?);
         }
         Some(value as f64 / self.divisor(row, curve))
+    }
+
+    /// The round trip, of which the overheads are parts.
+    fn bound_of_overhead(&self, row: usize, curve: Curve) -> Option<f64> {
+        let is_overhead = matches!(curve, Curve::SendOverhead | Curve::RecvOverhead);
+        let round_trip = self.middle(row, Quantity::RoundTrip).filter(|_| is_overhead)?;
+        Some(round_trip as f64)
+    }
+
+    /// Whether a value is the round trip, as the samples say more than that.
+    pub(super) fn is_at_bound(&self, row: usize, curve: Curve) -> bool {
+        let value = self.unbounded(row, curve).zip(self.bound_of_overhead(row, curve));
+        value.is_some_and(|(value, bound)| value > bound)
     }
 
     /// Messages by which the times of `curve` are divided, at least 1.
@@ -282,7 +310,7 @@ fn typical_value(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Experiment, RowHeader, Sample};
+    use crate::measure::{Experiment, Floor, RowHeader, Sample};
 
     fn insert(store: &mut SampleStore<'_>, quantity: Quantity, delay: u64, elapsed: u64) {
         let messages = if matches!(quantity, Quantity::Gap | Quantity::Paced) { 10 } else { 1 };
@@ -319,6 +347,28 @@ mod tests {
         let row = store.row(0, Confidence::P95, 50_000).unwrap();
         assert_eq!(row.send_overhead, None);
         assert_eq!(row.gap.map(|gap| (gap.value.0, gap.mark)), Some((9_000, Mark::BudgetSpent)));
+    }
+
+    #[test]
+    fn an_overhead_is_a_part_of_the_round_trip_and_a_value_takes_three_samples() {
+        let (mut rows, mut values) = ([RowHeader::default(); 1], [0; 64]);
+        let mut store = SampleStore::new(&mut rows, &mut values);
+        store.claim_from(Floor::VALUE, Floor::CHANGE);
+        for count in 1..=3 {
+            insert(&mut store, Quantity::RoundTrip, 0, 7_000);
+            insert(&mut store, Quantity::Gap, 0, 7_000 + 9 * 900);
+            insert(&mut store, Quantity::Paced, 7_000, 7_000 + 9 * 7_300);
+            insert(&mut store, Quantity::Receive, 14_000, 3_000_000);
+            let row = store.row(0, Confidence::P95, 50_000).unwrap();
+            assert_eq!(row.half_rtt.is_some(), count == 3);
+            assert_eq!([row.gap.is_some(), row.recv_overhead.is_some()], [count == 3; 2]);
+        }
+        let row = store.row(0, Confidence::P95, 50_000).unwrap();
+        let overhead = row.recv_overhead.unwrap();
+        assert_eq!((overhead.value, overhead.mark), (SignedPicos(7_000), Mark::BudgetSpent));
+        assert!(store.is_at_bound(0, Curve::RecvOverhead));
+        assert!(!store.is_at_bound(0, Curve::SendOverhead));
+        assert_eq!(row.send_overhead.map(|found| found.value), Some(SignedPicos(300)));
     }
 
     #[test]

@@ -18,6 +18,9 @@ pub enum Warning {
     /// The parameter's value at size 1 or its slope is 0 in the range that
     /// begins here, as a fit without bounds would make it negative.
     Bound(Parameter, Bytes),
+    /// First size and number of sizes at which the parameter came out above
+    /// the round trip, its upper bound, and was set to it.
+    BeyondRoundTrip(Parameter, Bytes, usize),
     /// `PRTT(1,0,1)/2 − o_s − o_r` is not positive in the range that begins
     /// here: overheads overlap with the latency, so no net L is given.
     Overlap(Bytes),
@@ -54,6 +57,11 @@ impl fmt::Display for Warning {
                 f,
                 "{parameter} would come out negative at size 1 or fall with the size in the range \
                  from {first}, and was fitted as 0 there (use the values by size)"
+            ),
+            Self::BeyondRoundTrip(parameter, first, count) => write!(
+                f,
+                "{parameter} hit its upper bound, the round trip, at {count} sizes from {first} \
+                 (measure again on a quieter machine)"
             ),
             Self::Stall(first, stall) => write!(
                 f,

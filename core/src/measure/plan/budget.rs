@@ -60,12 +60,23 @@ const OFFERS: [Offer; 11] = [
     Offer::of_all(4, 4),
     Offer::of_gap(4, 4),
     Offer::of_gap(3, 3),
-    Offer::of_gap(2, 3),
+    Offer::of_gap(3, 2),
 ];
 
 /// How sizes are thinned out, step by step: every so many powers of two are
 /// kept below [`LINEAR`], and from there on.
 const THINNINGS: [(u32, u32); 5] = [(1, 1), (2, 1), (5, 1), (10, 2), (10, 4)];
+
+/// The sizes that get their first samples before others do: about ten that
+/// span the sweep, then all powers of two, then the rest.
+pub(super) const TIERS: [(u32, u32); 3] = [(5, 1), (1, 1), (0, 0)];
+
+/// True for a size of a tier: every n-th power of two below [`LINEAR`], every
+/// m-th from there on; 0 takes all sizes.
+pub(super) fn is_kept(size: u32, (small, large): (u32, u32)) -> bool {
+    let every = if size < LINEAR { small } else { large };
+    every == 0 || size.is_power_of_two() && size.trailing_zeros().is_multiple_of(every)
+}
 
 impl Offer {
     /// All quantities.
@@ -133,7 +144,7 @@ impl<const N: usize> Planner<'_, N> {
             return false;
         }
         for &(small, large) in &THINNINGS {
-            self.thin(small, large);
+            self.thin((small, large));
             if self.offer(left) {
                 return false;
             }
@@ -151,13 +162,10 @@ impl<const N: usize> Planner<'_, N> {
     }
 
     /// Parks all but the first and last size and every so many powers of two.
-    fn thin(&mut self, small: u32, large: u32) {
+    fn thin(&mut self, tier: (u32, u32)) {
         let last = self.store.len().saturating_sub(1);
         for (row, header) in self.store.rows_mut().iter_mut().enumerate() {
-            let every = if header.size < LINEAR { small } else { large };
-            let kept = header.size.is_power_of_two()
-                && header.size.trailing_zeros().checked_rem(every) == Some(0);
-            header.plan.parked = !(kept || row == 0 || row == last);
+            header.plan.parked = !(is_kept(header.size, tier) || row == 0 || row == last);
         }
     }
 
@@ -181,19 +189,21 @@ impl<const N: usize> Planner<'_, N> {
     /// least one; the share of all.
     fn offer_up_to(&mut self, left: Left, most: u64) -> u64 {
         let mut total = 0_u64;
+        // A long burst seldom falls between two times without a processor.
+        let offers = if self.is_busy() { OFFERS.get(1..).unwrap_or(&OFFERS) } else { &OFFERS };
         for header in self.store.rows_mut() {
             if header.plan.parked {
                 continue;
             }
             let trip = self.warmup.expected(header.size).0;
-            for offer in &OFFERS {
+            for offer in offers {
                 let bursts = offer.bursts(header.size, &self.options);
                 let time = times(trip, offer.half_trips(bursts)) / 2;
                 let share = left.share(time, offer.messages(bursts));
                 header.plan.full = offer.full;
                 header.plan.base = offer.samples;
                 (header.plan.messages, header.plan.paced_messages) = bursts;
-                if share <= most || offer.samples == 2 {
+                if share <= most || offer.messages == 2 {
                     total = total.saturating_add(share);
                     break;
                 }

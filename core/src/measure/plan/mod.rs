@@ -2,6 +2,7 @@
 
 pub(in crate::measure) mod bisect;
 pub(in crate::measure) mod budget;
+pub(in crate::measure) mod disturbed;
 pub(in crate::measure) mod effort;
 pub(in crate::measure) mod ladder;
 pub(in crate::measure) mod memory;

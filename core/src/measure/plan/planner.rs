@@ -22,13 +22,14 @@
 //! any other cell would for the same cost in time and messages. When nothing
 //! is too wide, sweeps of all cells go on until [`PlanOptions::least_time`].
 
-use super::budget::{BASE_SAMPLES, Left};
+use super::budget::{BASE_SAMPLES, Left, TIERS, is_kept};
+use super::disturbed::{BRIEF, Disturbed};
 use super::memory::{PlanError, PlanMemory, PlanRequirements, Slot};
 use crate::measure::assess::ranges::{Ranges, whole};
 use crate::measure::experiment::HEADERS;
 use crate::measure::plan::warmup::Warmup;
 use crate::measure::{
-    AssessError, AssessMemory, AssessOptions, Assessment, Experiment, Findings, Quantity,
+    AssessError, AssessMemory, AssessOptions, Assessment, Experiment, Findings, Floor, Quantity,
     RowHeader, Sample, SampleStore, assess,
 };
 use crate::random::Random;
@@ -87,6 +88,15 @@ impl Default for PlanOptions {
     }
 }
 
+impl PlanOptions {
+    /// Takes time that is spent already off the longest time, up to half of it.
+    pub fn spend(&mut self, spent: Picos) {
+        for time in [&mut self.max_time, &mut self.longest_time] {
+            *time = time.since(spent).max(Picos(time.0 / 2));
+        }
+    }
+}
+
 /// What became of a sample.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -136,6 +146,13 @@ pub struct Progress {
 
 /// Bursts of the pilot.
 const PILOT_BURSTS: usize = 2;
+/// A delay is chosen again where it exceeds this many times the delay that the
+/// samples since suggest.
+const MISLED: u64 = 4;
+/// Sizes that get their first samples at a time on a busy machine, and round
+/// trips of each: these are short and fall within a time slice.
+const ROWS_AT_A_TIME: usize = 3;
+const MORE_ROUND_TRIPS: usize = 24;
 /// Sweeps of wanted cells between two of all.
 const TARGETED: u8 = 2;
 /// A round that takes more of what is left of the budget, in parts of 2³⁰,
@@ -168,7 +185,7 @@ enum Launch {
 pub struct Planner<'m, const N: usize = 16> {
     pub(in crate::measure) options: PlanOptions,
     /// The time allowed: [`PlanOptions::max_time`], or more on a slow link.
-    allowed: Picos,
+    pub(super) allowed: Picos,
     pub(in crate::measure) store: SampleStore<'m>,
     /// A stack of what is to be measured, `queued` entries high.
     order: &'m mut [Slot],
@@ -185,8 +202,9 @@ pub struct Planner<'m, const N: usize = 16> {
     /// How often rounds were queued to warm this launch up.
     warm_ups: u8,
     started: Option<Picos>,
-    messages: u64,
+    pub(super) messages: u64,
     lost: u64,
+    pub(super) disturbed: Disturbed,
     /// Samples in the store, and how many there were at the last analysis.
     kept: u64,
     analysed: u64,
@@ -224,6 +242,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         if !fits || store.cell_capacity() < usize::from(BASE_SAMPLES) {
             return Err(PlanError::Memory(sizes.len()));
         }
+        store.claim_from(Floor::VALUE, Floor::CHANGE);
         for &size in sizes {
             store.add_size(size).map_err(|_| PlanError::Memory(sizes.len()))?;
         }
@@ -252,6 +271,7 @@ impl<'m, const N: usize> Planner<'m, N> {
             started: None,
             messages: 0,
             lost: 0,
+            disturbed: Disturbed::default(),
             kept: 0,
             analysed: 0,
             bisection_left: Picos::ZERO,
@@ -278,8 +298,15 @@ impl<'m, const N: usize> Planner<'m, N> {
         batch.clear();
         let elapsed = now.since(*self.started.get_or_insert(now));
         let mut left = self.allowed.since(elapsed);
+        self.disturbed.on_poll(elapsed);
+        let brief = if self.is_busy() { BRIEF } else { Picos::MAX };
+        let (begin, until) = (left, left.since(brief));
         let mut refilled = false;
         while !batch.is_full() && self.conclusion.is_none() {
+            // A round whose length is not known yet stands alone.
+            if !batch.is_empty() && (left <= until || self.is_busy() && left == begin) {
+                break;
+            }
             // What comes next depends on what came of the batch, so a batch ends with the queue.
             if self.queued == 0 && !batch.is_empty() {
                 break;
@@ -327,10 +354,18 @@ impl<'m, const N: usize> Planner<'m, N> {
     /// become shorter: they may exceed what the other end can hold.
     pub fn handle_lost(&mut self, experiment: &Experiment) {
         self.lost = self.lost.saturating_add(1);
+        if let Some(header) = self.store.header_of(experiment.size) {
+            header.plan.losses = header.plan.losses.saturating_add(1);
+        }
+        self.shorten(experiment);
+    }
+
+    /// Takes note of a burst that does not count: they become shorter where
+    /// none has counted yet.
+    pub(super) fn shorten(&mut self, experiment: &Experiment) {
         let Ok(row) = self.store.find(experiment.size) else { return };
         let is_first = self.store.messages(row, Quantity::Gap).is_none();
         let Some(header) = self.store.header_mut(row) else { return };
-        header.plan.losses = header.plan.losses.saturating_add(1);
         if is_first && experiment.quantity == Quantity::Gap {
             header.plan.lost_bursts += 1;
             if header.plan.lost_bursts >= LOSSES_A_HALVING {
@@ -412,7 +447,9 @@ impl<'m, const N: usize> Planner<'m, N> {
     ///
     /// As [`Assessment::new`].
     pub fn assess(&mut self) -> Result<Assessment<N>, AssessError> {
-        Assessment::new(&self.store, &self.options.assess, &mut self.memory)
+        let mut assessment = Assessment::default();
+        self.tell(&mut assessment)?;
+        Ok(assessment)
     }
 
     /// Tells what the samples kept so far say about the link.
@@ -421,6 +458,9 @@ impl<'m, const N: usize> Planner<'m, N> {
     ///
     /// As [`assess`](crate::measure::assess).
     pub fn tell(&mut self, findings: &mut impl Findings) -> Result<(), AssessError> {
+        if self.is_busy() {
+            self.store.claim_from(Floor::VALUE, Floor::CHANGE_ON_BUSY);
+        }
         assess::<N>(&self.store, &self.options.assess, &mut self.memory, findings)
     }
 
@@ -498,19 +538,16 @@ impl<'m, const N: usize> Planner<'m, N> {
             return;
         }
         self.allotted = true;
-        while !self.allot(self.left(elapsed)) && self.allowed < self.options.longest_time {
+        // Time that others take from a link is not what makes it slow.
+        while !self.allot(self.left(elapsed))
+            && !self.is_busy()
+            && self.allowed < self.options.longest_time
+        {
             let more = (self.allowed.0 / 4).max(1);
             self.allowed =
                 Picos(self.allowed.0.saturating_add(more)).min(self.options.longest_time);
         }
         self.bisection_left = Picos(self.allowed.0 / 3);
-    }
-
-    fn left(&self, elapsed: Picos) -> Left {
-        Left {
-            time: self.allowed.since(elapsed),
-            messages: self.options.max_messages.saturating_sub(self.messages),
-        }
     }
 
     /// Two round trips at the ends first, which show how slow the link is.
@@ -538,7 +575,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         if self.queued > 0 {
             return;
         }
-        self.queue_cells(lacks_base);
+        self.queue_base();
         // An analysis costs time too: not for every handful of new samples.
         if self.queued == 0 && self.kept > self.analysed.saturating_add(self.analysed / 8) {
             self.analysed = self.kept;
@@ -574,6 +611,39 @@ impl<'m, const N: usize> Planner<'m, N> {
                 if takes && !dear {
                     self.push(row, quantity);
                 }
+            }
+        }
+        self.shuffle();
+    }
+
+    /// Queues the cells that lack the base samples: first those of a few sizes
+    /// that span the sweep, on a busy machine the smallest of them first. Where
+    /// time is short, few sizes are known well.
+    fn queue_base(&mut self) {
+        let is_busy = self.is_busy();
+        let last = self.store.len().saturating_sub(1);
+        for &tier in &TIERS {
+            let mut rows = 0;
+            for row in 0..=last {
+                let is_kept = |size| is_kept(size, tier) || row == 0 || row == last;
+                let Some(header) = self.store.header(row).filter(|row| is_kept(row.size)) else {
+                    continue;
+                };
+                let before = self.queued;
+                let lacking = Quantity::ALL.map(|quantity| lacks_base(header, quantity));
+                let more = is_busy && header.count(Quantity::RoundTrip) < MORE_ROUND_TRIPS;
+                for (&quantity, lacks) in Quantity::ALL.iter().zip(lacking) {
+                    if lacks || more && quantity == Quantity::RoundTrip {
+                        self.push(row, quantity);
+                    }
+                }
+                rows += usize::from(self.queued > before);
+                if is_busy && rows >= ROWS_AT_A_TIME {
+                    break;
+                }
+            }
+            if self.queued > 0 {
+                break;
             }
         }
         self.shuffle();
@@ -621,7 +691,8 @@ impl<'m, const N: usize> Planner<'m, N> {
         verdict
     }
 
-    /// Chooses the delays of rows that have none and whose pilot is done.
+    /// Chooses the delays of rows whose pilot is done, and again where the first
+    /// choice turns out to be far too long.
     ///
     /// `d_G = PRTT(1,0,s)`; where the gap comes within a quarter of it,
     /// `PRTT(2,0,s) = PRTT(1,0,s) + G_all`, with the same quarter on top of
@@ -630,10 +701,14 @@ impl<'m, const N: usize> Planner<'m, N> {
         for row in 0..self.store.len() {
             let Some((trip, beyond)) = self.store.round_trip_and_beyond(row) else { continue };
             let Some(header) = self.store.header_mut(row) else { continue };
-            if header.plan.pace == Picos::ZERO && header.count(Quantity::Gap) >= PILOT_BURSTS {
-                let gap = beyond / u64::from(header.plan.messages.max(2) - 1);
-                let ample = gap.saturating_add(gap / 4);
-                let pace = if trip >= ample { trip } else { trip.saturating_add(ample) };
+            if header.count(Quantity::Gap) < PILOT_BURSTS {
+                continue;
+            }
+            let gap = beyond / u64::from(header.plan.messages.max(2) - 1);
+            let ample = gap.saturating_add(gap / 4);
+            let pace = if trip >= ample { trip } else { trip.saturating_add(ample) };
+            // A pilot may have met a machine that had no time for it.
+            if header.plan.pace == Picos::ZERO || pace < header.plan.pace.0 / MISLED {
                 header.plan.round_trip = Picos(trip);
                 header.plan.pace = Picos(pace.max(1));
             }

@@ -95,6 +95,8 @@ pub struct Initiator<'b, C, L> {
     pub(in crate::measure) rested_at: u64,
     /// The responder has a description.
     pub(in crate::measure) described: bool,
+    /// A processor was taken away during the rounds of the latest run.
+    interrupted: bool,
 }
 
 impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
@@ -145,6 +147,7 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
             sustained: PerByte::ZERO,
             rested_at: 0,
             described: false,
+            interrupted: false,
         };
         session.handshake(&options, on_queue)?;
         Ok(session)
@@ -208,11 +211,14 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
         batch::check(experiments, &self.agreed)?;
         let mut rest = experiments;
         let mut unanswered = 0;
+        self.interrupted = false;
         while !rest.is_empty() {
             let taken = self.send_batch(rest)?;
             if self.await_ready()? {
                 unanswered = 0;
+                let before = self.clock.interruptions();
                 let done = self.rounds(rest.get(..taken).unwrap_or(rest), &mut each)?;
+                self.interrupted |= self.clock.interruptions() != before;
                 rest = rest.get(done..).unwrap_or_default();
             } else {
                 unanswered += 1;
@@ -220,6 +226,31 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
                     return Err(self.silent(Phase::Batch, self.timeout.longest));
                 }
                 self.synchronise()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a processor was taken away from an end during the rounds of the
+    /// latest [`Initiator::run`], as far as [`Clock::interruptions`] tells.
+    pub const fn was_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    /// Exchanges control frames until both ends have a processor, a few times at
+    /// most: where processors are taken away, rounds that follow are likely to
+    /// fall within the time slices of both ends.
+    ///
+    /// # Errors
+    ///
+    /// As [`Initiator::run`].
+    pub fn meet(&mut self) -> Result<(), SessionError<L::Error>> {
+        const TRIES: u32 = 4;
+        for _ in 0..TRIES {
+            let before = self.clock.interruptions();
+            self.synchronise()?;
+            if self.clock.interruptions() == before {
+                break;
             }
         }
         Ok(())

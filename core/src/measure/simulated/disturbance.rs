@@ -96,6 +96,19 @@ pub struct Bursts {
     pub factor: f64,
 }
 
+/// Times during which an end has no processor, with exponentially distributed
+/// times between them.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Preemptions {
+    /// Mean time from the end of one to the beginning of the next.
+    pub interval: Picos,
+    /// Length of each; 0: there are none.
+    pub length: Picos,
+    /// Whether [`Clock::interruptions`](crate::measure::Clock::interruptions) counts them.
+    pub told: bool,
+}
+
 /// A disturbance over time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Process {
@@ -193,6 +206,11 @@ impl Process {
         }
         let factor = (1.0 + noise * self.random.normal()).max(0.1);
         times(exact, factor)
+    }
+
+    /// An exponentially distributed time with this mean.
+    pub(super) fn pause(&mut self, mean: Picos) -> u64 {
+        pause(&mut self.random, mean)
     }
 
     /// Whether a message is lost.

@@ -7,7 +7,6 @@ use crate::cli::CliError;
 use crate::cli::measuring::Ends;
 use crate::link::{self, AnyLink, Endpoint, LinkError, Transport, VerbsLink, Waiting};
 use crate::machine::clock::HostClock;
-use crate::machine::disturbance::Disturbance;
 use crate::machine::environment::LinkFingerprint;
 use crate::machine::near::{near_node, node_of};
 use crate::machine::placement::{self, Cpu, Placement, PlacementError, Topology};
@@ -207,10 +206,8 @@ impl Ends for Endpoints<'_> {
         Some(self.responder.take()?.finish().err()?.into())
     }
 
-    fn note_disturbance(&self, disturbance: &mut Disturbance) {
-        if let Some(process) = &self.responder {
-            disturbance.add_responder(process.id());
-        }
+    fn responder(&self) -> Option<u32> {
+        self.responder.as_ref().map(Process::id)
     }
 
     fn placement(&self) -> Option<Placement> {

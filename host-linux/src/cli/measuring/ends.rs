@@ -7,7 +7,6 @@ use loggap_core::measure::{Link, SessionError};
 use crate::cli::CliError;
 use crate::link::{LinkError, Waiting};
 use crate::machine::clock::HostClock;
-use crate::machine::disturbance::Disturbance;
 use crate::machine::environment::LinkFingerprint;
 use crate::machine::placement::Placement;
 use crate::machine::warning::Warning;
@@ -47,8 +46,10 @@ pub trait Ends {
     /// failed.
     fn close(&mut self) -> Option<CliError>;
 
-    /// Notes what has disturbed the other end.
-    fn note_disturbance(&self, _disturbance: &mut Disturbance) {}
+    /// The process at the other end, where it is one of this machine.
+    fn responder(&self) -> Option<u32> {
+        None
+    }
 
     /// Where the ends run on this machine; one processor for both where only
     /// this end runs here.

@@ -13,13 +13,13 @@ use crate::cli::report::{self, Strictness};
 use crate::cli::{CliError, Console, Exit};
 use crate::link::VerbsRecord;
 use crate::machine::environment::Fingerprint;
-use crate::machine::warning::Warning;
+use crate::machine::warning::{self, Warning};
 use crate::measure::next::{self, LaunchValues};
 use crate::measure::{AnalysisError, History, MeasureError, Measured, RunOptions};
 use crate::output::{FileError, PendingFile, warnings};
 use crate::profile::{
     CanaryRecord, ChangeRecord, ProfileDocument, RangeRecord, RoundRecord, SCHEMA_VERSION,
-    SizeRecord, Stopped,
+    SizeRecord, Stopped, Verdict,
 };
 use crate::samples::{self, TimedSample};
 
@@ -77,9 +77,33 @@ pub(super) struct Taken {
 }
 
 impl Taken {
+    /// Why nothing can be said of the link, as others had the processors:
+    /// there is no range, or not even the round trip is known within a factor.
+    fn unusable(&self) -> Option<String> {
+        const KNOWN: f64 = 0.5;
+        let is_busy = |warning: &&Warning| matches!(warning, Warning::Busy { .. });
+        let Warning::Busy { load, cpus, waiting, .. } = self.warnings.iter().find(is_busy)? else {
+            return None;
+        };
+        let ranges = self.measured.assessment.as_ref().map(|found| &found.profile.ranges[..]);
+        let first = ranges.ok().and_then(<[_]>::first);
+        let is_read = self.host.link.verbs.as_ref().is_some_and(is_read);
+        let line = first.and_then(|range| if is_read { Some(range.gap) } else { range.half_rtt });
+        let is_known = line.is_some_and(|line| {
+            let [value, low, high] =
+                [line.at_one.value, line.at_one.low, line.at_one.high].map(|time| time.seconds());
+            value > 0.0 && (high - value).max(value - low) <= KNOWN * value
+        });
+        let remedy = warning::busy_remedy(*waiting);
+        (!is_known).then(|| format!("processors are busy (load {load} on {cpus}); {remedy}"))
+    }
+
     /// What the analysis refused, where that is a failure: too few samples
     /// after breaking off are none.
     fn refusal(&self) -> Option<MeasureError> {
+        if self.unusable().is_some() {
+            return None;
+        }
         let error = *self.measured.assessment.as_ref().err()?;
         let is_short = self.failure.is_some() || self.measured.conclusion == Conclusion::Stopped;
         let is_refusal = !(is_short && error == AssessError::NoSamples);
@@ -119,6 +143,9 @@ pub(super) fn export(
     outcome = merge(outcome, written, console);
     let printed = args.report.print(&document, &document, console);
     merge(outcome, printed, console)?;
+    if document.verdict == Verdict::Unusable {
+        return Ok(Exit::NotConverged);
+    }
     let unknown = Profile::default();
     let is_read = taken.host.link.verbs.as_ref().is_some_and(is_read);
     let profile = taken.measured.assessment.as_ref().map_or(&unknown, |found| &found.profile);
@@ -222,6 +249,7 @@ pub(super) fn document(
     if let Some(verbs) = &mut document.host.link.verbs {
         verbs.calls.clone_from(&measured.calls);
     }
+    add_verdict(&mut document, taken);
     add_ranges(&mut document, taken);
     if is_read {
         leave_out_one_way_times(&mut document);
@@ -279,6 +307,16 @@ fn named(change: Change, limits: &[ProtocolLimit]) -> ChangeRecord {
     let record = ChangeRecord::from(change);
     let limit = limits.iter().find(|limit| limit.explains(&record));
     ChangeRecord { setting: limit.map(|limit| limit.setting.clone()), ..record }
+}
+
+/// Whether anything can be said, and how many rounds count.
+fn add_verdict(document: &mut ProfileDocument, taken: &Taken) {
+    document.reason = taken.unusable();
+    if document.reason.is_some() {
+        document.verdict = Verdict::Unusable;
+    }
+    (document.rounds, document.rounds_left_out) =
+        (taken.measured.traffic.rounds, taken.measured.left_out);
 }
 
 /// The ranges, with where another run would fall.

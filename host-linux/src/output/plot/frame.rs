@@ -69,7 +69,7 @@ pub(super) fn foot(document: &ProfileDocument) -> Vec<String> {
     let (first, last) = (measured.next(), measured.next_back());
     if first.is_some() {
         lines.push(
-            "single round trips: band from p50 to p99 (p90 of fewer than 100), thin line p99.9, \
+            "single round trips: band from p50 to p99 (p90 of fewer than 200), thin line p99.9, \
              dashes the longest, bars their histogram"
                 .to_owned(),
         );

@@ -9,11 +9,11 @@ use std::io::{self, Write};
 use anstream::adapter::strip_bytes;
 use anstyle::Style;
 
-use super::quantity::PARAMETERS;
+use super::quantity::{PARAMETERS, Parameter, Quantity};
 use super::text::{self, ALERT, BOLD, DIM, ERROR, Line};
 use super::warnings::{self, Notes};
 use super::{calls, changes, heading};
-use crate::profile::{ProfileDocument, RangeRecord, Stopped};
+use crate::profile::{ProfileDocument, RangeRecord, Stopped, Verdict};
 
 /// Columns that no line exceeds.
 const WIDEST: usize = 100;
@@ -87,6 +87,9 @@ fn head(document: &ProfileDocument, page: Page) -> Vec<Line> {
         let text = format!("INCOMPLETE: {why}. What was measured until then:");
         lines.extend(page.wrapped(&text, ERROR));
     }
+    if let Some(reason) = heading::unusable(document) {
+        lines.extend(page.wrapped(&reason, ERROR));
+    }
     lines.extend(page.wrapped(&heading::title(document), BOLD));
     for text in heading::ends(document) {
         lines.extend(page.wrapped(&text, Style::new()));
@@ -138,9 +141,12 @@ fn next(document: &ProfileDocument, hidden: usize) -> String {
     };
     text += &match (written(["-o", "--output"]), longer_run(document)) {
         _ if document.incomplete.is_some() => "repeat the run".to_owned(),
+        _ if document.verdict == Verdict::Unusable => "repeat it as the first line says".to_owned(),
         (_, Some(advice)) => advice,
+        (_, None) if document.is_fit() || !is_good_to_simulate(document) => {
+            "--plot FILE.svg to see it".to_owned()
+        }
         (Some(file), None) => format!("loggap simulate --profile {file} FILE.goal"),
-        (None, None) if document.is_fit() => "--plot FILE.svg to see it".to_owned(),
         (None, None) => "-o FILE.json to keep it for loggap simulate, --plot FILE.svg".to_owned(),
     };
     match hidden {
@@ -148,6 +154,21 @@ fn next(document: &ProfileDocument, hidden: usize) -> String {
         1 => text + "; -v for another warning",
         more => text + &format!("; -v for {more} more warnings"),
     }
+}
+
+/// Whether the parameters that a simulation takes are known about.
+fn is_good_to_simulate(document: &ProfileDocument) -> bool {
+    const ABOUT: f64 = 0.5;
+    let is_known = |quantity: Quantity| {
+        let half = quantity.this_half_width();
+        quantity.value > 0.0 && half.is_some_and(|half| half <= ABOUT * quantity.value)
+    };
+    let mut ranges = document.ranges.iter();
+    ranges.all(|record| {
+        let simulated = |one: &&Parameter| matches!(one.key, "half_rtt_s" | "gap_s");
+        let mut needed = PARAMETERS.iter().filter(simulated);
+        needed.all(|one| one.at_first(record).is_some_and(is_known))
+    })
 }
 
 /// The run after which the values marked `?` should be exact enough, as
@@ -276,6 +297,25 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_says_nothing_says_so_first_and_offers_no_use_of_it() {
+        let reason = "processors are busy (load 6 on 2); try --block, or wait";
+        let (verdict, reason) = (Verdict::Unusable, Some(reason.to_owned()));
+        let (rounds, rounds_left_out) = (400, 300);
+        let usual = fixtures::tcp();
+        let unusable =
+            ProfileDocument { verdict, reason, rounds, rounds_left_out, ..usual.clone() };
+        let text = screen(&unusable, USUAL);
+        let first = "unusable: processors are busy (load 6 on 2); try --block, or wait\nnode1 to";
+        assert!(text.starts_with(first), "{text}");
+        assert!(text.contains(", 75% of the rounds left out"), "{text}");
+        assert!(text.ends_with("\nnext: repeat it as the first line says\n"), "{text}");
+        let mut wide = usual;
+        let gap = &mut wide.ranges[0].range.gap.at_one;
+        gap.high.0 = 3 * gap.value.0;
+        assert!(screen(&wide, USUAL).ends_with("next: --plot FILE.svg to see it\n"));
+    }
+
+    #[test]
     fn what_is_doubtful_is_marked_explained_and_given_a_time() {
         let text = screen(&fixtures::veth(), USUAL);
         for part in [
@@ -332,11 +372,11 @@ mod tests {
     #[test]
     fn few_rounds_show_p90_and_the_longest_instead_of_p99() {
         let text = screen(&fixtures::few_rounds(), USUAL);
-        assert!(text.contains("size  RTT/2 p50 us  p90 us  max us  gap us"), "{text}");
+        assert!(text.contains("size  RTT/2 p50 us  p90 us  max us    n  gap us"), "{text}");
         let mut some = fixtures::tcp();
         some.sizes[0].rounds.as_mut().unwrap().percentiles[2] = None;
         let text = screen(&some, USUAL);
-        assert!(text.contains("\n   1          5.10       -    2.71"), "{text}");
+        assert!(text.contains("\n   1          5.10       -  910    2.71"), "{text}");
     }
 
     #[test]

@@ -62,6 +62,7 @@ fn values(record: &SizeRecord) -> [Cell; 4] {
 /// tail, stands the longest round.
 fn columns(sizes: &[&SizeRecord], tail: Tail) -> Vec<Block> {
     let [mut median, mut far, mut longest] = [const { Vec::new() }; 3];
+    let mut count = Vec::new();
     let [mut gap, mut send, mut recv, mut rate] = [const { Vec::new() }; 4];
     for record in sizes {
         let [half_rtt, at_gap, at_send, at_recv] = values(record);
@@ -70,6 +71,7 @@ fn columns(sizes: &[&SizeRecord], tail: Tail) -> Vec<Block> {
         median.push(half_rtt.map(|(value, mark)| (p50.unwrap_or(value), mark)));
         far.push(tail.at(record).map(|seconds| (seconds, "")));
         longest.push(max.filter(|_| tail == Tail::P90).map(|max| (max, "")));
+        count.push(record.row.samples[0]);
         gap.push(at_gap);
         send.push(at_send);
         recv.push(at_recv);
@@ -85,12 +87,20 @@ fn columns(sizes: &[&SizeRecord], tail: Tail) -> Vec<Block> {
         column("RTT/2 p50", of_rtt, &median),
         column(tail.name(), of_rtt, &far),
         column("max", of_rtt, &longest),
+        counts(&count),
         column("gap", unit(number::TIME, &gap, 1.0), &gap),
         column("o_s", unit(number::TIME, &send, 1.0), &send),
         column("o_r", unit(number::TIME, &recv, 1.0), &recv),
         column("", unit(number::BYTE_RATE, &rate, 0.1), &rate),
     ];
     columns.into_iter().flatten().collect()
+}
+
+/// How many round trips the percentiles are of; `None` where nothing tells.
+fn counts(counts: &[usize]) -> Option<Block> {
+    counts.iter().find(|count| **count > 0)?;
+    let cells = counts.iter().map(|count| Line::plain(number::count(*count as u64)));
+    Some(Block::right([Line::styled("n", BOLD)].into_iter().chain(cells).collect()))
 }
 
 /// `None` for a column without a value.
