@@ -3,13 +3,14 @@
 use std::fmt;
 
 use loggap::link::LinkError;
+use loggap::machine::buffer::Alignment;
 use loggap_core::measure::{Link, LinkProperties};
 use loggap_core::units::Bytes;
 use mpi::point_to_point::{Destination, Source};
 use mpi::request;
 use mpi::topology::Process;
 
-use crate::sys::receive;
+use crate::sys::receive::{self, OpenReceive};
 use crate::sys::send::OpenSends;
 use crate::watch::Watch;
 
@@ -60,13 +61,15 @@ impl ReceiveCall {
     }
 }
 
-/// Which calls of MPI a link uses, at both ends.
+/// Calls of MPI that a link uses at both ends, and the place of its buffers.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Calls {
     /// To send.
     pub send: SendCall,
     /// To receive.
     pub receive: ReceiveCall,
+    /// Of buffers in their pages.
+    pub alignment: Alignment,
 }
 
 /// Messages of bytes between this rank and another one, all of one tag.
@@ -80,6 +83,7 @@ pub struct MpiLink<'a> {
     /// Whether the watch knows that a message is waited for.
     is_waiting: bool,
     open: OpenSends,
+    answers: OpenReceive,
 }
 
 impl fmt::Debug for MpiLink<'_> {
@@ -95,7 +99,8 @@ impl<'a> MpiLink<'a> {
     /// A link to `peer`, with no message under way.
     #[must_use]
     pub fn new(peer: Process<'a>, calls: Calls, watch: &'a Watch) -> Self {
-        Self { peer, calls, watch, is_waiting: false, open: OpenSends::default() }
+        let (open, answers) = Default::default();
+        Self { peer, calls, watch, is_waiting: false, open, answers }
     }
 
     /// This rank polls for a message in vain: a wait begins with the first such
@@ -160,6 +165,11 @@ impl Link for MpiLink<'_> {
 
     #[inline]
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        if self.answers.is_open() {
+            let arrived = self.answers.test(&self.peer);
+            self.note_receive(arrived);
+            return Ok(arrived);
+        }
         let Some((message, _)) = self.peer.immediate_matched_probe() else {
             self.polled_in_vain();
             return Ok(None);
@@ -171,6 +181,7 @@ impl Link for MpiLink<'_> {
     #[inline]
     fn wait_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         match self.calls.receive {
+            _ if self.answers.is_open() => self.poll_receive(buffer),
             ReceiveCall::Recv => {
                 self.end_wait();
                 Ok(receive::length(&self.watch.during(|| self.peer.receive_into(buffer))))
@@ -193,6 +204,18 @@ impl Link for MpiLink<'_> {
         // The sends were completed, which was a wait of its own.
         self.end_wait();
         outcome
+    }
+
+    fn exchange<R>(
+        &mut self,
+        message: &[u8],
+        answer: &mut [u8],
+        body: impl FnOnce(&mut Self, &mut [u8]) -> R,
+    ) -> R {
+        let (peer, answers) = (self.peer, self.answers.clone());
+        self.train(message, |link| {
+            answers.while_open(&peer, answer, || body(link, &mut []))
+        })
     }
 
     #[inline]

@@ -3,17 +3,17 @@
 use loggap::cli::measuring::{self, Ends, MeasureArgs, ProtocolLimit};
 use loggap::cli::{CliError, Console, Exit};
 use loggap::link::Waiting;
+use loggap::machine::buffer::{Alignment, Buffer, Role};
 use loggap::machine::clock::HostClock;
 use loggap::machine::disturbance::Disturbance;
 use loggap::machine::environment::LinkFingerprint;
 use loggap::machine::placement::Placement;
 use loggap::machine::warning::Warning;
 use loggap::serve::description::describe;
-use loggap::serve::respond::present_bytes;
 use loggap_core::measure::{ServeOptions, serve_with};
 use loggap_core::wire::{Bounds, FRAME_LEN};
 
-use super::Session;
+use super::{BufferArgs, Session};
 use super::pairs::{self, PairsArgs};
 use crate::job::CONTROLLER;
 use crate::library::{self, Limit};
@@ -56,6 +56,8 @@ pub(super) struct Args {
     )]
     recv: ReceiveCall,
     #[command(flatten)]
+    buffers: BufferArgs,
+    #[command(flatten)]
     pairs: PairsArgs,
     #[command(flatten)]
     measure: MeasureArgs,
@@ -63,7 +65,7 @@ pub(super) struct Args {
 
 impl Args {
     const fn calls(&self) -> Calls {
-        Calls { send: self.send, receive: self.recv }
+        Calls { send: self.send, receive: self.recv, alignment: self.buffers.alignment() }
     }
 }
 
@@ -79,10 +81,12 @@ pub(super) fn run(
     if job.size() < 2 {
         return Err(CliError::usage("a link has two ends: mpirun -n 2 loggap-mpi measure"));
     }
+    args.buffers.check(session)?;
+    let calls = args.calls();
     // Rank 0 says when it is over; the others go on until then.
     session.interrupt.listen();
     if args.pairs.are_many(job.size()) {
-        return pairs::run((&args.pairs, &args.measure), args.calls(), session, console);
+        return pairs::run((&args.pairs, &args.measure), calls, session, console);
     }
     if let Some(option) = args.pairs.useless_for_one() {
         if job.rank() != CONTROLLER {
@@ -94,12 +98,12 @@ pub(super) fn run(
     }
     match job.rank() {
         CONTROLLER => {
-            let ends = |_| Ok(MpiEnds { session, calls: args.calls(), peer: RESPONDER });
+            let ends = |_| Ok(MpiEnds { session, calls, peer: RESPONDER });
             let outcome = measuring::run(&args.measure, ends, session.interrupt, console);
             job.tell(RESPONDER, DONE);
             outcome
         }
-        _ => respond(args.calls(), session, CONTROLLER),
+        _ => respond(calls, session, CONTROLLER),
     }
 }
 
@@ -118,17 +122,24 @@ pub(super) fn respond(
     let cpu = session.job.place(session.job.rank()).and_then(|place| place.cpu);
     let description = describe(&clock, fingerprint(session, calls, initiator), cpu);
     let options = ServeOptions { bounds, nonce: 0, description: description.as_bytes() };
-    let mut buffer = Vec::new();
+    let mut buffer = None;
     while session.job.hear(initiator) == SERVE {
-        if buffer.is_empty() {
-            buffer = present_bytes(LONGEST as usize + FRAME_LEN);
-        }
+        let buffer = match &mut buffer {
+            Some(buffer) => buffer,
+            none => none.insert(receive_buffer(calls.alignment)?),
+        };
         let mut link = MpiLink::new(session.job.peer(initiator), calls, session.watch);
-        serve_with(&clock, &mut link, &mut buffer, options).map_err(|error| {
+        serve_with(&clock, &mut link, buffer, options).map_err(|error| {
             CliError::failed(format_args!("rank {}: {error}", session.job.rank()))
         })?;
     }
     Ok(Exit::Done)
+}
+
+/// Memory for the longest message.
+fn receive_buffer(alignment: Alignment) -> Result<Buffer<u8>, CliError> {
+    let buffer = Buffer::new(LONGEST as usize + FRAME_LEN, (alignment, Role::Receive), 1);
+    buffer.ok_or_else(|| CliError::failed("a rank has no memory for a message of 64 MiB"))
 }
 
 /// Longest message that a responder takes.
@@ -172,6 +183,10 @@ impl<'a> Ends for MpiEnds<'a> {
         if let Some(place) = place {
             disturbance.add_responder(place.process);
         }
+    }
+
+    fn alignment(&self) -> Alignment {
+        self.calls.alignment
     }
 
     /// Where `mpirun` has bound both ranks to one processor each.

@@ -259,7 +259,7 @@ fn document(
         smallest_bytes,
         largest_bytes,
         ranks: job.places().to_vec(),
-        slow: matrix::slow(&records, job.places(), error),
+        slow: matrix::slow(&sessions, job.places(), error),
         pairs: records,
         error,
         wall_s,
@@ -278,8 +278,10 @@ fn print(
     if measure.json() {
         return Ok(console.json(document)?);
     }
+    let alignment = document.mpi.alignment.unwrap_or_default();
     let mut text = format!(
-        "# {}, {} ranks, pairs: {}\n# RTT/2 of {}, g of {}; medians of the sessions of a pair\n",
+        "# {}, {} ranks, pairs: {}, {alignment}\n\
+         # RTT/2 of {}, g of {}; medians of the sessions of a pair\n",
         document.mpi.version,
         document.ranks.len(),
         document.pairs_asked,
@@ -349,6 +351,8 @@ fn nobody(document: &MatrixDocument) -> String {
         format!("who is slow cannot be told of fewer than {LEAST_ENDS} ranks")
     } else if Sharing::of(&document.ranks).is_shared() {
         "nobody stands out, which says little: ranks share processors".to_owned()
+    } else if document.pairs.iter().all(|record| record.sessions < 2) {
+        "who is slow shows in two sessions of each pair at least: --times 2".to_owned()
     } else {
         format!("no machine, rank or pair stands out by 10% or more (false alarms: {percent}%)")
     }

@@ -336,6 +336,7 @@ pub(super) mod tests {
             rule: StopRule { max_time: Picos(1_000_000 * US), rel_err_ppm: 1, least: 50, most: 60 },
             keeps_samples: true,
             yields: false,
+            alignment: loggap::machine::buffer::Alignment::default(),
             domains: Domains::Machine,
             assumptions: loggap_core::sync::Assumptions::default(),
         }

@@ -24,9 +24,9 @@ use self::cause::{Evidence, System};
 use self::noise::NoiseReport;
 use self::predict::{Basis, Prediction};
 use self::report::{Document, LevelRecord, Predicted, ResultRecord};
-use self::taking::{Pair, Taken};
+use self::taking::{Pair, Profiled, Taken};
 use self::verdict::Asserted;
-use super::Session;
+use super::{BufferArgs, Session};
 use crate::algorithm::{self, InForce, Program};
 use crate::clocks::Domains;
 use crate::collective::judge::Tolerance;
@@ -83,6 +83,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "1s",
           value_parser = parse::duration, conflicts_with = "demonstrate")]
     noise: Option<Duration>,
+    #[command(flatten)]
+    buffers: BufferArgs,
     /// Decides where in their detours ranks begin; decimal or 0x hexadecimal.
     #[arg(long, default_value = "1", value_parser = parse::seed)]
     seed: u64,
@@ -133,6 +135,7 @@ pub(super) fn run(
         Err(_) if session.job.rank() != LEADER => return Ok(Exit::Done),
         checked => checked?,
     };
+    args.buffers.check(session)?;
     let outcome = if args.demonstrate {
         demonstrate::run(args, session, console)
     } else {
@@ -212,7 +215,9 @@ fn compare(
     // Before the operations and after them, so that a machine that changes
     // meanwhile shows.
     let time = args.max_time.as_secs_f64();
-    let profiles = taking::profiles((&pairs, &sizes), time, session, console);
+    let plan = plan(args, ranks, SchemeName::Roundtime);
+    let profiled = Profiled { pairs: &pairs, sizes: &sizes, time, alignment: plan.alignment };
+    let profiles = taking::profiles(&profiled, session, console);
     let file = args.output.as_ref().filter(|_| session.job.rank() == LEADER);
     let file = file.map(PendingFile::create).transpose().map_err(CliError::from);
     let prepared = profiles.and_then(|profiles| Ok((profiles, file?, noise?)));
@@ -221,7 +226,6 @@ fn compare(
     if !goes_on {
         return Err(CliError::failed(CollectiveError::Ended));
     }
-    let plan = plan(args, ranks, SchemeName::Roundtime);
     let max_time = Picos(plan.rule.max_time.0 / u64::from(taking::ROUNDS));
     let plan = Plan { yields: is_shared, rule: StopRule { max_time, ..plan.rule }, ..plan };
     session.interrupt.listen();
@@ -229,7 +233,7 @@ fn compare(
     let peer = pairs.last().map_or(1, |pair| pair.peer);
     let taken = take(&mut bench, (&subjects, peer)).map_err(CliError::failed)?;
     let left = if session.interrupt.is_requested() { &[] } else { &pairs[..] };
-    let after = taking::profiles((left, &sizes), time, session, console)?;
+    let after = taking::profiles(&Profiled { pairs: left, ..profiled }, session, console)?;
     if !bench.leads() {
         return Ok(Exit::Done);
     }
@@ -324,6 +328,7 @@ fn plan(args: &Args, ranks: u32, scheme: SchemeName) -> Plan {
         },
         keeps_samples: true,
         yields: false,
+        alignment: args.buffers.alignment(),
         domains: Domains::Machine,
         assumptions: loggap_core::sync::Assumptions::default(),
     }
@@ -426,6 +431,7 @@ fn document(
         ranks: session.job.places().len(),
         hosts,
         oversubscribed,
+        alignment: args.buffers.alignment(),
         algorithms: args.algorithms,
         eager_limit_bytes: system.eager_limit,
         noise: None,

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use loggap::machine::buffer::Alignment;
 use loggap::output::number;
 use loggap::profile::ProfileDocument;
 use loggap_core::model::Estimate;
@@ -30,6 +31,8 @@ pub(super) struct Document {
     pub(super) ranks: usize,
     pub(super) hosts: Vec<Host>,
     pub(super) oversubscribed: bool,
+    #[serde(flatten)]
+    pub(super) alignment: Alignment,
     pub(super) algorithms: Algorithms,
     pub(super) eager_limit_bytes: Option<u64>,
     /// Where it was measured.
@@ -186,7 +189,8 @@ impl ResultRecord {
 /// Prints the document as a table.
 pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     let Document { library, ranks, loggap_version, .. } = document;
-    writeln!(out, "# loggap-mpi {loggap_version} check, {library}, {ranks} ranks")?;
+    let alignment = document.alignment;
+    writeln!(out, "# loggap-mpi {loggap_version} check, {library}, {ranks} ranks, {alignment}")?;
     if let Some(level) = document.levels.last() {
         let [one, other] = level.ranks;
         writeln!(out, "# predicted with the profile of ranks {one} and {other}, at all pairs")?;

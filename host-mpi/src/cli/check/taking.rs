@@ -4,6 +4,7 @@
 use clap::Parser;
 use loggap::cli::measuring::{self, MeasureArgs};
 use loggap::cli::{CliError, Console};
+use loggap::machine::buffer::Alignment;
 use loggap::machine::noise::THRESHOLD;
 use loggap::profile::ProfileDocument;
 use loggap_core::model::Estimate;
@@ -47,7 +48,16 @@ pub(super) fn pairs(session: &Session<'_>) -> Vec<Pair> {
     near.into_iter().chain(far).collect()
 }
 
-const CALLS: Calls = Calls { send: SendCall::Send, receive: ReceiveCall::Recv };
+/// What profiles are measured of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Profiled<'a> {
+    pub(super) pairs: &'a [Pair],
+    /// Sizes of messages in bytes.
+    pub(super) sizes: &'a [u64],
+    /// Most time for each profile, in seconds.
+    pub(super) time: f64,
+    pub(super) alignment: Alignment,
+}
 
 /// The options of `measure`, to be filled in.
 #[derive(Debug, Parser)]
@@ -56,24 +66,24 @@ struct Line {
     measure: MeasureArgs,
 }
 
-/// The profiles of `pairs` at messages of `sizes`, at rank 0. All ranks call
-/// this together.
+/// The profiles of all pairs, at rank 0. All ranks call this together.
 pub(super) fn profiles(
-    (pairs, sizes): (&[Pair], &[u64]),
-    max_time: f64,
+    profiled: &Profiled<'_>,
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Vec<ProfileDocument>, CliError> {
+    let Profiled { pairs, sizes, time, alignment } = *profiled;
+    let calls = Calls { send: SendCall::Send, receive: ReceiveCall::Recv, alignment };
     if session.job.rank() != LEADER {
-        respond(CALLS, session, LEADER)?;
+        respond(calls, session, LEADER)?;
         return Ok(Vec::new());
     }
     let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
-    let (sizes, time) = (sizes.join(","), format!("{max_time}"));
+    let (sizes, time) = (sizes.join(","), time.to_string());
     let line = ["check", "--size", &sizes, "--max-time", &time, "--launches", "3"];
     let line = Line::try_parse_from(line).map_err(CliError::failed);
     let profile = |line: &Line, peer| {
-        let ends = |_| Ok(MpiEnds { session, calls: CALLS, peer });
+        let ends = |_| Ok(MpiEnds { session, calls, peer });
         measuring::profile(&line.measure, ends, session.interrupt, console)
     };
     let mut profile = profile;

@@ -17,7 +17,7 @@ use mpi::topology::Communicator as _;
 
 use self::export::Files;
 use self::told::{Lines, Told};
-use super::{DriftArgs, Session};
+use super::{BufferArgs, DriftArgs, Session};
 use crate::clocks::Domains;
 use crate::collective::arrival::{self, Arrival};
 use crate::collective::course::Sample;
@@ -94,6 +94,8 @@ pub(super) struct Args {
     /// has its own, to try out what synchronising achieves).
     #[arg(long, value_enum, default_value = "machine", hide_possible_values = true)]
     domains: Domains,
+    #[command(flatten)]
+    buffers: BufferArgs,
     #[command(flatten)]
     drift: DriftArgs,
     /// Decides the order of operations and sizes.
@@ -183,6 +185,7 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
     let ranks = u32::try_from(session.job.size()).unwrap_or(0);
     let leads = session.job.rank() == LEADER;
     let list = check(args, ranks)?;
+    args.buffers.check(session)?;
     let mut cells =
         operation::cells(&list, &args.sizes.list(), ranks.into()).map_err(CliError::usage)?;
     Random::new(args.seed()).shuffle(&mut cells);
@@ -205,6 +208,7 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
         ranks: session.job.places().len(),
         hosts,
         oversubscribed,
+        alignment: args.buffers.alignment(),
         library: library::version(),
         clock: bench.clock().source().to_owned(),
         clock_read_s: bench.clock().read_cost().seconds(),
@@ -333,6 +337,7 @@ fn plan(args: &Args, delays: Vec<Picos>) -> Plan {
         rule,
         keeps_samples,
         yields: false,
+        alignment: args.buffers.alignment(),
         domains: args.domains,
         assumptions: args.drift.assumptions(),
     }

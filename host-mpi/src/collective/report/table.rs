@@ -42,6 +42,7 @@ fn head(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     for Host { host, ranks, processors, bound } in &document.hosts {
         writeln!(out, "# {host}: {ranks} ranks, {processors} processors, {bound} ranks bound")?;
     }
+    writeln!(out, "# {}", document.alignment)?;
     writeln!(out, "# command: {}", document.command)?;
     if *launches > 1 {
         writeln!(out, "# medians over the medians of {launches} launches")?;
