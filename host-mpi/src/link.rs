@@ -6,6 +6,7 @@ use loggap::link::LinkError;
 use loggap::machine::buffer::Alignment;
 use loggap_core::measure::{Link, LinkProperties};
 use loggap_core::units::Bytes;
+use loggap_core::wire::MAGIC;
 use mpi::point_to_point::{Destination, Source};
 use mpi::request;
 use mpi::topology::Process;
@@ -84,6 +85,7 @@ pub struct MpiLink<'a> {
     is_waiting: bool,
     open: OpenSends,
     answers: OpenReceive,
+    replies: Option<&'a mut [u8]>,
 }
 
 impl fmt::Debug for MpiLink<'_> {
@@ -100,7 +102,41 @@ impl<'a> MpiLink<'a> {
     #[must_use]
     pub fn new(peer: Process<'a>, calls: Calls, watch: &'a Watch) -> Self {
         let (open, answers) = Default::default();
-        Self { peer, calls, watch, is_waiting: false, open, answers }
+        Self { peer, calls, watch, is_waiting: false, open, answers, replies: None }
+    }
+
+    /// As [`MpiLink::new`], at the end that replies: from `replies`, and not from
+    /// where a message has just come. What this processor has written last another
+    /// one reads much more slowly, and the initiator sends what it never writes.
+    #[must_use]
+    pub fn replying(
+        peer: Process<'a>,
+        calls: Calls,
+        watch: &'a Watch,
+        replies: &'a mut [u8],
+    ) -> Self {
+        let mut link = Self::new(peer, calls, watch);
+        link.replies = Some(replies);
+        link
+    }
+
+    /// A message by the call that was chosen. Any may wait: for room, or for the
+    /// receiver.
+    #[inline]
+    fn pass_on(&self, message: &[u8]) {
+        match self.calls.send {
+            SendCall::Send => self.watch.during(|| self.peer.send(message)),
+            SendCall::Ssend => self.watch.during(|| self.peer.synchronous_send(message)),
+            SendCall::Isend => {
+                if !self.open.begin(&self.peer, message, self.watch) {
+                    self.watch.during(|| {
+                        request::scope(|scope| {
+                            self.peer.immediate_send(scope, message).wait_without_status();
+                        });
+                    });
+                }
+            }
+        }
     }
 
     /// This rank polls for a message in vain: a wait begins with the first such
@@ -146,20 +182,21 @@ impl Link for MpiLink<'_> {
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
         self.end_wait();
-        // A send may wait as well: for room, or for the receiver.
-        match self.calls.send {
-            SendCall::Send => self.watch.during(|| self.peer.send(message)),
-            SendCall::Ssend => self.watch.during(|| self.peer.synchronous_send(message)),
-            SendCall::Isend => {
-                if !self.open.begin(&self.peer, message, self.watch) {
-                    self.watch.during(|| {
-                        request::scope(|scope| {
-                            self.peer.immediate_send(scope, message).wait_without_status();
-                        });
-                    });
+        let Some(replies) = self.replies.take() else {
+            self.pass_on(message);
+            return Ok(());
+        };
+        match (message.first(), replies.get_mut(..message.len())) {
+            // A control frame has contents, a message its first byte only.
+            (Some(tag), Some(reply)) if *tag != MAGIC[0] => {
+                if let Some(first) = reply.first_mut() {
+                    *first = *tag;
                 }
+                self.pass_on(reply);
             }
+            _ => self.pass_on(message),
         }
+        self.replies = Some(replies);
         Ok(())
     }
 

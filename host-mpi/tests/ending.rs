@@ -159,6 +159,28 @@ fn after_ctrl_c_rank_0_writes_what_it_has_and_exits_with_130() {
     }
 }
 
+/// The table of a comparison, or of collectives, says that it was broken off, and
+/// no setting is blamed for what is missing.
+#[test]
+fn tables_after_ctrl_c_are_marked() {
+    let check = ["check", "--op", "bcast,barrier", "-s", "8", "--max-time", "60"];
+    let coll = ["coll", "--op", "bcast,barrier", "-s", "8", "--max-time", "60", "--rel-err", "0.0001%"];
+    for arguments in [&check[..], &coll] {
+        let _machine = machine();
+        let mut command = ranks(2);
+        command.env("OMPI_MCA_odls_base_sigkill_timeout", "4").args(arguments);
+        let job = command.spawn().unwrap();
+        processes_below(&job, 2);
+        thread::sleep(BEGINS);
+        send(i32::try_from(job.id()).unwrap(), Signal::SIGINT);
+        let output = finish(job);
+        let (table, talk) = (String::from_utf8_lossy(&output.stdout), talk(&output));
+        assert!(table.contains("\n# INCOMPLETE: interrupted\n"), "{arguments:?}: {table} {talk}");
+        let whole = format!("{table} {talk}");
+        assert!(!whole.contains("--max-time narrows") && !whole.contains("with --max-time"), "{whole}");
+    }
+}
+
 /// Two ranks that are started with arguments of their own.
 fn apart(first: &[&str], second: &[&str]) -> Command {
     let mut command = ranks(1);

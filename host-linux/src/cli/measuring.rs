@@ -146,6 +146,12 @@ pub fn profile<E: Ends>(
 }
 
 impl MeasureArgs {
+    /// Largest size that is measured, bytes.
+    #[must_use]
+    pub fn longest_message(&self) -> u32 {
+        size_plan(self).largest()
+    }
+
     /// What is left of the options where many links are measured one after
     /// another: one launch, a short time unless one was given, no files.
     fn for_one_of_many(&self) -> Self {

@@ -9,6 +9,7 @@ use loggap::machine::disturbance::Disturbance;
 use loggap::machine::environment::LinkFingerprint;
 use loggap::machine::placement::Placement;
 use loggap::machine::warning::Warning;
+use loggap::measure::MeasureError;
 use loggap::serve::description::describe;
 use loggap_core::measure::{ServeOptions, serve_with};
 use loggap_core::wire::{Bounds, FRAME_LEN};
@@ -103,7 +104,7 @@ pub(super) fn run(
             job.tell(RESPONDER, DONE);
             outcome
         }
-        _ => respond(calls, session, CONTROLLER),
+        _ => respond((calls, args.measure.longest_message()), session, CONTROLLER),
     }
 }
 
@@ -111,9 +112,10 @@ pub(super) fn run(
 const SERVE: &[u8] = b"serve";
 pub(super) const DONE: &[u8] = b"done";
 
-/// Serves sessions of `initiator` until it says that there are no more.
+/// Serves sessions of `initiator`, with messages of up to `longest` bytes, until
+/// it says that there are no more.
 pub(super) fn respond(
-    calls: Calls,
+    (calls, longest): (Calls, u32),
     session: &Session<'_>,
     initiator: i32,
 ) -> Result<Exit, CliError> {
@@ -122,13 +124,14 @@ pub(super) fn respond(
     let cpu = session.job.place(session.job.rank()).and_then(|place| place.cpu);
     let description = describe(&clock, fingerprint(session, calls, initiator), cpu);
     let options = ServeOptions { bounds, nonce: 0, description: description.as_bytes() };
-    let mut buffer = None;
+    let mut buffers = None;
     while session.job.hear(initiator) == SERVE {
-        let buffer = match &mut buffer {
-            Some(buffer) => buffer,
-            none => none.insert(receive_buffer(calls.alignment)?),
+        let (buffer, replies) = match &mut buffers {
+            Some(buffers) => buffers,
+            none => none.insert(memory(longest, calls.alignment)?),
         };
-        let mut link = MpiLink::new(session.job.peer(initiator), calls, session.watch);
+        let peer = session.job.peer(initiator);
+        let mut link = MpiLink::replying(peer, calls, session.watch, replies);
         serve_with(&clock, &mut link, buffer, options).map_err(|error| {
             CliError::failed(format_args!("rank {}: {error}", session.job.rank()))
         })?;
@@ -136,10 +139,12 @@ pub(super) fn respond(
     Ok(Exit::Done)
 }
 
-/// Memory for the longest message.
-fn receive_buffer(alignment: Alignment) -> Result<Buffer<u8>, CliError> {
-    let buffer = Buffer::new(LONGEST as usize + FRAME_LEN, (alignment, Role::Receive), 1);
-    buffer.ok_or_else(|| CliError::failed("a rank has no memory for a message of 64 MiB"))
+/// Memory to receive into, and to reply from.
+fn memory(longest: u32, alignment: Alignment) -> Result<(Buffer<u8>, Buffer<u8>), CliError> {
+    let length = longest.min(LONGEST) as usize + FRAME_LEN;
+    let buffer = |role| Buffer::new(length, (alignment, role), 1);
+    let both = buffer(Role::Receive).zip(buffer(Role::Send));
+    both.ok_or_else(|| CliError::failed(MeasureError::Memory { size: longest }))
 }
 
 /// Longest message that a responder takes.

@@ -21,6 +21,7 @@ use mpi::collective::Root as _;
 use mpi::topology::Communicator as _;
 use nix::unistd::getppid;
 
+use crate::collective::judge::Tolerance;
 use crate::job::{CONTROLLER, Job, JobError, launched_as};
 use crate::watch::Watch;
 
@@ -59,6 +60,27 @@ struct DriftArgs {
 impl DriftArgs {
     fn assumptions(self) -> Assumptions {
         Assumptions { drift_ppm: self.max_drift, ..Assumptions::default() }
+    }
+}
+
+/// Late starts that are tolerated.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct ToleranceArgs {
+    /// Discard a repetition where a rank starts later than planned by more than
+    /// this share of the time; what clocks and their readings leave open is
+    /// tolerated anyway. 2% unless given; where ranks share processors all
+    /// repetitions count.
+    #[arg(long, value_name = "PERCENT", value_parser = cli::parse::percent)]
+    max_skew: Option<u32>,
+}
+
+impl ToleranceArgs {
+    /// Unless given: a common start is worth little where ranks wait for each
+    /// other's processor, and nothing would count.
+    fn tolerance(self, is_shared: bool) -> Tolerance {
+        const USUAL_PPM: u32 = 20_000;
+        let usual = if is_shared { Tolerance::ALL } else { Tolerance { share_ppm: USUAL_PPM } };
+        self.max_skew.map_or(usual, |share_ppm| Tolerance { share_ppm })
     }
 }
 

@@ -33,6 +33,8 @@ pub(super) struct System {
     pub(super) is_shared: bool,
     /// Longest message that is sent at once, where that is known.
     pub(super) eager_limit: Option<u64>,
+    /// True where the run was broken off.
+    pub(super) interrupted: bool,
 }
 
 /// An assumption of the model that does not hold, with what it costs.
@@ -65,7 +67,7 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Option<String> {
     if let Some(best) = best.filter(|best| fit(best) >= ENOUGH) {
         return Some(best.words);
     }
-    Some(structural(evidence))
+    Some(if excess > 0 { slower(evidence) } else { quicker(evidence) })
 }
 
 /// How well `part` explains `whole`: 1 where they are the same, 0 where their
@@ -157,8 +159,8 @@ fn state(evidence: &Evidence<'_>) -> String {
     )
 }
 
-/// What no number was measured for.
-fn structural(evidence: &Evidence<'_>) -> String {
+/// What makes an operation slower than predicted, and no number was measured for.
+fn slower(evidence: &Evidence<'_>) -> String {
     let Evidence { program, cost, spread, system, .. } = *evidence;
     let limit = system.eager_limit.filter(|limit| cost.size > *limit);
     if let Some(limit) = limit {
@@ -174,6 +176,28 @@ fn structural(evidence: &Evidence<'_>) -> String {
         );
     }
     "none of the parts that were measured explains it: the call's own work".to_owned()
+}
+
+/// What makes an operation quicker than predicted, and no number was measured for.
+fn quicker(evidence: &Evidence<'_>) -> String {
+    let Evidence { program, cost, message, back, .. } = *evidence;
+    let (one_way, measured) = (cost.one_way.value, message.min(back));
+    if measured < one_way {
+        return format!(
+            "messages after a common start take {}, {} {}",
+            nanos(measured),
+            share_of(program),
+            nanos(one_way)
+        );
+    }
+    if program.busiest() >= MANY {
+        return format!(
+            "a rank with {} messages in a row overlaps them more than a burst between two ranks              does",
+            program.busiest()
+        );
+    }
+    "quicker than the messages that it is made of: the library overlaps them, or cuts them into      pieces"
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -213,7 +237,7 @@ mod tests {
             post: Picos::ZERO,
             skew: Picos(NS),
             spread: 1.1,
-            system: System { is_shared: false, eager_limit: Some(4_096) },
+            system: System { is_shared: false, eager_limit: Some(4_096), interrupted: false },
         };
         change(&mut evidence);
         cause(&evidence)
@@ -254,6 +278,20 @@ mod tests {
         assert!(found(900, |_| {}).unwrap().contains("own work"));
         // Opposite signs explain nothing.
         let other = found(300, |e| e.exchange = Picos(490 * NS)).unwrap();
-        assert!(other.contains("own work"), "{other}");
+        assert!(other.starts_with("quicker than"), "{other}");
+    }
+
+    #[test]
+    fn what_makes_slower_explains_nothing_that_is_quicker() {
+        for (measured, slower) in [(900, true), (100, false)] {
+            let long = found(measured, |e| e.system.eager_limit = Some(4)).unwrap();
+            assert_eq!(long.contains("waits for its receiver"), slower, "{long}");
+            let noisy = found(measured, |e| e.spread = 2.0).unwrap();
+            assert_eq!(noisy.contains("noise"), slower, "{noisy}");
+            assert_eq!(noisy.contains("quicker"), !slower, "{noisy}");
+        }
+        let short = found(100, |e| (e.message, e.back) = (Picos(300 * NS), Picos(310 * NS)));
+        let short = short.unwrap();
+        assert!(short.starts_with("messages after a common start take 300 ns"), "{short}");
     }
 }

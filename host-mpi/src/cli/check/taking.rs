@@ -75,7 +75,8 @@ pub(super) fn profiles(
     let Profiled { pairs, sizes, time, alignment } = *profiled;
     let calls = Calls { send: SendCall::Send, receive: ReceiveCall::Recv, alignment };
     if session.job.rank() != LEADER {
-        respond(calls, session, LEADER)?;
+        let longest = sizes.iter().max().and_then(|size| u32::try_from(*size).ok());
+        respond((calls, longest.unwrap_or(u32::MAX)), session, LEADER)?;
         return Ok(Vec::new());
     }
     let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();

@@ -17,11 +17,10 @@ use mpi::topology::Communicator as _;
 
 use self::export::Files;
 use self::told::{Lines, Told};
-use super::{BufferArgs, DriftArgs, Session};
+use super::{BufferArgs, DriftArgs, Session, ToleranceArgs};
 use crate::clocks::Domains;
 use crate::collective::arrival::{self, Arrival};
 use crate::collective::course::Sample;
-use crate::collective::judge::Tolerance;
 use crate::collective::operation::{self, Cell, Operation, Operations};
 use crate::collective::overlap;
 use crate::collective::report::{self, Document, ResultRecord};
@@ -78,10 +77,8 @@ pub(super) struct Args {
     /// Stop where half the interval of the median is within so much of it.
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = parse::percent)]
     rel_err: u32,
-    /// Discard a repetition where a rank starts later than planned by more than
-    /// twice the clocks' error and so much of the time.
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = parse::percent)]
-    max_skew: u32,
+    #[command(flatten)]
+    tolerance: ToleranceArgs,
     /// Also find how much computation each immediate operation hides.
     #[arg(long)]
     overlap: bool,
@@ -194,7 +191,7 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
     let prepared = leads.then(|| prepare(args, ranks)).transpose();
     let delays = agree(session, ranks, &prepared)?;
     let prepared = prepared?;
-    let plan = Plan { yields: oversubscribed, ..plan(args, delays) };
+    let plan = plan(args, oversubscribed, delays);
     let mut bench = Bench::new((session.job, session.watch), session.interrupt, &plan);
     let begin = bench.clock().read();
     session.interrupt.listen();
@@ -315,7 +312,7 @@ fn check(args: &Args, ranks: u32) -> Result<Vec<Operation>, CliError> {
     }
 }
 
-fn plan(args: &Args, delays: Vec<Picos>) -> Plan {
+fn plan(args: &Args, is_shared: bool, delays: Vec<Picos>) -> Plan {
     /// Repetitions below which an interval may be narrow by chance.
     const LEAST: usize = 32;
     const MOST: usize = 200_000;
@@ -333,10 +330,10 @@ fn plan(args: &Args, delays: Vec<Picos>) -> Plan {
         scheme: args.scheme,
         root: args.root,
         delays,
-        tolerance: Tolerance { share_ppm: args.max_skew },
+        tolerance: args.tolerance.tolerance(is_shared),
         rule,
         keeps_samples,
-        yields: false,
+        yields: is_shared,
         alignment: args.buffers.alignment(),
         domains: args.domains,
         assumptions: args.drift.assumptions(),
