@@ -215,6 +215,7 @@ fn compare(
         Subject { cell, algorithm }
     };
     let subjects: Vec<Subject> = cells.into_iter().map(subject).collect();
+    session.interrupt.listen();
     let is_shared = session.job.sharing().is_shared();
     let pairs = taking::pairs(session);
     let sizes = profiled(&subjects, ranks);
@@ -224,7 +225,11 @@ fn compare(
     let time = args.max_time.as_secs_f64();
     let plan = plan(args, session, SchemeName::Roundtime);
     let profiled = Profiled { pairs: &pairs, sizes: &sizes, time, alignment: plan.alignment };
-    let profiles = taking::profiles(&profiled, session, console);
+    let profiles = match taking::profiles(&profiled, session, console) {
+        // What was broken off before it gave a number.
+        Err(_) if session.interrupt.is_requested() => Ok(Vec::new()),
+        profiles => profiles,
+    };
     let prepared = profiles.and_then(|profiles| Ok((profiles, Files::open(args, session)?, noise?)));
     let goes_on = agree(session, prepared.is_ok());
     let (profiles, files, noise) = prepared?;
@@ -233,7 +238,6 @@ fn compare(
     }
     let max_time = Picos(plan.rule.max_time.0 / u64::from(taking::ROUNDS));
     let plan = Plan { rule: StopRule { max_time, ..plan.rule }, ..plan };
-    session.interrupt.listen();
     let mut bench = Bench::new((session.job, session.watch), session.interrupt, &plan);
     let peer = pairs.last().map_or(1, |pair| pair.peer);
     let taken = take(&mut bench, (&subjects, peer)).map_err(CliError::failed)?;
