@@ -145,7 +145,7 @@ fn after_ctrl_c_rank_0_writes_what_it_has_and_exits_with_130() {
         let script = noting_exits(folder.path());
         let mut command = common::program(count, &[], &script);
         // A second after its polite request Open MPI kills what is left.
-        command.env("OMPI_MCA_odls_base_sigkill_timeout", "4");
+        command.env("OMPI_MCA_odls_base_sigkill_timeout", "3");
         command.args(arguments).args(["-J", "-o"]).arg(&file);
         let job = command.spawn().unwrap();
         let processes = processes_below(&job, usize::try_from(count).unwrap());
@@ -186,7 +186,7 @@ fn tables_after_ctrl_c_are_marked() {
     for arguments in [&check[..], &coll] {
         let _machine = machine();
         let mut command = ranks(2);
-        command.env("OMPI_MCA_odls_base_sigkill_timeout", "4").args(arguments);
+        command.env("OMPI_MCA_odls_base_sigkill_timeout", "3").args(arguments);
         let job = command.spawn().unwrap();
         wait_until_begun(&processes_below(&job, 2));
         send(i32::try_from(job.id()).unwrap(), Signal::SIGINT);

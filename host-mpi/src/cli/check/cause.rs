@@ -20,6 +20,10 @@ pub(super) struct Evidence<'a> {
     pub(super) exchange: Picos,
     /// Posting a receive.
     pub(super) post: Picos,
+    /// The operation on one rank alone.
+    pub(super) local: Picos,
+    /// Of rank 0, in a repetition of the operation.
+    pub(super) page_faults: f64,
     pub(super) skew: Picos,
     /// The 90th percentile over the median.
     pub(super) spread: f64,
@@ -49,6 +53,9 @@ const ENOUGH: f64 = 0.5;
 const NOISY: f64 = 1.5;
 /// Messages in a row from which on the gap decides.
 const MANY: usize = 3;
+/// Page faults in a repetition from which on the library works in new memory:
+/// half of what 16 KiB take.
+const FAULTS: f64 = 2.0;
 
 /// The likely cause; `None` where the two agree within what is known of them.
 pub(super) fn cause(evidence: &Evidence<'_>) -> Option<String> {
@@ -81,7 +88,7 @@ fn share(part: i128, whole: i128) -> f64 {
 }
 
 fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
-    let Evidence { program, cost, message, back, exchange, post, skew, .. } = *evidence;
+    let Evidence { program, cost, message, back, exchange, post, local, skew, .. } = *evidence;
     let exchanges = program.exchanges();
     let steps = exchanges.max(program.ranks.next_power_of_two().ilog2() as usize);
     let difference = |one: Picos, other: Picos| i128::from(one.0) - i128::from(other.0);
@@ -97,6 +104,13 @@ fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
     let mut all = vec![
         Candidate { picos: difference(this_way, one_way) * steps as i128, words: state(evidence) },
         Candidate { picos: i128::from(skew.0), words: format!("starts are {} apart", nanos(skew)) },
+        Candidate {
+            picos: i128::from(local.0),
+            words: format!(
+                "what the call does on one rank alone takes {}, and no message hides it",
+                nanos(local)
+            ),
+        },
     ];
     if exchanges > 0 {
         all.push(Candidate {
@@ -162,6 +176,12 @@ fn state(evidence: &Evidence<'_>) -> String {
 /// What makes an operation slower than predicted, and no number was measured for.
 fn slower(evidence: &Evidence<'_>) -> String {
     let Evidence { program, cost, spread, system, .. } = *evidence;
+    if evidence.page_faults >= FAULTS {
+        return format!(
+            "{:.0} page faults in each call: the library works in memory that it allocates anew",
+            evidence.page_faults
+        );
+    }
     let limit = system.eager_limit.filter(|limit| cost.size > *limit);
     if let Some(limit) = limit {
         return format!("above the eager limit of {limit} B the sender waits for its receiver");
@@ -235,6 +255,8 @@ mod tests {
             back: Picos(400 * NS),
             exchange: Picos(400 * NS),
             post: Picos::ZERO,
+            local: Picos(NS),
+            page_faults: 0.1,
             skew: Picos(NS),
             spread: 1.1,
             system: System { is_shared: false, eager_limit: Some(4_096), interrupted: false },
@@ -264,6 +286,8 @@ mod tests {
         assert!(state.contains("after a common start takes 510 ns, its share of a round trip 400"));
         let ways = found(500, |e| e.back = Picos(510 * NS)).unwrap();
         assert!(ways.starts_with("the two ways differ: a message from rank 0 takes 400 ns"));
+        let local = found(500, |e| e.local = Picos(90 * NS)).unwrap();
+        assert!(local.starts_with("what the call does on one rank alone takes 90 ns"), "{local}");
         let skew = found(450, |e| e.skew = Picos(40 * NS)).unwrap();
         assert_eq!(skew, "starts are 40 ns apart");
     }
@@ -284,6 +308,8 @@ mod tests {
     #[test]
     fn what_makes_slower_explains_nothing_that_is_quicker() {
         for (measured, slower) in [(900, true), (100, false)] {
+            let faults = found(measured, |e| e.page_faults = 17.2).unwrap();
+            assert_eq!(faults.starts_with("17 page faults"), slower, "{faults}");
             let long = found(measured, |e| e.system.eager_limit = Some(4)).unwrap();
             assert_eq!(long.contains("waits for its receiver"), slower, "{long}");
             let noisy = found(measured, |e| e.spread = 2.0).unwrap();

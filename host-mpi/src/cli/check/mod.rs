@@ -385,6 +385,8 @@ fn predicted(
         back: taken.back.value,
         exchange: taken.exchange.value,
         post: taken.post.value,
+        local: taken.local.value,
+        page_faults: taken.page_faults,
         skew: taken.skew,
         spread: taken.spread,
         system,

@@ -112,6 +112,8 @@ pub(super) struct MeasuredRecord {
     post_s: f64,
     local_s: f64,
     combine_s: f64,
+    /// Of rank 0, in a repetition.
+    page_faults: f64,
     skew_s: f64,
     reps: u64,
     discarded: u64,
@@ -131,6 +133,7 @@ impl From<&Taken> for MeasuredRecord {
             post_s: taken.post.value.seconds(),
             local_s: taken.local.value.seconds(),
             combine_s: taken.combine.value.seconds(),
+            page_faults: taken.page_faults,
             skew_s: taken.skew.seconds(),
             reps: taken.counts.0,
             discarded: taken.counts.1,

@@ -10,6 +10,7 @@ use loggap::profile::ProfileDocument;
 use loggap_core::model::Estimate;
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::Picos;
+use nix::sys::resource::{UsageWho, getrusage};
 
 use super::super::Session;
 use super::super::measure::{DONE, MpiEnds, respond};
@@ -127,6 +128,9 @@ pub(super) struct Taken {
     /// Repetitions that took longer than the median by more than a detour's
     /// least length, or longer than their window; and of how many.
     pub(super) slow: (u64, u64),
+    /// Page faults of rank 0 in a repetition of the operation, its share of what
+    /// starts it included.
+    pub(super) page_faults: f64,
 }
 
 /// In how many rounds everything is measured: a machine that changes meanwhile
@@ -167,6 +171,7 @@ impl Taken {
                 (valid + taken.counts.0, discarded + taken.counts.1)
             }),
             spread: rounds.iter().map(|taken| taken.spread).fold(last.spread, f64::min),
+            page_faults: rounds.iter().map(|taken| taken.page_faults).fold(last.page_faults, f64::min),
             slow: rounds
                 .iter()
                 .fold((0, 0), |sum, taken| (sum.0 + taken.slow.0, sum.1 + taken.slow.1)),
@@ -199,7 +204,9 @@ pub(super) fn take(
     let local = bench.local_part(cell)?;
     let reduces = cell.operation.reduces();
     let combine = if reduces { bench.piece(Piece::Combine, bytes)? } else { None };
+    let faults_before = page_faults();
     let operation = bench.measure(cell)?;
+    let faults = page_faults().saturating_sub(faults_before);
     let parts = (start, message, back);
     let (Some(start), Some(message), Some(back)) = parts else { return Ok(None) };
     let parts = (exchange, post);
@@ -225,9 +232,16 @@ pub(super) fn take(
             counts: (operation.valid, operation.late + operation.too_long),
             spread: spread(&operation),
             slow: slow(&operation),
+            page_faults: faults as f64 / (operation.valid + operation.late).max(1) as f64,
         })
     });
     Ok(Some(taken.ok_or_else(|| diagnosis.unwrap_or_else(|| "no repetition counted".to_owned()))))
+}
+
+/// Page faults of this process that needed no disk.
+fn page_faults() -> u64 {
+    let usage = getrusage(UsageWho::RUSAGE_SELF);
+    usage.ok().and_then(|usage| u64::try_from(usage.minor_page_faults()).ok()).unwrap_or(0)
 }
 
 /// Median and interval, less `offset`; of few repetitions, all of them.
@@ -311,6 +325,7 @@ mod tests {
                 counts: (value, 1),
                 spread: 1.0,
                 slow: (1, value),
+                page_faults: value as f64,
             }
         };
         let merged = Taken::merged(&[round(30), round(10), round(20)]).unwrap();
