@@ -250,9 +250,7 @@ impl Link for MpiLink<'_> {
         body: impl FnOnce(&mut Self, &mut [u8]) -> R,
     ) -> R {
         let (peer, answers) = (self.peer, self.answers.clone());
-        self.train(message, |link| {
-            answers.while_open(&peer, answer, || body(link, &mut []))
-        })
+        self.train(message, |link| answers.while_open(&peer, answer, || body(link, &mut [])))
     }
 
     #[inline]

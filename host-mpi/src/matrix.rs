@@ -237,11 +237,7 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// shows in the first half of the sessions as in the second: pairs with one
 /// session do not count.
 #[must_use]
-pub fn slow(
-    sessions: &[(Pair, SessionValues)],
-    places: &[Place],
-    error: f64,
-) -> Vec<SlowRecord> {
+pub fn slow(sessions: &[(Pair, SessionValues)], places: &[Place], error: f64) -> Vec<SlowRecord> {
     let records = &records(sessions)[..];
     let [first, second] = halves(sessions);
     let mut hosts: Vec<&str> = places.iter().map(|place| place.host.as_str()).collect();
@@ -442,7 +438,8 @@ mod tests {
     #[test]
     fn one_session_a_pair_names_nobody() {
         let places = places(1, 6);
-        let factor = |pair: Pair| if pair.initiator == 4 || pair.responder == 4 { 2.0 } else { 1.0 };
+        let factor =
+            |pair: Pair| if pair.initiator == 4 || pair.responder == 4 { 2.0 } else { 1.0 };
         let mut sessions = sessions(&places, 1, factor);
         assert!(!slow(&sessions[..30], &places, 0.02).is_empty());
         sessions.truncate(15);
@@ -452,9 +449,8 @@ mod tests {
     #[test]
     fn nobody_is_named_where_nobody_is_slow_in_98_of_100() {
         for places in [places(1, 4), places(4, 2), places(6, 1)] {
-            let named = (0..300).filter(|seed| {
-                !slow(&sessions(&places, *seed, |_| 1.0), &places, 0.02).is_empty()
-            });
+            let named = (0..300)
+                .filter(|seed| !slow(&sessions(&places, *seed, |_| 1.0), &places, 0.02).is_empty());
             let named = named.count();
             assert!(named <= 6, "{named} of 300 with {} ranks", places.len());
         }

@@ -111,7 +111,9 @@ impl Pairs {
             }
             Self::Ring => ring(ranks),
             Self::ToFirst(count) => others(count, ranks).map(|rank| vec![pair(rank, 0)]).collect(),
-            Self::FromFirst(count) => others(count, ranks).map(|rank| vec![pair(0, rank)]).collect(),
+            Self::FromFirst(count) => {
+                others(count, ranks).map(|rank| vec![pair(0, rank)]).collect()
+            }
         }
     }
 
@@ -305,7 +307,9 @@ mod tests {
         for text in ["all", "random:3", "ring", "to-first:5", "from-first:7"] {
             assert_eq!(text.parse::<Pairs>().unwrap().to_string(), text);
         }
-        for text in ["", "some", "random:0", "random:", "to-first:0", "from-first:x", "5-to-1", "1-to-5"] {
+        for text in
+            ["", "some", "random:0", "random:", "to-first:0", "from-first:x", "5-to-1", "1-to-5"]
+        {
             assert_eq!(text.parse::<Pairs>(), Err(UnknownPairs), "{text}");
         }
     }

@@ -182,7 +182,8 @@ fn after_ctrl_c_rank_0_writes_what_it_has_and_exits_with_130() {
 #[test]
 fn tables_after_ctrl_c_are_marked() {
     let check = ["check", "--op", "bcast,barrier", "-s", "8", "--max-time", "60"];
-    let coll = ["coll", "--op", "bcast,barrier", "-s", "8", "--max-time", "60", "--rel-err", "0.0001%"];
+    let coll =
+        ["coll", "--op", "bcast,barrier", "-s", "8", "--max-time", "60", "--rel-err", "0.0001%"];
     for arguments in [&check[..], &coll] {
         let _machine = machine();
         let mut command = ranks(2);
@@ -194,7 +195,10 @@ fn tables_after_ctrl_c_are_marked() {
         let (table, talk) = (String::from_utf8_lossy(&output.stdout), talk(&output));
         assert!(table.contains("\n# INCOMPLETE: interrupted\n"), "{arguments:?}: {table} {talk}");
         let whole = format!("{table} {talk}");
-        assert!(!whole.contains("--max-time narrows") && !whole.contains("with --max-time"), "{whole}");
+        assert!(
+            !whole.contains("--max-time narrows") && !whole.contains("with --max-time"),
+            "{whole}"
+        );
     }
 }
 

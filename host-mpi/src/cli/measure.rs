@@ -14,8 +14,8 @@ use loggap::serve::description::describe;
 use loggap_core::measure::{ServeOptions, serve_with};
 use loggap_core::wire::{Bounds, FRAME_LEN};
 
-use super::{BufferArgs, Session};
 use super::pairs::{self, PairsArgs};
+use super::{BufferArgs, Session};
 use crate::job::CONTROLLER;
 use crate::library::{self, Limit};
 use crate::link::{Calls, MpiLink, ReceiveCall, SendCall};

@@ -455,7 +455,10 @@ pub(super) mod tests {
         let diagnosis = found.diagnosis.unwrap();
         assert!(diagnosis.contains("started late"), "{diagnosis}");
         // Of 10 us each starts 1 us late: what helps is named, and helps.
-        assert!(diagnosis.ends_with("with --max-skew 10% half of these would count"), "{diagnosis}");
+        assert!(
+            diagnosis.ends_with("with --max-skew 10% half of these would count"),
+            "{diagnosis}"
+        );
         let tolerance = Tolerance { share_ppm: 100_000 };
         let plan = Plan { tolerance, ..plan(SchemeName::Roundtime, 2) };
         assert!(simulate(&plan, |_| US).valid >= 50);

@@ -279,7 +279,8 @@ mod tests {
             assert_eq!(one(&operation.to_string()), operation);
         }
         assert_eq!(operations("all").unwrap().list.len(), 30);
-        for name in ["MPI_Reduce_scatter_block", "reduce-scatter-block", "MPI_REDUCE_SCATTER_BLOCK"] {
+        for name in ["MPI_Reduce_scatter_block", "reduce-scatter-block", "MPI_REDUCE_SCATTER_BLOCK"]
+        {
             assert_eq!(one(name), one("reduce_scatter_block"));
         }
         assert_eq!(operations("MPI_Bcast,MPI_Iallreduce").unwrap().list[1], one("iallreduce"));

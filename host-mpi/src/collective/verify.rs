@@ -168,8 +168,9 @@ mod tests {
     fn buffers(operation: Operation, round: Round) -> Vec<Buffers> {
         let cell = Cell { operation, elements: ELEMENTS as u64 };
         let standing = |rank| Standing { rank, ranks: RANKS };
-        let mut all: Vec<_> =
-            (0..RANKS).map(|rank| Buffers::new(cell, standing(rank), Alignment::default()).unwrap()).collect();
+        let mut all: Vec<_> = (0..RANKS)
+            .map(|rank| Buffers::new(cell, standing(rank), Alignment::default()).unwrap())
+            .collect();
         all.iter_mut().for_each(|buffers| fill(buffers, round));
         all
     }
@@ -197,7 +198,9 @@ mod tests {
                 | Collective::Gatherv
                 | Collective::Allgather
                 | Collective::Allgatherv => bytes.copy_from_slice(&sends.concat()),
-                Collective::Scatter | Collective::Scatterv => bytes.copy_from_slice(&part(root, rank)),
+                Collective::Scatter | Collective::Scatterv => {
+                    bytes.copy_from_slice(&part(root, rank))
+                }
                 Collective::Alltoall | Collective::Alltoallv => {
                     let all: Vec<u8> = (0..ranks).flat_map(|source| part(source, rank)).collect();
                     bytes.copy_from_slice(&all);

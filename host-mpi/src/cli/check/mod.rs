@@ -230,7 +230,8 @@ fn compare(
         Err(_) if session.interrupt.is_requested() => Ok(Vec::new()),
         profiles => profiles,
     };
-    let prepared = profiles.and_then(|profiles| Ok((profiles, Files::open(args, session)?, noise?)));
+    let prepared =
+        profiles.and_then(|profiles| Ok((profiles, Files::open(args, session)?, noise?)));
     let goes_on = agree(session, prepared.is_ok());
     let (profiles, files, noise) = prepared?;
     if !goes_on {
@@ -473,11 +474,7 @@ impl Files {
     }
 
     /// The profile of the farthest level, and a picture.
-    fn write(
-        self,
-        profile: Option<&ProfileDocument>,
-        document: &Document,
-    ) -> Result<(), CliError> {
+    fn write(self, profile: Option<&ProfileDocument>, document: &Document) -> Result<(), CliError> {
         let failed = |error: FileError| CliError::failed(error);
         if let (Some(file), Some(profile)) = (self.profile, profile) {
             let written = file.commit(|out| {

@@ -287,7 +287,10 @@ pub(super) fn chart(document: &Document) -> Chart {
             let times = value.map(|value| [low.unwrap_or(value), value, high.unwrap_or(value)]);
             predicted.extend(times.map(|times| (size, times)));
         }
-        [series(format!("{op}, measured"), &measured), series(format!("{op}, predicted"), &predicted)]
+        [
+            series(format!("{op}, measured"), &measured),
+            series(format!("{op}, predicted"), &predicted),
+        ]
     });
     Chart {
         title: format!("Measured and predicted, {} ranks, {}", document.ranks, document.library),

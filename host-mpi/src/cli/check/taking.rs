@@ -171,7 +171,10 @@ impl Taken {
                 (valid + taken.counts.0, discarded + taken.counts.1)
             }),
             spread: rounds.iter().map(|taken| taken.spread).fold(last.spread, f64::min),
-            page_faults: rounds.iter().map(|taken| taken.page_faults).fold(last.page_faults, f64::min),
+            page_faults: rounds
+                .iter()
+                .map(|taken| taken.page_faults)
+                .fold(last.page_faults, f64::min),
             slow: rounds
                 .iter()
                 .fold((0, 0), |sum, taken| (sum.0 + taken.slow.0, sum.1 + taken.slow.1)),
