@@ -180,14 +180,14 @@ impl SessionValues {
 /// The records of all pairs that were measured, from what each session gave.
 #[must_use]
 pub fn records(sessions: &[(Pair, SessionValues)]) -> Vec<PairRecord> {
-    of_pairs(sessions).into_iter().map(|(ranks, values)| record(ranks, &values)).collect()
+    of_pairs(sessions).into_iter().map(|([low, high], values)| record(low, high, &values)).collect()
 }
 
 /// The sessions of each pair, in the order of time.
-fn of_pairs(sessions: &[(Pair, SessionValues)]) -> BTreeMap<(i32, i32), Vec<SessionValues>> {
+fn of_pairs(sessions: &[(Pair, SessionValues)]) -> BTreeMap<[i32; 2], Vec<SessionValues>> {
     let mut pairs: BTreeMap<_, Vec<SessionValues>> = BTreeMap::new();
     for (Pair { initiator, responder }, session) in sessions {
-        let key = (*initiator.min(responder), *initiator.max(responder));
+        let key = [*initiator.min(responder), *initiator.max(responder)];
         pairs.entry(key).or_default().push(*session);
     }
     pairs
@@ -197,15 +197,15 @@ fn of_pairs(sessions: &[(Pair, SessionValues)]) -> BTreeMap<(i32, i32), Vec<Sess
 fn halves(sessions: &[(Pair, SessionValues)]) -> [Vec<PairRecord>; 2] {
     let pairs = of_pairs(sessions).into_iter();
     let (first, second) = pairs
-        .map(|(ranks, values)| {
+        .map(|([low, high], values)| {
             let (first, second) = values.split_at(values.len() / 2);
-            (record(ranks, first), record(ranks, second))
+            (record(low, high, first), record(low, high, second))
         })
         .unzip();
     [first, second]
 }
 
-fn record((low_rank, high_rank): (i32, i32), values: &[SessionValues]) -> PairRecord {
+fn record(low_rank: i32, high_rank: i32, values: &[SessionValues]) -> PairRecord {
     PairRecord {
         low_rank,
         high_rank,

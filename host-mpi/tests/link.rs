@@ -51,7 +51,7 @@ fn a_send_that_waits_for_the_receiver_takes_longer_and_one_that_does_not_copy_sh
 fn two_ranks_give_the_document_of_a_link() {
     for calls in [["send", "recv"], ["ssend", "irecv"], ["isend", "recv"]] {
         let [send, receive] = calls;
-        let arguments = ["measure", "-s", "1,64,1K", "--max-time", "0.6", "-J"];
+        let arguments = ["measure", "-s", "1,64,1K", "--max-time", "1", "-J"];
         let document = document(ranks(2).args(arguments).args(["--send", send, "--recv", receive]));
         assert_eq!(document["transport"], "mpi");
         let library = &document["host"]["link"]["mpi"];
@@ -79,7 +79,7 @@ fn two_ranks_give_the_document_of_a_link() {
 /// limit, and by `MPI_Ssend`.
 #[test]
 fn every_method_measures_over_mpi_too() {
-    let sizes = ["--give-up", "10s", "measure", "-s", "1,64,64K", "--max-time", "0.6", "-J"];
+    let sizes = ["--give-up", "10s", "measure", "-s", "1,64,64K", "--max-time", "1", "-J"];
     for (method, call) in [("signature", "send"), ("signature", "ssend"), ("plogp", "ssend")] {
         let how = ["--method", method, "--send", call];
         let document = document(ranks(2).args(sizes).args(how));

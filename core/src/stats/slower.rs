@@ -24,7 +24,7 @@
 //! as it is shared by all that are tried (Bonferroni); who is named is left out,
 //! and the rest tried again.
 //!
-//! That holds for noise that goes on all the time. A machine that is disturbed
+//! That holds for steady noise. A machine that is disturbed
 //! for a while slows the pairs that are measured meanwhile, and may make one of
 //! their ends stand out. So each pair is measured in two halves of the time, and
 //! a finding has to show in either half by itself: the factor of that end or
@@ -42,7 +42,7 @@ pub struct PairValue {
     pub ends: [usize; 2],
     /// Natural logarithm of the time.
     pub value: f64,
-    /// The same of either half of the time that was spent measuring.
+    /// Logarithms of the times in the first and in the second half of all measuring.
     pub halves: [f64; 2],
     /// Set when the pair, or one of its ends, was named.
     pub named: bool,
@@ -117,8 +117,8 @@ pub fn slowest_end(
 }
 
 /// The slowest pair that stands out of what its ends give, and marks it; `None`
-/// when there is none. To be called when no end is slow any more. `effects` has
-/// an element for every end.
+/// without any. To be called when no end is slow any more. `effects` has an
+/// element for every end.
 #[must_use]
 pub fn slowest_pair(
     pairs: &mut [PairValue],
@@ -426,8 +426,8 @@ mod tests {
         }
     }
 
-    /// Whoever is measured with that end meanwhile takes up to twice as long: it
-    /// looks slow in that half of the time, and in the whole.
+    /// All pairs of one end take twice as long in one half of the time: it looks slow
+    /// there and in the whole.
     #[test]
     fn nobody_is_named_on_a_machine_that_is_disturbed_for_half_of_the_time() {
         let options = SlowerOptions { error: 0.005, ..SlowerOptions::default() };

@@ -83,7 +83,7 @@ impl<T: Copy> Buffer<T> {
     /// A buffer of `length` elements, all equal to `fill`; `None` where there is
     /// not enough memory, or no huge pages where these were asked for.
     #[must_use]
-    pub fn new(length: usize, (alignment, role): (Alignment, Role), fill: T) -> Option<Self> {
+    pub fn new(length: usize, alignment: Alignment, role: Role, fill: T) -> Option<Self> {
         let least = if alignment.huge_pages { LARGEST } else { PAGE };
         let base = alignment.bytes.max(least) as usize;
         let element = size_of::<T>().max(1);
@@ -95,7 +95,7 @@ impl<T: Copy> Buffer<T> {
         let mut memory: Vec<T> = Vec::new();
         memory.try_reserve_exact(used.checked_add(base / element)?).ok()?;
         let start = memory.as_ptr().align_offset(base).checked_add(offset)?;
-        // Before anything is written: a page that is present stays as it is.
+        // Before anything is written: a page that is present keeps its size.
         if alignment.huge_pages && !huge::advise(memory.spare_capacity_mut()) {
             return None;
         }
@@ -129,11 +129,11 @@ mod tests {
     #[test]
     fn buffers_of_all_lengths_begin_at_a_page() {
         for length in [0, 1, 100, 4_096, 65_536, 1 << 20, (32 << 20) + 5] {
-            let how = (Alignment::default(), Role::Receive);
-            let bytes = Buffer::new(length, how, 7_u8).unwrap();
+            let how = Alignment::default();
+            let bytes = Buffer::new(length, how, Role::Receive, 7_u8).unwrap();
             assert_eq!((bytes.len(), place(&bytes, PAGE)), (length, 0));
             assert!(bytes.iter().all(|byte| *byte == 7));
-            let words = Buffer::new(length, how, 0_u32).unwrap();
+            let words = Buffer::new(length, how, Role::Receive, 0_u32).unwrap();
             assert_eq!((words.len(), place(&words, PAGE)), (length, 0));
         }
     }
@@ -142,25 +142,25 @@ mod tests {
     fn below_a_page_what_is_sent_and_what_is_received_lie_differently() {
         for bytes in [4, 16, 64, 2_048] {
             let alignment = Alignment { bytes, ..Alignment::default() };
-            let of = |role| Buffer::new(1_000, (alignment, role), 0_u32).unwrap();
+            let of = |role| Buffer::new(1_000, alignment, role, 0_u32).unwrap();
             let (send, receive) = (of(Role::Send), of(Role::Receive));
             let expected = [bytes, 2 * bytes % PAGE].map(|bytes| bytes as usize);
             assert_eq!([place(&send, PAGE), place(&receive, PAGE)], expected);
         }
         let alignment = Alignment { bytes: LARGEST, ..Alignment::default() };
-        assert_eq!(place(&Buffer::new(10, (alignment, Role::Send), 0_u8).unwrap(), LARGEST), 0);
+        assert_eq!(place(&Buffer::new(10, alignment, Role::Send, 0_u8).unwrap(), LARGEST), 0);
     }
 
     #[test]
     fn no_memory_is_no_buffer() {
-        assert!(Buffer::new(usize::MAX, (Alignment::default(), Role::Send), 0_u8).is_none());
-        assert!(Buffer::new(usize::MAX / 8, (Alignment::default(), Role::Send), 0_u32).is_none());
+        assert!(Buffer::new(usize::MAX, Alignment::default(), Role::Send, 0_u8).is_none());
+        assert!(Buffer::new(usize::MAX / 8, Alignment::default(), Role::Send, 0_u32).is_none());
     }
 
     #[test]
     fn huge_pages_are_there_where_the_system_gives_them() {
         let alignment = Alignment { huge_pages: true, ..Alignment::default() };
-        let buffer = Buffer::new(8 << 20, (alignment, Role::Send), 1_u8);
+        let buffer = Buffer::new(8 << 20, alignment, Role::Send, 1_u8);
         assert_eq!(buffer.is_some(), huge::is_given());
         let Some(buffer) = buffer else { return };
         assert_eq!((buffer.len(), place(&buffer, LARGEST)), (8 << 20, 0));

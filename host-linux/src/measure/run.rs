@@ -126,7 +126,7 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         let longest = usize::try_from(largest).unwrap_or(usize::MAX).max(FRAME_LEN);
         let course = Course::new(clock, plan, launches, budget.max_time);
         let buffer = |role| {
-            Buffer::new(longest, (alignment, role), 1).ok_or(MeasureError::Memory { size: largest })
+            Buffer::new(longest, alignment, role, 1).ok_or(MeasureError::Memory { size: largest })
         };
         let (outgoing, incoming) = (buffer(Role::Send)?, buffer(Role::Receive)?);
         let ends = [smallest, largest];

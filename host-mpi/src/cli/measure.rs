@@ -104,7 +104,7 @@ pub(super) fn run(
             job.tell(RESPONDER, DONE);
             outcome
         }
-        _ => respond((calls, args.measure.longest_message()), session, CONTROLLER),
+        _ => respond(calls, args.measure.longest_message(), session, CONTROLLER),
     }
 }
 
@@ -113,9 +113,10 @@ const SERVE: &[u8] = b"serve";
 pub(super) const DONE: &[u8] = b"done";
 
 /// Serves sessions of `initiator`, with messages of up to `longest` bytes, until
-/// it says that there are no more.
+/// it says that it is done.
 pub(super) fn respond(
-    (calls, longest): (Calls, u32),
+    calls: Calls,
+    longest: u32,
     session: &Session<'_>,
     initiator: i32,
 ) -> Result<Exit, CliError> {
@@ -142,7 +143,7 @@ pub(super) fn respond(
 /// Memory to receive into, and to reply from.
 fn memory(longest: u32, alignment: Alignment) -> Result<(Buffer<u8>, Buffer<u8>), CliError> {
     let length = longest.min(LONGEST) as usize + FRAME_LEN;
-    let buffer = |role| Buffer::new(length, (alignment, role), 1);
+    let buffer = |role| Buffer::new(length, alignment, role, 1);
     let both = buffer(Role::Receive).zip(buffer(Role::Send));
     both.ok_or_else(|| CliError::failed(MeasureError::Memory { size: longest }))
 }

@@ -22,7 +22,7 @@ use mpi::topology::Communicator as _;
 use nix::unistd::getppid;
 
 use crate::collective::judge::Tolerance;
-use crate::job::{CONTROLLER, Job, JobError, launched_as};
+use crate::job::{CONTROLLER, Job, JobError, Sharing, launched_as};
 use crate::watch::Watch;
 
 /// Measure MPI: its links, its clocks and its collective operations.
@@ -77,9 +77,12 @@ struct ToleranceArgs {
 impl ToleranceArgs {
     /// Unless given: a common start is worth little where ranks wait for each
     /// other's processor, and nothing would count.
-    fn tolerance(self, is_shared: bool) -> Tolerance {
+    fn tolerance(self, sharing: &Sharing<'_>) -> Tolerance {
         const USUAL_PPM: u32 = 20_000;
-        let usual = if is_shared { Tolerance::ALL } else { Tolerance { share_ppm: USUAL_PPM } };
+        let usual = match sharing.is_shared() {
+            true => Tolerance::ALL,
+            false => Tolerance { share_ppm: USUAL_PPM },
+        };
         self.max_skew.map_or(usual, |share_ppm| Tolerance { share_ppm })
     }
 }
@@ -87,9 +90,9 @@ impl ToleranceArgs {
 /// Place of message buffers.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct BufferArgs {
-    /// Align message buffers to so many bytes, a power of two up to 2M. Below
-    /// 4096, send buffers begin so far behind the begin of a page and receive
-    /// buffers twice as far, which is the worst that an allocator may do.
+    /// Alignment of message buffers in bytes, a power of two up to 2M. Below 4096,
+    /// send buffers begin this far behind the begin of a page and receive buffers
+    /// twice as far, which is the worst that an allocator may do.
     #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = alignment)]
     align: u32,
     /// Put message buffers into pages of 2 MiB: fewer TLB misses, which shows

@@ -93,7 +93,7 @@ pub(super) fn run(
     let mut incomplete = None;
     for (number, round) in rounds.iter().enumerate() {
         let elapsed_s = clock.duration(clock.now().saturating_sub(started)).seconds();
-        progress.say((number, elapsed_s), console);
+        progress.say(number, elapsed_s, console);
         others(session).for_each(|rank| job.tell(rank, ROUND));
         let own = take_part(round, (measure, calls), session, console)?;
         let reports = round.iter().map(|pair| match &own {
@@ -139,21 +139,21 @@ struct Progress {
 
 impl Progress {
     fn begin(rounds: &[Round], measure: &MeasureArgs, console: &mut Console) -> Self {
-        /// What a round takes beside measuring, in seconds.
+        /// Time of a round beside measuring, in seconds.
         const AROUND_S: f64 = 0.1;
         let planned_s = measure.time_of_one_of_many().as_secs_f64() + AROUND_S;
         let progress = Self { rounds: rounds.len(), planned_s, said_s: 0.0 };
         let sessions: usize = rounds.iter().map(Vec::len).sum();
         console.note(format_args!(
-            "{sessions} sessions of pairs in {} rounds, about {}; fewer with --pairs, --times or              --max-time",
+            "{sessions} sessions of pairs in {} rounds, about {}; --times 2 takes less",
             rounds.len(),
             progress.left(0, 0.0)
         ));
         progress
     }
 
-    /// Before each round; once a minute where nobody watches.
-    fn say(&mut self, (done, elapsed_s): (usize, f64), console: &mut Console) {
+    /// Before each round; once a minute where standard error is no terminal.
+    fn say(&mut self, done: usize, elapsed_s: f64, console: &mut Console) {
         const SELDOM_S: f64 = 60.0;
         if console.is_watched() || elapsed_s - self.said_s >= SELDOM_S {
             self.said_s = elapsed_s;
@@ -235,7 +235,7 @@ fn take_part(
     let mine = round.iter().find(|pair| pair.initiator == rank || pair.responder == rank);
     let Some(pair) = mine else { return Ok(None) };
     if pair.responder == rank {
-        respond((calls, measure.longest_message()), session, pair.initiator)?;
+        respond(calls, measure.longest_message(), session, pair.initiator)?;
         return Ok(None);
     }
     let ends = |_| Ok(MpiEnds { session, calls, peer: pair.responder });

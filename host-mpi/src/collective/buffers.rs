@@ -17,7 +17,7 @@ pub(super) struct Pair<T> {
 impl<T: Copy + Default> Pair<T> {
     fn of(extent: Extent, alignment: Alignment) -> Option<Self> {
         let zeroed = |count: u64, role| {
-            Buffer::new(usize::try_from(count).ok()?, (alignment, role), T::default())
+            Buffer::new(usize::try_from(count).ok()?, alignment, role, T::default())
         };
         let send = zeroed(extent.send, Role::Send)?;
         Some(Self { send, receive: zeroed(extent.receive, Role::Receive)? })

@@ -265,13 +265,19 @@ fn compare(
     let mut document = document(args, session, (results, system), levels);
     document.noise = noise.zip(args.noise).and_then(|(noise, time)| NoiseReport::of(&noise, time));
     files.write(farthest, &document)?;
+    print(args, &document, console)?;
+    exit(args, session, &document)
+}
+
+/// Prints warnings, and the document in the form that was asked for.
+fn print(args: &Args, document: &Document, console: &mut Console) -> Result<(), CliError> {
     document.warnings.iter().for_each(|warning| console.warn(warning));
     match (args.json, args.csv) {
-        (true, _) => console.json(&document)?,
-        (_, true) => report::csv(console.data(), &document)?,
-        _ => report::table(console.data(), &document)?,
+        (true, _) => console.json(document)?,
+        (_, true) => report::csv(console.data(), document)?,
+        _ => report::table(console.data(), document)?,
     }
-    exit(args, session, &document)
+    Ok(())
 }
 
 /// Measures all subjects in turn, round by round; what came of each, or why
@@ -323,13 +329,13 @@ fn plan(args: &Args, session: &Session<'_>, scheme: SchemeName) -> Plan {
     const LEAST: usize = 100;
     /// Exits of ranks that are kept.
     const MOST_SAMPLES: usize = 4_000_000;
-    let is_shared = session.job.sharing().is_shared();
+    let sharing = session.job.sharing();
     let count = session.job.places().len().max(1);
     Plan {
         scheme,
         root: 0,
         delays: vec![Picos::ZERO; count],
-        tolerance: args.tolerance.tolerance(is_shared),
+        tolerance: args.tolerance.tolerance(&sharing),
         rule: StopRule {
             max_time: Picos::from_duration(args.max_time),
             rel_err_ppm: args.rel_err,
@@ -337,7 +343,7 @@ fn plan(args: &Args, session: &Session<'_>, scheme: SchemeName) -> Plan {
             most: (MOST_SAMPLES / count).max(LEAST),
         },
         keeps_samples: true,
-        yields: is_shared,
+        yields: sharing.is_shared(),
         alignment: args.buffers.alignment(),
         domains: Domains::Machine,
         assumptions: loggap_core::sync::Assumptions::default(),
@@ -457,14 +463,14 @@ fn document(
     }
 }
 
-/// What was asked for besides standard output.
+/// Files besides standard output.
 struct Files {
     profile: Option<PendingFile>,
     plot: Option<PendingFile>,
 }
 
 impl Files {
-    /// Those of rank 0, open but not there yet.
+    /// Creates those of rank 0 under temporary names.
     fn open(args: &Args, session: &Session<'_>) -> Result<Self, CliError> {
         let leads = session.job.rank() == LEADER;
         let create = |path: &Option<PathBuf>| {

@@ -77,7 +77,7 @@ pub(super) fn profiles(
     let calls = Calls { send: SendCall::Send, receive: ReceiveCall::Recv, alignment };
     if session.job.rank() != LEADER {
         let longest = sizes.iter().max().and_then(|size| u32::try_from(*size).ok());
-        respond((calls, longest.unwrap_or(u32::MAX)), session, LEADER)?;
+        respond(calls, longest.unwrap_or(u32::MAX), session, LEADER)?;
         return Ok(Vec::new());
     }
     let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();

@@ -191,7 +191,7 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
     let prepared = leads.then(|| prepare(args, ranks)).transpose();
     let delays = agree(session, ranks, &prepared)?;
     let prepared = prepared?;
-    let plan = plan(args, oversubscribed, delays);
+    let plan = plan(args, session, delays);
     let mut bench = Bench::new((session.job, session.watch), session.interrupt, &plan);
     let begin = bench.clock().read();
     session.interrupt.listen();
@@ -312,12 +312,13 @@ fn check(args: &Args, ranks: u32) -> Result<Vec<Operation>, CliError> {
     }
 }
 
-fn plan(args: &Args, is_shared: bool, delays: Vec<Picos>) -> Plan {
+fn plan(args: &Args, session: &Session<'_>, delays: Vec<Picos>) -> Plan {
     /// Repetitions below which an interval may be narrow by chance.
     const LEAST: usize = 32;
     const MOST: usize = 200_000;
     /// Rank times that samples may hold.
     const MOST_SAMPLES: usize = 10_000_000;
+    let sharing = session.job.sharing();
     let keeps_samples = args.samples.is_some();
     let most = if keeps_samples { MOST_SAMPLES / delays.len().max(1) } else { MOST };
     let rule = StopRule {
@@ -330,10 +331,10 @@ fn plan(args: &Args, is_shared: bool, delays: Vec<Picos>) -> Plan {
         scheme: args.scheme,
         root: args.root,
         delays,
-        tolerance: args.tolerance.tolerance(is_shared),
+        tolerance: args.tolerance.tolerance(&sharing),
         rule,
         keeps_samples,
-        yields: is_shared,
+        yields: sharing.is_shared(),
         alignment: args.buffers.alignment(),
         domains: args.domains,
         assumptions: args.drift.assumptions(),
