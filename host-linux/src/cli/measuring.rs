@@ -16,6 +16,7 @@ use loggap_core::wire::{Limited, Refusal};
 use super::parse::{self, Sizes};
 use super::report::{ExactArgs, ReportArgs};
 use super::{CliError, Console, Exit, Interrupt};
+use crate::machine::buffer::Alignment;
 use crate::machine::canaries::Canaries;
 use crate::machine::clock::HostClock;
 use crate::machine::disturbance::Disturbance;
@@ -146,6 +147,12 @@ pub fn profile<E: Ends>(
 }
 
 impl MeasureArgs {
+    /// Largest size that is measured, bytes.
+    #[must_use]
+    pub fn longest_message(&self) -> u32 {
+        size_plan(self).largest()
+    }
+
     /// What is left of the options where many links are measured one after
     /// another: one launch, a short time unless one was given, no files.
     fn for_one_of_many(&self) -> Self {
@@ -230,10 +237,11 @@ fn measure<E: Ends>(
     let mut canaries = Canaries::before(clock, ends.waiting());
     let burst_bytes = if properties.reliable { u64::MAX } else { DATAGRAM_BURST };
     options.plan = PlanOptions { adapt_sizes, burst_bytes, ..options.plan };
+    options.alignment = ends.alignment();
     let mut memory = Memory::new(sizes.len(), &options.plan);
     let spent = stopwatch.duration(stopwatch.now().saturating_sub(started));
     options.plan.spend(spent);
-    let run = Run::new(clock, options, &sizes, &mut memory).map_err(MeasureError::Plan)?;
+    let run = Run::new(clock, options, &sizes, &mut memory)?;
     let run = run.with_opening(opening);
     let plan = &options.plan;
     let mut observer = RunObserver::new(interrupt, console, plan.assess.relative_error_ppm);
@@ -357,7 +365,8 @@ fn options(args: &MeasureArgs) -> Result<RunOptions, CliError> {
         ..defaults
     };
     let launches = args.launches.unwrap_or(more.clamp(LAUNCHES, MOST_LAUNCHES));
-    Ok(RunOptions { method: args.method, plan, launches, session: SessionOptions::default() })
+    let (session, alignment) = (SessionOptions::default(), Alignment::default());
+    Ok(RunOptions { method: args.method, plan, launches, session, alignment })
 }
 
 /// Four times the density of a run without --max-time, which leaves a fast
@@ -422,7 +431,9 @@ impl From<MeasureError> for CliError {
             | MeasureError::Plan(_)
             | MeasureError::NoSizes
             | MeasureError::TooLong { .. } => Self::usage(error),
-            MeasureError::Session(_) | MeasureError::Analysis(_) => Self::failed(error),
+            MeasureError::Session(_) | MeasureError::Analysis(_) | MeasureError::Memory { .. } => {
+                Self::failed(error)
+            }
         }
     }
 }
