@@ -37,6 +37,8 @@ pub(in crate::measure) struct RowPlan {
     pub(in crate::measure) lost_bursts: u8,
     /// Rounds lost since the last sample.
     pub(in crate::measure) losses: u8,
+    /// A round of this size has come to its end, warming up included.
+    pub(in crate::measure) arrived: bool,
     /// The round trip as far as the pilot knows it; zero before.
     pub(in crate::measure) round_trip: Picos,
     /// Delay of the paced rounds, `d_G`; zero before it was chosen.
@@ -64,6 +66,11 @@ impl RowPlan {
     /// Whether so many rounds were lost that no more are tried.
     pub(in crate::measure) const fn is_given_up(&self) -> bool {
         self.losses >= LOSSES_IN_A_ROW
+    }
+
+    /// Runs no further rounds.
+    pub(in crate::measure) const fn give_up(&mut self) {
+        self.losses = LOSSES_IN_A_ROW;
     }
 
     pub(in crate::measure) const fn wants(&self, quantity: Quantity) -> bool {
