@@ -11,6 +11,7 @@ pub(crate) mod mapping;
 pub(crate) mod packet;
 pub(crate) mod pages;
 pub(crate) mod pass;
+pub(crate) mod path;
 pub(crate) mod ring;
 #[cfg(feature = "verbs")]
 pub(crate) mod verbs;
