@@ -312,7 +312,7 @@ impl<'m, const N: usize> Planner<'m, N> {
     /// Takes the outcome of one experiment.
     pub fn handle_sample(&mut self, sample: &Sample) -> Kept {
         if let Some(header) = self.store.header_of(sample.experiment.size) {
-            (header.plan.losses, header.plan.arrived) = (0, true);
+            header.plan.note_arrival();
         } else if self.warm {
             return Kept::Refused;
         }
@@ -360,7 +360,9 @@ impl<'m, const N: usize> Planner<'m, N> {
     /// hits all sizes.
     fn give_up_unreachable(&mut self, row: usize) {
         let rows = self.store.rows();
-        let Some(largest) = rows.iter().rposition(|header| header.plan.arrived) else { return };
+        let Some(largest) = rows.iter().rposition(|header| header.plan.has_arrived()) else {
+            return;
+        };
         let beyond = rows.get(largest + 1..).unwrap_or_default();
         let lost: u64 = beyond.iter().map(|header| u64::from(header.plan.losses)).sum();
         let by_chance = self.lost.saturating_sub(lost);
@@ -381,7 +383,7 @@ impl<'m, const N: usize> Planner<'m, N> {
     #[must_use]
     pub fn reached(&self) -> Option<u32> {
         let reached = self.reached?;
-        let beyond = |header: &&RowHeader| header.plan.arrived && header.size > reached;
+        let beyond = |header: &&RowHeader| header.plan.has_arrived() && header.size > reached;
         // Sizes between that were not given up may have arrived since.
         Some(self.store.rows().iter().rfind(beyond).map_or(reached, |header| header.size))
     }
