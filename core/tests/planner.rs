@@ -103,6 +103,102 @@ mod planner {
     }
 
     #[test]
+    fn sizes_that_never_arrive_cost_a_few_rounds_and_the_others_are_measured() {
+        let mut sizes = [0; 29];
+        let count = coarse_sizes(1, 65_536, &mut sizes);
+        let lossless = model(1_000_000);
+        for seed in 0..20 {
+            let mut memory = Memory::new(count + 24, 12);
+            let mut planner: Planner<'_> =
+                Planner::new(options(seed), &sizes[..count], memory.lend()).unwrap();
+            let (mut now, mut lost) = (Picos(5), 0);
+            loop {
+                let batch = planner.poll_batch::<16>(now);
+                if batch.is_empty() {
+                    break;
+                }
+                for experiment in batch {
+                    let Some((delay, elapsed)) =
+                        lossless(&experiment).filter(|_| experiment.size <= 1_472)
+                    else {
+                        lost += 1;
+                        planner.handle_lost(&experiment);
+                        continue;
+                    };
+                    now = Picos(now.0 + elapsed);
+                    planner.handle_sample(&Sample {
+                        experiment,
+                        delay: Picos(delay),
+                        elapsed: Picos(elapsed),
+                    });
+                }
+            }
+            assert_eq!(planner.reached(), Some(1_024), "seed {seed}");
+            assert!(lost < 60, "seed {seed}: {lost} rounds were lost");
+            assert!(planner.assess().is_ok());
+        }
+    }
+
+    #[test]
+    fn sizes_of_which_chance_loses_most_rounds_are_not_given_up() {
+        let mut random = Random::new(3);
+        let lossless = model(1_000_000);
+        let mut memory = Memory::new(40, 12);
+        let sizes = [1, 64, 1_024, 16_384, 65_536];
+        let mut planner: Planner<'_> = Planner::new(options(1), &sizes, memory.lend()).unwrap();
+        let mut now = Picos(5);
+        loop {
+            let batch = planner.poll_batch::<16>(now);
+            if batch.is_empty() {
+                break;
+            }
+            for experiment in batch {
+                // Packets of 1,500 B, of which 1% are lost each way.
+                let packets = 2 * (1 + experiment.size / 1_500);
+                let arrives = (0..packets).all(|_| !random.draw().is_multiple_of(100));
+                match lossless(&experiment).filter(|_| arrives) {
+                    None => planner.handle_lost(&experiment),
+                    Some((delay, elapsed)) => {
+                        now = Picos(now.0 + elapsed);
+                        let (delay, elapsed) = (Picos(delay), Picos(elapsed));
+                        planner.handle_sample(&Sample { experiment, delay, elapsed });
+                    }
+                }
+            }
+        }
+        assert_eq!(planner.reached(), None);
+    }
+
+    #[test]
+    fn sizes_beyond_a_bound_are_left_out_unless_no_others_are_left() {
+        let sizes = [1_500, 64, 1, 4_096];
+        for (adapt_sizes, last) in [(true, 1_472), (false, 64)] {
+            let mut memory = Memory::new(20, 12);
+            let options = PlanOptions { adapt_sizes, ..options(1) };
+            let mut planner: Planner<'_> = Planner::new(options, &sizes, memory.lend()).unwrap();
+            assert!(!planner.limit_sizes(0) && !planner.limit_sizes(4_096));
+            assert!(planner.limit_sizes(1_472));
+            let lossless = model(1_000_000);
+            let (mut now, mut largest) = (Picos(5), 0);
+            loop {
+                let batch = planner.poll_batch::<16>(now);
+                if batch.is_empty() {
+                    break;
+                }
+                for experiment in batch {
+                    largest = largest.max(experiment.size);
+                    let (delay, elapsed) = lossless(&experiment).unwrap();
+                    now = Picos(now.0 + elapsed);
+                    let (delay, elapsed) = (Picos(delay), Picos(elapsed));
+                    let sample = Sample { experiment, delay, elapsed };
+                    assert_ne!(planner.handle_sample(&sample), Kept::Refused);
+                }
+            }
+            assert_eq!(largest, last);
+        }
+    }
+
+    #[test]
     fn bursts_that_never_arrive_become_shorter_until_they_do() {
         let lossless = model(1_000_000);
         let answer = |experiment: &Experiment| {

@@ -8,7 +8,7 @@
     reason = "test code; the lints only know functions marked #[test]"
 )]
 
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
@@ -151,6 +151,32 @@ fn clients_beyond_the_capacity_are_refused() {
         let answer = frame(&mut third).unwrap();
         assert_eq!(answer, Message::Refuse(Refusal::Busy { waiting: 1 }), "{transport}");
     }
+}
+
+#[test]
+fn of_many_who_come_at_once_those_beyond_the_queue_are_told_and_no_other_is_sent_away() {
+    let (_folder, endpoint, mut queue) = opened(Transport::Tcp, 2);
+    assert!(queue.next(Duration::from_millis(10)).unwrap().is_none(), "asked for a client");
+    let mut clients: Vec<_> =
+        (0..8).map(|_| TcpStream::connect(endpoint.to_string()).unwrap()).collect();
+    thread::sleep(Duration::from_millis(200));
+    for client in &mut clients {
+        client.write_all(&hello(0)).unwrap();
+    }
+    let _served = next(&mut queue).expect("one is served");
+    let mut answers = [0; 3];
+    for client in &mut clients {
+        client.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        let mut frame = [0; FRAME_LEN];
+        let answer = client.read_exact(&mut frame).map(|()| Message::parse(&frame).unwrap());
+        answers[match answer {
+            Ok(Message::Refuse(Refusal::Busy { .. })) => 0,
+            Ok(Message::Queue { .. }) => 1,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => 2,
+            other => panic!("{other:?}"),
+        }] += 1;
+    }
+    assert_eq!(answers, [5, 2, 1], "refused, waiting, served");
 }
 
 #[test]

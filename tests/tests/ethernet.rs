@@ -1,5 +1,5 @@
-//! Raw Ethernet between two stations: two network namespaces and a virtual
-//! cable between them. Needs root and `ip`; without them each test says so
+//! Raw Ethernet between two stations, and paths of which a part takes shorter
+//! packets: network namespaces and virtual cables between them. Needs root and `ip`; without them each test says so
 //! and does nothing.
 
 #![allow(
@@ -11,7 +11,7 @@
 )]
 
 use std::os::fd::AsFd;
-use std::process::Output;
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use loggap_core::random::Random;
 use loggap_core::units::Picos;
 use loggap_core::wire::{Bounds, FRAME_LEN, Hello, Message, Versions};
 use loggap_tests::cable::{CLIENT, Cable, End, INTERFACE, Kind, SERVER};
-use loggap_tests::cleanup::{Process, ip};
+use loggap_tests::cleanup::{Namespace, Process, ip};
 use loggap_tests::command::{binary, machine, skipped};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
@@ -109,6 +109,95 @@ fn nobody_there_is_an_error_in_bounded_time() {
     assert!(clock.duration(clock.now() - began) < limit);
     let talk = String::from_utf8_lossy(&output.stderr);
     assert!(talk.contains("no answer from a station on eth: start `loggap serve"), "{talk}");
+}
+
+/// A cable whose client's end takes longer packets than the server's.
+fn unequal() -> Option<Cable> {
+    let cable = plug(1_500)?;
+    ip(&format!("-n {} link set {INTERFACE} mtu 9000", cable.name(End::Client))).unwrap();
+    Some(cable)
+}
+
+#[test]
+fn frames_end_at_the_smaller_mtu_of_both_ends() {
+    let _alone = machine();
+    let Some(cable) = unequal() else { return };
+    let _server = serve_once(&cable);
+    let document = json(&measure(&cable, "--launches 1 -J"));
+    let last = document["sizes"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["size_bytes"], 1_496);
+    let told = document["warnings"].to_string();
+    assert!(told.contains("messages of up to 1496 B"), "{told}");
+}
+
+#[test]
+fn sizes_that_never_arrive_are_given_up_and_the_path_is_named() {
+    let _alone = machine();
+    let Some(cable) = unequal() else { return };
+    let (_server, endpoint) = cable.serve("udp", &["--block"]).unwrap();
+    let run = |arguments: &str| {
+        let mut command = cable.loggap(End::Client);
+        command.args(arguments.split(' ')).args(["--transport", "udp", "--block", &endpoint]);
+        Process::start(&mut command).finish()
+    };
+    let document = json(&run("measure --max-time 3 -J"));
+    let told = document["warnings"].to_string();
+    assert!(told.contains("nothing above") && told.contains("path MTU?"), "{told}");
+    assert!(!told.contains("-n 4") && !told.contains("--max-time"), "{told}");
+    let ranges = document["ranges"].as_array().unwrap();
+    let last = ranges.last().unwrap()["last_bytes"].as_u64().unwrap();
+    assert!((1_024..1_500).contains(&last), "{last}");
+    assert!(document["converged"].as_bool().is_some() && document["wall_s"].as_f64() < Some(6.0));
+    for command in ["lat -s 1K,8K,16K", "bw -s 1K,8K -n 640"] {
+        let output = run(command);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{command}: {told}");
+        assert!(told.contains("nothing above 1024 B arrives: path MTU?"), "{command}: {told}");
+        let rows = String::from_utf8_lossy(&output.stdout);
+        assert!(rows.lines().any(|row| row.starts_with("1024 ")), "{rows}");
+    }
+}
+
+#[test]
+fn a_router_that_takes_shorter_packets_costs_a_round_and_is_named() {
+    let _alone = machine();
+    let name = |end| format!("lg{}r{end}", std::process::id());
+    let [client, router, server] = ["c", "r", "s"].map(|end| Namespace::add(name(end)));
+    let (client, router, server) = match (client, router, server) {
+        (Ok(client), Ok(router), Ok(server)) => (client, router, server),
+        (Err(reason), ..) | (_, Err(reason), _) | (.., Err(reason)) => {
+            return refused("a path over a router", &reason);
+        }
+    };
+    for (end, host, mtu) in [(&client, 1, 1_500), (&server, 2, 1_400)] {
+        let (end, router) = (end.name(), router.name());
+        for words in [
+            format!(
+                "link add r{host} netns {router} mtu {mtu} type veth peer name eth netns {end} mtu {mtu}"
+            ),
+            format!("-n {router} address add fd77:{host}::1/64 dev r{host} nodad"),
+            format!("-n {end} address add fd77:{host}::2/64 dev eth nodad"),
+            format!("-n {router} link set r{host} up"),
+            format!("-n {end} link set eth up"),
+            format!("-n {end} route add default via fd77:{host}::1"),
+        ] {
+            ip(&words).unwrap();
+        }
+    }
+    ip(&format!("netns exec {} sysctl -qw net.ipv6.conf.all.forwarding=1", router.name())).unwrap();
+    let loggap = |end: &Namespace, arguments: &str| {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", end.name()]).arg(binary()).args(arguments.split(' '));
+        Process::start(&mut command)
+    };
+    let _server = loggap(&server, "serve --transport udp --block");
+    thread::sleep(Duration::from_millis(500));
+    let arguments = "measure --transport udp --block fd77:2::2 -s 1:4K --max-time 2 -J";
+    let document = json(&loggap(&client, arguments).finish());
+    let told = document["warnings"].to_string();
+    assert!(told.contains("packets of up to 1400 B, the interface of up to 1500 B"), "{told}");
+    let last = document["sizes"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["size_bytes"], 4_096);
 }
 
 /// Ends the babble when dropped, also by a failed assertion.

@@ -14,13 +14,13 @@ use std::fs;
 use std::hint::spin_loop;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use loggap::profile::ProfileDocument;
-use loggap_tests::command::{PATIENCE, finish, loggap, loggap_process, machine, send};
+use loggap_tests::command::{PATIENCE, binary, finish, loggap, loggap_process, machine, send};
 use loggap_tests::server::Server;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -687,6 +687,60 @@ fn a_request_to_end_by_any_signal_leaves_what_was_measured() {
         assert_eq!(output.status.code(), Some(130), "{signal}: {talk}");
         assert_eq!(json(&output.stdout)["incomplete"], "interrupted", "{signal}");
         assert!(text(&samples).lines().count() > 10, "{signal}");
+    }
+}
+
+#[test]
+fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
+    let _machine = machine();
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"trap '' HUP INT; exec "$0" "$@""#]).arg(binary());
+    command.args(["measure", "-s", "1,64", "--max-time", "3", "-J"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    sleep(Duration::from_millis(1_500));
+    send(Signal::SIGHUP, child.id());
+    send(Signal::SIGINT, child.id());
+    let output = finish(child);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{talk}");
+    assert!(json(&output.stdout)["incomplete"].is_null());
+}
+
+#[test]
+fn an_upgrade_of_the_program_during_a_run_changes_nothing() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::copy(binary(), path("loggap")).unwrap();
+    fs::copy(binary(), path("new")).unwrap();
+    let arguments = ["measure", "-s", "1,64", "--max-time", "3", "--launches", "3", "-J"];
+    let child = Command::new(path("loggap"))
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    sleep(Duration::from_millis(700));
+    fs::rename(path("new"), path("loggap")).unwrap();
+    let output = finish(child);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{talk}");
+    let document = json(&output.stdout);
+    assert_eq!((&document["launches"], &document["incomplete"]), (&3.into(), &Value::Null));
+}
+
+#[test]
+fn sizes_end_at_the_responders_bound_with_a_remark() {
+    let _machine = machine();
+    let server = Server::tcp(&["--max-message", "1K"]);
+    for method in ["prtt", "plogp"] {
+        let arguments = ["measure", &server.endpoint, "-s", "1:4K", "--method", method];
+        let output = loggap().args(arguments).args(["--max-time", "1", "-J"]).assert().success();
+        let document = json(&output.get_output().stdout);
+        let last = document["sizes"].as_array().unwrap().last().unwrap();
+        assert!(last["size_bytes"].as_u64() <= Some(1_024), "{method}: {last}");
+        let told = document["warnings"].to_string();
+        assert!(told.contains("messages of up to 1024 B"), "{method}: {told}");
     }
 }
 

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use loggap::machine::placement;
-use loggap_tests::command::{finish, loggap, loggap_process, machine, send};
+use loggap_tests::command::{finish, loggap, loggap_process, machine, refused, send};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -26,6 +26,26 @@ fn document(arguments: &[&str]) -> Value {
 
 fn number(document: &Value, key: &str) -> f64 {
     document[key].as_f64().unwrap_or_else(|| panic!("{key}: {document:#}"))
+}
+
+#[test]
+fn durations_are_seconds_in_every_option_and_parameters_the_fields_units() {
+    for (command, option) in [
+        ("noise", "--threshold"),
+        ("noise", "--duration"),
+        ("measure", "--max-time"),
+        ("lat", "--duration"),
+        ("bw", "--duration"),
+    ] {
+        let help = loggap().args([command, "--help"]).output().unwrap().stdout;
+        let help = String::from_utf8(help).unwrap();
+        assert!(help.contains(&format!("{option} <SECONDS>")), "{command}: {help}");
+    }
+    let pattern = ["--pattern", "barrier", "--ranks", "4"];
+    for wrong in [["-G", "1us"], ["-O", "1ns"], ["-L", "1ns/B"], ["-g", "80ps/B"]] {
+        let (code, told) = refused(&[&pattern[..], &wrong].concat());
+        assert!(code == 2 && told.contains(wrong[1]), "{wrong:?}: {told}");
+    }
 }
 
 /// A process that keeps processor `cpu` busy for a minute: the program itself,

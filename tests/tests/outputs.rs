@@ -9,8 +9,9 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::process::{Command, Output};
 
-use loggap_tests::command::{loggap, loggap_process};
+use loggap_tests::command::{binary, loggap, loggap_process, machine, skipped};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -114,6 +115,57 @@ fn what_is_read_is_not_written_over_and_no_two_results_go_to_one_file() {
         assert!(told.contains(first) && told.contains(second), "{command}: {told}");
         assert_eq!(contents(&folder), before, "{command}");
     }
+}
+
+/// What a shell did in a folder, with the program as `$0`.
+fn shell(folder: &TempDir, script: &str) -> Output {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).arg(binary()).current_dir(folder.path()).output().unwrap()
+}
+
+#[test]
+fn a_result_is_written_where_a_descriptor_leads_behind_what_stands_there() {
+    let folder = folder();
+    for descriptor in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        let script = format!(
+            r#"{{ echo before; "$0" goal decompile b.goal -o {descriptor}; echo after; }} > f"#
+        );
+        let output = shell(&folder, &script);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = fs::read_to_string(folder.path().join("f")).unwrap();
+        assert!(text.starts_with("before\n") && text.ends_with("after\n"), "{text}");
+        assert!(text.contains("num_ranks 2"), "{text}");
+    }
+}
+
+#[test]
+fn a_file_that_is_mounted_is_written_in_place() {
+    let folder = folder();
+    fs::write(folder.path().join("mounted"), "old").unwrap();
+    fs::write(folder.path().join("point"), "").unwrap();
+    let script = r#"exec unshare --map-root-user --mount sh -c 'mount --bind mounted point && exec "$0" goal decompile b.goal -o point' "$0""#;
+    let output = shell(&folder, script);
+    let told = String::from_utf8_lossy(&output.stderr);
+    if told.contains("unshare") || told.contains("mount:") {
+        return skipped("a file that is mounted", &told);
+    }
+    assert!(output.status.success(), "{told}");
+    let text = fs::read_to_string(folder.path().join("mounted")).unwrap();
+    assert!(text.contains("num_ranks 2"), "{text}");
+}
+
+#[test]
+fn each_file_that_cannot_be_written_is_told() {
+    let _machine = machine();
+    let folder = folder();
+    let full = |name: &str| symlink("/dev/full", folder.path().join(name)).unwrap();
+    full("full.json");
+    full("full.csv");
+    let command = "measure -s 1,64 --max-time 0.5 -o full.json --samples full.csv";
+    let (code, out, told) = ran(&folder, command);
+    assert_eq!(code, 1, "{told}");
+    assert!(told.contains("full.json") && told.contains("full.csv"), "{told}");
+    assert!(out.contains("#first[B]"), "{out}");
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn bandwidth_message_rate_and_peak_belong_together() {
     let _machine = machine();
     for transport in ["tcp", "shm"] {
         let text = stdout(&["bw", "--transport", transport, "-s", "1K", "-n", "2000"]);
-        let said = "# values: one way, gap between messages of a burst; average: the median burst, peak: the fastest\n";
+        let said = "# values: one way, gap between messages of a burst; average: the median burst, peak: the fastest 5 in a row\n";
         assert!(text.contains(said), "{text}");
         let [bytes, messages, peak, average, rate] = rows(&text)[0][..] else { panic!("{text}") };
         assert!((bytes - 1_024.0).abs() < 0.1 && (messages - 2_000.0).abs() < 0.1, "{text}");

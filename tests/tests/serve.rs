@@ -9,7 +9,7 @@
 )]
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -18,6 +18,7 @@ use std::time::Duration;
 use loggap_core::wire::{Message, Refusal, Versions};
 use loggap_tests::command::{binary, loggap, machine};
 use loggap_tests::server::{Server, frame, hello, read};
+use serde_json::Value;
 
 #[test]
 fn a_client_of_every_transport_is_served() {
@@ -49,8 +50,12 @@ fn a_client_reaches_every_address_over_both_families() {
         if host == "[::1]" && TcpListener::bind("[::1]:0").is_err() {
             continue; // a machine without IPv6
         }
-        let arguments = ["measure", host, "-p", &port, "--max-time", "5"];
-        loggap().args(arguments).args(["-s", "1,64"]).assert().success();
+        let arguments = ["measure", host, "-p", &port, "--max-time", "5", "--launches", "1"];
+        let output = loggap().args(arguments).args(["-s", "1,64", "-J"]).assert().success();
+        let document: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+        assert_eq!(document["responder"]["link"]["interface"], "lo", "{host}");
+        let line = server.next_line();
+        assert!(line.starts_with("served ") && !line.contains("ffff"), "{line}");
     }
 }
 
@@ -189,6 +194,43 @@ fn clients_of_other_networks_are_turned_away_and_counted() {
     assert!(talk.contains("10.0.0.0/33"), "{talk}");
     let unix = ["serve", "--transport", "unix", "--allow", "10.0.0.0/8"];
     loggap().args(unix).assert().code(2);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_does_not_end_the_service() {
+    let _machine = machine();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = listener.local_addr().unwrap();
+    drop(listener);
+    let mut server = Command::new(binary())
+        .args(["serve", "--bind", "127.0.0.1", "-p", &endpoint.port().to_string()])
+        .stdout(std::fs::File::options().write(true).open("/dev/full").unwrap())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    for _ in 0..100 {
+        if TcpStream::connect(endpoint).is_ok() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    for _ in 0..2 {
+        let arguments = ["measure", &endpoint.to_string(), "-s", "1,64", "--max-time", "0.5"];
+        loggap().args(arguments).assert().success();
+    }
+    assert!(server.try_wait().unwrap().is_none(), "it still serves");
+    server.kill().unwrap();
+    let talk = String::from_utf8(server.wait_with_output().unwrap().stderr).unwrap();
+    assert_eq!(talk.matches("lines are lost").count(), 1, "{talk}");
+}
+
+#[test]
+fn a_link_local_address_without_its_interface_is_refused_with_the_form() {
+    for arguments in [["measure", "fe80::1"], ["serve", "--bind=fe80::1"]] {
+        let output = loggap().args(arguments).assert().code(2);
+        let talk = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        assert!(talk.contains("fe80::1%eth0"), "{talk}");
+    }
 }
 
 #[test]

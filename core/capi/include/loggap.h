@@ -3185,8 +3185,8 @@ int32_t loggap_responder_timed(struct loggap_responder *responder,
                                struct loggap_detail *detail);
 
 /**
- * Nothing came for as long as `loggap_responder_next` says. `over` gets 1 where
- * the session has ended, and 0 where the responder waits once more.
+ * Nothing came for as long as `loggap_responder_next` says: the session has
+ * ended, and `over` gets 1.
  *
  * Errors: as `loggap_responder_handle`.
  */

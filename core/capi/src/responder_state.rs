@@ -266,8 +266,8 @@ pub unsafe extern "C" fn loggap_responder_timed(
     unsafe { finish(timed(), detail) }
 }
 
-/// Nothing came for as long as `loggap_responder_next` says. `over` gets 1 where
-/// the session has ended, and 0 where the responder waits once more.
+/// Nothing came for as long as `loggap_responder_next` says: the session has
+/// ended, and `over` gets 1.
 ///
 /// Errors: as `loggap_responder_handle`.
 #[unsafe(no_mangle)]
@@ -280,8 +280,8 @@ pub unsafe extern "C" fn loggap_responder_silence(
         // SAFETY: by the contract of this function.
         let mut place = unsafe { Place::new(over) }?;
         // SAFETY: by the contract of this function.
-        let (responder, _) = unsafe { open(responder) }?;
-        place.put(responder.handle_silence().into());
+        unsafe { open(responder) }?;
+        place.put(1);
         Ok(())
     };
     // SAFETY: by the contract of this function.

@@ -14,6 +14,8 @@ pub struct Console {
     talk: Box<dyn Write>,
     data_terminal: Option<Terminal>,
     talk_terminal: Option<Terminal>,
+    /// The last line of the log could not be written.
+    log_failed: bool,
 }
 
 /// What a person looks at.
@@ -54,6 +56,7 @@ impl Console {
             talk: Box::new(io::stderr()),
             data_terminal: Terminal::of(&io::stdout()),
             talk_terminal: Terminal::of(&io::stderr()),
+            log_failed: false,
         }
     }
 
@@ -66,7 +69,7 @@ impl Console {
     /// Any two writers, for tests.
     #[must_use]
     pub fn new(data: Box<dyn Write>, talk: Box<dyn Write>) -> Self {
-        Self { data, talk, data_terminal: None, talk_terminal: None }
+        Self { data, talk, data_terminal: None, talk_terminal: None, log_failed: false }
     }
 
     /// Where results go: standard output.
@@ -84,21 +87,32 @@ impl Console {
         self.data.write_all(b"\n")
     }
 
-    /// Writes a line to standard output at once. When its reader has gone,
-    /// this line and all further data are dropped: for commands whose work
+    /// Writes a line to standard output at once, in one piece. When its reader has
+    /// gone, this line and all further data are dropped: for commands whose work
     /// goes on without a reader.
     ///
     /// # Errors
     ///
     /// The stream's own, such as a full disk.
     pub fn announce(&mut self, line: impl Display) -> io::Result<()> {
-        let written = writeln!(self.data, "{line}").and_then(|()| self.data.flush());
+        let line = format!("{line}\n");
+        let written = self.data.write_all(line.as_bytes()).and_then(|()| self.data.flush());
         match written {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.data = Box::new(io::sink());
                 Ok(())
             }
             other => other,
+        }
+    }
+
+    /// As [`Console::announce`], for a log: a line that cannot be written, as on a
+    /// full disk, may be lost, which is said once on standard error.
+    pub(super) fn log(&mut self, line: impl Display) {
+        let written = self.announce(line);
+        let failed_before = std::mem::replace(&mut self.log_failed, written.is_err());
+        if let (Err(error), false) = (written, failed_before) {
+            self.warn(format_args!("writing to standard output: {error}; lines are lost"));
         }
     }
 

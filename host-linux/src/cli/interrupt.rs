@@ -11,6 +11,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, Signal};
 
 use super::Exit;
+use crate::machine::environment::read_entry;
 
 /// Whether the user or the system has asked to stop.
 ///
@@ -33,7 +34,8 @@ struct State {
 
 impl Interrupt {
     /// Takes over Ctrl-C, the polite request to terminate, and the end of
-    /// the terminal.
+    /// the terminal. Those that were ignored when the process started, as by
+    /// `nohup` and by a shell's `&` in a script, stay ignored.
     ///
     /// To be called before other threads start, as they inherit that the
     /// signals wait for this one.
@@ -42,7 +44,10 @@ impl Interrupt {
     ///
     /// The system does not let signals be blocked, or no thread start.
     pub fn catch() -> io::Result<Self> {
-        let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+        let ignored = ignored_signals();
+        let all = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+        let heeded = |signal: &Signal| ignored & (1 << (*signal as u32 - 1)) == 0;
+        let signals: SigSet = all.into_iter().filter(heeded).collect();
         signals.thread_block()?;
         let interrupt = Self::default();
         let noted = interrupt.clone();
@@ -112,6 +117,13 @@ impl Interrupt {
         }
         process::exit(i32::from(Exit::Interrupted.code()))
     }
+}
+
+/// Mask of the signals that this process ignores, signal 1 its lowest bit. A blocked
+/// signal would be waited for although it is ignored.
+fn ignored_signals() -> u64 {
+    let mask = read_entry("/proc/self/status", "SigIgn");
+    mask.and_then(|mask| u64::from_str_radix(&mask, 16).ok()).unwrap_or(0)
 }
 
 /// What to say where only `done` of `all` were done.

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use loggap_core::measure::{Clock, Link, PlanOptions, SessionError, SessionOptions};
+use loggap_core::measure::{Clock, Link, Phase, PlanOptions, SessionError, SessionOptions};
 use loggap_core::units::Picos;
 use loggap_core::wire::{Limited, Refusal};
 
-use super::parse::{self, Sizes};
+use super::parse::{self, NumberError, Sizes};
 use super::report::{ExactArgs, ReportArgs};
 use super::{CliError, Console, Exit, Interrupt};
 use crate::machine::buffer::Alignment;
@@ -49,10 +49,10 @@ pub struct MeasureArgs {
     messages: Option<u32>,
     #[command(flatten)]
     exact: ExactArgs,
-    /// Time to measure: seconds, or with a unit such as 500ms, 2m; at most
+    /// Time to measure: seconds, or with a unit such as 500ms, 2min; at most
     /// 3000 s. Launches are spread over it, as another time finds another
     /// machine. 2.5 s unless given.
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = max_time)]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = max_time)]
     max_time: Option<Picos>,
     /// Most messages of both ends, spread over the time. Unless told
     /// otherwise, prtt sends up to 34000, and with --max-time 54400 a second.
@@ -254,11 +254,16 @@ fn measure<E: Ends>(
     warnings.extend(observer.into_warnings());
     canaries.time();
     warnings.extend(warning::about_link(&host.link));
+    warnings.extend(warning::about_path(&host.link));
     warnings.extend(disturbance.warnings());
     let (left_out, rounds) = (measured.left_out, measured.traffic.rounds);
     warnings.extend(warning::about_processors(left_out, rounds, waiting));
     warnings.extend(canaries.warnings());
-    warnings.extend(warning::about_losses(&measured.traffic));
+    warnings.extend(measured.longest.map(|longest| Warning::SizesLimited { longest }));
+    warnings.extend(match measured.reached {
+        Some(reached) => Some(Warning::NothingBeyond { reached }),
+        None => warning::about_losses(&measured.traffic),
+    });
     let is_single = measured.launches == 1 && options.launches > 1;
     if is_single && failure.is_none() && !interrupt.is_requested() {
         warnings.push(Warning::OneLaunch);
@@ -319,7 +324,8 @@ impl<E: Ends> Environment<'_, E> {
                 self.ends.take_warnings().iter().for_each(|warning| observer.warn(warning));
                 return Err(error);
             }
-            if run.begun() > launch {
+            let is_under_way = run.begun() > launch;
+            if is_under_way || !self.ends.may_refuse() && !observer.is_broken_off() {
                 failure = Some(error);
             } else if !observer.is_broken_off() {
                 observer.refused(launch, &error);
@@ -385,18 +391,8 @@ const LAUNCHES: u32 = 5;
 const SECONDS_PER_LAUNCH: u64 = 4;
 const MOST_LAUNCHES: u32 = 12;
 
-fn max_time(text: &str) -> Result<Picos, String> {
-    /// Responders end a session after an hour.
-    const LONGEST: Duration = Duration::from_secs(3_000);
-    let time = parse::duration(text).ok().filter(|time| *time <= LONGEST);
-    let nanos = time.and_then(|time| u64::try_from(time.as_nanos()).ok());
-    nanos.and_then(Picos::from_nanos).ok_or_else(|| {
-        format!(
-            "expected a time above 0 and up to {} s, such as 20, 500ms or 2m; measure longer in \
-             several runs",
-            LONGEST.as_secs()
-        )
-    })
+fn max_time(text: &str) -> Result<Picos, NumberError> {
+    parse::session_time(text).map(Picos::from_duration)
 }
 
 /// How to stay within a bound of the responder, or to widen it.
@@ -431,6 +427,11 @@ impl From<MeasureError> for CliError {
             | MeasureError::Plan(_)
             | MeasureError::NoSizes
             | MeasureError::TooLong { .. } => Self::usage(error),
+            MeasureError::Session(SessionError::Silent { phase: Phase::Round, limit }) => {
+                Self::failed(format_args!(
+                    "the peer was silent for {limit} in a round, though it had answered before: it was stopped, the network was cut, or long messages do not arrive (path MTU?), and -s 1:1K does"
+                ))
+            }
             MeasureError::Session(_) | MeasureError::Analysis(_) | MeasureError::Memory { .. } => {
                 Self::failed(error)
             }

@@ -33,16 +33,16 @@ Examples:
   loggap noise --duration 60s --cpu 3 -o noise.txt
   loggap simulate --pattern allreduce --ranks 1K -s 8 --noise noise.txt")]
 pub(super) struct Args {
-    /// How long to measure: seconds, or with a unit such as 500ms, 2m.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse::duration)]
+    /// How long to measure: seconds, or with a unit such as 500ms, 2min.
+    #[arg(long, value_name = "SECONDS", default_value = "10s", value_parser = parse::duration)]
     duration: Duration,
     /// The processor to measure on; one that 'loggap measure' would choose
     /// unless given.
     #[arg(long, value_name = "N")]
     cpu: Option<Cpu>,
-    /// Detours are longer than this. Below 1us, virtual machines show jitter
+    /// Detours are longer than this: seconds, or with a unit such as 5us. Below 1us, virtual machines show jitter
     /// of reading the clock, which is no noise [default: 1us].
-    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse::duration)]
     threshold: Option<Duration>,
     /// Write the detours as a noise trace.
     #[arg(short, long, value_name = "FILE")]

@@ -114,7 +114,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let interrupt = Interrupt::catch().map_err(system)?;
     let listener = Listener::bind(args.link.transport, &endpoint, settings)?;
     let listener = listener.allowing(AllowedAddresses::new(args.allow.clone()));
-    console.announce(format_args!("listening {} {}", listener.transport(), listener.endpoint()))?;
+    console.log(format_args!("listening {} {}", listener.transport(), listener.endpoint()));
     // The queue's thread is to run anywhere, so it starts before the pinning.
     let mut queue = ClientQueue::open(listener, args.queue).map_err(system)?;
     let clock = HostClock::calibrated();
@@ -133,7 +133,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         processor.go_near(&link, &clock, console)?;
         let description = describe(&clock, LinkFingerprint::take(&link), processor.current);
         let session = interrupt.ending_at_once(|| respond(&clock, &mut link, bounds, &description));
-        let failed = report(&peer, &session, console)?;
+        let failed = report(&peer, &session, console);
         drop(link);
         match (args.once, failed) {
             (false, _) => {}
@@ -151,7 +151,7 @@ fn next_client(
     match queue.next(LOOK_UP)? {
         None => return Ok(None),
         Some(Event::Client(link)) => return Ok(Some(link)),
-        Some(Event::TurnedAway(count, last)) => console.announce(turned_away(count, &last))?,
+        Some(Event::TurnedAway(count, last)) => console.log(turned_away(count, &last)),
         Some(Event::Trouble(error)) => {
             console.warn(format_args!("{error}; trying again until it does"));
         }
@@ -249,7 +249,7 @@ impl Several {
         let first = self.done.1.recv_timeout(wait).ok();
         for (peer, session) in first.into_iter().chain(self.done.1.try_iter()) {
             self.served -= 1;
-            report(&peer, &session, console)?;
+            report(&peer, &session, console);
         }
         Ok(())
     }
@@ -316,11 +316,7 @@ fn best_of(allowed: &[Cpu]) -> Option<Cpu> {
 }
 
 /// Says what came of a session; why it failed, if it did.
-fn report(
-    peer: &str,
-    session: &Session,
-    console: &mut Console,
-) -> Result<Option<String>, CliError> {
+fn report(peer: &str, session: &Session, console: &mut Console) -> Option<String> {
     let (line, failed) = match session {
         Ok((served, Ending::Goodbye)) => {
             let counts = (served.rounds, served.received, served.replied);
@@ -336,8 +332,8 @@ fn report(
             (format!("failed {why}"), Some(why))
         }
     };
-    console.announce(line)?;
-    Ok(failed)
+    console.log(line);
+    failed
 }
 
 #[cfg(test)]

@@ -56,6 +56,23 @@ pub struct DatagramLink<S> {
     peer: String,
     settings: LinkSettings,
     start: Start,
+    refusals: Option<Refusals>,
+}
+
+/// Repeated refusals by the peer's host: its port is closed.
+#[derive(Clone, Copy, Debug)]
+struct Refusals {
+    /// From then on the peer is taken for gone.
+    final_after: Deadline,
+    /// From then on another refusal is the first.
+    forgotten_after: Deadline,
+}
+
+impl Refusals {
+    /// How long refusals may be those of a few lost messages.
+    const PASSING: Duration = Duration::from_secs(1);
+    /// Longer than two attempts to reach a silent peer are apart.
+    const MEMORY: Duration = Duration::from_secs(6);
 }
 
 /// What comes before the first message that is read from the socket.
@@ -72,12 +89,12 @@ enum Start {
 
 /// How long the first answer may take. Less than a session allows for its
 /// handshake, which does not know whom it talks to and over what.
-const FIRST_ANSWER: Duration = Duration::from_secs(4);
+pub(super) const FIRST_ANSWER: Duration = Duration::from_secs(4);
 
 impl<S: DatagramSocket> DatagramLink<S> {
     /// A link to a peer that has not been heard of.
     pub(super) const fn unanswered(socket: S, peer: String, settings: LinkSettings) -> Self {
-        Self { socket, peer, settings, start: Start::Unanswered(None) }
+        Self { socket, peer, settings, start: Start::Unanswered(None), refusals: None }
     }
 
     /// A link to a peer of which `hello` has been read already, if anything.
@@ -92,6 +109,7 @@ impl<S: DatagramSocket> DatagramLink<S> {
             peer,
             settings,
             start: hello.map_or(Start::Over, |hello| Start::Hello(hello, 0)),
+            refusals: None,
         }
     }
 
@@ -129,7 +147,7 @@ impl<S: DatagramSocket> DatagramLink<S> {
             match self.socket.try_receive(&mut [0]) {
                 Ok(Received::Nothing) => break,
                 Ok(_) => drained += 1,
-                Err(error) => return Err(self.failed("recv", error)),
+                Err(error) => self.late_error("recv", error)?,
             }
         }
         Ok(drained)
@@ -176,8 +194,38 @@ impl<S: DatagramSocket> DatagramLink<S> {
             Ok(Received::Message(length)) => Ok(Some(length)),
             // Longer than any message of the session: lost, as on the way.
             Ok(Received::Nothing | Received::TooLong(_)) => Ok(None),
-            Err(error) => Err(self.failed("recv", error)),
+            Err(error) => self.late_error("recv", error).map(|()| None),
         }
+    }
+
+    /// Takes an error that a router or the peer's host has reported of an earlier message
+    /// as the loss of that message.
+    ///
+    /// # Errors
+    ///
+    /// Other errors, and refusals that go on for long.
+    #[cold]
+    fn late_error(&mut self, action: &'static str, error: Errno) -> Result<(), LinkError> {
+        match error {
+            _ if matches!(self.start, Start::Unanswered(_)) => {}
+            Errno::EMSGSIZE | Errno::EHOSTUNREACH | Errno::ENETUNREACH | Errno::EHOSTDOWN => {
+                return Ok(());
+            }
+            Errno::ECONNREFUSED => {
+                let before = self.refusals.filter(|before| !before.forgotten_after.expired());
+                let final_after = before.map_or_else(
+                    || Deadline::after(Refusals::PASSING),
+                    |before| before.final_after,
+                );
+                let forgotten_after = Deadline::after(Refusals::MEMORY);
+                self.refusals = Some(Refusals { final_after, forgotten_after });
+                if !final_after.expired() {
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        Err(self.failed(action, error))
     }
 
     #[cold]
@@ -187,14 +235,15 @@ impl<S: DatagramSocket> DatagramLink<S> {
             Start::Over => return Ok(None),
             Start::Unanswered(deadline) => {
                 let deadline = deadline.unwrap_or_else(|| Deadline::after(FIRST_ANSWER));
-                let found = self.look(buffer);
+                let found = self.socket.try_receive(buffer);
+                if let Ok(Received::Message(length)) = found {
+                    return Ok(Some(length));
+                }
+                self.start = Start::Unanswered(Some(deadline));
                 return match found {
-                    Ok(None) if !deadline.expired() => {
-                        self.start = Start::Unanswered(Some(deadline));
-                        Ok(None)
-                    }
-                    Ok(None) | Err(LinkError::Closed { .. }) => Err(self.unanswered_error()),
-                    other => other,
+                    Err(error) => Err(self.failed("recv", error)),
+                    Ok(_) if deadline.expired() => Err(self.unanswered_error()),
+                    Ok(_) => Ok(None),
                 };
             }
         };
@@ -206,11 +255,12 @@ impl<S: DatagramSocket> DatagramLink<S> {
     }
 
     /// Sends a message again that was refused for the reason `first`, as long
-    /// as that is worth another try.
+    /// as that is worth another try: an error of an earlier message is reported
+    /// once, one of this message again, which is lost then.
     #[cold]
     fn send_again(&mut self, message: &[u8], first: Errno) -> Result<(), LinkError> {
         let deadline = Deadline::after(self.settings.limit);
-        let mut reason = first;
+        let (mut reason, mut is_late) = (first, true);
         loop {
             match reason {
                 Errno::EINTR => {}
@@ -219,11 +269,16 @@ impl<S: DatagramSocket> DatagramLink<S> {
                     return Err(LinkError::Stuck { peer, limit });
                 }
                 Errno::EAGAIN | Errno::ENOBUFS => self.wait_if_blocking(PollFlags::POLLOUT)?,
-                Errno::EMSGSIZE => {
+                Errno::EMSGSIZE if message.len() as u64 > self.socket.longest().0 => {
                     let (length, longest) = (message.len(), self.socket.longest().0);
                     return Err(LinkError::TooLong { length, longest });
                 }
-                error => return Err(self.failed("send", error)),
+                error => {
+                    self.late_error("send", error)?;
+                    if !mem::take(&mut is_late) {
+                        return Ok(());
+                    }
+                }
             }
             match self.socket.try_send(message) {
                 Ok(()) => return Ok(()),
@@ -285,5 +340,84 @@ impl<S: DatagramSocket> Link for DatagramLink<S> {
 
     fn discard(&mut self) -> Result<(), LinkError> {
         self.drain().map(|_messages| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use std::os::fd::BorrowedFd;
+    use std::os::unix::net::UnixDatagram;
+    use std::thread;
+
+    /// Errors of successive calls; calls succeed after the last.
+    struct Scripted {
+        socket: UnixDatagram,
+        receives: VecDeque<Errno>,
+        sends: VecDeque<Errno>,
+        sent: usize,
+    }
+
+    impl AsFd for Scripted {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.socket.as_fd()
+        }
+    }
+
+    impl DatagramSocket for Scripted {
+        const TRANSPORT: Transport = Transport::Udp;
+
+        fn longest(&self) -> Bytes {
+            Bytes(2_000)
+        }
+
+        fn try_send(&mut self, _: &[u8]) -> Result<(), Errno> {
+            self.sent += usize::from(self.sends.is_empty());
+            self.sends.pop_front().map_or(Ok(()), Err)
+        }
+
+        fn try_receive(&mut self, _: &mut [u8]) -> Result<Received, Errno> {
+            self.receives.pop_front().map_or(Ok(Received::Nothing), Err)
+        }
+    }
+
+    /// A link that has been heard from.
+    fn link(receives: &[Errno], sends: &[Errno]) -> DatagramLink<Scripted> {
+        let (receives, sends) =
+            (receives.iter().copied().collect(), sends.iter().copied().collect());
+        let socket = UnixDatagram::unbound().unwrap();
+        let socket = Scripted { socket, receives, sends, sent: 0 };
+        DatagramLink::over(socket, "peer".to_owned(), None, LinkSettings::default())
+    }
+
+    #[test]
+    fn an_error_of_an_earlier_message_costs_that_message_and_not_the_link() {
+        let late = [Errno::EMSGSIZE, Errno::EHOSTUNREACH, Errno::ENETUNREACH, Errno::ECONNREFUSED];
+        let mut receiving = link(&late, &[]);
+        for _ in late {
+            assert!(matches!(receiving.poll_receive(&mut [0]), Ok(None)));
+        }
+        for error in late {
+            let mut sending = link(&[], &[error]);
+            sending.send(&[0; 1_500]).unwrap();
+            assert_eq!(sending.socket.sent, 1, "{error}: sent after all");
+            let mut sending = link(&[], &[error; 2]);
+            sending.send(&[0; 1_500]).unwrap();
+            assert_eq!(sending.socket.sent, 0, "{error}: lost");
+        }
+        assert!(link(&[], &[Errno::EPERM]).send(&[0]).is_err());
+        let too_long = link(&[], &[Errno::EMSGSIZE]).send(&[0; 2_001]);
+        assert!(matches!(too_long, Err(LinkError::TooLong { length: 2_001, longest: 2_000 })));
+    }
+
+    #[test]
+    fn a_peer_that_refuses_for_long_is_gone() {
+        let mut refused = link(&[Errno::ECONNREFUSED; 3], &[]);
+        for _ in 0..2 {
+            assert!(matches!(refused.poll_receive(&mut [0]), Ok(None)));
+        }
+        thread::sleep(Refusals::PASSING);
+        assert!(matches!(refused.poll_receive(&mut [0]), Err(LinkError::Closed { .. })));
     }
 }

@@ -1,6 +1,6 @@
 //! Where a peer is, and connecting to it.
 
-use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -97,6 +97,14 @@ pub enum Endpoint {
     },
 }
 
+/// `address` with IPv4 written as such where an IPv6 socket says `::ffff:10.0.0.1`.
+pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V6(_) => address,
+        v4 => SocketAddr::new(v4, address.port()),
+    }
+}
+
 /// Text that names no endpoint.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct EndpointError {
@@ -140,6 +148,12 @@ impl Endpoint {
         };
         if host.is_empty() || port == 0 || (host.contains(':') && !is_ipv6(host)) {
             return Err(refused(forms));
+        }
+        // Every interface has link-local addresses of the same network.
+        if host.parse().is_ok_and(|address: Ipv6Addr| address.is_unicast_link_local()) {
+            return Err(refused(
+                "its interface as well, such as fe80::1%eth0; `ip link` lists them",
+            ));
         }
         Ok(Self::Internet { host: host.to_owned(), port })
     }
@@ -266,9 +280,10 @@ pub fn connect(
         (Transport::Tcp, _) => first_that_connects(endpoint, settings, |address| {
             TcpLink::connect(address, settings).map(AnyLink::Tcp)
         }),
-        (Transport::Udp, _) => first_that_connects(endpoint, settings, |address| {
-            UdpLink::connect(address, settings).map(AnyLink::Udp)
-        }),
+        (Transport::Udp, _) => {
+            let addresses = endpoint.addresses(settings.limit)?;
+            UdpLink::connect_first(&addresses, settings).map(AnyLink::Udp)
+        }
         (Transport::Verbs, _) => first_that_connects(endpoint, settings, |address| {
             VerbsLink::connect(address, settings).map(Box::new).map(AnyLink::Verbs)
         }),
@@ -327,6 +342,15 @@ mod tests {
         assert_eq!(internet("::1"), Ok(("::1".into(), 7)));
         assert_eq!(internet("[::1]"), Ok(("::1".into(), 7)));
         assert_eq!(internet("[fe80::1%eth0]:80"), Ok(("fe80::1%eth0".into(), 80)));
+    }
+
+    #[test]
+    fn a_link_local_address_needs_its_interface() {
+        for text in ["fe80::1", "[fe80::1]:80", "febf::1"] {
+            let error = internet(text).unwrap_err().to_string();
+            assert!(error.contains(text) && error.contains("fe80::1%eth0"), "{error}");
+        }
+        assert!(internet("fe80::1%eth0").is_ok() && internet("fec0::1").is_ok());
     }
 
     #[test]

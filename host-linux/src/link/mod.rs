@@ -18,14 +18,15 @@ mod verbs;
 
 pub use any::AnyLink;
 pub use datagram::{DatagramLink, DatagramSocket, Received};
-pub(crate) use endpoint::wrong_kind;
 pub use endpoint::{DEFAULT_PORT, Endpoint, EndpointError, Transport, connect};
+pub(crate) use endpoint::{canonical, wrong_kind};
 pub use error::LinkError;
 pub(crate) use eth::{Arrived, Senders, Station};
 pub use eth::{EthLink, EthSocket, Shown, parse_address};
 pub use shm::{RING_BYTES, ShmLink};
 pub use stream::StreamLink;
 pub use tcp::TcpLink;
+pub(crate) use udp::path_mtu;
 pub use udp::{LONGEST_DATAGRAM, UdpLink, WANTED_RECEIVE_BUFFER, receive_buffer};
 pub use unix::UnixLink;
 pub use verbs::{

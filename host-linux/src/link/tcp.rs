@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 
-use super::{LinkError, LinkSettings, StreamLink, Transport};
+use super::{LinkError, LinkSettings, StreamLink, Transport, canonical};
 
 /// Messages over TCP.
 pub type TcpLink = StreamLink<TcpStream>;
@@ -33,7 +33,7 @@ impl TcpLink {
         let address = stream
             .peer_addr()
             .map_err(|error| LinkError::from_io("TCP peer", "getpeername", error))?;
-        let peer = address.to_string();
+        let peer = canonical(address).to_string();
         let failed =
             |action| move |source| LinkError::from_io(&address.to_string(), action, source);
         stream.set_nonblocking(true).map_err(failed("setting O_NONBLOCK"))?;

@@ -2,14 +2,19 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
 
 use loggap_core::units::Bytes;
+use loggap_core::wire::{Bounds, FRAME_LEN, Hello, Message, Versions};
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, getsockopt, recv, send, setsockopt, sockopt};
 
-use super::datagram::{DatagramLink, DatagramSocket, Received};
-use super::{LinkError, LinkSettings, Transport};
+use super::datagram::{DatagramLink, DatagramSocket, FIRST_ANSWER, Received};
+use super::{LinkError, LinkSettings, Transport, canonical};
+use crate::machine::clock::Deadline;
+use crate::sys::path::Ipv6Mtu;
 
 /// The longest payload of a UDP datagram over IPv4.
 pub const LONGEST_DATAGRAM: Bytes = Bytes(65_507);
@@ -72,6 +77,32 @@ impl UdpLink {
         }
     }
 
+    /// A socket that talks to that of `addresses` which answers a hello first, where
+    /// there are several.
+    ///
+    /// # Errors
+    ///
+    /// [`LinkError::Connect`] where there is no route, [`LinkError::Unanswered`].
+    pub(super) fn connect_first(
+        addresses: &[SocketAddr],
+        settings: LinkSettings,
+    ) -> Result<Self, LinkError> {
+        let mut last = None;
+        let mut links = Vec::new();
+        for address in addresses {
+            match Self::connect(*address, settings) {
+                Ok(link) => links.push(link),
+                Err(error) => last = Some(error),
+            }
+        }
+        let first = if links.len() > 1 { first_answered(&mut links) } else { links.pop() };
+        first.ok_or_else(|| {
+            let peers: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+            let (transport, peer) = (Transport::Udp, peers.join(" and "));
+            last.filter(|_| links.is_empty()).unwrap_or(LinkError::Unanswered { transport, peer })
+        })
+    }
+
     /// Takes over a connected socket. `hello` is a datagram of the peer that
     /// has been read already.
     ///
@@ -87,13 +118,61 @@ impl UdpLink {
         let address = socket
             .peer_addr()
             .map_err(|error| LinkError::from_io("UDP peer", "getpeername", error))?;
-        let peer = address.to_string();
+        let peer = canonical(address).to_string();
         socket
             .set_nonblocking(true)
             .map_err(|error| LinkError::from_io(&peer, "setting O_NONBLOCK", error))?;
         enlarge_receive_buffer(&socket);
         Ok(Self::over(socket, peer, hello, settings))
     }
+}
+
+/// Takes that of `links` whose peer answers a hello first: a responder keeps nothing of
+/// it, and the session says hello again over the same socket.
+fn first_answered(links: &mut Vec<UdpLink>) -> Option<UdpLink> {
+    const BETWEEN_HELLOS: Duration = Duration::from_millis(500);
+    let (versions, bounds) = (Versions::OURS, Bounds::default());
+    let mut hello = [0; FRAME_LEN];
+    Message::Hello(Hello { versions, capabilities: 0, bounds, nonce: 0 }).emit(&mut hello);
+    let deadline = Deadline::after(FIRST_ANSWER);
+    while !deadline.expired() {
+        for link in &*links {
+            let _lost = link.socket().send(&hello);
+        }
+        let again = Deadline::after(BETWEEN_HELLOS);
+        while !again.expired() {
+            let mut sockets: Vec<_> = links
+                .iter()
+                .map(|link| PollFd::new(link.socket().as_fd(), PollFlags::POLLIN))
+                .collect();
+            let timeout = PollTimeout::try_from(BETWEEN_HELLOS).unwrap_or(PollTimeout::ZERO);
+            let _looked_at_below = poll(&mut sockets, timeout);
+            let mut frame = [0; FRAME_LEN];
+            // The same call takes refusals of closed ports off the sockets.
+            let answered = |link: &UdpLink| {
+                link.socket().recv(&mut frame).is_ok() && Message::parse(&frame).is_ok()
+            };
+            if let Some(index) = links.iter().position(answered) {
+                return Some(links.swap_remove(index));
+            }
+        }
+    }
+    None
+}
+
+/// Bytes of the longest packet that the way to `peer` is known to take, headers
+/// included.
+///
+/// # Errors
+///
+/// No route to it, or the system does not tell.
+pub(crate) fn path_mtu(peer: SocketAddr) -> io::Result<u64> {
+    let link = UdpLink::connect(peer, LinkSettings::default()).map_err(io::Error::other)?;
+    let bytes = match peer {
+        SocketAddr::V4(_) => getsockopt(link.socket(), sockopt::IpMtu)?,
+        SocketAddr::V6(_) => getsockopt(link.socket(), Ipv6Mtu)?,
+    };
+    u64::try_from(bytes).map_err(|_| ErrorKind::InvalidData.into())
 }
 
 /// Asks for [`WANTED_RECEIVE_BUFFER`], past `net.core.rmem_max` where this process
@@ -114,4 +193,43 @@ pub(crate) fn enlarge_receive_buffer(socket: &UdpSocket) {
 pub fn receive_buffer(socket: &UdpSocket) -> io::Result<Bytes> {
     let bytes = getsockopt(socket, sockopt::RcvBuf)?;
     u64::try_from(bytes).map(Bytes).map_err(|_| ErrorKind::InvalidData.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn the_address_that_answers_is_taken_whichever_comes_first() {
+        let bound = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = |socket: &UdpSocket| socket.local_addr().unwrap();
+        let (silent, closed, responder) = (bound(), address(&bound()), bound());
+        let addresses = [address(&silent), closed, address(&responder)];
+        let settings = LinkSettings::default();
+        let answering = thread::spawn(move || {
+            let mut frame = [0; FRAME_LEN];
+            let (length, peer) = responder.recv_from(&mut frame).unwrap();
+            assert!(length == FRAME_LEN && matches!(Message::parse(&frame), Ok(Message::Hello(_))));
+            Message::Challenge { nonce: 7 }.emit(&mut frame);
+            responder.send_to(&frame, peer).unwrap();
+            peer
+        });
+        let link = UdpLink::connect_first(&addresses, settings).unwrap();
+        assert_eq!(link.peer(), addresses[2].to_string());
+        assert_eq!(link.socket().local_addr().unwrap().port(), answering.join().unwrap().port());
+        let error = UdpLink::connect_first(&addresses[..2], settings).unwrap_err().to_string();
+        assert!(error.contains(&addresses[0].to_string()), "{error}");
+        let one = UdpLink::connect_first(&addresses[..1], settings).unwrap();
+        assert_eq!(one.peer(), addresses[0].to_string());
+    }
+
+    #[test]
+    fn the_path_to_this_machine_takes_what_its_loopback_takes() {
+        assert!(path_mtu(SocketAddr::from((Ipv4Addr::LOCALHOST, 9))).unwrap() >= 1_280);
+        let six = SocketAddr::from((Ipv6Addr::LOCALHOST, 9));
+        if UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok() {
+            assert!(path_mtu(six).unwrap() >= 1_280);
+        }
+    }
 }

@@ -11,7 +11,7 @@ use nix::sys::socket::{SockaddrStorage, getsockopt, sockopt};
 use nix::sys::utsname::uname;
 use serde::{Deserialize, Serialize};
 
-use crate::link::{AnyLink, VerbsRecord, receive_buffer};
+use crate::link::{AnyLink, VerbsRecord, canonical, receive_buffer};
 use crate::machine::buffer::Alignment;
 use crate::machine::clock::HostClock;
 use crate::machine::placement::Cpu;
@@ -173,7 +173,9 @@ impl LinkFingerprint {
     }
 
     fn with_interface(self, local: Option<SocketAddr>, peer: Option<SocketAddr>) -> Self {
-        let (Some(local), Some(peer)) = (local, peer) else { return self };
+        let (Some(local), Some(peer)) = (local.map(canonical), peer.map(canonical)) else {
+            return self;
+        };
         // Packets to an address of this machine never leave it, whichever
         // interface owns the address.
         let same_machine = local.ip() == peer.ip() || interface_of(peer.ip()).is_some();

@@ -6,7 +6,7 @@ use loggap_core::measure::Traffic;
 use loggap_core::units::Bytes;
 use thiserror::Error;
 
-use crate::link::{WANTED_RECEIVE_BUFFER, Waiting};
+use crate::link::{WANTED_RECEIVE_BUFFER, Waiting, path_mtu};
 use crate::machine::clock::{Fallback, HostClock};
 use crate::machine::environment::{self, LinkFingerprint, read_setting};
 use crate::machine::placement::{self, Closeness, Cpu, Placement, PlacementError, Topology};
@@ -156,6 +156,33 @@ pub enum Warning {
         /// Share of the rounds, in percent.
         percent: u64,
     },
+    /// The other end takes no longer messages.
+    #[error(
+        "the other end takes messages of up to {longest} B: longer sizes were left out; loggap serve --max-message takes longer ones, unless its MTU is the bound"
+    )]
+    SizesLimited {
+        /// Bytes of the longest message that it takes.
+        longest: u32,
+    },
+    /// Long messages never arrive.
+    #[error(
+        "nothing above {reached} B arrives: path MTU? compare the MTUs of both ends and between them (ip link; ping -M do -s {})",
+        reached.saturating_add(1)
+    )]
+    NothingBeyond {
+        /// Bytes of the longest message that arrives.
+        reached: u32,
+    },
+    /// A router on the way takes shorter packets than this machine's interface.
+    #[error(
+        "the path takes packets of up to {path} B, the interface of up to {interface} B: longer messages travel in more packets than between neighbours"
+    )]
+    PathMtu {
+        /// Maximum transmission unit of the path, in bytes.
+        path: u64,
+        /// That of the interface, in bytes.
+        interface: u64,
+    },
     /// A profile of the history cannot be read.
     #[error("left out of the history: {reason}")]
     HistoryUnreadable {
@@ -254,6 +281,19 @@ pub fn about_link(link: &LinkFingerprint) -> Vec<Warning> {
     let wanted = Bytes(WANTED_RECEIVE_BUFFER as u64);
     let granted = link.receive_buffer_bytes.map(Bytes).filter(|granted| *granted < wanted);
     granted.into_iter().map(|granted| Warning::ReceiveBuffer { granted, wanted }).collect()
+}
+
+/// What can be said about the path to the peer, once messages have been sent: routers
+/// report what is too long for them.
+#[must_use]
+pub fn about_path(link: &LinkFingerprint) -> Option<Warning> {
+    if link.verbs.is_some() {
+        return None;
+    }
+    let (peer, interface) = (link.peer.parse().ok()?, link.mtu_bytes?);
+    let path = path_mtu(peer).ok()?;
+    // The longest packet of IPv4 is shorter than the loopback's MTU.
+    (path < interface.min(65_535)).then_some(Warning::PathMtu { path, interface })
 }
 
 /// What can be said about a run's losses: nothing below 1% of the rounds.

@@ -47,6 +47,15 @@ impl Plan<'_> {
         }
     }
 
+    /// Leaves out sizes of more than `longest` bytes, before anything is measured; false
+    /// where there are none, or no others.
+    fn limit_sizes(&mut self, longest: u32) -> bool {
+        match self {
+            Self::Rounds(rounds) => rounds.planner.limit_sizes(longest),
+            Self::Repetitions(repetitions) => repetitions.limit_sizes(longest),
+        }
+    }
+
     fn store(&self) -> &SampleStore<'_> {
         match self {
             Self::Rounds(rounds) => rounds.planner.store(),
@@ -166,6 +175,9 @@ pub(super) struct Course<'m, C> {
     is_broken_off: bool,
     samples: Vec<TimedSample>,
     traffic: Traffic,
+    /// Bytes of the longest message that the other end takes, where longer sizes were
+    /// left out.
+    longest: Option<u32>,
     pub(super) responder: Option<Fingerprint>,
 }
 
@@ -186,8 +198,14 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             is_broken_off: false,
             samples: Vec::new(),
             traffic: Traffic::default(),
+            longest: None,
             responder: None,
         }
+    }
+
+    /// Leaves out sizes that the other end does not take, unless it takes none.
+    pub(super) fn limit_sizes(&mut self, longest: u32) {
+        self.longest = self.plan.limit_sizes(longest).then_some(longest);
     }
 
     /// Lets the time begin now.
@@ -207,6 +225,11 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             left_out: self.plan.left_out(),
             traffic: self.traffic,
             responder: self.responder,
+            longest: self.longest,
+            reached: match &self.plan {
+                Plan::Rounds(rounds) => rounds.planner.reached(),
+                Plan::Repetitions(_) => None,
+            },
             calls: Vec::new(),
             launches: self.begun,
             wall,

@@ -60,6 +60,20 @@ impl<'m> Repetitions<'m> {
         }
     }
 
+    /// Leaves out sizes of more than `longest` bytes, and ends with that size where sizes
+    /// may be added; false where there are none, or no others.
+    pub(super) fn limit_sizes(&mut self, longest: u32) -> bool {
+        let kept = self.order.iter().filter(|size| **size <= longest).count();
+        let is_limited = 0 < kept && kept < self.order.len();
+        if is_limited {
+            self.order.retain(|size| *size <= longest);
+            if self.options.adapt_sizes && !self.order.contains(&longest) {
+                self.order.push(longest);
+            }
+        }
+        is_limited
+    }
+
     pub(super) fn begin_launch(&mut self) {
         (self.warm, self.done) = (false, 0);
         // What has converged goes on over each connection.

@@ -80,6 +80,11 @@ pub struct Measured {
     pub traffic: Traffic,
     /// What the other end says of its machine.
     pub responder: Option<Fingerprint>,
+    /// Bytes of the longest message that the other end takes, where longer sizes were
+    /// left out.
+    pub longest: Option<u32>,
+    /// The largest size that arrives, in bytes, where nothing beyond it does.
+    pub reached: Option<u32>,
     /// What the calls of this end take, over RDMA verbs.
     pub calls: Vec<CallTimes>,
     /// Why planning ended, as far as the plan knows.
@@ -177,6 +182,7 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         if course.begun == 0 {
             // Waiting for a turn takes nothing of the time to measure.
             course.begin();
+            course.limit_sizes(initiator.bounds().message);
             course.responder = responder_fingerprint(&mut initiator)?;
         }
         let outcome = course.launch(&mut initiator, observer).and_then(|()| more(&mut initiator));

@@ -1,10 +1,12 @@
 //! Files that are there whole or not at all.
 
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Seek, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use tempfile::NamedTempFile;
 
 /// Why a file could not be written. Nothing stands under its name that did
@@ -21,7 +23,7 @@ pub struct FileError {
 fn hint(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::NotFound => "; create its folder first",
-        io::ErrorKind::PermissionDenied => "; choose a folder that you may write to",
+        io::ErrorKind::PermissionDenied => "; choose a file and folder that you may write to",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "; make room or choose another folder"
         }
@@ -30,8 +32,8 @@ fn hint(source: &io::Error) -> &'static str {
     }
 }
 
-/// A file that is opened before the work and appears under its name only
-/// when it is complete.
+/// A file that is opened before the work and holds its content only when that is
+/// complete. What exists keeps its mode and its owner.
 #[derive(Debug)]
 pub struct PendingFile {
     path: PathBuf,
@@ -45,7 +47,14 @@ enum Target {
         temporary: NamedTempFile,
         /// The file to replace, with symbolic links followed.
         path: PathBuf,
+        /// The file to replace, written in place where its name cannot be taken, as
+        /// that of a mounted file.
+        existing: Option<File>,
     },
+    /// Content that is complete is copied into a file that cannot be replaced as it
+    /// is: in a folder that may not be written, of another user, with other names, or
+    /// behind a descriptor, where it follows what was written before.
+    Copy { scratch: File, existing: File, follows: bool },
     /// A device or pipe has no other name to be written under.
     Direct(File),
 }
@@ -71,13 +80,13 @@ impl PendingFile {
         &self.path
     }
 
-    /// Where the file stands until it is complete; `None` for devices and
-    /// pipes.
+    /// Where the file stands until it is complete; `None` where it has no name
+    /// until then.
     #[must_use]
     pub fn temporary(&self) -> Option<&Path> {
         match &self.target {
             Target::Replace { temporary, .. } => Some(temporary.path()),
-            Target::Direct(_) => None,
+            Target::Copy { .. } | Target::Direct(_) => None,
         }
     }
 
@@ -106,42 +115,127 @@ impl PendingFile {
         self,
         write: impl FnOnce(&mut File) -> Result<(), E>,
     ) -> Result<(), E> {
-        match self.target {
-            Target::Replace { mut temporary, path } => {
+        let done = match self.target {
+            Target::Replace { mut temporary, path, existing } => {
                 write(temporary.as_file_mut())?;
-                let named = temporary
-                    .as_file()
-                    .sync_data()
-                    .and_then(|()| temporary.persist(path).map_err(|error| error.error));
-                named.map(drop).map_err(|source| FileError { path: self.path, source }.into())
+                temporary.as_file().sync_data().and_then(|()| {
+                    let Err(refused) = temporary.persist(path) else { return Ok(()) };
+                    let mut existing = existing.ok_or(refused.error)?;
+                    existing.set_len(0)?;
+                    copy(&mut existing, refused.file.into_file())
+                })
             }
-            Target::Direct(mut file) => write(&mut file),
-        }
+            Target::Copy { mut scratch, mut existing, follows } => {
+                write(&mut scratch)?;
+                let emptied = if follows { Ok(()) } else { existing.set_len(0) };
+                emptied.and_then(|()| copy(&mut existing, scratch))
+            }
+            Target::Direct(mut file) => return write(&mut file),
+        };
+        done.map_err(|source| FileError { path: self.path, source }.into())
     }
 }
 
 impl Target {
     fn open(path: &Path) -> io::Result<Self> {
-        let path = match fs::metadata(path) {
-            Ok(existing) if existing.is_file() => fs::canonicalize(path)?,
-            Ok(existing) if existing.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-            Ok(_) => return OpenOptions::new().write(true).open(path).map(Self::Direct),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+        let Resolved { path, descriptor } = Resolved::of(path)?;
+        if let Some(number) = descriptor {
+            // Through the descriptor itself, as what else is written there follows.
+            let file = match number {
+                1 => io::stdout().as_fd().try_clone_to_owned()?.into(),
+                2 => io::stderr().as_fd().try_clone_to_owned()?.into(),
+                _ => OpenOptions::new().append(true).open(path)?,
+            };
+            return Self::behind(file);
+        }
+        let found = match fs::metadata(&path) {
+            Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Ok(found) => {
+                let file = OpenOptions::new().write(true).open(&path)?;
+                if !found.is_file() {
+                    return Ok(Self::Direct(file));
+                }
+                Some((file, found))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        fs::metadata(folder)?;
+        let folder = path.parent().unwrap_or(Path::new("."));
         let temporary = tempfile::Builder::new()
             .prefix(".loggap-")
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder)
             // Which temporary name was tried means nothing to the user.
-            .map_err(|error| io::Error::from(error.kind()))?;
-        Ok(Self::Replace { temporary, path })
+            .map_err(|error| io::Error::from(error.kind()));
+        let Some((existing, found)) = found else {
+            return Ok(Self::Replace { temporary: temporary?, path, existing: None });
+        };
+        match temporary {
+            Ok(temporary) if found.nlink() == 1 && is_made_like(temporary.as_file(), &found) => {
+                Ok(Self::Replace { temporary, path, existing: Some(existing) })
+            }
+            _ => Ok(Self::Copy { scratch: tempfile::tempfile()?, existing, follows: false }),
+        }
     }
+
+    /// What follows in an open file.
+    fn behind(file: File) -> io::Result<Self> {
+        if !file.metadata()?.is_file() {
+            return Ok(Self::Direct(file));
+        }
+        Ok(Self::Copy { scratch: tempfile::tempfile()?, existing: file, follows: true })
+    }
+}
+
+/// A path behind all symbolic links, also where the last one leads to no file.
+struct Resolved {
+    path: PathBuf,
+    /// The number of the descriptor that it names, as `/dev/stdout` does.
+    descriptor: Option<u32>,
+}
+
+impl Resolved {
+    fn of(path: &Path) -> io::Result<Self> {
+        /// Links that the kernel follows in a path.
+        const MOST_LINKS: usize = 40;
+        let descriptors = fs::canonicalize("/proc/self/fd").ok();
+        let mut path = path.to_owned();
+        for _ in 0..MOST_LINKS {
+            let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = fs::canonicalize(parent.unwrap_or(Path::new(".")))?;
+            let Some(name) = path.file_name() else {
+                return Err(io::ErrorKind::IsADirectory.into());
+            };
+            if descriptors.as_ref() == Some(&folder) {
+                let descriptor = name.to_str().and_then(|number| number.parse().ok());
+                return Ok(Self { path: folder.join(name), descriptor });
+            }
+            let here = folder.join(name);
+            match fs::read_link(&here) {
+                Ok(target) => path = folder.join(target),
+                Err(_) => return Ok(Self { path: here, descriptor: None }),
+            }
+        }
+        Err(Errno::ELOOP.into())
+    }
+}
+
+/// Gives `file` the owner and the mode of what it is to replace; false where that may
+/// not be.
+fn is_made_like(file: &File, replaced: &Metadata) -> bool {
+    let owner = (Some(replaced.uid()), Some(replaced.gid()));
+    let is_owned = file
+        .metadata()
+        .is_ok_and(|made| (made.uid(), made.gid()) == (replaced.uid(), replaced.gid()));
+    (is_owned || fchown(file, owner.0, owner.1).is_ok())
+        && file.set_permissions(replaced.permissions()).is_ok()
+}
+
+/// Copies all of `content`.
+fn copy(file: &mut File, mut content: File) -> io::Result<()> {
+    content.rewind()?;
+    io::copy(&mut content, file)?;
+    file.sync_data()
 }
 
 fn fill(file: &mut File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
@@ -197,6 +291,42 @@ mod tests {
         PendingFile::create(&link).unwrap().commit(|out| out.write_all(b"new")).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(&real).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_link_to_no_file_yet_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        std::os::unix::fs::symlink("real", &link).unwrap();
+        PendingFile::create(&link).unwrap().commit(|out| out.write_all(b"new")).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&real).unwrap(), b"new");
+        let circle = folder.path().join("circle");
+        std::os::unix::fs::symlink("circle", &circle).unwrap();
+        assert!(PendingFile::create(&circle).is_err());
+    }
+
+    #[test]
+    fn what_is_replaced_keeps_its_mode_and_owner_and_its_other_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["own", "linked", "others"] {
+            fs::write(path(name), "old and longer").unwrap();
+            fs::set_permissions(path(name), Permissions::from_mode(0o600)).unwrap();
+        }
+        fs::hard_link(path("linked"), path("second")).unwrap();
+        let root = nix::unistd::Uid::effective().is_root();
+        let owner = if root { 65_534 } else { fs::metadata(path("own")).unwrap().uid() };
+        std::os::unix::fs::chown(path("others"), Some(owner), None).unwrap();
+        for name in ["own", "linked", "others"] {
+            let pending = PendingFile::create(path(name)).unwrap();
+            pending.commit(|out| out.write_all(b"new")).unwrap();
+            let found = fs::metadata(path(name)).unwrap();
+            assert_eq!(found.mode() & 0o777, 0o600, "{name}");
+            assert_eq!(fs::read(path(name)).unwrap(), b"new", "{name}");
+        }
+        assert_eq!(fs::metadata(path("others")).unwrap().uid(), owner);
+        assert_eq!(fs::read(path("second")).unwrap(), b"new");
     }
 
     #[test]

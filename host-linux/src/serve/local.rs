@@ -99,7 +99,7 @@ impl Responder {
     /// [`EmbeddedError::Program`] when this program's file is not known.
     pub fn new(transport: Transport) -> Result<Self, EmbeddedError> {
         Ok(Self {
-            program: env::current_exe().map_err(EmbeddedError::Program)?,
+            program: own_program().map_err(EmbeddedError::Program)?,
             transport,
             settings: LinkSettings::default(),
             cpu: None,
@@ -145,6 +145,12 @@ impl Responder {
             .spawn()
             .map_err(|source| EmbeddedError::Start { program: self.program.clone(), source })
     }
+}
+
+/// The file of this program, also where an upgrade has replaced it since it started.
+fn own_program() -> io::Result<PathBuf> {
+    let path = env::current_exe()?;
+    Ok(if path.exists() { path } else { PathBuf::from("/proc/self/exe") })
 }
 
 /// A responder's process; killed when dropped.

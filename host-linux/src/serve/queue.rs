@@ -149,6 +149,8 @@ struct Worker {
 struct Client {
     link: AnyLink,
     state: Queued,
+    /// Before that its hello may be under way.
+    came: Deadline,
     /// Until when it has to say hello.
     hello_due: Deadline,
 }
@@ -178,6 +180,10 @@ impl Worker {
     const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
     /// How long a refused client may take to read why.
     const PARTING: Duration = Duration::from_secs(1);
+    /// How long a hello may be under way after its client has connected.
+    const COMING: Duration = Duration::from_secs(1);
+    /// Refused clients that may be reading why at a time.
+    const MOST_REFUSED: usize = 64;
     /// How long a client may take to say hello.
     const HELLO: Duration = Duration::from_secs(5);
     /// Between two looks at a client whose hello has arrived in part.
@@ -338,18 +344,20 @@ impl Worker {
     }
 
     fn admit(&mut self, mut link: AnyLink) {
-        let (state, hello_due) = (link.look_while_queued(), Deadline::after(Self::HELLO));
-        self.waiting.push_back(Client { link, state, hello_due });
+        let (came, hello_due) = (Deadline::after(Self::COMING), Deadline::after(Self::HELLO));
+        let state = link.look_while_queued();
+        self.waiting.push_back(Client { link, state, came, hello_due });
     }
 
-    /// Whether one more may wait. Who has not said hello makes way.
+    /// Whether one more may wait, or be served next. A client that has not said hello
+    /// for a while makes way.
     fn has_room(&mut self) -> bool {
-        if self.waiting.len() < self.capacity {
+        if self.waiting.len() < self.capacity + usize::from(self.requested) {
             return true;
         }
         let idle = self.waiting.iter_mut().position(|client| {
             client.state = client.link.look_while_queued();
-            client.state != Queued::Ready
+            client.state != Queued::Ready && client.came.expired()
         });
         let Some(client) = idle.and_then(|index| self.waiting.remove(index)) else { return false };
         self.turned_away.add(client.turned_away("said no hello while others came"));
@@ -373,7 +381,7 @@ impl Worker {
         if link.send_at_once(&frame(&Message::Refuse(refusal))) {
             self.refused.push_back((link, Deadline::after(Self::PARTING)));
         }
-        if self.refused.len() > self.capacity {
+        if self.refused.len() > Self::MOST_REFUSED {
             self.refused.pop_front();
         }
     }

@@ -12,6 +12,7 @@ pub(crate) mod mapping;
 pub(crate) mod packet;
 pub(crate) mod pages;
 pub(crate) mod pass;
+pub(crate) mod path;
 pub(crate) mod ring;
 pub(crate) mod socket;
 #[cfg(feature = "verbs")]

@@ -30,7 +30,7 @@ use crate::watch::Watch;
 #[command(name = "loggap-mpi", version, propagate_version = true, after_help = EXIT_CODES)]
 struct Cli {
     /// End the job when a rank waits so long for another one.
-    #[arg(long, global = true, value_name = "TIME", default_value = "60s",
+    #[arg(long, global = true, value_name = "SECONDS", default_value = "60s",
           value_parser = cli::parse::duration)]
     give_up: Duration,
     #[command(subcommand)]

@@ -50,11 +50,11 @@ pub(super) struct Args {
           value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000))]
     passes: u32,
     /// From the first pass to the last.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration)]
+    #[arg(long, value_name = "SECONDS", default_value = "1s", value_parser = parse::duration)]
     base: Duration,
     /// Compare corrected clocks at once and after this time: ranks with rank
     /// 0, and triangles of ranks that did not meet.
-    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse::duration)]
     check: Option<Duration>,
     /// What is taken for one clock: machine (as its kernel says), or rank (each
     /// has its own, to try out what synchronising achieves).
@@ -62,7 +62,7 @@ pub(super) struct Args {
     domains: Domains,
     /// Take each rank's clock for so much ahead of that of the rank before, with
     /// --domains rank: what synchronising has to find then.
-    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse::duration)]
     shift: Option<Duration>,
     #[command(flatten)]
     drift: DriftArgs,

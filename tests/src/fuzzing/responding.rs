@@ -32,7 +32,7 @@ pub fn responder_state(data: &[u8]) {
         let message = message(&mut input, responder.awaited().length);
         match input.below(8) {
             0 => responder.handle_time(now),
-            1 if responder.handle_silence() => return,
+            1 => return, // silence
             2 if responder.awaited().timed => {
                 responder.handle_timed(now);
                 responder.handle(now, &message);

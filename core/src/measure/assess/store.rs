@@ -277,6 +277,14 @@ impl<'m> SampleStore<'m> {
         Ok(row)
     }
 
+    /// Leaves out all rows but the first `kept`, which hold no values.
+    pub(in crate::measure) fn keep_first(&mut self, kept: usize) {
+        self.used = self.used.min(kept);
+        for (place, header) in (0..).zip(self.rows_mut()) {
+            header.place = place;
+        }
+    }
+
     /// Stores a timed round, adding a row for its size if needed.
     ///
     /// # Errors

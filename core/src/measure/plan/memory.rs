@@ -12,10 +12,13 @@ const MOST_LATE: u8 = 24;
 /// Losses in a row after which a row is given up.
 const LOSSES_IN_A_ROW: u8 = 24;
 
+/// Bit of a row of which a round has come to its end.
+const ARRIVED: u8 = 1 << 7;
+
 /// What a plan intends for one row of the store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::measure) struct RowPlan {
-    /// Quantities that want samples, one bit each.
+    /// Quantities that want samples, one bit each, and [`ARRIVED`].
     wanted: u8,
     /// Whether overheads are measured here, not only the gap.
     pub(in crate::measure) full: bool,
@@ -66,12 +69,17 @@ impl RowPlan {
         self.losses >= LOSSES_IN_A_ROW
     }
 
+    /// Runs no further rounds.
+    pub(in crate::measure) const fn give_up(&mut self) {
+        self.losses = LOSSES_IN_A_ROW;
+    }
+
     pub(in crate::measure) const fn wants(&self, quantity: Quantity) -> bool {
         self.wanted & (1 << quantity as u8) != 0
     }
 
     pub(in crate::measure) const fn wants_any(&self) -> bool {
-        self.wanted != 0
+        self.wanted & !ARRIVED != 0
     }
 
     pub(in crate::measure) const fn want(&mut self, quantity: Quantity) {
@@ -81,7 +89,17 @@ impl RowPlan {
     }
 
     pub(in crate::measure) const fn want_nothing(&mut self) {
-        self.wanted = 0;
+        self.wanted &= ARRIVED;
+    }
+
+    /// A round of this size has come to its end, warming up included.
+    pub(in crate::measure) const fn note_arrival(&mut self) {
+        self.losses = 0;
+        self.wanted |= ARRIVED;
+    }
+
+    pub(in crate::measure) const fn has_arrived(&self) -> bool {
+        self.wanted & ARRIVED != 0
     }
 }
 

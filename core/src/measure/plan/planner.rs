@@ -163,6 +163,13 @@ const DEAR: u64 = 1 << 20;
 const MOST_WARM_UPS: u8 = 4;
 /// Lost bursts after which those of a size are halved where none has arrived.
 const LOSSES_A_HALVING: u8 = 4;
+/// Rounds lost in a row at a size, and at all sizes beyond the largest that arrives, after
+/// which nothing is taken to arrive there.
+const LOSSES_OF_ONE_SIZE: u8 = 3;
+const LOSSES_BEYOND: u64 = 12;
+/// Lost rounds beyond for one at sizes that arrive: where more were lost there, losses are
+/// random.
+const CHANCE_SHARE: u64 = 8;
 /// One part in this many of the budget may go into warming up.
 const WARM_UP_SHARE: u64 = 10;
 
@@ -213,6 +220,8 @@ pub struct Planner<'m, const N: usize = 16> {
     /// The largest half interval among the parameters, relative to what it
     /// has to come down to.
     pub(in crate::measure) widest: Option<f64>,
+    /// The largest size that had arrived when those beyond were given up.
+    reached: Option<u32>,
     conclusion: Option<Conclusion>,
 }
 
@@ -276,6 +285,7 @@ impl<'m, const N: usize> Planner<'m, N> {
             analysed: 0,
             bisection_left: Picos::ZERO,
             widest: None,
+            reached: None,
             conclusion: None,
         })
     }
@@ -328,13 +338,15 @@ impl<'m, const N: usize> Planner<'m, N> {
 
     /// Takes the outcome of one experiment.
     pub fn handle_sample(&mut self, sample: &Sample) -> Kept {
+        if let Some(header) = self.store.header_of(sample.experiment.size) {
+            header.plan.note_arrival();
+        } else if self.warm {
+            return Kept::Refused;
+        }
         if !self.warm {
             self.warmup.handle(sample);
             return Kept::WarmUp;
         }
-        let header = self.store.header_of(sample.experiment.size);
-        let Some(header) = header else { return Kept::Refused };
-        header.plan.losses = 0;
         if self.store.insert(sample).is_err() {
             return Kept::Refused;
         }
@@ -354,8 +366,11 @@ impl<'m, const N: usize> Planner<'m, N> {
     /// become shorter: they may exceed what the other end can hold.
     pub fn handle_lost(&mut self, experiment: &Experiment) {
         self.lost = self.lost.saturating_add(1);
-        if let Some(header) = self.store.header_of(experiment.size) {
+        if let Ok(row) = self.store.find(experiment.size)
+            && let Some(header) = self.store.header_mut(row)
+        {
             header.plan.losses = header.plan.losses.saturating_add(1);
+            self.give_up_unreachable(row);
         }
         self.shorten(experiment);
     }
@@ -374,6 +389,60 @@ impl<'m, const N: usize> Planner<'m, N> {
                 header.plan.paced_messages = header.plan.paced_messages.min(header.plan.messages);
             }
         }
+    }
+
+    /// Gives up the sizes from that of `row` on where nothing beyond the largest arrived
+    /// size comes through: a path with a small MTU loses every longer packet, random loss
+    /// hits all sizes.
+    fn give_up_unreachable(&mut self, row: usize) {
+        let rows = self.store.rows();
+        let Some(largest) = rows.iter().rposition(|header| header.plan.has_arrived()) else {
+            return;
+        };
+        let beyond = rows.get(largest + 1..).unwrap_or_default();
+        let lost: u64 = beyond.iter().map(|header| u64::from(header.plan.losses)).sum();
+        let by_chance = self.lost.saturating_sub(lost);
+        let own = rows.get(row).map_or(0, |header| header.plan.losses);
+        let is_known = own >= LOSSES_OF_ONE_SIZE && lost >= LOSSES_BEYOND;
+        if row <= largest || !is_known || by_chance > lost / CHANCE_SHARE {
+            return;
+        }
+        let reached = rows.get(largest).map_or(0, |header| header.size);
+        for header in self.store.rows_mut().get_mut(row..).unwrap_or_default() {
+            header.plan.give_up();
+        }
+        self.warmup.end_at(reached);
+        self.reached = Some(reached);
+    }
+
+    /// The largest size that arrives, in bytes, where nothing beyond it does.
+    #[must_use]
+    pub fn reached(&self) -> Option<u32> {
+        let reached = self.reached?;
+        let beyond = |header: &&RowHeader| header.plan.has_arrived() && header.size > reached;
+        // Sizes between that were not given up may have arrived since.
+        Some(self.store.rows().iter().rfind(beyond).map_or(reached, |header| header.size))
+    }
+
+    /// Leaves out sizes of more than `longest` bytes, before anything is measured, and ends
+    /// with that size where sizes may be added; false where there are none, or no others.
+    pub fn limit_sizes(&mut self, longest: u32) -> bool {
+        let mut kept = self.store.rows().iter().filter(|header| header.size <= longest).count();
+        if kept == 0 || kept == self.store.len() {
+            return false;
+        }
+        if self.options.adapt_sizes
+            && self.store.find(longest).is_err()
+            && let Some(header) = self.store.header_mut(kept)
+        {
+            header.size = longest;
+            kept += 1;
+        }
+        self.store.keep_first(kept);
+        if let (Some(first), Some(last)) = (self.store.size(0), self.store.size(kept - 1)) {
+            self.warmup = Warmup::new(first, last);
+        }
+        true
     }
 
     /// A new connection, or a new process at the other end, begins: warms it

@@ -53,6 +53,12 @@ impl Warmup {
         smallest.relaunched = true;
     }
 
+    /// Sizes beyond `largest` do not arrive: nothing more is learnt of that end.
+    pub(in crate::measure) fn end_at(&mut self, largest: u32) {
+        let [smallest, end] = &mut self.ends;
+        *end = End { size: largest, latest: smallest.latest, stable: true, ..End::default() };
+    }
+
     /// Whether nothing is known of an end yet.
     pub(in crate::measure) fn is_unknown(&self) -> bool {
         self.ends.iter().any(|end| end.latest == 0)

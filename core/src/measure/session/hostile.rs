@@ -445,14 +445,33 @@ fn a_long_round_with_signs_of_life_is_not_silence() {
 }
 
 #[test]
+fn silence_counts_from_the_last_message_whatever_came_before() {
+    for kind in [Kind::Stream, Kind::Datagrams] {
+        for arrived in [0, 1, 3] {
+            let clock = Ticking::default();
+            let mut says = vec![hello(), batch(0, Round::plain(5, 1))];
+            says.extend(vec![data(0, 1); arrived]);
+            let messages = says.len() as u64;
+            let mut link = Scripted::new(&clock, kind, says);
+            // A message each 0.2 s, and then none.
+            (link.look, link.every) = (SECOND / 50, 10);
+            assert_eq!(respond(&clock, &mut link), Err(ServeError::Silent(bounds().silence)));
+            let last = messages * SECOND / 5;
+            let waited = clock.0.get() - last;
+            let about = SECOND - SECOND / 16..SECOND + SECOND / 4;
+            assert!(about.contains(&waited), "{kind:?} {arrived}: {waited}");
+        }
+    }
+}
+
+#[test]
 fn strays_without_end_are_no_sign_of_life() {
     let clock = Ticking::default();
     let mut says = vec![hello(), batch(0, Round::plain(5, 1))];
     says.extend(vec![data(9, 3); 1_000_000]);
     let mut link = Scripted::new(&clock, Kind::Datagrams, says);
     assert_eq!(respond(&clock, &mut link), Err(ServeError::Silent(bounds().silence)));
-    // Once for the round, once more for a control frame.
-    assert!(clock.0.get() < 3 * SECOND);
+    assert!(clock.0.get() < 2 * SECOND);
     assert!(!link.says.is_empty());
 }
 

@@ -147,20 +147,25 @@ impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
     fn step(&mut self) -> Result<(), L::Error> {
         let Some(Burst { messages, expected }) = self.responder.burst() else {
             let arrived = self.take_one()?;
-            return self.handle_other(arrived, 0);
+            return self.handle_other(arrived);
         };
         self.link.expect_send(self.responder.reply_length());
-        let deadline = Deadline { since: self.alive, limit: self.silence };
+        let mut deadline = Deadline { since: self.alive, limit: self.silence };
         let window = expected.window(self.buffer);
         let mut taken = 0;
         while taken < messages {
             match self.poller.receive(self.clock, self.link, window, deadline)? {
-                Some(length) if expected.matches(window, length) => taken += 1,
+                Some(length) if expected.matches(window, length) => {
+                    taken += 1;
+                    // A wait before this message ended with a look at the clock.
+                    deadline.since = deadline.since.max(self.poller.looked());
+                }
                 other => {
                     if taken > 0 {
                         self.responder.handle_burst(taken);
+                        self.note_life(deadline.since);
                     }
-                    return self.handle_other(other, taken);
+                    return self.handle_other(other);
                 }
             }
         }
@@ -198,25 +203,24 @@ impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
     }
 
     /// Whatever is not the next message of a plain round: a message of that
-    /// length, or nothing in time, after `taken` messages of the round.
+    /// length, or nothing in time.
     #[cold]
-    fn handle_other(&mut self, arrived: Option<usize>, taken: u32) -> Result<(), L::Error> {
-        let mut alive = taken > 0;
+    fn handle_other(&mut self, arrived: Option<usize>) -> Result<(), L::Error> {
+        let mut alive = false;
         if let Some(length) = arrived {
             let strays = self.responder.served().strays;
             let now = self.clock.duration(self.clock.now());
             self.responder.handle(now, self.buffer.get(..length).unwrap_or_default());
             self.silence = self.clock.ticks(self.responder.agreed().silence);
             // Strays alone are no sign of life.
-            alive |= self.responder.served().strays == strays;
+            alive = self.responder.served().strays == strays;
             self.transmit_otherwise()?;
         }
         let now = self.clock.now();
         if alive {
             self.note_life(now);
-        } else if now.saturating_sub(self.alive) > self.silence {
-            self.silent = self.responder.handle_silence();
-            self.alive = now;
+        } else {
+            self.silent = now.saturating_sub(self.alive) > self.silence;
         }
         Ok(())
     }

@@ -284,15 +284,6 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         }
     }
 
-    /// Nothing came for as long as the bounds allow. On a datagram link the
-    /// round is dropped and the session waits once more; true when it is
-    /// over.
-    pub fn handle_silence(&mut self) -> bool {
-        let waited_for_data = self.round().is_some();
-        self.rounds.clear();
-        !(self.datagrams && waited_for_data)
-    }
-
     /// The length of the next message to be sent, which stands at the front
     /// of `outgoing` then. Of a reply the rest is as it was.
     #[inline]

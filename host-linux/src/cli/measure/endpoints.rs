@@ -5,7 +5,9 @@ use loggap_core::measure::SessionError;
 
 use crate::cli::CliError;
 use crate::cli::measuring::Ends;
-use crate::link::{self, AnyLink, Endpoint, LinkError, Transport, VerbsLink, Waiting};
+use crate::link::{
+    self, AnyLink, DEFAULT_PORT, Endpoint, LinkError, Transport, VerbsLink, Waiting,
+};
 use crate::machine::clock::HostClock;
 use crate::machine::environment::LinkFingerprint;
 use crate::machine::near::{near_node, node_of};
@@ -21,7 +23,8 @@ pub(in crate::cli) struct Endpoints<'a> {
     args: &'a EndArgs,
     /// Of a responder that this command starts, and of RDMA verbs.
     longest_message: u32,
-    /// Where the responder is; `None` where this command starts one.
+    /// Where the responder is, by the address that answered once one has; `None` where
+    /// this command starts one.
     remote: Option<Endpoint>,
     /// What `--cpu` says.
     asked: Option<Placement>,
@@ -66,6 +69,16 @@ impl<'a> Endpoints<'a> {
     /// were asked for: of several connections each has threads of its own.
     pub(in crate::cli) fn anywhere(self) -> Self {
         Self { placed: false, ..self }
+    }
+
+    /// Connects to the address that `answered` before, if one has.
+    pub(in crate::cli) fn at(self, answered: Option<Endpoint>) -> Self {
+        Self { remote: answered.or(self.remote), ..self }
+    }
+
+    /// Endpoint of the responder; `None` where this command starts one.
+    pub(in crate::cli) fn remote(&self) -> Option<Endpoint> {
+        self.remote.clone()
     }
 
     /// Processors near the link's device, unless others were asked for.
@@ -181,7 +194,14 @@ impl Ends for Endpoints<'_> {
             None => self.open_local(clock)?,
             Some(endpoint) => {
                 let settings = self.args.link.settings(self.longest_message);
-                let link = link::connect(self.args.link.transport, &endpoint, settings)?;
+                let transport = self.args.link.transport;
+                let link = link::connect(transport, &endpoint, settings)?;
+                // A name may have other addresses, which cost their time again.
+                if transport.is_internet()
+                    && let Ok(answered) = Endpoint::parse(transport, link.peer(), DEFAULT_PORT)
+                {
+                    self.remote = Some(answered);
+                }
                 if self.opened == 0 {
                     self.place_this_end(&link, clock)?;
                 }
@@ -204,6 +224,10 @@ impl Ends for Endpoints<'_> {
     /// Waits for the other end's process, if there is one.
     fn close(&mut self) -> Option<CliError> {
         Some(self.responder.take()?.finish().err()?.into())
+    }
+
+    fn may_refuse(&self) -> bool {
+        self.remote.is_some()
     }
 
     fn responder(&self) -> Option<u32> {
@@ -235,6 +259,18 @@ mod tests {
     struct Command {
         #[command(flatten)]
         ends: EndArgs,
+    }
+
+    #[test]
+    fn the_address_that_answered_is_kept() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let host = format!("localhost:{}", address.port());
+        let args = <Command as clap::Parser>::parse_from(["test", &host]).ends;
+        let mut ends = Endpoints::new(&args, 64, placement::allowed()).unwrap().anywhere();
+        assert_eq!(ends.remote().unwrap().to_string(), host);
+        ends.open(&HostClock::monotonic_raw()).unwrap();
+        assert_eq!(ends.remote().unwrap().to_string(), address.to_string());
     }
 
     #[test]

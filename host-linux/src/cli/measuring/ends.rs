@@ -67,6 +67,12 @@ pub trait Ends {
     /// How this end waits for messages.
     fn waiting(&self) -> Waiting;
 
+    /// True where the other end may take fewer connections than launches, as one of
+    /// `serve --once` does: where this program starts it, that is a failure.
+    fn may_refuse(&self) -> bool {
+        true
+    }
+
     /// Settings of the transport that move its changes of protocol.
     fn limits(&self) -> Vec<ProtocolLimit> {
         Vec::new()

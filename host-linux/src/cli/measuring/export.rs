@@ -139,8 +139,9 @@ pub(super) fn export(
     };
     let document = document(args, &taken, incomplete);
     let mut outcome = failure.map_or(Ok(()), Err);
-    let written = write_files(files, &document, &taken);
-    outcome = merge(outcome, written, console);
+    for written in write_files(files, &document, &taken) {
+        outcome = merge(outcome, written, console);
+    }
     let printed = args.report.print(&document, &document, console);
     merge(outcome, printed, console)?;
     if document.verdict == Verdict::Unusable {
@@ -166,7 +167,11 @@ fn merge(
     first.and(second)
 }
 
-fn write_files(files: Files, document: &ProfileDocument, taken: &Taken) -> Result<(), CliError> {
+fn write_files(
+    files: Files,
+    document: &ProfileDocument,
+    taken: &Taken,
+) -> [Result<(), CliError>; 4] {
     let profile = |file: PendingFile| {
         let written = file.commit(|out| {
             serde_json::to_writer_pretty(&mut *out, document)?;
@@ -182,13 +187,12 @@ fn write_files(files: Files, document: &ProfileDocument, taken: &Taken) -> Resul
     };
     // What did not come to its end tells nothing about runs that do.
     let history = files.history.filter(|_| document.incomplete.is_none());
-    let outcomes = [
+    [
         files.profile.map_or(Ok(()), profile),
         files.samples.map_or(Ok(()), samples),
         files.plot.map_or(Ok(()), |file| report::draw(document, file)),
         history.map_or(Ok(()), profile),
-    ];
-    outcomes.into_iter().fold(Ok(()), Result::and)
+    ]
 }
 
 pub(super) fn document(
@@ -199,9 +203,7 @@ pub(super) fn document(
     let Taken { measured, host, warnings, canaries, wall, options, .. } = taken;
     let assessment = measured.assessment.as_ref().ok();
     let is_read = host.link.verbs.as_ref().is_some_and(is_read);
-    let about_link = assessment.map_or(&[][..], |found| &found.warnings);
-    let about_link: Vec<_> =
-        about_link.iter().filter(|warning| !(is_read && is_one_way(warning))).copied().collect();
+    let about_link = link_warnings(taken);
     let choice = if host.link.mpi.is_some() { "mpirun's options" } else { warnings::BY_OPTIONS };
     let mut warning_details = warnings::ranked(warnings, &about_link, choice);
     let places = host.link.verbs.as_ref().and_then(|verbs| {
@@ -255,6 +257,18 @@ pub(super) fn document(
         leave_out_one_way_times(&mut document);
     }
     document
+}
+
+/// Warnings of the analysis; not those of one-way times where reads have none, nor of
+/// sizes left out where the path takes none of them.
+fn link_warnings(Taken { measured, host, .. }: &Taken) -> Vec<LinkWarning> {
+    let is_read = host.link.verbs.as_ref().is_some_and(is_read);
+    let all = measured.assessment.as_ref().map_or(&[][..], |found| &found.warnings);
+    let applies = |warning: &&LinkWarning| match warning {
+        LinkWarning::SizesLeftOut(..) => measured.reached.is_none(),
+        warning => !(is_read && is_one_way(warning)),
+    };
+    all.iter().filter(applies).copied().collect()
 }
 
 fn is_read(verbs: &VerbsRecord) -> bool {

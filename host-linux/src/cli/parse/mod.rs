@@ -10,6 +10,8 @@ mod ranks;
 mod sizes;
 
 pub use axis::{AxisError, axis};
-pub use number::{NumberError, duration, factor, percent, seed, threads, time, time_per_byte};
+pub use number::{
+    NumberError, duration, factor, percent, seed, session_time, threads, time, time_per_byte,
+};
 pub use ranks::{RanksError, rank_count, rank_counts};
 pub use sizes::{SizeError, Sizes, message_sizes, size, sizes};

@@ -59,18 +59,25 @@ pub fn percent(text: &str) -> Result<u32, NumberError> {
     }
 }
 
-/// Reads a positive time: `2`, `1.5s`, `200ms`, `50us`, `100ns`, `3m`, `1h`;
-/// without a unit in seconds, at most 30 days.
+/// Reads a positive time: `2`, `1.5s`, `200ms`, `50us`, `100ns`, `3min` (also `3m`),
+/// `1h`; without a unit in seconds, at most 30 days.
 ///
 /// # Errors
 ///
 /// [`NumberError`].
 pub fn duration(text: &str) -> Result<Duration, NumberError> {
-    const FORM: &str = "a time above 0 and up to 30 days, such as 2, 1.5s, 200ms, 50us, 3m or 1h";
+    const FORM: &str = "a time above 0 and up to 30 days, such as 2, 1.5s, 200ms, 50us, 3min or 1h; without a unit in s";
     const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
     // Longer endings first: "ms" ends in "s" as well.
-    let units =
-        [("ms", 6, 1), ("us", 3, 1), ("ns", 0, 1), ("s", 9, 1), ("m", 9, 60), ("h", 9, 3600)];
+    let units = [
+        ("min", 9, 60),
+        ("ms", 6, 1),
+        ("us", 3, 1),
+        ("ns", 0, 1),
+        ("s", 9, 1),
+        ("m", 9, 60),
+        ("h", 9, 3600),
+    ];
     let (digits, places, factor) = units
         .into_iter()
         .find_map(|(unit, places, factor)| Some((text.strip_suffix(unit)?, places, factor)))
@@ -81,6 +88,20 @@ pub fn duration(text: &str) -> Result<Duration, NumberError> {
         return Err(NumberError::Form(FORM));
     }
     Ok(time)
+}
+
+/// As [`duration`], of a test that is one session: at most 3000 s, as responders end
+/// a session after an hour.
+///
+/// # Errors
+///
+/// [`NumberError`].
+pub fn session_time(text: &str) -> Result<Duration, NumberError> {
+    const FORM: &str = "a time above 0 and up to 3000 s, such as 20, 500ms or 2min, without a \
+        unit in s; measure longer in several runs";
+    const LONGEST: Duration = Duration::from_secs(3_000);
+    let time = duration(text).ok().filter(|time| *time <= LONGEST);
+    time.ok_or(NumberError::Form(FORM))
 }
 
 /// Reads a seed: a decimal or `0x` hexadecimal number below 2⁶⁴.
@@ -150,15 +171,15 @@ pub fn time(text: &str) -> Result<Picos, NumberError> {
     scaled(number, 3u32.saturating_add_signed(digits), FORM).map(Picos)
 }
 
-/// Reads a time per byte with its unit, `80ps/B`, `0.02ns`, to 10⁻⁹ ns and then to
-/// the nearest unit of [`PerByte`], 1.5·10⁻⁸ ns; without a unit in nanoseconds.
+/// Reads a time per byte with its unit, `80ps/B`, `0.02ns/B`, to 10⁻⁹ ns and then to
+/// the nearest unit of [`PerByte`], 1.5·10⁻⁸ ns; without a unit in ns/B.
 ///
 /// # Errors
 ///
 /// [`NumberError`].
 pub fn time_per_byte(text: &str) -> Result<PerByte, NumberError> {
-    const FORM: &str = "a time per byte such as 80ps/B or 0.02ns; without a unit in ns";
-    let (number, digits) = with_unit(text.strip_suffix("/B").unwrap_or(text));
+    const FORM: &str = "a time per byte such as 80ps/B or 0.02; without a unit in ns/B";
+    let (number, digits) = text.strip_suffix("/B").map_or((text, 0), with_unit);
     per_byte(number, 9u32.saturating_add_signed(digits), FORM)
 }
 
@@ -193,10 +214,17 @@ mod tests {
         assert_eq!(duration("50us"), Ok(Duration::from_micros(50)));
         assert_eq!(duration("100 ns"), Ok(Duration::from_nanos(100)));
         assert_eq!(duration("3m"), Ok(Duration::from_secs(180)));
+        assert_eq!(duration("3min"), duration("3m"));
         assert_eq!(duration("1h"), Ok(Duration::from_secs(3_600)));
         for text in ["0", "-1", "", "s", "10 parsecs", "721h", "99999999999999999999h"] {
             assert!(duration(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_session_is_shorter_than_an_hour() {
+        assert_eq!(session_time("50min"), Ok(Duration::from_secs(3_000)));
+        assert!(["51min", "0", "5 parsecs"].iter().all(|text| session_time(text).is_err()));
     }
 
     #[test]
@@ -226,16 +254,16 @@ mod tests {
             ("6", 6_000),
             ("0.02", 20),
             ("80ps/B", 80),
-            ("0.02ns", 20),
+            ("0.02ns/B", 20),
             ("0.001us/B", 1_000),
-            ("1e-9s", 1_000),
+            ("1e-9s/B", 1_000),
         ] {
             assert_eq!(time_per_byte(text), Ok(PerByte(picos << 16)), "{text}");
         }
         for text in ["", "us", "1m", "-1us", "1us/B", "1e20s"] {
             assert!(time(text).is_err(), "{text}");
         }
-        for text in ["", "/B", "1/s", "1e9s", "1e12"] {
+        for text in ["", "/B", "1/s", "1us", "0.02ns", "1e9s/B", "1e12"] {
             assert!(time_per_byte(text).is_err(), "{text}");
         }
     }

@@ -9,9 +9,9 @@ use loggap_core::units::Picos;
 
 use super::connections::Connections;
 use super::flags::RefusedByBandwidth;
-use super::rate::{Rate, Unit, warnings};
+use super::rate::{Rate, STRETCH, Unit, warnings};
 use super::rounds::{BothWays, Repetitions, Rounds, Values};
-use super::{About, Measured, SizeTest, TestArgs, round_trip, run_test};
+use super::{About, Measured, Missing, SizeTest, TestArgs, round_trip, run_test};
 use crate::cli::{CliError, Console, Exit, parse};
 use crate::link::{LinkError, Transport};
 use crate::machine::clock::Deadline;
@@ -23,7 +23,7 @@ use crate::machine::environment::LinkFingerprint;
 /// is. What a message takes is how much longer a burst takes, from the first
 /// post to the last reply, than a single message, divided by the others: the
 /// gap. The average column is that of the median burst, the peak column that
-/// of the fastest. With -q a burst is one of each queue pair at the same time,
+/// of the fastest 5 bursts in a row. With -q a burst is one of each queue pair at the same time,
 /// which takes from the first post of any to the last reply of any; with -b messages of both
 /// directions count. MB are 2^20 bytes, as in perftest, Mpps 10^6 messages a
 /// second. Without HOST, the responder is started here, and the link to it on
@@ -51,7 +51,7 @@ pub(in crate::cli) struct Args {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(5..))]
     iters: u32,
     /// Measure each size for so long instead: seconds, or with a unit.
-    #[arg(short = 'D', long, value_name = "TIME", conflicts_with = "iters", value_parser = parse::duration)]
+    #[arg(short = 'D', long, value_name = "SECONDS", conflicts_with = "iters", value_parser = parse::session_time)]
     duration: Option<Duration>,
     /// Queue pairs, or connections of other transports, at the same time, each
     /// with a thread of its own: the rate is of all together. The responder
@@ -292,9 +292,16 @@ impl SizeTest for Plan {
     fn head(&self, console: &mut Console) -> Result<(), CliError> {
         let (quantity, name) = (self.quantity(), self.unit.name());
         let data = console.data();
-        writeln!(data, "# values: {quantity}; average: the median burst, peak: the fastest")?;
+        writeln!(
+            data,
+            "# values: {quantity}; average: the median burst, peak: the fastest {STRETCH} in a row"
+        )?;
         writeln!(data, "#bytes   #iterations  BW peak[{name}]  BW average[{name}]  MsgRate[Mpps]")?;
         Ok(())
+    }
+
+    fn missing(rate: &Rate) -> Option<Missing> {
+        rate.missing()
     }
 
     fn show(&self, rate: &Rate, console: &mut Console) -> Result<(), CliError> {

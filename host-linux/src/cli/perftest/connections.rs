@@ -15,7 +15,7 @@ use super::{EndArgs, failed};
 use crate::cli::measure::endpoints::Endpoints;
 use crate::cli::measuring::Ends;
 use crate::cli::{CliError, Console, Interrupt};
-use crate::link::{AnyLink, LinkError, Waiting};
+use crate::link::{AnyLink, Endpoint, LinkError, Waiting};
 use crate::machine::clock::HostClock;
 use crate::machine::environment::LinkFingerprint;
 use crate::machine::near::{node_of, run_on_node};
@@ -107,6 +107,24 @@ pub(super) struct Opening {
     pub(super) again: bool,
     /// Warnings that were told then, and are not told again.
     pub(super) told: Vec<Warning>,
+    /// Where the responder answered then.
+    pub(super) answered: Option<Endpoint>,
+}
+
+impl Opening {
+    /// Tells warnings that were not told before.
+    pub(super) fn tell(
+        &mut self,
+        warnings: impl IntoIterator<Item = Warning>,
+        console: &mut Console,
+    ) {
+        for warning in warnings {
+            if !self.told.contains(&warning) {
+                console.warn(&warning);
+                self.told.push(warning);
+            }
+        }
+    }
 }
 
 impl<'b> Connections<'b> {
@@ -125,14 +143,11 @@ impl<'b> Connections<'b> {
         let opened = clock.now();
         for Memory { outgoing, incoming } in memory {
             let ends = Endpoints::new(args, largest, opening.allowed.clone())?;
+            let ends = ends.at(opening.answered.take());
             let mut ends = if several { ends.anywhere() } else { ends };
             let link = ends.open(&clock)?;
-            for warning in ends.take_warnings() {
-                if !opening.told.contains(&warning) {
-                    console.warn(&warning);
-                    opening.told.push(warning);
-                }
-            }
+            opening.answered = ends.remote();
+            opening.tell(ends.take_warnings(), console);
             fingerprint.get_or_insert_with(|| LinkFingerprint {
                 waiting: ends.waiting().name().to_owned(),
                 ..ends.fingerprint(&link)
@@ -168,6 +183,11 @@ impl<'b> Connections<'b> {
     /// Bytes of the longest message that all links take.
     pub(super) fn longest(&mut self) -> u32 {
         self.sessions.iter_mut().map(|session| session.longest()).min().unwrap_or(u32::MAX)
+    }
+
+    /// Bytes of the longest message that all links and their responders take.
+    pub(super) fn allowed(&mut self) -> u32 {
+        self.sessions.iter_mut().map(|session| session.allowed()).min().unwrap_or(u32::MAX)
     }
 
     /// Does `work` on all connections at the same time: what came of each.

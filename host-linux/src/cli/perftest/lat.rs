@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::connections::Connections;
 use super::flags::RefusedByLatency;
 use super::rounds::{MOST_VALUES, Repetitions, Values};
-use super::{About, Measured, SizeTest, TestArgs, round_trip, run_test, shown};
+use super::{About, Measured, Missing, SizeTest, TestArgs, round_trip, run_test, shown};
 use crate::cli::{CliError, Console, Exit, parse};
 use crate::link::LinkError;
 use crate::machine::environment::LinkFingerprint;
@@ -45,7 +45,7 @@ pub(in crate::cli) struct Args {
     /// Measure each size for so long instead: seconds, or with a unit; at most
     /// 33,554,432 values, which a line below the row says. All columns are
     /// printed, of which perftest then has only the average.
-    #[arg(short = 'D', long, value_name = "TIME", conflicts_with = "iters", value_parser = parse::duration)]
+    #[arg(short = 'D', long, value_name = "SECONDS", conflicts_with = "iters", value_parser = parse::session_time)]
     duration: Option<Duration>,
     /// Print round trips instead of halves.
     #[arg(long)]
@@ -128,6 +128,10 @@ impl SizeTest for Plan {
     fn head(&self, console: &mut Console) -> Result<(), CliError> {
         writeln!(console.data(), "# values: {}", self.quantity)?;
         Ok(writeln!(console.data(), "{HEAD}")?)
+    }
+
+    fn missing(latency: &Latency) -> Option<Missing> {
+        (latency.iterations == 0).then_some(Missing::Messages)
     }
 
     fn show(&self, latency: &Latency, console: &mut Console) -> Result<(), CliError> {

@@ -16,12 +16,14 @@ use loggap_core::wire::Limited;
 use serde::Serialize;
 
 use self::connections::{Connections, Opened, Opening};
+use self::rounds::HOPELESS;
 use super::measure::EndArgs;
 use super::parse::{self, Sizes};
 use super::{CliError, Console, Exit, Interrupt};
 use crate::link::{LinkError, Operation, Transport, VerbsRecord};
 use crate::machine::environment::LinkFingerprint;
 use crate::machine::placement;
+use crate::machine::warning::{self, Warning};
 use crate::measure::MeasureError;
 use crate::output::number;
 
@@ -73,6 +75,27 @@ impl TestArgs {
         }
     }
 
+    /// Sizes that fit over open connections; says so where some do not.
+    fn that_fit_over(
+        &self,
+        connections: &mut Connections<'_>,
+        sizes: &[u32],
+        console: &mut Console,
+    ) -> Vec<u32> {
+        let (longest, allowed) = (connections.longest(), connections.allowed());
+        let fit = self.that_fit(sizes, allowed);
+        if let (Some(last), true) = (fit.last(), fit != sizes) {
+            let what = if self.all { "-a ends at" } else { "the size is" };
+            let why = if allowed < longest {
+                "the responder takes no longer message"
+            } else {
+                "no datagram over this link is longer than that"
+            };
+            console.note(format_args!("{what} {last} B: {why}"));
+        }
+        fit
+    }
+
     /// Whether a link of RDMA verbs that takes `depth` messages at a time takes fewer than
     /// one for short messages would: memory holds as many as the longest allows.
     fn is_narrow(&self, depth: u16) -> bool {
@@ -115,6 +138,18 @@ trait SizeTest {
     fn head(&self, console: &mut Console) -> Result<(), CliError>;
 
     fn show(&self, row: &Self::Row, console: &mut Console) -> Result<(), CliError>;
+
+    /// The reason why a row has no value, where all its messages or bursts were lost.
+    fn missing(row: &Self::Row) -> Option<Missing>;
+}
+
+/// Rounds none of which came to its end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Missing {
+    /// Single messages.
+    Messages,
+    /// Bursts, of messages that arrive alone.
+    Bursts,
 }
 
 /// What came of one size.
@@ -145,10 +180,21 @@ fn run_test<T: SizeTest>(
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
     interrupt.listen();
-    let opening = Opening { allowed: placement::allowed(), again: false, told: Vec::new() };
-    let (link, results) = (None, Vec::new());
-    let mut run = TestRun { test, args, about, interrupt, opening, link, places: None, results };
-    let outcome = run.all(sizes, console);
+    let opening =
+        Opening { allowed: placement::allowed(), again: false, told: Vec::new(), answered: None };
+    let mut run = TestRun {
+        test,
+        args,
+        about,
+        interrupt,
+        opening,
+        link: None,
+        places: None,
+        results: Vec::new(),
+        reached: None,
+        missing: None,
+    };
+    let outcome = run.all(sizes, console).and_then(|()| run.check_values());
     let stopped = run.interrupt.is_requested();
     let ended = if stopped { Exit::Interrupted } else { Exit::Done };
     let tested = Tested { results: run.results, outcome: outcome.map(|()| ended) };
@@ -172,6 +218,10 @@ struct TestRun<'a, T: SizeTest> {
     /// What was shown of the last one.
     places: Option<String>,
     results: Vec<T::Row>,
+    /// Last size with a value, in bytes.
+    reached: Option<u32>,
+    /// First size without one.
+    missing: Option<(Missing, u32)>,
 }
 
 /// Whether a link that is too narrow for all sizes together is measured.
@@ -210,6 +260,32 @@ impl<T: SizeTest> TestRun<'_, T> {
         Ok(())
     }
 
+    fn keep(&mut self, size: u32, row: T::Row) {
+        match T::missing(&row) {
+            None => self.reached = Some(size),
+            Some(missing) => self.missing = self.missing.or(Some((missing, size))),
+        }
+        self.results.push(row);
+    }
+
+    /// A size without a value is a failure, unless the test was stopped.
+    fn check_values(&self) -> Result<(), CliError> {
+        let Some((missing, size)) = self.missing.filter(|_| !self.interrupt.is_requested()) else {
+            return Ok(());
+        };
+        Err(CliError::failed(match (missing, self.reached) {
+            (Missing::Bursts, _) => format!(
+                "all bursts of {size} B lost messages; smaller -n makes shorter ones, down to 32 messages with -n 640"
+            ),
+            (Missing::Messages, Some(reached)) if reached < size => {
+                Warning::NothingBeyond { reached }.to_string()
+            }
+            (Missing::Messages, _) => {
+                format!("no message of {size} B arrives: the first {HOPELESS} were lost")
+            }
+        }))
+    }
+
     fn over_one_link(
         &mut self,
         sizes: &[u32],
@@ -231,14 +307,7 @@ impl<T: SizeTest> TestRun<'_, T> {
             return connections.close().map(|()| Taken::Narrow);
         }
         let longest = connections.longest();
-        let fit = args.that_fit(sizes, longest);
-        if let (Some(last), true) = (fit.last(), fit != sizes) {
-            let what = if args.all { "-a ends at" } else { "the size is" };
-            console.note(format_args!(
-                "{what} {last} B: no datagram over this link is longer than that"
-            ));
-        }
-        for size in fit {
+        for size in args.that_fit_over(&mut connections, sizes, console) {
             if interrupt.is_requested() {
                 break;
             }
@@ -246,13 +315,14 @@ impl<T: SizeTest> TestRun<'_, T> {
             let measured = measured.map_err(|error| beyond(error, longest))?;
             if let Some(row) = measured.row {
                 self.show(&fingerprint, &row, console)?;
-                self.results.push(row);
+                self.keep(size, row);
             }
             self.link.get_or_insert_with(|| fingerprint.clone());
             if let Some(failure) = measured.failure {
                 return Err(failed(failure));
             }
         }
+        self.opening.tell(warning::about_path(&fingerprint), console);
         self.link.get_or_insert(fingerprint);
         connections.close().map(|()| Taken::Measured)
     }

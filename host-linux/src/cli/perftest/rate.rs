@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::bw::{BURSTS, LONGEST_BURST, Plan, SHORTEST_BURST};
 use super::rounds::{Repetitions, Values};
-use super::shown;
+use super::{Missing, shown};
 use crate::cli::{CliError, Console};
 
 /// What bandwidth is printed in.
@@ -48,8 +48,12 @@ pub(super) struct Rate {
     depth: Option<u16>,
     /// Bursts of which a message was lost.
     lost: u64,
+    /// A single message has arrived.
+    #[serde(skip)]
+    has_single: bool,
     /// Time a message, `None` where a burst takes less than twice a single message.
     gap_s: Option<f64>,
+    /// The shortest median gap of [`STRETCH`] successive bursts or a tenth of all.
     fastest_gap_s: Option<f64>,
     /// How much bursts differ: half of the interquartile range of their gaps,
     /// divided by the median. `None` for fewer than four bursts.
@@ -66,11 +70,27 @@ const BRIEF_S: f64 = 1e-3;
 /// Bursts that differ by more are pointed out.
 const LARGE_SPREAD: f64 = 0.1;
 
+/// Successive bursts that a peak lasts for, at least: single bursts may go into a
+/// buffer or a token bucket, faster than the link is.
+pub(super) const STRETCH: usize = 5;
+
+/// How long the median burst took in the fastest stretch of successive bursts, of at
+/// least [`STRETCH`] and of a tenth of all.
+fn fastest_stretch(elapsed: &[Picos]) -> Option<Picos> {
+    let length = STRETCH.max(elapsed.len() / 10);
+    let medians = elapsed.windows(length).filter_map(|stretch| {
+        let mut stretch = stretch.to_vec();
+        Sorted::new(&mut stretch).median()
+    });
+    medians.min()
+}
+
 impl Rate {
     /// What `bursts` show where a `single` message takes so long.
     pub(super) fn of(plan: &Plan, size_bytes: u32, mut single: Values, mut bursts: Values) -> Self {
         let single = Sorted::new(&mut single.elapsed).median();
         let count = bursts.elapsed.len() as u64;
+        let fastest = fastest_stretch(&bursts.elapsed);
         let sorted = Sorted::new(&mut bursts.elapsed);
         let others = plan.burst.saturating_sub(1).max(1) * plan.times();
         // Of a burst that is shorter than two single messages, most is no gap: as much as
@@ -80,7 +100,7 @@ impl Rate {
             let more = whole.checked_sub(single?.0).filter(|more| *more >= whole.div_ceil(2))?;
             Some(Picos(more).seconds() / f64::from(others))
         };
-        let (gap_s, fastest_gap_s) = (gap(sorted.median()), gap(sorted.quantile(0, 1)));
+        let (gap_s, fastest_gap_s) = (gap(sorted.median()), gap(fastest));
         let quartiles = (gap(sorted.quantile(1, 4)), gap(sorted.quantile(3, 4)));
         let spread = match (quartiles, gap_s) {
             ((Some(lower), Some(upper)), Some(gap)) if count >= 4 => {
@@ -96,6 +116,7 @@ impl Rate {
             burst_messages: plan.burst,
             depth: None,
             lost: bursts.lost,
+            has_single: single.is_some(),
             gap_s,
             fastest_gap_s,
             spread,
@@ -103,6 +124,12 @@ impl Rate {
             peak_bytes_per_s: bandwidth(fastest_gap_s),
             messages_per_s: gap_s.map(|gap| 1.0 / gap),
         }
+    }
+
+    /// Rounds lost where all bursts were.
+    pub(super) fn missing(&self) -> Option<Missing> {
+        let lost = if self.has_single { Missing::Bursts } else { Missing::Messages };
+        (self.bursts == 0).then_some(lost)
     }
 
     pub(super) fn with_depth(self, depth: Option<u16>) -> Self {
@@ -142,7 +169,14 @@ pub(super) fn warnings(plan: &Plan, results: &[Rate]) -> Vec<String> {
             "bursts of {short} messages are too short to trust; -n {enough} makes {BURSTS} of {SHORTEST_BURST}"
         ));
     }
-    let unknown = results.iter().find(|rate| rate.bursts > 0 && rate.fastest_gap_s.is_none());
+    if results.iter().any(|rate| rate.gap_s.is_some() && rate.bursts < STRETCH as u64) {
+        warnings.push(format!("no peak (-) of fewer than {STRETCH} bursts; larger -n makes more"));
+    }
+    let has_stretch = |rate: &&Rate| rate.bursts >= STRETCH as u64;
+    let is_unknown = |rate: &&Rate| {
+        rate.gap_s.is_none() && rate.bursts > 0 || rate.fastest_gap_s.is_none() && has_stretch(rate)
+    };
+    let unknown = results.iter().find(is_unknown);
     if let Some(Rate { size_bytes, .. }) = unknown {
         let what = if results.iter().any(|rate| rate.gap_s.is_some()) {
             "the fastest burst"
@@ -211,8 +245,8 @@ mod tests {
     fn a_gap_is_what_the_others_of_a_burst_add() {
         let rate = Rate::of(&plan(11, 1), 1_000, values(&[20, 22, 18]), values(&[120, 130, 110]));
         assert!((rate.gap_s.unwrap() - 10e-6).abs() < 1e-12, "{rate:?}");
-        assert!((rate.peak_bytes_per_s.unwrap() - 1_000.0 / 9e-6).abs() < 1.0, "{rate:?}");
         assert_eq!((rate.messages, rate.bursts, rate.spread), (33, 3, None));
+        assert_eq!(rate.peak_bytes_per_s, None);
     }
 
     #[test]
@@ -241,11 +275,40 @@ mod tests {
     fn a_peak_that_is_mostly_a_single_message_is_none() {
         // Gaps of 19 and 39 us are left of 39 and 59; of 41, 21.
         for (fastest, is_known) in [(39, false), (41, true)] {
-            let rate = Rate::of(&plan(100, 1), 8, values(&[20]), values(&[fastest, 59, 59]));
+            let took = [[59; 6], [fastest; 6], [59; 6]].concat();
+            let rate = Rate::of(&plan(100, 1), 8, values(&[20]), values(&took));
             assert_eq!((rate.gap_s.is_some(), rate.peak_bytes_per_s.is_some()), (true, is_known));
             let said = warnings(&plan(100, 1), &[rate]).join(" ");
             assert_eq!(said.contains("the fastest burst of 8 B"), !is_known, "{said}");
         }
+    }
+
+    #[test]
+    fn a_peak_lasts_for_several_bursts_and_is_no_less_than_the_average() {
+        let peak = |took: &[u64]| {
+            let rate = Rate::of(&plan(11, 1), 1_000, values(&[0]), values(took));
+            rate.peak_bytes_per_s.map(|peak| (peak / rate.bandwidth_bytes_per_s.unwrap()).round())
+        };
+        // Two of twenty went into a buffer; then six in a row did not.
+        let mut took = [100; 20];
+        (took[3], took[11]) = (20, 20);
+        assert_eq!(peak(&took), Some(1.0));
+        took[12..18].fill(50);
+        assert_eq!(peak(&took), Some(2.0));
+        assert_eq!(peak(&[10, 10, 100, 100, 10, 10, 100, 100, 10, 10]), Some(1.0));
+        assert_eq!(peak(&[100, 20, 100, 100]), None);
+        let few = Rate::of(&plan(100, 1), 8, values(&[20]), values(&[3_000, 3_000]));
+        let said = warnings(&plan(100, 1), &[few]);
+        assert!(matches!(&said[..], [said] if said.contains("no peak (-)")), "{said:?}");
+    }
+
+    #[test]
+    fn bursts_that_are_lost_are_told_from_messages_that_are() {
+        let lost = || Values { lost: 10, ..Values::default() };
+        let missing = |single, bursts| Rate::of(&plan(100, 1), 8, single, bursts).missing();
+        assert_eq!(missing(values(&[20]), lost()), Some(Missing::Bursts));
+        assert_eq!(missing(lost(), lost()), Some(Missing::Messages));
+        assert_eq!(missing(values(&[20]), values(&[3_000])), None);
     }
 
     #[test]
@@ -257,6 +320,10 @@ mod tests {
     #[test]
     fn bursts_that_differ_are_pointed_out() {
         let plan = plan(101, 1);
+        let warnings = |plan: &Plan, rates: &[Rate]| -> Vec<String> {
+            let all = warnings(plan, rates);
+            all.into_iter().filter(|said| !said.starts_with("no peak")).collect()
+        };
         // Gaps of 10 µs, but for quartiles of 8 and 12.
         let differing = Rate::of(&plan, 8, values(&[20]), values(&[820, 1_020, 1_020, 1_220]));
         assert!((differing.spread.unwrap() - 0.1).abs() < 1e-9, "{differing:?}");

@@ -13,6 +13,8 @@ use crate::machine::clock::HostClock;
 const CHUNK: u32 = 500;
 /// The same where it is not known how long they take.
 const FIRST_CHUNK: u32 = 2;
+/// Rounds without one that came to its end, after which none is taken to.
+pub(super) const HOPELESS: u64 = 10;
 /// How long the rounds of an announcement may take: between them Ctrl-C and the time
 /// are looked at.
 const CHUNK_TIME: Picos = Picos(200_000_000_000);
@@ -81,6 +83,9 @@ pub(super) trait Rounds {
 
     /// Bytes of the longest message that the link takes.
     fn longest(&mut self) -> u32;
+
+    /// Bytes of the longest message that both the link and the responder take.
+    fn allowed(&mut self) -> u32;
 
     /// Says goodbye and closes the link.
     fn close(self: Box<Self>) -> Result<(), SessionError<LinkError>>;
@@ -163,6 +168,9 @@ impl<L: Link<Error = LinkError>> Test<'_, L> {
             let now = self.now();
             self.pace = Some(Pace::of(experiment, count, now.since(began)));
             left -= count;
+            if values.elapsed.is_empty() && values.lost >= HOPELESS {
+                break;
+            }
             if end.is_some_and(|end| now >= end || values.elapsed.len() >= MOST_VALUES) {
                 break;
             }
@@ -177,8 +185,12 @@ impl<L: Link<Error = LinkError>> Rounds for Test<'_, L> {
         experiment: Experiment,
         times: u32,
     ) -> Result<(), SessionError<LinkError>> {
-        let warm = self.in_chunks(&experiment, Repetitions::Times(times), |test, count, _| {
-            test.session.run(&several(experiment, count), |_| {})
+        let warm = self.in_chunks(&experiment, Repetitions::Times(times), |test, count, values| {
+            test.session.run(&several(experiment, count), |outcome| match outcome {
+                Outcome::Sample(sample) => values.elapsed.push(sample.elapsed),
+                Outcome::Late(_) => {}
+                Outcome::Lost(_) => values.lost += 1,
+            })
         });
         warm.map(drop)
     }
@@ -237,6 +249,10 @@ impl<L: Link<Error = LinkError>> Rounds for Test<'_, L> {
     fn longest(&mut self) -> u32 {
         let longest = self.session.link_mut().properties().max_message;
         u32::try_from(longest.0).unwrap_or(u32::MAX)
+    }
+
+    fn allowed(&mut self) -> u32 {
+        self.longest().min(self.session.bounds().message)
     }
 
     fn close(self: Box<Self>) -> Result<(), SessionError<LinkError>> {

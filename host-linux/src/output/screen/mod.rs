@@ -380,6 +380,14 @@ mod tests {
     }
 
     #[test]
+    fn a_history_that_is_too_short_to_tell_of_the_next_run_says_so() {
+        let mut document = ProfileDocument { launches: 1, history_runs: 1, ..fixtures::tcp() };
+        document.ranges.iter_mut().for_each(|record| record.next.clear());
+        let text = screen(&document, USUAL).replace("\n  ", " ");
+        assert!(text.contains("one more run in --history tells by how much"), "{text}");
+    }
+
+    #[test]
     fn three_warnings_are_shown_the_worst_first_and_all_on_request() {
         let warnings = |text: &str| -> Vec<String> {
             let lines = text.lines().filter(|line| line.starts_with("! "));

@@ -238,6 +238,9 @@ fn captions(document: &ProfileDocument, ranges: &[RangeRecord], next: NextRun) -
     }
     let is_next_known = quantities().any(|quantity| quantity.next.is_some());
     let next_run = match (is_next_known, next) {
+        (false, _) if document.launches == 1 && document.history_runs == 1 => {
+            "other runs differ more: one more run in --history tells by how much".to_owned()
+        }
         (false, _) => "other runs differ more".to_owned(),
         (true, NextRun::Hidden) => "where another run would fall: --table".to_owned(),
         (true, NextRun::Shown) => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
 use super::{AllowedAddresses, Arrival, TurnedAway, pending};
-use crate::link::{AnyLink, LinkSettings, OFFER, VerbsLink, begins_an_offer};
+use crate::link::{AnyLink, LinkSettings, OFFER, VerbsLink, begins_an_offer, canonical};
 use crate::machine::clock::Deadline;
 
 /// How long a client may take to send its connection data.
@@ -53,6 +53,7 @@ impl VerbsListener {
     ) -> io::Result<Option<Arrival>> {
         for _ in 0..super::MOST_AT_ONCE {
             let Some((stream, address)) = pending(self.listener.accept())? else { break };
+            let address = canonical(address);
             stream.set_nonblocking(true)?;
             let refused = if !allowed.contain(address.ip()) {
                 Some(TurnedAway::not_allowed(address))

@@ -79,7 +79,7 @@ pub(super) struct Args {
     /// Measure the noise of all ranks at the same time, for 1s or so long, and
     /// predict with it: the median of many simulated repetitions, in which each
     /// rank runs through its own detours from another place.
-    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "1s",
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1s",
           value_parser = parse::duration, conflicts_with = "demonstrate")]
     noise: Option<Duration>,
     #[command(flatten)]
@@ -89,7 +89,7 @@ pub(super) struct Args {
     seed: u64,
     /// Most time for an operation and size, and for each of two profiles: one
     /// before the operations and one after them.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration)]
+    #[arg(long, value_name = "SECONDS", default_value = "1s", value_parser = parse::duration)]
     max_time: Duration,
     /// Stop where half the interval of the median is within so much of it.
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = parse::percent)]

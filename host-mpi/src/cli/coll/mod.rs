@@ -72,7 +72,7 @@ pub(super) struct Args {
           value_parser = arrival::arrival)]
     arrival: Arrival,
     /// Most time for an operation and size.
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse::duration)]
+    #[arg(long, value_name = "SECONDS", default_value = "2s", value_parser = parse::duration)]
     max_time: Duration,
     /// Stop where half the interval of the median is within so much of it.
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = parse::percent)]
