@@ -186,6 +186,7 @@ pub fn fingerprint(calls: Calls, route: Route) -> MpiLibrary {
         version: version(),
         send: calls.send.name().to_owned(),
         receive: calls.receive.name().to_owned(),
+        alignment: Some(calls.alignment),
         settings: kept
             .chain(limits)
             .chain(

@@ -3,13 +3,15 @@
 use std::fmt;
 
 use loggap::link::LinkError;
+use loggap::machine::buffer::Alignment;
 use loggap_core::measure::{Link, LinkProperties};
 use loggap_core::units::Bytes;
+use loggap_core::wire::MAGIC;
 use mpi::point_to_point::{Destination, Source};
 use mpi::request;
 use mpi::topology::Process;
 
-use crate::sys::receive;
+use crate::sys::receive::{self, OpenReceive};
 use crate::sys::send::OpenSends;
 use crate::watch::Watch;
 
@@ -60,13 +62,15 @@ impl ReceiveCall {
     }
 }
 
-/// Which calls of MPI a link uses, at both ends.
+/// Calls of MPI that a link uses at both ends, and the place of its buffers.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Calls {
     /// To send.
     pub send: SendCall,
     /// To receive.
     pub receive: ReceiveCall,
+    /// Of buffers in their pages.
+    pub alignment: Alignment,
 }
 
 /// Messages of bytes between this rank and another one, all of one tag.
@@ -80,6 +84,8 @@ pub struct MpiLink<'a> {
     /// Whether the watch knows that a message is waited for.
     is_waiting: bool,
     open: OpenSends,
+    answers: OpenReceive,
+    replies: Option<&'a mut [u8]>,
 }
 
 impl fmt::Debug for MpiLink<'_> {
@@ -95,7 +101,42 @@ impl<'a> MpiLink<'a> {
     /// A link to `peer`, with no message under way.
     #[must_use]
     pub fn new(peer: Process<'a>, calls: Calls, watch: &'a Watch) -> Self {
-        Self { peer, calls, watch, is_waiting: false, open: OpenSends::default() }
+        let (open, answers) = Default::default();
+        Self { peer, calls, watch, is_waiting: false, open, answers, replies: None }
+    }
+
+    /// As [`MpiLink::new`], at the end that replies: from `replies`, and not from
+    /// where a message has just come. What this processor has written last another
+    /// one reads much more slowly, and the initiator sends what it never writes.
+    #[must_use]
+    pub fn replying(
+        peer: Process<'a>,
+        calls: Calls,
+        watch: &'a Watch,
+        replies: &'a mut [u8],
+    ) -> Self {
+        let mut link = Self::new(peer, calls, watch);
+        link.replies = Some(replies);
+        link
+    }
+
+    /// A message by the call that was chosen. Any may wait: for room, or for the
+    /// receiver.
+    #[inline]
+    fn pass_on(&self, message: &[u8]) {
+        match self.calls.send {
+            SendCall::Send => self.watch.during(|| self.peer.send(message)),
+            SendCall::Ssend => self.watch.during(|| self.peer.synchronous_send(message)),
+            SendCall::Isend => {
+                if !self.open.begin(&self.peer, message, self.watch) {
+                    self.watch.during(|| {
+                        request::scope(|scope| {
+                            self.peer.immediate_send(scope, message).wait_without_status();
+                        });
+                    });
+                }
+            }
+        }
     }
 
     /// This rank polls for a message in vain: a wait begins with the first such
@@ -141,25 +182,31 @@ impl Link for MpiLink<'_> {
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
         self.end_wait();
-        // A send may wait as well: for room, or for the receiver.
-        match self.calls.send {
-            SendCall::Send => self.watch.during(|| self.peer.send(message)),
-            SendCall::Ssend => self.watch.during(|| self.peer.synchronous_send(message)),
-            SendCall::Isend => {
-                if !self.open.begin(&self.peer, message, self.watch) {
-                    self.watch.during(|| {
-                        request::scope(|scope| {
-                            self.peer.immediate_send(scope, message).wait_without_status();
-                        });
-                    });
+        let Some(replies) = self.replies.take() else {
+            self.pass_on(message);
+            return Ok(());
+        };
+        match (message.first(), replies.get_mut(..message.len())) {
+            // A control frame has contents, a message its first byte only.
+            (Some(tag), Some(reply)) if *tag != MAGIC[0] => {
+                if let Some(first) = reply.first_mut() {
+                    *first = *tag;
                 }
+                self.pass_on(reply);
             }
+            _ => self.pass_on(message),
         }
+        self.replies = Some(replies);
         Ok(())
     }
 
     #[inline]
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
+        if self.answers.is_open() {
+            let arrived = self.answers.test(&self.peer);
+            self.note_receive(arrived);
+            return Ok(arrived);
+        }
         let Some((message, _)) = self.peer.immediate_matched_probe() else {
             self.polled_in_vain();
             return Ok(None);
@@ -171,6 +218,7 @@ impl Link for MpiLink<'_> {
     #[inline]
     fn wait_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         match self.calls.receive {
+            _ if self.answers.is_open() => self.poll_receive(buffer),
             ReceiveCall::Recv => {
                 self.end_wait();
                 Ok(receive::length(&self.watch.during(|| self.peer.receive_into(buffer))))
@@ -193,6 +241,16 @@ impl Link for MpiLink<'_> {
         // The sends were completed, which was a wait of its own.
         self.end_wait();
         outcome
+    }
+
+    fn exchange<R>(
+        &mut self,
+        message: &[u8],
+        answer: &mut [u8],
+        body: impl FnOnce(&mut Self, &mut [u8]) -> R,
+    ) -> R {
+        let (peer, answers) = (self.peer, self.answers.clone());
+        self.train(message, |link| answers.while_open(&peer, answer, || body(link, &mut [])))
     }
 
     #[inline]

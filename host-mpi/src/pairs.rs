@@ -18,15 +18,17 @@ pub enum Pairs {
     Random(u32),
     /// Every rank with the next one, the last with the first.
     Ring,
-    /// The first so many others to rank 0, one after the other.
-    ToOne(u32),
-    /// Rank 0 to the first so many others, one after the other.
-    FromOne(u32),
+    /// This many other ranks to rank 0, one pair after the other.
+    ToFirst(u32),
+    /// Rank 0 to this many other ranks, one pair after the other.
+    FromFirst(u32),
 }
 
 /// A text names no choice of pairs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("expected all, random:K, ring, K-to-1 or 1-to-K with K at least 1, such as random:3")]
+#[error(
+    "expected all, random:K, ring, to-first:K or from-first:K with K at least 1, such as random:3"
+)]
 pub struct UnknownPairs;
 
 impl FromStr for Pairs {
@@ -41,11 +43,11 @@ impl FromStr for Pairs {
             _ => {
                 if let Some(digits) = text.strip_prefix("random:") {
                     Ok(Self::Random(count(digits)?))
-                } else if let Some(digits) = text.strip_suffix("-to-1") {
-                    Ok(Self::ToOne(count(digits)?))
+                } else if let Some(digits) = text.strip_prefix("to-first:") {
+                    Ok(Self::ToFirst(count(digits)?))
                 } else {
-                    let digits = text.strip_prefix("1-to-").ok_or(UnknownPairs)?;
-                    Ok(Self::FromOne(count(digits)?))
+                    let digits = text.strip_prefix("from-first:").ok_or(UnknownPairs)?;
+                    Ok(Self::FromFirst(count(digits)?))
                 }
             }
         }
@@ -58,8 +60,8 @@ impl fmt::Display for Pairs {
             Self::All => f.write_str("all"),
             Self::Random(count) => write!(f, "random:{count}"),
             Self::Ring => f.write_str("ring"),
-            Self::ToOne(count) => write!(f, "{count}-to-1"),
-            Self::FromOne(count) => write!(f, "1-to-{count}"),
+            Self::ToFirst(count) => write!(f, "to-first:{count}"),
+            Self::FromFirst(count) => write!(f, "from-first:{count}"),
         }
     }
 }
@@ -108,8 +110,10 @@ impl Pairs {
                 some
             }
             Self::Ring => ring(ranks),
-            Self::ToOne(count) => others(count, ranks).map(|rank| vec![pair(rank, 0)]).collect(),
-            Self::FromOne(count) => others(count, ranks).map(|rank| vec![pair(0, rank)]).collect(),
+            Self::ToFirst(count) => others(count, ranks).map(|rank| vec![pair(rank, 0)]).collect(),
+            Self::FromFirst(count) => {
+                others(count, ranks).map(|rank| vec![pair(0, rank)]).collect()
+            }
         }
     }
 
@@ -292,18 +296,20 @@ mod tests {
 
     #[test]
     fn one_to_some_and_some_to_one_keep_their_roles() {
-        let from = Pairs::FromOne(2).rounds(4, 1, 1);
+        let from = Pairs::FromFirst(2).rounds(4, 1, 1);
         assert!(from.iter().flatten().all(|pair| pair.initiator == 0) && from.len() == 2);
-        let to = Pairs::ToOne(9).rounds(4, 2, 1);
+        let to = Pairs::ToFirst(9).rounds(4, 2, 1);
         assert!(to.iter().flatten().all(|pair| pair.responder == 0) && to.len() == 6);
     }
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        for text in ["all", "random:3", "ring", "5-to-1", "1-to-7"] {
+        for text in ["all", "random:3", "ring", "to-first:5", "from-first:7"] {
             assert_eq!(text.parse::<Pairs>().unwrap().to_string(), text);
         }
-        for text in ["", "some", "random:0", "random:", "0-to-1", "1-to-x", "-to-1"] {
+        for text in
+            ["", "some", "random:0", "random:", "to-first:0", "from-first:x", "5-to-1", "1-to-5"]
+        {
             assert_eq!(text.parse::<Pairs>(), Err(UnknownPairs), "{text}");
         }
     }

@@ -23,8 +23,26 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// Until ranks that have started measure, or ping.
-const BEGINS: Duration = Duration::from_millis(2_000);
+/// Waits until ranks that have started measure, or ping: until they have used
+/// the processors for a second together, which MPI's start does not, or for two
+/// seconds, as some only wait.
+fn wait_until_begun(processes: &[i32]) {
+    const LONGEST: Duration = Duration::from_secs(2);
+    const LOOKS: Duration = Duration::from_millis(20);
+    /// Of the processors, in hundredths of a second.
+    const ENOUGH: u64 = 100;
+    let began = Instant::now();
+    while began.elapsed() < LONGEST && processes.iter().map(|id| used(*id)).sum::<u64>() < ENOUGH {
+        thread::sleep(LOOKS);
+    }
+}
+
+/// Time on processors, in hundredths of a second.
+fn used(process: i32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let fields = status.rsplit(')').next().unwrap().split_whitespace().skip(11).take(2);
+    fields.map(|field| field.parse::<u64>().unwrap()).sum()
+}
 
 fn send(process: i32, signal: Signal) {
     let _ended_already = kill(Pid::from_raw(process), signal);
@@ -38,7 +56,7 @@ fn with_signal(mut command: Command, count: usize, rank: usize, signal: Signal) 
     let mut processes = processes_below(&job, count);
     // Started one after the other, in order of ranks.
     processes.sort_unstable();
-    thread::sleep(BEGINS);
+    wait_until_begun(&processes);
     let signalled = Instant::now();
     send(processes[rank], signal);
     let output = finish(job);
@@ -127,11 +145,11 @@ fn after_ctrl_c_rank_0_writes_what_it_has_and_exits_with_130() {
         let script = noting_exits(folder.path());
         let mut command = common::program(count, &[], &script);
         // A second after its polite request Open MPI kills what is left.
-        command.env("OMPI_MCA_odls_base_sigkill_timeout", "4");
+        command.env("OMPI_MCA_odls_base_sigkill_timeout", "3");
         command.args(arguments).args(["-J", "-o"]).arg(&file);
         let job = command.spawn().unwrap();
         let processes = processes_below(&job, usize::try_from(count).unwrap());
-        thread::sleep(BEGINS);
+        wait_until_begun(&processes);
         let signalled = Instant::now();
         send(i32::try_from(job.id()).unwrap(), Signal::SIGINT);
         let talk = talk(&finish(job));
@@ -156,6 +174,31 @@ fn after_ctrl_c_rank_0_writes_what_it_has_and_exits_with_130() {
         let mut left: Vec<String> = left.filter(|name| !name.starts_with("exit.")).collect();
         left.sort();
         assert_eq!(left, ["found.json", "rank"]);
+    }
+}
+
+/// The table of a comparison, or of collectives, says that it was broken off, and
+/// no setting is blamed for what is missing.
+#[test]
+fn tables_after_ctrl_c_are_marked() {
+    let check = ["check", "--op", "bcast,barrier", "-s", "8", "--max-time", "60"];
+    let coll =
+        ["coll", "--op", "bcast,barrier", "-s", "8", "--max-time", "60", "--rel-err", "0.0001%"];
+    for arguments in [&check[..], &coll] {
+        let _machine = machine();
+        let mut command = ranks(2);
+        command.env("OMPI_MCA_odls_base_sigkill_timeout", "3").args(arguments);
+        let job = command.spawn().unwrap();
+        wait_until_begun(&processes_below(&job, 2));
+        send(i32::try_from(job.id()).unwrap(), Signal::SIGINT);
+        let output = finish(job);
+        let (table, talk) = (String::from_utf8_lossy(&output.stdout), talk(&output));
+        assert!(table.contains("\n# INCOMPLETE: interrupted\n"), "{arguments:?}: {table} {talk}");
+        let whole = format!("{table} {talk}");
+        assert!(
+            !whole.contains("--max-time narrows") && !whole.contains("with --max-time"),
+            "{whole}"
+        );
     }
 }
 

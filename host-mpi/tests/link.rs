@@ -25,26 +25,26 @@ fn changes(document: &Value) -> Vec<(u64, u64, String)> {
         .collect()
 }
 
-/// What sending `size` bytes takes by each of these calls, in seconds: the least of three
-/// measurements in turn, as other processes take the processors now and then.
-fn send_overheads(calls: [&str; 2], size: &str) -> [f64; 2] {
+/// Least send overheads of `size` bytes by `send` and by another call, in seconds,
+/// once they are as `wanted`: of up to three measurements in turn, as other
+/// processes take the processors now and then.
+fn send_overheads(call: &str, size: &str, wanted: impl Fn(f64, f64) -> bool) {
     let mut least = [f64::INFINITY; 2];
-    for _ in 0..3 {
-        for (least, call) in least.iter_mut().zip(calls) {
-            let arguments = ["measure", "--send", call, "-s", size, "--max-time", "1", "-J"];
+    let is_found = (0..3).any(|_| {
+        for (least, call) in least.iter_mut().zip(["send", call]) {
+            let arguments = ["measure", "--send", call, "-s", size, "--max-time", "0.7", "-J"];
             let document = document(ranks(2).args(arguments));
             *least = least.min(document["sizes"][0]["send_overhead_s"].as_f64().unwrap());
         }
-    }
-    least
+        wanted(least[0], least[1])
+    });
+    assert!(is_found, "send and {call} of {size}: {least:?}");
 }
 
 #[test]
 fn a_send_that_waits_for_the_receiver_takes_longer_and_one_that_does_not_copy_shorter() {
-    let [send, ssend] = send_overheads(["send", "ssend"], "8");
-    assert!(ssend > 1.5 * send, "{ssend} {send}");
-    let [send, isend] = send_overheads(["send", "isend"], "256K");
-    assert!(isend < 0.5 * send, "{isend} {send}");
+    send_overheads("ssend", "8", |send, ssend| ssend > 1.5 * send);
+    send_overheads("isend", "256K", |send, isend| isend < 0.5 * send);
 }
 
 #[test]
@@ -75,13 +75,34 @@ fn two_ranks_give_the_document_of_a_link() {
     }
 }
 
+/// Also where sends wait for their receiver, which sends as well: beyond the eager
+/// limit, and by `MPI_Ssend`.
 #[test]
 fn every_method_measures_over_mpi_too() {
-    for method in ["signature", "plogp"] {
-        let arguments = ["measure", "-s", "1,64,1K", "--max-time", "1", "-J", "--method", method];
-        let document = document(ranks(2).args(arguments));
+    let sizes = ["--give-up", "10s", "measure", "-s", "1,64,64K", "--max-time", "1", "-J"];
+    for (method, call) in [("signature", "send"), ("signature", "ssend"), ("plogp", "ssend")] {
+        let how = ["--method", method, "--send", call];
+        let document = document(ranks(2).args(sizes).args(how));
         assert_eq!(document["method"], method);
-        assert!(document["ranges"][0]["gap_s"].is_f64(), "{document}");
+        assert!(document["ranges"][0]["gap_s"].is_f64(), "{how:?}: {document}");
+    }
+}
+
+#[test]
+fn buffers_begin_at_a_page_unless_told_otherwise() {
+    let measure = ["measure", "-s", "64", "--max-time", "0.2", "-J"];
+    let coll = ["coll", "--op", "allgather", "-s", "64", "--max-time", "50ms", "-J"];
+    for (options, bytes) in [(&[][..], 4_096), (&["--align", "64"], 64)] {
+        let link = document(ranks(2).args(measure).args(options));
+        assert_eq!(link["host"]["link"]["mpi"]["align_bytes"], bytes, "{link}");
+        assert_eq!(link["host"]["link"]["mpi"]["huge_pages"], false, "{link}");
+        let coll = document(ranks(2).args(coll).args(options));
+        assert_eq!((&coll["align_bytes"], &coll["huge_pages"]), (&bytes.into(), &false.into()));
+    }
+    for wrong in ["0", "100", "4M"] {
+        let output = run(ranks(2).args(["measure", "--align", wrong]));
+        assert_eq!(output.status.code(), Some(2), "{}", talk(&output));
+        assert!(talk(&output).contains("a power of two from 1 to 2M"), "{}", talk(&output));
     }
 }
 
@@ -112,20 +133,27 @@ fn the_change_of_protocol_is_where_the_setting_puts_it() {
     for size in sizes {
         let (variables, options, name) = moved(size);
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        let mut command = with_options(2, &options);
-        command.envs(variables).args(["measure", "-s", "1:128K", "--max-time", "5", "-J"]);
-        let changes = changes(&document(&mut command));
+        let measured = |time: &str| {
+            let mut command = with_options(2, &options);
+            command.envs(variables.clone());
+            changes(&document(command.args(["measure", "-s", "1:128K", "--max-time", time, "-J"])))
+        };
+        // MPICH's step is small: in some runs only an interval around it is known.
+        let widest = if is_open_mpi() { 64 } else { size / 3 };
+        let near =
+            |low: u64, high: u64| low <= size + 1 && size - HEADER <= high && high - low <= widest;
+        let right = |change: &&(u64, u64, String)| near(change.0, change.1);
+        // More time where that does not find it.
+        let mut changes = measured("2");
+        if !changes.iter().any(|change| right(&change)) {
+            changes = measured("5");
+        }
         // Nothing far from the limit is blamed on it.
         for (low, high, setting) in &changes {
             let is_named = setting.contains(&format!("{name} = {size} B"));
             let is_near = *low <= size + 1 && size - HEADERS <= *high;
             assert!(is_near || !is_named, "{changes:?}");
         }
-        // MPICH's step is small: in some runs only an interval around it is known.
-        let widest = if is_open_mpi() { 64 } else { size / 3 };
-        let near =
-            |low: u64, high: u64| low <= size + 1 && size - HEADER <= high && high - low <= widest;
-        let right = |change: &&(u64, u64, String)| near(change.0, change.1);
         let change = changes.iter().find(right);
         println!("limit {size}: {changes:?}");
         if let Some((.., setting)) = change {
@@ -205,7 +233,10 @@ fn pairs_make_a_matrix_and_a_picture() {
 fn sessions(count: u32, which: &str, times: &str) -> Vec<(i64, i64, u64)> {
     let arguments = ["-s", "1", "--times", times, "--max-time", "0.1", "-J"];
     let mut command = ranks(count);
-    let document = document(command.args(["measure", "--pairs", which]).args(arguments));
+    let output = run(command.args(["measure", "--pairs", which]).args(arguments));
+    // How long it takes comes first.
+    assert!(talk(&output).contains(" sessions of pairs in "), "{}", talk(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["pairs_asked"], which);
     let pairs = document["pairs"].as_array().unwrap().iter();
     let rank = |pair: &Value, key: &str| pair[key].as_i64().unwrap();
@@ -220,8 +251,8 @@ fn sessions(count: u32, which: &str, times: &str) -> Vec<(i64, i64, u64)> {
 #[test]
 fn each_pair_of_a_choice_is_measured_as_often_as_asked() {
     assert_eq!(sessions(4, "ring", "2"), [(0, 1, 2), (0, 3, 2), (1, 2, 2), (2, 3, 2)]);
-    assert_eq!(sessions(4, "1-to-2", "2"), [(0, 1, 2), (0, 2, 2)]);
-    assert_eq!(sessions(3, "2-to-1", "2"), [(0, 1, 2), (0, 2, 2)]);
+    assert_eq!(sessions(4, "from-first:2", "2"), [(0, 1, 2), (0, 2, 2)]);
+    assert_eq!(sessions(3, "to-first:2", "2"), [(0, 1, 2), (0, 2, 2)]);
     let random = sessions(4, "random:2", "3");
     assert!(random.len() == 4 && random.iter().all(|pair| pair.2 == 3), "{random:?}");
     for rank in 0..4 {
@@ -245,8 +276,7 @@ fn a_slowed_rank_is_named_and_nobody_else() {
         slow.iter().any(|one| is(&one) && one["factor"].as_f64() > Some(1.3))
     };
     assert!(named("5", "half_rtt"), "{document}");
-    // A machine that somebody else uses may disturb one pair.
-    let others: Vec<&Value> = slow.iter().filter(|one| one["name"] != "5").collect();
-    assert!(others.iter().all(|one| one["kind"] == "pair"), "{others:?}");
-    assert!(others.len() <= 1, "{others:?}");
+    // One that is slow for a while is not named, so that this holds beside others'
+    // processes as well.
+    assert!(slow.iter().all(|one| one["name"] == "5"), "{slow:?}");
 }

@@ -15,6 +15,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use loggap::link::{LinkSettings, UdpLink};
+use loggap::machine::buffer::Alignment;
 use loggap::machine::clock::HostClock;
 use loggap::measure::{Memory, Method, Observer, Run, RunOptions, Status, default_sweep};
 use loggap_core::measure::{
@@ -182,8 +183,13 @@ fn recovers_the_parameters(network: &Network) -> Vec<String> {
     let options = PlanOptions { max_time: micros(8_000_000), ..PlanOptions::default() };
     let sizes = default_sweep(1, 16_384);
     let mut memory = Memory::new(sizes.len(), &options);
-    let options =
-        RunOptions { method: Method::Prtt, plan: options, launches: 1, session: patient() };
+    let options = RunOptions {
+        method: Method::Prtt,
+        plan: options,
+        launches: 1,
+        session: patient(),
+        alignment: Alignment::default(),
+    };
     let mut run = Run::new(&clock, options, &sizes, &mut memory).unwrap();
     run.launch(network.link(), &mut Silent).unwrap();
     let measured = run.finish();

@@ -96,6 +96,23 @@ pub trait Link {
         body(self)
     }
 
+    /// Runs `body` as [`Link::train`] does, and receives answers into the buffer
+    /// that `body` is given, while it sends. A link whose sends wait for the
+    /// receiver posts a receive for an answer first: otherwise both ends would
+    /// wait for each other. It then receives into `answer` whatever the buffer.
+    #[inline]
+    fn exchange<R>(
+        &mut self,
+        message: &[u8],
+        answer: &mut [u8],
+        body: impl FnOnce(&mut Self, &mut [u8]) -> R,
+    ) -> R
+    where
+        Self: Sized,
+    {
+        self.train(message, |link| body(link, answer))
+    }
+
     /// Runs `before`, which causes a message to be sent to this end, and then
     /// receives as [`Link::wait_receive`] does. A link that can be told
     /// beforehand where a message shall go is told before `before` runs.

@@ -16,6 +16,7 @@ use loggap_core::wire::{Limited, Refusal};
 use super::parse::{self, Sizes};
 use super::report::{ExactArgs, ReportArgs};
 use super::{CliError, Console, Exit, Interrupt};
+use crate::machine::buffer::Alignment;
 use crate::machine::canaries::Canaries;
 use crate::machine::clock::HostClock;
 use crate::machine::disturbance::Disturbance;
@@ -145,6 +146,12 @@ pub fn profile<E: Ends>(
 }
 
 impl MeasureArgs {
+    /// Largest size that is measured, bytes.
+    #[must_use]
+    pub fn longest_message(&self) -> u32 {
+        size_plan(self).largest()
+    }
+
     /// What is left of the options where many links are measured one after
     /// another: one launch, a short time unless one was given, no files.
     fn for_one_of_many(&self) -> Self {
@@ -228,8 +235,8 @@ fn measure<E: Ends>(
     let burst_bytes = if properties.reliable { u64::MAX } else { DATAGRAM_BURST };
     let plan = PlanOptions { adapt_sizes, burst_bytes, ..options.plan };
     let mut memory = Memory::new(sizes.len(), &plan);
-    let run = Run::new(clock, RunOptions { plan, ..options }, &sizes, &mut memory)
-        .map_err(MeasureError::Plan)?;
+    let options = RunOptions { plan, alignment: ends.alignment(), ..options };
+    let run = Run::new(clock, options, &sizes, &mut memory)?;
     let mut observer = RunObserver::new(interrupt, console, plan.assess.relative_error_ppm);
     let mut environment =
         Environment { ends, disturbance: &mut disturbance, canaries: &mut canaries, clock };
@@ -344,7 +351,8 @@ fn options(args: &MeasureArgs) -> Result<RunOptions, CliError> {
         ..defaults
     };
     let launches = args.launches.unwrap_or(more.clamp(LAUNCHES, MOST_LAUNCHES));
-    Ok(RunOptions { method: args.method, plan, launches, session: SessionOptions::default() })
+    let (session, alignment) = (SessionOptions::default(), Alignment::default());
+    Ok(RunOptions { method: args.method, plan, launches, session, alignment })
 }
 
 /// Four times the density of a run without --max-time, which leaves a fast
@@ -409,7 +417,9 @@ impl From<MeasureError> for CliError {
             | MeasureError::Plan(_)
             | MeasureError::NoSizes
             | MeasureError::TooLong { .. } => Self::usage(error),
-            MeasureError::Session(_) | MeasureError::Analysis(_) => Self::failed(error),
+            MeasureError::Session(_) | MeasureError::Analysis(_) | MeasureError::Memory { .. } => {
+                Self::failed(error)
+            }
         }
     }
 }

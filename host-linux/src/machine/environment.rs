@@ -12,6 +12,7 @@ use nix::sys::utsname::uname;
 use serde::{Deserialize, Serialize};
 
 use crate::link::{AnyLink, VerbsRecord, receive_buffer};
+use crate::machine::buffer::Alignment;
 use crate::machine::clock::HostClock;
 use crate::machine::placement::Cpu;
 
@@ -89,6 +90,9 @@ pub struct MpiLibrary {
     pub send: String,
     /// Which call receives: `recv` or `irecv`.
     pub receive: String,
+    /// Place of message buffers; `None` in profiles in which an allocator chose it.
+    #[serde(flatten)]
+    pub alignment: Option<Alignment>,
     /// Settings of the library that decide how messages travel, by their own
     /// names.
     pub settings: BTreeMap<String, String>,

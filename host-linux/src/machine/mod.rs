@@ -1,5 +1,6 @@
 //! This machine: its clocks and processors, and what disturbs a run on it.
 
+pub mod buffer;
 pub mod canaries;
 pub mod clock;
 pub mod disturbance;

@@ -31,4 +31,10 @@ pub enum MeasureError {
         /// The largest in bytes.
         longest: u32,
     },
+    /// There is no memory for a message to send and one to receive.
+    #[error("no memory for two messages of {size} bytes; use smaller sizes")]
+    Memory {
+        /// The largest size in bytes.
+        size: u32,
+    },
 }

@@ -11,8 +11,8 @@
 use std::ops::ControlFlow;
 
 use loggap_core::measure::{
-    AssessError, Assessment, Buffers, Clock, Conclusion, Initiator, Link, PlanError, PlanOptions,
-    Progress, SampleStore, SessionError, SessionOptions, SizeRow, Traffic,
+    AssessError, Assessment, Buffers, Clock, Conclusion, Initiator, Link, PlanOptions, Progress,
+    SampleStore, SessionError, SessionOptions, SizeRow, Traffic,
 };
 use loggap_core::units::Picos;
 use loggap_core::wire::FRAME_LEN;
@@ -20,13 +20,13 @@ use loggap_core::wire::FRAME_LEN;
 use super::course::{Course, Plan};
 use super::repetitions::Repetitions;
 use super::rounds::Rounds;
-use super::{Memory, Method, calls};
+use super::{MeasureError, Memory, Method, calls};
 use crate::link::{AnyLink, CallTimes, LinkError};
+use crate::machine::buffer::{Alignment, Buffer, Role};
 use crate::machine::clock::HostClock;
 use crate::machine::environment::Fingerprint;
 use crate::samples::TimedSample;
 use crate::serve::description::responder_fingerprint;
-use crate::serve::respond::present_bytes;
 
 /// What a run is to do.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,8 @@ pub struct RunOptions {
     pub launches: u32,
     /// Limits of each session.
     pub session: SessionOptions,
+    /// Place of this end's buffers.
+    pub alignment: Alignment,
 }
 
 /// Who is told how a run goes, and may break it off.
@@ -91,8 +93,8 @@ pub struct Measured {
 pub struct Run<'m, C> {
     course: Course<'m, C>,
     session: SessionOptions,
-    outgoing: Vec<u8>,
-    incoming: Vec<u8>,
+    outgoing: Buffer<u8>,
+    incoming: Buffer<u8>,
     /// The shortest and the longest size.
     ends: [u32; 2],
     calls: Vec<CallTimes>,
@@ -103,14 +105,14 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
     ///
     /// # Errors
     ///
-    /// [`PlanError`] when there is nothing to plan.
+    /// There is nothing to plan, or no memory for two messages.
     pub fn new(
         clock: C,
         options: RunOptions,
         sizes: &[u32],
         memory: &'m mut Memory,
-    ) -> Result<Self, PlanError> {
-        let RunOptions { method, plan: budget, launches, session } = options;
+    ) -> Result<Self, MeasureError> {
+        let RunOptions { method, plan: budget, launches, session, alignment } = options;
         let launches = launches.max(1);
         let plan = match method {
             Method::Prtt => Plan::Rounds(Box::new(Rounds::new(budget, sizes, memory)?)),
@@ -123,7 +125,10 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         let smallest = sizes.iter().copied().min().unwrap_or(1);
         let longest = usize::try_from(largest).unwrap_or(usize::MAX).max(FRAME_LEN);
         let course = Course::new(clock, plan, launches, budget.max_time);
-        let (outgoing, incoming) = (present_bytes(longest), present_bytes(longest));
+        let buffer = |role| {
+            Buffer::new(longest, alignment, role, 1).ok_or(MeasureError::Memory { size: largest })
+        };
+        let (outgoing, incoming) = (buffer(Role::Send)?, buffer(Role::Receive)?);
         let ends = [smallest, largest];
         Ok(Self { course, session, outgoing, incoming, ends, calls: Vec::new() })
     }
@@ -275,7 +280,8 @@ mod tests {
     fn options(launches: u32, milliseconds: u64) -> RunOptions {
         let max_time = Picos(milliseconds * 1_000_000_000);
         let plan = PlanOptions { max_time, max_messages: 6_000, ..PlanOptions::default() };
-        RunOptions { method: Method::Prtt, plan, launches, session: SessionOptions::default() }
+        let (session, alignment) = (SessionOptions::default(), Alignment::default());
+        RunOptions { method: Method::Prtt, plan, launches, session, alignment }
     }
 
     #[test]

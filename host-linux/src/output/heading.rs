@@ -26,6 +26,8 @@ pub(super) fn title(document: &ProfileDocument) -> String {
         last.push_str(&format!(" over {interface}"));
     }
     parts.extend(link.speed_bits_per_s.map(speed));
+    let alignment = link.mpi.as_ref().and_then(|mpi| mpi.alignment);
+    parts.extend(alignment.map(|alignment| alignment.to_string()));
     parts.extend(link.mtu_bytes.map(|mtu| format!("MTU {mtu}")));
     format!("{hostname} to {there}: {}", parts.join(", "))
 }

@@ -1,4 +1,4 @@
-//! All unsafe code of this crate: processor counters, shared and own memory, mapped
+//! All unsafe code of this crate: processor counters, shared and own memory, huge pages, mapped
 //! files, raw Ethernet sockets and RDMA verbs.
 //!
 //! Everything exported from here is safe to call; each unsafe block says why.
@@ -7,6 +7,7 @@
 
 pub(crate) mod counter;
 pub(crate) mod file_map;
+pub(crate) mod huge;
 pub(crate) mod mapping;
 pub(crate) mod packet;
 pub(crate) mod pages;

@@ -3,18 +3,19 @@
 use loggap::cli::measuring::{self, Ends, MeasureArgs, ProtocolLimit};
 use loggap::cli::{CliError, Console, Exit};
 use loggap::link::Waiting;
+use loggap::machine::buffer::{Alignment, Buffer, Role};
 use loggap::machine::clock::HostClock;
 use loggap::machine::disturbance::Disturbance;
 use loggap::machine::environment::LinkFingerprint;
 use loggap::machine::placement::Placement;
 use loggap::machine::warning::Warning;
+use loggap::measure::MeasureError;
 use loggap::serve::description::describe;
-use loggap::serve::respond::present_bytes;
 use loggap_core::measure::{ServeOptions, serve_with};
 use loggap_core::wire::{Bounds, FRAME_LEN};
 
-use super::Session;
 use super::pairs::{self, PairsArgs};
+use super::{BufferArgs, Session};
 use crate::job::CONTROLLER;
 use crate::library::{self, Limit};
 use crate::link::{Calls, MpiLink, ReceiveCall, SendCall};
@@ -56,6 +57,8 @@ pub(super) struct Args {
     )]
     recv: ReceiveCall,
     #[command(flatten)]
+    buffers: BufferArgs,
+    #[command(flatten)]
     pairs: PairsArgs,
     #[command(flatten)]
     measure: MeasureArgs,
@@ -63,7 +66,7 @@ pub(super) struct Args {
 
 impl Args {
     const fn calls(&self) -> Calls {
-        Calls { send: self.send, receive: self.recv }
+        Calls { send: self.send, receive: self.recv, alignment: self.buffers.alignment() }
     }
 }
 
@@ -79,10 +82,12 @@ pub(super) fn run(
     if job.size() < 2 {
         return Err(CliError::usage("a link has two ends: mpirun -n 2 loggap-mpi measure"));
     }
+    args.buffers.check(session)?;
+    let calls = args.calls();
     // Rank 0 says when it is over; the others go on until then.
     session.interrupt.listen();
     if args.pairs.are_many(job.size()) {
-        return pairs::run((&args.pairs, &args.measure), args.calls(), session, console);
+        return pairs::run((&args.pairs, &args.measure), calls, session, console);
     }
     if let Some(option) = args.pairs.useless_for_one() {
         if job.rank() != CONTROLLER {
@@ -94,12 +99,12 @@ pub(super) fn run(
     }
     match job.rank() {
         CONTROLLER => {
-            let ends = |_| Ok(MpiEnds { session, calls: args.calls(), peer: RESPONDER });
+            let ends = |_| Ok(MpiEnds { session, calls, peer: RESPONDER });
             let outcome = measuring::run(&args.measure, ends, session.interrupt, console);
             job.tell(RESPONDER, DONE);
             outcome
         }
-        _ => respond(args.calls(), session, CONTROLLER),
+        _ => respond(calls, args.measure.longest_message(), session, CONTROLLER),
     }
 }
 
@@ -107,9 +112,11 @@ pub(super) fn run(
 const SERVE: &[u8] = b"serve";
 pub(super) const DONE: &[u8] = b"done";
 
-/// Serves sessions of `initiator` until it says that there are no more.
+/// Serves sessions of `initiator`, with messages of up to `longest` bytes, until
+/// it says that it is done.
 pub(super) fn respond(
     calls: Calls,
+    longest: u32,
     session: &Session<'_>,
     initiator: i32,
 ) -> Result<Exit, CliError> {
@@ -118,17 +125,27 @@ pub(super) fn respond(
     let cpu = session.job.place(session.job.rank()).and_then(|place| place.cpu);
     let description = describe(&clock, fingerprint(session, calls, initiator), cpu);
     let options = ServeOptions { bounds, nonce: 0, description: description.as_bytes() };
-    let mut buffer = Vec::new();
+    let mut buffers = None;
     while session.job.hear(initiator) == SERVE {
-        if buffer.is_empty() {
-            buffer = present_bytes(LONGEST as usize + FRAME_LEN);
-        }
-        let mut link = MpiLink::new(session.job.peer(initiator), calls, session.watch);
-        serve_with(&clock, &mut link, &mut buffer, options).map_err(|error| {
+        let (buffer, replies) = match &mut buffers {
+            Some(buffers) => buffers,
+            none => none.insert(memory(longest, calls.alignment)?),
+        };
+        let peer = session.job.peer(initiator);
+        let mut link = MpiLink::replying(peer, calls, session.watch, replies);
+        serve_with(&clock, &mut link, buffer, options).map_err(|error| {
             CliError::failed(format_args!("rank {}: {error}", session.job.rank()))
         })?;
     }
     Ok(Exit::Done)
+}
+
+/// Memory to receive into, and to reply from.
+fn memory(longest: u32, alignment: Alignment) -> Result<(Buffer<u8>, Buffer<u8>), CliError> {
+    let length = longest.min(LONGEST) as usize + FRAME_LEN;
+    let buffer = |role| Buffer::new(length, alignment, role, 1);
+    let both = buffer(Role::Receive).zip(buffer(Role::Send));
+    both.ok_or_else(|| CliError::failed(MeasureError::Memory { size: longest }))
 }
 
 /// Longest message that a responder takes.
@@ -172,6 +189,10 @@ impl<'a> Ends for MpiEnds<'a> {
         if let Some(place) = place {
             disturbance.add_responder(place.process);
         }
+    }
+
+    fn alignment(&self) -> Alignment {
+        self.calls.alignment
     }
 
     /// Where `mpirun` has bound both ranks to one processor each.

@@ -15,12 +15,14 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use loggap::cli::{self, CliError, Console, EXIT_CODES, Exit, Interrupt};
+use loggap::machine::buffer::{self, Alignment};
 use loggap_core::sync::{Assumptions, MOST_DRIFT_PPM};
 use mpi::collective::Root as _;
 use mpi::topology::Communicator as _;
 use nix::unistd::getppid;
 
-use crate::job::{CONTROLLER, Job, JobError, launched_as};
+use crate::collective::judge::Tolerance;
+use crate::job::{CONTROLLER, Job, JobError, Sharing, launched_as};
 use crate::watch::Watch;
 
 /// Measure MPI: its links, its clocks and its collective operations.
@@ -58,6 +60,71 @@ struct DriftArgs {
 impl DriftArgs {
     fn assumptions(self) -> Assumptions {
         Assumptions { drift_ppm: self.max_drift, ..Assumptions::default() }
+    }
+}
+
+/// Late starts that are tolerated.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct ToleranceArgs {
+    /// Discard a repetition where a rank starts later than planned by more than
+    /// this share of the time; what clocks and their readings leave open is
+    /// tolerated anyway. 2% unless given; where ranks share processors all
+    /// repetitions count.
+    #[arg(long, value_name = "PERCENT", value_parser = cli::parse::percent)]
+    max_skew: Option<u32>,
+}
+
+impl ToleranceArgs {
+    /// Unless given: a common start is worth little where ranks wait for each
+    /// other's processor, and nothing would count.
+    fn tolerance(self, sharing: &Sharing<'_>) -> Tolerance {
+        const USUAL_PPM: u32 = 20_000;
+        let usual = match sharing.is_shared() {
+            true => Tolerance::ALL,
+            false => Tolerance { share_ppm: USUAL_PPM },
+        };
+        self.max_skew.map_or(usual, |share_ppm| Tolerance { share_ppm })
+    }
+}
+
+/// Place of message buffers.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct BufferArgs {
+    /// Alignment of message buffers in bytes, a power of two up to 2M. Below 4096,
+    /// send buffers begin this far behind the begin of a page and receive buffers
+    /// twice as far, which is the worst that an allocator may do.
+    #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = alignment)]
+    align: u32,
+    /// Put message buffers into pages of 2 MiB: fewer TLB misses, which shows
+    /// from 1 MiB on.
+    #[arg(long)]
+    huge_pages: bool,
+}
+
+fn alignment(text: &str) -> Result<u32, String> {
+    let bytes = cli::parse::size(text).map_err(|error| error.to_string())?;
+    let power = u32::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two());
+    power
+        .filter(|bytes| *bytes <= buffer::LARGEST)
+        .ok_or_else(|| format!("expected a power of two from 1 to 2M, such as 64, not {bytes}"))
+}
+
+impl BufferArgs {
+    const fn alignment(self) -> Alignment {
+        Alignment { bytes: self.align, huge_pages: self.huge_pages }
+    }
+
+    /// Refuses huge pages where rank 0 has none. All ranks call this together.
+    fn check(self, session: &Session<'_>) -> Result<(), CliError> {
+        let is_checked = self.huge_pages && session.job.rank() == CONTROLLER;
+        let has_pages = !is_checked || buffer::are_huge_pages_given();
+        let checked = has_pages.then_some(()).ok_or_else(|| {
+            CliError::refused(
+                "this kernel gives no huge pages: /sys/kernel/mm/transparent_hugepage/enabled has \
+                 to be madvise or always",
+            )
+        });
+        agreed(checked, session)
     }
 }
 

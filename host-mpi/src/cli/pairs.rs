@@ -17,15 +17,15 @@ use crate::job::{CONTROLLER, Sharing};
 use crate::library;
 use crate::link::Calls;
 use crate::matrix::{self, MatrixDocument, PairRecord, Quantity, SessionValues};
-use crate::pairs::{self, Pair, Pairs};
+use crate::pairs::{self, Pair, Pairs, Round};
 
 /// Options of a job with more than one pair.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct PairsArgs {
     /// Which pairs of ranks to measure, disjoint ones at the same time: all,
-    /// random:K (K random partners of each rank), ring, K-to-1 (the first K
-    /// others to rank 0, one after the other), 1-to-K. all unless given, with
-    /// more than two ranks; random:8 with more than 32.
+    /// random:K (K random partners of each rank), ring, to-first:K (the first K
+    /// others to rank 0, one pair after the other), from-first:K. all unless
+    /// given, with more than two ranks; random:8 with more than 32.
     #[arg(long, value_name = "WHICH")]
     pairs: Option<Pairs>,
     /// Sessions of each pair, in rounds of random order; medians count. 3 unless
@@ -87,14 +87,13 @@ pub(super) fn run(
     };
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
+    let mut progress = Progress::begin(&rounds, measure, console);
     let mut sessions = Vec::new();
     let mut warnings = job.sharing().warnings();
     let mut incomplete = None;
     for (number, round) in rounds.iter().enumerate() {
-        if console.is_watched() {
-            let (count, all) = (round.len(), rounds.len());
-            console.note(format_args!("round {} of {all}: {count} pairs", number + 1));
-        }
+        let elapsed_s = clock.duration(clock.now().saturating_sub(started)).seconds();
+        progress.say(number, elapsed_s, console);
         others(session).for_each(|rank| job.tell(rank, ROUND));
         let own = take_part(round, (measure, calls), session, console)?;
         let reports = round.iter().map(|pair| match &own {
@@ -127,6 +126,53 @@ pub(super) fn run(
     print(&document, measure, console)?;
     files.write(&document)?;
     Ok(if document.incomplete.is_some() { Exit::Interrupted } else { Exit::Done })
+}
+
+/// Says how far the rounds are, and how long the rest takes.
+struct Progress {
+    rounds: usize,
+    /// Of one round, in seconds, before any was measured.
+    planned_s: f64,
+    /// When it was said last, in seconds from the begin.
+    said_s: f64,
+}
+
+impl Progress {
+    fn begin(rounds: &[Round], measure: &MeasureArgs, console: &mut Console) -> Self {
+        /// Time of a round beside measuring, in seconds.
+        const AROUND_S: f64 = 0.1;
+        let planned_s = measure.time_of_one_of_many().as_secs_f64() + AROUND_S;
+        let progress = Self { rounds: rounds.len(), planned_s, said_s: 0.0 };
+        let sessions: usize = rounds.iter().map(Vec::len).sum();
+        console.note(format_args!(
+            "{sessions} sessions of pairs in {} rounds, about {}; --times 2 takes less",
+            rounds.len(),
+            progress.left(0, 0.0)
+        ));
+        progress
+    }
+
+    /// Before each round; once a minute where standard error is no terminal.
+    fn say(&mut self, done: usize, elapsed_s: f64, console: &mut Console) {
+        const SELDOM_S: f64 = 60.0;
+        if console.is_watched() || elapsed_s - self.said_s >= SELDOM_S {
+            self.said_s = elapsed_s;
+            let left = self.left(done, elapsed_s);
+            console.note(format_args!("round {} of {}, about {left} left", done + 1, self.rounds));
+        }
+    }
+
+    /// Time for the rounds after the first `done`, which took `elapsed_s`.
+    fn left(&self, done: usize, elapsed_s: f64) -> String {
+        const MINUTE_S: f64 = 60.0;
+        let round_s = if done > 0 { elapsed_s / done as f64 } else { self.planned_s };
+        let left_s = round_s * (self.rounds - done.min(self.rounds)) as f64;
+        if left_s < 2.0 * MINUTE_S {
+            format!("{left_s:.0} s")
+        } else {
+            format!("{:.0} min", left_s / MINUTE_S)
+        }
+    }
 }
 
 /// What came of all rounds.
@@ -189,7 +235,7 @@ fn take_part(
     let mine = round.iter().find(|pair| pair.initiator == rank || pair.responder == rank);
     let Some(pair) = mine else { return Ok(None) };
     if pair.responder == rank {
-        respond(calls, session, pair.initiator)?;
+        respond(calls, measure.longest_message(), session, pair.initiator)?;
         return Ok(None);
     }
     let ends = |_| Ok(MpiEnds { session, calls, peer: pair.responder });
@@ -259,7 +305,7 @@ fn document(
         smallest_bytes,
         largest_bytes,
         ranks: job.places().to_vec(),
-        slow: matrix::slow(&records, job.places(), error),
+        slow: matrix::slow(&sessions, job.places(), error),
         pairs: records,
         error,
         wall_s,
@@ -278,8 +324,10 @@ fn print(
     if measure.json() {
         return Ok(console.json(document)?);
     }
+    let alignment = document.mpi.alignment.unwrap_or_default();
     let mut text = format!(
-        "# {}, {} ranks, pairs: {}\n# RTT/2 of {}, g of {}; medians of the sessions of a pair\n",
+        "# {}, {} ranks, pairs: {}, {alignment}\n\
+         # RTT/2 of {}, g of {}; medians of the sessions of a pair\n",
         document.mpi.version,
         document.ranks.len(),
         document.pairs_asked,
@@ -349,6 +397,8 @@ fn nobody(document: &MatrixDocument) -> String {
         format!("who is slow cannot be told of fewer than {LEAST_ENDS} ranks")
     } else if Sharing::of(&document.ranks).is_shared() {
         "nobody stands out, which says little: ranks share processors".to_owned()
+    } else if document.pairs.iter().all(|record| record.sessions < 2) {
+        "who is slow shows in two sessions of each pair at least: --times 2".to_owned()
     } else {
         format!("no machine, rank or pair stands out by 10% or more (false alarms: {percent}%)")
     }

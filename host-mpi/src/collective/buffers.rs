@@ -1,5 +1,6 @@
 //! Memory of one operation: what a rank gives and gets.
 
+use loggap::machine::buffer::{Alignment, Buffer, Role};
 use mpi::Count;
 use mpi::datatype::{Partition, PartitionMut};
 
@@ -7,24 +8,20 @@ use super::calls::Call;
 use super::operation::{Cell, Collective, Extent};
 
 /// Elements of one kind.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pair<T> {
-    pub(super) send: Vec<T>,
-    pub(super) receive: Vec<T>,
+    pub(super) send: Buffer<T>,
+    pub(super) receive: Buffer<T>,
 }
 
-impl<T: Clone + Default> Pair<T> {
-    fn of(extent: Extent) -> Option<Self> {
-        Some(Self { send: zeroed(extent.send)?, receive: zeroed(extent.receive)? })
+impl<T: Copy + Default> Pair<T> {
+    fn of(extent: Extent, alignment: Alignment) -> Option<Self> {
+        let zeroed = |count: u64, role| {
+            Buffer::new(usize::try_from(count).ok()?, alignment, role, T::default())
+        };
+        let send = zeroed(extent.send, Role::Send)?;
+        Some(Self { send, receive: zeroed(extent.receive, Role::Receive)? })
     }
-}
-
-fn zeroed<T: Clone + Default>(count: u64) -> Option<Vec<T>> {
-    let count = usize::try_from(count).ok()?;
-    let mut memory = Vec::new();
-    memory.try_reserve_exact(count).ok()?;
-    memory.resize(count, T::default());
-    Some(memory)
 }
 
 /// Where this rank stands among the others.
@@ -49,7 +46,7 @@ pub(super) struct Buffers {
 
 impl Buffers {
     /// Memory for `cell`, touched; `None` where there is not enough.
-    pub(super) fn new(cell: Cell, standing: Standing) -> Option<Self> {
+    pub(super) fn new(cell: Cell, standing: Standing, alignment: Alignment) -> Option<Self> {
         let extent = cell.operation.extent(cell.elements, standing.ranks.into());
         let none = Extent { send: 0, receive: 0 };
         let (bytes, words) = if cell.operation.reduces() { (none, extent) } else { (extent, none) };
@@ -59,8 +56,8 @@ impl Buffers {
         Some(Self {
             cell,
             standing,
-            bytes: Pair::of(bytes)?,
-            words: Pair::of(words)?,
+            bytes: Pair::of(bytes, alignment)?,
+            words: Pair::of(words, alignment)?,
             counts: vec![block; displacements.len()],
             displacements,
         })

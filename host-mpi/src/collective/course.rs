@@ -82,6 +82,8 @@ pub(super) struct Course<'a> {
     batches: u32,
     usual: Usual,
     late: u64,
+    /// Of those that started late: what had to be tolerated, in percent.
+    off_percents: Vec<u64>,
     too_long: u64,
     no_clock: u64,
     lost_segments: u64,
@@ -110,6 +112,7 @@ impl<'a> Course<'a> {
             batches: 0,
             usual: Usual::default(),
             late: 0,
+            off_percents: Vec::new(),
             too_long: 0,
             no_clock: 0,
             lost_segments: 0,
@@ -202,7 +205,10 @@ impl<'a> Course<'a> {
                     *sum += u128::from(record.ended.since(from).0 / share);
                 }
             }
-            Verdict::Late => self.late += 1,
+            Verdict::Late => {
+                self.late += 1;
+                self.off_percents.push(repetition.off_percent);
+            }
             Verdict::TooLong => self.too_long += 1,
             Verdict::NoClock => self.no_clock += 1,
         }
@@ -233,7 +239,9 @@ impl<'a> Course<'a> {
         let valid = self.series.times().len() as u64;
         let interval = self.series.interval();
         let most = self.discarded() > valid;
-        let diagnosis = (most || valid == 0).then(|| self.diagnosis(valid));
+        // What was broken off says nothing of its settings.
+        let is_judged = stopped != Stopped::Interrupted && (most || valid == 0);
+        let diagnosis = is_judged.then(|| self.diagnosis(valid));
         let skew = Sorted::new(&mut self.skews);
         let skew = skew.median().zip(skew.quantile(1, 1));
         Measured {
@@ -260,9 +268,10 @@ impl<'a> Course<'a> {
         self.late.saturating_add(self.too_long).saturating_add(self.no_clock)
     }
 
-    fn diagnosis(&self, valid: u64) -> String {
-        let Self { late, too_long, no_clock, .. } = self;
+    fn diagnosis(&mut self, valid: u64) -> String {
+        let more = self.more_tolerance();
         let total = valid + self.discarded();
+        let Self { late, too_long, no_clock, .. } = self;
         if total == 0 {
             return "the time was spent before the first repetition counted: give more with \
                     --max-time"
@@ -275,8 +284,23 @@ impl<'a> Course<'a> {
             String::new()
         };
         format!(
-            "{late} of {total} repetitions started late, {too_long} were too long{no_clock}: {why}"
+            "{late} of {total} repetitions started late, {too_long} were too \
+             long{no_clock}: {why}{more}"
         )
+    }
+
+    /// The tolerance with which half of the late repetitions would count.
+    fn more_tolerance(&mut self) -> String {
+        const STEP: u64 = 10;
+        const MOST: u64 = 90;
+        let median = Sorted::new(&mut self.off_percents).median();
+        match median.map(|percent| percent.next_multiple_of(STEP)) {
+            Some(percent) if percent <= MOST => {
+                format!("; with --max-skew {percent}% half of these would count")
+            }
+            Some(_) => "; operations that take longer would count, such as with -s 64K".to_owned(),
+            None => String::new(),
+        }
     }
 }
 
@@ -336,6 +360,7 @@ pub(super) mod tests {
             rule: StopRule { max_time: Picos(1_000_000 * US), rel_err_ppm: 1, least: 50, most: 60 },
             keeps_samples: true,
             yields: false,
+            alignment: loggap::machine::buffer::Alignment::default(),
             domains: Domains::Machine,
             assumptions: loggap_core::sync::Assumptions::default(),
         }
@@ -427,7 +452,16 @@ pub(super) mod tests {
         let found = simulate(&plan(SchemeName::Roundtime, 2), |_| US);
         assert_eq!((found.median, found.interval, found.ranks), (None, None, None));
         assert!(found.skew.is_none() && found.valid == 0);
-        assert!(found.diagnosis.unwrap().contains("started late"));
+        let diagnosis = found.diagnosis.unwrap();
+        assert!(diagnosis.contains("started late"), "{diagnosis}");
+        // Of 10 us each starts 1 us late: what helps is named, and helps.
+        assert!(
+            diagnosis.ends_with("with --max-skew 10% half of these would count"),
+            "{diagnosis}"
+        );
+        let tolerance = Tolerance { share_ppm: 100_000 };
+        let plan = Plan { tolerance, ..plan(SchemeName::Roundtime, 2) };
+        assert!(simulate(&plan, |_| US).valid >= 50);
     }
 
     #[test]

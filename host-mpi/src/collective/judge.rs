@@ -108,6 +108,9 @@ pub struct Repetition {
     pub unready: bool,
     /// How long before its planned start the last rank was ready.
     pub spare: Picos,
+    /// Share of the time by which a rank started off its plan, in percent,
+    /// rounded up: what had to be tolerated.
+    pub off_percent: u64,
 }
 
 /// What is tolerated: the rule by which starts off their plan are discarded.
@@ -118,6 +121,9 @@ pub struct Tolerance {
 }
 
 impl Tolerance {
+    /// Discards nothing: every start that is off its plan is tolerated.
+    pub const ALL: Self = Self { share_ppm: u32::MAX };
+
     /// The share of `time`, or what cannot be told anyway, whichever is more.
     #[must_use]
     pub fn of(self, time: Picos, unknown: Picos) -> Picos {
@@ -172,9 +178,15 @@ pub fn judge(records: &[Record], planned: &Planned<'_>, tolerance: Tolerance) ->
     } else {
         Verdict::Valid
     };
+    let off = |(record, start): (&Record, Picos)| {
+        record.missed.max(Picos(record.deviation(start).0.unsigned_abs())).0
+    };
+    let off_percent =
+        ranks().map(off).max().unwrap_or(0).saturating_mul(100).div_ceil(operation.0.max(1));
     let unready = ranks().any(|(record, start)| record.ready > start);
     let spare = ranks().map(|(record, start)| start.since(record.ready)).min();
-    Repetition { time, skew, error, verdict, unready, spare: spare.unwrap_or(Picos::ZERO) }
+    let spare = spare.unwrap_or(Picos::ZERO);
+    Repetition { time, skew, error, verdict, unready, spare, off_percent }
 }
 
 /// Merges what ranks timed each for itself, from its own start on: the longest
@@ -191,6 +203,7 @@ pub fn merge(records: &[Record]) -> Repetition {
         verdict: Verdict::Valid,
         unready: false,
         spare: Picos::ZERO,
+        off_percent: 0,
     }
 }
 

@@ -201,7 +201,8 @@ pub struct Operations {
     pub all: bool,
 }
 
-/// Reads `NAME[,NAME…]` or `all`.
+/// Reads `NAME[,NAME…]` or `all`; case, `MPI_` in front and hyphens in place of
+/// underscores do not matter.
 ///
 /// # Errors
 ///
@@ -212,7 +213,8 @@ pub fn operations(text: &str) -> Result<Operations, OperationError> {
     }
     let mut list = Vec::new();
     for name in text.split(',').map(str::trim) {
-        let operation = Operation::parse(name)?;
+        let lower = name.to_lowercase().replace('-', "_");
+        let operation = Operation::parse(lower.strip_prefix("mpi_").unwrap_or(&lower))?;
         if list.contains(&operation) {
             return Err(OperationError::Twice(name.to_owned()));
         }
@@ -277,6 +279,11 @@ mod tests {
             assert_eq!(one(&operation.to_string()), operation);
         }
         assert_eq!(operations("all").unwrap().list.len(), 30);
+        for name in ["MPI_Reduce_scatter_block", "reduce-scatter-block", "MPI_REDUCE_SCATTER_BLOCK"]
+        {
+            assert_eq!(one(name), one("reduce_scatter_block"));
+        }
+        assert_eq!(operations("MPI_Bcast,MPI_Iallreduce").unwrap().list[1], one("iallreduce"));
         let two = operations("ibcast,allreduce").unwrap();
         assert_eq!(two.list, [one("ibcast"), one("allreduce")]);
     }

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use loggap::cli::Interrupt;
+use loggap::machine::buffer::Alignment;
 use loggap_core::sync::Assumptions;
 use loggap_core::units::Picos;
 use mpi::collective::{CommunicatorCollectives as _, SystemOperation};
@@ -79,6 +80,8 @@ pub struct Plan {
     pub keeps_samples: bool,
     /// Whether ranks that wait let others run, as they share processors.
     pub yields: bool,
+    /// Place of buffers in their pages.
+    pub alignment: Alignment,
     /// What is taken for one clock.
     pub domains: Domains,
     /// What has to hold of the clocks.
@@ -303,7 +306,7 @@ impl<'a> Bench<'a> {
     fn buffers(&self, cell: Cell, body: Body) -> Result<Buffers, CollectiveError> {
         let standing =
             if body == Body::Local { Standing { rank: 0, ranks: 1 } } else { self.standing() };
-        let buffers = Buffers::new(cell, standing);
+        let buffers = Buffers::new(cell, standing, self.plan.alignment);
         let (own, mut all) = (i32::from(buffers.is_some()), 0);
         self.waiting.watch().during(|| {
             self.job.control().all_reduce_into(&own, &mut all, SystemOperation::min());

@@ -159,6 +159,7 @@ mod tests {
     use super::super::buffers::Standing;
     use super::super::operation::{Cell, Operation};
     use super::*;
+    use loggap::machine::buffer::Alignment;
 
     const ROUND: Round = Round { repetition: 7, first_root: 1, last_root: 1 };
     const RANKS: u32 = 3;
@@ -167,17 +168,18 @@ mod tests {
     fn buffers(operation: Operation, round: Round) -> Vec<Buffers> {
         let cell = Cell { operation, elements: ELEMENTS as u64 };
         let standing = |rank| Standing { rank, ranks: RANKS };
-        let mut all: Vec<_> =
-            (0..RANKS).map(|rank| Buffers::new(cell, standing(rank)).unwrap()).collect();
+        let mut all: Vec<_> = (0..RANKS)
+            .map(|rank| Buffers::new(cell, standing(rank), Alignment::default()).unwrap())
+            .collect();
         all.iter_mut().for_each(|buffers| fill(buffers, round));
         all
     }
 
     /// Carries the operation out as MPI defines it, without MPI.
     fn carry_out(all: &mut [Buffers], root: usize) {
-        let sends: Vec<Vec<u8>> = all.iter().map(|b| b.bytes.send.clone()).collect();
-        let words: Vec<Vec<u32>> = all.iter().map(|b| b.words.send.clone()).collect();
-        let bcast = all[root].bytes.receive.clone();
+        let sends: Vec<Vec<u8>> = all.iter().map(|b| b.bytes.send.to_vec()).collect();
+        let words: Vec<Vec<u32>> = all.iter().map(|b| b.words.send.to_vec()).collect();
+        let bcast = all[root].bytes.receive.to_vec();
         let sum = |below: usize, index: usize| {
             words[..below].iter().fold(0_u32, |sum, words| sum.wrapping_add(words[index]))
         };
@@ -190,15 +192,18 @@ mod tests {
             };
             match buffers.cell.operation.collective {
                 Collective::Barrier => {}
-                Collective::Bcast => *bytes = bcast.clone(),
+                Collective::Bcast => bytes.copy_from_slice(&bcast),
                 Collective::Gather | Collective::Gatherv if rank != root => {}
                 Collective::Gather
                 | Collective::Gatherv
                 | Collective::Allgather
-                | Collective::Allgatherv => *bytes = sends.concat(),
-                Collective::Scatter | Collective::Scatterv => *bytes = part(root, rank),
+                | Collective::Allgatherv => bytes.copy_from_slice(&sends.concat()),
+                Collective::Scatter | Collective::Scatterv => {
+                    bytes.copy_from_slice(&part(root, rank))
+                }
                 Collective::Alltoall | Collective::Alltoallv => {
-                    *bytes = (0..ranks).flat_map(|source| part(source, rank)).collect();
+                    let all: Vec<u8> = (0..ranks).flat_map(|source| part(source, rank)).collect();
+                    bytes.copy_from_slice(&all);
                 }
                 Collective::Reduce if rank != root => {}
                 Collective::Reduce | Collective::Allreduce => sums(ranks, 0),

@@ -2,8 +2,10 @@
 
 #![allow(unsafe_code, reason = "the bindings do not tell whether a request was cancelled")]
 
+use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::rc::Rc;
 
 use mpi::datatype::Equivalence;
 use mpi::ffi;
@@ -39,7 +41,62 @@ pub(crate) fn around<R, E>(
     Ok((before, posted.take_back()))
 }
 
+/// A receive that is posted again as soon as a message has come.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenReceive(Rc<RefCell<Option<Answers>>>);
+
+/// A posted receive, and where the next one is posted.
+#[derive(Debug)]
+struct Answers {
+    // Declared first: it is completed or cancelled before anything else goes.
+    posted: Posted<'static>,
+    buffer: *mut [u8],
+}
+
+impl OpenReceive {
+    /// Runs `body`, during which a receive from `peer` into `buffer` is posted.
+    pub(crate) fn while_open<R>(
+        &self,
+        peer: &Process<'_>,
+        buffer: &mut [u8],
+        body: impl FnOnce() -> R,
+    ) -> R {
+        /// Takes the receive back also when `body` panics.
+        struct Scope<'o>(&'o OpenReceive);
+        impl Drop for Scope<'_> {
+            fn drop(&mut self) {
+                self.0.0.replace(None);
+            }
+        }
+        let buffer: *mut [u8] = buffer;
+        // SAFETY: the buffer is borrowed until `while_open` returns, and the receive
+        // is dropped, which completes or cancels it, before that.
+        let posted = Posted::new(peer, unsafe { &mut *buffer });
+        self.0.replace(Some(Answers { posted, buffer }));
+        let _scope = Scope(self);
+        body()
+    }
+
+    /// True during [`OpenReceive::while_open`].
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.borrow().is_some()
+    }
+
+    /// The length of a message that has come; the next receive is posted then.
+    #[inline]
+    pub(crate) fn test(&self, peer: &Process<'_>) -> Option<usize> {
+        let mut answers = self.0.borrow_mut();
+        let answers = answers.as_mut()?;
+        let length = answers.posted.test()?;
+        // SAFETY: as in `while_open`, and the receive before is complete.
+        answers.posted = Posted::new(peer, unsafe { &mut *answers.buffer });
+        Some(length)
+    }
+}
+
 /// A receive that is posted into memory that stays borrowed.
+#[derive(Debug)]
 struct Posted<'b> {
     request: ffi::MPI_Request,
     /// Whether MPI may still write into the memory.

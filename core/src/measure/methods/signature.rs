@@ -155,7 +155,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         let Self { clock, link, buffers, poller, .. } = self;
         let (message, reply) = windows(buffers, size, size);
         // Until the last reply is here, sends may be open.
-        let course = link.train(message, |link| {
+        let course = link.exchange(message, reply, |link, reply| {
             let (mut replies, mut polls, mut overshoot) = (0, 0, 0);
             let started = clock.now();
             let deadline = Deadline { since: started, limit };
@@ -199,14 +199,16 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
     /// What a look for a message costs when there is none.
     fn empty_poll(&mut self) -> Result<Picos, SessionError<L::Error>> {
         let Self { clock, link, buffers, traffic, .. } = self;
-        let (_, reply) = windows(buffers, 1, 1);
-        let started = clock.now();
-        for _ in 0..POLLS {
-            if link.poll_receive(reply).map_err(SessionError::Link)?.is_some() {
-                traffic.strays += 1;
+        let (message, reply) = windows(buffers, 1, 1);
+        // As in a run, in which a receive may be posted.
+        let ticks = link.exchange(message, reply, |link, reply| {
+            let started = clock.now();
+            for _ in 0..POLLS {
+                traffic.strays += u64::from(link.poll_receive(reply)?.is_some());
             }
-        }
-        let ticks = clock.now().saturating_sub(started);
+            Ok(clock.now().saturating_sub(started))
+        });
+        let ticks = ticks.map_err(SessionError::Link)?;
         Ok(Picos(without_reading(clock, ticks).0 / u64::from(POLLS)))
     }
 }

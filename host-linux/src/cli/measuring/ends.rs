@@ -6,6 +6,7 @@ use loggap_core::measure::{Link, SessionError};
 
 use crate::cli::CliError;
 use crate::link::{LinkError, Waiting};
+use crate::machine::buffer::Alignment;
 use crate::machine::clock::HostClock;
 use crate::machine::disturbance::Disturbance;
 use crate::machine::environment::LinkFingerprint;
@@ -56,6 +57,11 @@ pub trait Ends {
 
     /// What numbers of `link` depend on.
     fn fingerprint(&self, link: &Self::Link) -> LinkFingerprint;
+
+    /// Place of this end's buffers in their pages.
+    fn alignment(&self) -> Alignment {
+        Alignment::default()
+    }
 
     /// How this end waits for messages.
     fn waiting(&self) -> Waiting;

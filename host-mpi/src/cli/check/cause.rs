@@ -20,6 +20,10 @@ pub(super) struct Evidence<'a> {
     pub(super) exchange: Picos,
     /// Posting a receive.
     pub(super) post: Picos,
+    /// The operation on one rank alone.
+    pub(super) local: Picos,
+    /// Of rank 0, in a repetition of the operation.
+    pub(super) page_faults: f64,
     pub(super) skew: Picos,
     /// The 90th percentile over the median.
     pub(super) spread: f64,
@@ -33,6 +37,8 @@ pub(super) struct System {
     pub(super) is_shared: bool,
     /// Longest message that is sent at once, where that is known.
     pub(super) eager_limit: Option<u64>,
+    /// True where the run was broken off.
+    pub(super) interrupted: bool,
 }
 
 /// An assumption of the model that does not hold, with what it costs.
@@ -47,6 +53,9 @@ const ENOUGH: f64 = 0.5;
 const NOISY: f64 = 1.5;
 /// Messages in a row from which on the gap decides.
 const MANY: usize = 3;
+/// Page faults in a repetition from which on the library works in new memory:
+/// half of what 16 KiB take.
+const FAULTS: f64 = 2.0;
 
 /// The likely cause; `None` where the two agree within what is known of them.
 pub(super) fn cause(evidence: &Evidence<'_>) -> Option<String> {
@@ -65,7 +74,7 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Option<String> {
     if let Some(best) = best.filter(|best| fit(best) >= ENOUGH) {
         return Some(best.words);
     }
-    Some(structural(evidence))
+    Some(if excess > 0 { slower(evidence) } else { quicker(evidence) })
 }
 
 /// How well `part` explains `whole`: 1 where they are the same, 0 where their
@@ -79,7 +88,7 @@ fn share(part: i128, whole: i128) -> f64 {
 }
 
 fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
-    let Evidence { program, cost, message, back, exchange, post, skew, .. } = *evidence;
+    let Evidence { program, cost, message, back, exchange, post, local, skew, .. } = *evidence;
     let exchanges = program.exchanges();
     let steps = exchanges.max(program.ranks.next_power_of_two().ilog2() as usize);
     let difference = |one: Picos, other: Picos| i128::from(one.0) - i128::from(other.0);
@@ -95,6 +104,13 @@ fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
     let mut all = vec![
         Candidate { picos: difference(this_way, one_way) * steps as i128, words: state(evidence) },
         Candidate { picos: i128::from(skew.0), words: format!("starts are {} apart", nanos(skew)) },
+        Candidate {
+            picos: i128::from(local.0),
+            words: format!(
+                "what the call does on one rank alone takes {}, and no message hides it",
+                nanos(local)
+            ),
+        },
     ];
     if exchanges > 0 {
         all.push(Candidate {
@@ -157,9 +173,15 @@ fn state(evidence: &Evidence<'_>) -> String {
     )
 }
 
-/// What no number was measured for.
-fn structural(evidence: &Evidence<'_>) -> String {
+/// What makes an operation slower than predicted, and no number was measured for.
+fn slower(evidence: &Evidence<'_>) -> String {
     let Evidence { program, cost, spread, system, .. } = *evidence;
+    if evidence.page_faults >= FAULTS {
+        return format!(
+            "{:.0} page faults in each call: the library works in memory that it allocates anew",
+            evidence.page_faults
+        );
+    }
     let limit = system.eager_limit.filter(|limit| cost.size > *limit);
     if let Some(limit) = limit {
         return format!("above the eager limit of {limit} B the sender waits for its receiver");
@@ -174,6 +196,28 @@ fn structural(evidence: &Evidence<'_>) -> String {
         );
     }
     "none of the parts that were measured explains it: the call's own work".to_owned()
+}
+
+/// What makes an operation quicker than predicted, and no number was measured for.
+fn quicker(evidence: &Evidence<'_>) -> String {
+    let Evidence { program, cost, message, back, .. } = *evidence;
+    let (one_way, measured) = (cost.one_way.value, message.min(back));
+    if measured < one_way {
+        return format!(
+            "messages after a common start take {}, {} {}",
+            nanos(measured),
+            share_of(program),
+            nanos(one_way)
+        );
+    }
+    if program.busiest() >= MANY {
+        return format!(
+            "a rank with {} messages in a row overlaps them more than a burst between two ranks              does",
+            program.busiest()
+        );
+    }
+    "quicker than the messages that it is made of: the library overlaps them, or cuts them into      pieces"
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -211,9 +255,11 @@ mod tests {
             back: Picos(400 * NS),
             exchange: Picos(400 * NS),
             post: Picos::ZERO,
+            local: Picos(NS),
+            page_faults: 0.1,
             skew: Picos(NS),
             spread: 1.1,
-            system: System { is_shared: false, eager_limit: Some(4_096) },
+            system: System { is_shared: false, eager_limit: Some(4_096), interrupted: false },
         };
         change(&mut evidence);
         cause(&evidence)
@@ -240,6 +286,8 @@ mod tests {
         assert!(state.contains("after a common start takes 510 ns, its share of a round trip 400"));
         let ways = found(500, |e| e.back = Picos(510 * NS)).unwrap();
         assert!(ways.starts_with("the two ways differ: a message from rank 0 takes 400 ns"));
+        let local = found(500, |e| e.local = Picos(90 * NS)).unwrap();
+        assert!(local.starts_with("what the call does on one rank alone takes 90 ns"), "{local}");
         let skew = found(450, |e| e.skew = Picos(40 * NS)).unwrap();
         assert_eq!(skew, "starts are 40 ns apart");
     }
@@ -254,6 +302,22 @@ mod tests {
         assert!(found(900, |_| {}).unwrap().contains("own work"));
         // Opposite signs explain nothing.
         let other = found(300, |e| e.exchange = Picos(490 * NS)).unwrap();
-        assert!(other.contains("own work"), "{other}");
+        assert!(other.starts_with("quicker than"), "{other}");
+    }
+
+    #[test]
+    fn what_makes_slower_explains_nothing_that_is_quicker() {
+        for (measured, slower) in [(900, true), (100, false)] {
+            let faults = found(measured, |e| e.page_faults = 17.2).unwrap();
+            assert_eq!(faults.starts_with("17 page faults"), slower, "{faults}");
+            let long = found(measured, |e| e.system.eager_limit = Some(4)).unwrap();
+            assert_eq!(long.contains("waits for its receiver"), slower, "{long}");
+            let noisy = found(measured, |e| e.spread = 2.0).unwrap();
+            assert_eq!(noisy.contains("noise"), slower, "{noisy}");
+            assert_eq!(noisy.contains("quicker"), !slower, "{noisy}");
+        }
+        let short = found(100, |e| (e.message, e.back) = (Picos(300 * NS), Picos(310 * NS)));
+        let short = short.unwrap();
+        assert!(short.starts_with("messages after a common start take 300 ns"), "{short}");
     }
 }

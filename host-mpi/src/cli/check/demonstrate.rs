@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::report::SCHEMA_VERSION;
 use super::taking::{estimate, exits_of};
-use super::{Args, Bench, CliError, Console, Exit, LEADER, Plan, Session, plan};
+use super::{Args, Bench, CliError, Console, Exit, LEADER, Session, plan};
 use crate::collective::course::Measured;
 use crate::collective::operation::{Cell, Collective, Operation};
 use crate::collective::piece::Piece;
@@ -54,9 +54,7 @@ struct Laboratory<'a> {
 impl Laboratory<'_> {
     /// `Some` at the leader, where anything counted.
     fn series(&self, scheme: SchemeName, cell: Cell) -> Result<Option<Found>, CollectiveError> {
-        let ranks = u32::try_from(self.session.job.size()).unwrap_or(0);
-        let is_shared = self.session.job.sharing().is_shared();
-        let plan = Plan { yields: is_shared, ..plan(self.args, ranks, scheme) };
+        let plan = plan(self.args, self.session, scheme);
         let session = self.session;
         let mut bench = Bench::new((session.job, session.watch), session.interrupt, &plan);
         let nothing = bench.piece(Piece::Nothing, cell.bytes())?;

@@ -24,12 +24,11 @@ use self::cause::{Evidence, System};
 use self::noise::NoiseReport;
 use self::predict::{Basis, Prediction};
 use self::report::{Document, LevelRecord, Predicted, ResultRecord};
-use self::taking::{Pair, Taken};
+use self::taking::{Pair, Profiled, Taken};
 use self::verdict::Asserted;
-use super::Session;
+use super::{BufferArgs, Session, ToleranceArgs};
 use crate::algorithm::{self, InForce, Program};
 use crate::clocks::Domains;
-use crate::collective::judge::Tolerance;
 use crate::collective::operation::{self, Cell, Collective, Operation, Operations};
 use crate::collective::report::hosts;
 use crate::collective::run::{Bench, CollectiveError, LEADER, Plan};
@@ -83,6 +82,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "1s",
           value_parser = parse::duration, conflicts_with = "demonstrate")]
     noise: Option<Duration>,
+    #[command(flatten)]
+    buffers: BufferArgs,
     /// Decides where in their detours ranks begin; decimal or 0x hexadecimal.
     #[arg(long, default_value = "1", value_parser = parse::seed)]
     seed: u64,
@@ -93,6 +94,8 @@ pub(super) struct Args {
     /// Stop where half the interval of the median is within so much of it.
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = parse::percent)]
     rel_err: u32,
+    #[command(flatten)]
+    tolerance: ToleranceArgs,
     /// Exit with 3 where measured and predicted times differ by more, or one of
     /// them is missing, and with 4 where one is known less well than that.
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
@@ -100,6 +103,12 @@ pub(super) struct Args {
     /// Write the profile that was measured first, as JSON.
     #[arg(short, long, value_name = "PROFILE.json")]
     output: Option<PathBuf>,
+    /// Draw measured and predicted times over size, with their intervals, as SVG.
+    #[arg(long, value_name = "FILE.svg", conflicts_with = "demonstrate")]
+    plot: Option<PathBuf>,
+    /// Print comma-separated values.
+    #[arg(long, conflicts_with_all = ["json", "demonstrate"])]
+    csv: bool,
     /// Print one JSON document.
     #[arg(short = 'J', long)]
     json: bool,
@@ -133,6 +142,7 @@ pub(super) fn run(
         Err(_) if session.job.rank() != LEADER => return Ok(Exit::Done),
         checked => checked?,
     };
+    args.buffers.check(session)?;
     let outcome = if args.demonstrate {
         demonstrate::run(args, session, console)
     } else {
@@ -205,6 +215,7 @@ fn compare(
         Subject { cell, algorithm }
     };
     let subjects: Vec<Subject> = cells.into_iter().map(subject).collect();
+    session.interrupt.listen();
     let is_shared = session.job.sharing().is_shared();
     let pairs = taking::pairs(session);
     let sizes = profiled(&subjects, ranks);
@@ -212,24 +223,27 @@ fn compare(
     // Before the operations and after them, so that a machine that changes
     // meanwhile shows.
     let time = args.max_time.as_secs_f64();
-    let profiles = taking::profiles((&pairs, &sizes), time, session, console);
-    let file = args.output.as_ref().filter(|_| session.job.rank() == LEADER);
-    let file = file.map(PendingFile::create).transpose().map_err(CliError::from);
-    let prepared = profiles.and_then(|profiles| Ok((profiles, file?, noise?)));
+    let plan = plan(args, session, SchemeName::Roundtime);
+    let profiled = Profiled { pairs: &pairs, sizes: &sizes, time, alignment: plan.alignment };
+    let profiles = match taking::profiles(&profiled, session, console) {
+        // What was broken off before it gave a number.
+        Err(_) if session.interrupt.is_requested() => Ok(Vec::new()),
+        profiles => profiles,
+    };
+    let prepared =
+        profiles.and_then(|profiles| Ok((profiles, Files::open(args, session)?, noise?)));
     let goes_on = agree(session, prepared.is_ok());
-    let (profiles, file, noise) = prepared?;
+    let (profiles, files, noise) = prepared?;
     if !goes_on {
         return Err(CliError::failed(CollectiveError::Ended));
     }
-    let plan = plan(args, ranks, SchemeName::Roundtime);
     let max_time = Picos(plan.rule.max_time.0 / u64::from(taking::ROUNDS));
-    let plan = Plan { yields: is_shared, rule: StopRule { max_time, ..plan.rule }, ..plan };
-    session.interrupt.listen();
+    let plan = Plan { rule: StopRule { max_time, ..plan.rule }, ..plan };
     let mut bench = Bench::new((session.job, session.watch), session.interrupt, &plan);
     let peer = pairs.last().map_or(1, |pair| pair.peer);
     let taken = take(&mut bench, (&subjects, peer)).map_err(CliError::failed)?;
     let left = if session.interrupt.is_requested() { &[] } else { &pairs[..] };
-    let after = taking::profiles((left, &sizes), time, session, console)?;
+    let after = taking::profiles(&Profiled { pairs: left, ..profiled }, session, console)?;
     if !bench.leads() {
         return Ok(Exit::Done);
     }
@@ -238,7 +252,8 @@ fn compare(
         .filter(|limit| limit.about == "eager limit" || limit.about == "rendezvous")
         .map(|limit| limit.bytes)
         .min();
-    let system = System { is_shared, eager_limit };
+    let interrupted = session.interrupt.is_requested();
+    let system = System { is_shared, eager_limit, interrupted };
     let farthest = profiles.last();
     let both: Vec<&ProfileDocument> = farthest.into_iter().chain(after.last()).collect();
     let basis = Basis { profiles: &both, noise: noise.as_deref(), seed: args.seed };
@@ -249,14 +264,20 @@ fn compare(
     let levels = levels(&pairs, (&profiles, &after));
     let mut document = document(args, session, (results, system), levels);
     document.noise = noise.zip(args.noise).and_then(|(noise, time)| NoiseReport::of(&noise, time));
-    write(file, farthest)?;
-    document.warnings.iter().for_each(|warning| console.warn(warning));
-    if args.json {
-        console.json(&document)?;
-    } else {
-        report::table(console.data(), &document)?;
-    }
+    files.write(farthest, &document)?;
+    print(args, &document, console)?;
     exit(args, session, &document)
+}
+
+/// Prints warnings, and the document in the form that was asked for.
+fn print(args: &Args, document: &Document, console: &mut Console) -> Result<(), CliError> {
+    document.warnings.iter().for_each(|warning| console.warn(warning));
+    match (args.json, args.csv) {
+        (true, _) => console.json(document)?,
+        (_, true) => report::csv(console.data(), document)?,
+        _ => report::table(console.data(), document)?,
+    }
+    Ok(())
 }
 
 /// Measures all subjects in turn, round by round; what came of each, or why
@@ -275,7 +296,7 @@ fn take(
         let (good, bad): (Vec<_>, Vec<_>) = rounds.into_iter().partition(Result::is_ok);
         let good: Vec<Taken> = good.into_iter().flatten().collect();
         let why = bad.into_iter().find_map(Result::err);
-        Taken::merged(&good).ok_or_else(|| why.unwrap_or_else(|| "interrupted".to_owned()))
+        Taken::merged(&good).ok_or_else(|| why.unwrap_or_else(|| INTERRUPTED.to_owned()))
     };
     Ok(rounds.into_iter().map(merged).collect())
 }
@@ -303,19 +324,18 @@ fn agree(session: &Session<'_>, goes_on: impl Into<u64>) -> bool {
     number == 1
 }
 
-fn plan(args: &Args, ranks: u32, scheme: SchemeName) -> Plan {
+fn plan(args: &Args, session: &Session<'_>, scheme: SchemeName) -> Plan {
     /// Repetitions below which an interval may be narrow by chance.
     const LEAST: usize = 100;
     /// Exits of ranks that are kept.
     const MOST_SAMPLES: usize = 4_000_000;
-    /// As `coll` tolerates unless told otherwise.
-    const LATE_PPM: u32 = 20_000;
-    let count = usize::try_from(ranks).unwrap_or(1).max(1);
+    let sharing = session.job.sharing();
+    let count = session.job.places().len().max(1);
     Plan {
         scheme,
         root: 0,
         delays: vec![Picos::ZERO; count],
-        tolerance: Tolerance { share_ppm: LATE_PPM },
+        tolerance: args.tolerance.tolerance(&sharing),
         rule: StopRule {
             max_time: Picos::from_duration(args.max_time),
             rel_err_ppm: args.rel_err,
@@ -323,7 +343,8 @@ fn plan(args: &Args, ranks: u32, scheme: SchemeName) -> Plan {
             most: (MOST_SAMPLES / count).max(LEAST),
         },
         keeps_samples: true,
-        yields: false,
+        yields: sharing.is_shared(),
+        alignment: args.buffers.alignment(),
         domains: Domains::Machine,
         assumptions: loggap_core::sync::Assumptions::default(),
     }
@@ -336,6 +357,7 @@ fn record(
     (basis, system): (&Basis<'_>, System),
 ) -> ResultRecord {
     let found = match (subject.program(ranks), &subject.algorithm, taken) {
+        (_, _, Err(_)) if system.interrupted => Err(INTERRUPTED.to_owned()),
         (_, _, Err(why)) => Err(why.to_owned()),
         (Some(program), _, Ok(taken)) => predicted(&program, taken, (basis, system)),
         (None, InForce::Known(_), _) => Err(LACKING.to_owned()),
@@ -346,6 +368,7 @@ fn record(
 
 const LACKING: &str =
     "the profile lacks a message of this algorithm: give it more time with --max-time";
+const INTERRUPTED: &str = "interrupted";
 const LATE: &str = "under this noise a rank is late in every simulated repetition";
 
 /// The prediction for a program, or why there is none.
@@ -354,9 +377,10 @@ fn predicted(
     taken: &Taken,
     (basis, system): (&Basis<'_>, System),
 ) -> Result<Predicted, String> {
-    let costs = basis.costs(program, taken).ok_or(LACKING)?;
+    let lacking = if system.interrupted { INTERRUPTED } else { LACKING };
+    let costs = basis.costs(program, taken).ok_or(lacking)?;
     let size = if program.message_sizes() == [0] { 0 } else { program.size };
-    let cost = costs.iter().find(|cost| cost.size == size).or(costs.first()).ok_or(LACKING)?;
+    let cost = costs.iter().find(|cost| cost.size == size).or(costs.first()).ok_or(lacking)?;
     let none = if basis.noise.is_some() { LATE } else { LACKING };
     let Prediction { estimate, under_noise } = basis.predict(program, taken, &costs).ok_or(none)?;
     let evidence = Evidence {
@@ -368,6 +392,8 @@ fn predicted(
         back: taken.back.value,
         exchange: taken.exchange.value,
         post: taken.post.value,
+        local: taken.local.value,
+        page_faults: taken.page_faults,
         skew: taken.skew,
         spread: taken.spread,
         system,
@@ -426,24 +452,49 @@ fn document(
         ranks: session.job.places().len(),
         hosts,
         oversubscribed,
+        alignment: args.buffers.alignment(),
         algorithms: args.algorithms,
         eager_limit_bytes: system.eager_limit,
         noise: None,
         levels,
         results,
         warnings,
-        incomplete: interrupted.then(|| "interrupted".to_owned()),
+        incomplete: interrupted.then(|| INTERRUPTED.to_owned()),
     }
 }
 
-/// The profile of the farthest level, where it was asked for.
-fn write(file: Option<PendingFile>, profile: Option<&ProfileDocument>) -> Result<(), CliError> {
-    let (Some(file), Some(profile)) = (file, profile) else { return Ok(()) };
-    let written = file.commit(|out| {
-        serde_json::to_writer_pretty(&mut *out, profile)?;
-        out.write_all(b"\n")
-    });
-    written.map_err(|error: FileError| CliError::failed(error))
+/// Files besides standard output.
+struct Files {
+    profile: Option<PendingFile>,
+    plot: Option<PendingFile>,
+}
+
+impl Files {
+    /// Creates those of rank 0 under temporary names.
+    fn open(args: &Args, session: &Session<'_>) -> Result<Self, CliError> {
+        let leads = session.job.rank() == LEADER;
+        let create = |path: &Option<PathBuf>| {
+            path.as_ref().filter(|_| leads).map(PendingFile::create).transpose()
+        };
+        Ok(Self { profile: create(&args.output)?, plot: create(&args.plot)? })
+    }
+
+    /// The profile of the farthest level, and a picture.
+    fn write(self, profile: Option<&ProfileDocument>, document: &Document) -> Result<(), CliError> {
+        let failed = |error: FileError| CliError::failed(error);
+        if let (Some(file), Some(profile)) = (self.profile, profile) {
+            let written = file.commit(|out| {
+                serde_json::to_writer_pretty(&mut *out, profile)?;
+                out.write_all(b"\n")
+            });
+            written.map_err(failed)?;
+        }
+        if let Some(file) = self.plot {
+            let chart = report::chart(document);
+            file.commit(|out| chart.write(1, out)).map_err(failed)?;
+        }
+        Ok(())
+    }
 }
 
 fn exit(args: &Args, session: &Session<'_>, document: &Document) -> Result<Exit, CliError> {

@@ -2,8 +2,10 @@
 
 use std::io::{self, Write};
 
+use loggap::machine::buffer::Alignment;
 use loggap::output::number;
 use loggap::profile::ProfileDocument;
+use loggap::study::{Axes, Chart, Interval, Series};
 use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
 use serde::Serialize;
@@ -30,6 +32,8 @@ pub(super) struct Document {
     pub(super) ranks: usize,
     pub(super) hosts: Vec<Host>,
     pub(super) oversubscribed: bool,
+    #[serde(flatten)]
+    pub(super) alignment: Alignment,
     pub(super) algorithms: Algorithms,
     pub(super) eager_limit_bytes: Option<u64>,
     /// Where it was measured.
@@ -108,6 +112,8 @@ pub(super) struct MeasuredRecord {
     post_s: f64,
     local_s: f64,
     combine_s: f64,
+    /// Of rank 0, in a repetition.
+    page_faults: f64,
     skew_s: f64,
     reps: u64,
     discarded: u64,
@@ -127,6 +133,7 @@ impl From<&Taken> for MeasuredRecord {
             post_s: taken.post.value.seconds(),
             local_s: taken.local.value.seconds(),
             combine_s: taken.combine.value.seconds(),
+            page_faults: taken.page_faults,
             skew_s: taken.skew.seconds(),
             reps: taken.counts.0,
             discarded: taken.counts.1,
@@ -186,16 +193,20 @@ impl ResultRecord {
 /// Prints the document as a table.
 pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     let Document { library, ranks, loggap_version, .. } = document;
-    writeln!(out, "# loggap-mpi {loggap_version} check, {library}, {ranks} ranks")?;
+    let alignment = document.alignment;
+    writeln!(out, "# loggap-mpi {loggap_version} check, {library}, {ranks} ranks, {alignment}")?;
     if let Some(level) = document.levels.last() {
         let [one, other] = level.ranks;
         writeln!(out, "# predicted with the profile of ranks {one} and {other}, at all pairs")?;
     }
     writeln!(
         out,
-        "# measured: from the common start to the last exit, median, 95% interval, less the start \
-         itself"
+        "# measured: from the common start to the last exit, less the start itself: median, 95% \
+         interval of this launch; other launches differ by more"
     )?;
+    if let Some(why) = &document.incomplete {
+        writeln!(out, "# INCOMPLETE: {why}")?;
+    }
     if let Some(noise) = &document.noise {
         noise_lines(out, noise)?;
     }
@@ -222,6 +233,83 @@ pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> 
         "algorithm"
     )?;
     document.results.iter().try_for_each(|result| row(out, result, document))
+}
+
+/// Prints the results as comma-separated values; what is not known is empty.
+pub(super) fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
+    writeln!(
+        out,
+        "op,size_bytes,algorithm,measured_s,measured_s_lo,measured_s_hi,predicted_s,         predicted_s_lo,predicted_s_hi,ratio,verdict,cause"
+    )?;
+    let text = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
+    for r in &document.results {
+        let measured = r.measured.as_ref();
+        let numbers = [
+            measured.map(|measured| measured.measured_s),
+            measured.map(|measured| measured.measured_s_lo),
+            measured.map(|measured| measured.measured_s_hi),
+            r.predicted_s,
+            r.predicted_s_lo,
+            r.predicted_s_hi,
+            r.ratio,
+        ]
+        .map(text)
+        .join(",");
+        let [algorithm, cause] = [&r.algorithm, r.cause.as_deref().unwrap_or_default()]
+            .map(|words| format!("\"{}\"", words.replace('"', "\"\"")));
+        let verdict = r.verdict.name();
+        writeln!(out, "{},{},{algorithm},{numbers},{verdict},{cause}", r.op, r.size_bytes)?;
+    }
+    Ok(())
+}
+
+/// Measured and predicted times over size, with their intervals.
+pub(super) fn chart(document: &Document) -> Chart {
+    let mut operations: Vec<&str> = Vec::new();
+    for result in &document.results {
+        if !operations.contains(&result.op.as_str()) {
+            operations.push(&result.op);
+        }
+    }
+    let series = operations.iter().flat_map(|op| {
+        let results = document.results.iter().filter(|result| result.op == *op);
+        // Each with its size and lower end, value, upper end in us.
+        let mut measured = Vec::new();
+        let mut predicted = Vec::new();
+        for result in results {
+            #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
+            let size = result.size_bytes.max(1) as f64;
+            let times = result.measured.as_ref();
+            let times = times.map(|m| [m.measured_s_lo, m.measured_s, m.measured_s_hi]);
+            measured.extend(times.map(|times| (size, times)));
+            let [low, value, high] =
+                [result.predicted_s_lo, result.predicted_s, result.predicted_s_hi];
+            let times = value.map(|value| [low.unwrap_or(value), value, high.unwrap_or(value)]);
+            predicted.extend(times.map(|times| (size, times)));
+        }
+        [
+            series(format!("{op}, measured"), &measured),
+            series(format!("{op}, predicted"), &predicted),
+        ]
+    });
+    Chart {
+        title: format!("Measured and predicted, {} ranks, {}", document.ranks, document.library),
+        x_label: "size [bytes]".to_owned(),
+        y_label: "common start to last exit, 95% interval [us]".to_owned(),
+        axes: Axes::Powers,
+        series: series.collect(),
+    }
+}
+
+/// Points with intervals, from sizes and times in seconds.
+fn series(label: String, times: &[(f64, [f64; 3])]) -> Series {
+    let points = times.iter().map(|(size, [_, value, _])| (*size, value * 1e6)).collect();
+    let interval = |(size, [low, _, high]): &(f64, [f64; 3])| Interval {
+        x: *size,
+        low: low * 1e6,
+        high: high * 1e6,
+    };
+    Series::new(label, points).with_intervals(times.iter().map(interval).collect())
 }
 
 /// What the noise of the ranks was, and what the columns about it are.

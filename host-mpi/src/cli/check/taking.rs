@@ -4,11 +4,13 @@
 use clap::Parser;
 use loggap::cli::measuring::{self, MeasureArgs};
 use loggap::cli::{CliError, Console};
+use loggap::machine::buffer::Alignment;
 use loggap::machine::noise::THRESHOLD;
 use loggap::profile::ProfileDocument;
 use loggap_core::model::Estimate;
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::Picos;
+use nix::sys::resource::{UsageWho, getrusage};
 
 use super::super::Session;
 use super::super::measure::{DONE, MpiEnds, respond};
@@ -47,7 +49,16 @@ pub(super) fn pairs(session: &Session<'_>) -> Vec<Pair> {
     near.into_iter().chain(far).collect()
 }
 
-const CALLS: Calls = Calls { send: SendCall::Send, receive: ReceiveCall::Recv };
+/// What profiles are measured of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Profiled<'a> {
+    pub(super) pairs: &'a [Pair],
+    /// Sizes of messages in bytes.
+    pub(super) sizes: &'a [u64],
+    /// Most time for each profile, in seconds.
+    pub(super) time: f64,
+    pub(super) alignment: Alignment,
+}
 
 /// The options of `measure`, to be filled in.
 #[derive(Debug, Parser)]
@@ -56,24 +67,25 @@ struct Line {
     measure: MeasureArgs,
 }
 
-/// The profiles of `pairs` at messages of `sizes`, at rank 0. All ranks call
-/// this together.
+/// The profiles of all pairs, at rank 0. All ranks call this together.
 pub(super) fn profiles(
-    (pairs, sizes): (&[Pair], &[u64]),
-    max_time: f64,
+    profiled: &Profiled<'_>,
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Vec<ProfileDocument>, CliError> {
+    let Profiled { pairs, sizes, time, alignment } = *profiled;
+    let calls = Calls { send: SendCall::Send, receive: ReceiveCall::Recv, alignment };
     if session.job.rank() != LEADER {
-        respond(CALLS, session, LEADER)?;
+        let longest = sizes.iter().max().and_then(|size| u32::try_from(*size).ok());
+        respond(calls, longest.unwrap_or(u32::MAX), session, LEADER)?;
         return Ok(Vec::new());
     }
     let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
-    let (sizes, time) = (sizes.join(","), format!("{max_time}"));
+    let (sizes, time) = (sizes.join(","), time.to_string());
     let line = ["check", "--size", &sizes, "--max-time", &time, "--launches", "3"];
     let line = Line::try_parse_from(line).map_err(CliError::failed);
     let profile = |line: &Line, peer| {
-        let ends = |_| Ok(MpiEnds { session, calls: CALLS, peer });
+        let ends = |_| Ok(MpiEnds { session, calls, peer });
         measuring::profile(&line.measure, ends, session.interrupt, console)
     };
     let mut profile = profile;
@@ -116,6 +128,9 @@ pub(super) struct Taken {
     /// Repetitions that took longer than the median by more than a detour's
     /// least length, or longer than their window; and of how many.
     pub(super) slow: (u64, u64),
+    /// Page faults of rank 0 in a repetition of the operation, its share of what
+    /// starts it included.
+    pub(super) page_faults: f64,
 }
 
 /// In how many rounds everything is measured: a machine that changes meanwhile
@@ -156,6 +171,10 @@ impl Taken {
                 (valid + taken.counts.0, discarded + taken.counts.1)
             }),
             spread: rounds.iter().map(|taken| taken.spread).fold(last.spread, f64::min),
+            page_faults: rounds
+                .iter()
+                .map(|taken| taken.page_faults)
+                .fold(last.page_faults, f64::min),
             slow: rounds
                 .iter()
                 .fold((0, 0), |sum, taken| (sum.0 + taken.slow.0, sum.1 + taken.slow.1)),
@@ -188,7 +207,9 @@ pub(super) fn take(
     let local = bench.local_part(cell)?;
     let reduces = cell.operation.reduces();
     let combine = if reduces { bench.piece(Piece::Combine, bytes)? } else { None };
+    let faults_before = page_faults();
     let operation = bench.measure(cell)?;
+    let faults = page_faults().saturating_sub(faults_before);
     let parts = (start, message, back);
     let (Some(start), Some(message), Some(back)) = parts else { return Ok(None) };
     let parts = (exchange, post);
@@ -214,9 +235,16 @@ pub(super) fn take(
             counts: (operation.valid, operation.late + operation.too_long),
             spread: spread(&operation),
             slow: slow(&operation),
+            page_faults: faults as f64 / (operation.valid + operation.late).max(1) as f64,
         })
     });
     Ok(Some(taken.ok_or_else(|| diagnosis.unwrap_or_else(|| "no repetition counted".to_owned()))))
+}
+
+/// Page faults of this process that needed no disk.
+fn page_faults() -> u64 {
+    let usage = getrusage(UsageWho::RUSAGE_SELF);
+    usage.ok().and_then(|usage| u64::try_from(usage.minor_page_faults()).ok()).unwrap_or(0)
 }
 
 /// Median and interval, less `offset`; of few repetitions, all of them.
@@ -300,6 +328,7 @@ mod tests {
                 counts: (value, 1),
                 spread: 1.0,
                 slow: (1, value),
+                page_faults: value as f64,
             }
         };
         let merged = Taken::merged(&[round(30), round(10), round(20)]).unwrap();

@@ -8,6 +8,7 @@ use super::told::Told;
 use crate::collective::course::Sample;
 use crate::collective::operation::Cell;
 use crate::collective::report::{self, Document};
+use crate::collective::stop::Stopped;
 
 /// The files that were asked for, open but not there yet.
 #[derive(Debug)]
@@ -52,7 +53,8 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
     if document.oversubscribed {
         warnings.push(
             "ranks share processors: they wait for each other to be run, so these numbers say \
-             little about the network; ranks that wait for a start let others run"
+             little about the network; ranks that wait for a start let others run, and late \
+             starts count unless --max-skew is given"
                 .to_owned(),
         );
     }
@@ -67,7 +69,7 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
                 result.op, result.size_bytes, result.discarded_no_clock, result.lost_segments
             ));
         }
-        if (1..FEW).contains(&result.reps) {
+        if (1..FEW).contains(&result.reps) && result.stopped != Stopped::Interrupted.name() {
             warnings.push(format!(
                 "{} of {} bytes: {} repetitions counted, which is too few for any interval; give \
                  more with --max-time",

@@ -17,11 +17,10 @@ use mpi::topology::Communicator as _;
 
 use self::export::Files;
 use self::told::{Lines, Told};
-use super::{DriftArgs, Session};
+use super::{BufferArgs, DriftArgs, Session, ToleranceArgs};
 use crate::clocks::Domains;
 use crate::collective::arrival::{self, Arrival};
 use crate::collective::course::Sample;
-use crate::collective::judge::Tolerance;
 use crate::collective::operation::{self, Cell, Operation, Operations};
 use crate::collective::overlap;
 use crate::collective::report::{self, Document, ResultRecord};
@@ -78,10 +77,8 @@ pub(super) struct Args {
     /// Stop where half the interval of the median is within so much of it.
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = parse::percent)]
     rel_err: u32,
-    /// Discard a repetition where a rank starts later than planned by more than
-    /// twice the clocks' error and so much of the time.
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = parse::percent)]
-    max_skew: u32,
+    #[command(flatten)]
+    tolerance: ToleranceArgs,
     /// Also find how much computation each immediate operation hides.
     #[arg(long)]
     overlap: bool,
@@ -94,6 +91,8 @@ pub(super) struct Args {
     /// has its own, to try out what synchronising achieves).
     #[arg(long, value_enum, default_value = "machine", hide_possible_values = true)]
     domains: Domains,
+    #[command(flatten)]
+    buffers: BufferArgs,
     #[command(flatten)]
     drift: DriftArgs,
     /// Decides the order of operations and sizes.
@@ -183,6 +182,7 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
     let ranks = u32::try_from(session.job.size()).unwrap_or(0);
     let leads = session.job.rank() == LEADER;
     let list = check(args, ranks)?;
+    args.buffers.check(session)?;
     let mut cells =
         operation::cells(&list, &args.sizes.list(), ranks.into()).map_err(CliError::usage)?;
     Random::new(args.seed()).shuffle(&mut cells);
@@ -191,7 +191,7 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
     let prepared = leads.then(|| prepare(args, ranks)).transpose();
     let delays = agree(session, ranks, &prepared)?;
     let prepared = prepared?;
-    let plan = Plan { yields: oversubscribed, ..plan(args, delays) };
+    let plan = plan(args, session, delays);
     let mut bench = Bench::new((session.job, session.watch), session.interrupt, &plan);
     let begin = bench.clock().read();
     session.interrupt.listen();
@@ -205,6 +205,7 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
         ranks: session.job.places().len(),
         hosts,
         oversubscribed,
+        alignment: args.buffers.alignment(),
         library: library::version(),
         clock: bench.clock().source().to_owned(),
         clock_read_s: bench.clock().read_cost().seconds(),
@@ -311,12 +312,13 @@ fn check(args: &Args, ranks: u32) -> Result<Vec<Operation>, CliError> {
     }
 }
 
-fn plan(args: &Args, delays: Vec<Picos>) -> Plan {
+fn plan(args: &Args, session: &Session<'_>, delays: Vec<Picos>) -> Plan {
     /// Repetitions below which an interval may be narrow by chance.
     const LEAST: usize = 32;
     const MOST: usize = 200_000;
     /// Rank times that samples may hold.
     const MOST_SAMPLES: usize = 10_000_000;
+    let sharing = session.job.sharing();
     let keeps_samples = args.samples.is_some();
     let most = if keeps_samples { MOST_SAMPLES / delays.len().max(1) } else { MOST };
     let rule = StopRule {
@@ -329,10 +331,11 @@ fn plan(args: &Args, delays: Vec<Picos>) -> Plan {
         scheme: args.scheme,
         root: args.root,
         delays,
-        tolerance: Tolerance { share_ppm: args.max_skew },
+        tolerance: args.tolerance.tolerance(&sharing),
         rule,
         keeps_samples,
-        yields: false,
+        yields: sharing.is_shared(),
+        alignment: args.buffers.alignment(),
         domains: args.domains,
         assumptions: args.drift.assumptions(),
     }

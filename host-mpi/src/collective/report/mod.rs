@@ -5,6 +5,7 @@ mod hosts;
 mod table;
 mod values;
 
+use loggap::machine::buffer::Alignment;
 use loggap_core::units::Picos;
 use serde::{Deserialize, Serialize};
 
@@ -147,6 +148,9 @@ pub struct Document {
     pub hosts: Vec<Host>,
     /// Whether ranks shared processors.
     pub oversubscribed: bool,
+    /// Place of buffers in their pages.
+    #[serde(flatten)]
+    pub alignment: Alignment,
     /// What clocks were read.
     pub clock: String,
     /// What a reading cost.

@@ -42,7 +42,11 @@ fn head(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     for Host { host, ranks, processors, bound } in &document.hosts {
         writeln!(out, "# {host}: {ranks} ranks, {processors} processors, {bound} ranks bound")?;
     }
+    writeln!(out, "# {}", document.alignment)?;
     writeln!(out, "# command: {}", document.command)?;
+    if let Some(why) = &document.incomplete {
+        writeln!(out, "# INCOMPLETE: {why}")?;
+    }
     if *launches > 1 {
         writeln!(out, "# medians over the medians of {launches} launches")?;
     }
@@ -180,6 +184,14 @@ mod tests {
         document.launches = 3;
         let of_three = text(|out| table(out, &document));
         assert!(of_three.contains("over launches") && !of_three.contains("launch lo"));
+    }
+
+    #[test]
+    fn a_run_that_was_broken_off_is_marked() {
+        let whole = document();
+        assert!(!text(|out| table(out, &whole)).contains("INCOMPLETE"));
+        let broken = Document { incomplete: Some("interrupted".into()), ..document() };
+        assert!(text(|out| table(out, &broken)).contains("\n# INCOMPLETE: interrupted\n"));
     }
 
     #[test]

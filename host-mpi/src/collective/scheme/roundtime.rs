@@ -149,8 +149,7 @@ impl Lead {
         }
         format!(
             "starts are announced {lead} ahead, which takes {chosen}, and ranks still start \
-             late: they lose their processors; use fewer ranks than processors, bind them, or \
-             tolerate more with --max-skew"
+             late: they lose their processors; use fewer ranks than processors, or bind them"
         )
     }
 }

@@ -101,6 +101,7 @@ mod tests {
             verdict,
             unready: verdict == Verdict::Late,
             spare: Picos(window.length.0 / 8 * 5),
+            off_percent: 0,
         };
         let repetitions: Vec<_> = verdicts.iter().map(repetition).collect();
         let (announced, took) = (Picos(10 * US), Picos((10 + took) * US));
@@ -143,6 +144,7 @@ mod tests {
             verdict: Verdict::Valid,
             unready: false,
             spare: Picos(spare * US),
+            off_percent: 0,
         };
         let mut after = |spare| {
             let repetitions = [repetition(spare); 4];

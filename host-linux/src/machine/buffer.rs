@@ -1,0 +1,172 @@
+//! Message buffers at addresses that no allocator decides.
+//!
+//! A copy from one process's memory into another's, which is how MPI libraries
+//! pass messages on one machine, is several times slower where source and
+//! target lie a few bytes apart within their pages: processors then take a load
+//! for one that depends on a store before it. An allocator places buffers of
+//! some sizes in one way and others in another, so that its thresholds would
+//! show as properties of the network.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use serde::{Deserialize, Serialize};
+
+use crate::sys::huge;
+
+/// Bytes of a page, to which buffers are aligned unless told otherwise.
+pub const PAGE: u32 = 4096;
+/// Greatest alignment, bytes: that of huge pages.
+pub const LARGEST: u32 = 2 << 20;
+
+/// Place of buffers in their pages.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Alignment {
+    /// Alignment in bytes, a power of two up to [`LARGEST`]. Below a page, send
+    /// buffers begin so far behind the begin of a page and receive buffers twice
+    /// as far: the worst that an allocator with this alignment may do.
+    #[serde(rename = "align_bytes")]
+    pub bytes: u32,
+    /// True for pages of 2 MiB.
+    pub huge_pages: bool,
+}
+
+impl Default for Alignment {
+    fn default() -> Self {
+        Self { bytes: PAGE, huge_pages: false }
+    }
+}
+
+impl fmt::Display for Alignment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pages = if self.huge_pages { " in huge pages" } else { "" };
+        write!(f, "buffers{pages} aligned to {} B", self.bytes)
+    }
+}
+
+/// Role of a buffer, which decides its place where that is below a page.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Role {
+    /// Messages are sent from it.
+    Send,
+    /// Messages are received into it.
+    Receive,
+}
+
+/// True where the system gives huge pages to programs that ask for them.
+#[must_use]
+pub fn are_huge_pages_given() -> bool {
+    huge::is_given()
+}
+
+impl Alignment {
+    /// Bytes from the last page's begin to the begin of a buffer.
+    const fn offset(self, role: Role) -> usize {
+        match role {
+            _ if self.bytes >= PAGE => 0,
+            Role::Send => self.bytes as usize,
+            Role::Receive => 2 * self.bytes as usize,
+        }
+    }
+}
+
+/// Elements of fixed number, all of whose pages are present, so that no page
+/// fault falls into a measurement.
+#[derive(Debug)]
+pub struct Buffer<T> {
+    memory: Vec<T>,
+    start: usize,
+    length: usize,
+}
+
+impl<T: Copy> Buffer<T> {
+    /// A buffer of `length` elements, all equal to `fill`; `None` where there is
+    /// not enough memory, or no huge pages where these were asked for.
+    #[must_use]
+    pub fn new(length: usize, alignment: Alignment, role: Role, fill: T) -> Option<Self> {
+        let least = if alignment.huge_pages { LARGEST } else { PAGE };
+        let base = alignment.bytes.max(least) as usize;
+        let element = size_of::<T>().max(1);
+        let offset = alignment.offset(role).div_ceil(element);
+        let mut used = offset.checked_add(length)?;
+        if alignment.huge_pages {
+            used = used.checked_mul(element)?.checked_next_multiple_of(base)? / element;
+        }
+        let mut memory: Vec<T> = Vec::new();
+        memory.try_reserve_exact(used.checked_add(base / element)?).ok()?;
+        let start = memory.as_ptr().align_offset(base).checked_add(offset)?;
+        // Before anything is written: a page that is present keeps its size.
+        if alignment.huge_pages && !huge::advise(memory.spare_capacity_mut()) {
+            return None;
+        }
+        memory.resize(start.checked_add(length)?, fill);
+        Some(Self { memory, start, length })
+    }
+}
+
+impl<T> Deref for Buffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.memory.get(self.start..self.start + self.length).unwrap_or_default()
+    }
+}
+
+impl<T> DerefMut for Buffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.memory.get_mut(self.start..self.start + self.length).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place<T>(buffer: &Buffer<T>, within: u32) -> usize {
+        buffer.as_ptr().addr() % within as usize
+    }
+
+    #[test]
+    fn buffers_of_all_lengths_begin_at_a_page() {
+        for length in [0, 1, 100, 4_096, 65_536, 1 << 20, (32 << 20) + 5] {
+            let how = Alignment::default();
+            let bytes = Buffer::new(length, how, Role::Receive, 7_u8).unwrap();
+            assert_eq!((bytes.len(), place(&bytes, PAGE)), (length, 0));
+            assert!(bytes.iter().all(|byte| *byte == 7));
+            let words = Buffer::new(length, how, Role::Receive, 0_u32).unwrap();
+            assert_eq!((words.len(), place(&words, PAGE)), (length, 0));
+        }
+    }
+
+    #[test]
+    fn below_a_page_what_is_sent_and_what_is_received_lie_differently() {
+        for bytes in [4, 16, 64, 2_048] {
+            let alignment = Alignment { bytes, ..Alignment::default() };
+            let of = |role| Buffer::new(1_000, alignment, role, 0_u32).unwrap();
+            let (send, receive) = (of(Role::Send), of(Role::Receive));
+            let expected = [bytes, 2 * bytes % PAGE].map(|bytes| bytes as usize);
+            assert_eq!([place(&send, PAGE), place(&receive, PAGE)], expected);
+        }
+        let alignment = Alignment { bytes: LARGEST, ..Alignment::default() };
+        assert_eq!(place(&Buffer::new(10, alignment, Role::Send, 0_u8).unwrap(), LARGEST), 0);
+    }
+
+    #[test]
+    fn no_memory_is_no_buffer() {
+        assert!(Buffer::new(usize::MAX, Alignment::default(), Role::Send, 0_u8).is_none());
+        assert!(Buffer::new(usize::MAX / 8, Alignment::default(), Role::Send, 0_u32).is_none());
+    }
+
+    #[test]
+    fn huge_pages_are_there_where_the_system_gives_them() {
+        let alignment = Alignment { huge_pages: true, ..Alignment::default() };
+        let buffer = Buffer::new(8 << 20, alignment, Role::Send, 1_u8);
+        assert_eq!(buffer.is_some(), huge::is_given());
+        let Some(buffer) = buffer else { return };
+        assert_eq!((buffer.len(), place(&buffer, LARGEST)), (8 << 20, 0));
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let huge = smaps.lines().filter_map(|line| line.strip_prefix("AnonHugePages:"));
+        let kib = huge.map(|text| text.trim().trim_end_matches(" kB").parse::<u64>().unwrap());
+        assert!(kib.sum::<u64>() >= 4 << 10, "half of it at least");
+    }
+}
