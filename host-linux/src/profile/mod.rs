@@ -16,6 +16,7 @@ mod warning;
 
 pub use document::{
     CanaryRecord, FitDocument, ProfileDocument, Requested, SCHEMA_VERSION, Stopped,
+    USUAL_EAGER_LIMIT,
 };
 pub use draw::{NoInterval, ProfileDraws};
 pub use error::{ProfileError, ProfileErrorKind};

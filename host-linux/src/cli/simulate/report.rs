@@ -10,16 +10,26 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use super::Args;
-use super::explanation::{Explanation, nanos};
+use super::explanation::Explanation;
 use super::how::How;
 use super::monte_carlo::{Distribution, Drawn};
 use super::network_args::hosts_used;
 use super::network_report::NetworkReport;
+use super::noise_args::NoiseDocument;
 use super::sensitivity::Sensitivities;
 use super::sweep::SweepReport;
+use crate::cli::digits::Digits;
 use crate::cli::parameters_used::ParametersUsed;
 use crate::cli::{CliError, Console, Exit};
-use crate::simulation::{NetworkPlan, Outcome, ParameterSets, Source, Stuck};
+use crate::output::{number, wrap};
+use crate::simulation::{
+    NetworkPlan, NoiseSource, Outcome, ParameterSets, Source, Stuck, largest_message,
+};
+
+/// Columns of a terminal that a line takes at most.
+const WIDTH: usize = 100;
+/// Columns of a label.
+const LABEL: usize = 23;
 
 /// What `--json` prints and the text says.
 #[derive(Serialize)]
@@ -37,6 +47,8 @@ pub(super) struct Report {
     events_per_s: Option<f64>,
     memory_bytes: u64,
     parameters: ParametersUsed,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise: Option<NoiseDocument>,
     #[serde(flatten)]
     how: How,
     unmatched_total: u64,
@@ -139,7 +151,7 @@ impl Report {
     pub(super) fn new(
         args: &Args,
         source: &Source,
-        sets: &ParameterSets,
+        (sets, noise): (&ParameterSets, Option<&NoiseSource>),
         outcome: &Outcome,
     ) -> Result<Self, CliError> {
         let finished = outcome.finished;
@@ -168,7 +180,12 @@ impl Report {
             run_s: outcome.run.seconds(),
             events_per_s: rate(finished.events, outcome.run),
             memory_bytes: outcome.memory_bytes,
-            parameters: ParametersUsed::new(&args.parameters, sets),
+            parameters: ParametersUsed::new(
+                &args.parameters,
+                sets,
+                size_shown(source, sets, outcome)?,
+            ),
+            noise: noise.map(|noise| args.noise.document(noise)),
             how: How::of(outcome),
             unmatched_total: outcome.stuck.total,
             unmatched: stuck(source, outcome)?,
@@ -240,7 +257,7 @@ impl Report {
         if args.json {
             console.json(self)?;
         } else {
-            self.write(console.data())?;
+            self.print_text(args.digits.on(console), console)?;
         }
         if self.is_whole() {
             return Ok(Exit::Done);
@@ -266,41 +283,73 @@ impl Report {
         )))
     }
 
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// The text; rounded times are for a terminal, whose lines end where it does.
+    fn print_text(&self, digits: Digits, console: &mut Console) -> io::Result<()> {
+        if digits == Digits::Exact {
+            return self.write(console.data(), digits);
+        }
+        let width = console.data_terminal().map_or(WIDTH, |terminal| terminal.width.min(WIDTH));
+        let mut text = Vec::new();
+        self.write(&mut text, digits)?;
+        let out = console.data();
+        for line in String::from_utf8_lossy(&text).lines() {
+            // The text of a label goes on below itself.
+            let indent = if line.starts_with('#') { 2 } else { LABEL };
+            let lines = if line.chars().count() > width {
+                wrap(line, width, indent)
+            } else {
+                vec![line.to_owned()]
+            };
+            lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, out: &mut dyn Write, digits: Digits) -> io::Result<()> {
         if let (Some(makespan), Some(rank)) = (self.makespan_ps, self.last_rank) {
-            writeln!(out, "makespan               {} ns, on rank {rank}", nanos(makespan))?;
+            writeln!(out, "makespan               {}, on rank {rank}", digits.time(makespan))?;
         } else {
             writeln!(out, "makespan               none: the schedule does not come to its end")?;
         }
-        writeln!(out, "parameters             {}", self.parameters.text())?;
-        writeln!(out, "ranks, operations      {}, {}", self.ranks, self.ops)?;
-        writeln!(out, "events                 {}", self.events)?;
+        writeln!(out, "parameters             {}", self.parameters.text(digits))?;
+        if let Some(noise) = &self.noise {
+            writeln!(out, "noise of each rank     {}", noise.text(digits))?;
+        }
+        let count = |count: u64| match digits {
+            Digits::Exact => count.to_string(),
+            Digits::Rounded => number::count(count),
+        };
+        // A comma is part of rounded numbers.
+        let comma = if digits == Digits::Exact { "," } else { " ranks," };
+        let (ranks, ops) = (count(self.ranks.into()), count(self.ops));
+        writeln!(out, "ranks, operations      {ranks}{comma} {ops}")?;
+        writeln!(out, "events                 {}", count(self.events))?;
         let speed = self.events_per_s.map(speed).unwrap_or_default();
         writeln!(out, "time to load, to run   {:.3} s, {:.3} s{speed}", self.load_s, self.run_s)?;
         self.how.write(out)?;
         self.network.write(out)?;
         if let Some(explanation) = &self.explanation {
-            explanation.write(out)?;
+            explanation.write(out, digits)?;
         }
         if let Some(sensitivities) = &self.sensitivities {
-            sensitivities.write(out)?;
+            sensitivities.write(out, digits)?;
         }
         if let Some(distribution) = &self.monte_carlo {
-            distribution.write(out)?;
+            distribution.write(out, digits)?;
         }
         if let Some(sweep) = &self.sweep {
-            sweep.write(out, self.sensitivities.as_ref())?;
+            sweep.write(out, digits, self.sensitivities.as_ref())?;
         }
         if let Some(why) = &self.incomplete {
             writeln!(out, "# INCOMPLETE: {why}")?;
         }
         if let Some(counters) = &self.counters {
-            write_counters(out, counters)?;
+            write_counters(out, digits, counters)?;
         }
         if let Some(finish) = &self.finish_ps {
-            writeln!(out, "#  rank       finish[ns]")?;
+            writeln!(out, "#  rank {:>16}", digits.head("finish"))?;
             for (rank, finish) in finish.iter().enumerate() {
-                writeln!(out, "{rank:>7} {:>16}", nanos(*finish))?;
+                writeln!(out, "{rank:>7} {:>16}", digits.cell(*finish))?;
             }
         }
         Ok(())
@@ -321,32 +370,51 @@ fn speed(events_per_s: f64) -> String {
     }
 }
 
-fn write_counters(out: &mut dyn Write, counters: &[CountersDocument]) -> io::Result<()> {
-    writeln!(
-        out,
-        "#  rank     sent received unexp. calculating[ns]     sending[ns]   receiving[ns]       \
-         noise[ns]        idle[ns] msgs.waited[ns] posted unexp.most"
-    )?;
+/// A row for each rank; without the units in its head it is as wide as a terminal.
+fn write_counters(
+    out: &mut dyn Write,
+    digits: Digits,
+    counters: &[CountersDocument],
+) -> io::Result<()> {
+    let times = ["calculating", "sending", "receiving", "noise", "idle", "msgs.waited"];
+    let (width, times) = match digits {
+        Digits::Exact => (15, times),
+        Digits::Rounded => (8, ["calc", "sending", "receiv.", "noise", "idle", "waited"]),
+    };
+    let heads = times.map(|name| format!(" {:>width$}", digits.head(name))).concat();
+    writeln!(out, "#  rank    sent received unexp.{heads} posted unexp.most")?;
     for c in counters {
-        let idle = c.idle_ps.map_or_else(|| "-".to_owned(), nanos);
+        let times = [c.calculating_ps, c.sending_ps, c.receiving_ps, c.noise_ps];
+        let mut cells = times.map(|picos| digits.cell(picos)).to_vec();
+        cells.push(c.idle_ps.map_or_else(|| "-".to_owned(), |picos| digits.cell(picos)));
+        cells.push(digits.cell(c.messages_waited_ps));
+        let cells: String = cells.iter().map(|cell| format!(" {cell:>width$}")).collect();
         writeln!(
             out,
-            "{:>7} {:>8} {:>8} {:>6} {:>15} {:>15} {:>15} {:>15} {:>15} {:>15} {:>6} {:>10}",
+            "{:>7} {:>7} {:>8} {:>6}{cells} {:>6} {:>10}",
             c.rank,
             c.messages_sent,
             c.messages_received,
             c.messages_unexpected,
-            nanos(c.calculating_ps),
-            nanos(c.sending_ps),
-            nanos(c.receiving_ps),
-            nanos(c.noise_ps),
-            idle,
-            nanos(c.messages_waited_ps),
             c.max_posted,
             c.max_unexpected,
         )?;
     }
     Ok(())
+}
+
+/// The size whose parameter set stands in the report: that of the largest message, where
+/// there are several sets and a schedule is short enough to be read again.
+fn size_shown(
+    source: &Source,
+    sets: &ParameterSets,
+    outcome: &Outcome,
+) -> Result<Option<u64>, CliError> {
+    if sets.protocols.len() < 2 {
+        return Ok(None);
+    }
+    let largest = largest_message(source, outcome.ops).map_err(CliError::usage)?;
+    Ok(largest.map(|size| size.0))
 }
 
 /// The list of what is left, with places where the schedule is a text.

@@ -159,8 +159,7 @@ fn longer_run(document: &ProfileDocument) -> Option<String> {
         return None;
     }
     if document.is_fit() {
-        let run = "measure again with more time (--max-time TIME)";
-        return Some(format!("{run} for the values marked ?"));
+        return Some("measure again with --max-time TIME to converge the values marked ?".to_owned());
     }
     let is_possible = |times: &f64| document.wall_s * times <= LONGEST_S;
     let times = efforts.iter().copied().filter(is_possible).reduce(f64::max)?;
@@ -171,8 +170,8 @@ fn longer_run(document: &ProfileDocument) -> Option<String> {
         let messages = whole(document.messages_sent as f64 * times, MOST_MESSAGES)?;
         options += &format!(" --max-messages {messages}");
     }
-    let which = if efforts.iter().all(is_possible) { "the values" } else { "all but the widest" };
-    Some(format!("{options} for {which} marked ?"))
+    let which = if efforts.iter().all(is_possible) { "all" } else { "most" };
+    Some(format!("{options} to converge {which} values marked ?"))
 }
 
 /// Nobody waits longer for a few more digits: no more time is advised.
