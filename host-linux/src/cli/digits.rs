@@ -60,14 +60,25 @@ impl Digits {
 
     /// A time per byte in a sentence.
     pub(super) fn per_byte(self, units: u64) -> String {
-        format!("{} ns/B", self.nanos(Units(units.into())))
+        let value = Units(units.into());
+        match self {
+            Self::Exact => format!("{} ns/B", value.nanos()),
+            Self::Rounded if units == 0 => "0 ns/B".to_owned(),
+            Self::Rounded => self.parameter(value, number::TIME_PER_BYTE),
+        }
     }
 
-    /// Nanoseconds, or ns per byte.
-    pub(super) fn nanos(self, value: Units) -> String {
+    /// A parameter in a column, which is in ns or ns/B where it is exact.
+    pub(super) fn parameter(self, value: Units, units: number::Units) -> String {
         match self {
             Self::Exact => value.nanos(),
-            Self::Rounded => number::significant(value.seconds() * 1e9),
+            Self::Rounded if value.0 == 0 => "0".to_owned(),
+            Self::Rounded => {
+                let seconds = value.seconds();
+                // 0.02 ns/B is what people say, not 20 ps/B.
+                let least = if units == number::TIME_PER_BYTE { 0.01 } else { 1.0 };
+                number::Unit::fitting(units, seconds, least).with_name(seconds)
+            }
         }
     }
 

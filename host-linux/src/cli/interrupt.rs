@@ -1,7 +1,7 @@
 //! Ctrl-C as a question that a driver asks between two rounds. A request to
 //! terminate and a terminal that hangs up count as Ctrl-C.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -10,7 +10,7 @@ use std::{fs, process, thread};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, Signal};
 
-use super::Exit;
+use super::{CliError, Exit};
 
 /// Whether the user or the system has asked to stop.
 ///
@@ -110,8 +110,19 @@ impl Interrupt {
         if let Ok(words) = self.0.last_words.lock() {
             let _reader_gone = io::stdout().write_all(words.as_bytes());
         }
+        let mut talk = io::stderr();
+        // A line of progress may stand there.
+        let clear = if talk.is_terminal() { "\r\x1b[2K" } else { "" };
+        let _nobody_reads = writeln!(talk, "{clear}interrupted");
         process::exit(i32::from(Exit::Interrupted.code()))
     }
+}
+
+/// Ends the process with a word about it when Ctrl-C is pressed: for commands that have
+/// nothing to hand on before their end.
+pub(super) fn end_on_request() -> Result<Interrupt, CliError> {
+    Interrupt::catch()
+        .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))
 }
 
 /// What to say where only `done` of `all` were done.

@@ -124,7 +124,6 @@ pub fn run<E: Ends>(
             if !is_interrupted {
                 return Err(error);
             }
-            console.note(text);
             Ok(Exit::Interrupted)
         }
     }

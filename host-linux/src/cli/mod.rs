@@ -141,6 +141,9 @@ pub fn carry_out(
     let outcome = command(&mut console);
     // What is wrong is told below the report.
     let flushed = console.flush().map_err(CliError::from);
+    if matches!(outcome, Ok(Exit::Interrupted)) {
+        console.note("interrupted");
+    }
     let exit = match (outcome, flushed) {
         (Err(error), _) | (Ok(Exit::Done), Err(error)) => error.report(&mut console),
         (Ok(exit), Err(error)) => {

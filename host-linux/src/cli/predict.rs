@@ -9,6 +9,7 @@ use loggap_core::units::{Bytes, Overflow};
 use serde::Serialize;
 
 use super::digits::{Digits, DigitsArgs};
+use super::interrupt::end_on_request;
 use super::parameter_args::{ParameterArgs, SettingsArgs, parameters};
 use super::parse::{self, Sizes};
 use super::{CliError, Console, Exit};
@@ -132,6 +133,7 @@ struct Row {
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let _interrupt = end_on_request()?;
     let protocols = args.parameters.protocols(console)?;
     let parameters = parameters(&protocols)?;
     let wanted = if args.collectives.is_empty() { &Collective::ALL[..] } else { &args.collectives };

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::digits::{Digits, DigitsArgs};
 use super::failures::Failures;
+use super::interrupt::end_on_request;
 use super::parameter_args::{preset, preset_help};
 use super::parse::{self, Sizes};
 use super::{CliError, Console, Exit};
@@ -80,6 +81,8 @@ struct Pipelining {
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Rules::Order)]
     rules: Rules,
     /// Plot Fig. 9 to PREFIX-time.svg and PREFIX-error.svg.
+    ///
+    /// Of several presets to PREFIX-PRESET-time.svg and so on.
     #[arg(long, value_name = "PREFIX")]
     plot: Option<PathBuf>,
     #[command(flatten)]
@@ -100,7 +103,10 @@ enum Rules {
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     match &args.study {
-        Study::Pipelining(study) => study.run(console),
+        Study::Pipelining(study) => {
+            let _interrupt = end_on_request()?;
+            study.run(console)
+        }
         Study::Overlap(args) => overlap::run(args, console),
     }
 }
@@ -130,16 +136,14 @@ struct Link {
 impl Pipelining {
     fn run(&self, console: &mut Console) -> Result<Exit, CliError> {
         let ranks = self.numbers_of_ranks()?;
-        let files = self.plot.as_deref().map(plot_files).transpose()?;
+        let files = self.plot_files()?;
         let mut links = Vec::new();
         for preset in &self.preset {
             links.push(self.link(preset, &ranks)?);
         }
         let mut failures = Failures::default();
-        if let Some(files) = files {
-            let named = links.iter().map(|link| (link.preset.name.to_owned(), link.rows.clone()));
-            let drawn = draw(files, &charts(&named.collect::<Vec<_>>()));
-            for drawn in drawn {
+        for (link, files) in links.iter().zip(files) {
+            for drawn in draw(files, &charts(link.preset.name, &link.rows)) {
                 failures.add(drawn);
             }
         }
@@ -167,6 +171,20 @@ impl Pipelining {
         let narrow = |ranks: u64| u32::try_from(ranks).ok().filter(|&ranks| ranks > 0);
         let ranks: Option<Vec<u32>> = self.ranks.list().into_iter().map(narrow).collect();
         ranks.ok_or_else(|| CliError::usage("--ranks takes numbers from 1 to 4G - 1"))
+    }
+
+    /// Opens all plots before the work, so that a bad path is found early: two for each
+    /// link, whose name is theirs where there are several; none without --plot.
+    fn plot_files(&self) -> Result<Vec<[PendingFile; 2]>, CliError> {
+        let Some(prefix) = &self.plot else { return Ok(Vec::new()) };
+        let of = |preset: &Preset| {
+            let mut prefix = prefix.as_os_str().to_owned();
+            if self.preset.len() > 1 {
+                prefix.push(format!("-{}", preset.name));
+            }
+            plot_files(Path::new(&prefix))
+        };
+        self.preset.iter().map(of).collect()
     }
 
     fn segment_size(&self) -> u64 {
@@ -325,7 +343,7 @@ fn conclude(out: &mut dyn Write, rows: &[Row]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Opens both plots before the work, so that a bad path is found early.
+/// Opens both plots of a link.
 fn plot_files(prefix: &Path) -> Result<[PendingFile; 2], CliError> {
     let open = |ending: &str| {
         let mut name = prefix.as_os_str().to_owned();
@@ -336,7 +354,7 @@ fn plot_files(prefix: &Path) -> Result<[PendingFile; 2], CliError> {
 }
 
 fn draw(files: [PendingFile; 2], charts: &[Chart; 2]) -> Vec<Result<(), CliError>> {
-    // Times come as three lines for each link and algorithm, errors as two.
+    // Times come as three lines for each algorithm, errors as two.
     let each = files.into_iter().zip(charts).zip([3, 2]).map(|((file, chart), group)| {
         file.commit(|out| chart.write(group, out)).map_err(CliError::failed)
     });

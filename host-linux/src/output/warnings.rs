@@ -107,7 +107,7 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
         )
         .in_range_from(first.0),
         LinkWarning::Misfit(parameter, first, ppm) => {
-            weakens("not linear in the message size", "use the table by size")
+            weakens("no straight line over the sizes", "use the table by size")
                 .with_subject(symbol(parameter))
                 .in_range_from(first.0)
                 .by(f64::from(ppm) / 1e6)

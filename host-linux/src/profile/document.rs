@@ -162,7 +162,7 @@ impl From<Conclusion> for Stopped {
 impl std::fmt::Display for Stopped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Finished => "more time would not narrow the intervals",
+            Self::Finished => "more time would not narrow it",
             Self::TimeSpent => "time limit reached",
             Self::MessagesSpent => "message limit reached",
             Self::MemorySpent => "no memory for more samples",

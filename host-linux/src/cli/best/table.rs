@@ -131,8 +131,12 @@ fn write_row(out: &mut dyn Write, digits: Digits, cell: &Cell) -> io::Result<()>
         (Digits::Exact, Picos(picos)) => fixed(picos.into(), 6),
         (Digits::Rounded, Picos(picos)) => digits.time(picos),
     };
-    let best: Vec<String> =
-        std::iter::once(&winner.candidate).chain(cell.tied()).map(name).collect();
+    let tied: Vec<String> = cell.tied().map(name).collect();
+    let best = match tied.as_slice() {
+        [] => name(&winner.candidate),
+        [one] => format!("{}={one}", name(&winner.candidate)),
+        several => format!("{}={} others", name(&winner.candidate), several.len()),
+    };
     let (mut slower, mut next) = ("-".to_owned(), "-".to_owned());
     if let (Some(timed), Some(margin)) = (cell.runner_up(), cell.margin()) {
         let least = if matches!(timed.time, Time::AtLeast(_)) { ">" } else { "" };
@@ -149,7 +153,7 @@ fn write_row(out: &mut dyn Write, digits: Digits, cell: &Cell) -> io::Result<()>
         "{:>9} {:>10} {time:>13} {:<24} {slower:>9} {won:>6} {next}",
         cell.ranks,
         cell.size,
-        best.join("=")
+        best
     )
 }
 

@@ -10,7 +10,7 @@ use super::noise_args::pair;
 use crate::cli::CliError;
 use crate::cli::named_files::NamedFiles;
 use crate::output::PendingFile;
-use crate::timeline::{Selection, Timeline, chrome, svg, viz};
+use crate::timeline::{Selection, Timeline, chrome, crowd, svg, viz};
 
 /// A picture of what happens when.
 #[derive(Clone, Debug, clap::Args)]
@@ -142,8 +142,11 @@ impl Picture {
             Some((from, to)) => (from, Some(to.min(timeline.end().max(from)))),
             None => (Picos::ZERO, None),
         };
+        let ranks = first..self.selection.ranks.end.min(ranks);
+        let is_crowd = ranks.len() > crowd::MOST_RANKS as usize;
         let options = svg::Options { title: "Timeline".into(), from, to };
         let written = self.file.commit(|out| match self.form {
+            Form::Svg if is_crowd => crowd::write(&timeline, ranks, &options, out),
             Form::Svg => svg::write(&timeline, &options, out),
             Form::Chrome => chrome::write(&timeline, out),
             Form::Viz => viz::write(&timeline, out),

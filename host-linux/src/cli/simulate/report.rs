@@ -293,13 +293,13 @@ impl Report {
         self.write(&mut text, digits)?;
         let out = console.data();
         for line in String::from_utf8_lossy(&text).lines() {
-            // The text of a label goes on below itself.
-            let indent = if line.starts_with('#') { 2 } else { LABEL };
-            let lines = if line.chars().count() > width {
-                wrap(line, width, indent)
-            } else {
-                vec![line.to_owned()]
+            // The text of a label goes on below itself; rows of tables stay whole.
+            let (indent, text) = match line.strip_prefix("# ") {
+                Some(remark) => (2, remark),
+                None => (LABEL, line),
             };
+            let width = if text.starts_with(char::is_alphabetic) { width } else { usize::MAX };
+            let lines = wrap(line, width, indent);
             lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
         }
         Ok(())
@@ -377,12 +377,13 @@ fn write_counters(
     counters: &[CountersDocument],
 ) -> io::Result<()> {
     let times = ["calculating", "sending", "receiving", "noise", "idle", "msgs.waited"];
-    let (width, times) = match digits {
-        Digits::Exact => (15, times),
-        Digits::Rounded => (8, ["calc", "sending", "receiv.", "noise", "idle", "waited"]),
+    let rounded = ["calc", "sending", "receiv.", "noise", "idle", "waited"];
+    let (width, times, queue) = match digits {
+        Digits::Exact => (15, times, "unexp.most"),
+        Digits::Rounded => (8, rounded, "queued"),
     };
     let heads = times.map(|name| format!(" {:>width$}", digits.head(name))).concat();
-    writeln!(out, "#  rank    sent received unexp.{heads} posted unexp.most")?;
+    writeln!(out, "#  rank    sent received unexp.{heads} posted {queue}")?;
     for c in counters {
         let times = [c.calculating_ps, c.sending_ps, c.receiving_ps, c.noise_ps];
         let mut cells = times.map(|picos| digits.cell(picos)).to_vec();
@@ -391,13 +392,14 @@ fn write_counters(
         let cells: String = cells.iter().map(|cell| format!(" {cell:>width$}")).collect();
         writeln!(
             out,
-            "{:>7} {:>7} {:>8} {:>6}{cells} {:>6} {:>10}",
+            "{:>7} {:>7} {:>8} {:>6}{cells} {:>6} {:>last$}",
             c.rank,
             c.messages_sent,
             c.messages_received,
             c.messages_unexpected,
             c.max_posted,
             c.max_unexpected,
+            last = queue.len(),
         )?;
     }
     Ok(())

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::cli::CliError;
 use crate::cli::digits::Digits;
+use crate::output::number;
 use crate::sensitivity::{
     Analysis, Differences, Runs, Sensitivity, Tolerance, Units, tolerances_found_by_runs,
 };
@@ -194,10 +195,11 @@ impl Sensitivities {
         let (width, share) = widths(digits);
         writeln!(
             out,
-            "#  parameter{level} first[B]        slope {:>width$} {:>end$} {:>end$} unit {:>share$}",
+            "#  parameter{level} first[B]        slope {:>width$} {:>end$} {:>end$} {:>4} {:>share$}",
             "value",
             "from",
             "to",
+            if digits == Digits::Exact { "unit" } else { "" },
             if digits == Digits::Exact { "share of makespan[%]" } else { "share[%]" },
             end = width + 1,
         )?;
@@ -226,14 +228,22 @@ impl Sensitivities {
         digits: Digits,
         found: &Sensitivity,
     ) -> io::Result<()> {
+        let units =
+            if found.parameter.is_per_byte() { number::TIME_PER_BYTE } else { number::TIME };
+        // Rounded values have their units beside them.
+        let unit = match (digits, found.parameter.is_per_byte()) {
+            (Digits::Rounded, _) => "",
+            (Digits::Exact, true) => "ns/B",
+            (Digits::Exact, false) => "ns",
+        };
         let unknown = || "?".to_owned();
         let [slope, low, high] = if is_unknown(found) {
             [unknown(), unknown(), unknown()]
         } else {
             [
                 slope_text(found.slope, found.slope_error),
-                digits.nanos(found.low),
-                found.high.map_or_else(|| "-".to_owned(), |high| digits.nanos(high)),
+                digits.parameter(found.low, units),
+                found.high.map_or_else(|| "-".to_owned(), |high| digits.parameter(high, units)),
             ]
         };
         let share = share(found, self.makespan);
@@ -248,8 +258,8 @@ impl Sensitivities {
             "{:>12}{level} {:>8} {slope:>12} {:>width$} {low:>end$} {high:>end$} {:>4} {share:>share_width$}",
             found.parameter.symbol(),
             found.first_bytes,
-            digits.nanos(found.value),
-            if found.parameter.is_per_byte() { "ns/B" } else { "ns" },
+            digits.parameter(found.value, units),
+            unit,
             end = width + 1,
         )
     }

@@ -285,7 +285,7 @@ mod tests {
             "\n~ no straight line over these sizes: use the table by size\n",
             "\n±: how well this run knows its value (95%); other runs differ more\n",
             // 2.5 s, ten times as exact, a fifth more.
-            "\nnext: --max-time 300 for the values marked ?; -v for another warning\n",
+            "\nnext: --max-time 300 to converge all values marked ?; -v for another warning\n",
         ] {
             assert!(text.contains(part), "{part}:\n{text}");
         }
@@ -300,19 +300,19 @@ mod tests {
         latency.value.0 = 0;
         // The gap per byte is left: 9% where 5% were asked for, 2.5 s, a fifth more.
         let text = screen(&zero, USUAL);
-        assert!(text.contains("\nnext: --max-time 10 for the values marked ?"), "{text}");
+        assert!(text.contains("\nnext: --max-time 10 to converge all values marked ?"), "{text}");
         let latency = zero.ranges[0].range.latency.as_mut().unwrap();
         latency.value.0 = 1_000;
         let text = screen(&zero, USUAL);
-        assert!(text.contains("\nnext: --max-time 10 for all but the widest marked ?"), "{text}");
+        assert!(text.contains("\nnext: --max-time 10 to converge most values marked ?"), "{text}");
         zero.ranges[0].range.latency.as_mut().unwrap().value.0 = 0;
         zero.stopped = Stopped::MessagesSpent;
         let text = screen(&zero, USUAL);
-        let advice = "\nnext: --max-time 10 --max-messages 64771 for the values marked ?";
+        let advice = "\nnext: --max-time 10 --max-messages 64771 to converge all values marked ?";
         assert!(text.contains(advice), "{text}");
         zero.stopped = Stopped::Finished;
         let text = screen(&zero, USUAL);
-        assert!(text.contains("ended: more time would not narrow it\n"), "{text}");
+        assert!(text.contains("stopped: more time would not narrow it\n"), "{text}");
         assert!(text.contains("\n? not within 5%\n") && text.contains("\nnext: -o FILE"), "{text}");
     }
 
@@ -323,7 +323,7 @@ mod tests {
         let gap = &mut fit.ranges[0].range.gap.at_one;
         (gap.mark, gap.high.0) = (Mark::BudgetSpent, gap.value.0 * 2);
         let text = screen(&fit, USUAL);
-        let advice = "\nnext: measure again with more time (--max-time TIME) for the";
+        let advice = "\nnext: measure again with --max-time TIME to converge the";
         assert!(text.contains(advice), "{text}");
         assert!(text.contains("\n? not within 5% yet: needs more time\n"), "{text}");
     }
