@@ -47,7 +47,11 @@ fn the_plots_appear_and_the_table_names_its_units() -> Result<(), Box<dyn std::e
         let mut name = prefix.clone().into_os_string();
         name.push(ending);
         let picture = fs::read_to_string(name)?;
-        assert!(picture.starts_with("<svg") && picture.contains("pipeline, loop") && picture.contains("odin"));
+        assert!(
+            picture.starts_with("<svg")
+                && picture.contains("pipeline, loop")
+                && picture.contains("odin")
+        );
     }
     let two = folder.path().join("two");
     let run = ["study", "pipelining", "--ranks", "2:8", "-n", "5", "--plot"];

@@ -37,7 +37,7 @@ impl Digits {
         self.signed_cell(picos.into())
     }
 
-    /// The same of either sign.
+    /// A time of either sign in a column.
     pub(super) fn signed_cell(self, picos: i128) -> String {
         let sign = if picos < 0 { "-" } else { "" };
         #[allow(clippy::cast_precision_loss, reason = "three digits")]
@@ -98,7 +98,10 @@ mod tests {
     #[test]
     fn people_get_three_digits_and_a_unit_and_programs_every_picosecond() {
         let times = [0, 500, 1_234_567, 21_076_161_673];
-        assert_eq!(times.map(|ps| Digits::Rounded.time(ps)), ["0 ns", "0.500 ns", "1.23 us", "21.1 ms"]);
+        assert_eq!(
+            times.map(|ps| Digits::Rounded.time(ps)),
+            ["0 ns", "0.500 ns", "1.23 us", "21.1 ms"]
+        );
         assert_eq!(
             times.map(|ps| Digits::Exact.time(ps)),
             ["0 ns", "0.5 ns", "1234.567 ns", "21076161.673 ns"]

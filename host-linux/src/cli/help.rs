@@ -7,8 +7,23 @@ const SHORT: &[(&str, &[&str])] = &[
     (
         "measure",
         &[
-            "port", "transport", "block", "cpu", "sizes", "rel_err", "strict", "max_time",
-            "launches", "output", "samples", "json", "table", "csv", "flags", "verbose", "plot",
+            "port",
+            "transport",
+            "block",
+            "cpu",
+            "sizes",
+            "rel_err",
+            "strict",
+            "max_time",
+            "launches",
+            "output",
+            "samples",
+            "json",
+            "table",
+            "csv",
+            "flags",
+            "verbose",
+            "plot",
         ],
     ),
     ("lat", &PERFTEST),
@@ -16,31 +31,117 @@ const SHORT: &[(&str, &[&str])] = &[
     (
         "serve",
         &[
-            "transport", "block", "interface", "bind", "port", "once", "clients", "allow", "cpu",
-            "max_message", "device",
+            "transport",
+            "block",
+            "interface",
+            "bind",
+            "port",
+            "once",
+            "clients",
+            "allow",
+            "cpu",
+            "max_message",
+            "device",
         ],
     ),
     ("fit", &["detector", "rel_err", "strict", "json", "table", "csv", "flags", "verbose", "plot"]),
     (
         "simulate",
         &[
-            "latency", "overhead", "gap", "gap_per_byte", "eager_limit", "profile", "preset",
-            "topology", "finish", "explain", "sensitivity", "json", "timeline", "sweep", "pattern",
-            "ranks", "size",
+            "latency",
+            "overhead",
+            "gap",
+            "gap_per_byte",
+            "eager_limit",
+            "profile",
+            "preset",
+            "topology",
+            "finish",
+            "explain",
+            "sensitivity",
+            "json",
+            "timeline",
+            "sweep",
+            "pattern",
+            "ranks",
+            "size",
         ],
     ),
-    ("predict", &["ranks", "sizes", "latency", "overhead", "gap", "gap_per_byte", "eager_limit",
-        "profile", "preset", "exact", "json"]),
-    ("best", &["ranks", "sizes", "latency", "overhead", "gap", "gap_per_byte", "eager_limit",
-        "profile", "preset", "assume_commutative", "combine", "rules", "plot", "csv", "exact", "json"]),
-    ("overlap", &["latency", "overhead", "gap", "gap_per_byte", "eager_limit", "profile",
-        "preset", "summary", "plot", "factors", "exact", "json", "pattern", "ranks", "size"]),
+    (
+        "predict",
+        &[
+            "ranks",
+            "sizes",
+            "latency",
+            "overhead",
+            "gap",
+            "gap_per_byte",
+            "eager_limit",
+            "profile",
+            "preset",
+            "exact",
+            "json",
+        ],
+    ),
+    (
+        "best",
+        &[
+            "ranks",
+            "sizes",
+            "latency",
+            "overhead",
+            "gap",
+            "gap_per_byte",
+            "eager_limit",
+            "profile",
+            "preset",
+            "assume_commutative",
+            "combine",
+            "rules",
+            "plot",
+            "csv",
+            "exact",
+            "json",
+        ],
+    ),
+    (
+        "overlap",
+        &[
+            "latency",
+            "overhead",
+            "gap",
+            "gap_per_byte",
+            "eager_limit",
+            "profile",
+            "preset",
+            "summary",
+            "plot",
+            "factors",
+            "exact",
+            "json",
+            "pattern",
+            "ranks",
+            "size",
+        ],
+    ),
     ("generate", &["output", "form", "pattern", "ranks", "size", "root", "segment", "seed"]),
 ];
 
 const PERFTEST: [&str; 14] = [
-    "port", "transport", "block", "cpu", "sizes", "all", "iters", "duration", "rtt",
-    "queue_pairs", "bidirectional", "report_gbits", "json", "op",
+    "port",
+    "transport",
+    "block",
+    "cpu",
+    "sizes",
+    "all",
+    "iters",
+    "duration",
+    "rtt",
+    "queue_pairs",
+    "bidirectional",
+    "report_gbits",
+    "json",
+    "op",
 ];
 
 /// Options that the `-h` of a verb shows; `None` for all.
@@ -76,7 +177,7 @@ fn shortened(verb: Command) -> Command {
     if is_long { verb } else { verb.after_long_help(whole) }
 }
 
-/// The verb as it is typed.
+/// Words that call the verb.
 fn full_name(name: &str) -> String {
     match name {
         "overlap" => format!("study {name}"),
@@ -97,10 +198,7 @@ pub(super) fn nearest<'a>(
 }
 
 /// `did you mean NAME? ` where a name is near, for the front of a list of names.
-pub(super) fn did_you_mean<'a>(
-    typed: &str,
-    names: impl IntoIterator<Item = &'a str>,
-) -> String {
+pub(super) fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     nearest(typed, names).map_or_else(String::new, |name| format!("did you mean '{name}'? "))
 }
 

@@ -111,15 +111,14 @@ impl Interrupt {
             let _reader_gone = io::stdout().write_all(words.as_bytes());
         }
         let mut talk = io::stderr();
-        // A line of progress may stand there.
+        // Clears a line of progress.
         let clear = if talk.is_terminal() { "\r\x1b[2K" } else { "" };
         let _nobody_reads = writeln!(talk, "{clear}interrupted");
         process::exit(i32::from(Exit::Interrupted.code()))
     }
 }
 
-/// Ends the process with a word about it when Ctrl-C is pressed: for commands that have
-/// nothing to hand on before their end.
+/// Ctrl-C, which ends the process with exit code 130 until [`Interrupt::listen`].
 pub(super) fn end_on_request() -> Result<Interrupt, CliError> {
     Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))

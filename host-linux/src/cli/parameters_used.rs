@@ -3,8 +3,8 @@
 use loggap_core::model::{Protocol, ReceiveOverhead};
 use serde::Serialize;
 
-use super::parameter_args::{Origin, ParameterArgs};
 use super::digits::Digits;
+use super::parameter_args::{Origin, ParameterArgs};
 use crate::output::number::size as size_text;
 use crate::profile::USUAL_EAGER_LIMIT;
 use crate::simulation::ParameterSets;
@@ -98,12 +98,7 @@ impl ParametersUsed {
         };
         let (exact, rounded) = (text(Digits::Exact), text(Digits::Rounded));
         let set = |(number, protocol)| SetDocument::new(sets, number, protocol);
-        Self {
-            source,
-            sets: sets.protocols.iter().enumerate().map(set).collect(),
-            exact,
-            rounded,
-        }
+        Self { source, sets: sets.protocols.iter().enumerate().map(set).collect(), exact, rounded }
     }
 
     /// In a line.
@@ -117,11 +112,7 @@ impl ParametersUsed {
 
 /// The set of messages of `size` bytes, as its options are written, and which of several
 /// it is; whether S is the default is said where it is.
-fn values(
-    sets: &ParameterSets,
-    size: Option<u64>,
-    (digits, is_default): (Digits, bool),
-) -> String {
+fn values(sets: &ParameterSets, size: Option<u64>, (digits, is_default): (Digits, bool)) -> String {
     // Those of levels follow.
     let all = sets.levels.first().map_or(sets.protocols.len(), |level| level.first);
     let own = sets.protocols.get(..all).unwrap_or_default();
@@ -129,8 +120,7 @@ fn values(
     let number = own.iter().rposition(holds).unwrap_or(0);
     let Some(protocol) = own.get(number) else { return String::new() };
     let (set, receive) = (&protocol.parameters, receive(sets, number, protocol));
-    let (o, o_per_byte) =
-        (digits.time(set.overhead.0), digits.per_byte(set.overhead_per_byte.0));
+    let (o, o_per_byte) = (digits.time(set.overhead.0), digits.per_byte(set.overhead_per_byte.0));
     let ends = if receive == set.receive_overhead() {
         format!("o = {o}, O = {o_per_byte}")
     } else {
@@ -140,7 +130,8 @@ fn values(
             digits.per_byte(receive.overhead_per_byte.0)
         )
     };
-    let default = if is_default && set.eager_limit == USUAL_EAGER_LIMIT { " (default)" } else { "" };
+    let default =
+        if is_default && set.eager_limit == USUAL_EAGER_LIMIT { " (default)" } else { "" };
     let which = match (all, size) {
         (0 | 1, _) => String::new(),
         (_, None) => format!("; the first of {all} sets"),

@@ -28,7 +28,7 @@ use crate::serve::respond::{Session, respond};
 /// Answer measurements from other processes or machines.
 ///
 /// Clients are served one at a time: concurrent clients disturb each other's
-/// results. Further clients wait and are told their position. All requests are
+/// results. Further clients wait and are told their position. Every request is
 /// bounded. Standard output has a line for the address and one per connection
 /// with its outcome (`loggap measure` opens one per launch, five by default);
 /// refusals are logged at most once per second. On udp and eth a client has to

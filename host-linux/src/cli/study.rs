@@ -51,8 +51,8 @@ enum Study {
 /// Each rank handles messages in program order, as a blocking program does.
 /// With --rules arrival the simulator decides: a message that arrives before a
 /// send is ready goes first, so ranks receive several broadcasts before they
-/// forward one, which lengthens loops of the pipeline. A single broadcast takes
-/// the same time by both rules.
+/// forward one, which lengthens loops of the pipeline. For a single broadcast
+/// both rules agree.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   loggap study pipelining

@@ -59,7 +59,9 @@ pub enum Warning {
         governor: String,
     },
     /// The core's frequency depends on how busy and how warm the others are.
-    #[error("turbo is on: the clock rate varies with load and temperature; to turn it off: {remedy}")]
+    #[error(
+        "turbo is on: the clock rate varies with load and temperature; to turn it off: {remedy}"
+    )]
     Turbo {
         /// The setting that turns it off, as a command.
         remedy: &'static str,
@@ -305,7 +307,12 @@ mod tests {
         assert_eq!([lost(0, 0), lost(1_000, 0), lost(1_000, 10)], [None, None, None]);
         assert_eq!(lost(990, 10), Some(Warning::RoundsLost { percent: 1 }));
         let text = lost(500, 500).unwrap().to_string();
-        assert!(text.starts_with("50% of the rounds were lost and discarded; use shorter bursts (-n 4)"), "{text}");
+        assert!(
+            text.starts_with(
+                "50% of the rounds were lost and discarded; use shorter bursts (-n 4)"
+            ),
+            "{text}"
+        );
     }
 
     #[test]

@@ -48,9 +48,13 @@ fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
             let remedy = "use a dedicated machine, or repeat when it is quieter";
             #[allow(clippy::cast_precision_loss, reason = "at most 1,000")]
             let share = *permille as f64 / 1e3;
-            WarningRecord::new(Severity::Spoils, "steal time: the hypervisor took the processor", remedy)
-                .with_subject(cpu(number))
-                .by(share)
+            WarningRecord::new(
+                Severity::Spoils,
+                "steal time: the hypervisor took the processor",
+                remedy,
+            )
+            .with_subject(cpu(number))
+            .by(share)
         }
         MachineWarning::Preempted { end, times, .. } => {
             let remedy = format!("stop them, or choose other processors with {choice}");
@@ -72,11 +76,10 @@ fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
 
 fn of_link(warning: &LinkWarning) -> WarningRecord {
     match *warning {
-        LinkWarning::DelayFallback(size, count) => notes(
-            format!("gap > RTT at {count} sizes: measured with two-message bursts there"),
-            "",
-        )
-        .in_range_from(size.0),
+        LinkWarning::DelayFallback(size, count) => {
+            notes(format!("gap > RTT at {count} sizes: measured with two-message bursts there"), "")
+                .in_range_from(size.0)
+        }
         LinkWarning::DelayTooShort(size, count) => weakens(
             format!("o_s unknown at {count} sizes: the sender was not idle between messages"),
             "repeat on a quieter machine",

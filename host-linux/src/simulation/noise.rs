@@ -105,7 +105,7 @@ impl NoiseSource {
         Ok(Self { detours, length, sums })
     }
 
-    /// What it takes from each rank.
+    /// Detours, period, total and longest duration of one rank's noise.
     #[must_use]
     pub fn summary(&self) -> NoiseSummary {
         let durations = self.detours.iter().map(|detour| detour.duration);

@@ -199,7 +199,7 @@ impl Chart {
     }
 }
 
-/// Width of a nested line, of which there are so many from it to the last.
+/// Width in pixels of a nested line, of which `left` lines are still to be drawn.
 fn nested_width(left: usize) -> u32 {
     u32::try_from(left).unwrap_or(1).min(8) * 3 - 1
 }

@@ -9,8 +9,7 @@ use std::ops::Range;
 use loggap_core::units::Picos;
 
 use super::svg::{
-    BOTTOM, LEFT, Options, RIGHT, SMALL, Scale, TOP, UNITS, WIDTH, at, colour, rounded, text,
-    ticks,
+    BOTTOM, LEFT, Options, RIGHT, SMALL, Scale, TOP, UNITS, WIDTH, at, colour, rounded, text, ticks,
 };
 use super::{Activity, Lane, Timeline};
 use crate::output::plot::PlotError;
@@ -34,7 +33,7 @@ const ACTIVITIES: [Activity; 4] =
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Failures of writing to `out`.
 pub fn write(
     timeline: &Timeline,
     ranks: Range<u32>,
@@ -123,9 +122,10 @@ impl Page {
         let step = self.step();
         let place = |time: Picos| time.signed_difference(self.from) as f64 / step;
         let (start, end) = (place(start).max(0.0), place(end).min(STEPS as f64));
-        let stack = self.bands.entry(self.band_of(rank)).or_insert_with(|| {
-            std::array::from_fn(|_| vec![0.0; STEPS])
-        });
+        let stack = self
+            .bands
+            .entry(self.band_of(rank))
+            .or_insert_with(|| std::array::from_fn(|_| vec![0.0; STEPS]));
         let of = ACTIVITIES.iter().zip(stack).find(|(one, _)| **one == activity);
         let Some((_, steps)) = of else { return };
         let first = start as usize;

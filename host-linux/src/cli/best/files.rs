@@ -126,8 +126,11 @@ fn map(report: &Report<'_>) -> WinnerMap {
         Some(WonCell { winner: place, sure, told })
     };
     let note = match draws {
-        0 => "no uncertainty available: parameters without intervals; pale and hatched: a tie".to_owned(),
-        draws => format!("pale and hatched: a tie, or the fastest in less than 95% of {draws} draws"),
+        0 => "no uncertainty available: parameters without intervals; pale and hatched: a tie"
+            .to_owned(),
+        draws => {
+            format!("pale and hatched: a tie, or the fastest in less than 95% of {draws} draws")
+        }
     };
     let across = if args.operation.has_size() { "message size [bytes]" } else { "" };
     WinnerMap {
@@ -147,6 +150,6 @@ fn map(report: &Report<'_>) -> WinnerMap {
         },
         names: algorithms.iter().map(|algorithm| algorithm.name.to_owned()).collect(),
         cells: answer.cells.iter().map(won).collect(),
-        notes: vec![note, format!("parameters: {}", report.parameters.text(Digits::Rounded))],
+        notes: vec![note, format!("parameters: {}", report.parameters.text(Digits::Exact))],
     }
 }

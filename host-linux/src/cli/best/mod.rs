@@ -39,7 +39,7 @@ const MOST_CELLS: usize = 4_096;
 /// Simulates the algorithms of Open MPI 4.1's tuned component for each number
 /// of ranks and each size, and says which one is the fastest, by how much, and
 /// whether the intervals of a measured profile confirm it: all algorithms get
-/// the same draws from the intervals, and a winner is certain if it is the
+/// equal draws from the intervals, and a winner is certain if it is the
 /// fastest in at least 95% of the draws, a tie if it is in fewer and less than
 /// 0.05% ahead. '--rules FILE' writes the winners
 /// as rules that Open MPI reads.

@@ -17,11 +17,7 @@ const WIDTH: usize = 100;
 /// Columns of the number of ranks.
 const RANKS: usize = 9;
 
-pub(super) fn write(
-    out: &mut dyn Write,
-    digits: Digits,
-    report: &Report<'_>,
-) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, digits: Digits, report: &Report<'_>) -> io::Result<()> {
     write_remarks(out, &heading(report, digits))?;
     write_map(out, report)?;
     writeln!(
@@ -151,9 +147,7 @@ fn write_row(out: &mut dyn Write, digits: Digits, cell: &Cell) -> io::Result<()>
     writeln!(
         out,
         "{:>9} {:>10} {time:>13} {:<24} {slower:>9} {won:>6} {next}",
-        cell.ranks,
-        cell.size,
-        best
+        cell.ranks, cell.size, best
     )
 }
 

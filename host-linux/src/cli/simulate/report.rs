@@ -293,7 +293,7 @@ impl Report {
         self.write(&mut text, digits)?;
         let out = console.data();
         for line in String::from_utf8_lossy(&text).lines() {
-            // The text of a label goes on below itself; rows of tables stay whole.
+            // Wraps sentences, not rows of tables; labels stand in a column alone.
             let (indent, text) = match line.strip_prefix("# ") {
                 Some(remark) => (2, remark),
                 None => (LABEL, line),

@@ -215,7 +215,11 @@ impl Sensitivities {
             let latency = found.latency.map_or_else(|| "-".to_owned(), |Picos(ps)| digits.cell(ps));
             write!(out, "{:>9} {latency:>16}", found.percent)?;
             if let Some(Picos(exceeded)) = found.exceeded {
-                write!(out, "  found by runs; with {} it has grown by more", digits.time(exceeded))?;
+                write!(
+                    out,
+                    "  found by runs; with {} it has grown by more",
+                    digits.time(exceeded)
+                )?;
             }
             writeln!(out)?;
         }

@@ -329,7 +329,8 @@ impl SweepReport {
                 write!(out, "{:>16} ", axis.text(raw))?;
             }
             let completed = ended.as_ref().ok();
-            let makespan = completed.map_or_else(|| "-".to_owned(), |run| digits.cell(run.makespan.0));
+            let makespan =
+                completed.map_or_else(|| "-".to_owned(), |run| digits.cell(run.makespan.0));
             write!(out, "{makespan:>16}")?;
             if let Some(tangent) = tangent {
                 let holds = completed.is_some() && sweep.at(at).all(|raw| tangent.holds(raw));

@@ -112,9 +112,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let mut failures = Failures::default();
     failures.add(drawn.map_err(CliError::failed));
     if report.overhead_exceeds_gap {
-        console.note(
-            "note: o > g or O > G: 'no overlap' would be faster than the given parameters",
-        );
+        console
+            .note("note: o > g or O > G: 'no overlap' would be faster than the given parameters");
     }
     let digits = args.digits.on(console);
     let printed =

@@ -248,7 +248,8 @@ mod tests {
         (gap.value, gap.high) = (far, SignedPicos(i64::MAX));
         let (with_low, with_high) = time_range(&disturbed, &curves).unwrap();
         assert!(with_low >= low * 0.99 && with_high <= high * 10.0, "{with_high} {high}");
-        let lines = |document: &ProfileDocument| svg(document).unwrap().matches("<polyline").count();
+        let lines =
+            |document: &ProfileDocument| svg(document).unwrap().matches("<polyline").count();
         let mut unbounded = quiet.clone();
         unbounded.sizes[3].row.gap.as_mut().unwrap().high = SignedPicos(i64::MAX);
         assert_eq!(lines(&unbounded) + 1, lines(&quiet));

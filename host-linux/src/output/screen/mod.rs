@@ -159,7 +159,9 @@ fn longer_run(document: &ProfileDocument) -> Option<String> {
         return None;
     }
     if document.is_fit() {
-        return Some("measure again with --max-time TIME to converge the values marked ?".to_owned());
+        return Some(
+            "measure again with --max-time TIME to converge the values marked ?".to_owned(),
+        );
     }
     let is_possible = |times: &f64| document.wall_s * times <= LONGEST_S;
     let times = efforts.iter().copied().filter(is_possible).reduce(f64::max)?;
