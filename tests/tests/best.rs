@@ -35,6 +35,29 @@ fn output(arguments: &[&str]) -> String {
     String::from_utf8(output.get_output().stdout.clone()).unwrap()
 }
 
+/// Algorithms that send the same messages between two ranks.
+#[test]
+fn what_is_no_faster_is_a_tie_in_table_map_and_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = profile(&folder, 20.0);
+    let run = ["gather", "--ranks", "2", "-s", "1K", "--profile", profile.to_str().unwrap()];
+    let text = output(&run);
+    assert!(text.contains("basic_linear=binomial"), "{text}");
+    assert!(text.contains("= a tie: less than 0.05% apart"), "{text}");
+    assert!(text.lines().any(|line| line.split_whitespace().eq(["#", "2", "="])), "{text}");
+    let cell = &document(&run)["cells"][0];
+    assert_eq!(cell["tied_with"], serde_json::json!(["binomial"]));
+    assert_eq!(cell["draws_won"], 0);
+    let apart = document(&["gather", "--ranks", "64", "-s", "8", "--preset", "odin"]);
+    assert_eq!(apart["cells"][0]["tied_with"], serde_json::json!([]));
+    let svg = folder.path().join("map.svg");
+    output(&[&run[..], &["--plot", svg.to_str().unwrap()]].concat());
+    assert!(fs::read_to_string(svg).unwrap().contains("tie with binomial"));
+    let rules = folder.path().join("gather.rules");
+    output(&[&run[..], &["--rules", rules.to_str().unwrap()]].concat());
+    assert!(fs::read_to_string(rules).unwrap().contains("less than 0.05% apart tie"));
+}
+
 fn document(arguments: &[&str]) -> Value {
     serde_json::from_str(&output(&[arguments, &["-J"]].concat())).unwrap()
 }
@@ -370,6 +393,7 @@ fn what_cannot_be_answered_is_refused() {
             "all of -L, -o, -g and -G",
         ),
         (&["brodcast", "--ranks", "4"], 2, "unknown collective 'brodcast'; expected one of: bcast"),
+        (&["alreduce", "--ranks", "4"], 2, "did you mean 'allreduce'? expected one of: bcast"),
         (&["reduce_scatter", "--ranks", "4"], 2, "does not know two algorithms"),
         (&["bcast", "--ranks", "abc"], 2, "'abc' is no number of ranks"),
         (&["bcast", "--ranks", "4,3"], 2, "3 ranks follow 4"),

@@ -4,8 +4,10 @@
 
 use std::io::Read;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
-use loggap_tests::command::{loggap, loggap_process, refused, simulated};
+use loggap_tests::command::{finish, loggap, loggap_process, refused, send, simulated};
+use nix::sys::signal::Signal;
 
 #[test]
 fn help_and_version_go_to_standard_output_and_succeed() {
@@ -35,6 +37,64 @@ fn a_reader_that_leaves_is_no_failure() {
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn the_short_help_of_every_verb_fits_a_screen_and_says_where_the_rest_is() {
+    for verb in
+        ["measure", "lat", "bw", "serve", "fit", "simulate", "predict", "best", "study overlap"]
+    {
+        let help = |form: &str| {
+            let words = verb.split(' ').chain([form]);
+            let output = loggap().args(words).assert().success().get_output().clone();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let (short, long) = (help("-h"), help("--help"));
+        assert!(short.lines().count() <= 45, "{verb}: {short}");
+        assert!(short.contains(&format!("loggap {verb} --help")), "{verb}: {short}");
+        assert!(long.lines().count() > short.lines().count(), "{verb}");
+    }
+}
+
+/// Those that have nothing to hand on before their end.
+#[test]
+fn ctrl_c_is_told_and_ends_within_a_second() {
+    for arguments in [
+        &["predict", "gather", "--ranks", "64M", "-s", "1,2,4,8"][..],
+        &["study", "pipelining", "--ranks", "4096", "-n", "100000"],
+        &["simulate", "--pattern", "all-to-all", "--ranks", "8K"],
+    ] {
+        let child = loggap_process()
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(700));
+        let asked = Instant::now();
+        send(Signal::SIGINT, child.id());
+        let output = finish(child);
+        assert_eq!(output.status.code(), Some(130), "{arguments:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "interrupted\n", "{arguments:?}");
+        assert!(asked.elapsed() < Duration::from_secs(1), "{arguments:?} {:?}", asked.elapsed());
+    }
+}
+
+#[test]
+fn a_typing_error_in_a_name_is_answered_with_the_name_before_the_list() {
+    let pattern = ["simulate", "--pattern", "alreduce", "--ranks", "4"];
+    let best = ["best", "alreduce", "--ranks", "4"];
+    let preset = ["simulate", "--pattern", "bcast", "--ranks", "4", "--preset", "ompi-ib-sd"];
+    for (arguments, meant, list) in [
+        (&pattern[..], "did you mean 'allreduce'?", "binomialtreebcast"),
+        (&best, "did you mean 'allreduce'?", "alltoall"),
+        (&preset, "did you mean 'ompi-ib-sdr'?", "mpich2-tcp"),
+    ] {
+        let output = loggap().args(arguments).assert().code(2).get_output().clone();
+        let told = String::from_utf8(output.stderr).unwrap();
+        let (before, after) = told.split_once(meant).unwrap();
+        assert!(!before.contains(list) && after.contains(list), "{told}");
+    }
 }
 
 /// One line says what is wrong, with which option, and what is expected.

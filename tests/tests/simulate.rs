@@ -352,7 +352,7 @@ fn the_explanation_adds_up_to_the_makespan() {
 fn sensitivity_rows(arguments: &[&str]) -> Vec<Vec<String>> {
     let run = loggap().arg("simulate").args(arguments).arg("--sensitivity").assert().success();
     let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
-    let (_, table) = text.split_once("# slope: growth of the makespan per growth of").unwrap();
+    let (_, table) = text.split_once("# slope = d(makespan)/d(parameter), valid in").unwrap();
     let (table, _) = table.split_once("# L may grow").unwrap();
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
     table.lines().skip(2).map(words).collect()
@@ -1004,6 +1004,51 @@ fn parameters_that_did_not_converge_are_warned_of() {
         let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
         assert!(told.ends_with(expected), "{arguments:?}: {told}");
     }
+}
+
+#[test]
+fn the_eager_limit_of_an_mpi_profile_is_that_of_its_flags_and_the_set_shown_is_the_one_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let range = |first: u64, last: u64, gap: &str| {
+        let names = ["gap_s", "half_rtt_s", "latency_s", "send_overhead_s", "recv_overhead_s"];
+        let values = names.map(|name| format!(r#""{name}":{gap}"#)).join(",");
+        format!(r#"{{"first_bytes":{first},"last_bytes":{last},{values},"gap_per_byte_s":1e-9}}"#)
+    };
+    let (small, large) = (range(1, 4095, "1e-6"), range(4096, 65536, "2e-6"));
+    let profile = |transport: &str| {
+        format!(
+            r#"{{"schema_version":1,"transport":"{transport}","ranges":[{small},{large}],
+            "changes":[{{"at_bytes":4096,"lo_bytes":4096,"hi_bytes":4096,"splits":true}}]}}"#
+        )
+    };
+    for (transport, limit) in [("mpi", "S = 4095 B"), ("tcp", "S = 65535 B (default)")] {
+        let path = written(&folder, "link.json", profile(transport));
+        let path = path.to_str().unwrap();
+        let text = |size: &str| {
+            let run = ["simulate", "--pattern", "bcast", "--ranks", "4", "-s", size];
+            let output = loggap().args(run).args(["--profile", path]).assert().success();
+            String::from_utf8(output.get_output().stdout.clone()).unwrap()
+        };
+        let small = text("8");
+        assert!(small.contains("L = 1000 ns") && small.contains(limit), "{small}");
+        assert!(small.contains("; of messages of 8 B, set 1 of 2"), "{small}");
+        let large = text("8K");
+        assert!(large.contains("L = 2000 ns") && large.contains("set 2 of 2"), "{large}");
+    }
+}
+
+#[test]
+fn noise_is_told_with_its_share_of_the_time() {
+    let run = ["simulate", "--pattern", "bcast", "--ranks", "4", "--noise-periodic", "10ms:25us"];
+    let output = loggap().args(run).assert().success().get_output().clone();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let told = "noise of each rank     1 detour in 10000000 ns, 0.250% of the time, the longest \
+                25000 ns; at random phases\n";
+    assert!(text.contains(told), "{text}");
+    let document = simulated(&[&run[1..], &["--noise-cosched"]].concat());
+    assert_eq!(document["noise"]["detours"], 1);
+    assert_eq!(document["noise"]["time_share"], 0.0025);
+    assert_eq!(document["noise"]["cosched"], true);
 }
 
 #[test]

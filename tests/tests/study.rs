@@ -47,8 +47,20 @@ fn the_plots_appear_and_the_table_names_its_units() -> Result<(), Box<dyn std::e
         let mut name = prefix.clone().into_os_string();
         name.push(ending);
         let picture = fs::read_to_string(name)?;
-        assert!(picture.starts_with("<svg") && picture.contains("odin, pipeline, loop"));
+        assert!(
+            picture.starts_with("<svg")
+                && picture.contains("pipeline, loop")
+                && picture.contains("odin")
+        );
     }
+    let two = folder.path().join("two");
+    let run = ["study", "pipelining", "--ranks", "2:8", "-n", "5", "--plot"];
+    loggap().args(run).arg(&two).assert().success();
+    let times = fs::read_to_string(folder.path().join("two-mpich2-tcp-time.svg"))?;
+    // Lines of the chart, and of its legend.
+    assert_eq!(times.matches("synchronised").count(), 2, "two algorithms");
+    assert_eq!(times.matches("root moves").count(), 2, "six lines in all");
+    assert!(folder.path().join("two-ompi-ib-sdr-error.svg").exists());
     Ok(())
 }
 
@@ -147,6 +159,10 @@ fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::erro
     let picture = fs::read_to_string(&plot)?;
     assert!(picture.contains("full overlap") && picture.contains("makespan [us]"), "{picture}");
     assert_eq!(picture.matches("<circle").count(), 3 * 7);
+    // Lines that coincide are as many widths.
+    for width in [2, 5, 8] {
+        assert!(picture.contains(&format!("stroke-width=\"{width}\"")), "{picture}");
+    }
     let text = String::from_utf8(output.stdout)?;
     assert!(text.contains("full[ns]") && !text.contains("rank "), "{text}");
     // The customary o is above the customary g.

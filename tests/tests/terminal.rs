@@ -117,6 +117,32 @@ fn a_simulation_on_a_network_shows_its_share_and_no_time_left() {
 }
 
 #[test]
+fn a_simulation_at_a_terminal_has_units_and_three_digits_and_exact_ones_on_request() {
+    let run = ["simulate", "--pattern", "all-to-all", "--ranks", "8", "-s", "64K", "--finish"];
+    let shown = shown_at_80_columns(&run, &[]);
+    assert!(shown.contains("makespan               2.79 ms, on rank 0"), "{shown}");
+    assert!(shown.contains("L = 2.50 us, o"), "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let exact = shown_at_80_columns(&[&run[..], &["--exact"]].concat(), &[]);
+    assert!(exact.contains("makespan               2790970 ns") && exact.contains("finish[ns]"));
+    let tables = [&run[..], &["--counters", "--sensitivity", "--explain"]].concat();
+    let shown = shown_at_80_columns(&tables, &[]);
+    assert!(shown.lines().all(|line| line.chars().count() <= 100), "{shown}");
+    for arguments in [
+        &["predict", "gather", "--ranks", "64"][..],
+        &["best", "bcast", "--ranks", "4", "-s", "8"],
+        &["study", "overlap", "--pattern", "bcast", "--ranks", "4", "-o", "900"],
+        &["study", "pipelining", "--ranks", "4", "-n", "2"],
+    ] {
+        // Progress goes to standard error, which is no terminal here.
+        let shown = shown_at_80_columns(arguments, &[]);
+        assert!(shown.contains(" us") && !shown.contains("[ns]"), "{shown}");
+        let exact = shown_at_80_columns(&[arguments, &["--exact"]].concat(), &[]);
+        assert!(exact.contains("[ns]") || exact.contains("[us]"), "{exact}");
+    }
+}
+
+#[test]
 fn noise_shows_the_time_left() {
     let _machine = machine();
     let (shown, printed) = at_a_terminal(&["noise", "--duration", "1s"]);

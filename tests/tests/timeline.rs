@@ -11,6 +11,7 @@ use loggap_core::sim::{
     self, Counters, Engine, Finished, NoNoise, Parameters, RankCounters, Receive, Rendezvous,
 };
 use loggap_core::units::{Bytes, Picos};
+use loggap_tests::command;
 use loggap_tests::program::Program;
 use loggap_tests::random_pattern::{options, patterns};
 use loggap_tests::random_program::parameters;
@@ -68,6 +69,26 @@ fn the_picture_shows_every_lane_and_message() -> Result<(), Box<dyn std::error::
     assert!(text.contains(">\ntime [µs]\n</text>"));
     assert_eq!(text.matches("<title>").count(), text.matches("</title>").count());
     Ok(())
+}
+
+#[test]
+fn many_ranks_are_drawn_in_groups_and_few_of_them_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = |ranks: &str, size: &str, more: &[&str]| {
+        let path = folder.path().join(format!("{ranks}{}.svg", more.len()));
+        let run = ["simulate", "--pattern", "all-to-all", "--ranks", ranks, "-s", size];
+        command::loggap().args(run).args(more).arg("--timeline").arg(&path).assert().success();
+        std::fs::read_to_string(path).unwrap()
+    };
+    let crowd = picture("64", "64K", &[]);
+    assert!(crowd.len() < 1_000_000, "{}", crowd.len());
+    assert!(crowd.contains("0 to 1") && crowd.contains("62 to 63") && crowd.contains("share of"));
+    let zoomed = picture("64", "64K", &["--timeline-ranks", "0:1"]);
+    assert!(zoomed.contains("waits for its receiver"), "messages are drawn");
+    let began = std::time::Instant::now();
+    let large = picture("512", "8", &[]);
+    assert!(large.len() < 1_000_000 && large.contains("496 to 511"), "{}", large.len());
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
 }
 
 #[test]

@@ -5,6 +5,9 @@ use loggap_core::units::Picos;
 use super::TOLD_APART_PERCENT;
 use crate::collective::Algorithm;
 
+/// Two times that are closer than this, as a share, tie: a table would show 0.0%.
+const TIE: f64 = 5e-4;
+
 /// An algorithm with a size of segments.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Candidate {
@@ -159,7 +162,25 @@ impl Cell {
     pub fn possible(&self) -> impl Iterator<Item = &Candidate> {
         let contest = self.contest.as_ref().filter(|contest| !contest.is_told_apart());
         let rivals = contest.map_or(&[][..], |contest| &contest.rivals);
-        let places = std::iter::once(0).chain(rivals.iter().copied());
+        let tied = self.tied_places().filter(|place| !rivals.contains(place));
+        let places = std::iter::once(0).chain(rivals.iter().copied()).chain(tied);
         places.filter_map(|place| self.candidates.get(place)).map(|timed| &timed.candidate)
+    }
+
+    /// Candidates that tie with the winner: less than [`TIE`] slower, where draws do not
+    /// tell it apart.
+    pub fn tied(&self) -> impl Iterator<Item = &Candidate> {
+        self.tied_places().filter_map(|place| self.candidates.get(place)).map(|t| &t.candidate)
+    }
+
+    fn tied_places(&self) -> impl Iterator<Item = usize> {
+        let is_open = self.is_told_apart() != Some(true);
+        let best = self.winner().map_or(0.0, |winner| winner.time.bound().seconds());
+        let others = self.candidates.iter().enumerate().skip(1);
+        let near = others.take_while(move |(_, timed)| {
+            let known = matches!(timed.time, Time::Simulated(_));
+            is_open && known && timed.time.bound().seconds() < best * (1.0 + TIE)
+        });
+        near.map(|(place, _)| place)
     }
 }

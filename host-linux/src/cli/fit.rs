@@ -32,7 +32,7 @@ Examples:
   loggap fit gaps.csv -J --plot gaps.svg
   loggap fit gaps.csv --detector lookahead --pfact 3 --lookahead 4")]
 pub(super) struct Args {
-    /// The samples.
+    /// Samples, from `loggap measure --samples` or other tools.
     #[arg(value_name = "SAMPLES.csv")]
     samples: PathBuf,
     #[command(flatten)]
@@ -46,16 +46,16 @@ pub(super) struct Args {
 /// How changes of protocol are found.
 #[derive(Clone, Debug, clap::Args)]
 struct DetectionArgs {
-    /// How changes of protocol are found: as jumps of any curve that stand out
-    /// of the whole sweep, or by looking a few sizes ahead as in Hoefler et al.
-    /// 2007.
-    #[arg(long, default_value = "optimal", value_parser = ["optimal", "lookahead"])]
+    /// Detector of protocol changes.
+    ///
+    /// optimal: jumps of any curve, significant over the whole sweep;
+    /// lookahead: Hoefler et al. 2007, a few sizes ahead.
+    #[arg(long, value_name = "DETECTOR", default_value = "optimal", value_parser = ["optimal", "lookahead"])]
     detector: String,
-    /// For lookahead: how many times as far as before the sizes ahead must
-    /// lie from the line. 2 unless given.
+    /// For lookahead: growth of the misfit that makes a change [default: 2].
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     pfact: Option<f64>,
-    /// For lookahead: sizes to look ahead. 3 unless given.
+    /// For lookahead: number of sizes to look ahead [default: 3].
     #[arg(long, value_name = "SIZES", value_parser = clap::value_parser!(u8).range(3..=MOST_AHEAD as i64))]
     lookahead: Option<u8>,
 }

@@ -1,7 +1,7 @@
 //! Ctrl-C as a question that a driver asks between two rounds. A request to
 //! terminate and a terminal that hangs up count as Ctrl-C.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -10,7 +10,7 @@ use std::{fs, process, thread};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, Signal};
 
-use super::Exit;
+use super::{CliError, Exit};
 use crate::machine::environment::read_entry;
 
 /// Whether the user or the system has asked to stop.
@@ -115,6 +115,10 @@ impl Interrupt {
         if let Ok(words) = self.0.last_words.lock() {
             let _reader_gone = io::stdout().write_all(words.as_bytes());
         }
+        let mut talk = io::stderr();
+        // Clears a line of progress.
+        let clear = if talk.is_terminal() { "\r\x1b[2K" } else { "" };
+        let _nobody_reads = writeln!(talk, "{clear}interrupted");
         process::exit(i32::from(Exit::Interrupted.code()))
     }
 }
@@ -124,6 +128,12 @@ impl Interrupt {
 fn ignored_signals() -> u64 {
     let mask = read_entry("/proc/self/status", "SigIgn");
     mask.and_then(|mask| u64::from_str_radix(&mask, 16).ok()).unwrap_or(0)
+}
+
+/// Ctrl-C, which ends the process with exit code 130 until [`Interrupt::listen`].
+pub(super) fn end_on_request() -> Result<Interrupt, CliError> {
+    Interrupt::catch()
+        .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))
 }
 
 /// What to say where only `done` of `all` were done.

@@ -12,14 +12,17 @@ use crate::serve::listener::ListenError;
 /// What the link is and how it waits.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct LinkArgs {
-    /// What carries the messages: tcp, udp, unix (a Unix socket), shm
-    /// (memory shared by two processes of one machine), eth (raw Ethernet
-    /// frames without IP, on the interface that --interface names) or verbs
-    /// (RDMA: InfiniBand and RoCE).
-    #[arg(long, value_name = "T", default_value = "tcp", value_parser = transport_parser())]
+    /// Transport.
+    ///
+    /// unix: Unix domain sockets; shm: memory shared by two processes of one
+    /// machine; eth: raw Ethernet frames on --interface; verbs: RDMA over
+    /// InfiniBand or RoCE.
+    #[arg(long, value_name = "TRANSPORT", default_value = "tcp", value_parser = transport_parser())]
     pub(super) transport: Transport,
-    /// Sleep while nothing has arrived instead of polling. For machines where
-    /// both ends share a core; wake-ups become part of the latency.
+    /// Sleep while waiting instead of polling.
+    ///
+    /// For machines where both ends share a core or compete with other
+    /// processes; latency then includes the wake-ups.
     #[arg(long)]
     block: bool,
     /// Network interface of this machine, for eth.

@@ -37,22 +37,21 @@ pub(super) struct Args {
 /// Where both ends are, shared by the verbs that open a link.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct EndArgs {
-    /// Where `loggap serve` runs: host with or without port for tcp, udp and verbs,
-    /// path of its socket for unix and shm, interface with or without /ADDRESS
-    /// for eth.
+    /// Where `loggap serve` runs; without it both ends are on this machine.
+    ///
+    /// HOST or HOST:PORT for tcp, udp and verbs; the path of its socket for unix
+    /// and shm; INTERFACE or INTERFACE/ADDRESS for eth.
     #[arg(value_name = "HOST[:PORT]")]
     host: Option<String>,
-    /// Port of the responder. 5647 unless given.
-    #[arg(short, long, requires = "host")]
+    /// Port of the responder [default: 5647].
+    #[arg(short, long, value_name = "PORT", requires = "host")]
     port: Option<u16>,
     #[command(flatten)]
     pub(super) link: LinkArgs,
-    /// Ethernet address of the responder, for eth; whichever answers first
-    /// unless given.
+    /// MAC address of the responder, for eth [default: the first to answer].
     #[arg(long, value_name = "aa:bb:cc:dd:ee:ff", requires = "interface", value_parser = station)]
     peer: Option<Address>,
-    /// Processors of the ends on this machine: A,B for both, or A where HOST
-    /// is the other end. The best ones unless given.
+    /// Processors to pin to: A,B for both ends, A beside HOST [default: best].
     #[arg(long, value_name = "A,B")]
     cpu: Option<String>,
 }

@@ -34,18 +34,20 @@ use observer::RunObserver;
 /// by all programs that measure.
 #[derive(Clone, Debug, clap::Args)]
 pub struct MeasureArgs {
-    /// How to measure: prtt (parametrised round trips), signature (Culler et
-    /// al.) or plogp (Kielmann et al.).
-    #[arg(long, default_value = "prtt", value_parser = method_parser())]
+    /// Measurement method.
+    ///
+    /// prtt: parametrised round trips; signature: Culler et al.; plogp:
+    /// Kielmann et al.
+    #[arg(long, value_name = "METHOD", default_value = "prtt", value_parser = method_parser())]
     method: Method,
-    /// Message sizes in bytes: 8, 1,64,4K, 1:64K (as the tool sees fit, with
-    /// more sizes around changes), 1:64K:x2, 1:64K:+1024, @file. K, M, G are
-    /// powers of 1024. 1:64K unless given.
-    #[arg(short, long = "size", value_name = "SIZES", value_parser = parse::message_sizes)]
+    /// Message sizes: 8, 1,64,4K, 1:64K or @FILE [default: 1:64K].
+    ///
+    /// 1:64K (sizes chosen automatically), 1:64K:x2 (powers of two),
+    /// 1:64K:+1024 (steps of 1024 B). K, M, G are powers of 1024.
+    #[arg(short, long = "size", value_name = "BYTES", value_parser = parse::message_sizes)]
     sizes: Option<Sizes>,
-    /// Messages in a burst. 10 unless given, and more from 2 KiB on, up to 64,
-    /// where that is cheap.
-    #[arg(short = 'n', long, value_parser = clap::value_parser!(u32).range(2..=4096))]
+    /// Messages in a burst [default: 10; up to 64 from 2 KiB on].
+    #[arg(short = 'n', long, value_name = "MESSAGES", value_parser = clap::value_parser!(u32).range(2..=4096))]
     messages: Option<u32>,
     #[command(flatten)]
     exact: ExactArgs,
@@ -54,23 +56,27 @@ pub struct MeasureArgs {
     /// machine. 2.5 s unless given.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = max_time)]
     max_time: Option<Picos>,
-    /// Most messages of both ends, spread over the time. Unless told
-    /// otherwise, prtt sends up to 34000, and with --max-time 54400 a second.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Message limit, of both ends together.
+    ///
+    /// Default of prtt: 34000, or 54400 per second of --max-time.
+    #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u64).range(1..))]
     max_messages: Option<u64>,
-    /// Launches: a fresh connection each and, without HOST, a fresh process
-    /// on other processors. They tell where another run would fall. 5 unless
-    /// given, more with --max-time; fewer where the link is too slow for it.
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Number of launches, to measure variation between runs [default: 5].
+    ///
+    /// Each launch is a fresh connection and, without HOST, a fresh process on
+    /// other processors. The default grows with --max-time, and shrinks on slow
+    /// links.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     launches: Option<u32>,
-    /// Folder of profiles of earlier runs: those of this link tell where
-    /// another run would fall, and this run's is added.
+    /// Folder of earlier profiles of this link; this run's is added.
+    ///
+    /// Variation between those runs widens the intervals for the next run.
     #[arg(long, value_name = "DIR")]
     history: Option<PathBuf>,
-    /// Decides the order of the rounds; decimal or 0x hexadecimal.
-    #[arg(long, default_value = "1", value_parser = parse::seed)]
+    /// Seed for the order of the rounds; decimal or 0x hexadecimal.
+    #[arg(long, value_name = "SEED", default_value = "1", value_parser = parse::seed)]
     seed: u64,
-    /// Write the profile, as JSON.
+    /// Write the profile, for simulate, compare and best.
     #[arg(short, long, value_name = "PROFILE.json")]
     output: Option<PathBuf>,
     /// Write every timed round, as CSV for `loggap fit`.
@@ -120,7 +126,6 @@ pub fn run<E: Ends>(
             if !is_interrupted {
                 return Err(error);
             }
-            console.note(text);
             Ok(Exit::Interrupted)
         }
     }

@@ -46,10 +46,12 @@
 
 mod best;
 mod console;
+mod digits;
 mod exit;
 mod failures;
 mod fit;
 mod goal;
+mod help;
 mod interrupt;
 mod link;
 mod measure;
@@ -78,11 +80,13 @@ pub use interrupt::Interrupt;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use nix::sys::signal::{SigSet, Signal};
 
-/// Measure a network link as a few LogP-family parameters, simulate parallel
-/// programs with them, and check the prediction against reality.
+/// Measure network links as LogP-family parameters, simulate parallel programs.
+///
+/// A link is measured as latency L, overhead o, gap g and gap per byte G, with
+/// confidence intervals; GOAL schedules and collectives are simulated with them.
 #[derive(Debug, Parser)]
 #[command(name = "loggap", version, propagate_version = true, after_help = EXIT_CODES)]
 struct Cli {
@@ -106,6 +110,11 @@ enum Command {
     Noise(noise::Args),
 }
 
+/// The parser of the command line.
+fn command() -> clap::Command {
+    help::on_one_screen(Cli::command())
+}
+
 /// Runs the command line `arguments`, the first of which is the program's
 /// own name.
 #[must_use]
@@ -114,7 +123,8 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
-    match Cli::try_parse_from(arguments) {
+    let parsed = command().try_get_matches_from(arguments);
+    match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => carry_out(Console::standard(), |console| dispatch(&cli.command, console)),
         Err(error) => explain(&error),
     }
@@ -131,6 +141,9 @@ pub fn carry_out(
     let outcome = command(&mut console);
     // What is wrong is told below the report.
     let flushed = console.flush().map_err(CliError::from);
+    if matches!(outcome, Ok(Exit::Interrupted)) {
+        console.note("interrupted");
+    }
     let exit = match (outcome, flushed) {
         (Err(error), _) | (Ok(Exit::Done), Err(error)) => error.report(&mut console),
         (Ok(exit), Err(error)) => {
@@ -170,11 +183,10 @@ fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     /// An argument without a heading of its own takes that of the group before it.
@@ -192,6 +204,34 @@ mod tests {
             assert!(under("Output").contains(&"json".to_owned()), "{name}");
             assert!(under("Run").contains(&"max_memory".to_owned()), "{name}");
             assert!(!under("Parameters").contains(&"threads".to_owned()), "{name}");
+        }
+    }
+
+    /// All verbs, those of verbs included.
+    fn verbs(command: &clap::Command) -> Vec<clap::Command> {
+        let mut found = vec![command.clone()];
+        found.extend(command.get_subcommands().flat_map(verbs));
+        found
+    }
+
+    #[test]
+    fn the_short_help_of_every_verb_is_one_screen() {
+        for mut verb in verbs(&command()) {
+            let text = verb.render_help().to_string();
+            let lines = text.lines().count();
+            assert!(lines <= 45, "{}: {lines} lines\n{text}", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn every_option_of_the_short_help_exists() {
+        for verb in verbs(&command()) {
+            let Some(shown) = help::shown(verb.get_name()) else { continue };
+            for name in shown {
+                let known = verb.get_arguments().any(|argument| argument.get_id() == name);
+                let perftest = ["lat", "bw"].contains(&verb.get_name());
+                assert!(known || perftest, "{} {name}", verb.get_name());
+            }
         }
     }
 

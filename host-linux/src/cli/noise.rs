@@ -19,7 +19,7 @@ use crate::machine::placement::{self, Cpu, Placement, Topology};
 use crate::machine::warning;
 use crate::output::{PendingFile, number};
 
-/// Measure how much time the system takes from a program: its noise.
+/// Measure operating-system noise: time taken from a program.
 ///
 /// A loop on one processor reads the clock and does nothing else (the selfish
 /// detour benchmark, as in netgauge). Where two readings are further apart
@@ -36,12 +36,13 @@ pub(super) struct Args {
     /// How long to measure: seconds, or with a unit such as 500ms, 2min.
     #[arg(long, value_name = "SECONDS", default_value = "10s", value_parser = parse::duration)]
     duration: Duration,
-    /// The processor to measure on; one that 'loggap measure' would choose
-    /// unless given.
-    #[arg(long, value_name = "N")]
+    /// Processor to measure on [default: as 'loggap measure' chooses].
+    #[arg(long, value_name = "CPU")]
     cpu: Option<Cpu>,
-    /// Detours are longer than this: seconds, or with a unit such as 5us. Below 1us, virtual machines show jitter
-    /// of reading the clock, which is no noise [default: 1us].
+    /// Shortest detour that counts: seconds, or with a unit [default: 1us].
+    ///
+    /// Below 1us, virtual machines show jitter of clock reads, which is not
+    /// noise.
     #[arg(long, value_name = "SECONDS", value_parser = parse::duration)]
     threshold: Option<Duration>,
     /// Write the detours as a noise trace.

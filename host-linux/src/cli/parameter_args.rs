@@ -8,47 +8,47 @@ use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
 use super::named_files::NamedFiles;
-use super::{CliError, Console, parse, profile_warnings};
-use crate::profile::{ProfileDocument, RangeRecord, SizeSpan};
+use super::{CliError, Console, help, parse, profile_warnings};
+use crate::profile::{ProfileDocument, RangeRecord, SizeSpan, USUAL_EAGER_LIMIT};
 use crate::simulation::{ParameterSets, SetsError};
 
 /// Parameters, one by one, from a profile or from a published link.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Parameters")]
 pub(super) struct ParameterArgs {
-    /// Latency of the wire, in ns or with a unit, as 2.5us [default: 2500].
+    /// Latency of the wire, or with a unit: 2.5us [default: 2500].
     #[arg(short = 'L', long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     latency: Option<Picos>,
 
-    /// Overhead of the processor at each end of a message, in ns or with a unit
-    /// [default: 1500].
+    /// CPU overhead per message, at each end [default: 1500].
     #[arg(short = 'o', long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     overhead: Option<Picos>,
 
-    /// Gap between two messages of an interface, in ns or with a unit
-    /// [default: 1000].
+    /// Gap between messages of one interface [default: 1000].
     #[arg(short = 'g', long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     gap: Option<Picos>,
 
-    /// Gap of each further byte, in ns or with a unit, as 80ps/B [default: 6].
+    /// Gap per byte, or with a unit: 80ps/B [default: 6].
     #[arg(short = 'G', long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true)]
     gap_per_byte: Option<PerByte>,
 
-    /// Overhead of each further byte, in ns or with a unit [default: 0].
+    /// CPU overhead per byte [default: 0].
     #[arg(short = 'O', long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true)]
     overhead_per_byte: Option<PerByte>,
 
-    /// Messages of more bytes wait for their receiver; in bytes, or as 64K
-    /// [default: 65535, or what the preset says].
+    /// Eager limit: longer messages use rendezvous [default: 65535].
+    ///
+    /// A preset has a default of its own. Of an MPI profile it is the last size
+    /// before the first change of protocol, as in 'measure --flags'.
     #[arg(short = 'S', long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     eager_limit: Option<u64>,
 
-    /// Take the parameters that 'loggap measure -o' found.
+    /// Parameters measured by 'loggap measure -o'.
     #[arg(long, value_name = "FILE", conflicts_with_all = ONE_BY_ONE)]
     profile: Option<PathBuf>,
 
-    /// Take those of a published link.
-    #[arg(long, value_name = "NAME", value_parser = preset, long_help = preset_help("Take those of a published link"),
+    /// Parameters of a published link.
+    #[arg(long, value_name = "NAME", value_parser = preset, long_help = preset_help("Parameters of a published link"),
           conflicts_with_all = ONE_BY_ONE, conflicts_with = "profile")]
     preset: Option<Preset>,
 }
@@ -57,8 +57,11 @@ pub(super) struct ParameterArgs {
 const ONE_BY_ONE: [&str; 5] = ["latency", "overhead", "gap", "gap_per_byte", "overhead_per_byte"];
 
 /// Finds a preset; the error lists all.
-pub(super) fn preset(name: &str) -> Result<Preset, UnknownPreset> {
-    name.parse()
+pub(super) fn preset(name: &str) -> Result<Preset, String> {
+    name.parse().map_err(|unknown: UnknownPreset| {
+        let names = Preset::all().iter().map(|preset| preset.name);
+        format!("{}{unknown}", help::did_you_mean(name, names))
+    })
 }
 
 /// A help text that ends with all presets.
@@ -75,7 +78,7 @@ const DEFAULT: LogGops = LogGops {
     gap: Picos(1_000_000),
     gap_per_byte: PerByte(6_000 << PerByte::FRACTION_BITS),
     overhead_per_byte: PerByte::ZERO,
-    eager_limit: Bytes(65_535),
+    eager_limit: USUAL_EAGER_LIMIT,
 };
 
 /// Where parameters are from.
@@ -125,11 +128,6 @@ impl ParameterArgs {
         self.profile.as_deref()
     }
 
-    /// Whether S is the default.
-    pub(super) const fn has_default_eager_limit(&self) -> bool {
-        self.eager_limit.is_none() && self.preset.is_none()
-    }
-
     /// Lists the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
         files.read("--profile", self.profile.as_deref());
@@ -174,13 +172,19 @@ impl ParameterArgs {
         }
     }
 
-    /// S beside a profile, which has none.
-    pub(super) fn profile_eager_limit(&self) -> Bytes {
-        self.eager_limit.map_or(DEFAULT.eager_limit, Bytes)
+    /// Whether S was given.
+    pub(super) const fn has_eager_limit(&self) -> bool {
+        self.eager_limit.is_some()
+    }
+
+    /// S as asked for, of `profile`, or the default.
+    pub(super) fn eager_limit(&self, profile: Option<&ProfileDocument>) -> Bytes {
+        let measured = || profile.and_then(ProfileDocument::eager_limit);
+        self.eager_limit.map(Bytes).or_else(measured).unwrap_or(DEFAULT.eager_limit)
     }
 
     fn of_profile(&self, document: &ProfileDocument) -> Result<Vec<Protocol>, String> {
-        let eager_limit = self.profile_eager_limit();
+        let eager_limit = self.eager_limit(Some(document));
         let protocol = |RangeRecord { range, .. }: &RangeRecord| {
             let parameters = range
                 .loggops(eager_limit)
@@ -200,23 +204,19 @@ impl ParameterArgs {
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Parameters")]
 pub(super) struct OverheadArgs {
-    /// Overhead of the processor that sends, in ns or with a unit [default: that
-    /// of -o].
+    /// CPU overhead of the sender [default: -o].
     #[arg(long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true, conflicts_with_all = ["profile", "preset"])]
     send_overhead: Option<Picos>,
 
-    /// Overhead of the processor that receives, in ns or with a unit [default:
-    /// that of -o].
+    /// CPU overhead of the receiver [default: -o].
     #[arg(long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true, conflicts_with_all = ["profile", "preset"])]
     recv_overhead: Option<Picos>,
 
-    /// Overhead of each further byte for the sender, in ns or with a unit
-    /// [default: that of -O].
+    /// CPU overhead per byte of the sender [default: -O].
     #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true, conflicts_with_all = ["profile", "preset"])]
     send_overhead_per_byte: Option<PerByte>,
 
-    /// Overhead of each further byte for the receiver, in ns or with a unit
-    /// [default: that of -O].
+    /// CPU overhead per byte of the receiver [default: -O].
     #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true, conflicts_with_all = ["profile", "preset"])]
     recv_overhead_per_byte: Option<PerByte>,
 }
@@ -287,7 +287,7 @@ impl ParameterArgs {
         // Whatever has no parameters is refused in the same words.
         self.of_profile(document)?;
         let ranges = document.ranges.iter().map(|record| &record.range);
-        ParameterSets::of_ranges(ranges, self.profile_eager_limit())
+        ParameterSets::of_ranges(ranges, self.eager_limit(Some(document)))
             .map_err(|error| error.to_string())
     }
 }
@@ -315,11 +315,11 @@ impl From<SetsError> for CliError {
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Rules")]
 pub(super) struct SettingsArgs {
-    /// Whether receiving many bytes holds the processor.
+    /// Does receiving block the CPU?
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ReceiveName::Hold)]
     receive: ReceiveName,
 
-    /// How messages above the eager limit find their receiver.
+    /// Protocol of messages above the eager limit.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = RendezvousName::Instant)]
     rendezvous: RendezvousName,
 }

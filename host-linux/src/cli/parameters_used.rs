@@ -3,9 +3,10 @@
 use loggap_core::model::{Protocol, ReceiveOverhead};
 use serde::Serialize;
 
+use super::digits::Digits;
 use super::parameter_args::{Origin, ParameterArgs};
-use crate::decimal::fixed;
-use crate::sensitivity::Units;
+use crate::output::number::size as size_text;
+use crate::profile::USUAL_EAGER_LIMIT;
 use crate::simulation::ParameterSets;
 
 /// Where parameters are from.
@@ -24,7 +25,9 @@ pub(super) struct ParametersUsed {
     source: ParameterSource,
     sets: Vec<SetDocument>,
     #[serde(skip)]
-    text: String,
+    exact: String,
+    #[serde(skip)]
+    rounded: String,
 }
 
 impl From<Origin<'_>> for ParameterSource {
@@ -78,55 +81,69 @@ fn receive(sets: &ParameterSets, number: usize, protocol: &Protocol) -> ReceiveO
 }
 
 impl ParametersUsed {
-    /// Those that `args` made to `sets`.
-    pub(super) fn new(args: &ParameterArgs, sets: &ParameterSets) -> Self {
+    /// Those that `args` made to `sets`; the one in words is that of messages of
+    /// `size` bytes, or the first.
+    pub(super) fn new(args: &ParameterArgs, sets: &ParameterSets, size: Option<u64>) -> Self {
         let source = ParameterSource::from(args.origin());
-        let values = values(sets, args);
-        let text = match (&source.name, source.source) {
-            (Some(name), source) => format!("{source} {name}: {values}"),
-            (None, "defaults") => {
-                format!("the defaults of LogGOPSim, of no machine: {values}")
+        let is_default = args.profile().is_some() && !args.has_eager_limit();
+        let text = |digits| {
+            let values = values(sets, size, (digits, is_default));
+            match (&source.name, source.source) {
+                (Some(name), source) => format!("{source} {name}: {values}"),
+                (None, "defaults") => {
+                    format!("the defaults of LogGOPSim, of no machine: {values}")
+                }
+                (None, _) => values,
             }
-            (None, _) => values,
         };
+        let (exact, rounded) = (text(Digits::Exact), text(Digits::Rounded));
         let set = |(number, protocol)| SetDocument::new(sets, number, protocol);
-        Self { source, sets: sets.protocols.iter().enumerate().map(set).collect(), text }
+        Self { source, sets: sets.protocols.iter().enumerate().map(set).collect(), exact, rounded }
     }
 
     /// In a line.
-    pub(super) fn text(&self) -> &str {
-        &self.text
+    pub(super) fn text(&self, digits: Digits) -> &str {
+        match digits {
+            Digits::Exact => &self.exact,
+            Digits::Rounded => &self.rounded,
+        }
     }
 }
 
-/// The first set, as its options are written, and how many there are.
-fn values(sets: &ParameterSets, args: &ParameterArgs) -> String {
-    let Some(protocol) = sets.protocols.first() else { return String::new() };
-    let (set, receive) = (&protocol.parameters, receive(sets, 0, protocol));
-    let nanos = |picos: u64| fixed(picos.into(), 3);
-    let per_byte = |units: u64| Units(units.into()).nanos();
-    let (o, o_per_byte) = (nanos(set.overhead.0), per_byte(set.overhead_per_byte.0));
+/// The set of messages of `size` bytes, as its options are written, and which of several
+/// it is; whether S is the default is said where it is.
+fn values(sets: &ParameterSets, size: Option<u64>, (digits, is_default): (Digits, bool)) -> String {
+    // Those of levels follow.
+    let all = sets.levels.first().map_or(sets.protocols.len(), |level| level.first);
+    let own = sets.protocols.get(..all).unwrap_or_default();
+    let holds = |protocol: &Protocol| size.is_some_and(|size| protocol.first.0 <= size);
+    let number = own.iter().rposition(holds).unwrap_or(0);
+    let Some(protocol) = own.get(number) else { return String::new() };
+    let (set, receive) = (&protocol.parameters, receive(sets, number, protocol));
+    let (o, o_per_byte) = (digits.time(set.overhead.0), digits.per_byte(set.overhead_per_byte.0));
     let ends = if receive == set.receive_overhead() {
-        format!("o = {o} ns, O = {o_per_byte} ns/B")
+        format!("o = {o}, O = {o_per_byte}")
     } else {
         format!(
-            "o_s = {o} ns, o_r = {} ns, O_s = {o_per_byte} ns/B, O_r = {} ns/B",
-            nanos(receive.overhead.0),
-            per_byte(receive.overhead_per_byte.0)
+            "o_s = {o}, o_r = {}, O_s = {o_per_byte}, O_r = {}",
+            digits.time(receive.overhead.0),
+            digits.per_byte(receive.overhead_per_byte.0)
         )
     };
-    // A profile has no S.
-    let is_default = args.profile().is_some() && args.has_default_eager_limit();
-    let default = if is_default { " (default)" } else { "" };
-    let more = match sets.protocols.len() {
-        0 | 1 => String::new(),
-        all => format!("; the first of {all} sets"),
+    let default =
+        if is_default && set.eager_limit == USUAL_EAGER_LIMIT { " (default)" } else { "" };
+    let which = match (all, size) {
+        (0 | 1, _) => String::new(),
+        (_, None) => format!("; the first of {all} sets"),
+        (_, Some(size)) => {
+            format!("; of messages of {}, set {} of {all}", size_text(size), number + 1)
+        }
     };
     format!(
-        "L = {} ns, {ends}, g = {} ns, G = {} ns/B, {}{default}{more}",
-        nanos(set.latency.0),
-        nanos(set.gap.0),
-        per_byte(set.gap_per_byte.0),
+        "L = {}, {ends}, g = {}, G = {}, {}{default}{which}",
+        digits.time(set.latency.0),
+        digits.time(set.gap.0),
+        digits.per_byte(set.gap_per_byte.0),
         eager_limit(set.eager_limit.0)
     )
 }

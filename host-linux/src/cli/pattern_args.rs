@@ -7,7 +7,7 @@ use clap::builder::PossibleValue;
 use loggap_core::goal::pattern::{Algorithm, Background, Options, Pattern};
 use loggap_core::units::Picos;
 
-use super::{CliError, parse};
+use super::{CliError, help, parse};
 use crate::schedule::ScheduleFile;
 use crate::simulation::Source;
 
@@ -15,7 +15,7 @@ use crate::simulation::Source;
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Pattern")]
 pub(super) struct PatternArgs {
-    /// Communication pattern, by Schedgen's name or by one that reads better.
+    /// Communication pattern; 'goal generate --help' lists them.
     #[arg(long, value_name = "NAME", value_parser = NamedPattern, hide_possible_values = true)]
     pub(super) pattern: Option<Pattern>,
 
@@ -23,7 +23,7 @@ pub(super) struct PatternArgs {
     #[arg(long, value_name = "P", value_parser = parse::rank_count, allow_hyphen_values = true, requires = "pattern")]
     pub(super) ranks: Option<u32>,
 
-    /// Bytes of the collective, or as 4K or 1.5M [default: 1].
+    /// Message size, as 4K or 1.5M [default: 1].
     #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     size: Option<u64>,
 
@@ -31,64 +31,60 @@ pub(super) struct PatternArgs {
     #[arg(long, value_name = "RANK", allow_hyphen_values = true)]
     root: Option<u32>,
 
-    /// Targets of a rank in each round of the n-way dissemination [default: 1].
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    /// Targets per round of the n-way dissemination [default: 1].
+    #[arg(long, value_name = "RANKS", allow_hyphen_values = true)]
     nway: Option<u32>,
 
-    /// Bytes of a segment of the pipelined rings [default: the whole message].
+    /// Segment size of pipelined rings [default: the whole message].
     #[arg(long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     segment: Option<u64>,
 
-    /// Sends in flight at once in linear collectives of Schedgen 2 [default: all].
+    /// Concurrent sends of Schedgen 2's linear collectives [default: all].
     #[arg(long, value_name = "SENDS", allow_hyphen_values = true)]
     window: Option<u32>,
 
-    /// Calculation between the rounds, in ns or with a unit [default: none].
+    /// Computation between rounds, in ns or with a unit [default: none].
     #[arg(long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     compute: Option<Picos>,
 
-    /// Divides the size for the small messages of the skewed all-to-all [default: 1].
+    /// Size divisor of the skewed all-to-all's small messages [default: 1].
     #[arg(long, value_name = "DIVISOR", allow_hyphen_values = true)]
     skew: Option<u32>,
 
-    /// In the skewed all-to-all, the rank above the root sends large
-    /// messages only.
+    /// Skewed all-to-all: the rank above the root sends only large messages.
     #[arg(long)]
     outcast: bool,
 
-    /// A calculation beside the pattern on every rank, as long as this, in ns or
-    /// with a unit [default: none].
+    /// Computation beside the pattern, on every rank [default: none].
     #[arg(long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     nb: Option<Picos>,
 
-    /// Cuts that calculation into pieces as long as this, in ns or with a unit
-    /// [default: one piece].
+    /// Piece length of that computation [default: one piece].
     #[arg(long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true, requires = "nb")]
     nb_poll: Option<Picos>,
 
-    /// The cpu of that calculation [default: 0].
+    /// GOAL cpu of that computation [default: 0].
     #[arg(long, alias = "cpu", value_name = "CPU", requires = "nb")]
     nb_cpu: Option<u8>,
 
-    /// Algorithm of a collective of Schedgen 2: auto, linear, binomialtree,
+    /// Algorithm of Schedgen 2's collectives: auto, linear, binomialtree,
     /// recdoub or ring [default: auto].
     #[arg(long, value_name = "NAME")]
     algorithm: Option<Algorithm>,
 
-    /// Disjoint groups of ranks that all run the pattern [default: 1].
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    /// Disjoint groups of ranks that each run the pattern [default: 1].
+    #[arg(long, value_name = "GROUPS", allow_hyphen_values = true)]
     groups: Option<u32>,
 
-    /// Repetitions, one after the other on each rank [default: 1].
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    /// Repetitions, one after the other [default: 1].
+    #[arg(long, value_name = "COUNT", allow_hyphen_values = true)]
     repeat: Option<u32>,
 
-    /// Moves the root one rank further with each repetition.
+    /// Move the root by one rank with each repetition.
     #[arg(long)]
     rotate_root: bool,
 
-    /// Decides everything that is random: patterns, placements, phases of noise,
-    /// draws.
+    /// Seed of patterns, placements, noise and draws.
     #[arg(help_heading = "Run", long, value_name = "SEED", value_parser = parse::seed, allow_hyphen_values = true, default_value = "0")]
     pub(super) seed: u64,
 }
@@ -186,6 +182,12 @@ pub(super) fn pattern_help() -> String {
     format!("Patterns:\n{}", lines.join("\n"))
 }
 
+/// The names of all patterns, for the end of a short help text.
+pub(super) fn pattern_names() -> String {
+    let names: Vec<&str> = Pattern::all().iter().map(|pattern| pattern.name).collect();
+    format!("Patterns: {}", names.join(", "))
+}
+
 /// Reads a pattern's name and names the others when there is no such.
 #[derive(Clone, Debug)]
 struct NamedPattern;
@@ -202,8 +204,10 @@ impl clap::builder::TypedValueParser for NamedPattern {
         let names = clap::builder::StringValueParser::new();
         let name = names.parse_ref(command, argument, value)?;
         name.parse().map_err(|_unknown| {
-            let all: Vec<&str> = Pattern::all().iter().map(|pattern| pattern.name).collect();
-            let text = format!("no pattern is called '{name}'; there are: {}\n", all.join(", "));
+            let all = Pattern::all().iter();
+            let names = all.flat_map(|pattern| [pattern.name, pattern.alias]);
+            let meant = help::did_you_mean(&name, names);
+            let text = format!("no pattern is called '{name}'. {meant}{}\n", pattern_names());
             clap::Error::raw(clap::error::ErrorKind::InvalidValue, text).with_cmd(command)
         })
     }

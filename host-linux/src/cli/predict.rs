@@ -8,20 +8,24 @@ use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
 use loggap_core::units::{Bytes, Overflow};
 use serde::Serialize;
 
+use super::digits::{Digits, DigitsArgs};
+use super::interrupt::end_on_request;
 use super::parameter_args::{ParameterArgs, SettingsArgs, parameters};
 use super::parse::{self, Sizes};
 use super::{CliError, Console, Exit};
-use crate::decimal;
+use crate::output::wrap;
 use crate::simulation::{Job, Source, makespan};
 
+/// Columns of a terminal that a line takes at most.
+const WIDTH: usize = 100;
 /// The most ranks that are simulated.
 const MOST_RANKS: u64 = 1 << 27;
 
 /// Predict how long a collective takes, by formula and by simulation.
 ///
 /// The formulas are those of the talk on LogGOPSim (LSAP '10), with s - 1
-/// bytes after the first. Where one is not what happens, the reason stands
-/// beside the difference.
+/// bytes after the first. Where formula and simulation differ, the reason is
+/// printed below.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Formulas, P ranks, w = s - 1:
   scatter, gather  2o + L + max{(P-2)o + (P-1)wO, (P-2)g + (P-1)wG}
@@ -36,12 +40,12 @@ pub(super) struct Args {
     #[arg(value_enum, value_name = "COLLECTIVE")]
     collectives: Vec<Collective>,
 
-    /// Numbers of ranks, written like sizes; a range goes in factors of two.
-    #[arg(long, value_name = "LIST", value_parser = parse::rank_counts, default_value = "2,8,64,1024")]
+    /// Numbers of ranks: 16,64 or 64:4096, in powers of two.
+    #[arg(long, value_name = "RANKS", value_parser = parse::rank_counts, default_value = "2,8,64,1024")]
     ranks: Sizes,
 
-    /// Bytes of a message.
-    #[arg(short = 's', long, value_name = "LIST", value_parser = parse::sizes,
+    /// Message sizes.
+    #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::sizes,
           default_value = "1,1K")]
     sizes: Sizes,
 
@@ -51,10 +55,12 @@ pub(super) struct Args {
     #[command(flatten)]
     settings: SettingsArgs,
 
-    /// The most memory that a simulation may take, in bytes or as 512M or 1.5G
-    /// [default: no limit].
+    /// Memory limit of a simulation, as 1.5G [default: none].
     #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     max_memory: Option<u64>,
+
+    #[command(flatten)]
+    digits: DigitsArgs,
 
     /// Print one JSON document.
     #[arg(help_heading = "Output", short = 'J', long)]
@@ -69,7 +75,7 @@ enum Collective {
     Gather,
     /// A broadcast by a binomial tree.
     Binomial,
-    /// Everybody hears of everybody, as in a barrier.
+    /// All ranks learn from all others, as in a barrier.
     Dissemination,
 }
 
@@ -127,6 +133,7 @@ struct Row {
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let _interrupt = end_on_request()?;
     let protocols = args.parameters.protocols(console)?;
     let parameters = parameters(&protocols)?;
     let wanted = if args.collectives.is_empty() { &Collective::ALL[..] } else { &args.collectives };
@@ -147,7 +154,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     if args.json {
         console.json(&Document { schema_version: 1, rows })?;
     } else {
-        print(console.data(), &rows)?;
+        let digits = args.digits.on(console);
+        print(console.data(), digits, &rows)?;
     }
     Ok(Exit::Done)
 }
@@ -209,25 +217,27 @@ fn reason(caveat: Option<Caveat>, settings: Settings, (set, size): (&LogGops, u6
     }
 }
 
-fn print(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
+fn print(out: &mut dyn Write, digits: Digits, rows: &[Row]) -> io::Result<()> {
     writeln!(
         out,
         "#{:<12} {:>9} {:>9} {:>17} {:>17} {:>15}",
-        "collective", "ranks", "size[B]", "closed form[ns]", "simulated[ns]", "difference[ns]"
+        "collective",
+        "ranks",
+        "size[B]",
+        digits.head("closed form"),
+        digits.head("simulated"),
+        digits.head("difference")
     )?;
-    let nanos = |picos: u64| decimal::fixed(picos.into(), 3);
     for row in rows {
-        let sign = if row.difference_ps < 0 { "-" } else { "" };
-        let difference = decimal::fixed(row.difference_ps.unsigned_abs(), 3);
         writeln!(
             out,
             "{:<13} {:>9} {:>9} {:>17} {:>17} {:>15}",
             row.collective,
             row.ranks,
             row.size_bytes,
-            nanos(row.closed_form_ps),
-            nanos(row.simulated_ps),
-            format!("{sign}{difference}")
+            digits.cell(row.closed_form_ps),
+            digits.cell(row.simulated_ps),
+            digits.signed_cell(row.difference_ps)
         )?;
     }
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -242,7 +252,13 @@ fn print(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
         }
     }
     for (reason, collectives) in reasons {
-        writeln!(out, "# {}: {reason}", collectives.join(", "))?;
+        let text = format!("# {}: {reason}", collectives.join(", "));
+        let lines = if digits == Digits::Exact { vec![text] } else { wrap(&text, WIDTH, 2) };
+        // Each line is a remark.
+        for (index, line) in lines.iter().enumerate() {
+            let line = if index == 0 { line.clone() } else { format!("# {}", line.trim_start()) };
+            writeln!(out, "{line}")?;
+        }
     }
     Ok(())
 }

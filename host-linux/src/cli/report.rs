@@ -15,18 +15,16 @@ use crate::profile::{ProfileDocument, Requested};
 /// How exact, shared by the verbs that assess samples.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ExactArgs {
-    /// A number has converged when half its interval is at most this share
-    /// of it.
+    /// Target relative half-width of the confidence intervals.
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = parse::percent)]
     rel_err: u32,
-    /// How often an interval is to hold the true value.
+    /// Confidence level of the intervals.
     #[arg(long, value_name = "PERCENT", default_value = "95%", value_parser = parse::percent)]
     confidence: u32,
-    /// Sizes may lie so far beside the line of their range before another
-    /// range begins, and smaller jumps are listed only.
+    /// Largest misfit of a range's line; smaller jumps begin no new range.
     #[arg(long, value_name = "PERCENT", default_value = "6%", value_parser = parse::percent)]
     tolerance: u32,
-    /// Exit with 4 when a number did not converge.
+    /// Exit with 4 if any value did not converge.
     #[arg(long)]
     pub(super) strict: bool,
 }
@@ -64,30 +62,33 @@ impl ExactArgs {
 /// What is printed, shared by the verbs that find parameters.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct ReportArgs {
-    /// Print one JSON document; the keys name SI units.
+    /// Print one JSON document, in SI units.
     #[arg(short = 'J', long, group = "form")]
     pub(super) json: bool,
-    /// Print columns for programs, a row per range, as is done into a pipe:
-    /// heads and remarks begin with #, - is what is not known.
+    /// Print columns, a row per range: the default into a pipe.
+    ///
+    /// Header and remark lines begin with #; - marks unknown values.
     #[arg(long, group = "form")]
     table: bool,
     /// Print CSV, a row per message size, in SI units.
     #[arg(long, group = "form")]
     csv: bool,
-    /// Print the parameters of the smallest messages as the flags that
-    /// simulators take, in nanoseconds: -L -o -g -G -O, and as -S the last
-    /// size before the first change of protocol. All else goes to standard
-    /// error.
+    /// Print simulator flags: -L -o -g (ns), -G -O (ns/B), -S (bytes).
+    ///
+    /// Values of the smallest messages; S is the last size before the first
+    /// change of protocol. The report goes to standard error.
     #[arg(long, group = "form")]
     flags: bool,
-    /// Show every size, range and warning on the screen.
+    /// Show every size, range and warning.
     #[arg(short, long)]
     verbose: bool,
-    /// No colours on the screen; so does the environment variable NO_COLOR.
+    /// No colours; the environment variable NO_COLOR does the same.
     #[arg(long)]
     no_color: bool,
-    /// Draw all times over the message size, as SVG: points, fitted lines,
-    /// changes of protocol, percentiles of the round trip.
+    /// Plot all times over the message size, as SVG.
+    ///
+    /// Shows points, fitted lines, changes of protocol and percentiles of the
+    /// round trip.
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<std::path::PathBuf>,
 }

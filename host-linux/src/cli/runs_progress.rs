@@ -15,7 +15,7 @@ impl RunsLine {
         if !console.is_watched() {
             return Self(None);
         }
-        let template = "simulating [{bar:24}] {pos} of {len} runs, {per_sec}, {eta} left";
+        let template = "simulating [{bar:12}] {pos} of {len} runs, {per_sec}, {eta} left";
         let style =
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr());

@@ -27,13 +27,12 @@ use crate::serve::respond::{Session, respond};
 
 /// Answer measurements from other processes or machines.
 ///
-/// Clients are served one at a time, as two would measure each other; those
-/// who come meanwhile wait and are told their position. Everything a client
-/// may ask for is bounded. A line on standard output says where it listens,
-/// and one per connection what came of it: `loggap measure` makes one per
-/// launch, five unless told otherwise;
-/// who was turned away is said once a second at most. On udp and eth a client
-/// has to show that it receives at its address before anything is echoed.
+/// Clients are served one at a time: concurrent clients disturb each other's
+/// results. Further clients wait and are told their position. Every request is
+/// bounded. Standard output has a line for the address and one per connection
+/// with its outcome (`loggap measure` opens one per launch, five by default);
+/// refusals are logged at most once per second. On udp and eth a client has to
+/// prove that it receives at its address before anything is echoed.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "\
@@ -53,36 +52,35 @@ pub(super) struct Args {
     refused: RefusedByResponder,
     #[command(flatten)]
     link: LinkArgs,
-    /// Address to listen on, or the path of the socket for unix and shm;
-    /// every address unless given.
+    /// Address to listen on; a socket's path for unix, shm [default: all].
     #[arg(long, value_name = "ADDR")]
     bind: Option<String>,
-    /// Port for tcp, udp and verbs; 0 lets the system choose one. 5647 unless given.
-    #[arg(short, long)]
+    /// Port for tcp, udp and verbs; 0 for any free one [default: 5647].
+    #[arg(short, long, value_name = "PORT")]
     port: Option<u16>,
-    /// Serve one connection and exit, with 1 when its session failed; measure
-    /// with --launches 1. Over RDMA verbs `lat` and `bw` make one for each size
-    /// above 16 KiB, where memory holds few of the longest.
+    /// Serve one connection and exit, with 1 if its session failed.
+    ///
+    /// Measure with --launches 1. Over RDMA verbs `lat` and `bw` open one
+    /// connection for each size above 16 KiB.
     #[arg(long)]
     once: bool,
-    /// Serve so many clients at the same time, each on a thread of its own: for
-    /// `loggap bw -q N`. Clients that know nothing of each other would measure
-    /// each other. 1 unless given.
-    #[arg(long, value_name = "N", conflicts_with = "once", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    /// Clients served at the same time, for `loggap bw -q`.
+    ///
+    /// Each has a thread of its own. Concurrent clients disturb each other's
+    /// results.
+    #[arg(long, value_name = "CLIENTS", conflicts_with = "once", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     clients: u16,
-    /// Serve clients of this network, such as 10.0.0.0/8, or at this address
-    /// only, for tcp, udp and verbs; can be repeated.
+    /// Serve only this network or address, as 10.0.0.0/8; repeatable.
     #[arg(long, value_name = "CIDR", value_parser = network)]
     allow: Vec<IpNet>,
-    /// Processor to serve on; unless given the best one, near the RDMA device or
-    /// network interface that the client is reached by.
+    /// Processor to serve on [default: near the interface or RDMA device].
     #[arg(long, value_name = "A")]
     cpu: Option<Cpu>,
-    /// Longest message accepted, in bytes (K, M, G are powers of 1024).
+    /// Longest message accepted (K, M, G are powers of 1024).
     #[arg(long, value_name = "BYTES", default_value = "8M", value_parser = parse::size)]
     max_message: u64,
-    /// Clients that may wait at a time; further ones are refused.
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_CAPACITY)]
+    /// Clients that may wait; further ones are refused.
+    #[arg(long, value_name = "CLIENTS", default_value_t = DEFAULT_CAPACITY)]
     queue: usize,
 }
 

@@ -11,11 +11,13 @@ use loggap_core::sim::{Parameters, Settings};
 use loggap_core::units::{Bytes, Picos};
 use serde::Serialize;
 
+use super::digits::{Digits, DigitsArgs};
 use super::failures::Failures;
+use super::interrupt::end_on_request;
 use super::parameter_args::{preset, preset_help};
 use super::parse::{self, Sizes};
 use super::{CliError, Console, Exit};
-use crate::output::PendingFile;
+use crate::output::{PendingFile, number};
 use crate::simulation::{Job, LoadError, RunError, Source, makespan};
 use crate::study::Chart;
 use crate::study::in_order::{self, Series};
@@ -46,59 +48,65 @@ enum Study {
 /// moves on by one rank each time, for a binomial tree and a pipeline
 /// (section 4.2 and Fig. 9 of "LogGP in Theory and Practice").
 ///
-/// Each rank handles a message when the turn of its receive comes, as a
-/// blocking program does. --rules arrival runs the simulator instead, in
-/// which an arriving message may have the processor before a send that was
-/// ready later: ranks then hear of several broadcasts before they pass one
-/// on, which makes loops of the pipeline longer. One broadcast alone takes
-/// the same time by both.
+/// Each rank handles messages in program order, as a blocking program does.
+/// With --rules arrival the simulator decides: a message that arrives before a
+/// send is ready goes first, so ranks receive several broadcasts before they
+/// forward one, which lengthens loops of the pipeline. For a single broadcast
+/// both rules agree.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   loggap study pipelining
   loggap study pipelining --preset ompi-mx -s 64K --segment 8K --ranks 2:4096 --plot mx")]
 struct Pipelining {
-    /// Published links to study; their protocol for the size is used.
+    /// Published links, with their parameters for this size.
     #[arg(long, value_delimiter = ',', value_name = "NAME", value_parser = preset,
           default_value = "mpich2-tcp,ompi-ib-sdr", 
-          long_help = preset_help("Published links to study; their protocol for the size is used"))]
+          long_help = preset_help("Published links, with their parameters for this size"))]
     preset: Vec<Preset>,
-    /// Bytes of the broadcast.
+    /// Message size of the broadcast.
     #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size, default_value = "1")]
     size: u64,
-    /// Bytes of a segment of the pipeline [default: the whole message].
+    /// Segment size of the pipeline [default: the whole message].
     #[arg(long, value_name = "BYTES", value_parser = parse::size)]
     segment: Option<u64>,
-    /// Numbers of ranks, written like sizes; a range goes in factors of two.
-    #[arg(short = 'p', long, value_name = "LIST", value_parser = parse::rank_counts,
+    /// Numbers of ranks: 16,64 or 64:4096, in powers of two.
+    #[arg(short = 'p', long, value_name = "RANKS", value_parser = parse::rank_counts,
           default_value = "2:1024")]
     ranks: Sizes,
     /// Repetitions in a loop.
     #[arg(short = 'n', long, value_name = "COUNT", default_value = "1000",
           value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
-    /// When a rank handles a message.
+    /// Order in which ranks handle messages.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Rules::Order)]
     rules: Rules,
-    /// Draw the two plots of Fig. 9 to PREFIX-time.svg and PREFIX-error.svg.
+    /// Plot Fig. 9 to PREFIX-time.svg and PREFIX-error.svg.
+    ///
+    /// Of several presets to PREFIX-PRESET-time.svg and so on.
     #[arg(long, value_name = "PREFIX")]
     plot: Option<PathBuf>,
-    /// One JSON document instead of tables.
-    #[arg(short = 'J', long)]
+    #[command(flatten)]
+    digits: DigitsArgs,
+    /// Print one JSON document.
+    #[arg(help_heading = "Output", short = 'J', long)]
     json: bool,
 }
 
-/// When a rank handles a message.
+/// Order in which ranks handle messages.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Rules {
-    /// When the turn of its receive comes.
+    /// Program order.
     Order,
-    /// When it arrives, as in 'loggap simulate'.
+    /// Order of arrival, as in 'loggap simulate'.
     Arrival,
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     match &args.study {
-        Study::Pipelining(study) => study.run(console),
+        Study::Pipelining(study) => {
+            let _interrupt = end_on_request()?;
+            study.run(console)
+        }
         Study::Overlap(args) => overlap::run(args, console),
     }
 }
@@ -128,16 +136,14 @@ struct Link {
 impl Pipelining {
     fn run(&self, console: &mut Console) -> Result<Exit, CliError> {
         let ranks = self.numbers_of_ranks()?;
-        let files = self.plot.as_deref().map(plot_files).transpose()?;
+        let files = self.plot_files()?;
         let mut links = Vec::new();
         for preset in &self.preset {
             links.push(self.link(preset, &ranks)?);
         }
         let mut failures = Failures::default();
-        if let Some(files) = files {
-            let named = links.iter().map(|link| (link.preset.name.to_owned(), link.rows.clone()));
-            let drawn = draw(files, &charts(&named.collect::<Vec<_>>()));
-            for drawn in drawn {
+        for (link, files) in links.iter().zip(files) {
+            for drawn in draw(files, &charts(link.preset.name, &link.rows)) {
                 failures.add(drawn);
             }
         }
@@ -165,6 +171,20 @@ impl Pipelining {
         let narrow = |ranks: u64| u32::try_from(ranks).ok().filter(|&ranks| ranks > 0);
         let ranks: Option<Vec<u32>> = self.ranks.list().into_iter().map(narrow).collect();
         ranks.ok_or_else(|| CliError::usage("--ranks takes numbers from 1 to 4G - 1"))
+    }
+
+    /// Opens all plots before the work, so that a bad path is found early: two for each
+    /// link, whose name is theirs where there are several; none without --plot.
+    fn plot_files(&self) -> Result<Vec<[PendingFile; 2]>, CliError> {
+        let Some(prefix) = &self.plot else { return Ok(Vec::new()) };
+        let of = |preset: &Preset| {
+            let mut prefix = prefix.as_os_str().to_owned();
+            if self.preset.len() > 1 {
+                prefix.push(format!("-{}", preset.name));
+            }
+            plot_files(Path::new(&prefix))
+        };
+        self.preset.iter().map(of).collect()
     }
 
     fn segment_size(&self) -> u64 {
@@ -212,11 +232,12 @@ impl Pipelining {
     }
 
     fn write(&self, console: &mut Console, links: &[Link]) -> Result<(), CliError> {
+        let digits = self.digits.on(console);
         let out = console.data();
         writeln!(
             out,
-            "# broadcast of {} B, messages handled {}; one synchronised, the mean of {} in a loop, and with a root that \
-             moves\n# error = synchronised - measured",
+            "# broadcast of {} B, messages handled {}\n# one synchronised, the mean of {} in a loop, and with a \
+             root that moves\n# error = synchronised - measured",
             self.size,
             match self.rules {
                 Rules::Order => "in program order",
@@ -231,23 +252,23 @@ impl Pipelining {
                 "#{:>7}  {:<9} {:>14} {:>12} {:>14} {:>14} {:>14}",
                 "ranks",
                 "algorithm",
-                "synchron.[us]",
-                "loop[us]",
-                "moving[us]",
-                "err.loop[us]",
-                "err.mov.[us]"
+                head("synchron.", digits),
+                head("loop", digits),
+                head("moving", digits),
+                head("err.loop", digits),
+                head("err.mov.", digits)
             )?;
             for row in &link.rows {
                 writeln!(
                     out,
-                    "{:>8}  {:<9} {:>14.3} {:>12.3} {:>14.3} {:>14.3} {:>14.3}",
+                    "{:>8}  {:<9} {:>14} {:>12} {:>14} {:>14} {:>14}",
                     row.ranks,
                     row.algorithm,
-                    micros(row.synchronised),
-                    micros(row.looped),
-                    micros(row.rotated),
-                    row.loop_error_s() * 1e6,
-                    row.rotated_error_s() * 1e6,
+                    time(row.synchronised.seconds(), digits),
+                    time(row.looped.seconds(), digits),
+                    time(row.rotated.seconds(), digits),
+                    time(row.loop_error_s(), digits),
+                    time(row.rotated_error_s(), digits),
                 )?;
             }
             conclude(out, &link.rows)?;
@@ -277,8 +298,21 @@ impl Pipelining {
     }
 }
 
-fn micros(time: Picos) -> f64 {
-    time.seconds() * 1e6
+/// The head of a column of [`time`]s.
+fn head(name: &str, digits: Digits) -> String {
+    match digits {
+        Digits::Exact => format!("{name}[us]"),
+        Digits::Rounded => name.to_owned(),
+    }
+}
+
+/// Microseconds to the nanosecond, or rounded with a unit.
+fn time(seconds: f64, digits: Digits) -> String {
+    match digits {
+        Digits::Exact => format!("{:.3}", seconds * 1e6),
+        Digits::Rounded if seconds == 0.0 => "0".to_owned(),
+        Digits::Rounded => number::in_units(seconds, number::TIME),
+    }
 }
 
 /// Numbers of ranks at which the loop prefers the wrong algorithm.
@@ -309,7 +343,7 @@ fn conclude(out: &mut dyn Write, rows: &[Row]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Opens both plots before the work, so that a bad path is found early.
+/// Opens both plots of a link.
 fn plot_files(prefix: &Path) -> Result<[PendingFile; 2], CliError> {
     let open = |ending: &str| {
         let mut name = prefix.as_os_str().to_owned();
@@ -320,7 +354,7 @@ fn plot_files(prefix: &Path) -> Result<[PendingFile; 2], CliError> {
 }
 
 fn draw(files: [PendingFile; 2], charts: &[Chart; 2]) -> Vec<Result<(), CliError>> {
-    // Times come as three lines for each link and algorithm, errors as two.
+    // Times come as three lines for each algorithm, errors as two.
     let each = files.into_iter().zip(charts).zip([3, 2]).map(|((file, chart), group)| {
         file.commit(|out| chart.write(group, out)).map_err(CliError::failed)
     });

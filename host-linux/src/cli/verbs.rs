@@ -15,50 +15,49 @@ pub(super) struct VerbsArgs {
     // First, as it looks at what the others are.
     #[command(flatten)]
     given: Given,
-    /// Device; the first with an active port unless given.
+    /// RDMA device [default: the first with an active port].
     #[arg(help_heading = HEADING, short = 'd', long, visible_alias = "ib-dev", value_name = "DEV", value_parser = device)]
     device: Option<DeviceName>,
     /// Port of the device, from 1 on.
-    #[arg(help_heading = HEADING, long, visible_short_alias = 'i', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    #[arg(help_heading = HEADING, long, visible_short_alias = 'i', value_name = "PORT", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     ib_port: u8,
-    /// Index of this end's address; the first of RoCE v2 over IPv4 unless
-    /// given, on InfiniBand the LID.
-    #[arg(help_heading = HEADING, long, visible_short_alias = 'x', value_name = "N")]
+    /// GID index of this end [default: the first of RoCE v2 over IPv4; the LID
+    /// on InfiniBand].
+    #[arg(help_heading = HEADING, long, visible_short_alias = 'x', value_name = "INDEX")]
     gid_index: Option<u8>,
-    /// How messages travel: send (RC send and receive), write (RC write, seen
-    /// by polling its last byte), write-imm (RC write with immediate), read (RC
-    /// read: the other end does nothing) or ud (datagrams). send unless given;
-    /// `serve` serves what is asked for unless given.
+    /// Operation: send (RC send and receive), write (RC write, detected by
+    /// polling its last byte), write-imm (RC write with immediate), read (RC
+    /// read; the other end is passive) or ud (datagrams) [default: send; serve:
+    /// whichever the client asks for].
     #[arg(help_heading = HEADING, long, value_name = "OP", value_parser = operation_parser())]
     op: Option<Operation>,
     /// What perftest calls --op write-imm.
     #[arg(help_heading = HEADING, long = "write_with_imm", hide = true, conflicts_with = "op")]
     write_with_imm: bool,
-    /// Longest message, in bytes, that travels within its work request: auto
-    /// for what the device grants up to 220, or a number.
-    #[arg(help_heading = HEADING, long, visible_short_alias = 'I', visible_alias = "inline_size", value_name = "auto|N", default_value = "auto", value_parser = inline)]
+    /// Longest message sent inline: auto (what the device grants, up to 220 B)
+    /// or bytes.
+    #[arg(help_heading = HEADING, long, visible_short_alias = 'I', visible_alias = "inline_size", value_name = "auto|BYTES", default_value = "auto", value_parser = inline)]
     inline: Inline,
-    /// Sleep for completion events instead of polling, as --block.
+    /// Sleep for completion events instead of polling, like --block.
     #[arg(help_heading = HEADING, long, visible_short_alias = 'e')]
     events: bool,
-    /// Payload of a packet: 256, 512, 1024, 2048 or 4096; that of the ports
-    /// unless given.
+    /// Path MTU [default: that of the ports].
     #[arg(help_heading = HEADING, long, visible_short_alias = 'm', value_name = "BYTES", value_parser = PossibleValuesParser::new(["256", "512", "1024", "2048", "4096"]).map(|text| text.parse::<u16>().unwrap_or(256)))]
     mtu: Option<u16>,
     /// Service level.
-    #[arg(help_heading = HEADING, long, visible_short_alias = 'S', visible_alias = "sl", value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
+    #[arg(help_heading = HEADING, long, visible_short_alias = 'S', visible_alias = "sl", value_name = "LEVEL", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
     service_level: u8,
     /// Traffic class of RoCE: four times the DSCP.
-    #[arg(help_heading = HEADING, long, visible_alias = "tclass", value_name = "N", default_value_t = 0)]
+    #[arg(help_heading = HEADING, long, visible_alias = "tclass", value_name = "CLASS", default_value_t = 0)]
     traffic_class: u8,
-    /// Messages under way at a time; fewer where they are long, and where `lat`
-    /// sends one at a time fewer still, so that they stay in the cache.
-    #[arg(help_heading = HEADING, long, visible_short_alias = 't', visible_alias = "tx-depth", value_name = "N", default_value_t = 128, value_parser = depth)]
+    /// Messages in flight at most; fewer for long messages, and in `lat`, so that
+    /// they stay in the cache.
+    #[arg(help_heading = HEADING, long, visible_short_alias = 't', visible_alias = "tx-depth", value_name = "MESSAGES", default_value_t = 128, value_parser = depth)]
     depth: u16,
-    /// A completion for each so many sends; a quarter of --depth unless given.
-    #[arg(help_heading = HEADING, long, visible_short_alias = 'Q', visible_alias = "cq-mod", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Sends per signaled completion [default: a quarter of --depth].
+    #[arg(help_heading = HEADING, long, visible_short_alias = 'Q', visible_alias = "cq-mod", value_name = "SENDS", value_parser = clap::value_parser!(u16).range(1..))]
     signal_every: Option<u16>,
-    /// Register huge pages, of which `sysctl vm.nr_hugepages` reserves some.
+    /// Use huge pages for buffers; reserve some with `sysctl vm.nr_hugepages`.
     #[arg(help_heading = HEADING, long, alias = "use_hugepages")]
     huge_pages: bool,
     /// Messages of a size under way at most, unless --depth is given.

@@ -24,7 +24,7 @@ pub enum Warning {
     },
     /// Both ends run on one processor.
     #[error(
-        "both ends share processor {cpu}: every message waits for the scheduler; give two processors with --cpu A,B, or let them sleep with --block"
+        "both ends share processor {cpu}: every message waits for the scheduler; use two processors (--cpu A,B) or sleep between messages (--block)"
     )]
     OneProcessor {
         /// Its number.
@@ -41,7 +41,7 @@ pub enum Warning {
     },
     /// The ends run on different packages.
     #[error(
-        "processors {} and {} are on different packages: latency includes the link between them; choose two of one package with --cpu A,B unless that is meant",
+        "processors {} and {} are in different sockets: latency includes the interconnect; choose two of one socket with --cpu A,B unless this is what you want to measure",
         placement.initiator, placement.responder
     )]
     DifferentPackages {
@@ -59,7 +59,9 @@ pub enum Warning {
         governor: String,
     },
     /// The core's frequency depends on how busy and how warm the others are.
-    #[error("turbo frequencies depend on load and heat; for steady numbers: {remedy}")]
+    #[error(
+        "turbo is on: the clock rate varies with load and temperature; to turn it off: {remedy}"
+    )]
     Turbo {
         /// The setting that turns it off, as a command.
         remedy: &'static str,
@@ -75,7 +77,7 @@ pub enum Warning {
     },
     /// The receive buffer of a datagram link holds few messages.
     #[error(
-        "the receive buffer is {granted}, long trains of datagrams will be lost; allow more with: sysctl net.core.rmem_max={}",
+        "the receive buffer is only {granted}: long bursts of datagrams will be dropped; allow more with: sysctl net.core.rmem_max={}",
         wanted.0
     )]
     ReceiveBuffer {
@@ -86,7 +88,7 @@ pub enum Warning {
     },
     /// The hypervisor ran something else on a processor of an end.
     #[error(
-        "the hypervisor gave {}.{} % of processor {cpu} to others; use a machine of its own or repeat when it is quieter",
+        "steal time: the hypervisor took {}.{} % of processor {cpu}; use a dedicated machine, or repeat when it is quieter",
         permille / 10,
         permille % 10
     )]
@@ -98,7 +100,7 @@ pub enum Warning {
     },
     /// Other processes pushed an end off its processor.
     #[error(
-        "other processes took the processor of the {end} {times} times in {millis} ms; stop them or choose other processors with --cpu A,B"
+        "the {end} was preempted {times} times in {millis} ms; stop other processes or choose other processors with --cpu A,B"
     )]
     Preempted {
         /// Which end.
@@ -125,7 +127,7 @@ pub enum Warning {
     },
     /// A fixed task cost more or less while the run lasted.
     #[error(
-        "the machine changed during the run: the cost of {name} moved by {percent}%; repeat when it is quieter, or keep a --history"
+        "machine speed changed during the run: {name} by {percent}%; repeat when it is quieter, or keep a --history"
     )]
     CanaryMoved {
         /// The task.
@@ -135,7 +137,7 @@ pub enum Warning {
     },
     /// The peer took no connection after the first ones.
     #[error(
-        "no connection after {launches} ({reason}): the rest of the time was not used; --launches {launches} uses it"
+        "connection {launches} was the last ({reason}); --launches {launches} spends the whole time on that many"
     )]
     LaunchRefused {
         /// Launches that there were.
@@ -145,12 +147,12 @@ pub enum Warning {
     },
     /// Time or messages did not suffice for more than one launch.
     #[error(
-        "one connection took all of the time or messages: nothing tells where another run would fall; allow more with --max-time, or keep a --history"
+        "only one launch: variation between runs unknown; allow more time with --max-time, or keep a --history"
     )]
     OneLaunch,
     /// Messages of rounds were lost on a datagram link.
     #[error(
-        "{percent}% of the rounds were lost and left out; -n 4 for shorter bursts, or look for drops with ip -s link"
+        "{percent}% of the rounds were lost and discarded; use shorter bursts (-n 4), or look for drops with ip -s link"
     )]
     RoundsLost {
         /// Share of the rounds, in percent.
@@ -184,7 +186,7 @@ pub enum Warning {
         interface: u64,
     },
     /// A profile of the history cannot be read.
-    #[error("left out of the history: {reason}")]
+    #[error("history file skipped: {reason}")]
     HistoryUnreadable {
         /// Which and why, in words.
         reason: String,
@@ -220,15 +222,15 @@ pub const fn busy_remedy(waiting: Waiting) -> &'static str {
 
 fn fallback_reason(reason: Fallback) -> &'static str {
     match reason {
-        Fallback::Asked => "as was asked",
+        Fallback::Asked => "as requested",
         Fallback::NotInvariant => {
-            "the processor does not call it invariant and the kernel does not keep time by it; in a virtual machine, pass the feature `invtsc` through"
+            "the TSC is not invariant and not the kernel's clock source; in a virtual machine, pass the CPU feature `invtsc` through"
         }
         Fallback::NotOffered => {
             "the kernel does not offer it as a clock source; see `dmesg | grep -i tsc` for why, or boot with tsc=reliable"
         }
         Fallback::Unsteady => {
-            "its rate changed while it was calibrated; repeat on a machine that is neither suspended nor migrated"
+            "its rate changed during calibration; repeat without suspending or migrating the machine"
         }
     }
 }
@@ -385,7 +387,12 @@ mod tests {
         assert_eq!([lost(0, 0), lost(1_000, 0), lost(1_000, 10)], [None, None, None]);
         assert_eq!(lost(990, 10), Some(Warning::RoundsLost { percent: 1 }));
         let text = lost(500, 500).unwrap().to_string();
-        assert!(text.starts_with("50% of the rounds were lost and left out; -n 4"), "{text}");
+        assert!(
+            text.starts_with(
+                "50% of the rounds were lost and discarded; use shorter bursts (-n 4)"
+            ),
+            "{text}"
+        );
     }
 
     #[test]

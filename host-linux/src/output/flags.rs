@@ -1,22 +1,20 @@
 //! The parameter line of the field's simulators.
 
 use loggap_core::model::{LogGops, UnusableParameter};
-use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_core::units::{PerByte, Picos};
 
 use crate::decimal;
-use crate::profile::ProfileDocument;
+use crate::profile::{ProfileDocument, USUAL_EAGER_LIMIT};
 
 /// The parameters of the smallest messages as `-L -o -g -G -O -S`, times in
-/// nanoseconds; `S` is the last size before the first change of protocol, or
-/// the largest size measured. `None` without any range.
+/// nanoseconds; `S` as `simulate --profile` takes it. `None` without any range.
 ///
 /// # Errors
 ///
 /// [`UnusableParameter`] when the range does not hold all of them.
 pub fn line(document: &ProfileDocument) -> Option<Result<String, UnusableParameter>> {
-    let (first, last) = (&document.ranges.first()?.range, document.ranges.last()?.range.last);
-    let change = document.changes.iter().find(|change| change.splits);
-    let eager_limit = change.map_or(last, |change| Bytes(change.at_bytes.saturating_sub(1)));
+    let first = &document.ranges.first()?.range;
+    let eager_limit = document.eager_limit().unwrap_or(USUAL_EAGER_LIMIT);
     Some(first.loggops(eager_limit).map(|set| format(&set)))
 }
 
@@ -50,7 +48,7 @@ mod tests {
     use super::*;
     use crate::cli::parse;
     use loggap_core::model::{Change, Estimate, Range, SizeLine};
-    use loggap_core::units::{SignedPerByte, SignedPicos};
+    use loggap_core::units::{Bytes, SignedPerByte, SignedPicos};
 
     fn profile() -> ProfileDocument {
         let line = |at_one, per_byte| SizeLine::exact(SignedPicos(at_one), SignedPerByte(per_byte));
@@ -69,7 +67,7 @@ mod tests {
     #[test]
     fn the_line_is_what_the_simulators_take() {
         let mut profile = profile();
-        let expected = "-L 2000.5 -o 1500 -g 1234.567 -G 0.02 -O 0.00025 -S 4095";
+        let expected = "-L 2000.5 -o 1500 -g 1234.567 -G 0.02 -O 0.00025 -S 65535";
         assert_eq!(line(&profile), Some(Ok(expected.to_owned())));
         let change = Change {
             at: Bytes(512),
@@ -79,8 +77,11 @@ mod tests {
             ..Change::default()
         };
         profile.changes.push(change.into());
-        let flags = line(&profile).unwrap().unwrap();
-        assert!(flags.ends_with("-S 511"), "{flags}");
+        for (transport, limit) in [("verbs", "-S 65535"), ("mpi", "-S 511")] {
+            profile.transport = transport.to_owned();
+            let flags = line(&profile).unwrap().unwrap();
+            assert!(flags.ends_with(limit), "{transport}: {flags}");
+        }
     }
 
     #[test]

@@ -114,7 +114,7 @@ pub(super) fn effort(document: &ProfileDocument) -> String {
     if document.incomplete.is_some() {
         text
     } else {
-        format!("{text}; ended: {}", document.stopped)
+        format!("{text}; stopped: {}", document.stopped)
     }
 }
 

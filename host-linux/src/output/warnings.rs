@@ -31,8 +31,8 @@ pub fn ranked(
 pub fn few_places(operation: &str, places: u16, burst: u32) -> Option<WarningRecord> {
     (!matches!(operation, "read" | "ud") && u32::from(places / 2) + 1 < burst).then(|| {
         weakens(
-            format!("bursts of {burst} may wait for room: {places} messages are under way at most"),
-            "--depth; where the longest sizes take the memory, a run of their own for these, or a higher `ulimit -l` at both ends",
+            format!("bursts of {burst} may stall: at most {places} messages are in flight"),
+            "raise --depth; for the longest sizes measure them in a run of their own, or raise `ulimit -l` at both ends",
         )
     })
 }
@@ -45,12 +45,16 @@ fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
             weakens(problem, "cpupower frequency-set -g performance").with_subject(cpu(number))
         }
         MachineWarning::Stolen { cpu: number, permille } => {
-            let remedy = "use a machine of its own, or repeat when it is quieter";
+            let remedy = "use a dedicated machine, or repeat when it is quieter";
             #[allow(clippy::cast_precision_loss, reason = "at most 1,000")]
             let share = *permille as f64 / 1e3;
-            WarningRecord::new(Severity::Spoils, "the hypervisor ran something else", remedy)
-                .with_subject(cpu(number))
-                .by(share)
+            WarningRecord::new(
+                Severity::Spoils,
+                "steal time: the hypervisor took the processor",
+                remedy,
+            )
+            .with_subject(cpu(number))
+            .by(share)
         }
         MachineWarning::Preempted { end, times, .. } => {
             let remedy = format!("stop them, or choose other processors with {choice}");
@@ -65,8 +69,8 @@ fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
             busy_remedy(*waiting),
         ),
         MachineWarning::RoundsLost { percent } => weakens(
-            format!("{percent}% of the rounds were lost and left out"),
-            "-n 4 for shorter bursts, or look for drops with ip -s link",
+            format!("{percent}% of the rounds were lost and discarded"),
+            "use shorter bursts (-n 4), or look for drops with ip -s link",
         ),
         MachineWarning::NotPinned { .. }
         | MachineWarning::OneProcessor { .. }
@@ -79,19 +83,18 @@ fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
 
 fn of_link(warning: &LinkWarning) -> WarningRecord {
     match *warning {
-        LinkWarning::DelayFallback(size, count) => notes(
-            format!("the gap exceeds the round trip at {count} sizes: paced by PRTT(2,0,s) there"),
-            "",
-        )
-        .in_range_from(size.0),
+        LinkWarning::DelayFallback(size, count) => {
+            notes(format!("gap > RTT at {count} sizes: measured with two-message bursts there"), "")
+                .in_range_from(size.0)
+        }
         LinkWarning::DelayTooShort(size, count) => weakens(
-            format!("the sender was not idle between messages at {count} sizes: no o_s there"),
+            format!("o_s unknown at {count} sizes: the sender was not idle between messages"),
             "repeat on a quieter machine",
         )
         .in_range_from(size.0),
         LinkWarning::Bound(parameter, first) => {
             let remedy = "--max-time, or a quieter machine";
-            notes("0 fits best, as no parameter is negative", remedy)
+            notes("fit hit its lower bound, 0", remedy)
                 .with_subject(symbol(parameter))
                 .in_range_from(first.0)
         }
@@ -100,14 +103,14 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
         }
         LinkWarning::Stall(size, time) => weakens(
             format!(
-                "bursts stand still for {}, the timer of delayed acknowledgements",
+                "bursts stall for {}: the timer of delayed acknowledgements",
                 number::in_units(time.seconds(), number::TIME)
             ),
-            "see that both ends set TCP_NODELAY",
+            "check that both ends set TCP_NODELAY",
         )
         .in_range_from(size.0),
         LinkWarning::SizesLeftOut(size, count) => weakens(
-            format!("{count} sizes were not measured for want of time or messages"),
+            format!("{count} sizes were not measured: time or message limit reached"),
             "--max-time, --max-messages",
         )
         .in_range_from(size.0),
@@ -123,10 +126,10 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
                 .by(f64::from(ppm) / 1e6)
         }
         LinkWarning::FewSizes(first, 1) => {
-            notes("one size only, so no G", MORE_SIZES).in_range_from(first.0)
+            notes("only one size: G unknown", MORE_SIZES).in_range_from(first.0)
         }
         LinkWarning::FewSizes(first, _) => {
-            notes("too few sizes to tell whether they lie on a line", MORE_SIZES)
+            notes("too few sizes to check that they lie on a line", MORE_SIZES)
                 .in_range_from(first.0)
         }
         LinkWarning::ChangeNotExact(low, high) => notes(

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use loggap_core::measure::Conclusion;
 use loggap_core::model::{Change, Profile, Range};
+use loggap_core::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::error::{ProfileError, ProfileErrorKind};
@@ -133,6 +134,9 @@ pub struct Requested {
     pub confidence_percent: f64,
 }
 
+/// S where nothing is known of it, LogGOPSim's.
+pub const USUAL_EAGER_LIMIT: Bytes = Bytes(65_535);
+
 /// Whether anything can be said of a link.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -182,12 +186,12 @@ impl std::fmt::Display for Stopped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Finished => "more time would not narrow it",
-            Self::TimeSpent => "the time allowed was spent",
-            Self::MessagesSpent => "the messages allowed were sent",
-            Self::MemorySpent => "no room for more samples",
+            Self::TimeSpent => "time limit reached",
+            Self::MessagesSpent => "message limit reached",
+            Self::MemorySpent => "no memory for more samples",
             Self::RoundsLost => "all rounds were lost at some sizes",
             Self::Interrupted => "interrupted",
-            Self::Failed => "a failure ended it",
+            Self::Failed => "failed",
         })
     }
 }
@@ -261,6 +265,16 @@ impl ProfileDocument {
     #[must_use]
     pub const fn is_fit(&self) -> bool {
         self.transport.is_empty()
+    }
+
+    /// Eager limit S that the sizes show: of MPI, and of samples without a link, the last
+    /// size before the first change of protocol. `None` without one, and of other links,
+    /// whose changes (segments, inline data) hold no sender until its receiver is ready.
+    #[must_use]
+    pub fn eager_limit(&self) -> Option<Bytes> {
+        let change = self.changes.iter().find(|change| change.splits)?;
+        let has_rendezvous = matches!(self.transport.as_str(), "" | "mpi");
+        has_rendezvous.then(|| Bytes(change.at_bytes.saturating_sub(1)))
     }
 
     /// The parameters alone.

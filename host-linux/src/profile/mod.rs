@@ -15,7 +15,8 @@ mod span;
 mod warning;
 
 pub use document::{
-    CanaryRecord, FitDocument, ProfileDocument, Requested, SCHEMA_VERSION, Stopped, Verdict,
+    CanaryRecord, FitDocument, ProfileDocument, Requested, SCHEMA_VERSION, Stopped,
+    USUAL_EAGER_LIMIT, Verdict,
 };
 pub use draw::{NoInterval, ProfileDraws};
 pub use error::{ProfileError, ProfileErrorKind};

@@ -29,7 +29,7 @@ pub use network::{
     NetworkUse, PairsError, PlacedNetwork, PlacedSimple, Placement, RankLocation, TopologyPlan,
     Wiring, read_locations,
 };
-pub use noise::{NoiseError, NoiseSource, PhasedNoise};
+pub use noise::{NoiseError, NoiseSource, NoiseSummary, PhasedNoise};
 pub use parameter_sets::{LevelSet, ParameterSets, SetsError, UnusableRange};
 pub use points::{Completed, Ended, Plan, Point, run_each_point, run_points};
 pub use run::{RunError, makespan};

@@ -23,6 +23,19 @@ pub struct NoiseSource {
     sums: Vec<Picos>,
 }
 
+/// Noise of one rank: detours that repeat with a period.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct NoiseSummary {
+    /// Detours of one period.
+    pub detours: usize,
+    /// The period.
+    pub length: Picos,
+    /// Duration of all detours of one period.
+    pub total: Picos,
+    /// The longest detour.
+    pub longest: Picos,
+}
+
 /// Why noise cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum NoiseError {
@@ -90,6 +103,19 @@ impl NoiseSource {
         let mut sums = vec![Picos::ZERO; detours.len()];
         noise::sum_up(&detours, &mut sums);
         Ok(Self { detours, length, sums })
+    }
+
+    /// Detours, period, total and longest duration of one rank's noise.
+    #[must_use]
+    pub fn summary(&self) -> NoiseSummary {
+        let durations = self.detours.iter().map(|detour| detour.duration);
+        let length = self.trace().map_or(Picos::ZERO, |trace| trace.length());
+        NoiseSummary {
+            detours: self.detours.len(),
+            length,
+            total: self.sums.last().copied().unwrap_or_default(),
+            longest: durations.max().unwrap_or_default(),
+        }
     }
 
     /// The trace.

@@ -151,6 +151,7 @@ pub fn chart(rows: &[GapRow], schedule: &str) -> Chart {
         x_label: "g and G, times those given".into(),
         y_label: "makespan [us]".into(),
         axes: Axes::Powers,
+        nested: true,
         series: vec![
             series("no overlap (o = g, O = G)", |three| three.none),
             series("present o and O", |three| three.present),

@@ -212,42 +212,42 @@ fn unexplained(points: &[(f64, f64)]) -> Option<f64> {
     (xx > 0.0 && yy > 0.0).then(|| (1.0 - xy * xy / (xx * yy)).max(0.0))
 }
 
-/// The two plots of the paper's Fig. 9: times, and errors of the loop.
+/// The two plots of the paper's Fig. 9 for one link: times, and errors of the loop.
 #[must_use]
-pub fn charts(links: &[(String, Vec<Row>)]) -> [Chart; 2] {
+pub fn charts(link: &str, rows: &[Row]) -> [Chart; 2] {
     let micros = |seconds: f64| seconds * 1e6;
     let mut times = Vec::new();
     let mut errors = Vec::new();
-    for (link, rows) in links {
-        for algorithm in Algorithm::ALL {
-            let of = |value: &dyn Fn(&Row) -> f64| {
-                let rows = rows.iter().filter(|row| row.algorithm == algorithm);
-                rows.map(|row| (f64::from(row.ranks), value(row))).collect()
-            };
-            let label = |scheme: &str| format!("{link}, {algorithm}, {scheme}");
-            times.push(Series::new(
-                label("synchronised"),
-                of(&|row| micros(row.synchronised.seconds())),
-            ));
-            times.push(Series::new(label("loop"), of(&|row| micros(row.looped.seconds()))));
-            times.push(Series::new(label("root moves"), of(&|row| micros(row.rotated.seconds()))));
-            errors.push(Series::new(label("loop"), of(&|row| micros(row.loop_error_s()))));
-            errors.push(Series::new(label("root moves"), of(&|row| micros(row.rotated_error_s()))));
-        }
+    for algorithm in Algorithm::ALL {
+        let of = |value: &dyn Fn(&Row) -> f64| {
+            let rows = rows.iter().filter(|row| row.algorithm == algorithm);
+            rows.map(|row| (f64::from(row.ranks), value(row))).collect()
+        };
+        let label = |scheme: &str| format!("{algorithm}, {scheme}");
+        times.push(Series::new(
+            label("synchronised"),
+            of(&|row| micros(row.synchronised.seconds())),
+        ));
+        times.push(Series::new(label("loop"), of(&|row| micros(row.looped.seconds()))));
+        times.push(Series::new(label("root moves"), of(&|row| micros(row.rotated.seconds()))));
+        errors.push(Series::new(label("loop"), of(&|row| micros(row.loop_error_s()))));
+        errors.push(Series::new(label("root moves"), of(&|row| micros(row.rotated_error_s()))));
     }
     [
         Chart {
-            title: "Time of a broadcast as measured".into(),
+            title: format!("{link}: time of a broadcast as measured"),
             x_label: "ranks".into(),
             y_label: "time [µs]".into(),
             axes: Axes::Powers,
+            nested: false,
             series: times,
         },
         Chart {
-            title: "Error: time of one broadcast less time as measured".into(),
+            title: format!("{link}: error, time of one broadcast less time as measured"),
             x_label: "ranks".into(),
             y_label: "error [µs]".into(),
             axes: Axes::Powers,
+            nested: false,
             series: errors,
         },
     ]

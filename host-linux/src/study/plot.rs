@@ -81,6 +81,8 @@ pub struct Chart {
     pub axes: Axes,
     /// The lines.
     pub series: Vec<Series>,
+    /// Whether lines may coincide: earlier ones are wider and show beside later ones.
+    pub nested: bool,
 }
 
 const SHEET: Sheet = Sheet { size: (980, 560), units: 1, bleed: 0, margins: (84, 300, 44, 56) };
@@ -121,9 +123,10 @@ impl Chart {
             let colour = COLOURS.get(index / group.max(1) % COLOURS.len()).unwrap_or(&BLACK);
             let dashes = if series.dots { index % group.max(1) % DASHES.len() } else { 1 };
             let dashes = DASHES.get(dashes).copied().flatten();
+            let width = if self.nested { nested_width(self.series.len() - index) } else { 2 };
             let line = |points: Vec<Pixel>| match dashes {
-                Some(lengths) => canvas.dashes(points, lengths, (*colour, 2)),
-                None => canvas.line(points, *colour, 2),
+                Some(lengths) => canvas.dashes(points, lengths, (*colour, width)),
+                None => canvas.line(points, *colour, width),
             };
             for stretch in series.points.split(|(_, y)| !y.is_finite()) {
                 let points: Vec<Pixel> =
@@ -196,6 +199,11 @@ impl Chart {
     }
 }
 
+/// Width in pixels of a nested line, of which `left` lines are still to be drawn.
+fn nested_width(left: usize) -> u32 {
+    u32::try_from(left).unwrap_or(1).min(8) * 3 - 1
+}
+
 /// How much further than its points a chart reaches upwards and downwards.
 const MARGIN: f64 = 1.1;
 
@@ -217,7 +225,7 @@ mod tests {
 
     fn chart(series: Vec<Series>, axes: Axes) -> Chart {
         let (title, x_label, y_label) = ("t".into(), "x".into(), "y".into());
-        Chart { title, x_label, y_label, axes, series }
+        Chart { title, x_label, y_label, axes, series, nested: false }
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod cause_recorder;
 pub mod causes;
 pub mod chrome;
+pub mod crowd;
 pub mod explain;
 pub mod link_holds;
 mod record;

@@ -18,27 +18,27 @@ use crate::output::plot::canvas::{
 };
 
 /// Page width in pixels.
-const WIDTH: f64 = 1_280.0;
+pub(super) const WIDTH: f64 = 1_280.0;
 /// Left of the time axis, for labels.
-const LEFT: f64 = 96.0;
+pub(super) const LEFT: f64 = 96.0;
 /// Right of the time axis.
-const RIGHT: f64 = 24.0;
+pub(super) const RIGHT: f64 = 24.0;
 /// Above the first band, for title and legend.
-const TOP: f64 = 58.0;
+pub(super) const TOP: f64 = 58.0;
 /// Below the last band, for the axis.
-const BOTTOM: f64 = 44.0;
+pub(super) const BOTTOM: f64 = 44.0;
 /// Height that the bands of many ranks share.
 const CROWDED: f64 = 1_800.0;
 /// Times lie between pixels: everything is placed at tenths.
-const UNITS: u8 = 10;
+pub(super) const UNITS: u8 = 10;
 /// Size of small and of smaller text.
-const SMALL: u32 = 15;
+pub(super) const SMALL: u32 = 15;
 const SMALLER: u32 = 11;
 
 const CALC: RGBColor = RGBColor(138, 138, 138);
 const BAND: RGBColor = RGBColor(243, 243, 243);
 
-const fn colour(activity: Activity) -> RGBColor {
+pub(super) const fn colour(activity: Activity) -> RGBColor {
     match activity {
         Activity::Send => BLUE,
         Activity::Receive => ORANGE,
@@ -84,16 +84,16 @@ pub fn write(timeline: &Timeline, options: &Options, out: &mut dyn Write) -> io:
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "pixels; the cast saturates")]
-const fn rounded(number: f64) -> i32 {
+pub(super) const fn rounded(number: f64) -> i32 {
     number.round() as i32
 }
 
 /// A place in pixels from the upper left corner of what is shown.
-fn at(x: f64, y: f64) -> Pixel {
+pub(super) fn at(x: f64, y: f64) -> Pixel {
     (rounded((x + WIDTH) * f64::from(UNITS)), rounded(y * f64::from(UNITS)))
 }
 
-fn text(
+pub(super) fn text(
     canvas: &Canvas<'_>,
     text: &str,
     at: Pixel,
@@ -175,18 +175,9 @@ impl Page {
         self.height - BOTTOM + 4.0
     }
 
-    /// The instants with a number on the axis.
-    fn ticks(&self) -> impl Iterator<Item = Picos> {
-        let step = tick_step(self.to.since(self.from));
-        let first = self.from.0.div_ceil(step).checked_mul(step);
-        std::iter::successors(first, move |tick| tick.checked_add(step))
-            .take_while(|&tick| tick <= self.to.0)
-            .map(Picos)
-    }
-
     /// What is below all: the bands, and a line for each number of the axis.
     fn grid(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
-        for tick in self.ticks() {
+        for tick in ticks(self.from, self.to) {
             let x = self.x(tick);
             canvas.line(vec![at(x, TOP - 6.0), at(x, self.base())], LIGHT, UNITS.into())?;
         }
@@ -226,7 +217,7 @@ impl Page {
         let below = |name: &str, x: f64, y: f64| {
             text(canvas, name, at(x, self.base() + y), (SMALL, BLACK), Align::Below)
         };
-        for tick in self.ticks() {
+        for tick in ticks(self.from, self.to) {
             below(&scale.number(tick), self.x(tick), 4.0)?;
         }
         below(&format!("time [{}]", scale.unit), f64::midpoint(LEFT, WIDTH - RIGHT), 22.0)
@@ -352,16 +343,25 @@ fn band_units(lanes: usize) -> f64 {
     1.6 + lanes as f64 * 0.7
 }
 
+/// The instants with a number on an axis.
+pub(super) fn ticks(from: Picos, to: Picos) -> impl Iterator<Item = Picos> {
+    let step = tick_step(to.since(from));
+    let first = from.0.div_ceil(step).checked_mul(step);
+    std::iter::successors(first, move |tick| tick.checked_add(step))
+        .take_while(move |&tick| tick <= to.0)
+        .map(Picos)
+}
+
 /// The unit of an axis.
-struct Scale {
-    unit: &'static str,
+pub(super) struct Scale {
+    pub(super) unit: &'static str,
     /// Decimal digits between it and a picosecond.
     digits: u32,
 }
 
 impl Scale {
     /// For times up to `end`.
-    const fn of(end: Picos) -> Self {
+    pub(super) const fn of(end: Picos) -> Self {
         let (unit, digits) = match end.0 {
             0..10_000 => ("ps", 0),
             10_000..10_000_000 => ("ns", 3),
@@ -373,7 +373,7 @@ impl Scale {
     }
 
     /// A time in this unit, with all its decimals but zeros at the end.
-    fn number(&self, time: Picos) -> String {
+    pub(super) fn number(&self, time: Picos) -> String {
         decimal::fixed(time.0.into(), self.digits)
     }
 }

@@ -46,7 +46,7 @@ impl fmt::Display for Warning {
         match *self {
             Self::DelayFallback(size, count) => write!(
                 f,
-                "the gap exceeds the round trip at {count} sizes from {size}: paced by PRTT(2,0,s) there"
+                "gap > RTT at {count} sizes from {size}: measured with two-message bursts there"
             ),
             Self::DelayTooShort(size, count) => write!(
                 f,

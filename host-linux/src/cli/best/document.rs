@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::Report;
 use crate::best::{Cell, CommunicatorRules, TOLD_APART_PERCENT, Time, Timed};
+use crate::cli::digits::Digits;
 use crate::cli::parameters_used::ParametersUsed;
 
 #[derive(Serialize)]
@@ -51,6 +52,8 @@ struct CellDocument {
     margin: Option<f64>,
     told_apart: Option<bool>,
     draws_won: Option<usize>,
+    /// Less than 0.05% slower than the winner, which draws do not tell apart.
+    tied_with: Vec<&'static str>,
     /// Others that may be the fastest as well.
     not_told_from: Vec<&'static str>,
     candidates: Vec<CandidateDocument>,
@@ -124,6 +127,7 @@ impl CellDocument {
             margin: cell.margin(),
             told_apart: cell.is_told_apart(),
             draws_won: cell.contest.as_ref().map(|contest| contest.won),
+            tied_with: cell.tied().map(|other| other.algorithm.name).collect(),
             not_told_from: cell.possible().skip(1).map(|rival| rival.algorithm.name).collect(),
             candidates,
         }
@@ -196,7 +200,7 @@ pub(super) fn write_csv(out: &mut dyn Write, report: &Report<'_>) -> io::Result<
         let both = [&cell.winner, &cell.runner_up];
         let both = both.map(|candidate| candidate.as_ref().map(CandidateDocument::fields));
         let both = both.into_iter().flat_map(Option::unwrap_or_default);
-        let parameters = report.parameters.text().to_owned();
+        let parameters = report.parameters.text(Digits::Exact).to_owned();
         let tail = [text(cell.margin), text(cell.told_apart), text(cell.draws_won), parameters];
         writer.write_record(head.into_iter().chain(both).chain(tail))?;
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::{Args, Report};
 use crate::best::{Candidate, Cell, Timed};
 use crate::cli::CliError;
+use crate::cli::digits::Digits;
 use crate::output::plot::winners::{Labels, WinnerMap, WonCell};
 use crate::output::{PendingFile, number};
 
@@ -64,12 +65,13 @@ fn remarks(report: &Report<'_>, path: &str) -> Vec<String> {
          more"
             .to_owned(),
         "with --rules-probe: a call that these rules apply to then fails with MPI_ERR_ARG.".to_owned(),
-        format!("Parameters: {}.", report.parameters.text()),
+        format!("Parameters: {}.", report.parameters.text(Digits::Exact)),
         unit.to_owned(),
         "A rule holds from the smallest tested size (number of ranks) at which it was the best until"
             .to_owned(),
         "the next one; below the first and from twice the last on Open MPI decides (algorithm 0)."
             .to_owned(),
+        "Algorithms less than 0.05% apart tie: the rule before or after holds there, too.".to_owned(),
     ];
     if let (Some(first), Some(last), Some(low), Some(high)) =
         (ranks.first(), ranks.last(), sizes.first(), sizes.last())
@@ -118,11 +120,17 @@ fn map(report: &Report<'_>) -> WinnerMap {
         if let Some(contest) = &cell.contest {
             told += &format!("; fastest in {} of {} draws", contest.won, contest.draws);
         }
-        Some(WonCell { winner: place, sure: cell.is_told_apart() != Some(false), told })
+        let mut tied = cell.tied().map(name).peekable();
+        let sure = cell.is_told_apart() != Some(false) && tied.peek().is_none();
+        told.extend(tied.map(|other| format!("; tie with {other}")));
+        Some(WonCell { winner: place, sure, told })
     };
     let note = match draws {
-        0 => "no intervals: whether the winners are sure is not known".to_owned(),
-        draws => format!("pale and hatched: the fastest in less than 95% of {draws} draws"),
+        0 => "no uncertainty available: parameters without intervals; pale and hatched: a tie"
+            .to_owned(),
+        draws => {
+            format!("pale and hatched: a tie, or the fastest in less than 95% of {draws} draws")
+        }
     };
     let across = if args.operation.has_size() { "message size [bytes]" } else { "" };
     WinnerMap {
@@ -142,6 +150,6 @@ fn map(report: &Report<'_>) -> WinnerMap {
         },
         names: algorithms.iter().map(|algorithm| algorithm.name.to_owned()).collect(),
         cells: answer.cells.iter().map(won).collect(),
-        notes: vec![note, format!("parameters: {}", report.parameters.text())],
+        notes: vec![note, format!("parameters: {}", report.parameters.text(Digits::Exact))],
     }
 }

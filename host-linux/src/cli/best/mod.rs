@@ -13,6 +13,7 @@ use loggap_core::units::PerByte;
 
 use self::document::Document;
 use self::files::Files;
+use super::digits::DigitsArgs;
 use super::failures::Failures;
 use super::interrupt::interrupted;
 use super::named_files::NamedFiles;
@@ -20,7 +21,7 @@ use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::parameters_used::ParametersUsed;
 use super::parse::{self, Sizes};
 use super::runs_progress::RunsLine;
-use super::{CliError, Console, Exit, Interrupt};
+use super::{CliError, Console, Exit, Interrupt, help};
 use crate::best::{Answer, Cell, Offer, Question, Refused, Rules, TooShort};
 use crate::collective::Operation;
 use crate::profile::{ProfileDocument, ProfileDraws};
@@ -37,9 +38,10 @@ const MOST_CELLS: usize = 4_096;
 ///
 /// Simulates the algorithms of Open MPI 4.1's tuned component for each number
 /// of ranks and each size, and says which one is the fastest, by how much, and
-/// whether the intervals of a measured profile allow to tell: the same draws
-/// from them are given to all algorithms, and a winner is told apart where it
-/// is the fastest in at least 95% of draws. '--rules FILE' writes the winners
+/// whether the intervals of a measured profile confirm it: all algorithms get
+/// equal draws from the intervals, and a winner is certain if it is the
+/// fastest in at least 95% of the draws, a tie if it is in fewer and less than
+/// 0.05% ahead. '--rules FILE' writes the winners
 /// as rules that Open MPI reads.
 ///
 /// Sizes are those of a call, its count times its type: of the vector for bcast
@@ -56,18 +58,16 @@ const MOST_CELLS: usize = 4_096;
 docs/best.md has the algorithms, what is and is not counted, and how to prove that Open MPI has read
 the rules.")]
 pub(super) struct Args {
-    /// The operation: bcast, allreduce, allgather, alltoall, barrier, gather or
-    /// scatter.
+    /// bcast, allreduce, allgather, alltoall, barrier, gather or scatter.
     #[arg(value_name = "COLLECTIVE", value_parser = operation)]
     operation: Operation,
 
-    /// Numbers of ranks, written like sizes; a range goes in factors of two.
-    #[arg(long, value_name = "LIST", value_parser = parse::rank_counts)]
+    /// Numbers of ranks: 16,64 or 64:4096, in powers of two.
+    #[arg(long, value_name = "RANKS", value_parser = parse::rank_counts)]
     ranks: Sizes,
 
-    /// Bytes of the vector, or of each block; a range goes in factors of two
-    /// [default: 8:1M].
-    #[arg(short = 's', long, value_name = "LIST", value_parser = parse::sizes)]
+    /// Sizes of the vector, or of each block [default: 8:1M].
+    #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::sizes)]
     sizes: Option<Sizes>,
 
     #[command(flatten)]
@@ -79,57 +79,61 @@ pub(super) struct Args {
     #[command(flatten)]
     settings: SettingsArgs,
 
-    /// Draws from the intervals of the profile; 0 for none [default: 100].
-    #[arg(help_heading = "Run", long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=10_000))]
+    /// Draws from the profile's intervals; 0 for none [default: 100].
+    #[arg(help_heading = "Run", long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(..=10_000))]
     draws: Option<u32>,
 
-    /// Decides the draws.
+    /// Seed of the draws.
     #[arg(help_heading = "Run", long, value_name = "SEED", value_parser = parse::seed, allow_hyphen_values = true, default_value = "0")]
     seed: u64,
 
-    /// What combining two vectors takes for each byte in allreduce, in ns or with a
-    /// unit.
+    /// Reduction cost per byte in allreduce, in ns/B or with a unit.
     #[arg(help_heading = "Operation", long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true, default_value = "0")]
     combine: PerByte,
 
-    /// Take also algorithms whose results are wrong, without a word, for
-    /// operators that do not commute: Open MPI does not look at the operator
-    /// where rules apply.
+    /// Include algorithms that need a commutative operator.
+    ///
+    /// For other operators their results are silently wrong: Open MPI does not
+    /// check the operator where rules apply.
     #[arg(help_heading = "Operation", long)]
     assume_commutative: bool,
 
-    /// Bytes of an element of the vectors: for fewer elements than ranks Open
-    /// MPI quietly takes another algorithm in place of some.
+    /// Size of a vector's element.
+    ///
+    /// With fewer elements than ranks Open MPI silently replaces some
+    /// algorithms.
     #[arg(help_heading = "Operation", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true, default_value = "8")]
     element: u64,
 
-    /// The most memory to take by all simulations that run at once, in bytes or as
-    /// 512M or 1.5G [default: no limit].
+    /// Memory limit of all concurrent simulations, as 1.5G [default: none].
     #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     max_memory: Option<u64>,
 
-    /// Simulations to run at once; the result is the same for every number
-    /// [default: all processors].
-    #[arg(help_heading = "Run", long, value_name = "N", value_parser = parse::threads, allow_hyphen_values = true)]
+    /// Concurrent simulations [default: all processors].
+    #[arg(help_heading = "Run", long, value_name = "COUNT", value_parser = parse::threads, allow_hyphen_values = true)]
     threads: Option<NonZeroUsize>,
 
-    /// Write rules for the tuned component of Open MPI 4.1.
+    /// Write a rules file for Open MPI 4.1's tuned component.
     #[arg(help_heading = "Output", long, value_name = "FILE")]
     rules: Option<PathBuf>,
 
-    /// Write rules that name an algorithm that does not exist: a call that they
-    /// apply to fails with MPI_ERR_ARG, which proves that Open MPI reads the
-    /// file.
+    /// Write rules that fail, to prove that Open MPI reads the file.
+    ///
+    /// They name an algorithm that does not exist: a call that they apply to
+    /// fails with MPI_ERR_ARG.
     #[arg(help_heading = "Output", long, requires = "rules")]
     rules_probe: bool,
 
-    /// Draw a map of the winners.
+    /// Plot a map of the winners.
     #[arg(help_heading = "Output", long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 
-    /// Print a row for each number of ranks and size, as CSV.
+    /// Print CSV, a row for each number of ranks and size.
     #[arg(help_heading = "Output", long, conflicts_with = "json")]
     csv: bool,
+
+    #[command(flatten)]
+    digits: DigitsArgs,
 
     /// Print one JSON document.
     #[arg(help_heading = "Output", short = 'J', long)]
@@ -156,7 +160,11 @@ fn operation(name: &str) -> Result<Operation, String> {
                 "the simulator does not know two algorithms of '{name}' that are safe in rules; there \
                  are: {all}"
             ),
-            _ => format!("unknown collective '{name}'; expected one of: {all}"),
+            _ => {
+                let names = Operation::ALL.iter().map(|operation| operation.name());
+                let meant = help::did_you_mean(plain, names);
+                format!("unknown collective '{name}'; {meant}expected one of: {all}")
+            }
         }
     })
 }
@@ -222,7 +230,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         failures.add::<()>(Err(first));
     }
     let rules = Rules::of(args.operation, &answer.cells);
-    let parameters = ParametersUsed::new(&args.parameters, &sets);
+    let parameters = ParametersUsed::new(&args.parameters, &sets, sizes.last().copied());
     let short = question.too_short();
     let draws = draws.len();
     let incomplete = interrupted(answer.done, answer.cells.len(), "cells");
@@ -248,7 +256,8 @@ impl Report<'_> {
         } else if self.args.csv {
             document::write_csv(console.data(), self)
         } else {
-            table::write(console.data(), self)
+            let digits = self.args.digits.on(console);
+            table::write(console.data(), digits, self)
         }
     }
 }
@@ -340,8 +349,7 @@ impl Args {
             Err(error) => {
                 let path = self.parameters.profile().unwrap_or(Path::new("")).display();
                 console.warn(format_args!(
-                    "'{path}': {error}; until then there are no draws, as with --draws 0, and \
-                     whether the winners are sure is not known"
+                    "'{path}': {error}; until then no uncertainty available, as with --draws 0"
                 ));
                 return Vec::new();
             }
@@ -353,7 +361,7 @@ impl Args {
             );
             return Vec::new();
         }
-        let limit = self.parameters.profile_eager_limit();
+        let limit = self.parameters.eager_limit(Some(profile));
         let draw = |at: u32| {
             let mut random = Random::stream(self.seed, at.into());
             // As 'loggap simulate --monte-carlo' draws, whose phases come first.

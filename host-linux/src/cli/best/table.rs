@@ -2,10 +2,14 @@
 
 use std::io::{self, Write};
 
+use loggap_core::units::Picos;
+
 use super::Report;
 use super::files::name;
 use crate::best::{Cell, TOLD_APART_PERCENT, Time, TooShort};
+use crate::cli::digits::Digits;
 use crate::collective::Algorithm;
+use crate::decimal::fixed;
 use crate::output::{number, wrap};
 
 /// Columns of a terminal that a line of the map takes at most.
@@ -13,16 +17,21 @@ const WIDTH: usize = 100;
 /// Columns of the number of ranks.
 const RANKS: usize = 9;
 
-pub(super) fn write(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
-    write_remarks(out, &heading(report))?;
+pub(super) fn write(out: &mut dyn Write, digits: Digits, report: &Report<'_>) -> io::Result<()> {
+    write_remarks(out, &heading(report, digits))?;
     write_map(out, report)?;
     writeln!(
         out,
         "#{:>8} {:>10} {:>13} {:<24} {:>9} {:>6} runner-up",
-        "ranks", "size[B]", "time[us]", "winner", "slower[%]", "won[%]"
+        "ranks",
+        "size[B]",
+        if digits == Digits::Exact { "time[us]" } else { "time" },
+        "winner",
+        "slower[%]",
+        "won[%]"
     )?;
     for cell in report.done() {
-        write_row(out, cell)?;
+        write_row(out, digits, cell)?;
     }
     write_remarks(out, &remarks(report))
 }
@@ -36,7 +45,7 @@ fn write_remarks(out: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
     Ok(())
 }
 
-fn heading(report: &Report<'_>) -> Vec<String> {
+fn heading(report: &Report<'_>, digits: Digits) -> Vec<String> {
     let args = report.args;
     let number = args.operation.algorithms().count();
     let mut lines = vec![
@@ -45,12 +54,12 @@ fn heading(report: &Report<'_>) -> Vec<String> {
              together",
             args.operation
         ),
-        format!("parameters: {}", report.parameters.text()),
+        format!("parameters: {}", report.parameters.text(digits)),
         match report.draws {
-            0 => "no draws from intervals: whether the winners are sure is not known".to_owned(),
+            0 => "no uncertainty available: no draws from intervals".to_owned(),
             draws => format!(
-                "{draws} draws from the profile's intervals, seed {}; a winner is told apart where \
-                 it is the fastest in {TOLD_APART_PERCENT}% of them (capitals in the map)",
+                "{draws} draws from the profile's intervals, seed {}; a winner is certain if it is the \
+                 fastest in {TOLD_APART_PERCENT}% of them (capitals in the map)",
                 args.seed
             ),
         },
@@ -58,7 +67,11 @@ fn heading(report: &Report<'_>) -> Vec<String> {
     let items = args.operation.algorithms().enumerate().map(|(place, algorithm)| {
         format!("{} {} ({})", letter(place), algorithm.name, algorithm.number)
     });
-    lines.push(items.collect::<Vec<_>>().join(", "));
+    let mut items = items.collect::<Vec<_>>().join(", ");
+    if report.done().iter().any(|cell| cell.tied().next().is_some()) {
+        items += ", = a tie: less than 0.05% apart";
+    }
+    lines.push(items);
     lines
 }
 
@@ -75,6 +88,9 @@ fn write_map(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
         let winner = cell.winner()?.candidate.algorithm;
         let place = algorithms.iter().position(|algorithm| *algorithm == winner)?;
         let letter = letter(place);
+        if cell.tied().next().is_some() {
+            return Some('=');
+        }
         let sure = cell.is_told_apart() != Some(false);
         Some(if sure { letter } else { letter.to_ascii_lowercase() })
     };
@@ -98,7 +114,7 @@ fn write_map(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn write_row(out: &mut dyn Write, cell: &Cell) -> io::Result<()> {
+fn write_row(out: &mut dyn Write, digits: Digits, cell: &Cell) -> io::Result<()> {
     let Some(winner) = cell.winner() else {
         let Cell { ranks, size, .. } = cell;
         return writeln!(
@@ -107,7 +123,16 @@ fn write_row(out: &mut dyn Write, cell: &Cell) -> io::Result<()> {
             "-", "-", "-", "-"
         );
     };
-    let micros = winner.time.bound().seconds() * 1e6;
+    let time = match (digits, winner.time.bound()) {
+        (Digits::Exact, Picos(picos)) => fixed(picos.into(), 6),
+        (Digits::Rounded, Picos(picos)) => digits.time(picos),
+    };
+    let tied: Vec<String> = cell.tied().map(name).collect();
+    let best = match tied.as_slice() {
+        [] => name(&winner.candidate),
+        [one] => format!("{}={one}", name(&winner.candidate)),
+        several => format!("{}={} others", name(&winner.candidate), several.len()),
+    };
     let (mut slower, mut next) = ("-".to_owned(), "-".to_owned());
     if let (Some(timed), Some(margin)) = (cell.runner_up(), cell.margin()) {
         let least = if matches!(timed.time, Time::AtLeast(_)) { ">" } else { "" };
@@ -121,10 +146,8 @@ fn write_row(out: &mut dyn Write, cell: &Cell) -> io::Result<()> {
     );
     writeln!(
         out,
-        "{:>9} {:>10} {micros:>13.3} {:<24} {slower:>9} {won:>6} {next}",
-        cell.ranks,
-        cell.size,
-        name(&winner.candidate)
+        "{:>9} {:>10} {time:>13} {:<24} {slower:>9} {won:>6} {next}",
+        cell.ranks, cell.size, best
     )
 }
 

@@ -5,7 +5,7 @@ use loggap_core::goal::pattern::{GenerateError, Options, Pattern, generate, scra
 use loggap_core::goal::stats::Counter;
 
 use super::{Extent, Form, Source, StreamWriter, Target, Trouble, WriteError, Writer};
-use crate::cli::pattern_args::{PatternArgs, pattern_help};
+use crate::cli::pattern_args::{PatternArgs, pattern_help, pattern_names};
 use crate::cli::{CliError, Console, Exit};
 
 /// Write the schedule of a communication pattern.
@@ -14,7 +14,7 @@ use crate::cli::{CliError, Console, Exit};
 /// repaired where those do not run: a binary tree with any root, recursive
 /// doubling for any number of ranks.
 #[derive(Debug, clap::Args)]
-#[command(after_help = pattern_help())]
+#[command(after_help = pattern_names(), after_long_help = pattern_help())]
 pub(super) struct Args {
     #[command(flatten)]
     target: Target,

@@ -14,6 +14,7 @@ use crate::schedule::{
 };
 use loggap_core::goal::text::TextWriter;
 
+use super::interrupt::end_on_request;
 use super::named_files::NamedFiles;
 use super::{CliError, Console, Exit};
 
@@ -40,6 +41,7 @@ enum Command {
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let _interrupt = end_on_request()?;
     match &args.command {
         Command::Generate(args) => generate::run(args, console),
         Command::Compile(args) => convert::compile(args, console),

@@ -19,16 +19,13 @@ use crate::machine::environment::LinkFingerprint;
 
 /// Bandwidth and message rate of given sizes, with the columns of perftest.
 ///
-/// Messages are sent in bursts, of which the last is answered; with -b each
-/// is. What a message takes is how much longer a burst takes, from the first
-/// post to the last reply, than a single message, divided by the others: the
-/// gap. The average column is that of the median burst, the peak column that
-/// of the fastest 5 bursts in a row. With -q a burst is one of each queue pair at the same time,
-/// which takes from the first post of any to the last reply of any; with -b messages of both
-/// directions count. MB are 2^20 bytes, as in perftest, Mpps 10^6 messages a
-/// second. Without HOST, the responder is started here, and the link to it on
-/// this machine is measured. For parameters of the link with their intervals:
-/// `loggap measure`.
+/// Messages are sent in bursts of n, timed from the first post to the last
+/// reply; the last message is answered, with -b each one. Time per message =
+/// (burst - single) / (n - 1). The average column is the median burst, the
+/// peak column the fastest 5 bursts in a row. With -q all queue pairs send a
+/// burst at the same time; with -b messages of both directions count. MB are 2^20 bytes, as in
+/// perftest, Mpps 10^6 messages per second. Without HOST both ends run on this
+/// machine. For link parameters with confidence intervals: `loggap measure`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,26 +40,27 @@ pub(in crate::cli) struct Args {
     refused: RefusedByBandwidth,
     #[command(flatten)]
     test: TestArgs,
-    /// Rounds before those that count.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    /// Warm-up rounds.
+    #[arg(long, value_name = "ROUNDS", default_value_t = 20)]
     warmup: u32,
-    /// Messages of each size and connection, in 20 bursts; in fewer where these
-    /// would be shorter than 32 messages, in more where longer than 1000.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(5..))]
+    /// Messages per size and connection.
+    ///
+    /// Sent in 20 bursts; in fewer or more to keep bursts between 32 and 1000
+    /// messages.
+    #[arg(short = 'n', long, value_name = "MESSAGES", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(5..))]
     iters: u32,
-    /// Measure each size for so long instead: seconds, or with a unit.
+    /// Time per size, in place of -n: seconds, or with a unit.
     #[arg(short = 'D', long, value_name = "SECONDS", conflicts_with = "iters", value_parser = parse::session_time)]
     duration: Option<Duration>,
-    /// Queue pairs, or connections of other transports, at the same time, each
-    /// with a thread of its own: the rate is of all together. The responder
-    /// has to run as `loggap serve --clients N`.
-    #[arg(short = 'q', long = "qp", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// Queue pairs or connections; needs `serve --clients COUNT`.
+    ///
+    /// Each has a thread of its own; the rate is of all together.
+    #[arg(short = 'q', long = "qp", value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     queue_pairs: u32,
-    /// Both directions at the same time: each message is answered by one as
-    /// long, while others are under way. The rate is that of both directions.
+    /// Both directions at the same time; the rate is their sum.
     #[arg(short, long)]
     bidirectional: bool,
-    /// Print Gb/s, of 10^9 bits, instead of MB/s.
+    /// Print Gb/s (10^9 bits per second) instead of MB/s.
     #[arg(long, alias = "report_gbits")]
     report_gbits: bool,
 }

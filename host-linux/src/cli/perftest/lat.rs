@@ -18,11 +18,10 @@ use crate::machine::environment::LinkFingerprint;
 
 /// Latency of messages of given sizes, with the columns of perftest.
 ///
-/// Round trips follow one another without a pause. Half of each is a value,
-/// as in ib_send_lat and ib_write_lat; of reads, which have no reply, the
-/// whole, as in ib_read_lat. All columns are of all values. Without HOST, the
-/// responder is started here, and the link to it on this machine is measured.
-/// For parameters of the link with their intervals: `loggap measure`.
+/// Round trips follow one another without a pause. Each value is half a round
+/// trip, as in ib_send_lat and ib_write_lat; for reads, which have no reply,
+/// the whole, as in ib_read_lat. Without HOST both ends run on this machine.
+/// For link parameters with confidence intervals: `loggap measure`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,18 +35,19 @@ pub(in crate::cli) struct Args {
     refused: RefusedByLatency,
     #[command(flatten)]
     test: TestArgs,
-    /// Rounds before those that count.
-    #[arg(short, long, value_name = "N", default_value_t = 20)]
+    /// Warm-up rounds.
+    #[arg(short, long, value_name = "ROUNDS", default_value_t = 20)]
     warmup: u32,
-    /// Values of each size.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=33_554_432))]
+    /// Round trips per size.
+    #[arg(short = 'n', long, value_name = "ROUNDS", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=33_554_432))]
     iters: u32,
-    /// Measure each size for so long instead: seconds, or with a unit; at most
-    /// 33,554,432 values, which a line below the row says. All columns are
-    /// printed, of which perftest then has only the average.
+    /// Time per size, in place of -n: seconds, or with a unit.
+    ///
+    /// At most 33,554,432 values; a line below the row says if that cut it
+    /// short. All columns are printed; perftest prints only the average.
     #[arg(short = 'D', long, value_name = "SECONDS", conflicts_with = "iters", value_parser = parse::session_time)]
     duration: Option<Duration>,
-    /// Print round trips instead of halves.
+    /// Print whole round trips instead of halves.
     #[arg(long)]
     rtt: bool,
 }

@@ -32,18 +32,18 @@ use crate::output::number;
 struct TestArgs {
     #[command(flatten)]
     ends: EndArgs,
-    /// Message sizes in bytes, as `loggap measure -s` takes them.
-    #[arg(short, long = "size", value_name = "SIZES", value_parser = parse::message_sizes)]
+    /// Message sizes: 8, 1,64,4K, 1:64K or @FILE.
+    #[arg(short, long = "size", value_name = "BYTES", value_parser = parse::message_sizes)]
     sizes: Option<Sizes>,
-    /// All sizes from 2 B to 8 MiB, in powers of two; with --op ud up to the
-    /// MTU, with -b up to what fits both ways.
+    /// All powers of two from 2 B to 8 MiB.
+    ///
+    /// With --op ud up to the MTU, with -b up to what fits both ways.
     #[arg(short, long, conflicts_with = "sizes")]
     all: bool,
-    /// Taken for the sake of perftest's users, to whom it means not to fail
-    /// when the processor changes its clock rate: this program never does.
+    /// Accepted for compatibility, ignored.
     #[arg(short = 'F', long = "CPU-freq")]
     force: bool,
-    /// Print one JSON document; the keys name SI units.
+    /// Print one JSON document, in SI units.
     #[arg(short = 'J', long)]
     json: bool,
 }

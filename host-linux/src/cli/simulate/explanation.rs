@@ -6,6 +6,7 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use crate::cli::CliError;
+use crate::cli::digits::Digits;
 use crate::simulation::{LevelSet, LinkModel, ParameterSets};
 use crate::timeline::causes::Causes;
 use crate::timeline::explain::{self, LinkTerm, Step, StepKind, Term, explain};
@@ -207,14 +208,15 @@ impl NetworkTerms {
     }
 
     /// The links that cost most.
-    fn write_links(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_links(&self, out: &mut dyn Write, digits: Digits) -> io::Result<()> {
         let links = &self.sharing_by_link;
         if links.is_empty() {
             return Ok(());
         }
-        writeln!(out, "# sharing, by link\n#{:>15} {:>12}", "time[ns]", "messages")?;
+        writeln!(out, "# sharing, by link\n#{:>15} {:>12}", digits.head("time"), "messages")?;
         for LinkDocument { link, term } in links.iter().take(SHOWN_LINKS) {
-            writeln!(out, "{:>16} {:>12}  {link}", signed_nanos(term.time_ps), term.count)?;
+            let time = digits.signed_cell(term.time_ps);
+            writeln!(out, "{time:>16} {:>12}  {link}", term.count)?;
         }
         if links.len() > SHOWN_LINKS {
             writeln!(out, "# and {} more links: -J lists all", links.len() - SHOWN_LINKS)?;
@@ -276,14 +278,15 @@ impl Explanation {
     }
 
     /// A row for each term that takes something: set by set where there are several.
-    fn write_terms(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_terms(&self, out: &mut dyn Write, digits: Digits) -> io::Result<()> {
         let Terms { latency, overhead, overhead_bytes, gap, gap_bytes, calc, noise, network } =
             &self.terms;
         let sets = &self.sets;
         let mut row = |term: TermDocument, what: &str, of: &str| match (term.count, term.time_ps) {
             (0, 0) => Ok(()),
             (count, _) => {
-                writeln!(out, "{:>16} {count:>12}  {what}{of}", signed_nanos(term.time_ps))
+                let time = digits.signed_cell(term.time_ps);
+                writeln!(out, "{time:>16} {count:>12}  {what}{of}")
             }
         };
         if let ([_], false) = (&sets[..], self.are_apart) {
@@ -312,16 +315,18 @@ impl Explanation {
         Ok(())
     }
 
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "# the makespan is the sum of\n#{:>15} {:>12}", "time[ns]", "count")?;
-        self.write_terms(out)?;
+    pub(super) fn write(&self, out: &mut dyn Write, digits: Digits) -> io::Result<()> {
+        let time = digits.head("time");
+        writeln!(out, "# the makespan is the sum of\n#{time:>15} {:>12}", "count")?;
+        self.write_terms(out, digits)?;
         if let Some(network) = &self.terms.network {
-            network.write_links(out)?;
+            network.write_links(out, digits)?;
         }
         let count = self.steps.len();
-        writeln!(out, "# along {count} steps\n#{:>15} {:>16}  step", "from[ns]", "to[ns]")?;
+        let (from, to) = (digits.head("from"), digits.head("to"));
+        writeln!(out, "# along {count} steps\n#{from:>15} {to:>16}  step")?;
         for step in self.steps.iter().take(SHOWN) {
-            let (start, end) = (nanos(step.start_ps), nanos(step.end_ps));
+            let (start, end) = (digits.cell(step.start_ps), digits.cell(step.end_ps));
             write!(out, "{start:>16} {end:>16}  rank {}: {}", step.rank, step.kind)?;
             if let Some(size) = step.size_bytes {
                 write!(out, " of {size} B")?;
@@ -332,7 +337,7 @@ impl Explanation {
                 _ => {}
             }
             if let Some(lost) = step.lost_ps.filter(|&lost| lost > 0) {
-                write!(out, ", {} ns lost", nanos(lost))?;
+                write!(out, ", {} lost", digits.time(lost))?;
             }
             match &step.link {
                 Some(link) => writeln!(out, ", most on {link}")?,
@@ -344,12 +349,6 @@ impl Explanation {
         }
         Ok(())
     }
-}
-
-/// The same of either sign.
-fn signed_nanos(picos: i128) -> String {
-    let sign = if picos < 0 { "-" } else { "" };
-    format!("{sign}{}", crate::decimal::fixed(picos.unsigned_abs(), 3))
 }
 
 /// Picoseconds as decimal nanoseconds.

@@ -18,15 +18,17 @@ use crate::simulation::{ParameterSets, RankLocation, Source, read_locations};
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Network")]
 pub(super) struct LevelArgs {
-    /// What messages cost between ranks of one block of RANKS, such as those of a
-    /// node; again for larger blocks, such as a rack. WHAT is a profile that
-    /// 'loggap measure -o' made, a preset, or L=NS,o=NS,g=NS,G=NS/B[,O=NS/B][,S=BYTES],
-    /// also with units, and without S with that of -S. Other pairs take -L … -S, --profile or --preset.
+    /// Parameters between ranks of one block of RANKS, such as a node.
+    ///
+    /// Repeat for larger blocks, such as a rack. WHAT is a profile from 'loggap
+    /// measure -o', a preset, or L=NS,o=NS,g=NS,G=NS/B[,O=NS/B][,S=BYTES], also
+    /// with units; S defaults to -S. Other pairs take -L ... -S, --profile or
+    /// --preset.
     #[arg(long, value_name = "RANKS:WHAT", conflicts_with_all = ["topology", "monte_carlo"])]
     level: Vec<NearRanks>,
 
-    /// The node of each rank, from 0 on, or a rank and its node in each line; --level
-    /// then counts nodes: 1 is within one.
+    /// File with the node of each rank, from 0 on, or a rank and its node per
+    /// line; --level then counts nodes: 1 is within one.
     #[arg(long, value_name = "FILE", requires = "level")]
     nodes: Option<PathBuf>,
 }
@@ -200,7 +202,7 @@ impl LevelArgs {
                 }
                 What::Preset(preset) => preset_sets(preset, parameters),
                 What::Listed(Listed { set, eager_limit }) => {
-                    let eager_limit = eager_limit.unwrap_or(parameters.profile_eager_limit());
+                    let eager_limit = eager_limit.unwrap_or(parameters.eager_limit(None));
                     let parameters = LogGops { eager_limit, ..*set };
                     ParameterSets::new(vec![Protocol { first: Bytes(0), parameters }], Vec::new())
                 }

@@ -29,6 +29,7 @@ use self::picture::{Picture, PictureArgs};
 use self::progress::{Pace, ProgressLine};
 use self::report::Report;
 use self::sweep::{SweepArgs, SweepJob};
+use super::digits::DigitsArgs;
 use super::failures::Failures;
 use super::named_files::NamedFiles;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
@@ -44,13 +45,12 @@ use crate::simulation::{
 
 /// Simulate a schedule under LogGOPS.
 ///
-/// The schedule is a file that 'loggap goal' reads, in any of its forms, or
-/// a pattern. Finishing times are those of LogGOPSim, to the picosecond,
-/// where docs/simulating.md does not call LogGOPSim wrong.
+/// The schedule is a GOAL file, text or binary, or a pattern. Finishing times
+/// equal LogGOPSim's to the picosecond, except where docs/simulating.md lists
+/// LogGOPSim as wrong.
 ///
-/// Exits with 1 if the schedule cannot come to its end, and names every
-/// message without a receive, every receive without a message, and what
-/// waits for them.
+/// Exits with 1 if the schedule cannot finish, and names every message without
+/// a receive, every receive without a message, and what waits for them.
 // LogGOPSim draws with -V, which therefore is not the version.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -95,26 +95,30 @@ pub(super) struct Args {
     #[command(flatten)]
     levels: LevelArgs,
 
-    /// Print when each rank is done.
+    /// Print the finishing time of each rank.
     #[arg(help_heading = "Output", long)]
     finish: bool,
 
-    /// Count what each rank does: messages, time in each activity, waiting,
-    /// lengths of queues.
+    /// Print counters of each rank: messages, times, queue lengths.
     #[arg(help_heading = "Output", long)]
     counters: bool,
 
-    /// Explain the makespan: the chain of events that ends with the last
-    /// one, as a sum of the parameters; with --topology also what was lost to
-    /// sharing, and on which links.
+    /// Explain the makespan: its critical path as a sum of parameters.
+    ///
+    /// With --topology also the time lost to sharing, link by link.
     #[arg(help_heading = "Output", long)]
     explain: bool,
 
-    /// By how much the makespan grows with L, o, g, G and O, in which
-    /// interval of each that holds, and how much L may grow until the makespan
-    /// has grown by 1, 5 and 10%.
+    /// Slopes of the makespan in L, o, g, G, O, and latency tolerance.
+    ///
+    /// Each slope comes with the interval of the parameter in which it is valid;
+    /// the tolerance is the growth of L that lengthens the makespan by 1, 5 and
+    /// 10%.
     #[arg(help_heading = "Output", long, conflicts_with = "noise_source")]
     sensitivity: bool,
+
+    #[command(flatten)]
+    digits: DigitsArgs,
 
     /// Print one JSON document.
     #[arg(help_heading = "Output", short = 'J', long)]
@@ -126,26 +130,26 @@ pub(super) struct Args {
     #[command(flatten)]
     sweep: SweepArgs,
 
-    /// Simulate N times more (up to 1000000), with parameters drawn from the intervals of the
-    /// profile and phases of noise drawn anew (--seed): the makespan as a
-    /// distribution.
-    #[arg(help_heading = "Further runs", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+    /// Distribution of the makespan over draws from the profile's intervals.
+    ///
+    /// Up to 1000000 further runs, with parameters and phases of noise drawn by
+    /// --seed.
+    #[arg(help_heading = "Further runs", long, value_name = "DRAWS", value_parser = clap::value_parser!(u32).range(1..=1_000_000),
           conflicts_with_all = ONE_RUN, conflicts_with = "sensitivity")]
     monte_carlo: Option<u32>,
 
-    /// Threads to simulate on, where the schedule allows several; the result is the
-    /// same for every number [default: all processors].
-    #[arg(help_heading = "Run", long, value_name = "N", value_parser = parse::threads, allow_hyphen_values = true)]
+    /// Threads; the result is the same for every number [default: all].
+    #[arg(help_heading = "Run", long, value_name = "THREADS", value_parser = parse::threads, allow_hyphen_values = true)]
     threads: Option<NonZeroUsize>,
 
-    /// The most memory to take, in bytes or as 512M or 1.5G; a run that needs more is
-    /// refused before it starts [default: no limit].
+    /// Memory limit, as 1.5G; larger runs are refused [default: none].
     #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     max_memory: Option<u64>,
 
-    /// Where the operations of FILE are while it runs: all in memory (stored), or
-    /// in a binary file, from which they are read as it runs (streamed), on one thread
-    /// [default: stored; streamed where that would need more than --max-memory].
+    /// Keep operations in memory, or stream them from disk.
+    ///
+    /// Streamed needs a binary file and runs on one thread [default: stored;
+    /// streamed if that would exceed --max-memory].
     #[arg(help_heading = "Run", long, value_enum, value_name = "FORM", conflicts_with = "pattern")]
     program: Option<ProgramName>,
 
@@ -365,7 +369,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     drop(progress);
     let mut outcome = ran.map_err(|error| args.refused(error, &source))?;
     outcome.load = outcome.load.plus(opening).unwrap_or(outcome.load);
-    let mut report = Report::new(args, &source, &sets, &outcome)?;
+    let mut report = Report::new(args, &source, (&sets, noise.as_ref()), &outcome)?;
     report.add_hosts_used(network.as_ref(), source.ranks());
     if !report.is_whole() {
         report.add_buffering(Buffering::of(&source, &sets, &job, &outcome.stuck), console);

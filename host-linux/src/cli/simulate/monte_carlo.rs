@@ -9,8 +9,8 @@ use loggap_core::units::{Bytes, Picos};
 use serde::Serialize;
 
 use super::Args;
-use super::explanation::nanos;
 use super::further::Further;
+use crate::cli::digits::Digits;
 use crate::cli::failures::Failures;
 use crate::cli::interrupt::interrupted;
 use crate::cli::runs_progress::RunsLine;
@@ -77,7 +77,7 @@ impl MonteCarlo {
             let path = args.parameters.profile().unwrap_or(Path::new("")).display();
             CliError::usage(format_args!("'{path}': {error}, or leave --monte-carlo out"))
         })?;
-        let eager_limit = args.parameters.profile_eager_limit();
+        let eager_limit = args.parameters.eager_limit(Some(profile));
         let measured = measured.clone();
         Ok(Some(Self { draws, seed: args.pattern.seed, parameters, eager_limit, measured }))
     }
@@ -161,21 +161,19 @@ impl Distribution {
         })
     }
 
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write(&self, out: &mut dyn Write, digits: Digits) -> io::Result<()> {
         writeln!(
             out,
-            "# makespan of {} draws from the profile's intervals, seed {}, in ns",
+            "# makespan of {} draws from the profile's intervals, seed {}",
             self.draws, self.seed
         )?;
-        writeln!(
-            out,
-            "#{:>15} {:>16} {:>16} {:>16} {:>16} {:>16}",
-            "min[ns]", "5%[ns]", "median[ns]", "95%[ns]", "max[ns]", "mean[ns]"
-        )?;
+        let heads = ["min", "5%", "median", "95%", "max", "mean"];
+        let heads = heads.map(|name| format!("{:>15}", digits.head(name)));
+        writeln!(out, "#{}", heads.join("  "))?;
         let columns =
             [self.min_ps, self.p05_ps, self.median_ps, self.p95_ps, self.max_ps, self.mean_ps];
         let columns: Vec<String> =
-            columns.iter().map(|&picos| format!("{:>16}", nanos(picos))).collect();
+            columns.iter().map(|&picos| format!("{:>16}", digits.cell(picos))).collect();
         writeln!(out, "{}", columns.join(" "))
     }
 }

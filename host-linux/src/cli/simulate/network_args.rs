@@ -14,29 +14,32 @@ use crate::simulation::{LinkModel, NetworkPlan, NetworkUse, Placement, TopologyP
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Network")]
 pub(super) struct NetworkArgs {
-    /// What is between ranks [default: flat, levels with --level, flows with
-    /// --topology]. simple is LogGOPSim's network and needs --topology FILE.dot.
-    #[arg(long, short_alias = 'n', value_enum, value_name = "HOW")]
+    /// Network model [default: flat; levels with --level, flows with
+    /// --topology].
+    #[arg(long, short_alias = 'n', value_enum, value_name = "MODEL")]
     network: Option<NetworkName>,
 
-    /// How hosts are connected: star, tree:HOSTS[:TAPER], fat-tree:PORTS[:TAPER],
-    /// torus:AxBxC (torus:A is a ring), dragonfly:GROUPS:ROUTERS:HOSTS or rail:HOSTS:NODES[:TAPER]; or a
-    /// graph in FILE.dot or FILE.gv.
+    /// Topology: star, tree:16:2, fat-tree:8, torus:4x4x4 or FILE.dot.
+    ///
+    /// star, tree:HOSTS[:TAPER], fat-tree:PORTS[:TAPER], torus:AxBxC
+    /// (torus:A is a ring), dragonfly:GROUPS:ROUTERS:HOSTS, rail:HOSTS:NODES[:TAPER], or a graph in
+    /// FILE.dot or FILE.gv.
     #[arg(long, value_name = "TOPOLOGY")]
     topology: Option<String>,
 
-    /// Which rank is on which host: block, round-robin over first switches,
-    /// random by --seed, or a FILE with the host of each rank, from 0 on, or with a
-    /// rank and its host in each line [default: block].
-    #[arg(long, value_name = "HOW", requires = "topology")]
+    /// Hosts of the ranks: block, round-robin over first switches, random by
+    /// --seed, or a FILE with the host of each rank, from 0 on, or a rank and its
+    /// host per line [default: block].
+    #[arg(long, value_name = "PLACEMENT", requires = "topology")]
     placement: Option<String>,
 
-    /// How wide links between switches are, as a factor to what the topology
-    /// says, in links of a host, which carry 1/G [default: 1].
+    /// Factor on the capacity of links between switches [default: 1].
+    ///
+    /// Capacities count in host links, which carry 1/G.
     #[arg(long, value_name = "FACTOR", requires = "topology", value_parser = parse::factor, allow_hyphen_values = true)]
     link_capacity: Option<f64>,
 
-    /// Draw how busy the busiest links are over time, as SVG.
+    /// Plot the utilization of the busiest links over time, as SVG.
     #[arg(long, value_name = "FILE.svg", requires = "topology")]
     network_plot: Option<PathBuf>,
 }

@@ -195,14 +195,14 @@ impl NetworkReport {
                 let steep = (taper.max(1.0) * 100.0).ceil() / 100.0;
                 writeln!(
                     out,
-                    "network                flat shares no link. From a taper of {steep} on, what leaves of \
-                     {leaf_ranks} ranks send would alone take longer than this makespan; smaller tapers may cost, too. \
-                     Compare --topology tree:{leaf_ranks}:{steep} with --topology star"
+                    "network                flat: no link is shared. With leaf switches of {leaf_ranks} ranks and a \
+                     taper of {steep} or more, traffic between leaves alone would take longer than this makespan; \
+                     compare --topology tree:{leaf_ranks}:{steep} with --topology star"
                 )?;
                 if *held {
                     writeln!(
                         out,
-                        "                       receivers were held for (s - 1)G, which they are not on a network: \
+                        "                       receivers were busy for (s - 1)G per message, which a network does not cause: \
                          see --receive overlap"
                     )?;
                 }

@@ -4,31 +4,32 @@ use std::path::PathBuf;
 
 use loggap_core::noise::Phases;
 use loggap_core::units::Picos;
+use serde::Serialize;
 
+use crate::cli::digits::Digits;
 use crate::cli::named_files::NamedFiles;
 use crate::cli::{CliError, parse};
-use crate::simulation::NoiseSource;
+use crate::output::number;
+use crate::simulation::{NoiseSource, NoiseSummary};
 
 /// Time that the operating system takes.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Noise")]
 pub(super) struct NoiseArgs {
-    /// Run through the detours of FILE, a trace as netgauge or 'loggap
-    /// noise' writes it, on every rank.
+    /// Noise trace replayed on every rank, of 'loggap noise' or netgauge.
     #[arg(long, value_name = "FILE", group = "noise_source")]
     noise: Option<PathBuf>,
 
-    /// Take DURATION out of every PERIOD, in ns or with units, as 10ms:25us.
+    /// A detour of DURATION in every PERIOD, as 10ms:25us.
     #[arg(long, value_name = "PERIOD:DURATION", value_parser = periodic, group = "noise_source")]
     noise_periodic: Option<(Picos, Picos)>,
 
-    /// Detours at random, with exponentially distributed times between them
-    /// and durations; the means in ns or with units.
+    /// Random detours; means of exponential distributions, as 10ms:25us.
     #[arg(long, value_name = "INTERVAL:DURATION", value_parser = pair, group = "noise_source")]
     noise_exponential: Option<(Picos, Picos)>,
 
-    /// All ranks have their detours at the same time [default: each at its own,
-    /// by --seed].
+    /// Same detours on all ranks at the same time [default: random phases, by
+    /// --seed].
     #[arg(long, requires = "noise_source")]
     noise_cosched: bool,
 }
@@ -50,6 +51,38 @@ fn periodic(text: &str) -> Result<(Picos, Picos), String> {
     }
 }
 
+/// Noise that every rank got.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct NoiseDocument {
+    /// Detours of one period.
+    detours: usize,
+    period_s: f64,
+    /// Share of the time that detours take.
+    time_share: f64,
+    longest_s: f64,
+    /// Whether all ranks have them at the same time.
+    cosched: bool,
+    #[serde(skip)]
+    period: Picos,
+    #[serde(skip)]
+    longest: Picos,
+}
+
+impl NoiseDocument {
+    /// A line of the report.
+    pub(super) fn text(&self, digits: Digits) -> String {
+        let detours = number::count(self.detours as u64);
+        let plural = if self.detours == 1 { "" } else { "s" };
+        format!(
+            "{detours} detour{plural} in {}, {}% of the time, the longest {}; {}",
+            digits.time(self.period.0),
+            number::significant(self.time_share * 100.0),
+            digits.time(self.longest.0),
+            if self.cosched { "at the same time on all ranks" } else { "at random phases" },
+        )
+    }
+}
+
 impl NoiseArgs {
     /// Lists the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
@@ -64,6 +97,20 @@ impl NoiseArgs {
             _ => return Ok(None),
         };
         source.map(Some).map_err(CliError::usage)
+    }
+
+    /// Noise as the report tells it.
+    pub(super) fn document(&self, source: &NoiseSource) -> NoiseDocument {
+        let NoiseSummary { detours, length, total, longest } = source.summary();
+        NoiseDocument {
+            detours,
+            period_s: length.seconds(),
+            time_share: total.seconds() / length.seconds().max(f64::MIN_POSITIVE),
+            longest_s: longest.seconds(),
+            cosched: self.noise_cosched,
+            period: length,
+            longest,
+        }
     }
 
     pub(super) const fn phases(&self, seed: u64) -> Phases {

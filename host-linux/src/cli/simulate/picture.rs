@@ -10,27 +10,25 @@ use super::noise_args::pair;
 use crate::cli::CliError;
 use crate::cli::named_files::NamedFiles;
 use crate::output::PendingFile;
-use crate::timeline::{Selection, Timeline, chrome, svg, viz};
+use crate::timeline::{Selection, Timeline, chrome, crowd, svg, viz};
 
 /// A picture of what happens when.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Timeline")]
 pub(super) struct PictureArgs {
-    /// Write what happens when to FILE: .svg a picture, .json a trace for
-    /// Perfetto and Chrome, .viz the text of LogGOPSim's -V.
+    /// Timeline: FILE.svg, FILE.json (Perfetto), FILE.viz (LogGOPSim -V).
     #[arg(long, short_alias = 'V', value_name = "FILE")]
     timeline: Option<PathBuf>,
 
-    /// Form to write, whatever the file's ending [default: by the ending].
+    /// Format of the timeline [default: by the file's ending].
     #[arg(long, value_enum, value_name = "FORM", requires = "timeline")]
     timeline_form: Option<Form>,
 
-    /// Only these ranks, and the messages from and to them: 5, 0:15 or 16:
-    /// [default: all].
+    /// Ranks of the timeline, as 5, 0:15 or 16: [default: all].
     #[arg(long, value_name = "FIRST:LAST", value_parser = ranks, requires = "timeline")]
     timeline_ranks: Option<RankRange>,
 
-    /// Only what touches this time, in ns or with units, as 1ms:2.5ms [default: all].
+    /// Time window of the timeline, as 1ms:2.5ms [default: all].
     #[arg(long, value_name = "FROM:TO", value_parser = window, requires = "timeline")]
     timeline_window: Option<Window>,
 }
@@ -144,8 +142,11 @@ impl Picture {
             Some((from, to)) => (from, Some(to.min(timeline.end().max(from)))),
             None => (Picos::ZERO, None),
         };
+        let ranks = first..self.selection.ranks.end.min(ranks);
+        let is_crowd = ranks.len() > crowd::MOST_RANKS as usize;
         let options = svg::Options { title: "Timeline".into(), from, to };
         let written = self.file.commit(|out| match self.form {
+            Form::Svg if is_crowd => crowd::write(&timeline, ranks, &options, out),
             Form::Svg => svg::write(&timeline, &options, out),
             Form::Chrome => chrome::write(&timeline, out),
             Form::Viz => viz::write(&timeline, out),

@@ -10,18 +10,27 @@ use loggap_core::units::{Bytes, Picos};
 use serde::Serialize;
 
 use super::Args;
-use super::explanation::{Explanation, nanos};
+use super::explanation::Explanation;
 use super::how::How;
 use super::monte_carlo::{Distribution, Drawn};
 use super::network_args::hosts_used;
 use super::network_report::NetworkReport;
+use super::noise_args::NoiseDocument;
 use super::sensitivity::Sensitivities;
 use super::sweep::SweepReport;
+use crate::cli::digits::Digits;
 use crate::cli::parameters_used::ParametersUsed;
 use crate::cli::{CliError, Console, Exit};
+use crate::output::{number, wrap};
 use crate::simulation::{
-    BlockedSend, Buffering, NetworkPlan, Outcome, ParameterSets, RunError, Source, Stuck,
+    BlockedSend, Buffering, NetworkPlan, NoiseSource, Outcome, ParameterSets, RunError, Source,
+    Stuck, largest_message,
 };
+
+/// Columns of a terminal that a line takes at most.
+const WIDTH: usize = 100;
+/// Columns of a label.
+const LABEL: usize = 23;
 
 /// What `--json` prints and the text says.
 #[derive(Serialize)]
@@ -39,6 +48,8 @@ pub(super) struct Report {
     events_per_s: Option<f64>,
     memory_bytes: u64,
     parameters: ParametersUsed,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise: Option<NoiseDocument>,
     #[serde(flatten)]
     how: How,
     unmatched_total: u64,
@@ -166,7 +177,7 @@ impl Report {
     pub(super) fn new(
         args: &Args,
         source: &Source,
-        sets: &ParameterSets,
+        (sets, noise): (&ParameterSets, Option<&NoiseSource>),
         outcome: &Outcome,
     ) -> Result<Self, CliError> {
         let finished = outcome.finished;
@@ -195,7 +206,12 @@ impl Report {
             run_s: outcome.run.seconds(),
             events_per_s: rate(finished.events, outcome.run),
             memory_bytes: outcome.memory_bytes,
-            parameters: ParametersUsed::new(&args.parameters, sets),
+            parameters: ParametersUsed::new(
+                &args.parameters,
+                sets,
+                size_shown(source, sets, outcome)?,
+            ),
+            noise: noise.map(|noise| args.noise.document(noise)),
             how: How::of(outcome),
             unmatched_total: outcome.stuck.total,
             unmatched: stuck(source, outcome)?,
@@ -294,7 +310,7 @@ impl Report {
         if args.json {
             console.json(self)?;
         } else {
-            self.write(console.data())?;
+            self.print_text(args.digits.on(console), console)?;
         }
         if self.is_whole() {
             return Ok(Exit::Done);
@@ -341,41 +357,73 @@ impl Report {
         hint.to_owned()
     }
 
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// The text; rounded times are for a terminal, whose lines end where it does.
+    fn print_text(&self, digits: Digits, console: &mut Console) -> io::Result<()> {
+        if digits == Digits::Exact {
+            return self.write(console.data(), digits);
+        }
+        let width = console.data_terminal().map_or(WIDTH, |terminal| terminal.width.min(WIDTH));
+        let mut text = Vec::new();
+        self.write(&mut text, digits)?;
+        let out = console.data();
+        for line in String::from_utf8_lossy(&text).lines() {
+            // Wraps sentences, not rows of tables; labels stand in a column alone.
+            let (indent, text) = match line.strip_prefix("# ") {
+                Some(remark) => (2, remark),
+                None => (LABEL, line),
+            };
+            let width = if text.starts_with(char::is_alphabetic) { width } else { usize::MAX };
+            let lines = wrap(line, width, indent);
+            lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, out: &mut dyn Write, digits: Digits) -> io::Result<()> {
         if let (Some(makespan), Some(rank)) = (self.makespan_ps, self.last_rank) {
-            writeln!(out, "makespan               {} ns, on rank {rank}", nanos(makespan))?;
+            writeln!(out, "makespan               {}, on rank {rank}", digits.time(makespan))?;
         } else {
             writeln!(out, "makespan               none: the schedule does not come to its end")?;
         }
-        writeln!(out, "parameters             {}", self.parameters.text())?;
-        writeln!(out, "ranks, operations      {}, {}", self.ranks, self.ops)?;
-        writeln!(out, "events                 {}", self.events)?;
+        writeln!(out, "parameters             {}", self.parameters.text(digits))?;
+        if let Some(noise) = &self.noise {
+            writeln!(out, "noise of each rank     {}", noise.text(digits))?;
+        }
+        let count = |count: u64| match digits {
+            Digits::Exact => count.to_string(),
+            Digits::Rounded => number::count(count),
+        };
+        // A comma is part of rounded numbers.
+        let comma = if digits == Digits::Exact { "," } else { " ranks," };
+        let (ranks, ops) = (count(self.ranks.into()), count(self.ops));
+        writeln!(out, "ranks, operations      {ranks}{comma} {ops}")?;
+        writeln!(out, "events                 {}", count(self.events))?;
         let speed = self.events_per_s.map(speed).unwrap_or_default();
         writeln!(out, "time to load, to run   {:.3} s, {:.3} s{speed}", self.load_s, self.run_s)?;
         self.how.write(out)?;
         self.network.write(out)?;
         if let Some(explanation) = &self.explanation {
-            explanation.write(out)?;
+            explanation.write(out, digits)?;
         }
         if let Some(sensitivities) = &self.sensitivities {
-            sensitivities.write(out)?;
+            sensitivities.write(out, digits)?;
         }
         if let Some(distribution) = &self.monte_carlo {
-            distribution.write(out)?;
+            distribution.write(out, digits)?;
         }
         if let Some(sweep) = &self.sweep {
-            sweep.write(out, self.sensitivities.as_ref())?;
+            sweep.write(out, digits, self.sensitivities.as_ref())?;
         }
         if let Some(why) = &self.incomplete {
             writeln!(out, "# INCOMPLETE: {why}")?;
         }
         if let Some(counters) = &self.counters {
-            write_counters(out, counters)?;
+            write_counters(out, digits, counters)?;
         }
         if let Some(finish) = &self.finish_ps {
-            writeln!(out, "#  rank       finish[ns]")?;
+            writeln!(out, "#  rank {:>16}", digits.head("finish"))?;
             for (rank, finish) in finish.iter().enumerate() {
-                writeln!(out, "{rank:>7} {:>16}", nanos(*finish))?;
+                writeln!(out, "{rank:>7} {:>16}", digits.cell(*finish))?;
             }
         }
         Ok(())
@@ -396,32 +444,53 @@ fn speed(events_per_s: f64) -> String {
     }
 }
 
-fn write_counters(out: &mut dyn Write, counters: &[CountersDocument]) -> io::Result<()> {
-    writeln!(
-        out,
-        "#  rank     sent received unexp. calculating[ns]     sending[ns]   receiving[ns]       \
-         noise[ns]        idle[ns] msgs.waited[ns] posted unexp.most"
-    )?;
+/// A row for each rank; without the units in its head it is as wide as a terminal.
+fn write_counters(
+    out: &mut dyn Write,
+    digits: Digits,
+    counters: &[CountersDocument],
+) -> io::Result<()> {
+    let times = ["calculating", "sending", "receiving", "noise", "idle", "msgs.waited"];
+    let rounded = ["calc", "sending", "receiv.", "noise", "idle", "waited"];
+    let (width, times, queue) = match digits {
+        Digits::Exact => (15, times, "unexp.most"),
+        Digits::Rounded => (8, rounded, "queued"),
+    };
+    let heads = times.map(|name| format!(" {:>width$}", digits.head(name))).concat();
+    writeln!(out, "#  rank    sent received unexp.{heads} posted {queue}")?;
     for c in counters {
-        let idle = c.idle_ps.map_or_else(|| "-".to_owned(), nanos);
+        let times = [c.calculating_ps, c.sending_ps, c.receiving_ps, c.noise_ps];
+        let mut cells = times.map(|picos| digits.cell(picos)).to_vec();
+        cells.push(c.idle_ps.map_or_else(|| "-".to_owned(), |picos| digits.cell(picos)));
+        cells.push(digits.cell(c.messages_waited_ps));
+        let cells: String = cells.iter().map(|cell| format!(" {cell:>width$}")).collect();
         writeln!(
             out,
-            "{:>7} {:>8} {:>8} {:>6} {:>15} {:>15} {:>15} {:>15} {:>15} {:>15} {:>6} {:>10}",
+            "{:>7} {:>7} {:>8} {:>6}{cells} {:>6} {:>last$}",
             c.rank,
             c.messages_sent,
             c.messages_received,
             c.messages_unexpected,
-            nanos(c.calculating_ps),
-            nanos(c.sending_ps),
-            nanos(c.receiving_ps),
-            nanos(c.noise_ps),
-            idle,
-            nanos(c.messages_waited_ps),
             c.max_posted,
             c.max_unexpected,
+            last = queue.len(),
         )?;
     }
     Ok(())
+}
+
+/// The size whose parameter set stands in the report: that of the largest message, where
+/// there are several sets and a schedule is short enough to be read again.
+fn size_shown(
+    source: &Source,
+    sets: &ParameterSets,
+    outcome: &Outcome,
+) -> Result<Option<u64>, CliError> {
+    if sets.protocols.len() < 2 {
+        return Ok(None);
+    }
+    let largest = largest_message(source, outcome.ops).map_err(CliError::usage)?;
+    Ok(largest.map(|size| size.0))
 }
 
 /// The list of what is left, with places where the schedule is a text.

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use super::explanation::nanos;
 use crate::cli::CliError;
+use crate::cli::digits::Digits;
+use crate::output::number;
 use crate::sensitivity::{
     Analysis, Differences, Runs, Sensitivity, Tolerance, Units, tolerances_found_by_runs,
 };
@@ -181,61 +182,98 @@ impl Sensitivities {
         }
     }
 
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write(&self, out: &mut dyn Write, digits: Digits) -> io::Result<()> {
         writeln!(
             out,
-            "# slope: growth of the makespan per growth of the parameter; it holds from .. to{}",
+            "# slope = d(makespan)/d(parameter), valid in [from, to]{}",
             match self.sensitivity_method {
                 Method::Causes => "",
                 Method::Differences => ", the values tried by runs",
             }
         )?;
         let level = if self.levels > 0 { " level" } else { "" };
+        let (width, share) = widths(digits);
         writeln!(
             out,
-            "#  parameter{level} first[B]        slope            value              from                to \
-             unit share of makespan[%]"
+            "#  parameter{level} first[B]        slope {:>width$} {:>end$} {:>end$} {:>4} {:>share$}",
+            "value",
+            "from",
+            "to",
+            if digits == Digits::Exact { "unit" } else { "" },
+            if digits == Digits::Exact { "share of makespan[%]" } else { "share[%]" },
+            end = width + 1,
         )?;
         for found in &self.found {
-            self.write_row(out, found)?;
+            self.write_row(out, digits, found)?;
         }
-        writeln!(out, "# L may grow until the makespan has grown\n#   by[%]  growth of L[ns]")?;
+        writeln!(
+            out,
+            "# L may grow until the makespan has grown\n#   by[%] {:>16}",
+            digits.head("growth of L")
+        )?;
         for ToleranceDocument { found, .. } in &self.latency_tolerance {
-            let latency = found.latency.map_or_else(|| "-".to_owned(), |Picos(ps)| nanos(ps));
+            let latency = found.latency.map_or_else(|| "-".to_owned(), |Picos(ps)| digits.cell(ps));
             write!(out, "{:>9} {latency:>16}", found.percent)?;
             if let Some(Picos(exceeded)) = found.exceeded {
-                write!(out, "  found by runs; with {} it has grown by more", nanos(exceeded))?;
+                write!(
+                    out,
+                    "  found by runs; with {} it has grown by more",
+                    digits.time(exceeded)
+                )?;
             }
             writeln!(out)?;
         }
         Ok(())
     }
 
-    fn write_row(&self, out: &mut dyn Write, found: &Sensitivity) -> io::Result<()> {
+    fn write_row(
+        &self,
+        out: &mut dyn Write,
+        digits: Digits,
+        found: &Sensitivity,
+    ) -> io::Result<()> {
+        let units =
+            if found.parameter.is_per_byte() { number::TIME_PER_BYTE } else { number::TIME };
+        // Rounded values have their units beside them.
+        let unit = match (digits, found.parameter.is_per_byte()) {
+            (Digits::Rounded, _) => "",
+            (Digits::Exact, true) => "ns/B",
+            (Digits::Exact, false) => "ns",
+        };
         let unknown = || "?".to_owned();
         let [slope, low, high] = if is_unknown(found) {
             [unknown(), unknown(), unknown()]
         } else {
             [
                 slope_text(found.slope, found.slope_error),
-                found.low.nanos(),
-                found.high.map_or_else(|| "-".to_owned(), Units::nanos),
+                digits.parameter(found.low, units),
+                found.high.map_or_else(|| "-".to_owned(), |high| digits.parameter(high, units)),
             ]
         };
         let share = share(found, self.makespan);
         let share = share.map_or_else(unknown, |share| format!("{:.2}", share * 100.0));
+        let (width, share_width) = widths(digits);
         let level = match self.levels {
             0 => String::new(),
             _ => format!(" {:>5}", found.level),
         };
         writeln!(
             out,
-            "{:>12}{level} {:>8} {slope:>12} {:>16} {low:>17} {high:>17} {:>4} {share:>20}",
+            "{:>12}{level} {:>8} {slope:>12} {:>width$} {low:>end$} {high:>end$} {:>4} {share:>share_width$}",
             found.parameter.symbol(),
             found.first_bytes,
-            found.value.nanos(),
-            if found.parameter.is_per_byte() { "ns/B" } else { "ns" },
+            digits.parameter(found.value, units),
+            unit,
+            end = width + 1,
         )
+    }
+}
+
+/// Columns of a value, and of the share of the makespan.
+const fn widths(digits: Digits) -> (usize, usize) {
+    match digits {
+        Digits::Exact => (16, 20),
+        Digits::Rounded => (12, 9),
     }
 }
 

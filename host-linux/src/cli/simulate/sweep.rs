@@ -8,9 +8,9 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use super::Args;
-use super::explanation::nanos;
 use super::further::Further;
 use super::sensitivity::{Sensitivities, slope_text};
+use crate::cli::digits::Digits;
 use crate::cli::failures::Failures;
 use crate::cli::interrupt::interrupted;
 use crate::cli::named_files::NamedFiles;
@@ -24,26 +24,25 @@ use crate::study::sweep::{Axis, Form, MOST_AXES, Spacing, Sweep, Tangent, chart}
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Further runs")]
 pub(super) struct SweepArgs {
-    /// Simulate once more at each of POINTS values from FROM to TO of a
-    /// parameter, and print the makespans.
+    /// Makespan over a parameter, as L=1us:100us:20.
     ///
-    /// PARAM is L, o, g, G, O, one end's o_s, o_r, O_s, O_r, or S. Values are
-    /// written like 800ns, 1.5us, 80ps/B or, for S, 64K, without a unit in ns;
-    /// or all as factors of what is given, 0.5x:2x, as they have to be for
-    /// profiles and presets of several ranges of sizes. With :log behind POINTS
-    /// values are apart by equal factors. Several sweeps make a grid, of at most
-    /// a million points.
+    /// PARAM is L, o, g, G, O, S, or one end's o_s, o_r, O_s, O_r. Values are
+    /// 800ns, 1.5us, 80ps/B (without a unit in ns) or, for S, 64K; or factors on
+    /// the given value, 0.5x:2x, which profiles and presets of several ranges of
+    /// sizes need. :log after POINTS spaces values by equal factors. Several
+    /// sweeps make a grid of at most a million points.
     #[arg(long, value_name = "PARAM=FROM:TO:POINTS", value_parser = parse::axis,
           conflicts_with_all = super::ONE_RUN, conflicts_with = "monte_carlo")]
     pub(super) sweep: Vec<Axis>,
 
-    /// Write the points of the sweeps to FILE, a row each.
+    /// Write the points of the sweeps as CSV.
     #[arg(long, value_name = "FILE.csv", requires = "sweep")]
     sweep_csv: Option<PathBuf>,
 
-    /// Draw the makespan over the first sweep, with a curve for each value of
-    /// the second; with --sensitivity and one sweep also its tangent at the
-    /// given parameters.
+    /// Plot the makespan over the sweep.
+    ///
+    /// With a curve for each value of a second sweep; with --sensitivity and one
+    /// sweep also the tangent at the given parameters.
     #[arg(long, value_name = "FILE.svg", requires = "sweep")]
     sweep_plot: Option<PathBuf>,
 }
@@ -300,6 +299,7 @@ impl SweepReport {
     pub(super) fn write(
         &self,
         out: &mut dyn Write,
+        digits: Digits,
         sensitivities: Option<&Sensitivities>,
     ) -> io::Result<()> {
         let Points { sweep, tangent, .. } = &self.points;
@@ -323,13 +323,14 @@ impl SweepReport {
             write!(out, "{head:>width$} ")?;
         }
         let slope = if tangent.is_some() { "        slope" } else { "" };
-        writeln!(out, "{:>16}{slope}", "makespan[ns]")?;
+        writeln!(out, "{:>16}{slope}", digits.head("makespan"))?;
         for &(at, ended) in &rows {
             for (axis, raw) in sweep.axes().iter().zip(sweep.at(at)) {
                 write!(out, "{:>16} ", axis.text(raw))?;
             }
             let completed = ended.as_ref().ok();
-            let makespan = completed.map_or_else(|| "-".to_owned(), |run| nanos(run.makespan.0));
+            let makespan =
+                completed.map_or_else(|| "-".to_owned(), |run| digits.cell(run.makespan.0));
             write!(out, "{makespan:>16}")?;
             if let Some(tangent) = tangent {
                 let holds = completed.is_some() && sweep.at(at).all(|raw| tangent.holds(raw));

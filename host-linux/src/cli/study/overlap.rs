@@ -8,6 +8,7 @@ use loggap_core::noise::Phases;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
+use crate::cli::digits::{Digits, DigitsArgs};
 use crate::cli::failures::Failures;
 use crate::cli::interrupt::interrupted;
 use crate::cli::named_files::NamedFiles;
@@ -15,7 +16,6 @@ use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::pattern_args::PatternArgs;
 use crate::cli::runs_progress::RunsLine;
 use crate::cli::{CliError, Console, Exit, Interrupt, parse};
-use crate::decimal::fixed;
 use crate::output::PendingFile;
 use crate::simulation::{Completed, ParameterSets, Plan, Point, RunError, run_each_point};
 use crate::study::overlap::{GapRow, Overlap, Three, chart, overhead_exceeds_gap, with_gaps};
@@ -52,21 +52,19 @@ pub(super) struct Args {
     #[command(flatten)]
     settings: SettingsArgs,
 
-    /// The most memory to take by all simulations that run at once, in bytes or as
-    /// 512M or 1.5G [default: no limit].
+    /// Memory limit of all concurrent simulations, as 1.5G [default: none].
     #[arg(help_heading = "Run", long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     max_memory: Option<u64>,
 
-    /// Simulations to run at once; the result is the same for every number
-    /// [default: all processors].
-    #[arg(help_heading = "Run", long, value_name = "N", value_parser = parse::threads, allow_hyphen_values = true)]
+    /// Concurrent simulations [default: all processors].
+    #[arg(help_heading = "Run", long, value_name = "COUNT", value_parser = parse::threads, allow_hyphen_values = true)]
     threads: Option<NonZeroUsize>,
 
-    /// Leave out the ranks: only makespans.
+    /// Print only makespans, not every rank.
     #[arg(help_heading = "Output", long)]
     summary: bool,
 
-    /// Draw the three makespans over g and G times --factors.
+    /// Plot the three makespans over g and G times --factors.
     #[arg(help_heading = "Output", long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 
@@ -74,6 +72,9 @@ pub(super) struct Args {
     /// default: 0.125,0.25,0.5,1,2,4,8].
     #[arg(help_heading = "Output", long, value_name = "LIST", value_delimiter = ',', value_parser = factor)]
     factors: Option<Vec<f64>>,
+
+    #[command(flatten)]
+    digits: DigitsArgs,
 
     /// Print one JSON document.
     #[arg(help_heading = "Output", short = 'J', long)]
@@ -111,12 +112,12 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let mut failures = Failures::default();
     failures.add(drawn.map_err(CliError::failed));
     if report.overhead_exceeds_gap {
-        console.note(
-            "note: o > g or O > G: without overlap (o = g, O = G) messages cost the processor less \
-             than as it is",
-        );
+        console
+            .note("note: o > g or O > G: 'no overlap' would be faster than the given parameters");
     }
-    let printed = if args.json { console.json(&report) } else { report.write(console.data()) };
+    let digits = args.digits.on(console);
+    let printed =
+        if args.json { console.json(&report) } else { report.write(console.data(), digits) };
     failures.add(printed.map_err(CliError::from));
     let done = if report.incomplete.is_some() { Exit::Interrupted } else { Exit::Done };
     Ok(failures.end(done, console))
@@ -257,7 +258,10 @@ struct GapTimes {
 }
 
 /// The names of [`Times::columns`].
-const COLUMNS: &str = "        full[ns]      present[ns]         none[ns]  saved[%]  used[%]";
+fn columns(digits: Digits) -> String {
+    let [full, present, none] = ["full", "present", "none"].map(|name| digits.head(name));
+    format!("{full:>16} {present:>16} {none:>16} {:>9} {:>8}", "saved[%]", "used[%]")
+}
 
 impl Times {
     fn of(three: &Three<Picos>) -> Self {
@@ -274,16 +278,15 @@ impl Times {
     }
 
     /// Columns of a table.
-    fn columns(&self) -> String {
-        let nanos = |picos: u64| fixed(picos.into(), 3);
+    fn columns(&self, digits: Digits) -> String {
         let percent = |share: Option<f64>| {
             share.map_or_else(|| "-".to_owned(), |share| format!("{:.2}", 100.0 * share))
         };
         format!(
             "{:>16} {:>16} {:>16} {:>9} {:>8}",
-            nanos(self.full_ps),
-            nanos(self.present_ps),
-            nanos(self.none_ps),
+            digits.cell(self.full_ps),
+            digits.cell(self.present_ps),
+            digits.cell(self.none_ps),
             percent(self.saved_share),
             percent(self.used_share),
         )
@@ -313,7 +316,8 @@ impl Report {
         }
     }
 
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, out: &mut dyn Write, digits: Digits) -> io::Result<()> {
+        let heads = columns(digits);
         writeln!(
             out,
             "# potential for overlap of {}\n# full: o = O = 0; present: as given; none: o = g, O = G\n\
@@ -321,20 +325,20 @@ impl Report {
             self.schedule
         )?;
         if let Some(makespan) = &self.makespan {
-            writeln!(out, "# {:>9} {COLUMNS}", "makespan")?;
-            writeln!(out, "{:>11} {}", "all", makespan.columns())?;
+            writeln!(out, "# {:>9} {heads}", "makespan")?;
+            writeln!(out, "{:>11} {}", "all", makespan.columns(digits))?;
         }
         if !self.gaps.is_empty() {
-            writeln!(out, "# {:>9} {COLUMNS}", "g, G *")?;
+            writeln!(out, "# {:>9} {heads}", "g, G *")?;
         }
         for gap in &self.gaps {
-            writeln!(out, "{:>11} {}", gap.factor, gap.times.columns())?;
+            writeln!(out, "{:>11} {}", gap.factor, gap.times.columns(digits))?;
         }
         if !self.ranks.is_empty() {
-            writeln!(out, "# {:>9} {COLUMNS}", "rank")?;
+            writeln!(out, "# {:>9} {heads}", "rank")?;
         }
         for rank in &self.ranks {
-            writeln!(out, "{:>11} {}", rank.rank, rank.times.columns())?;
+            writeln!(out, "{:>11} {}", rank.rank, rank.times.columns(digits))?;
         }
         if let Some(why) = &self.incomplete {
             writeln!(out, "# INCOMPLETE: {why}")?;

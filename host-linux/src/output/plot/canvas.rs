@@ -165,6 +165,11 @@ impl<'a> Canvas<'a> {
         self.drawn(&Polygon::new(outline, color.mix(0.18).filled()))
     }
 
+    /// A filled outline.
+    pub(crate) fn area(&self, outline: Vec<Pixel>, color: RGBColor) -> Result<(), PlotError> {
+        self.drawn(&Polygon::new(outline, color.filled()))
+    }
+
     /// A filled rectangle; of `opacity` 1 it hides what is below.
     pub(crate) fn bar(
         &self,

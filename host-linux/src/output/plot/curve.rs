@@ -3,7 +3,7 @@
 
 use loggap_core::measure::SizeRow;
 use loggap_core::model::{Estimate, Range, SizeLine};
-use loggap_core::units::{Bytes, SignedPicos};
+use loggap_core::units::{Bytes, Picos, SignedPicos};
 use plotters::style::RGBColor;
 
 use super::axis::Axis;
@@ -86,7 +86,9 @@ impl Drawing<'_, '_> {
         let sizes: Vec<f64> = Axis::steps(first, last, PIECES).collect();
         let upper = sizes.iter().map(|&size| self.on_line(line, size, 1.0));
         let lower = sizes.iter().rev().map(|&size| self.on_line(line, size, -1.0));
-        self.canvas.shade(upper.chain(lower).collect(), curve.color())?;
+        if line.half_width(range.last) < UNBOUNDED && line.half_width(range.first) < UNBOUNDED {
+            self.canvas.shade(upper.chain(lower).collect(), curve.color())?;
+        }
         // What is not positive has no place on a logarithmic axis.
         let visible = sizes.iter().filter(|&&size| self.up.contains(self.value(line, size)));
         let path = visible.map(|&size| self.on_line(line, size, 0.0)).collect();
@@ -102,8 +104,10 @@ impl Drawing<'_, '_> {
             if !self.up.contains(self.in_unit(point.value)) {
                 continue;
             }
-            let whisker = vec![(x, height(point.low)), (x, height(point.high))];
-            self.canvas.line(whisker, curve.color(), 1)?;
+            if point.low.0 > i64::MIN && point.high.0 < i64::MAX {
+                let whisker = vec![(x, height(point.low)), (x, height(point.high))];
+                self.canvas.line(whisker, curve.color(), 1)?;
+            }
             let centre = (x, height(point.value));
             if point.mark.converged() {
                 self.canvas.dot(centre, curve.color())?;
@@ -188,6 +192,9 @@ impl Drawing<'_, '_> {
         time.0 as f64 / self.unit.picos
     }
 }
+
+/// A half width from here on is no bound; a run takes less than an hour.
+const UNBOUNDED: Picos = Picos(100_000_000_000_000_000);
 
 #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
 fn picos(time: u64) -> f64 {

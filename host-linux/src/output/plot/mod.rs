@@ -104,11 +104,13 @@ fn size_range(document: &ProfileDocument) -> Option<(f64, f64)> {
 
 /// Smallest and largest time to show, in picoseconds, with a margin. Points
 /// far below all others are cut off: on a logarithmic axis a difference that
-/// happens to be nearly nothing would squeeze all the rest. So are those few
-/// round trips above p99.9 that lie far above all others.
+/// happens to be nearly nothing would squeeze all the rest. So are values far
+/// beyond the 1st and the 99th percentile, and those few round trips above p99.9
+/// that lie far above all others.
 fn time_range(document: &ProfileDocument, curves: &[Curve]) -> Option<(f64, f64)> {
     const DECADES_SHOWN: f64 = 1e5;
     const ABOVE_P999: f64 = 3.0;
+    const NEAR: f64 = 4.0;
     const PICOS: f64 = 1e12;
     let mut values = Vec::new();
     for curve in curves {
@@ -129,9 +131,14 @@ fn time_range(document: &ProfileDocument, curves: &[Curve]) -> Option<(f64, f64)
         let shown = p999.map_or(f64::INFINITY, |p999| p999 * ABOVE_P999);
         max.map_or(0.0, |max| max.min(shown) * PICOS)
     });
-    let positive: Vec<f64> = values.chain(rounds).filter(|value| *value > 0.0).collect();
-    let low = positive.iter().copied().reduce(f64::min)?;
-    let high = positive.iter().copied().reduce(f64::max)?;
+    let mut positive: Vec<f64> = values.chain(rounds).filter(|value| *value > 0.0).collect();
+    positive.sort_by(f64::total_cmp);
+    let beyond = positive.len().div_ceil(100).min(positive.len() / 20);
+    let (least, most) = (*positive.first()?, *positive.last()?);
+    let first = *positive.get(beyond)?;
+    let last = *positive.get(positive.len() - 1 - beyond)?;
+    // The neighbours of the percentiles stay.
+    let (low, high) = (least.max(first / NEAR), most.min(last * NEAR));
     Some((low.max(high / DECADES_SHOWN) / 1.5, high * 1.5))
 }
 
@@ -228,6 +235,24 @@ mod tests {
         }
         assert!(picture.contains("&lt;here&gt; &amp; there"), "titles are escaped");
         assert!(picture.trim_end().ends_with("</svg>"));
+    }
+
+    #[test]
+    fn one_value_far_from_all_others_moves_no_axis_and_has_no_bar_without_bound() {
+        let quiet = document();
+        let curves: Vec<Curve> = Curve::ALL.to_vec();
+        let (low, high) = time_range(&quiet, &curves).unwrap();
+        let mut disturbed = quiet.clone();
+        let far = SignedPicos(9_000_000_000_000);
+        let gap = disturbed.sizes[3].row.gap.as_mut().unwrap();
+        (gap.value, gap.high) = (far, SignedPicos(i64::MAX));
+        let (with_low, with_high) = time_range(&disturbed, &curves).unwrap();
+        assert!(with_low >= low * 0.99 && with_high <= high * 10.0, "{with_high} {high}");
+        let lines =
+            |document: &ProfileDocument| svg(document).unwrap().matches("<polyline").count();
+        let mut unbounded = quiet.clone();
+        unbounded.sizes[3].row.gap.as_mut().unwrap().high = SignedPicos(i64::MAX);
+        assert_eq!(lines(&unbounded) + 1, lines(&quiet));
     }
 
     #[test]

@@ -180,8 +180,9 @@ fn longer_run(document: &ProfileDocument) -> Option<String> {
         return None;
     }
     if document.is_fit() {
-        let run = "measure again with more time (--max-time TIME)";
-        return Some(format!("{run} for the values marked ?"));
+        return Some(
+            "measure again with --max-time TIME to converge the values marked ?".to_owned(),
+        );
     }
     let is_possible = |times: &f64| document.wall_s * times <= LONGEST_S;
     let times = efforts.iter().copied().filter(is_possible).reduce(f64::max)?;
@@ -192,8 +193,8 @@ fn longer_run(document: &ProfileDocument) -> Option<String> {
         let messages = whole(document.messages_sent as f64 * times, MOST_MESSAGES)?;
         options += &format!(" --max-messages {messages}");
     }
-    let which = if efforts.iter().all(is_possible) { "the values" } else { "all but the widest" };
-    Some(format!("{options} for {which} marked ?"))
+    let which = if efforts.iter().all(is_possible) { "all" } else { "most" };
+    Some(format!("{options} to converge {which} values marked ?"))
 }
 
 /// Nobody waits longer for a few more digits: no more time is advised.
@@ -326,7 +327,7 @@ mod tests {
             "\n~ no straight line over these sizes: use the table by size\n",
             "\n±: how well this run knows its value (95%); other runs differ more\n",
             // 2.5 s, ten times as exact, a fifth more.
-            "\nnext: --max-time 300 for the values marked ?; -v for another warning\n",
+            "\nnext: --max-time 300 to converge all values marked ?; -v for another warning\n",
         ] {
             assert!(text.contains(part), "{part}:\n{text}");
         }
@@ -341,19 +342,19 @@ mod tests {
         latency.value.0 = 0;
         // The gap per byte is left: 9% where 5% were asked for, 2.5 s, a fifth more.
         let text = screen(&zero, USUAL);
-        assert!(text.contains("\nnext: --max-time 10 for the values marked ?"), "{text}");
+        assert!(text.contains("\nnext: --max-time 10 to converge all values marked ?"), "{text}");
         let latency = zero.ranges[0].range.latency.as_mut().unwrap();
         latency.value.0 = 1_000;
         let text = screen(&zero, USUAL);
-        assert!(text.contains("\nnext: --max-time 10 for all but the widest marked ?"), "{text}");
+        assert!(text.contains("\nnext: --max-time 10 to converge most values marked ?"), "{text}");
         zero.ranges[0].range.latency.as_mut().unwrap().value.0 = 0;
         zero.stopped = Stopped::MessagesSpent;
         let text = screen(&zero, USUAL);
-        let advice = "\nnext: --max-time 10 --max-messages 64771 for the values marked ?";
+        let advice = "\nnext: --max-time 10 --max-messages 64771 to converge all values marked ?";
         assert!(text.contains(advice), "{text}");
         zero.stopped = Stopped::Finished;
         let text = screen(&zero, USUAL);
-        assert!(text.contains("ended: more time would not narrow it\n"), "{text}");
+        assert!(text.contains("stopped: more time would not narrow it\n"), "{text}");
         assert!(text.contains("\n? not within 5%\n") && text.contains("\nnext: -o FILE"), "{text}");
     }
 
@@ -364,7 +365,7 @@ mod tests {
         let gap = &mut fit.ranges[0].range.gap.at_one;
         (gap.mark, gap.high.0) = (Mark::BudgetSpent, gap.value.0 * 2);
         let text = screen(&fit, USUAL);
-        let advice = "\nnext: measure again with more time (--max-time TIME) for the";
+        let advice = "\nnext: measure again with --max-time TIME to converge the";
         assert!(text.contains(advice), "{text}");
         assert!(text.contains("\n? not within 5% yet: needs more time\n"), "{text}");
     }

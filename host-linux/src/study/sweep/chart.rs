@@ -50,6 +50,7 @@ pub fn chart(
     series.extend(tangent.and_then(|tangent| line(tangent, (&x_unit, &y_unit))));
     let logarithmic = across.span().spacing == Spacing::Logarithmic;
     Some(Chart {
+        nested: false,
         title: title(sweep, curves.len(), schedule),
         x_label: x_label(across, &x_unit),
         y_label: format!("makespan [{}]", y_unit.name),

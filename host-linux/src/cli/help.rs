@@ -1,0 +1,243 @@
+//! Help on one screen: `-h` shows the options most runs need, `--help` all.
+
+use clap::Command;
+
+/// Options that `-h` shows beside the arguments, by verb.
+const SHORT: &[(&str, &[&str])] = &[
+    (
+        "measure",
+        &[
+            "port",
+            "transport",
+            "block",
+            "cpu",
+            "sizes",
+            "rel_err",
+            "strict",
+            "max_time",
+            "launches",
+            "output",
+            "samples",
+            "json",
+            "table",
+            "csv",
+            "flags",
+            "verbose",
+            "plot",
+        ],
+    ),
+    ("lat", &PERFTEST),
+    ("bw", &PERFTEST),
+    (
+        "serve",
+        &[
+            "transport",
+            "block",
+            "interface",
+            "bind",
+            "port",
+            "once",
+            "clients",
+            "allow",
+            "cpu",
+            "max_message",
+            "device",
+        ],
+    ),
+    ("fit", &["detector", "rel_err", "strict", "json", "table", "csv", "flags", "verbose", "plot"]),
+    (
+        "simulate",
+        &[
+            "latency",
+            "overhead",
+            "gap",
+            "gap_per_byte",
+            "eager_limit",
+            "profile",
+            "preset",
+            "topology",
+            "finish",
+            "explain",
+            "sensitivity",
+            "json",
+            "timeline",
+            "sweep",
+            "pattern",
+            "ranks",
+            "size",
+        ],
+    ),
+    (
+        "predict",
+        &[
+            "ranks",
+            "sizes",
+            "latency",
+            "overhead",
+            "gap",
+            "gap_per_byte",
+            "eager_limit",
+            "profile",
+            "preset",
+            "exact",
+            "json",
+        ],
+    ),
+    (
+        "best",
+        &[
+            "ranks",
+            "sizes",
+            "latency",
+            "overhead",
+            "gap",
+            "gap_per_byte",
+            "eager_limit",
+            "profile",
+            "preset",
+            "assume_commutative",
+            "combine",
+            "rules",
+            "plot",
+            "csv",
+            "exact",
+            "json",
+        ],
+    ),
+    (
+        "overlap",
+        &[
+            "latency",
+            "overhead",
+            "gap",
+            "gap_per_byte",
+            "eager_limit",
+            "profile",
+            "preset",
+            "summary",
+            "plot",
+            "factors",
+            "exact",
+            "json",
+            "pattern",
+            "ranks",
+            "size",
+        ],
+    ),
+    ("generate", &["output", "form", "pattern", "ranks", "size", "root", "segment", "seed"]),
+];
+
+const PERFTEST: [&str; 14] = [
+    "port",
+    "transport",
+    "block",
+    "cpu",
+    "sizes",
+    "all",
+    "iters",
+    "duration",
+    "rtt",
+    "queue_pairs",
+    "bidirectional",
+    "report_gbits",
+    "json",
+    "op",
+];
+
+/// Options that the `-h` of a verb shows; `None` for all.
+pub(super) fn shown(verb: &str) -> Option<&'static [&'static str]> {
+    SHORT.iter().find(|(name, _)| *name == verb).map(|(_, shown)| *shown)
+}
+
+/// Examples that `-h` shows.
+const EXAMPLES: usize = 3;
+
+/// `command`, with a `-h` of one screen for each of its subcommands.
+pub(super) fn on_one_screen(command: Command) -> Command {
+    let names: Vec<String> =
+        command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    names.iter().fold(command, |command, name| command.mut_subcommand(name, shortened))
+}
+
+fn shortened(verb: Command) -> Command {
+    let verb = on_one_screen(verb);
+    let Some(shown) = shown(verb.get_name()) else { return verb };
+    let verb = verb.mut_args(|argument| {
+        let is_shown = argument.is_positional() || shown.contains(&argument.get_id().as_str());
+        argument.hide_short_help(!is_shown)
+    });
+    let more = format!("More options and details: loggap {} --help", full_name(verb.get_name()));
+    let Some(whole) = verb.get_after_help().map(ToString::to_string) else {
+        return verb.after_help(more);
+    };
+    let is_long = verb.get_after_long_help().is_some();
+    let short: Vec<&str> = whole.lines().take(1 + EXAMPLES).collect();
+    let short = if is_long { whole.clone() } else { short.join("\n") };
+    let verb = verb.after_help(format!("{short}\n\n{more}"));
+    if is_long { verb } else { verb.after_long_help(whole) }
+}
+
+/// Words that call the verb.
+fn full_name(name: &str) -> String {
+    match name {
+        "overlap" => format!("study {name}"),
+        "generate" => format!("goal {name}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// The name among `names` that `typed` was probably meant to be: at most a third
+/// of its characters differ.
+pub(super) fn nearest<'a>(
+    typed: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let distances = names.into_iter().map(|name| (distance(typed, name), name));
+    let (least, name) = distances.min_by_key(|(distance, _)| *distance)?;
+    (least * 3 <= typed.chars().count()).then_some(name)
+}
+
+/// `did you mean NAME? ` where a name is near, for the front of a list of names.
+pub(super) fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(typed, names).map_or_else(String::new, |name| format!("did you mean '{name}'? "))
+}
+
+/// Levenshtein distance: insertions, deletions and replacements between `a` and `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (index, from) in a.chars().enumerate() {
+        let mut left = index + 1;
+        let mut diagonal = index;
+        for (to, cell) in b.chars().zip(row.iter_mut().skip(1)) {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = *cell;
+            left = replaced.min(diagonal + 1).min(left + 1);
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = index + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typing_error_has_a_nearest_name_and_another_word_has_none() {
+        let names = ["allgather", "allreduce", "alltoall", "bcast"];
+        assert_eq!(nearest("alreduce", names), Some("allreduce"));
+        assert_eq!(nearest("alltoal", names), Some("alltoall"));
+        assert_eq!(nearest("brodcast", ["bcast", "mpi-broadcast"]), None);
+        assert_eq!(nearest("x", names), None);
+        assert_eq!(did_you_mean("bcats", names), "");
+    }
+
+    #[test]
+    fn distances_are_those_of_the_textbook() {
+        let found = [("kitten", "sitting"), ("", "ab"), ("ab", ""), ("same", "same")];
+        assert_eq!(found.map(|(a, b)| distance(a, b)), [3, 2, 2, 0]);
+    }
+}
