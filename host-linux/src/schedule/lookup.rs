@@ -3,10 +3,19 @@
 use loggap_core::goal::binary::{NativeLookup, Reference};
 use loggap_core::goal::{Lookup, Moment, Op, OpIndex};
 
-/// A binary file of either form. One type for both, so that what is simulated from a
-/// file is compiled once.
+use super::tags::{TagNumbers, with_number};
+
+/// A binary file of either form, with numbers in place of high tags. One type for both,
+/// so that what is simulated from a file is compiled once.
 #[derive(Clone, Copy, Debug)]
-pub enum FileLookup<'f> {
+pub struct FileLookup<'f> {
+    pub(super) file: BinaryLookup<'f>,
+    pub(super) tags: &'f TagNumbers,
+}
+
+/// A binary file of either form.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum BinaryLookup<'f> {
     /// Ours.
     Native(NativeLookup<'f>),
     /// LogGOPSim's.
@@ -16,16 +25,17 @@ pub enum FileLookup<'f> {
 /// Asks whichever form it is.
 macro_rules! forward {
     ($self:ident, $file:ident => $asked:expr) => {
-        match $self {
-            FileLookup::Native($file) => $asked,
-            FileLookup::Reference($file) => $asked,
+        match $self.file {
+            BinaryLookup::Native($file) => $asked,
+            BinaryLookup::Reference($file) => $asked,
         }
     };
 }
 
 impl Lookup for FileLookup<'_> {
     fn op(&self, index: OpIndex) -> Option<Op> {
-        forward!(self, file => file.op(index))
+        let op = forward!(self, file => file.op(index))?;
+        with_number(op, |tag| self.tags.number(tag))
     }
 
     fn dependencies(&self, index: OpIndex) -> Option<u32> {

@@ -157,11 +157,11 @@ pub struct Stuck {
 }
 
 /// The order in which what is left is listed.
-const fn order(left: &Unfinished) -> [u32; 4] {
+const fn order(left: &Unfinished) -> [u32; 3] {
     match *left {
-        Unfinished::Unreceived { rank, from, op, tag } => [rank, from, op, tag],
-        Unfinished::Waiting { rank, op, peer, tag } => [rank, op, peer, tag],
-        Unfinished::NeverReady { rank, op } => [rank, op, 0, 0],
+        Unfinished::Unreceived { rank, from, op, .. } => [rank, from, op],
+        Unfinished::Waiting { rank, op, peer, .. } => [rank, op, peer],
+        Unfinished::NeverReady { rank, op } => [rank, op, 0],
     }
 }
 
@@ -187,6 +187,23 @@ impl Stuck {
     /// What is kept, causes before consequences.
     pub fn listed(&self) -> impl Iterator<Item = &Unfinished> {
         self.unreceived.iter().chain(&self.waiting).chain(&self.never_ready)
+    }
+}
+
+impl Outcome {
+    /// With tags in place of their numbers, whose memory counts.
+    fn with_tags(mut self, source: &Source) -> Self {
+        let Source::File(file) = source else { return self };
+        let tags = file.tags();
+        let Stuck { unreceived, waiting, .. } = &mut self.stuck;
+        for left in unreceived.iter_mut().chain(waiting) {
+            *left = source.with_tag(*left);
+        }
+        for message in self.timeline.iter_mut().flat_map(|timeline| &mut timeline.messages) {
+            message.tag = tags.tag(message.tag);
+        }
+        self.memory_bytes = self.memory_bytes.saturating_add(tags.bytes());
+        self
     }
 }
 
@@ -231,6 +248,11 @@ impl<'a> Job<'a> {
     ///
     /// [`RunError`].
     pub fn simulate(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
+        self.numbered(source, watch).map(|outcome| outcome.with_tags(source))
+    }
+
+    /// As [`Job::simulate`], with numbers in place of high tags.
+    fn numbered(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
         if self.program == Some(ProgramForm::Streamed) {
             return self.streamed(source, "asked for", watch);
         }
