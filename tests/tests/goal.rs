@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loggap::schedule::{Extent, Form, ScheduleFile, WriteError, write};
-use loggap_core::goal::{ANY, Op, OpKind};
+use loggap_core::goal::{ANY_TAG, Op, OpKind};
 use loggap_core::units::Picos;
 use loggap_tests::cases::Case;
 use loggap_tests::command::loggap;
@@ -57,16 +57,18 @@ fn plainly(text: &str) -> Program {
 fn plain_op(words: &[&str]) -> Op {
     let after = |word: &str| {
         let place = words.iter().position(|other| *other == word)?;
-        Some(if words[place + 1] == "-1" { ANY } else { words[place + 1].parse().unwrap() })
+        Some(if words[place + 1] == "-1" { ANY_TAG } else { words[place + 1].parse().unwrap() })
     };
+    // The wildcards are all ones.
+    let peer = |word| after(word).unwrap() as u32;
     let size = || words[1].strip_suffix('b').unwrap().parse().unwrap();
     let tag = after("tag").unwrap_or(0);
     let kind = match words[0] {
-        "send" => OpKind::Send { peer: after("to").unwrap(), size: size(), tag },
-        "recv" => OpKind::Receive { peer: after("from").unwrap(), size: size(), tag },
+        "send" => OpKind::Send { peer: peer("to"), size: size(), tag },
+        "recv" => OpKind::Receive { peer: peer("from"), size: size(), tag },
         _ => OpKind::Calc { duration: Picos::from_nanos(words[1].parse().unwrap()).unwrap() },
     };
-    let unit = |word| after(word).unwrap_or(0) as u8;
+    let unit = |word| after(word).unwrap_or(0) as u16;
     Op { kind, cpu: unit("cpu"), nic: unit("nic") }
 }
 

@@ -18,7 +18,7 @@ use loggap_core::sim::BuildError;
 use memmap2::Mmap;
 
 use super::form::{Extent, Form};
-use super::lookup::{BinaryLookup, FileLookup};
+use super::lookup::{FileLookup, NumberedLookup};
 use super::tags::{Numbering, TagNumbers};
 use crate::sys::file_map;
 
@@ -287,7 +287,7 @@ impl ScheduleFile {
         &'f self,
         memory: LookupMemory<'f>,
         tags: &'f TagNumbers,
-    ) -> Result<FileLookup<'f>, RefusedInput> {
+    ) -> Result<NumberedLookup<'f>, RefusedInput> {
         let bytes = self.contents.bytes();
         let lookup = match self.form() {
             Form::Text => {
@@ -296,12 +296,12 @@ impl ScheduleFile {
             Form::Native => Native::open(bytes)
                 .map_err(LookupError::File)
                 .and_then(|view| view.lookup(memory))
-                .map(BinaryLookup::Native),
+                .map(FileLookup::Native),
             Form::Reference => {
-                Reference::open(bytes).map(BinaryLookup::Reference).map_err(LookupError::File)
+                Reference::open(bytes).map(FileLookup::Reference).map_err(LookupError::File)
             }
         };
-        let lookup = lookup.map(|file| FileLookup { file, tags });
+        let lookup = lookup.map(|file| NumberedLookup { file, tags });
         lookup.map_err(|error| self.refused(error.to_string()))
     }
 

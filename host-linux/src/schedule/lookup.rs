@@ -5,17 +5,17 @@ use loggap_core::goal::{Lookup, Moment, Op, OpIndex};
 
 use super::tags::{TagNumbers, with_number};
 
-/// A binary file of either form, with numbers in place of high tags. One type for both,
-/// so that what is simulated from a file is compiled once.
+/// A binary file with numbers in place of high tags.
 #[derive(Clone, Copy, Debug)]
-pub struct FileLookup<'f> {
-    pub(super) file: BinaryLookup<'f>,
+pub struct NumberedLookup<'f> {
+    pub(super) file: FileLookup<'f>,
     pub(super) tags: &'f TagNumbers,
 }
 
-/// A binary file of either form.
+/// A binary file of either form. One type for both, so that what is simulated from a
+/// file is compiled once.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum BinaryLookup<'f> {
+pub enum FileLookup<'f> {
     /// Ours.
     Native(NativeLookup<'f>),
     /// LogGOPSim's.
@@ -25,17 +25,16 @@ pub(super) enum BinaryLookup<'f> {
 /// Asks whichever form it is.
 macro_rules! forward {
     ($self:ident, $file:ident => $asked:expr) => {
-        match $self.file {
-            BinaryLookup::Native($file) => $asked,
-            BinaryLookup::Reference($file) => $asked,
+        match $self {
+            FileLookup::Native($file) => $asked,
+            FileLookup::Reference($file) => $asked,
         }
     };
 }
 
 impl Lookup for FileLookup<'_> {
     fn op(&self, index: OpIndex) -> Option<Op> {
-        let op = forward!(self, file => file.op(index))?;
-        with_number(op, |tag| self.tags.number(tag))
+        forward!(self, file => file.op(index))
     }
 
     fn dependencies(&self, index: OpIndex) -> Option<u32> {
@@ -48,5 +47,23 @@ impl Lookup for FileLookup<'_> {
 
     fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()> {
         forward!(self, file => file.roots(rank, tell))
+    }
+}
+
+impl Lookup for NumberedLookup<'_> {
+    fn op(&self, index: OpIndex) -> Option<Op> {
+        with_number(self.file.op(index)?, |tag| self.tags.number(tag))
+    }
+
+    fn dependencies(&self, index: OpIndex) -> Option<u32> {
+        self.file.dependencies(index)
+    }
+
+    fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, Moment)) -> Option<()> {
+        self.file.dependents(index, tell)
+    }
+
+    fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()> {
+        self.file.roots(rank, tell)
     }
 }

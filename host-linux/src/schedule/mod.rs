@@ -12,6 +12,6 @@ mod write;
 
 pub use file::{FeedError, Location, RefusedInput, ScheduleFile};
 pub use form::{Extent, Form};
-pub use lookup::FileLookup;
+pub use lookup::{FileLookup, NumberedLookup};
 pub use tags::TagNumbers;
 pub use write::{CutTags, StreamOutput, WriteError, Writer, write, write_text};

@@ -7,11 +7,11 @@ use loggap_core::sim::streamed::{Builder, Memory, Requirements, Streamed};
 use loggap_core::sim::{BuildError, Schedule, Settings, SimError, Survey};
 
 use super::{Limit, LoadError, Needs, OwnedMemory, RunError};
-use crate::schedule::{FileLookup, Form, ScheduleFile};
+use crate::schedule::{NumberedLookup, Form, ScheduleFile};
 use crate::sys::pages::Pages;
 
 /// A schedule whose operations are read from a file.
-pub type StreamedSchedule<'m> = Schedule<'m, Streamed<'m, FileLookup<'m>>>;
+pub type StreamedSchedule<'m> = Schedule<'m, Streamed<'m, NumberedLookup<'m>>>;
 
 /// The parts of [`Memory`] and [`LookupMemory`].
 #[derive(Debug)]
