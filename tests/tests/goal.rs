@@ -351,6 +351,29 @@ fn an_output_that_cannot_be_is_refused_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn tags_that_the_reference_cuts_off_are_told_and_more_so_where_two_become_one() {
+    let folder = TempDir::new().unwrap();
+    let binary = folder.path().join("x.bin");
+    let told = |first: u64, second: u64| {
+        let text = format!(
+            "num_ranks 1\nrank 0 {{\nsend 5b to 0 tag {first}\nrecv 5b from 0 tag {second}\n}}\n"
+        );
+        let goal = written(&folder, "x.goal", text);
+        let output = loggap().args(["goal", "compile"]).arg(&goal).arg("-o").arg(&binary).assert();
+        String::from_utf8(output.success().get_output().stderr.clone()).unwrap()
+    };
+    assert_eq!(told(7, u64::from(u32::MAX) - 1), "");
+    let cut = told(50_000_100_007, 50_000_100_007);
+    assert!(cut.contains("cut off in 2 operations"), "{cut}");
+    assert!(!cut.contains("another schedule"), "{cut}");
+    let confused = told(7, 7 + (1 << 32));
+    assert!(confused.contains("cut off in 1 operations"), "{confused}");
+    assert!(confused.contains("tags 7 and 4294967303 became the same"), "{confused}");
+    let wild = told(7, u32::MAX.into());
+    assert!(wild.contains("tag 4294967295 became the wildcard"), "{wild}");
+}
+
+#[test]
 fn an_unknown_pattern_or_a_missing_option_is_wrong_usage() {
     for (arguments, message) in [
         (&["--pattern", "nonsense", "--ranks", "4"][..], "binomialtreebcast"),

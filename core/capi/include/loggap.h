@@ -112,7 +112,7 @@
  * Version of this interface. Changes whenever a struct, a constant or the
  * meaning of a function does.
  */
-#define LOGGAP_ABI_VERSION 1
+#define LOGGAP_ABI_VERSION 2
 
 /**
  * Bytes of every control frame.

@@ -69,7 +69,7 @@ const fn narrow(tag: u64) -> u32 {
     tag as u32
 }
 
-/// The tag that [`narrow`] made this of.
+/// The tag whose [`narrow`] form this is.
 pub(super) const fn widen(tag: u32) -> u64 {
     if tag == crate::goal::ANY { ANY_TAG } else { tag as u64 }
 }

@@ -19,11 +19,7 @@ pub(super) struct Records<'m> {
 }
 
 impl<'m> Records<'m> {
-    pub(super) fn new(
-        all: &'m mut [Record],
-        times: &'m mut [u64],
-        units: &'m mut [u32],
-    ) -> Self {
+    pub(super) fn new(all: &'m mut [Record], times: &'m mut [u64], units: &'m mut [u32]) -> Self {
         Self { all: Checked::new(all), times, units }
     }
 

@@ -24,7 +24,7 @@ impl Units {
         if cpu_high | nic_high == 0 { u16::from_le_bytes([cpu, nic]) } else { u16::MAX }
     }
 
-    /// What was [packed](Units::packed) and fitted.
+    /// Unpacks units that fitted into [`Units::packed`].
     pub(super) const fn of_packed(packed: u16) -> Self {
         let [cpu, nic] = packed.to_le_bytes();
         Self { cpu: cpu as u16, nic: nic as u16 }
@@ -35,7 +35,7 @@ impl Units {
         self.cpu as u32 | (self.nic as u32) << 16
     }
 
-    /// What [`Units::wide`] made this of.
+    /// Unpacks [`Units::wide`].
     pub(super) const fn of_wide(wide: u32) -> Self {
         let [a, b, c, d] = wide.to_le_bytes();
         Self { cpu: u16::from_le_bytes([a, b]), nic: u16::from_le_bytes([c, d]) }

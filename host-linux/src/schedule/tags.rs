@@ -26,7 +26,7 @@ impl TagNumbers {
         }
     }
 
-    /// The number of a tag, a new one if there is none; `None` after 2³¹ − 1 high tags.
+    /// Number of a tag, assigned on its first occurrence; `None` after 2³¹ − 1 high tags.
     fn add(&mut self, tag: u64) -> Option<u32> {
         if let Some(number) = self.number(tag) {
             return Some(number);

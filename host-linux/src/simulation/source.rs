@@ -6,7 +6,9 @@ use std::io;
 use loggap_core::goal::Sink;
 use loggap_core::goal::pattern::{GenerateError, Options, Pattern, generate, scratch_words};
 use loggap_core::sim::implicit::PatternProgram;
-use loggap_core::sim::{BuildError, Builder, Receive, Requirements, Schedule, Settings, Survey, Unfinished};
+use loggap_core::sim::{
+    BuildError, Builder, Receive, Requirements, Schedule, Settings, Survey, Unfinished,
+};
 
 use super::OwnedMemory;
 use crate::collective::Call;
@@ -183,8 +185,10 @@ impl Source {
 
     /// Something left, with its tag in place of the tag's number.
     pub(super) fn with_tag(&self, mut left: Unfinished) -> Unfinished {
-        if let (Unfinished::Unreceived { tag, .. } | Unfinished::Waiting { tag, .. }, Self::File(file)) =
-            (&mut left, self)
+        if let (
+            Unfinished::Unreceived { tag, .. } | Unfinished::Waiting { tag, .. },
+            Self::File(file),
+        ) = (&mut left, self)
         {
             *tag = file.tags().tag(*tag);
         }

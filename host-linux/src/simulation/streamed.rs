@@ -7,7 +7,7 @@ use loggap_core::sim::streamed::{Builder, Memory, Requirements, Streamed};
 use loggap_core::sim::{BuildError, Schedule, Settings, SimError, Survey};
 
 use super::{Limit, LoadError, Needs, OwnedMemory, RunError};
-use crate::schedule::{NumberedLookup, Form, ScheduleFile};
+use crate::schedule::{Form, NumberedLookup, ScheduleFile};
 use crate::sys::pages::Pages;
 
 /// A schedule whose operations are read from a file.

@@ -28,8 +28,8 @@
 use super::bytes::{Bytes, u8_in, u32_in, u64_in};
 use super::error::{BinaryError, BinaryErrorKind, BinaryReadError, Field};
 use super::reference::implied;
-use crate::goal::lookup::OpIndex;
 use super::{CALC, RECEIVE, SEND};
+use crate::goal::lookup::OpIndex;
 use crate::goal::op::{ANY, ANY_TAG, Op, OpKind, Sink};
 use crate::units::Picos;
 
@@ -146,7 +146,7 @@ impl<'b> Native<'b> {
         Ok(Some(self.bytes.part(block.first_high(), length)?.as_chunks().0))
     }
 
-    /// An operation; `None` where there is none.
+    /// An operation by its index; `None` past the last.
     #[inline]
     pub(super) fn op(&self, OpIndex { rank, op }: OpIndex) -> Option<Op> {
         let block = self.block(rank).ok().filter(|block| op < block.ops)?;

@@ -5,8 +5,8 @@ use std::vec::Vec;
 use quickcheck::{TestResult, quickcheck};
 
 use super::*;
-use crate::goal::{ANY_TAG, RankNode};
 use crate::goal::testing::{Program, Rank};
+use crate::goal::{ANY_TAG, RankNode};
 use crate::units::Picos;
 
 /// All findings of a check, and what else it saw.
@@ -130,7 +130,10 @@ fn equal_messages_posted_in_another_order_are_possibly_wrong() {
 fn wildcards_that_take_everything_are_decided() {
     let sends: [&[Op]; 2] = [&[send(0, 7, 8)], &[send(0, 7, 8)]];
     assert_eq!(texts(&incast(&[receive(ANY, 7, 8), receive(ANY, 7, 8)], sends)), [""; 0]);
-    assert_eq!(texts(&incast(&[receive(ANY, ANY_TAG, 8), receive(ANY, ANY_TAG, 8)], sends)), [""; 0]);
+    assert_eq!(
+        texts(&incast(&[receive(ANY, ANY_TAG, 8), receive(ANY, ANY_TAG, 8)], sends)),
+        [""; 0]
+    );
     assert_eq!(
         texts(&incast(&[receive(ANY, 7, 8)], sends)),
         [

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use crate::output::{FileError, PendingFile};
 use crate::schedule::{
-    CutTags, Extent, FeedError, Form, RefusedInput, ScheduleFile, StreamOutput, WriteError, Writer, write,
-    write_text,
+    CutTags, Extent, FeedError, Form, RefusedInput, ScheduleFile, StreamOutput, WriteError, Writer,
+    write, write_text,
 };
 use loggap_core::goal::ANY_TAG;
 use loggap_core::goal::text::TextWriter;
@@ -23,8 +23,8 @@ use super::{CliError, Console, Exit};
 /// Schedules are GOAL text (.goal), the binary format of LogGOPSim's txt2bin
 /// (.bin) or our own (.lgs), which also holds picoseconds, tags of 64 bits,
 /// cpus and nics up to 65535, more than 110 million operations a rank and the
-/// order of all dependency statements. Inputs are told apart by their content; '-' is standard
-/// input.
+/// order of all dependency statements. The content of an input decides its
+/// form; '-' is standard input.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]

@@ -362,8 +362,8 @@ mod tests {
         eager_limit: Bytes(65_535),
     };
 
-    /// `text` as it is and as our binary file; how each is simulated where it has to be stored,
-    /// in order, and read as it runs.
+    /// Outcomes of one schedule by each engine: in windows from text and from a binary file,
+    /// read as it runs, and in order with overlap.
     fn in_every_way(text: &str) -> Vec<(Method, Outcome)> {
         let binary = tempfile::NamedTempFile::new().unwrap();
         let source = ScheduleFile::from_bytes("t.goal", text.into()).unwrap();
@@ -398,7 +398,8 @@ mod tests {
         };
         let small = in_every_way(&text(9, 9, "7"));
         for tag in [50_000_100_007, 7 + (1 << 32), 1 << 31, u32::MAX.into(), u64::MAX - 1] {
-            for ((method, outcome), (_, small)) in in_every_way(&text(tag, tag, "7")).iter().zip(&small)
+            for ((method, outcome), (_, small)) in
+                in_every_way(&text(tag, tag, "7")).iter().zip(&small)
             {
                 assert_eq!(outcome.finished, small.finished, "{tag} {method:?}");
             }
