@@ -205,8 +205,8 @@ fn windows_equal_the_engine_where_hundreds_of_receives_and_messages_wait() {
 /// has the one more.
 fn ordered(count: u32, order: Order) -> Program {
     let op = |kind| Op { kind, cpu: 0, nic: 0 };
-    let receive = |tag| op(OpKind::Receive { peer: 1, size: 1, tag });
-    let send = |tag| op(OpKind::Send { peer: 0, size: 1, tag });
+    let receive = |tag: u32| op(OpKind::Receive { peer: 1, size: 1, tag: tag.into() });
+    let send = |tag: u32| op(OpKind::Send { peer: 0, size: 1, tag: tag.into() });
     let receiver = match order {
         Order::AsSent => RankProgram { ops: (0..=count).map(receive).collect(), edges: vec![] },
         Order::ReversedAndLate => RankProgram {

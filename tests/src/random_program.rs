@@ -1,7 +1,7 @@
 //! Random schedules and parameters, full of equal times.
 
 use crate::program::{Edge, Program, RankProgram};
-use loggap_core::goal::{ANY, Op, OpKind};
+use loggap_core::goal::{ANY, ANY_TAG, Op, OpKind};
 use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -126,19 +126,17 @@ fn message_with(random: &mut Random, shape: &Shape, program: &mut Program, tags:
     let ranks = program.ranks.len() as u64;
     let (from, to) = (random.below(ranks), random.below(ranks));
     let size = random.below(7);
-    let tag = random.below(tags) as u32;
-    let wild = |random: &mut Random, value| {
-        if random.below(100) < shape.wildcards { ANY } else { value }
-    };
+    let tag = random.below(tags);
+    let wild = |random: &mut Random| random.below(100) < shape.wildcards;
     let fault = if random.below(100) < shape.faults { random.below(3) } else { 3 };
     if fault != 0 {
-        let tag = if random.below(10) == 0 { wild(random, tag) } else { tag };
+        let tag = if random.below(10) == 0 && wild(random) { ANY_TAG } else { tag };
         let kind = OpKind::Send { peer: to as u32, size, tag };
         insert(random, shape, &mut program.ranks[from as usize], kind);
     }
     if fault != 1 {
-        let peer = wild(random, from as u32);
-        let tag = wild(random, tag);
+        let peer = if wild(random) { ANY } else { from as u32 };
+        let tag = if wild(random) { ANY_TAG } else { tag };
         let size = if fault == 2 { random.below(7) } else { size };
         let kind = OpKind::Receive { peer, size, tag };
         insert(random, shape, &mut program.ranks[to as usize], kind);
@@ -147,8 +145,8 @@ fn message_with(random: &mut Random, shape: &Shape, program: &mut Program, tags:
 
 fn insert(random: &mut Random, shape: &Shape, rank: &mut RankProgram, kind: OpKind) {
     let at = random.below(rank.ops.len() as u64 + 1) as usize;
-    let cpu = random.below(shape.cpus) as u8;
-    let nic = if matches!(kind, OpKind::Calc { .. }) { 0 } else { random.below(shape.nics) as u8 };
+    let cpu = random.below(shape.cpus) as u16;
+    let nic = if matches!(kind, OpKind::Calc { .. }) { 0 } else { random.below(shape.nics) as u16 };
     rank.ops.insert(at, Op { kind, cpu, nic });
 }
 

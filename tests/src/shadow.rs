@@ -6,7 +6,7 @@
 use crate::program::Program;
 use crate::random_program::receive_overhead;
 use loggap::timeline::{self, Calc, Costs, End, Timeline};
-use loggap_core::goal::{ANY, Op, OpKind};
+use loggap_core::goal::{ANY, ANY_TAG, Op, OpKind};
 use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::random::Random;
 use loggap_core::sim::MessageKind;
@@ -150,7 +150,7 @@ pub struct Outcome {
     /// Operations released and messages created.
     pub events: u64,
     /// Messages that no receive took, as (receiver, sender, tag).
-    pub unexpected: Vec<(usize, usize, u32)>,
+    pub unexpected: Vec<(usize, usize, u64)>,
     /// Receives that got no message, as (receiver, operation).
     pub posted: Vec<(usize, usize)>,
     /// Operations that never became ready, as (rank, operation).
@@ -529,7 +529,7 @@ impl<'a> Shadow<'a> {
             unreachable!("only sends make messages")
         };
         (peer == ANY || peer as usize == message.send.0)
-            && (tag == sent || tag == ANY || sent == ANY)
+            && (tag == sent || tag == ANY_TAG || sent == ANY_TAG)
     }
 
     /// Rule 6.

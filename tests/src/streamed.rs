@@ -50,7 +50,8 @@ impl Output for Bytes {
 pub fn bytes(program: &Program, form: Form) -> Option<Vec<u8>> {
     let edges = program.ranks.iter().map(|rank| rank.edges.len()).max().unwrap_or(0);
     if form == Form::Native {
-        let mut pending = vec![[0; 8]; edges];
+        let ops = program.ranks.iter().map(|rank| rank.ops.len()).max().unwrap_or(0);
+        let mut pending = vec![[0; 8]; edges + ops];
         let mut writer = NativeWriter::new(Bytes::default(), &mut pending);
         program.replay(&mut writer).ok()?;
         return Some(writer.finish().unwrap().0);

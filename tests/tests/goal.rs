@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loggap::schedule::{Extent, Form, ScheduleFile, WriteError, write};
-use loggap_core::goal::{ANY, Op, OpKind};
+use loggap_core::goal::{ANY_TAG, Op, OpKind};
 use loggap_core::units::Picos;
 use loggap_tests::cases::Case;
 use loggap_tests::command::loggap;
@@ -57,16 +57,18 @@ fn plainly(text: &str) -> Program {
 fn plain_op(words: &[&str]) -> Op {
     let after = |word: &str| {
         let place = words.iter().position(|other| *other == word)?;
-        Some(if words[place + 1] == "-1" { ANY } else { words[place + 1].parse().unwrap() })
+        Some(if words[place + 1] == "-1" { ANY_TAG } else { words[place + 1].parse().unwrap() })
     };
+    // The wildcards are all ones.
+    let peer = |word| after(word).unwrap() as u32;
     let size = || words[1].strip_suffix('b').unwrap().parse().unwrap();
     let tag = after("tag").unwrap_or(0);
     let kind = match words[0] {
-        "send" => OpKind::Send { peer: after("to").unwrap(), size: size(), tag },
-        "recv" => OpKind::Receive { peer: after("from").unwrap(), size: size(), tag },
+        "send" => OpKind::Send { peer: peer("to"), size: size(), tag },
+        "recv" => OpKind::Receive { peer: peer("from"), size: size(), tag },
         _ => OpKind::Calc { duration: Picos::from_nanos(words[1].parse().unwrap()).unwrap() },
     };
-    let unit = |word| after(word).unwrap_or(0) as u8;
+    let unit = |word| after(word).unwrap_or(0) as u16;
     Op { kind, cpu: unit("cpu"), nic: unit("nic") }
 }
 
@@ -359,6 +361,29 @@ fn an_output_that_cannot_be_is_refused_and_leaves_nothing_behind() {
     let names: Vec<_> =
         fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
+}
+
+#[test]
+fn tags_that_the_reference_cuts_off_are_told_and_more_so_where_two_become_one() {
+    let folder = TempDir::new().unwrap();
+    let binary = folder.path().join("x.bin");
+    let told = |first: u64, second: u64| {
+        let text = format!(
+            "num_ranks 1\nrank 0 {{\nsend 5b to 0 tag {first}\nrecv 5b from 0 tag {second}\n}}\n"
+        );
+        let goal = written(&folder, "x.goal", text);
+        let output = loggap().args(["goal", "compile"]).arg(&goal).arg("-o").arg(&binary).assert();
+        String::from_utf8(output.success().get_output().stderr.clone()).unwrap()
+    };
+    assert_eq!(told(7, u64::from(u32::MAX) - 1), "");
+    let cut = told(50_000_100_007, 50_000_100_007);
+    assert!(cut.contains("cut off in 2 operations"), "{cut}");
+    assert!(!cut.contains("another schedule"), "{cut}");
+    let confused = told(7, 7 + (1 << 32));
+    assert!(confused.contains("cut off in 1 operations"), "{confused}");
+    assert!(confused.contains("tags 7 and 4294967303 became the same"), "{confused}");
+    let wild = told(7, u32::MAX.into());
+    assert!(wild.contains("tag 4294967295 became the wildcard"), "{wild}");
 }
 
 #[test]

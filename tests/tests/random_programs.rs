@@ -210,3 +210,18 @@ fn a_rank_whose_next_event_comes_back_again_and_again_crowds_nobody_out() {
         assert_eq!(ours.common(), shadow::run(&program, &settings, None).common(), "{sends}");
     }
 }
+
+#[test]
+fn how_processors_and_interfaces_are_numbered_changes_nothing() {
+    for seed in 0..300 {
+        let mut random = Random::new(seed);
+        let mut program = program(&mut random, &Shape::WILD);
+        let settings = settings(&mut random);
+        let near = engine::run(&program, &settings, None);
+        for op in program.ranks.iter_mut().flat_map(|rank| &mut rank.ops) {
+            (op.cpu, op.nic) = (300 * op.cpu, 513 * op.nic);
+        }
+        let far = engine::run(&program, &settings, None);
+        assert_eq!(near.common(), far.common(), "seed {seed} {settings:?}");
+    }
+}

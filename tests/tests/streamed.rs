@@ -455,9 +455,14 @@ fn what_never_ends_is_named_by_rank_and_operation() {
 
 /// The most bytes of its own, besides what it maps, that a simulation had when it was
 /// looked at, every millisecond; and the bytes that it reports.
-fn peak(path: &str, program: &str) -> (u64, u64) {
-    let arguments = ["simulate", path, "--program", program, "-J"];
-    let mut child = loggap_process().args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+fn peak(arguments: &[&str]) -> (u64, u64) {
+    let mut child = loggap_process()
+        .arg("simulate")
+        .args(arguments)
+        .arg("-J")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     while child.try_wait().unwrap().is_none() {
@@ -473,17 +478,29 @@ fn peak(path: &str, program: &str) -> (u64, u64) {
     (peak, report["memory_bytes"].as_u64().unwrap())
 }
 
+/// What the program takes without a schedule, and some more, in bytes.
+const PROGRAM: u64 = 6 << 20;
+
+#[test]
+fn a_computed_run_on_two_threads_takes_the_memory_that_it_reports() {
+    let pattern = ["--pattern", "dissemination", "--ranks", "128K", "-s", "8", "--threads", "2"];
+    let (peak, reported) = peak(&pattern);
+    // What each thread sends in two windows begins in memory of its own, and ends within a
+    // huge page.
+    let ends = 4 * (2 << 20);
+    let within = reported * 9 / 10..reported * 11 / 10 + PROGRAM + ends;
+    assert!(within.contains(&peak), "{peak} where {reported} are reported");
+}
+
 /// Two ranks of a million operations each. Reading LogGOPSim's format takes more than the
 /// run.
 #[test]
 fn a_run_from_a_file_takes_the_memory_that_it_reports() {
-    /// What the program takes without a schedule, and some more.
-    const PROGRAM: u64 = 6 << 20;
     let folder = TempDir::new().unwrap();
     let long = ["--pattern", "dissemination", "--ranks", "2", "-s", "8", "--repeat", "350000"];
     for name in ["long.lgs", "long.bin"] {
         let path = file(&folder, name, &long);
-        let (peak, reported) = peak(&path, "streamed");
+        let (peak, reported) = peak(&[&path, "--program", "streamed"]);
         let most = reported * 13 / 10 + PROGRAM;
         assert!((reported..most).contains(&peak), "{name}: {peak} where {reported} are reported");
     }

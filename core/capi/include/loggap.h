@@ -112,7 +112,7 @@
  * Version of this interface. Changes whenever a struct, a constant or the
  * meaning of a function does.
  */
-#define LOGGAP_ABI_VERSION 1
+#define LOGGAP_ABI_VERSION 2
 
 /**
  * Bytes of every control frame.
@@ -661,7 +661,7 @@ enum loggap_reason
    */
   LOGGAP_REASON_FILE_LIST = 59,
   /**
-   * 2^32 - 1 or more operations, or 2^31 dependencies.
+   * 2^32 - 1 or more operations, 2^31 dependencies, or a tag above 2^32 - 2.
    */
   LOGGAP_REASON_SCHEDULE_LARGE = 60,
   /**
@@ -2174,9 +2174,9 @@ typedef struct loggap_operation {
    */
   uint32_t peer;
   /**
-   * The message's tag; `UINT32_MAX` for any, 0 for a calculation.
+   * The message's tag; `UINT64_MAX` for any, 0 for a calculation.
    */
-  uint32_t tag;
+  uint64_t tag;
   /**
    * The rank's processor that it occupies.
    */

@@ -61,8 +61,8 @@ pub struct Operation {
     pub kind: u32,
     /// The other rank; `UINT32_MAX` for any, 0 for a calculation.
     pub peer: u32,
-    /// The message's tag; `UINT32_MAX` for any, 0 for a calculation.
-    pub tag: u32,
+    /// The message's tag; `UINT64_MAX` for any, 0 for a calculation.
+    pub tag: u64,
     /// The rank's processor that it occupies.
     pub cpu: u32,
     /// The rank's network interface that it occupies.

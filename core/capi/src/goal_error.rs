@@ -138,6 +138,7 @@ pub(crate) fn schedule(error: BuildError) -> Detail {
             because(Reason::SchedulePeer).on(rank, op).found(peer.into())
         }
         // Of simulations in windows, which are not used here.
+        BuildError::Tag { rank, op } => because(Reason::ScheduleLarge).on(rank, op),
         BuildError::Unsuitable(_) => Detail::of(Status::Schedule),
         BuildError::Unit { rank, op } => because(Reason::ScheduleUnit).on(rank, op),
     }

@@ -127,7 +127,7 @@ pub enum Reason {
     FileDuration = 58,
     /// A list or index reaches beyond its rank.
     FileList = 59,
-    /// 2^32 - 1 or more operations, or 2^31 dependencies.
+    /// 2^32 - 1 or more operations, 2^31 dependencies, or a tag above 2^32 - 2.
     ScheduleLarge = 60,
     /// Ranks are missing or out of order.
     ScheduleOrder = 61,
@@ -326,7 +326,9 @@ impl Reason {
             Self::FileOperation => c"an operation of unknown type, unit or peer",
             Self::FileDuration => c"a calculation is longer than 213 days",
             Self::FileList => c"a list or index reaches beyond its rank",
-            Self::ScheduleLarge => c"2^32 - 1 or more operations, or 2^31 dependencies",
+            Self::ScheduleLarge => {
+                c"2^32 - 1 or more operations, 2^31 dependencies, or a tag above 2^32 - 2"
+            }
             Self::ScheduleOrder => c"ranks are missing or out of order",
             Self::ScheduleDependency => {
                 c"a dependency names an operation that the rank does not have"

@@ -155,6 +155,7 @@ fn sim_sizer(program: Sizer, needs: &Requirements) -> Sizer {
         .array::<MatchIndex>(needs.match_indexes)
         .array::<u32>(needs.index_words)
         .array::<u64>(needs.clocks)
+        .array::<u32>(needs.units)
         .array::<u64>(needs.times)
         .array::<u64>(needs.next_attempts)
         .array::<u64>(needs.links)
@@ -174,6 +175,7 @@ fn sim_memory<'m>(arena: &mut Arena<'m>, needs: &Requirements) -> Outcome<Memory
         match_indexes: arena.array(needs.match_indexes)?,
         index_words: arena.array(needs.index_words)?,
         clocks: arena.array(needs.clocks)?,
+        units: arena.array(needs.units)?,
         times: arena.array(needs.times)?,
         next_attempts: arena.array(needs.next_attempts)?,
         links: arena.array(needs.links)?,

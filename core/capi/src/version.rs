@@ -23,7 +23,7 @@ use crate::wire::{Bounds, Frame};
 
 /// Version of this interface. Changes whenever a struct, a constant or the
 /// meaning of a function does.
-pub const LOGGAP_ABI_VERSION: u32 = 1;
+pub const LOGGAP_ABI_VERSION: u32 = 2;
 
 /// Sizes of the structs as the caller was compiled, in bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -17,7 +17,7 @@ pub mod text;
 
 pub use interleave::{InterleaveError, Interleaver, KeptOrder};
 pub use lookup::{Lookup, Moment, OpIndex};
-pub use op::{ANY, Edge, Op, OpKind, Sink};
+pub use op::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 pub use output::{NoRoom, Output, SliceOutput};
 pub use protocol::Misuse;
 pub use rank::{RankMemory, RankNode};

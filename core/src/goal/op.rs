@@ -4,8 +4,11 @@
 
 use crate::units::Picos;
 
-/// Wildcard of a receive's peer, and of a tag on either side.
+/// Wildcard of a receive's peer.
 pub const ANY: u32 = u32::MAX;
+
+/// Wildcard of a tag, on either side.
+pub const ANY_TAG: u64 = u64::MAX;
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -17,8 +20,8 @@ pub enum OpKind {
         peer: u32,
         /// Message length in bytes.
         size: u64,
-        /// Message tag, possibly [`ANY`].
-        tag: u32,
+        /// Message tag, possibly [`ANY_TAG`].
+        tag: u64,
     },
     /// Receives `size` bytes from `peer`.
     Receive {
@@ -26,8 +29,8 @@ pub enum OpKind {
         peer: u32,
         /// Expected message length in bytes.
         size: u64,
-        /// Message tag, possibly [`ANY`].
-        tag: u32,
+        /// Message tag, possibly [`ANY_TAG`].
+        tag: u64,
     },
     /// Computes.
     Calc {
@@ -43,9 +46,9 @@ pub struct Op {
     /// What it does.
     pub kind: OpKind,
     /// Processor of the rank that it occupies.
-    pub cpu: u8,
+    pub cpu: u16,
     /// Network interface of the rank that it occupies; 0 for a calc.
-    pub nic: u8,
+    pub nic: u16,
 }
 
 /// A dependency between two operations of a rank, by their indices.

@@ -1,6 +1,6 @@
 //! What a schedule consists of, counted while it passes.
 
-use super::op::{ANY, Edge, Op, OpKind, Sink};
+use super::op::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 use super::protocol::{Misuse, Protocol};
 
 /// Classes of message sizes: 0, 1, 2 to 3, 4 to 7, … up to 2⁶³ and more.
@@ -41,9 +41,9 @@ pub struct Stats {
     /// Sends and receives with any tag.
     pub any_tag: u64,
     /// Highest cpu.
-    pub highest_cpu: u8,
+    pub highest_cpu: u16,
     /// Highest nic.
-    pub highest_nic: u8,
+    pub highest_nic: u16,
 }
 
 impl Stats {
@@ -98,7 +98,7 @@ pub struct Counter<'m> {
 
 impl<'m> Counter<'m> {
     /// Lends memory for tags: as many different ones are told apart.
-    pub fn new(tags: &'m mut [u32]) -> Self {
+    pub fn new(tags: &'m mut [u64]) -> Self {
         let tags = Tags { memory: tags, used: 0, complete: true };
         Self { protocol: Protocol::default(), stats: Stats::NOTHING, open: (0, 0), tags }
     }
@@ -113,8 +113,8 @@ impl<'m> Counter<'m> {
         Ok((self.stats, self.tags))
     }
 
-    fn message(&mut self, tag: u32) {
-        if tag == ANY {
+    fn message(&mut self, tag: u64) {
+        if tag == ANY_TAG {
             self.stats.any_tag += 1;
         } else {
             self.tags.add(tag);
@@ -185,7 +185,7 @@ impl Sink for Counter<'_> {
 #[derive(Debug)]
 pub struct Tags<'m> {
     /// In ascending order up to `used`.
-    memory: &'m mut [u32],
+    memory: &'m mut [u64],
     used: usize,
     complete: bool,
 }
@@ -193,7 +193,7 @@ pub struct Tags<'m> {
 impl Tags<'_> {
     /// The tags, ascending.
     #[must_use]
-    pub fn values(&self) -> &[u32] {
+    pub fn values(&self) -> &[u64] {
         self.memory.get(..self.used).unwrap_or_default()
     }
 
@@ -203,7 +203,7 @@ impl Tags<'_> {
         self.complete
     }
 
-    fn add(&mut self, tag: u32) {
+    fn add(&mut self, tag: u64) {
         let Err(place) = self.values().binary_search(&tag) else { return };
         let Some(space) = self.memory.get_mut(place..=self.used) else {
             self.complete = false;
@@ -227,7 +227,7 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    fn count(program: &Program, room: usize) -> (Stats, Vec<u32>, bool) {
+    fn count(program: &Program, room: usize) -> (Stats, Vec<u64>, bool) {
         let mut memory = vec![7; room];
         let mut counter = Counter::new(&mut memory);
         program.feed(&mut counter).unwrap();
@@ -240,7 +240,7 @@ mod tests {
         let op = |kind| Op { kind, cpu: 1, nic: 0 };
         let ops = vec![
             op(OpKind::Send { peer: 0, size: 0, tag: 5 }),
-            op(OpKind::Send { peer: 1, size: 1024, tag: ANY }),
+            op(OpKind::Send { peer: 1, size: 1024, tag: ANY_TAG }),
             Op { nic: 3, ..op(OpKind::Receive { peer: ANY, size: 1, tag: 4 }) },
             op(OpKind::Calc { duration: Picos(500) }),
         ];
@@ -279,8 +279,8 @@ mod tests {
     }
 
     quickcheck! {
-        fn tags_are_a_sorted_set_as_far_as_memory_goes(tags: Vec<u32>, room: u8) -> bool {
-            let op = |&tag: &u32| Op {
+        fn tags_are_a_sorted_set_as_far_as_memory_goes(tags: Vec<u64>, room: u8) -> bool {
+            let op = |&tag: &u64| Op {
                 kind: OpKind::Receive { peer: 0, size: 0, tag: tag % 20 },
                 cpu: 0,
                 nic: 0,
@@ -289,7 +289,7 @@ mod tests {
                 Program::new(vec![Rank { ops: tags.iter().map(op).collect(), edges: vec![] }]);
             let room = usize::from(room % 24);
             let (_, found, complete) = count(&program, room);
-            let all: BTreeSet<u32> = tags.iter().map(|tag| tag % 20).collect();
+            let all: BTreeSet<u64> = tags.iter().map(|tag| tag % 20).collect();
             complete == (all.len() <= room)
                 && found.len() == all.len().min(room)
                 && found.is_sorted()

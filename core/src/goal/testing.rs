@@ -4,7 +4,7 @@ use std::vec::Vec;
 
 use quickcheck::{Arbitrary, Gen};
 
-use super::op::{ANY, Edge, Op, OpKind, Sink};
+use super::op::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 use super::protocol::{Misuse, Protocol};
 use crate::units::Picos;
 
@@ -87,8 +87,8 @@ impl Sink for Program {
     }
 }
 
-fn tag(g: &mut Gen) -> u32 {
-    *g.choose(&[0, 0, 1, 7, 42_001, ANY - 1, ANY]).unwrap()
+fn tag(g: &mut Gen) -> u64 {
+    *g.choose(&[0, 0, 1, 7, 42_001, u64::from(ANY) - 1, ANY_TAG]).unwrap()
 }
 
 fn size(g: &mut Gen) -> u64 {
@@ -132,6 +132,25 @@ impl Arbitrary for Program {
             Rank { ops, edges }
         };
         Self::new((0..ranks).map(|_| rank(g)).collect())
+    }
+}
+
+impl Program {
+    /// With tags of more than 32 bits, and cpus and nics of more than 8, in place of some.
+    pub(crate) fn widened(mut self) -> Self {
+        for op in self.ranks.iter_mut().flat_map(|rank| &mut rank.ops) {
+            if let OpKind::Send { tag, .. } | OpKind::Receive { tag, .. } = &mut op.kind {
+                *tag = match *tag {
+                    7 => 50_000_100_007,
+                    1 => (1 << 32) + 1,
+                    42_001 => u32::MAX.into(),
+                    tag => tag,
+                };
+            }
+            op.cpu = if op.cpu == 9 { 300 } else { op.cpu };
+            op.nic = if op.nic == 3 { u16::MAX } else { op.nic };
+        }
+        self
     }
 }
 

@@ -43,6 +43,14 @@ errors! {
             /// The operation.
             op: u32,
         } => "operation {op} of rank {rank} has a cpu or nic that the survey did not see";
+        /// A tag of more than 32 bits, or 2³² − 1. A schedule with such tags is simulated
+        /// after each of them got a number below.
+        Tag {
+            /// The rank that has the operation.
+            rank: u32,
+            /// The operation.
+            op: u32,
+        } => "operation {op} of rank {rank} has a tag above 2^32 - 2; give tags smaller numbers";
         /// The schedule cannot run in time windows.
         Unsuitable(why: Unsuitable) => "the schedule cannot run in windows: {why}";
     }

@@ -6,9 +6,9 @@ use super::rank::Rank;
 /// Of a rank, a processor, or the sending or receiving side of an interface.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Clock {
-    Cpu(u8),
-    Out(u8),
-    Into(u8),
+    Cpu(u16),
+    Out(u16),
+    Into(u16),
 }
 
 /// Clocks; those beyond a rank's last read as 0.

@@ -2,7 +2,7 @@
 
 use super::build_error::BuildError;
 use super::record::{NONE, Slot, Successors};
-use crate::goal::{ANY, Edge, OpKind};
+use crate::goal::{ANY, ANY_TAG, Edge, OpKind};
 
 /// What grouping dependencies needs of a record.
 pub(super) trait Dependent {
@@ -84,6 +84,12 @@ impl Draft {
 
     /// The same without slots.
     pub(super) fn count_message(&mut self, kind: OpKind) -> Result<(), BuildError> {
+        if let OpKind::Send { tag, .. } | OpKind::Receive { tag, .. } = kind
+            && tag >= u64::from(ANY)
+            && tag != ANY_TAG
+        {
+            return Err(BuildError::Tag { rank: self.rank(), op: self.index() });
+        }
         match kind {
             OpKind::Send { peer, .. } if peer >= self.ranks => return Err(self.no_peer(peer)),
             OpKind::Receive { peer, .. } if peer >= self.ranks && peer != ANY => {

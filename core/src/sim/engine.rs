@@ -205,7 +205,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         network: W,
     ) -> Self {
         let Schedule { memory, storage, firsts, requirements, .. } = schedule;
-        let Memory { records, times, ranks, .. } = memory;
+        let Memory { records, times, units, ranks, .. } = memory;
         let Memory { clocks, next_attempts, links, done, queue, places, .. } = memory;
         let Requirements { cpus, nics, .. } = requirements;
         let mut flights = [(NONE, 0); Parameters::MOST];
@@ -213,7 +213,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             flight.1 = delay;
         }
         Self {
-            records: Records::new(records, times),
+            records: Records::new(records, times, units),
             storage,
             ranks: Checked::new(ranks),
             firsts,
@@ -415,7 +415,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     #[must_use]
     pub fn finish(&self, rank: u32) -> Picos {
         let processors =
-            (0..=u8::MAX).take(self.cpus).map(|cpu| self.clock_of(rank, Clock::Cpu(cpu))).max();
+            (0..=u16::MAX).take(self.cpus).map(|cpu| self.clock_of(rank, Clock::Cpu(cpu))).max();
         let done = self.done.get(rank as usize).copied().unwrap_or_default();
         Picos(processors.unwrap_or_default().max(done))
     }

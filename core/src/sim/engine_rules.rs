@@ -13,7 +13,7 @@ use super::rank::Class;
 use super::record::{Mark, NONE};
 use super::records::Records;
 use super::release::{Operations, Reached};
-use super::rules::{Creator, Letter, Match, Rules};
+use super::rules::{Creator, Letter, Match, Rules, Units};
 use super::storage::Storage;
 use crate::units::Picos;
 
@@ -126,7 +126,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         }
         let (op, now) = (pair.send, pair.time);
         let record = *self.records.at(op);
-        let (mut rank, cpu, nic) = (record.peer, record.cpu(), record.nic());
+        let (mut rank, Units { cpu, nic }) = (record.peer, self.records.units_of(op));
         let price = self.charges.prices.between(rank, *receiver, record.amount)?;
         if !price.costs.rendezvous {
             return Ok(());

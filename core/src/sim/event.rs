@@ -83,7 +83,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// interface that its send names.
     pub(super) fn receiver_free(&self, op: u32) -> u64 {
         let send = self.records.at(op);
-        self.free_to_receive(send.peer, Class::Arrived, send.units())
+        self.free_to_receive(send.peer, Class::Arrived, self.records.units_of(op))
     }
 
     /// When the processor or interface that a message of `class` waits for is free.

@@ -151,7 +151,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
             MessageKind::Data => record.tag,
             _ => found.map_or(op, |found| found.op),
         };
-        let units = self.records.at(place).units();
+        let units = self.records.units_of(place);
         let free = self.free_to_receive(rank, next.class, units);
         let receive = found.map(|found| found.op);
         if free > now {

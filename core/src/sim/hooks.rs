@@ -56,7 +56,7 @@ pub struct Calculated {
     /// The operation, counted over the whole schedule.
     pub op: u32,
     /// Its processor.
-    pub cpu: u8,
+    pub cpu: u16,
     /// When it began.
     pub start: Picos,
     /// How long it was meant to take.
@@ -78,13 +78,13 @@ pub struct Sent {
     /// Which message of the send.
     pub message_kind: MessageKind,
     /// The processor that sends.
-    pub cpu: u8,
+    pub cpu: u16,
     /// The interface that sends.
-    pub nic: u8,
+    pub nic: u16,
     /// Bytes; 1 where only the handshake itself is sent.
     pub size: u64,
     /// Tag; meaningless in CTS and data messages.
-    pub tag: u32,
+    pub tag: u64,
     /// When the processor began.
     pub start: Picos,
     /// What noise added.
@@ -122,9 +122,9 @@ pub struct Handled {
     /// When its first byte arrived; on a network as if it shared no link.
     pub arrival: Picos,
     /// The processor that received.
-    pub cpu: u8,
+    pub cpu: u16,
     /// The interface that received.
-    pub nic: u8,
+    pub nic: u16,
     /// When the interface took the message.
     pub taken: Picos,
     /// When the processor began with it.
@@ -207,7 +207,7 @@ pub struct Released {
     /// The operation, counted over the whole schedule.
     pub op: u32,
     /// The processor that it names; of an answer, that of the receive.
-    pub cpu: u8,
+    pub cpu: u16,
 }
 
 /// A message has come through a network whose links are shared.
@@ -233,7 +233,7 @@ pub struct Taken {
     /// The send, counted over the whole schedule.
     pub op: u32,
     /// The interface.
-    pub nic: u8,
+    pub nic: u16,
     /// When.
     pub time: Picos,
 }
@@ -248,9 +248,9 @@ pub struct Resumed {
     /// The send, counted over the whole schedule.
     pub op: u32,
     /// Its processor.
-    pub cpu: u8,
+    pub cpu: u16,
     /// Its interface.
-    pub nic: u8,
+    pub nic: u16,
     /// When.
     pub time: Picos,
 }

@@ -24,6 +24,8 @@ lent_memory! {
         index_words: u32,
         /// Processors and interfaces but the first ones.
         clocks: u64,
+        /// Processor and interface of each operation, where one is above 255.
+        units: u32,
         /// A time of each operation, where one is needed.
         times: u64,
         /// When each message next tries to be received, where ranks have several

@@ -40,12 +40,14 @@ use crate::goal::ANY;
 struct Need {
     class: Class,
     /// 0 where the class needs none.
-    cpu: u8,
-    nic: u8,
+    cpu: u16,
+    nic: u16,
 }
 
-/// In place of a pair of units: there are several.
-const DIFFERENT: u32 = NONE - 1;
+/// How many pairs of a processor and an interface messages for a rank may need, beside
+/// [`NONE`]: one, or several.
+const ONE: u32 = 1;
+const DIFFERENT: u32 = 2;
 
 /// The words of a rank's lists, where they are none.
 impl Rank {
@@ -63,21 +65,25 @@ impl Rank {
 
     /// Notes a processor and an interface that messages for this rank may
     /// need.
-    pub(super) fn note_unit(&mut self, cpu: u8, nic: u8) {
-        let [_, _, units, ..] = &mut self.lists;
-        let unit = u32::from(cpu) | u32::from(nic) << 8;
-        *units = if *units == NONE || *units == unit { unit } else { DIFFERENT };
+    pub(super) fn note_units(&mut self, noted: Units) {
+        let [_, _, units, many, ..] = &mut self.lists;
+        let noted = noted.wide();
+        *many = match *many {
+            NONE => ONE,
+            _ if *units == noted => *many,
+            _ => DIFFERENT,
+        };
+        *units = noted;
     }
 
     /// Processor and interface of all receives and of all sends to this rank;
     /// `None` where there are several.
     const fn unit(&self) -> Option<Units> {
-        let [_, _, units, ..] = self.lists;
-        let [cpu, nic, ..] = units.to_le_bytes();
-        match units {
+        let [_, _, units, many, ..] = self.lists;
+        match many {
             DIFFERENT => None,
             NONE => Some(Units { cpu: 0, nic: 0 }),
-            _ => Some(Units { cpu, nic }),
+            _ => Some(Units::of_wide(units)),
         }
     }
 }
@@ -127,10 +133,10 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
             Class::Receives => Units::default(),
             Class::Sends | Class::Calcs => records.units(at),
             Class::Arrived | Class::Taken => match record.message_kind() {
-                MessageKind::Data => records.at(record.tag).units(),
-                MessageKind::Cts => record.units(),
+                MessageKind::Data => records.units_of(record.tag),
+                MessageKind::Cts => records.units_of(at),
                 MessageKind::Whole | MessageKind::Rts if record.is(Mark::Claimed) => {
-                    records.at(self.claimed_by(at)).units()
+                    records.units_of(self.claimed_by(at))
                 }
                 MessageKind::Whole | MessageKind::Rts => self.rank(rank).unit()?,
             },

@@ -42,7 +42,7 @@ pub struct Rank {
     pub(super) out: u64,
     /// When the first interface can receive.
     pub(super) into: u64,
-    /// The last record of each list, by [`Class`]; or three words of
+    /// The last record of each list, by [`Class`]; or four words of
     /// [`super::pending`].
     pub(super) lists: [u32; 5],
     /// Handled messages without a receive: the last record of their list.

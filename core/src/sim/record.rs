@@ -5,7 +5,7 @@ use super::matching::Envelope;
 use super::queues::queue::Entry;
 use super::rank::Class;
 use super::rules::Units;
-use crate::goal::{Op, OpKind};
+use crate::goal::{ANY_TAG, Op, OpKind};
 use crate::units::Picos;
 
 /// No record, no rank, end of a list.
@@ -62,6 +62,18 @@ impl Successors {
     }
 }
 
+/// A tag in 32 bits, [`ANY`](crate::goal::ANY) for the wildcard. Builders refuse others
+/// that do not fit.
+#[allow(clippy::cast_possible_truncation, reason = "the wildcards are all ones")]
+const fn narrow(tag: u64) -> u32 {
+    tag as u32
+}
+
+/// The tag whose [`narrow`] form this is.
+pub(super) const fn widen(tag: u32) -> u64 {
+    if tag == crate::goal::ANY { ANY_TAG } else { tag as u64 }
+}
+
 /// What a record says of its operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Content {
@@ -75,8 +87,8 @@ pub(super) struct Content {
 impl Content {
     pub(super) const fn of(op: OpKind) -> Self {
         let (kind, amount, peer, tag) = match op {
-            OpKind::Send { peer, size, tag } => (Kind::Send, size, peer, tag),
-            OpKind::Receive { peer, size, tag } => (Kind::Receive, size, peer, tag),
+            OpKind::Send { peer, size, tag } => (Kind::Send, size, peer, narrow(tag)),
+            OpKind::Receive { peer, size, tag } => (Kind::Receive, size, peer, narrow(tag)),
             OpKind::Calc { duration: Picos(picos) } => (Kind::Calc, picos, 0, 0),
         };
         Self { kind, amount, peer, tag }
@@ -151,7 +163,8 @@ pub(super) enum Mark {
 impl Record {
     pub(super) const fn new(op: Op) -> Self {
         let Content { kind, amount, peer, tag } = Content::of(op.kind);
-        let meta = kind as u32 | (op.cpu as u32) << 8 | (op.nic as u32) << 16;
+        let units = Units { cpu: op.cpu, nic: op.nic };
+        let meta = kind as u32 | (units.packed() as u32) << 8;
         Self { amount, created: 0, peer, tag, next: NONE, link: 0, seq: 0, meta }
     }
 
@@ -209,18 +222,11 @@ impl Record {
         self.meta = self.meta & !(7 << CLASS_SHIFT) | (class as u32) << CLASS_SHIFT;
     }
 
-    pub(super) const fn cpu(&self) -> u8 {
-        let [_, cpu, ..] = self.meta.to_le_bytes();
-        cpu
-    }
-
-    pub(super) const fn nic(&self) -> u8 {
-        let [_, _, nic, _] = self.meta.to_le_bytes();
-        nic
-    }
-
-    pub(super) const fn units(&self) -> Units {
-        Units { cpu: self.cpu(), nic: self.nic() }
+    /// Its processor and interface as [`Units::packed`].
+    #[inline]
+    pub(super) const fn packed_units(&self) -> u16 {
+        let [_, cpu, nic, _] = self.meta.to_le_bytes();
+        u16::from_le_bytes([cpu, nic])
     }
 
     /// Of a message, once it is there, or of a receive.

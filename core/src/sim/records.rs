@@ -14,11 +14,31 @@ pub(super) struct Records<'m> {
     all: Checked<'m, Record>,
     /// See [`Operations::time_of`]. Empty where the processor's clock says as much.
     times: &'m mut [u64],
+    /// [`Units::wide`] of each operation, where one does not fit into its record.
+    units: &'m mut [u32],
 }
 
 impl<'m> Records<'m> {
-    pub(super) fn new(all: &'m mut [Record], times: &'m mut [u64]) -> Self {
-        Self { all: Checked::new(all), times }
+    pub(super) fn new(all: &'m mut [Record], times: &'m mut [u64], units: &'m mut [u32]) -> Self {
+        Self { all: Checked::new(all), times, units }
+    }
+
+    /// The processor and interface that an operation names.
+    #[inline]
+    pub(super) fn units_of(&self, op: u32) -> Units {
+        let packed = self.at(op).packed_units();
+        if packed == 0 {
+            return Units::default();
+        }
+        let wide = self.units.get(op as usize).copied();
+        wide.map_or(Units::of_packed(packed), Units::of_wide)
+    }
+
+    /// Sets the processor and interface of an operation.
+    pub(super) fn set_units(&mut self, op: u32, units: Units) {
+        if let Some(place) = self.units.get_mut(op as usize) {
+            *place = units.wide();
+        }
     }
 
     /// How many there is memory for.
@@ -81,7 +101,7 @@ impl Operations for Records<'_> {
     fn units(&self, op: u32) -> Units {
         let record = self.at(op);
         let answers = record.message_kind() == MessageKind::Cts;
-        if answers { self.at(record.tag).units() } else { record.units() }
+        self.units_of(if answers { record.tag } else { op })
     }
 
     #[inline]

@@ -226,7 +226,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     #[inline]
     fn release_op(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
         let seq = self.draw()?;
-        let (kind, cpu) = (self.records.at(op).kind(), self.records.at(op).cpu());
+        let (kind, cpu) = (self.records.at(op).kind(), self.records.units_of(op).cpu);
         let number = self.op_number(op);
         self.charges.observer.released(&Released { rank, op: number, cpu });
         let posting = (kind == Kind::Receive)

@@ -6,14 +6,40 @@ use super::clocks::Clock;
 use super::hooks::{Calculated, Handled, Matched, MessageKind, Noise, Observer, Sent, Taken};
 use super::matching::slots::Found;
 use super::price::{Leaving, Reception};
+use super::record::widen;
 use super::release::{Operations, Reached};
 use crate::units::{Overflow, Picos};
 
 /// A processor and an interface of a rank.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Units {
-    pub(super) cpu: u8,
-    pub(super) nic: u8,
+    pub(super) cpu: u16,
+    pub(super) nic: u16,
+}
+
+impl Units {
+    /// Both in 16 bits, 8 for each, where they fit; 0 only for the first of both.
+    pub(super) const fn packed(self) -> u16 {
+        let ([cpu, cpu_high], [nic, nic_high]) = (self.cpu.to_le_bytes(), self.nic.to_le_bytes());
+        if cpu_high | nic_high == 0 { u16::from_le_bytes([cpu, nic]) } else { u16::MAX }
+    }
+
+    /// Unpacks units that fitted into [`Units::packed`].
+    pub(super) const fn of_packed(packed: u16) -> Self {
+        let [cpu, nic] = packed.to_le_bytes();
+        Self { cpu: cpu as u16, nic: nic as u16 }
+    }
+
+    /// Both in 32 bits.
+    pub(super) const fn wide(self) -> u32 {
+        self.cpu as u32 | (self.nic as u32) << 16
+    }
+
+    /// Unpacks [`Units::wide`].
+    pub(super) const fn of_wide(wide: u32) -> Self {
+        let [a, b, c, d] = wide.to_le_bytes();
+        Self { cpu: u16::from_le_bytes([a, b]), nic: u16::from_le_bytes([c, d]) }
+    }
 }
 
 /// What a message says.
@@ -138,7 +164,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
             cpu,
             nic,
             size: message_kind.bytes(ops.amount(op)),
-            tag: ops.tag(op),
+            tag: widen(ops.tag(op)),
             start: Picos(now),
             ..Sent::default()
         };
@@ -188,7 +214,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         &mut self,
         rank: &mut Self::Rank,
         message: &Letter,
-        nic: u8,
+        nic: u16,
         time: u64,
     ) -> Result<(), E> {
         let (how, op) = (self.reception(), self.op_number(message.send));

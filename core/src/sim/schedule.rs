@@ -10,8 +10,9 @@ use super::matching::slots::SlotRange;
 use super::memory::{Memory, Requirements};
 use super::rank::Rank;
 use super::record::{NONE, Record, Successors};
+use super::rules::Units;
 use super::storage::Stored;
-use crate::goal::{ANY, Edge, Op, OpKind, Sink};
+use crate::goal::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 
 /// A schedule in lent memory, ready to run once; [`Schedule::copy`] it before,
 /// to run it again.
@@ -43,6 +44,7 @@ impl<'m> Schedule<'m> {
         let mut copy = Schedule::stored(memory, self.requirements, edges, self.firsts, self.sends)?;
         copy.memory.records.copy_from_slice(self.memory.records);
         copy.memory.ranks.copy_from_slice(self.memory.ranks);
+        copy.memory.units.copy_from_slice(self.memory.units);
         copy.storage.waiting.copy_from(&self.storage.waiting);
         Some(copy)
     }
@@ -228,7 +230,7 @@ pub(super) fn note_unit(ranks: &mut [Rank], rank: u32, op: &Op) {
         OpKind::Calc { .. } => return,
     };
     if let Some(state) = ranks.get_mut(receiver as usize) {
-        state.note_unit(op.cpu, op.nic);
+        state.note_units(Units { cpu: op.cpu, nic: op.nic });
     }
 }
 
@@ -266,11 +268,14 @@ impl Sink for Builder<'_> {
             note_unit(self.memory.ranks, rank, &op);
         }
         if let OpKind::Receive { peer, tag, .. } = op.kind {
-            self.wild |= peer == ANY || tag == ANY;
+            self.wild |= peer == ANY || tag == ANY_TAG;
         }
         let ops = &mut self.draft.ops;
         let record = self.memory.records.get_mut(*ops as usize).ok_or(BuildError::Full)?;
         *record = Record { next: 0, ..Record::new(op) };
+        if let Some(units) = self.memory.units.get_mut(*ops as usize) {
+            *units = Units { cpu: op.cpu, nic: op.nic }.wide();
+        }
         *ops = ops.checked_add(1).ok_or(BuildError::TooManyOps)?;
         Ok(index)
     }

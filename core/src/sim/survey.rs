@@ -4,7 +4,7 @@ use super::build_error::BuildError;
 use super::matching::match_index::{self, Receives, SHORT};
 use super::memory::Requirements;
 use super::parameters::{Receive, Settings};
-use crate::goal::{ANY, Edge, Op, OpKind, Sink};
+use crate::goal::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 
 /// A sink that only counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -30,8 +30,8 @@ pub struct Survey {
     match_indexes: u64,
     index_words: u64,
     /// The highest index that occurs.
-    pub(super) cpu: u8,
-    pub(super) nic: u8,
+    pub(super) cpu: u16,
+    pub(super) nic: u16,
 }
 
 impl Survey {
@@ -114,6 +114,7 @@ impl Survey {
             match_indexes: size(self.match_indexes.min(ranks))?,
             index_words: size(self.index_words)?,
             clocks: size(ranks * extra)?,
+            units: if self.cpu.max(self.nic) > u8::MAX.into() { size(self.ops)? } else { 0 },
             times: if timed { size(self.ops)? } else { 0 },
             next_attempts: if several { size(self.ops)? } else { 0 },
             links: if timed { size(self.ops)? } else { 0 },
@@ -151,7 +152,7 @@ impl Sink for Survey {
         if let OpKind::Receive { peer, tag, .. } = op.kind {
             self.sure_receives += 1;
             self.receives_here += 1;
-            self.wild_here |= peer == ANY || tag == ANY;
+            self.wild_here |= peer == ANY || tag == ANY_TAG;
         }
         self.cpu = self.cpu.max(op.cpu);
         self.nic = self.nic.max(op.nic);

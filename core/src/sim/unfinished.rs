@@ -6,10 +6,11 @@ use super::engine::Engine;
 use super::hooks::{Noise, Observer};
 use super::matching::Matching;
 use super::network::Network;
+use super::record::widen;
 use super::records::bounds;
 use super::release::Operations;
 use super::storage::Storage;
-use crate::goal::ANY;
+use crate::goal::{ANY, ANY_TAG};
 use crate::worded::worded;
 
 worded! {
@@ -24,10 +25,10 @@ worded! {
             /// The send, counted on that rank.
             op: u32,
             /// Its tag.
-            tag: u32,
+            tag: u64,
         } => "rank {rank} never receives the message with tag {} from rank {from} (its \
                  operation {op})",
-                OrAny(*tag);
+                TagOrAny(*tag);
         /// A receive that no message came for.
         Waiting {
             /// Its rank.
@@ -36,11 +37,11 @@ worded! {
             op: u32,
             /// The rank that it receives from, or [`ANY`].
             peer: u32,
-            /// Its tag, or [`ANY`].
-            tag: u32,
+            /// Its tag, or [`ANY_TAG`].
+            tag: u64,
         } => "rank {rank} waits for ever in operation {op} for a message from rank {} with tag {}",
                 OrAny(*peer),
-                OrAny(*tag);
+                TagOrAny(*tag);
         /// An operation that never became ready.
         NeverReady {
             /// Its rank.
@@ -51,7 +52,16 @@ worded! {
     }
 }
 
-/// A number, or a wildcard.
+/// A tag, or the wildcard.
+struct TagOrAny(u64);
+
+impl fmt::Display for TagOrAny {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == ANY_TAG { f.write_str("any") } else { write!(f, "{}", self.0) }
+    }
+}
+
+/// A rank, or the wildcard.
 struct OrAny(u32);
 
 impl fmt::Display for OrAny {
@@ -94,7 +104,7 @@ impl<P: Operations, F: Fn(u32) -> u32, T: FnMut(Unfinished)> Left<'_, P, F, T> {
     pub(super) fn unreceived(&mut self, unexpected: impl Iterator<Item = u32>) {
         let rank = self.rank;
         for message in unexpected {
-            let (from, tag) = (self.ops.peer(message), self.ops.tag(message));
+            let (from, tag) = (self.ops.peer(message), widen(self.ops.tag(message)));
             let op = (self.number)(message).wrapping_sub(bounds(self.firsts, from).0);
             (self.tell)(Unfinished::Unreceived { rank, from, op, tag });
         }
@@ -103,7 +113,7 @@ impl<P: Operations, F: Fn(u32) -> u32, T: FnMut(Unfinished)> Left<'_, P, F, T> {
     /// A receive without a message.
     pub(super) fn waiting(&mut self, receive: u32) {
         let (rank, first) = (self.rank, bounds(self.firsts, self.rank).0);
-        let (peer, tag) = (self.ops.peer(receive), self.ops.tag(receive));
+        let (peer, tag) = (self.ops.peer(receive), widen(self.ops.tag(receive)));
         let op = (self.number)(receive).wrapping_sub(first);
         (self.tell)(Unfinished::Waiting { rank, op, peer, tag });
     }

@@ -4,7 +4,7 @@ use super::{
     BuildError, Builder, Engine, Entry, MatchIndex, Memory, Parameters, Rank, Receive, Record,
     Settings, Slot, Survey,
 };
-use crate::goal::{ANY, Op, OpKind, Sink};
+use crate::goal::{ANY, ANY_TAG, Op, OpKind, Sink};
 use crate::model::{LogGops, Preset};
 use crate::units::{Bytes, PerByte, Picos};
 use std::vec;
@@ -21,7 +21,7 @@ impl Program {
         Self { ranks: vec![Vec::new(); ranks] }
     }
 
-    fn op(&mut self, rank: usize, kind: OpKind, cpu: u8, on: Option<u32>) {
+    fn op(&mut self, rank: usize, kind: OpKind, cpu: u16, on: Option<u32>) {
         self.ranks[rank].push((Op { kind, cpu, nic: 0 }, on));
     }
 
@@ -56,6 +56,7 @@ impl Program {
             match_indexes: &mut vec![MatchIndex::default(); needs.match_indexes],
             index_words: &mut vec![7; needs.index_words],
             clocks: &mut vec![0; needs.clocks],
+            units: &mut vec![0; needs.units],
             times: &mut vec![0; needs.times],
             next_attempts: &mut vec![0; needs.next_attempts],
             links: &mut vec![7; needs.links],
@@ -153,11 +154,11 @@ impl Program {
 
 const CALC: OpKind = OpKind::Calc { duration: Picos(100) };
 
-const fn send(tag: u32) -> OpKind {
+const fn send(tag: u64) -> OpKind {
     OpKind::Send { peer: 0, size: 1, tag }
 }
 
-const fn receive(peer: u32, tag: u32) -> OpKind {
+const fn receive(peer: u32, tag: u64) -> OpKind {
     OpKind::Receive { peer, size: 1, tag }
 }
 
@@ -179,19 +180,19 @@ enum Posted {
 }
 
 /// Peer and tag of each receive, in order.
-fn receives(posted: Posted, many: u32) -> Vec<(u32, u32)> {
-    let up = 0..many;
+fn receives(posted: Posted, many: u32) -> Vec<(u32, u64)> {
+    let up = 0..u64::from(many);
     match posted {
         Posted::First | Posted::AfterTheMessages => up.map(|tag| (1, tag)).collect(),
         Posted::OfAnyoneFirst | Posted::OfAnyone => up.map(|tag| (ANY, tag)).collect(),
         Posted::OldestOfAnyone => {
-            [0].into_iter().chain((1..many).rev()).map(|tag| (ANY, tag)).collect()
+            [0].into_iter().chain((1..u64::from(many)).rev()).map(|tag| (ANY, tag)).collect()
         }
         Posted::OddOfAnyone => {
             let odd = up.clone().filter(|tag| tag % 2 == 1).map(|tag| (ANY, tag));
             odd.chain(up.step_by(2).map(|tag| (1, tag))).collect()
         }
-        Posted::AnyTag => up.map(|_| (1, ANY)).collect(),
+        Posted::AnyTag => up.map(|_| (1, ANY_TAG)).collect(),
     }
 }
 
@@ -199,13 +200,13 @@ fn receives(posted: Posted, many: u32) -> Vec<(u32, u32)> {
 /// for which rank 0 waits with its other receives, unless they are first.
 fn reversed(posted: Posted, many: u32) -> Program {
     let mut program = Program::new(2);
-    program.op(0, receive(1, many), 0, None);
+    program.op(0, receive(1, many.into()), 0, None);
     let first = matches!(posted, Posted::First | Posted::OfAnyoneFirst);
     for (peer, tag) in receives(posted, many) {
         program.op(0, receive(peer, tag), 0, (!first).then_some(0));
     }
     for tag in (0..many).rev().chain([many]) {
-        program.op(1, send(tag), 0, None);
+        program.op(1, send(tag.into()), 0, None);
     }
     program
 }
@@ -242,7 +243,7 @@ fn calculations_take_logarithmic_time_where_there_is_a_second_processor() {
 }
 
 /// Rank 0 receives from all others, on the processors that `cpu` says.
-fn gather(ranks: u32, cpu: impl Fn(u32) -> u8) -> Program {
+fn gather(ranks: u32, cpu: impl Fn(u32) -> u16) -> Program {
     let mut program = Program::new(ranks as usize);
     for rank in 1..ranks {
         program.op(0, receive(rank, 0), cpu(rank), None);
@@ -262,7 +263,7 @@ fn messages_take_logarithmic_time_where_there_is_a_second_processor() {
 
 #[test]
 fn messages_take_logarithmic_time_where_their_receives_are_on_several_processors() {
-    let [_, each] = gather(MANY / 2, |rank| u8::from(rank % 3 == 0)).looks(Receive::Hold);
+    let [_, each] = gather(MANY / 2, |rank| u16::from(rank % 3 == 0)).looks(Receive::Hold);
     assert!(each <= LOGARITHMIC, "{each} looks an operation");
 }
 

@@ -73,6 +73,7 @@ pub fn with_schedule<T>(
         match_indexes: &mut vec![MatchIndex::default(); needs.match_indexes],
         index_words: &mut vec![0; needs.index_words],
         clocks: &mut vec![0; needs.clocks],
+        units: &mut vec![0; needs.units],
         times: &mut vec![0; needs.times],
         next_attempts: &mut vec![0; needs.next_attempts],
         links: &mut vec![0; needs.links],

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use loggap_core::goal::Sink;
 use loggap_core::goal::binary::{
@@ -13,10 +14,12 @@ use loggap_core::goal::binary::{
 use loggap_core::goal::text::{
     self, Block, LabelMemory, LabelUse, OpPlace, ReadError, Survey, TextError, TextMemory,
 };
+use loggap_core::sim::BuildError;
 use memmap2::Mmap;
 
 use super::form::{Extent, Form};
-use super::lookup::FileLookup;
+use super::lookup::{FileLookup, NumberedLookup};
+use super::tags::{Numbering, TagNumbers};
 use crate::sys::file_map;
 
 /// An input that cannot be read as a schedule: which, where, why.
@@ -67,6 +70,7 @@ pub struct ScheduleFile {
     name: String,
     contents: Contents,
     frame: Frame,
+    tags: RwLock<TagNumbers>,
 }
 
 #[derive(Debug)]
@@ -187,7 +191,7 @@ impl ScheduleFile {
             },
         };
         match frame {
-            Ok(frame) => Ok(Self { name, contents, frame }),
+            Ok(frame) => Ok(Self { name, contents, frame, tags: RwLock::default() }),
             Err(message) => Err(RefusedInput { name, message }),
         }
     }
@@ -243,6 +247,25 @@ impl ScheduleFile {
         fed
     }
 
+    /// As [`ScheduleFile::feed`], into a sink of a simulation: tags above 2³¹ have their
+    /// numbers in [`ScheduleFile::tags`].
+    ///
+    /// # Errors
+    ///
+    /// As [`ScheduleFile::feed`].
+    pub fn feed_numbered<S: Sink<Error = BuildError>>(
+        &self,
+        sink: &mut S,
+    ) -> Result<(), FeedError<BuildError>> {
+        let mut tags = self.tags.write().unwrap_or_else(PoisonError::into_inner);
+        self.feed(&mut Numbering { tags: &mut tags, sink })
+    }
+
+    /// The tags that have numbers.
+    pub fn tags(&self) -> RwLockReadGuard<'_, TagNumbers> {
+        self.tags.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether it is what it was when it was opened.
     ///
     /// # Errors
@@ -257,12 +280,17 @@ impl ScheduleFile {
     }
 
     /// A binary file as something to look operations up in, with memory of
-    /// [`ScheduleFile::lookup_spans`]; it was [read](Self::feed) without an error before.
+    /// [`ScheduleFile::lookup_spans`] and its `tags`; it was [read](Self::feed_numbered)
+    /// without an error before.
     ///
     /// # Errors
     ///
     /// Why it cannot be used so.
-    pub fn lookup<'f>(&'f self, memory: LookupMemory<'f>) -> Result<FileLookup<'f>, RefusedInput> {
+    pub fn lookup<'f>(
+        &'f self,
+        memory: LookupMemory<'f>,
+        tags: &'f TagNumbers,
+    ) -> Result<NumberedLookup<'f>, RefusedInput> {
         let bytes = self.contents.bytes();
         let lookup = match self.form() {
             Form::Text => {
@@ -276,6 +304,7 @@ impl ScheduleFile {
                 Reference::open(bytes).map(FileLookup::Reference).map_err(LookupError::File)
             }
         };
+        let lookup = lookup.map(|file| NumberedLookup { file, tags });
         lookup.map_err(|error| self.refused(error.to_string()))
     }
 

@@ -3,6 +3,15 @@
 use loggap_core::goal::binary::{NativeLookup, Reference};
 use loggap_core::goal::{Lookup, Moment, Op, OpIndex};
 
+use super::tags::{TagNumbers, with_number};
+
+/// A binary file with numbers in place of high tags.
+#[derive(Clone, Copy, Debug)]
+pub struct NumberedLookup<'f> {
+    pub(super) file: FileLookup<'f>,
+    pub(super) tags: &'f TagNumbers,
+}
+
 /// A binary file of either form. One type for both, so that what is simulated from a
 /// file is compiled once.
 #[derive(Clone, Copy, Debug)]
@@ -38,5 +47,23 @@ impl Lookup for FileLookup<'_> {
 
     fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()> {
         forward!(self, file => file.roots(rank, tell))
+    }
+}
+
+impl Lookup for NumberedLookup<'_> {
+    fn op(&self, index: OpIndex) -> Option<Op> {
+        with_number(self.file.op(index)?, |tag| self.tags.number(tag))
+    }
+
+    fn dependencies(&self, index: OpIndex) -> Option<u32> {
+        self.file.dependencies(index)
+    }
+
+    fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, Moment)) -> Option<()> {
+        self.file.dependents(index, tell)
+    }
+
+    fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()> {
+        self.file.roots(rank, tell)
     }
 }

@@ -7,9 +7,11 @@
 mod file;
 mod form;
 mod lookup;
+mod tags;
 mod write;
 
 pub use file::{FeedError, Location, RefusedInput, ScheduleFile};
 pub use form::{Extent, Form};
-pub use lookup::FileLookup;
-pub use write::{StreamOutput, WriteError, Writer, write, write_text};
+pub use lookup::{FileLookup, NumberedLookup};
+pub use tags::TagNumbers;
+pub use write::{CutTags, StreamOutput, WriteError, Writer, write, write_text};

@@ -1,11 +1,12 @@
 //! Writes schedules in any form.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
-use loggap_core::goal::binary::{BinaryWriteError, NativeWriter, ReferenceWriter};
+use loggap_core::goal::binary::{BinaryWriteError, NativeWriter, ReferenceWriter, cut_tag};
 use loggap_core::goal::text::{TextWriteError, TextWriter};
-use loggap_core::goal::{Edge, Op, Output, RankMemory, RankNode, Sink};
+use loggap_core::goal::{ANY, ANY_TAG, Edge, Op, OpKind, Output, RankMemory, RankNode, Sink};
 
 use super::form::{Extent, Form};
 
@@ -102,9 +103,45 @@ impl Output for FileOutput<'_> {
     }
 }
 
+/// Tags that LogGOPSim's form cuts off to their lower 32 bits.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct CutTags {
+    /// Operations whose tags are cut off.
+    pub operations: u64,
+    /// Two tags of which one is left, or one tag and the wildcard.
+    pub confused: Option<[u64; 2]>,
+}
+
+/// Finds which tags are cut off, and confused by it.
+#[derive(Debug, Default)]
+struct TagCutter {
+    cut: CutTags,
+    /// The tag of each that is left.
+    tags: HashMap<u32, u64>,
+    last: Option<u64>,
+}
+
+impl TagCutter {
+    fn note(&mut self, op: &Op) {
+        let (OpKind::Send { tag, .. } | OpKind::Receive { tag, .. }) = op.kind else { return };
+        let left = cut_tag(tag);
+        self.cut.operations += u64::from(tag != ANY_TAG && tag >= u64::from(ANY));
+        if self.last.replace(tag) == Some(tag) {
+            return;
+        }
+        let first = if left == ANY { ANY_TAG } else { *self.tags.entry(left).or_insert(tag) };
+        if first != tag {
+            self.cut.confused.get_or_insert([first, tag]);
+        }
+    }
+}
+
 /// A writer of any form.
 #[derive(Debug)]
-pub struct Writer<'w, 'f>(AnyWriter<'w, 'f>);
+pub struct Writer<'w, 'f> {
+    writer: AnyWriter<'w, 'f>,
+    cutter: Option<TagCutter>,
+}
 
 #[derive(Debug)]
 enum AnyWriter<'w, 'f> {
@@ -116,7 +153,7 @@ enum AnyWriter<'w, 'f> {
 /// Calls the same method on whichever writer it is.
 macro_rules! forward {
     ($self:ident, $writer:ident => $call:expr) => {
-        match &mut $self.0 {
+        match &mut $self.writer {
             AnyWriter::Text($writer) => Ok($call?),
             AnyWriter::Reference($writer) => Ok($call?),
             AnyWriter::Native($writer) => Ok($call?),
@@ -136,7 +173,11 @@ impl Sink for Writer<'_, '_> {
     }
 
     fn op(&mut self, op: Op) -> Result<u32, WriteError> {
-        forward!(self, writer => writer.op(op))
+        let index = forward!(self, writer => writer.op(op));
+        if let Some(cutter) = &mut self.cutter {
+            cutter.note(&op);
+        }
+        index
     }
 
     fn edge(&mut self, edge: Edge) -> Result<(), WriteError> {
@@ -151,21 +192,22 @@ impl Sink for Writer<'_, '_> {
 impl Writer<'_, '_> {
     /// Whether it writes text.
     pub(crate) const fn is_text(&self) -> bool {
-        matches!(self.0, AnyWriter::Text(_))
+        matches!(self.writer, AnyWriter::Text(_))
     }
 
-    fn finish(self) -> Result<(), WriteError> {
-        let output = match self.0 {
+    fn finish(self) -> Result<CutTags, WriteError> {
+        let output = match self.writer {
             AnyWriter::Text(writer) => writer.finish()?,
             AnyWriter::Reference(writer) => writer.finish()?,
             AnyWriter::Native(writer) => writer.finish()?,
         };
-        Ok(output.finish()?)
+        output.finish()?;
+        Ok(self.cutter.map(|cutter| cutter.cut).unwrap_or_default())
     }
 }
 
 /// Writes into `file`, in `form`, the schedule of this `extent` that `feed`
-/// plays.
+/// plays; returns the tags that were cut off.
 ///
 /// # Errors
 ///
@@ -175,12 +217,13 @@ pub fn write<E: From<WriteError>>(
     form: Form,
     extent: &Extent,
     feed: impl FnOnce(&mut Writer<'_, '_>) -> Result<(), E>,
-) -> Result<(), E> {
+) -> Result<CutTags, E> {
     let output = FileOutput::new(file);
     let binary = form != Form::Text;
     let (ops, edges) = if binary { (extent.ops_most, extent.edges_most) } else { (0, 0) };
     let (mut nodes, mut rank_edges, mut successors, mut pending);
-    let mut writer = Writer(match form {
+    let cutter = (form == Form::Reference).then(TagCutter::default);
+    let writer = match form {
         Form::Text => AnyWriter::Text(TextWriter::new(output)),
         Form::Reference => {
             nodes = vec![RankNode::EMPTY; ops];
@@ -193,10 +236,11 @@ pub fn write<E: From<WriteError>>(
             ))
         }
         Form::Native => {
-            pending = vec![[0; 8]; edges];
+            pending = vec![[0; 8]; ops + edges];
             AnyWriter::Native(NativeWriter::new(output, &mut pending))
         }
-    });
+    };
+    let mut writer = Writer { writer, cutter };
     feed(&mut writer)?;
     writer.finish().map_err(E::from)
 }

@@ -191,7 +191,9 @@ impl<S: Copy + Default> PatternMemory<S> {
         reserved.map_err(|error| refused(io::Error::other(error)))?;
         // Zeroed memory costs nothing before it is used.
         let words = Pages::zeroed(parts * needs.words).map_err(refused)?;
-        let nodes = Pages::zeroed(parts * nodes).map_err(refused)?;
+        let nodes =
+            if parts > 1 { Pages::zeroed_sparse(parts * nodes) } else { Pages::zeroed(nodes) };
+        let nodes = nodes.map_err(refused)?;
         Ok(Self { needs, parts, ranks, words, nodes })
     }
 

@@ -46,6 +46,7 @@ owned_memory! {
         match_indexes: MatchIndex,
         index_words: u32,
         clocks: u64,
+        units: u32,
         times: u64,
         next_attempts: u64,
         links: u64,

@@ -6,7 +6,9 @@ use std::io;
 use loggap_core::goal::Sink;
 use loggap_core::goal::pattern::{GenerateError, Options, Pattern, generate, scratch_words};
 use loggap_core::sim::implicit::PatternProgram;
-use loggap_core::sim::{BuildError, Builder, Receive, Requirements, Schedule, Settings, Survey};
+use loggap_core::sim::{
+    BuildError, Builder, Receive, Requirements, Schedule, Settings, Survey, Unfinished,
+};
 
 use super::OwnedMemory;
 use crate::collective::Call;
@@ -163,10 +165,10 @@ impl Source {
         }
     }
 
-    /// Plays the schedule into `sink`.
+    /// Plays the schedule into `sink`, with numbers in place of high tags.
     pub(super) fn feed<S: Sink<Error = BuildError>>(&self, sink: &mut S) -> Result<(), LoadError> {
         match self {
-            Self::File(file) => Ok(file.feed(sink)?),
+            Self::File(file) => Ok(file.feed_numbered(sink)?),
             Self::Pattern(pattern, options) => {
                 let words = scratch_words(*pattern, options)
                     .map_err(|error| LoadError::Options(error.to_string()))?;
@@ -179,6 +181,18 @@ impl Source {
             }
             Self::Collective(call) => Ok(call.feed(sink)?),
         }
+    }
+
+    /// Something left, with its tag in place of the tag's number.
+    pub(super) fn with_tag(&self, mut left: Unfinished) -> Unfinished {
+        if let (
+            Unfinished::Unreceived { tag, .. } | Unfinished::Waiting { tag, .. },
+            Self::File(file),
+        ) = (&mut left, self)
+        {
+            *tag = file.tags().tag(*tag);
+        }
+        left
     }
 
     /// Whether it is a binary file.

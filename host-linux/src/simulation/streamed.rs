@@ -7,11 +7,11 @@ use loggap_core::sim::streamed::{Builder, Memory, Requirements, Streamed};
 use loggap_core::sim::{BuildError, Schedule, Settings, SimError, Survey};
 
 use super::{Limit, LoadError, Needs, OwnedMemory, RunError};
-use crate::schedule::{FileLookup, Form, ScheduleFile};
+use crate::schedule::{Form, NumberedLookup, ScheduleFile};
 use crate::sys::pages::Pages;
 
 /// A schedule whose operations are read from a file.
-pub type StreamedSchedule<'m> = Schedule<'m, Streamed<'m, FileLookup<'m>>>;
+pub type StreamedSchedule<'m> = Schedule<'m, Streamed<'m, NumberedLookup<'m>>>;
 
 /// The parts of [`Memory`] and [`LookupMemory`].
 #[derive(Debug)]
@@ -85,14 +85,15 @@ pub fn stream<T>(
     }
     let refused = |error: LoadError| RunError::Load(error);
     let mut survey = Survey::default();
-    file.feed(&mut survey).map_err(|error| refused(error.into()))?;
+    file.feed_numbered(&mut survey).map_err(|error| refused(error.into()))?;
     let (requirements, needs) = requirements(file, &survey, settings, limit).map_err(refused)?;
     let mut owned = Owned::new(&requirements, file).map_err(|e| refused(LoadError::Pages(e)))?;
     let (memory, lookup) = owned.lend();
     let built = |error: BuildError| refused(error.into());
     let mut builder = Builder::new(memory, requirements).map_err(built)?;
-    file.feed(&mut builder).map_err(|error| refused(error.into()))?;
-    let lookup = file.lookup(lookup).map_err(|error| refused(LoadError::Input(error)))?;
+    file.feed_numbered(&mut builder).map_err(|error| refused(error.into()))?;
+    let tags = file.tags();
+    let lookup = file.lookup(lookup, &tags).map_err(|error| refused(LoadError::Input(error)))?;
     let schedule = builder.finish(lookup).map_err(built)?;
     file.advise_lookups();
     let ran = run(schedule, &needs);

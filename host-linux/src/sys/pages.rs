@@ -88,13 +88,27 @@ pub(crate) struct Pages<T> {
 impl<T: Integers> Pages<T> {
     /// So many elements, all bytes of which are 0.
     pub(crate) fn zeroed(len: usize) -> io::Result<Self> {
+        let pages = Self::unadvised(len)?;
+        if pages.map.len() >= HUGE {
+            // A kernel without huge pages is slower, not wrong.
+            let _slower = pages.map.advise(Advice::HugePage);
+        }
+        Ok(pages)
+    }
+
+    /// As [`Pages::zeroed`], in small pages only: for many parts of which little is used, where a
+    /// huge page each would take more memory than what is used.
+    pub(crate) fn zeroed_sparse(len: usize) -> io::Result<Self> {
+        let pages = Self::unadvised(len)?;
+        // A kernel without huge pages has none to forbid.
+        let _none = pages.map.advise(Advice::NoHugePage);
+        Ok(pages)
+    }
+
+    fn unadvised(len: usize) -> io::Result<Self> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
         let map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon()?;
-        if bytes >= HUGE {
-            // A kernel without huge pages is slower, not wrong.
-            let _slower = map.advise(Advice::HugePage);
-        }
         Ok(Self { map, len, owned: PhantomData })
     }
 }

@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use loggap_core::goal::ANY;
+use loggap_core::goal::ANY_TAG;
 use loggap_core::units::Picos;
 
 use super::{Activity, Lane, Message, Span, Timeline};
@@ -80,11 +80,11 @@ impl std::fmt::Display for Micros {
 }
 
 /// A tag, or what stands for all.
-pub(super) struct Tag(pub(super) u32);
+pub(super) struct Tag(pub(super) u64);
 
 impl std::fmt::Display for Tag {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0 == ANY { f.write_str("any") } else { write!(f, "{}", self.0) }
+        if self.0 == ANY_TAG { f.write_str("any") } else { write!(f, "{}", self.0) }
     }
 }
 

@@ -54,11 +54,11 @@ impl Activity {
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Lane {
     /// Processor of this index.
-    Cpu(u8),
+    Cpu(u16),
     /// Sending direction of the interface of this index.
-    NicOut(u8),
+    NicOut(u16),
     /// Receiving direction of the interface of this index.
-    NicIn(u8),
+    NicIn(u16),
 }
 
 /// A time during which a resource was occupied.
@@ -82,7 +82,7 @@ pub struct Calc {
     /// Whose.
     pub rank: u32,
     /// On which processor.
-    pub cpu: u8,
+    pub cpu: u16,
     /// Index of the operation.
     pub op: u32,
     /// When it began.
@@ -99,9 +99,9 @@ pub struct End {
     /// The rank.
     pub rank: u32,
     /// Its processor.
-    pub cpu: u8,
+    pub cpu: u16,
     /// Its interface.
-    pub nic: u8,
+    pub nic: u16,
 }
 
 /// What a message costs by the model.
@@ -130,8 +130,8 @@ pub struct Message {
     pub message_kind: MessageKind,
     /// Bytes.
     pub size: u64,
-    /// Tag; [`ANY`](loggap_core::goal::ANY) for a wildcard.
-    pub tag: u32,
+    /// Tag; [`ANY_TAG`](loggap_core::goal::ANY_TAG) for the wildcard.
+    pub tag: u64,
     /// What it costs.
     pub costs: Costs,
     /// When the sender began.

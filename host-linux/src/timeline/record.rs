@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use loggap_core::goal::ANY;
+use loggap_core::goal::ANY_TAG;
 use loggap_core::sim::{Calculated, Handled, Matched, MessageKind, Observer, Sent};
 use loggap_core::units::Picos;
 
@@ -112,7 +112,7 @@ fn joined(mut departures: Vec<(u32, Message)>, arrivals: Vec<Arrival>) -> Vec<Me
             && let Some(message) = messages.get_mut(at)
         {
             let asked = places.get(&(*op, MessageKind::Rts)).and_then(|&at| departures.get(at));
-            message.tag = asked.map_or(ANY, |(_, asked)| asked.tag);
+            message.tag = asked.map_or(ANY_TAG, |(_, asked)| asked.tag);
         }
     }
     messages

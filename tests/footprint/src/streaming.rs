@@ -42,6 +42,7 @@ fn simulate(
         ranks: &mut [Rank::default(); POINTS],
         firsts: &mut [0; POINTS],
         clocks: &mut [0; POINTS],
+        units: &mut [0; POINTS],
         times: &mut [0; POINTS],
         next_attempts: &mut [0; POINTS],
         links: &mut [0; POINTS],

@@ -8,7 +8,7 @@ use crate::streamed;
 use loggap::schedule::Form;
 use loggap::simulation::OwnedMemory;
 use loggap::simulation::windows::WindowError;
-use loggap_core::goal::{ANY, Op, OpKind};
+use loggap_core::goal::{ANY, ANY_TAG, Op, OpKind};
 use loggap_core::model::LogGops;
 use loggap_core::sim::{Builder, Engine, NoNoise, Silent, Survey};
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -190,19 +190,19 @@ fn program(input: &mut Numbers<'_>, shape: Shape) -> Program {
 fn op(input: &mut Numbers<'_>, ranks: u8, shape: Shape) -> Op {
     let peer = u32::from(input.below(ranks));
     let size = if shape == Shape::Huge { huge(input) } else { u64::from(input.below(16)) };
-    let tag = u32::from(input.below(3));
+    let tag = u64::from(input.below(3));
     let wild = if shape == Shape::Plain { 0 } else { input.byte() };
     let kind = match input.below(3) {
         0 => OpKind::Send { peer, size, tag },
         1 => OpKind::Receive {
             peer: if wild & 1 == 1 { ANY } else { peer },
             size,
-            tag: if wild & 2 == 2 { ANY } else { tag },
+            tag: if wild & 2 == 2 { ANY_TAG } else { tag },
         },
         _ if shape == Shape::Huge => OpKind::Calc { duration: Picos(huge(input)) },
         _ => OpKind::Calc { duration: Picos(u64::from(input.short()) * 1_000) },
     };
-    let bit = |at: u8| wild >> at & 1;
+    let bit = |at: u8| u16::from(wild >> at & 1);
     let nic = if matches!(kind, OpKind::Calc { .. }) { 0 } else { bit(5) };
     Op { kind, cpu: bit(4), nic }
 }

@@ -38,7 +38,7 @@ worded! {
         Version {
             /// What the file says.
             found: u32,
-        } => "format version {found} is unknown: this program reads version 1";
+        } => "format version {found} is unknown: this program reads 1 and 2";
         /// A schedule of no ranks.
         NoRanks => "a schedule of no ranks";
         /// A field differs from the value that all other fields imply.
@@ -66,9 +66,9 @@ worded! {
         /// A cpu or nic above the highest that the header announces.
         Unit {
             /// The header's highest.
-            highest: u8,
+            highest: u16,
             /// What the operation says.
-            found: u8,
+            found: u16,
         } => "cpu or nic {found}, but the header says at most {highest}";
         /// A send has the wildcard as its peer.
         SendToAny => "a send to no particular rank";
@@ -108,6 +108,10 @@ worded! {
         BlockStart => "start of the rank's block";
         /// Where a rank's block ends.
         BlockEnd => "end of the rank's block";
+        /// The version that wide ranks, or their absence, imply.
+        Version => "format version";
+        /// Mark of a rank with tags of more than 32 bits, or cpus or nics of more than 8.
+        Wide => "mark of a rank with tags above 32 bits or cpus or nics above 8";
         /// Length of the file.
         FileLength => "file length";
         /// Length of the header.
@@ -199,8 +203,8 @@ worded! {
     pub enum Unsayable {
         /// A fraction of a nanosecond.
         FractionOfNano => "lasts a fraction of a nanosecond: write the .lgs format";
-        /// cpu or nic 255, which makes LogGOPSim crash.
-        Unit255 => "has cpu or nic 255, which LogGOPSim cannot hold: write the .lgs format";
+        /// A cpu or nic above 254, the highest that LogGOPSim holds.
+        Unit255 => "has a cpu or nic above 254, which LogGOPSim cannot hold: write the .lgs format";
         /// A send to no particular rank.
         SendToAny => "sends to no particular rank";
     }

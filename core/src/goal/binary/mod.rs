@@ -10,7 +10,8 @@
 //! | dependencies a rank | 2³² − 1 | 2³² − 1 |
 //! | message size | 2⁶⁴ − 1 | 2⁶⁴ − 1 |
 //! | calc | whole nanoseconds | picoseconds |
-//! | cpu, nic | 0 to 254 | 0 to 255 |
+//! | tag | 32 bits: higher ones are cut off | 64 bits |
+//! | cpu, nic | 0 to 254 | 0 to 65,535 |
 //! | order of dependency statements | of those on one operation | all |
 //!
 //! Readers are views over bytes, a memory map for example: nothing is copied
@@ -33,7 +34,7 @@ pub use native::Native;
 pub use native_lookup::{EdgeSpan, LookupMemory, NativeLookup};
 pub use native_writer::NativeWriter;
 pub use reference::Reference;
-pub use reference_writer::ReferenceWriter;
+pub use reference_writer::{ReferenceWriter, cut_tag};
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,11 @@
-//! Reads our own binary format, version 1.
+//! Reads our own binary format, versions 1 and 2.
 //!
 //! Little endian; every field aligned to its size from the file's start.
 //!
 //! | at | type | content |
 //! |---|---|---|
 //! | 0 | 8 bytes | 89 4C 47 53 0D 0A 1A 0A |
-//! | 8 | u32 | version, 1 |
+//! | 8 | u32 | version: 2 where a rank is wide, else 1 |
 //! | 12 | u32 | length of this header, 64 |
 //! | 16 | u64 | length of the file |
 //! | 24 | u64 | operations of all ranks |
@@ -18,18 +18,27 @@
 //! A block is 24 bytes for each operation, then 8 bytes for each dependency
 //! in the order of their statements: `u32` operation, `u32` operation that
 //! it waits for, with the top bit set when it waits only for the start.
+//!
+//! A rank is wide, and the top bit of its block's start set, where a tag does not fit
+//! into 32 bits (2³² − 1 is the wildcard) or a cpu or nic into 8. Its block ends with 8
+//! bytes more for each operation: the upper half of the tag as `u32` (where the lower
+//! half is 2³² − 1, one more than that, as 0 is the wildcard's), the upper bytes of cpu and
+//! nic, two zeros.
 
 use super::bytes::{Bytes, u8_in, u32_in, u64_in};
 use super::error::{BinaryError, BinaryErrorKind, BinaryReadError, Field};
 use super::reference::implied;
 use super::{CALC, RECEIVE, SEND};
-use crate::goal::op::{ANY, Op, OpKind, Sink};
+use crate::goal::lookup::OpIndex;
+use crate::goal::op::{ANY, ANY_TAG, Op, OpKind, Sink};
 use crate::units::Picos;
 
 /// PNG's trick: a high bit, both line ends and a DOS end of file show what
 /// a transfer as text did.
 pub(super) const MAGIC: [u8; 8] = *b"\x89LGS\r\n\x1a\n";
 pub(super) const VERSION: u32 = 1;
+/// The version of files with wide ranks.
+pub(super) const WIDE_VERSION: u32 = 2;
 /// Bytes of the header.
 pub(super) const HEADER: u64 = HEADER_SIZE as u64;
 pub(super) const HEADER_SIZE: usize = HEADER_LENGTH as usize;
@@ -43,6 +52,10 @@ pub(super) const OP_SIZE: usize = 24;
 /// Bytes of a dependency.
 pub(super) const EDGE: u64 = EDGE_SIZE as u64;
 pub(super) const EDGE_SIZE: usize = 8;
+/// Bytes of the upper halves of an operation's numbers.
+pub(super) const HIGH_SIZE: usize = 8;
+/// Marks a wide rank, in the start of its block.
+pub(super) const WIDE: u64 = 1 << 63;
 /// Marks a dependency on a start.
 pub(super) const START: u32 = 1 << 31;
 
@@ -71,7 +84,7 @@ impl<'b> Native<'b> {
             return refuse(0, BinaryErrorKind::Magic { found: u64_in(header, 0) });
         }
         match u32_in(header, 8) {
-            VERSION => {}
+            VERSION | WIDE_VERSION => {}
             found => return refuse(8, BinaryErrorKind::Version { found }),
         }
         implied(Field::HeaderLength, HEADER, u64::from(u32_in(header, 12))).at(12, None)?;
@@ -89,6 +102,9 @@ impl<'b> Native<'b> {
         }
         let mut view = Self { bytes, ranks, ops: 0, edges: 0, ops_most: 0, edges_most: 0 };
         view.measure_blocks()?;
+        let wide = (0..ranks).any(|rank| view.block(rank).is_ok_and(|block| block.wide));
+        let version = if wide { WIDE_VERSION } else { VERSION };
+        implied(Field::Version, version.into(), u32_in(header, 8).into()).at(8, None)?;
         implied(Field::Ops, view.ops, u64_in(header, 24)).at(24, None)?;
         implied(Field::Edges, view.edges, u64_in(header, 32)).at(32, None)?;
         Ok(view)
@@ -116,7 +132,30 @@ impl<'b> Native<'b> {
 
     pub(super) fn block(&self, rank: u32) -> Result<Block, BinaryError> {
         let entry = self.bytes.part(HEADER + u64::from(rank) * ENTRY, ENTRY)?;
-        Ok(Block { start: u64_in(entry, 0), ops: u32_in(entry, 8), edges: u32_in(entry, 12) })
+        let start = u64_in(entry, 0);
+        let (ops, edges) = (u32_in(entry, 8), u32_in(entry, 12));
+        Ok(Block { start: start & !WIDE, ops, edges, wide: start & WIDE != 0 })
+    }
+
+    /// The upper halves of the operations of a wide rank.
+    fn highs(&self, block: &Block) -> Result<Option<&'b [[u8; HIGH_SIZE]]>, BinaryError> {
+        if !block.wide {
+            return Ok(None);
+        }
+        let length = HIGH_SIZE as u64 * u64::from(block.ops);
+        Ok(Some(self.bytes.part(block.first_high(), length)?.as_chunks().0))
+    }
+
+    /// An operation by its index; `None` past the last.
+    #[inline]
+    pub(super) fn op(&self, OpIndex { rank, op }: OpIndex) -> Option<Op> {
+        let block = self.block(rank).ok().filter(|block| op < block.ops)?;
+        let record = self.bytes.part(block.start + OP * u64::from(op), OP).ok()?;
+        let high = match self.highs(&block).ok()? {
+            Some(highs) => Some(highs.get(op as usize)?),
+            None => None,
+        };
+        decode(record.first_chunk::<OP_SIZE>()?, high).ok()
     }
 
     /// Number of ranks.
@@ -162,6 +201,7 @@ impl<'b> Native<'b> {
             let ops = self.bytes.part(block.start, OP * u64::from(block.ops))?;
             let first_edge = block.start + OP * u64::from(block.ops);
             let edges = self.bytes.part(first_edge, EDGE * u64::from(block.edges))?;
+            let ops = Operations { ops, highs: self.highs(&block)? };
             check(rank, &block, ops, edges)?;
             feed(rank, ops, edges, sink).map_err(|error| BinaryReadError::Sink { rank, error })?;
         }
@@ -175,17 +215,37 @@ pub(super) struct Block {
     pub(super) start: u64,
     pub(super) ops: u32,
     pub(super) edges: u32,
+    /// Its operations have upper halves.
+    pub(super) wide: bool,
 }
 
 impl Block {
-    const fn length(&self) -> u64 {
-        OP * self.ops as u64 + EDGE * self.edges as u64
+    pub(super) const fn length(&self) -> u64 {
+        self.first_high() - self.start
+            + if self.wide { HIGH_SIZE as u64 * self.ops as u64 } else { 0 }
+    }
+
+    /// Where the upper halves stand.
+    const fn first_high(&self) -> u64 {
+        self.start.saturating_add(OP * self.ops as u64 + EDGE * self.edges as u64)
     }
 }
 
-/// The operations of a block, each decoded or refused.
-fn decoded(ops: &[u8]) -> impl Iterator<Item = Result<Op, BinaryErrorKind>> {
-    ops.as_chunks::<{ OP_SIZE }>().0.iter().map(decode)
+/// The operations of a block.
+#[derive(Clone, Copy)]
+struct Operations<'b> {
+    ops: &'b [u8],
+    highs: Option<&'b [[u8; HIGH_SIZE]]>,
+}
+
+impl Operations<'_> {
+    /// Each decoded or refused.
+    fn decoded(self) -> impl Iterator<Item = Result<Op, BinaryErrorKind>> {
+        let mut highs = self.highs.map(<[_]>::iter);
+        self.ops.as_chunks::<{ OP_SIZE }>().0.iter().map(move |record| {
+            decode(record, highs.as_mut().map(|highs| highs.next().unwrap_or(&[0; HIGH_SIZE])))
+        })
+    }
 }
 
 /// The dependencies of a block: operation, what it waits for, and whether
@@ -197,15 +257,18 @@ pub(super) fn dependencies(edges: &[u8]) -> impl Iterator<Item = (u32, u32, bool
     })
 }
 
-fn check(rank: u32, block: &Block, ops: &[u8], edges: &[u8]) -> Result<(), BinaryError> {
+fn check(rank: u32, block: &Block, ops: Operations<'_>, edges: &[u8]) -> Result<(), BinaryError> {
     let error = |at, kind| BinaryError { at, rank: Some(rank), kind };
     if block.ops >= START {
         let kind = BinaryErrorKind::OpIndex { found: block.ops - 1, ops: START };
         return Err(error(HEADER + u64::from(rank) * ENTRY + 8, kind));
     }
-    for (index, op) in (0..).zip(decoded(ops)) {
-        op.map_err(|kind| error(block.start + OP * index, kind))?;
+    let mut wide = false;
+    for (index, op) in (0..).zip(ops.decoded()) {
+        wide |= is_wide(&op.map_err(|kind| error(block.start + OP * index, kind))?);
     }
+    let entry = HEADER + u64::from(rank) * ENTRY;
+    implied(Field::Wide, wide.into(), block.wide.into()).at(entry, Some(rank))?;
     let first = block.start + OP * u64::from(block.ops);
     for (index, (op, on, _)) in (0..).zip(dependencies(edges)) {
         let found = op.max(on);
@@ -218,9 +281,14 @@ fn check(rank: u32, block: &Block, ops: &[u8], edges: &[u8]) -> Result<(), Binar
 }
 
 /// Hands a checked block to `sink`.
-fn feed<S: Sink>(rank: u32, ops: &[u8], edges: &[u8], sink: &mut S) -> Result<(), S::Error> {
+fn feed<S: Sink>(
+    rank: u32,
+    ops: Operations<'_>,
+    edges: &[u8],
+    sink: &mut S,
+) -> Result<(), S::Error> {
     sink.begin_rank(rank)?;
-    for op in decoded(ops).flatten() {
+    for op in ops.decoded().flatten() {
         sink.op(op)?;
     }
     for (op, on, start) in dependencies(edges) {
@@ -230,9 +298,19 @@ fn feed<S: Sink>(rank: u32, ops: &[u8], edges: &[u8], sink: &mut S) -> Result<()
 }
 
 /// The operation in 24 bytes: size or picoseconds, peer, tag, type, cpu,
-/// nic, zeros. A calc has zeros for peer and tag.
-pub(super) fn decode(record: &[u8; OP_SIZE]) -> Result<Op, BinaryErrorKind> {
-    let (size, peer, tag) = (u64_in(record, 0), u32_in(record, 8), u32_in(record, 12));
+/// nic, zeros, with the upper halves of tag, cpu and nic where its rank is wide. A calc
+/// has zeros for peer and tag.
+#[inline]
+pub(super) fn decode(
+    record: &[u8; OP_SIZE],
+    high: Option<&[u8; HIGH_SIZE]>,
+) -> Result<Op, BinaryErrorKind> {
+    let (size, peer, low) = (u64_in(record, 0), u32_in(record, 8), u32_in(record, 12));
+    let upper = high.map_or(0, |high| u64::from(u32_in(high, 0)));
+    let tag = match upper.checked_sub(u64::from(low == ANY)) {
+        Some(upper) => upper << 32 | u64::from(low),
+        None => ANY_TAG,
+    };
     let kind = match u8_in(record, 16) {
         SEND if peer == ANY => return Err(BinaryErrorKind::SendToAny),
         SEND => OpKind::Send { peer, size, tag },
@@ -240,11 +318,24 @@ pub(super) fn decode(record: &[u8; OP_SIZE]) -> Result<Op, BinaryErrorKind> {
         CALC => OpKind::Calc { duration: Picos(size) },
         found => return Err(BinaryErrorKind::OpType { found }),
     };
-    let unused = if matches!(kind, OpKind::Calc { .. }) { peer | tag } else { 0 };
-    let reserved = u64::from(u8_in(record, 19)) | u64::from(u32_in(record, 20) | unused);
+    let unused = if matches!(kind, OpKind::Calc { .. }) { u64::from(peer) | tag } else { 0 };
+    let zeros = high.map_or(0, |high| u8_in(high, 6) | u8_in(high, 7)) | u8_in(record, 19);
+    let reserved = u64::from(zeros) | u64::from(u32_in(record, 20)) | unused;
     if reserved != 0 {
         let field = Field::Reserved;
         return Err(BinaryErrorKind::Field { field, expected: 0, found: reserved });
     }
-    Ok(Op { kind, cpu: u8_in(record, 17), nic: u8_in(record, 18) })
+    let unit = |at: usize| {
+        u16::from_le_bytes([u8_in(record, 17 + at), high.map_or(0, |high| u8_in(high, 4 + at))])
+    };
+    Ok(Op { kind, cpu: unit(0), nic: unit(1) })
+}
+
+/// The tag needs more than 32 bits, or the cpu or nic more than 8.
+pub(super) fn is_wide(op: &Op) -> bool {
+    let tag = match op.kind {
+        OpKind::Send { tag, .. } | OpKind::Receive { tag, .. } if tag != ANY_TAG => tag,
+        _ => 0,
+    };
+    tag >= ANY.into() || op.cpu.max(op.nic) > u8::MAX.into()
 }

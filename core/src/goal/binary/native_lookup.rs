@@ -10,7 +10,7 @@ use core::ops::Range;
 
 use super::bytes::Bytes;
 use super::error::{BinaryError, LookupError};
-use super::native::{Block, EDGE, EDGE_SIZE, Native, OP, OP_SIZE, decode, dependencies};
+use super::native::{Block, EDGE, EDGE_SIZE, Native, OP, dependencies};
 use crate::goal::lookup::{Lookup, Moment, OpIndex};
 use crate::goal::op::Op;
 
@@ -233,10 +233,8 @@ impl<'b> NativeLookup<'b> {
 }
 
 impl Lookup for NativeLookup<'_> {
-    fn op(&self, OpIndex { rank, op }: OpIndex) -> Option<Op> {
-        let block = self.view.block(rank).ok().filter(|block| op < block.ops)?;
-        let record = self.view.bytes.part(block.start + OP * u64::from(op), OP).ok()?;
-        decode(record.first_chunk::<OP_SIZE>()?).ok()
+    fn op(&self, index: OpIndex) -> Option<Op> {
+        self.view.op(index)
     }
 
     fn dependencies(&self, index: OpIndex) -> Option<u32> {

@@ -3,8 +3,8 @@
 use super::bytes::Record;
 use super::error::{BinaryWriteError, Unsayable};
 use super::native::{
-    EDGE, EDGE_SIZE, ENTRY, ENTRY_SIZE, HEADER, HEADER_LENGTH, HEADER_SIZE, MAGIC, OP, OP_SIZE,
-    START, VERSION,
+    Block, EDGE_SIZE, ENTRY, ENTRY_SIZE, HEADER, HEADER_LENGTH, HEADER_SIZE, HIGH_SIZE, MAGIC,
+    OP_SIZE, START, VERSION, WIDE, WIDE_VERSION, is_wide,
 };
 use super::{CALC, RECEIVE, SEND};
 use crate::goal::op::{ANY, Edge, Op, OpKind, Sink};
@@ -16,8 +16,13 @@ use crate::goal::protocol::Protocol;
 pub struct NativeWriter<'m, O> {
     output: O,
     protocol: Protocol,
-    /// Dependencies of the open rank, encoded.
+    /// Dependencies of the open rank, encoded, from the first element on; where the rank
+    /// is wide, the high parts of its operations from the last element down.
     pending: &'m mut [[u8; EDGE_SIZE]],
+    /// High parts of the open rank; 0 where it is not wide.
+    high: u32,
+    /// A rank was wide.
+    wide: bool,
     /// Operations and dependencies of the open rank.
     open: (u32, u32),
     /// Operations and dependencies of the ranks before.
@@ -31,10 +36,21 @@ impl<'m, O: Output> NativeWriter<'m, O> {
     pub const MOST_OPS: u32 = START - 1;
 
     /// Writes to `output`, with `pending` for the dependencies of the rank
-    /// that has the most. Its content on entry does not matter.
+    /// that has the most, and one element more for each operation of the rank that has the
+    /// most, if a tag needs more than 32 bits or a cpu or nic more than 8. Its content on
+    /// entry does not matter.
     pub fn new(output: O, pending: &'m mut [[u8; EDGE_SIZE]]) -> Self {
         let protocol = Protocol::default();
-        Self { output, protocol, pending, open: (0, 0), closed: (0, 0), start: 0 }
+        Self {
+            output,
+            protocol,
+            pending,
+            high: 0,
+            wide: false,
+            open: (0, 0),
+            closed: (0, 0),
+            start: 0,
+        }
     }
 
     /// Checks that every rank was written, completes the header and gives
@@ -47,7 +63,7 @@ impl<'m, O: Output> NativeWriter<'m, O> {
         let ranks = self.protocol.finish()?;
         let header = Record::<{ HEADER_SIZE }>::new()
             .add(MAGIC)
-            .add(VERSION.to_le_bytes())
+            .add(if self.wide { WIDE_VERSION } else { VERSION }.to_le_bytes())
             .add(HEADER_LENGTH.to_le_bytes())
             .add(self.start.to_le_bytes())
             .add(self.closed.0.to_le_bytes())
@@ -56,6 +72,34 @@ impl<'m, O: Output> NativeWriter<'m, O> {
         self.output.patch(0, header.bytes()).map_err(BinaryWriteError::Output)?;
         Ok(self.output)
     }
+}
+
+impl<O: Output> NativeWriter<'_, O> {
+    /// Keeps the high part of operation `index`. All operations of a wide rank have one.
+    fn note_high(
+        &mut self,
+        index: u32,
+        high: [u8; HIGH_SIZE],
+    ) -> Result<(), BinaryWriteError<O::Error>> {
+        let full = BinaryWriteError::RankMemory { rank: self.protocol.rank() };
+        let free = self.pending.get_mut(self.open.1 as usize..).ok_or(full)?;
+        let full = BinaryWriteError::RankMemory { rank: self.protocol.rank() };
+        let first = free.len().checked_sub(index as usize + 1).ok_or(full)?;
+        if let Some((own, before)) = free.get_mut(first..).and_then(<[_]>::split_first_mut) {
+            *own = high;
+            if self.high == 0 {
+                before.fill([0; HIGH_SIZE]);
+            }
+        }
+        self.high = index + 1;
+        Ok(())
+    }
+}
+
+/// The lower half of a number.
+#[allow(clippy::cast_possible_truncation, reason = "the lower half")]
+const fn low(number: u64) -> u32 {
+    number as u32
 }
 
 impl<O: Output> Sink for NativeWriter<'_, O> {
@@ -70,6 +114,7 @@ impl<O: Output> Sink for NativeWriter<'_, O> {
     fn begin_rank(&mut self, rank: u32) -> Result<(), Self::Error> {
         self.protocol.begin_rank(rank)?;
         self.open = (0, 0);
+        self.high = 0;
         Ok(())
     }
 
@@ -90,9 +135,17 @@ impl<O: Output> Sink for NativeWriter<'_, O> {
         let record = Record::<{ OP_SIZE }>::new()
             .add(size.to_le_bytes())
             .add(peer.to_le_bytes())
-            .add(tag.to_le_bytes())
-            .add([kind, op.cpu, op.nic]);
+            .add(low(tag).to_le_bytes())
+            .add([kind, op.cpu.to_le_bytes()[0], op.nic.to_le_bytes()[0]]);
         self.output.append(record.bytes()).map_err(BinaryWriteError::Output)?;
+        if self.high > 0 || is_wide(&op) {
+            let [_, cpu] = op.cpu.to_le_bytes();
+            let [_, nic] = op.nic.to_le_bytes();
+            // That of the wildcard wraps to 0, as in a rank that is not wide.
+            let upper = low(tag >> 32).wrapping_add(u32::from(low(tag) == ANY));
+            let high = Record::new().add(upper.to_le_bytes()).add([cpu, nic]);
+            self.note_high(index, *high.bytes())?;
+        }
         self.open.0 = index + 1;
         Ok(index)
     }
@@ -104,7 +157,9 @@ impl<O: Output> Sink for NativeWriter<'_, O> {
         let full = BinaryWriteError::RankMemory { rank };
         let count = self.open.1.checked_add(1);
         let count = count.ok_or(BinaryWriteError::RankTooLarge { rank, most: u32::MAX })?;
-        let slot = self.pending.get_mut(self.open.1 as usize).ok_or(full)?;
+        let room = self.pending.len().saturating_sub(self.high as usize);
+        let slot = self.pending.get_mut(..room).and_then(|room| room.get_mut(self.open.1 as usize));
+        let slot = slot.ok_or(full)?;
         *slot = *Record::new().add(op.to_le_bytes()).add(on.to_le_bytes()).bytes();
         self.open.1 = count;
         Ok(())
@@ -115,13 +170,19 @@ impl<O: Output> Sink for NativeWriter<'_, O> {
         let (ops, edges) = self.open;
         let pending = self.pending.get(..edges as usize).unwrap_or_default();
         self.output.append(pending.as_flattened()).map_err(BinaryWriteError::Output)?;
+        let highs = self.pending.len().saturating_sub(self.high as usize);
+        for high in self.pending.get(highs..).unwrap_or_default().iter().rev() {
+            self.output.append(high).map_err(BinaryWriteError::Output)?;
+        }
+        let wide = self.high > 0;
+        self.wide |= wide;
         let entry = Record::<{ ENTRY_SIZE }>::new()
-            .add(self.start.to_le_bytes())
+            .add((self.start | if wide { WIDE } else { 0 }).to_le_bytes())
             .add(ops.to_le_bytes())
             .add(edges.to_le_bytes());
         let at = HEADER + ENTRY * u64::from(self.protocol.rank());
         self.output.patch(at, entry.bytes()).map_err(BinaryWriteError::Output)?;
-        self.start += OP * u64::from(ops) + EDGE * u64::from(edges);
+        self.start += Block { start: self.start, ops, edges, wide }.length();
         self.closed.0 += u64::from(ops);
         self.closed.1 += u64::from(edges);
         Ok(())

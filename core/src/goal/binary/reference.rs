@@ -19,7 +19,7 @@ use super::bytes::{Bytes, u8_in, u32_in, u64_in};
 use super::error::{BinaryError, BinaryErrorKind, BinaryReadError, Field};
 use super::{CALC, RECEIVE, SEND};
 use crate::goal::lookup::{Lookup, Moment, OpIndex};
-use crate::goal::op::{ANY, Op, OpKind, Sink};
+use crate::goal::op::{ANY, ANY_TAG, Op, OpKind, Sink};
 use crate::units::Picos;
 
 pub(super) const MAGIC: u64 = 4_223;
@@ -40,8 +40,8 @@ pub(super) const NODE_SIZE: usize = 39;
 pub struct Reference<'b> {
     bytes: Bytes<'b>,
     ranks: u32,
-    highest_cpu: u8,
-    highest_nic: u8,
+    highest_cpu: u16,
+    highest_nic: u16,
     ops: u64,
     edges: u64,
     ops_most: u32,
@@ -66,8 +66,8 @@ impl<'b> Reference<'b> {
         let mut view = Self {
             bytes,
             ranks: u32_in(header, 8),
-            highest_cpu: u8_in(header, 12),
-            highest_nic: u8_in(header, 13),
+            highest_cpu: u8_in(header, 12).into(),
+            highest_nic: u8_in(header, 13).into(),
             ops: 0,
             edges: 0,
             ops_most: 0,
@@ -386,7 +386,11 @@ impl Checker<'_, '_> {
 /// The operation in the 39 bytes of a node.
 #[inline]
 fn decode(node: &[u8]) -> Result<Op, BinaryErrorKind> {
-    let (peer, size, tag) = (u32_in(node, 5), u64_in(node, 9), u32_in(node, 17));
+    let (peer, size) = (u32_in(node, 5), u64_in(node, 9));
+    let tag = match u32_in(node, 17) {
+        ANY => ANY_TAG,
+        tag => tag.into(),
+    };
     let kind = match u8_in(node, 4) {
         SEND if peer == ANY => return Err(BinaryErrorKind::SendToAny),
         SEND => OpKind::Send { peer, size, tag },
@@ -397,7 +401,7 @@ fn decode(node: &[u8]) -> Result<Op, BinaryErrorKind> {
         }
         found => return Err(BinaryErrorKind::OpType { found }),
     };
-    Ok(Op { kind, cpu: u8_in(node, 21), nic: u8_in(node, 22) })
+    Ok(Op { kind, cpu: u8_in(node, 21).into(), nic: u8_in(node, 22).into() })
 }
 
 /// Whether a field has the value that others imply.

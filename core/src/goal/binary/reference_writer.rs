@@ -9,7 +9,7 @@ use crate::goal::output::Output;
 use crate::goal::protocol::Protocol;
 use crate::goal::rank::{RankBuffer, RankMemory, RankNode};
 
-/// A sink that writes the reference's format.
+/// A sink that writes the reference's format, with [`cut_tag`] of each tag.
 #[derive(Debug)]
 pub struct ReferenceWriter<'m, O> {
     output: O,
@@ -102,8 +102,8 @@ impl<O: Output> Sink for ReferenceWriter<'_, O> {
             return Err(BinaryWriteError::Op { rank, op: index, why });
         }
         self.rank.push_op(op).map_err(|_| BinaryWriteError::RankMemory { rank })?;
-        self.highest_cpu = self.highest_cpu.max(op.cpu);
-        self.highest_nic = self.highest_nic.max(op.nic);
+        self.highest_cpu = self.highest_cpu.max(op.cpu.to_le_bytes()[0]);
+        self.highest_nic = self.highest_nic.max(op.nic.to_le_bytes()[0]);
         Ok(index)
     }
 
@@ -127,13 +127,21 @@ impl<O: Output> Sink for ReferenceWriter<'_, O> {
 /// What the format cannot say of `op`, or LogGOPSim cannot read.
 fn unsayable(op: Op) -> Option<Unsayable> {
     match op.kind {
-        _ if op.cpu == u8::MAX || op.nic == u8::MAX => Some(Unsayable::Unit255),
+        _ if op.cpu.max(op.nic) >= u8::MAX.into() => Some(Unsayable::Unit255),
         OpKind::Send { peer: ANY, .. } => Some(Unsayable::SendToAny),
         OpKind::Calc { duration } if !duration.0.is_multiple_of(1_000) => {
             Some(Unsayable::FractionOfNano)
         }
         _ => None,
     }
+}
+
+/// A tag as LogGOPSim's 32 bits hold it: its lower half, which of the wildcard, and of
+/// other numbers, is the wildcard.
+#[must_use]
+#[allow(clippy::cast_possible_truncation, reason = "the lower half")]
+pub const fn cut_tag(tag: u64) -> u32 {
+    tag as u32
 }
 
 /// The 39 bytes of a node.
@@ -148,8 +156,8 @@ fn encode(node: &RankNode) -> Record<{ NODE_SIZE }> {
         .add([kind])
         .add(peer.to_le_bytes())
         .add(size.to_le_bytes())
-        .add(tag.to_le_bytes())
-        .add([node.op.cpu, node.op.nic])
+        .add(cut_tag(tag).to_le_bytes())
+        .add([node.op.cpu.to_le_bytes()[0], node.op.nic.to_le_bytes()[0]])
         .add(node.completions.to_le_bytes())
         .add(node.first.to_le_bytes())
         .add(node.starts.to_le_bytes())

@@ -8,7 +8,9 @@ use quickcheck::quickcheck;
 
 use super::*;
 use crate::goal::testing::{Program, Rank, edge, mutate};
-use crate::goal::{ANY, Edge, Misuse, Op, OpKind, Output, RankMemory, RankNode, Sink, SliceOutput};
+use crate::goal::{
+    ANY, ANY_TAG, Edge, Misuse, Op, OpKind, Output, RankMemory, RankNode, Sink, SliceOutput,
+};
 use crate::units::Picos;
 
 const ROOM: usize = 1 << 14;
@@ -85,8 +87,8 @@ fn plain_reference(program: &Program) -> Vec<u8> {
             block.push(kind);
             block.extend(peer.to_le_bytes());
             block.extend(size.to_le_bytes());
-            block.extend(tag.to_le_bytes());
-            block.extend([op.cpu, op.nic]);
+            block.extend((tag as u32).to_le_bytes());
+            block.extend([op.cpu as u8, op.nic as u8]);
             for start in [false, true] {
                 let on_this = |e: &&Edge| e.on as usize == index && e.start == start;
                 let successors: Vec<u32> =
@@ -102,8 +104,8 @@ fn plain_reference(program: &Program) -> Vec<u8> {
     let ops = || program.ranks.iter().flat_map(|rank| &rank.ops);
     let mut file = 4223_u64.to_le_bytes().to_vec();
     file.extend((blocks.len() as u32).to_le_bytes());
-    file.push(ops().map(|op| op.cpu).max().unwrap_or(0));
-    file.push(ops().map(|op| op.nic).max().unwrap_or(0));
+    file.push(ops().map(|op| op.cpu as u8).max().unwrap_or(0));
+    file.push(ops().map(|op| op.nic as u8).max().unwrap_or(0));
     let mut start = 6 + 16 * blocks.len() as u64;
     for block in &blocks {
         file.extend(start.to_le_bytes());
@@ -118,7 +120,7 @@ fn plain_reference(program: &Program) -> Vec<u8> {
 fn sample() -> Program {
     let calc = Op { kind: OpKind::Calc { duration: Picos(5_000) }, cpu: 0, nic: 0 };
     let send = Op { kind: OpKind::Send { peer: 1, size: 9, tag: 7 }, cpu: 1, nic: 2 };
-    let receive = Op { kind: OpKind::Receive { peer: ANY, size: 9, tag: ANY }, cpu: 0, nic: 0 };
+    let receive = Op { kind: OpKind::Receive { peer: ANY, size: 9, tag: ANY_TAG }, cpu: 0, nic: 0 };
     let first = Rank { ops: vec![calc, send], edges: vec![edge(1, 0)] };
     Program::new(vec![first, Rank { ops: vec![receive], edges: vec![] }])
 }
@@ -259,7 +261,8 @@ fn lists_that_overlap_are_refused_before_they_cost_time() {
 
 const NATIVE_DAMAGE: &[(usize, u8, &str)] = &[
     (0, 0x88, "not a binary schedule"),
-    (8, 2, "format version 2 is unknown"),
+    (8, 2, "format version is 2 where 1 is implied"),
+    (8, 3, "format version 3 is unknown"),
     (12, 65, "header length is 65 where 64 is implied"),
     (16, 175, "file length is 175 where 176 is implied"),
     (24, 4, "number of operations is 4 where 3 is implied"),
@@ -302,12 +305,37 @@ fn what_the_reference_cannot_hold_is_refused_and_ours_holds_it() {
     assert_eq!(write_reference(&fraction), refused(Unsayable::FractionOfNano));
     let high = of(Op { cpu: 255, nic: 255, ..calc });
     assert_eq!(write_reference(&high), refused(Unsayable::Unit255));
-    for program in [fraction, high] {
+    let wide = of(Op { cpu: 300, nic: u16::MAX, ..calc });
+    assert_eq!(write_reference(&wide), refused(Unsayable::Unit255));
+    for program in [fraction, high, wide] {
         assert_eq!(read_native(&write_native(&program).unwrap()).as_ref(), Ok(&program));
     }
     let any = of(Op { kind: OpKind::Send { peer: ANY, size: 0, tag: 0 }, ..calc });
     assert_eq!(write_reference(&any), refused(Unsayable::SendToAny));
     assert_eq!(write_native(&any), refused(Unsayable::SendToAny));
+}
+
+#[test]
+fn tags_of_64_bits_are_cut_off_in_the_reference_and_kept_in_ours() {
+    let sent = |tag| Op { kind: OpKind::Send { peer: 0, size: 0, tag }, cpu: 0, nic: 0 };
+    let tags = [7, (1 << 32) + 7, u32::MAX.into(), ANY_TAG - 1, ANY_TAG];
+    let ranks = tags.map(|tag| Rank { ops: vec![sent(tag)], edges: vec![] });
+    let program = Program::new(ranks.to_vec());
+    let bytes = write_native(&program).unwrap();
+    assert_eq!(read_native(&bytes).as_ref(), Ok(&program));
+    // Ranks 1 to 3 are wide, and have 8 bytes more.
+    assert_eq!((bytes[8], bytes.len()), (2, 64 + 5 * (16 + 24) + 3 * 8));
+    let read = read_reference(&write_reference(&program).unwrap()).unwrap();
+    let low = [7, 7, ANY_TAG, u64::from(u32::MAX) - 1, ANY_TAG];
+    assert_eq!(read.ranks.iter().map(|rank| rank.ops[0]).collect::<Vec<_>>(), low.map(sent));
+    let marked = |bytes: &[u8], at: usize, value: u8| {
+        let mut bytes = bytes.to_vec();
+        bytes[at] ^= value;
+        read_native(&bytes).unwrap_err().to_string()
+    };
+    assert!(marked(&bytes, 8, 3).contains("format version"), "version 1");
+    // Without its upper half the tag of rank 1 needs no mark.
+    assert!(marked(&bytes, 64 + 5 * 16 + 2 * 24, 1).contains("mark of a rank"), "rank 1");
 }
 
 #[test]
@@ -337,8 +365,10 @@ quickcheck! {
         read == grouped(&program) && write_reference(&read) == Ok(bytes)
     }
 
-    fn our_format_keeps_everything(program: Program) -> bool {
-        read_native(&write_native(&program).unwrap()).as_ref() == Ok(&program)
+    fn our_format_keeps_everything(program: Program) -> () {
+        for program in [program.clone(), program.widened()] {
+            assert_eq!(read_native(&write_native(&program).unwrap()).as_ref(), Ok(&program));
+        }
     }
 
     fn arbitrary_bytes_are_read_or_refused(bytes: Vec<u8>) -> () {
@@ -355,10 +385,12 @@ quickcheck! {
         if let Ok(read) = read_reference(&bytes) {
             assert_eq!(read_reference(&write_reference(&read).unwrap()), Ok(grouped(&read)));
         }
-        let mut bytes = write_native(&program).unwrap();
-        mutate(&mut bytes, changes);
-        if let Ok(read) = read_native(&bytes) {
-            assert!(write_native(&read) == Ok(bytes), "{changes:?}");
+        for program in [program.clone(), program.widened()] {
+            let mut bytes = write_native(&program).unwrap();
+            mutate(&mut bytes, changes);
+            if let Ok(read) = read_native(&bytes) {
+                assert!(write_native(&read) == Ok(bytes), "{changes:?}");
+            }
         }
     }
 }

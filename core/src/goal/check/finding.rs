@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::order::Cycle;
-use crate::goal::op::ANY;
+use crate::goal::op::{ANY, ANY_TAG};
 
 /// Something wrong with a schedule, or possibly wrong.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -83,7 +83,7 @@ pub struct Envelope {
     /// Receiving rank.
     pub to: u32,
     /// Tag, [`ANY`] for all.
-    pub tag: u32,
+    pub tag: u64,
 }
 
 /// Whether something is wrong in every run.
@@ -152,7 +152,7 @@ impl fmt::Display for Envelope {
         }
         write!(f, " to rank {}", self.to)?;
         match self.tag {
-            ANY => f.write_str(" with any tag"),
+            ANY_TAG => f.write_str(" with any tag"),
             tag => write!(f, " with tag {tag}"),
         }
     }

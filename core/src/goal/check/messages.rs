@@ -8,7 +8,7 @@
 //! depends on times and is reported as possible.
 
 use super::finding::{Certainty, Envelope, Finding, Place};
-use crate::goal::op::ANY;
+use crate::goal::op::{ANY, ANY_TAG};
 
 /// A send or a receive. Lent to the check in bulk; content on entry does not
 /// matter.
@@ -17,7 +17,7 @@ use crate::goal::op::ANY;
 pub struct Message {
     to: u32,
     from: u32,
-    tag: u32,
+    tag: u64,
     receive: bool,
     op: u32,
     size: u64,
@@ -25,12 +25,12 @@ pub struct Message {
 
 impl Message {
     /// A send of `size` bytes by `place`.
-    pub(super) const fn sent(place: Place, to: u32, tag: u32, size: u64) -> Self {
+    pub(super) const fn sent(place: Place, to: u32, tag: u64, size: u64) -> Self {
         Self { to, from: place.rank, tag, receive: false, op: place.op, size }
     }
 
     /// A receive of `size` bytes by `place`.
-    pub(super) const fn received(place: Place, from: u32, tag: u32, size: u64) -> Self {
+    pub(super) const fn received(place: Place, from: u32, tag: u64, size: u64) -> Self {
         Self { to: place.rank, from, tag, receive: true, op: place.op, size }
     }
 
@@ -43,7 +43,7 @@ impl Message {
     }
 
     const fn is_any_tag(&self) -> bool {
-        self.tag == ANY
+        self.tag == ANY_TAG
     }
 
     /// Whether its tag is one of those that traces' collectives have, from 10⁶ on.
@@ -70,17 +70,17 @@ fn match_rank(group: &mut [Message], report: &mut impl FnMut(Finding)) {
         (false, true) => {
             for part in group.chunk_by_mut(|a, b| a.from == b.from) {
                 let from = part.first().map_or(ANY, |message| message.from);
-                match_component(part, from, ANY, report);
+                match_component(part, from, ANY_TAG, report);
             }
         }
         (true, false) => {
             group.sort_unstable_by_key(|m| (m.tag, m.from, m.receive, m.op));
             for part in group.chunk_by_mut(|a, b| a.tag == b.tag) {
-                let tag = part.first().map_or(ANY, |message| message.tag);
+                let tag = part.first().map_or(ANY_TAG, |message| message.tag);
                 match_component(part, ANY, tag, report);
             }
         }
-        (true, true) => match_component(group, ANY, ANY, report),
+        (true, true) => match_component(group, ANY, ANY_TAG, report),
     }
 }
 
@@ -107,7 +107,7 @@ fn match_exact(part: &mut [Message], report: &mut impl FnMut(Finding)) {
 }
 
 /// Messages among which every receive finds all that it can take.
-fn match_component(part: &mut [Message], from: u32, tag: u32, report: &mut impl FnMut(Finding)) {
+fn match_component(part: &mut [Message], from: u32, tag: u64, report: &mut impl FnMut(Finding)) {
     if !part.iter().any(|message| message.is_any_source() || message.is_any_tag()) {
         return match_classes(part, report);
     }

@@ -5,8 +5,8 @@ use std::vec::Vec;
 use quickcheck::{TestResult, quickcheck};
 
 use super::*;
-use crate::goal::RankNode;
 use crate::goal::testing::{Program, Rank};
+use crate::goal::{ANY_TAG, RankNode};
 use crate::units::Picos;
 
 /// All findings of a check, and what else it saw.
@@ -23,11 +23,11 @@ fn check(program: &Program) -> (Vec<Finding>, Checked) {
     (findings, checked)
 }
 
-fn send(peer: u32, tag: u32, size: u64) -> Op {
+fn send(peer: u32, tag: u64, size: u64) -> Op {
     Op { kind: OpKind::Send { peer, size, tag }, cpu: 0, nic: 0 }
 }
 
-fn receive(peer: u32, tag: u32, size: u64) -> Op {
+fn receive(peer: u32, tag: u64, size: u64) -> Op {
     Op { kind: OpKind::Receive { peer, size, tag }, cpu: 0, nic: 0 }
 }
 
@@ -73,10 +73,10 @@ fn a_receive_with_any_tag_that_can_take_a_collectives_message_is_warned_of() {
         )
     };
     let collective = receive(1, 1_000_003, 8);
-    assert_eq!(takes(&[receive(2, 5, 8), collective, receive(1, ANY, 8)]), [warning(2, 1)]);
-    assert_eq!(takes(&[receive(ANY, ANY, 8), receive(2, 5, 8), collective]), [warning(0, 2)]);
+    assert_eq!(takes(&[receive(2, 5, 8), collective, receive(1, ANY_TAG, 8)]), [warning(2, 1)]);
+    assert_eq!(takes(&[receive(ANY, ANY_TAG, 8), receive(2, 5, 8), collective]), [warning(0, 2)]);
     // Not from a rank of which the collective has no message, nor with a tag.
-    let other = takes(&[receive(2, ANY, 8), receive(1, 7, 8), collective]);
+    let other = takes(&[receive(2, ANY_TAG, 8), receive(1, 7, 8), collective]);
     assert_eq!(other, [""; 0]);
     assert_eq!(takes(&[receive(ANY, 7, 8), receive(2, 5, 8), collective]), [""; 0]);
 }
@@ -151,7 +151,10 @@ fn equal_messages_posted_in_another_order_are_possibly_wrong() {
 fn wildcards_that_take_everything_are_decided() {
     let sends: [&[Op]; 2] = [&[send(0, 7, 8)], &[send(0, 7, 8)]];
     assert_eq!(texts(&incast(&[receive(ANY, 7, 8), receive(ANY, 7, 8)], sends)), [""; 0]);
-    assert_eq!(texts(&incast(&[receive(ANY, ANY, 8), receive(ANY, ANY, 8)], sends)), [""; 0]);
+    assert_eq!(
+        texts(&incast(&[receive(ANY, ANY_TAG, 8), receive(ANY, ANY_TAG, 8)], sends)),
+        [""; 0]
+    );
     assert_eq!(
         texts(&incast(&[receive(ANY, 7, 8)], sends)),
         [
@@ -178,7 +181,7 @@ fn wildcards_that_may_take_the_wrong_message_are_possible() {
     );
     assert_eq!(
         texts(&incast(
-            &[receive(1, ANY, 8), receive(1, 3, 8)],
+            &[receive(1, ANY_TAG, 8), receive(1, 3, 8)],
             [&[send(0, 7, 8), send(0, 6, 8)], &[]]
         )),
         [
@@ -190,16 +193,18 @@ fn wildcards_that_may_take_the_wrong_message_are_possible() {
 /// Whether the messages pair up when they come in this order, each taking
 /// the oldest partner that fits.
 fn pairs_up(order: &[Op], froms: &[u32]) -> bool {
-    let mut waiting: Vec<(bool, u32, u32)> = vec![];
+    let mut waiting: Vec<(bool, u32, u64)> = vec![];
     for (op, &from) in order.iter().zip(froms) {
         let (is_receive, source, tag) = match op.kind {
             OpKind::Receive { peer, tag, .. } => (true, peer, tag),
             OpKind::Send { tag, .. } => (false, from, tag),
             OpKind::Calc { .. } => unreachable!(),
         };
-        let fits = |a: u32, b: u32| a == b || a == ANY || b == ANY;
+        let fits = |a: u64, b: u64, any: u64| a == b || a == any || b == any;
         let partner = waiting.iter().position(|&(other, other_source, other_tag)| {
-            other != is_receive && fits(source, other_source) && fits(tag, other_tag)
+            other != is_receive
+                && fits(source.into(), other_source.into(), ANY.into())
+                && fits(tag, other_tag, ANY_TAG)
         });
         match partner {
             Some(index) => drop(waiting.remove(index)),
@@ -231,7 +236,7 @@ quickcheck! {
         let mut ranks = [vec![], vec![], vec![]];
         let mut ops = vec![];
         for &(what, tag) in codes {
-            let tag = [0, 1, 0, 1, 0, ANY][usize::from(tag % 6)];
+            let tag = [0, 1, 0, 1, 0, ANY_TAG][usize::from(tag % 6)];
             let (rank, op) = match what % 8 {
                 0..2 => (1, send(0, tag, 1)),
                 2..4 => (2, send(0, tag, 1)),

@@ -135,7 +135,7 @@ impl<'s, S: Sink> Script<'s, S> {
         let index = self.next;
         self.next = index.wrapping_add(1);
         match self.walk {
-            Walk::Emit => self.sink.op(Op { kind, cpu, nic: 0 }),
+            Walk::Emit => self.sink.op(Op { kind, cpu: cpu.into(), nic: 0 }),
             Walk::Tie(_) | Walk::Skip => Ok(index),
         }
     }
@@ -143,13 +143,13 @@ impl<'s, S: Sink> Script<'s, S> {
     /// A message of `size` bytes to `peer` of the group.
     pub(super) fn send(&mut self, peer: u32, size: u64) -> Result<u32, S::Error> {
         let peer = self.first_rank.wrapping_add(peer);
-        self.op(OpKind::Send { peer, size, tag: self.tag }, 0)
+        self.op(OpKind::Send { peer, size, tag: self.tag.into() }, 0)
     }
 
     /// A message of `size` bytes from `peer` of the group.
     pub(super) fn receive(&mut self, peer: u32, size: u64) -> Result<u32, S::Error> {
         let peer = self.first_rank.wrapping_add(peer);
-        self.op(OpKind::Receive { peer, size, tag: self.tag }, 0)
+        self.op(OpKind::Receive { peer, size, tag: self.tag.into() }, 0)
     }
 
     /// A computation.

@@ -62,7 +62,7 @@ fn every_message_has_both_its_ends() {
             for root in [0, ranks / 2, ranks - 1] {
                 let options = all_options(ranks, root);
                 let sink = written(description.pattern, &options);
-                let mut balance: BTreeMap<(u32, u32, u32, u64), i64> = BTreeMap::new();
+                let mut balance: BTreeMap<(u32, u32, u64, u64), i64> = BTreeMap::new();
                 for (rank, ops) in (0u32..).zip(&sink.ranks) {
                     for op in ops {
                         match op.kind {

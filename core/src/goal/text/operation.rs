@@ -4,12 +4,13 @@
 use super::cursor::Cursor;
 use super::error::{Quantity, Wanted};
 use super::outline::{Fault, number_up_to, take_comment};
-use crate::goal::op::{ANY, Op, OpKind};
+use crate::goal::op::{ANY, ANY_TAG, Op, OpKind};
 use crate::units::Picos;
 
-/// Peers and tags stay below [`ANY`].
-const MOST_PEER_OR_TAG: u64 = ANY as u64 - 1;
-const MOST_UNIT: u64 = u8::MAX as u64;
+/// Peers stay below [`ANY`], tags below [`ANY_TAG`].
+const MOST_PEER: u64 = ANY as u64 - 1;
+const MOST_TAG: u64 = ANY_TAG - 1;
+const MOST_UNIT: u64 = u16::MAX as u64;
 /// The longest calc in nanoseconds that a [`Picos`] holds.
 const MOST_NANOS: u64 = u64::MAX / 1_000;
 
@@ -20,7 +21,7 @@ pub(super) fn take_send(cursor: &mut Cursor<'_>) -> Result<Op, Fault> {
     if !cursor.take(b"to") {
         return Err(Fault::expected(cursor, Wanted::To));
     }
-    let peer = take_u32(cursor, Quantity::Peer)?;
+    let peer = take_peer(cursor)?;
     let Tail { tag, cpu, nic } = take_tail(cursor)?;
     Ok(Op { kind: OpKind::Send { peer, size, tag }, cpu, nic })
 }
@@ -32,7 +33,7 @@ pub(super) fn take_receive(cursor: &mut Cursor<'_>) -> Result<Op, Fault> {
     if !cursor.take(b"from") {
         return Err(Fault::expected(cursor, Wanted::From));
     }
-    let peer = take_u32_or_any(cursor, Quantity::Peer)?;
+    let peer = take_peer_or_any(cursor)?;
     let Tail { tag, cpu, nic } = take_tail(cursor)?;
     Ok(Op { kind: OpKind::Receive { peer, size, tag }, cpu, nic })
 }
@@ -63,9 +64,9 @@ fn take_size(cursor: &mut Cursor<'_>) -> Result<u64, Fault> {
 
 /// What may follow the peer.
 struct Tail {
-    tag: u32,
-    cpu: u8,
-    nic: u8,
+    tag: u64,
+    cpu: u16,
+    nic: u16,
 }
 
 #[inline]
@@ -73,7 +74,7 @@ fn take_tail(cursor: &mut Cursor<'_>) -> Result<Tail, Fault> {
     let mut tail = Tail { tag: 0, cpu: 0, nic: 0 };
     let mut wanted = Wanted::TagCpuNicOrEnd;
     if cursor.take(b"tag") {
-        tail.tag = take_u32_or_any(cursor, Quantity::Tag)?;
+        tail.tag = take_or_any(cursor, MOST_TAG, Quantity::Tag)?;
         wanted = Wanted::CpuNicOrEnd;
     }
     if cursor.byte() == b'\n' {
@@ -93,19 +94,27 @@ fn take_tail(cursor: &mut Cursor<'_>) -> Result<Tail, Fault> {
 }
 
 #[inline]
-#[allow(clippy::cast_possible_truncation, reason = "at most MOST_PEER_OR_TAG")]
-fn take_u32(cursor: &mut Cursor<'_>, what: Quantity) -> Result<u32, Fault> {
-    number_up_to(cursor, MOST_PEER_OR_TAG, what).map(|number| number as u32)
+#[allow(clippy::cast_possible_truncation, reason = "at most MOST_PEER")]
+fn take_peer(cursor: &mut Cursor<'_>) -> Result<u32, Fault> {
+    number_up_to(cursor, MOST_PEER, Quantity::Peer).map(|number| number as u32)
 }
 
+/// A sending rank; [`ANY`] for `-1`.
 #[inline]
-fn take_u32_or_any(cursor: &mut Cursor<'_>, what: Quantity) -> Result<u32, Fault> {
+#[allow(clippy::cast_possible_truncation, reason = "the wildcards are all ones")]
+fn take_peer_or_any(cursor: &mut Cursor<'_>) -> Result<u32, Fault> {
+    take_or_any(cursor, MOST_PEER, Quantity::Peer).map(|number| number as u32)
+}
+
+/// A number up to `most`; all ones for the wildcard `-1`.
+#[inline]
+fn take_or_any(cursor: &mut Cursor<'_>, most: u64, what: Quantity) -> Result<u64, Fault> {
     match cursor.byte() {
-        b'0'..=b'9' => take_u32(cursor, what),
+        b'0'..=b'9' => number_up_to(cursor, most, what),
         b'-' if cursor.byte_after(1) == b'1' && !cursor.byte_after(2).is_ascii_digit() => {
             cursor.advance(2);
             cursor.skip_blanks();
-            Ok(ANY)
+            Ok(ANY_TAG)
         }
         _ => Err(Fault::expected(cursor, Wanted::NumberOrAny)),
     }
@@ -113,8 +122,8 @@ fn take_u32_or_any(cursor: &mut Cursor<'_>, what: Quantity) -> Result<u32, Fault
 
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "at most MOST_UNIT")]
-fn take_unit(cursor: &mut Cursor<'_>, what: Quantity) -> Result<u8, Fault> {
-    number_up_to(cursor, MOST_UNIT, what).map(|number| number as u8)
+fn take_unit(cursor: &mut Cursor<'_>, what: Quantity) -> Result<u16, Fault> {
+    number_up_to(cursor, MOST_UNIT, what).map(|number| number as u16)
 }
 
 /// Moves past blanks, comments and the line end.

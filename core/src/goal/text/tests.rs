@@ -7,7 +7,7 @@ use quickcheck::quickcheck;
 
 use super::*;
 use crate::goal::testing::{Program, Rank, edge, mutate};
-use crate::goal::{ANY, Edge, Misuse, NoRoom, Op, OpKind, Output, SliceOutput};
+use crate::goal::{ANY, ANY_TAG, Edge, Misuse, NoRoom, Op, OpKind, Output, SliceOutput};
 use crate::units::Picos;
 
 /// Reads `text` with as much memory as its survey asks for.
@@ -51,15 +51,15 @@ fn error_of(text: &str) -> String {
     }
 }
 
-fn send(size: u64, peer: u32, tag: u32, cpu: u8, nic: u8) -> Op {
+fn send(size: u64, peer: u32, tag: u64, cpu: u16, nic: u16) -> Op {
     Op { kind: OpKind::Send { peer, size, tag }, cpu, nic }
 }
 
-fn receive(size: u64, peer: u32, tag: u32, cpu: u8, nic: u8) -> Op {
+fn receive(size: u64, peer: u32, tag: u64, cpu: u16, nic: u16) -> Op {
     Op { kind: OpKind::Receive { peer, size, tag }, cpu, nic }
 }
 
-fn calc(nanos: u64, cpu: u8) -> Op {
+fn calc(nanos: u64, cpu: u16) -> Op {
     Op { kind: OpKind::Calc { duration: Picos(nanos * 1_000) }, cpu, nic: 0 }
 }
 
@@ -77,7 +77,7 @@ fn every_form_of_statement_is_read() {
             calc(7, 3),
             send(8, 0, 0, 0, 0),
             send(8, 5, 9, 2, 1),
-            receive(16, ANY, ANY, 0, 0),
+            receive(16, ANY, ANY_TAG, 0, 0),
             receive(0, 0, 0, 0, 4),
         ]
     );
@@ -181,13 +181,13 @@ const REFUSED: &[(&str, usize, usize, &str)] = &[
         "peer too large: at most 4294967294",
     ),
     (
-        "num_ranks 1\nrank 0 {\na: send 5b to 0 tag 4294967295\n}",
+        "num_ranks 1\nrank 0 {\na: send 5b to 0 tag 18446744073709551615\n}",
         3,
         21,
-        "tag too large: at most 4294967294",
+        "tag too large: at most 18446744073709551614",
     ),
-    ("num_ranks 1\nrank 0 {\na: send 5b to 0 cpu 256\n}", 3, 21, "cpu too large: at most 255"),
-    ("num_ranks 1\nrank 0 {\na: send 5b to 0 nic 256\n}", 3, 21, "nic too large: at most 255"),
+    ("num_ranks 1\nrank 0 {\na: send 5b to 0 cpu 65536\n}", 3, 21, "cpu too large: at most 65535"),
+    ("num_ranks 1\nrank 0 {\na: send 5b to 0 nic 65536\n}", 3, 21, "nic too large: at most 65535"),
     ("num_ranks 1\nrank 0 {\na: send 5b to 0 cpu 1 tag 3\n}", 3, 23, "expected \"nic\" or the end"),
     (
         "num_ranks 1\nrank 0 {\na: send 5b to 0 nic 1 cpu 3\n}",
@@ -310,7 +310,7 @@ fn a_sink_that_refuses_stops_the_reading_with_the_line() {
 #[test]
 fn text_is_written_as_schedgen_writes_it() {
     let rank = Rank {
-        ops: vec![calc(5, 1), send(8, 1, 0, 0, 0), receive(9, ANY, ANY, 2, 3)],
+        ops: vec![calc(5, 1), send(8, 1, 0, 0, 0), receive(9, ANY, ANY_TAG, 2, 3)],
         edges: vec![edge(1, 0), Edge { start: true, ..edge(2, 1) }],
     };
     let text = print(&Program::new(vec![rank, Rank::default()]));
@@ -331,7 +331,7 @@ fn what_text_cannot_say_is_refused_by_the_writer() {
     assert_eq!(write(fraction), Err(TextWriteError::FractionOfNano { rank: 0, op: 0 }));
     assert_eq!(write(Op { nic: 1, ..calc(1, 0) }), Err(TextWriteError::CalcNic { rank: 0, op: 0 }));
     assert_eq!(write(send(1, ANY, 0, 0, 0)), Err(TextWriteError::SendToAny { rank: 0, op: 0 }));
-    let longest = send(u64::MAX, ANY - 1, ANY - 1, 255, 255);
+    let longest = send(u64::MAX, ANY - 1, ANY_TAG - 1, u16::MAX, u16::MAX);
     assert_eq!(write(longest), Ok(()));
     let mut output = SliceOutput::new(&mut []);
     assert_eq!(output.append(b"x"), Err(NoRoom));
@@ -370,8 +370,10 @@ const PIECES: [&str; 28] = [
 ];
 
 quickcheck! {
-    fn printing_and_reading_again_changes_nothing(program: Program) -> bool {
-        parse(&print(&program)).as_ref() == Ok(&program)
+    fn printing_and_reading_again_changes_nothing(program: Program) -> () {
+        for program in [program.clone(), program.widened()] {
+            assert_eq!(parse(&print(&program)).as_ref(), Ok(&program));
+        }
     }
 
     fn arbitrary_bytes_are_read_or_refused(bytes: Vec<u8>) -> () {

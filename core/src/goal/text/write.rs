@@ -1,7 +1,7 @@
 //! Writes a schedule as GOAL text, labelled as Schedgen labels: `l1`, `l2`,
 //! … in the order of each rank's operations.
 
-use crate::goal::op::{ANY, Edge, Op, OpKind, Sink};
+use crate::goal::op::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 use crate::goal::output::Output;
 use crate::goal::protocol::{Misuse, Protocol};
 use crate::slice::copy;
@@ -87,12 +87,12 @@ impl<O: Output> TextWriter<O> {
                 return Err(TextWriteError::SendToAny { rank, op: index });
             }
             OpKind::Send { peer, size, tag } => {
-                line.text(b": send ").number(size).text(b"b to ").number_or_any(peer);
-                line.text(b" tag ").number_or_any(tag);
+                line.text(b": send ").number(size).text(b"b to ").peer(peer);
+                line.text(b" tag ").tag(tag);
             }
             OpKind::Receive { peer, size, tag } => {
-                line.text(b": recv ").number(size).text(b"b from ").number_or_any(peer);
-                line.text(b" tag ").number_or_any(tag);
+                line.text(b": recv ").number(size).text(b"b from ").peer(peer);
+                line.text(b" tag ").tag(tag);
             }
             OpKind::Calc { duration } => {
                 if !duration.0.is_multiple_of(1_000) {
@@ -157,7 +157,7 @@ struct Line {
 
 impl Line {
     /// More than the longest line: a send with every number at its longest
-    /// takes 95 bytes.
+    /// takes 109 bytes.
     const CAPACITY: usize = 128;
 
     const fn new() -> Self {
@@ -191,8 +191,12 @@ impl Line {
         self.text(digits.get(digits.len() - used..).unwrap_or(&[]))
     }
 
-    fn number_or_any(&mut self, number: u32) -> &mut Self {
-        if number == ANY { self.text(b"-1") } else { self.number(u64::from(number)) }
+    fn peer(&mut self, peer: u32) -> &mut Self {
+        if peer == ANY { self.text(b"-1") } else { self.number(u64::from(peer)) }
+    }
+
+    fn tag(&mut self, tag: u64) -> &mut Self {
+        if tag == ANY_TAG { self.text(b"-1") } else { self.number(tag) }
     }
 
     /// The label of operation `op`.
@@ -201,7 +205,7 @@ impl Line {
     }
 
     /// A cpu or nic, left out when 0.
-    fn unit(&mut self, word: &[u8], unit: u8) -> &mut Self {
+    fn unit(&mut self, word: &[u8], unit: u16) -> &mut Self {
         if unit == 0 { self } else { self.text(word).number(u64::from(unit)) }
     }
 }

@@ -5,7 +5,7 @@ use super::memory::{Memory, Requirements};
 use super::operations::Streamed;
 use super::partly::Partly;
 use super::waiting::StreamedMatching;
-use crate::goal::{ANY, Edge, Lookup, Op, OpKind, Sink};
+use crate::goal::{ANY, ANY_TAG, Edge, Lookup, Op, OpKind, Sink};
 use crate::sim::build_error::BuildError;
 use crate::sim::draft::Draft;
 use crate::sim::rank::Rank;
@@ -81,8 +81,8 @@ impl Sink for Builder<'_> {
         }
         self.draft.count_message(op.kind)?;
         self.wild |= match op.kind {
-            OpKind::Receive { peer, tag, .. } => peer == ANY || tag == ANY,
-            OpKind::Send { tag, .. } => tag == ANY,
+            OpKind::Receive { peer, tag, .. } => peer == ANY || tag == ANY_TAG,
+            OpKind::Send { tag, .. } => tag == ANY_TAG,
             OpKind::Calc { .. } => false,
         };
         if simulation.several() {

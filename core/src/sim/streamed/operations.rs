@@ -11,6 +11,7 @@ use crate::sim::queues::chain::Chain;
 use crate::sim::record::{NONE, Record};
 use crate::sim::records::{Records, bounds, owner};
 use crate::sim::release::{Operations, Reached, Ready};
+use crate::sim::rules::Units;
 use crate::sim::storage::{OperationStore, Storage};
 
 /// The operations of a file.
@@ -117,6 +118,7 @@ impl<'m, F: Lookup> Streamed<'m, F> {
             return Err(SimError::RecordsFull { records: records.len() });
         };
         *records.at_mut(at) = Record { next: number, ..Record::new(op) };
+        records.set_units(at, Units { cpu: op.cpu, nic: op.nic });
         records.set_time(at, 0);
         Ok(at)
     }

@@ -232,7 +232,7 @@ mod tests {
     fn receive(random: &mut Random, tags: u64) -> Op {
         let peer = u32::try_from(random.below(RANKS.into())).unwrap();
         let tag = u32::try_from(random.below(tags)).unwrap();
-        Op { kind: OpKind::Receive { peer, size: 1, tag }, cpu: 0, nic: 0 }
+        Op { kind: OpKind::Receive { peer, size: 1, tag: tag.into() }, cpu: 0, nic: 0 }
     }
 
     /// Posts receives and takes them out again, the oldest of each rank, sender and tag
@@ -240,7 +240,7 @@ mod tests {
     fn compare(tags: u64) -> usize {
         let mut random = Random::new(tags);
         let mut all = vec![Record::default(); RECEIVES as usize];
-        let mut records = Records::new(&mut all, &mut []);
+        let mut records = Records::new(&mut all, &mut [], &mut []);
         let mut words = vec![7; RECEIVES.next_power_of_two() as usize];
         let mut table = WaitingTable { buckets: Buckets::new(&mut words) };
         let mut expected: BTreeMap<(u32, u32, u32), VecDeque<u32>> = BTreeMap::new();

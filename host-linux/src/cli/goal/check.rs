@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use loggap_core::goal::check::{
     Certainty, CheckError, Checked, Checker, Finding, Message, Severity,
 };
-use loggap_core::goal::{ANY, Edge, RankMemory, RankNode};
+use loggap_core::goal::{ANY, ANY_TAG, Edge, RankMemory, RankNode};
 use serde::Serialize;
 
 use super::{FeedError, ScheduleFile, open};
@@ -136,7 +136,7 @@ struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tag: Option<u32>,
+    tag: Option<u64>,
     message: String,
 }
 
@@ -247,7 +247,7 @@ impl Entry {
             label: location.and_then(|at| at.label.clone()),
             from: messages.and_then(|messages| specific(messages.from)),
             to: messages.map(|messages| messages.to),
-            tag: messages.and_then(|messages| specific(messages.tag)),
+            tag: messages.and_then(|messages| Some(messages.tag).filter(|&tag| tag != ANY_TAG)),
             message: finding.to_string(),
         }
     }

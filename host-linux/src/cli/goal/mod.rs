@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use crate::output::{FileError, PendingFile};
 use crate::schedule::{
-    Extent, FeedError, Form, RefusedInput, ScheduleFile, StreamOutput, WriteError, Writer, write,
-    write_text,
+    CutTags, Extent, FeedError, Form, RefusedInput, ScheduleFile, StreamOutput, WriteError, Writer,
+    write, write_text,
 };
+use loggap_core::goal::ANY_TAG;
 use loggap_core::goal::text::TextWriter;
 
 use super::interrupt::end_on_request;
@@ -21,10 +22,10 @@ use super::{CliError, Console, Exit};
 /// Make, convert, check and count GOAL schedules.
 ///
 /// Schedules are GOAL text (.goal), the binary format of LogGOPSim's txt2bin
-/// (.bin) or our own (.lgs), which also holds picoseconds, cpu 255, more
-/// than 110 million operations a rank and the order of all dependency
-/// statements. Inputs are told apart by their content; '-' is standard
-/// input.
+/// (.bin) or our own (.lgs), which also holds picoseconds, tags of 64 bits,
+/// cpus and nics up to 65535, more than 110 million operations a rank and the
+/// order of all dependency statements. The content of an input decides its
+/// form; '-' is standard input.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -121,8 +122,36 @@ impl Target {
         };
         let file = PendingFile::create(path).map_err(CliError::failed)?;
         let extent = source.extent().map_err(|trouble| trouble.at(path))?;
-        file.commit_with(|file| write(file, form, &extent, |writer| source.to_file(writer)))
-            .map_err(|trouble: Trouble| trouble.at(path))
+        let mut cut = CutTags::default();
+        file.commit_with(|file| {
+            cut = write(file, form, &extent, |writer| source.to_file(writer))?;
+            Ok(())
+        })
+        .map_err(|trouble: Trouble| trouble.at(path))?;
+        warn_of(cut, console);
+        Ok(())
+    }
+}
+
+/// Says what became of tags in LogGOPSim's form.
+fn warn_of(cut: CutTags, console: &mut Console) {
+    if cut.operations > 0 {
+        console.warn(format_args!(
+            "LogGOPSim's format holds 32 bits of a tag: the upper bits were cut off in {} \
+             operations; .lgs keeps them",
+            cut.operations
+        ));
+    }
+    match cut.confused {
+        Some([ANY_TAG, tag]) => console.warn(format_args!(
+            "the file means another schedule: tag {tag} became the wildcard, so that any message \
+             may meet its receive; write .lgs"
+        )),
+        Some([first, second]) => console.warn(format_args!(
+            "the file means another schedule: tags {first} and {second} became the same, so that \
+             messages of one may meet receives of the other; write .lgs"
+        )),
+        None => {}
     }
 }
 

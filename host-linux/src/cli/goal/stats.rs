@@ -85,8 +85,8 @@ struct Document {
     any_tag: u64,
     tags: u64,
     tags_complete: bool,
-    tag_min: Option<u32>,
-    tag_max: Option<u32>,
+    tag_min: Option<u64>,
+    tag_max: Option<u64>,
     cpus: u32,
     nics: u32,
 }
@@ -100,7 +100,7 @@ struct SizeClass {
 }
 
 impl Document {
-    fn new(file: &ScheduleFile, stats: &Stats, tags: (&[u32], bool), depth: u32) -> Self {
+    fn new(file: &ScheduleFile, stats: &Stats, tags: (&[u64], bool), depth: u32) -> Self {
         Self {
             schema_version: 1,
             file: file.name().to_owned(),

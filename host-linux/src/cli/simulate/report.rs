@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use loggap_core::goal::ANY;
+use loggap_core::goal::{ANY, ANY_TAG};
 use loggap_core::sim::network::Taper;
 use loggap_core::sim::{RankCounters, Unfinished};
 use loggap_core::units::{Bytes, Picos};
@@ -87,7 +87,7 @@ struct StuckDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     peer: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tag: Option<u32>,
+    tag: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,13 +103,14 @@ struct StuckDocument {
 impl StuckDocument {
     /// `rank` and `op` are those of the operation in the schedule.
     fn new(left: &Unfinished) -> Self {
-        let known = |number: u32| Some(number).filter(|&number| number != ANY);
+        let known = |rank: u32| Some(rank).filter(|&rank| rank != ANY);
+        let tagged = |tag: u64| Some(tag).filter(|&tag| tag != ANY_TAG);
         let (kind, rank, op, peer, tag) = match *left {
             Unfinished::Unreceived { rank, from, op, tag } => {
-                ("unreceived", from, op, Some(rank), known(tag))
+                ("unreceived", from, op, Some(rank), tagged(tag))
             }
             Unfinished::Waiting { rank, op, peer, tag } => {
-                ("waiting", rank, op, known(peer), known(tag))
+                ("waiting", rank, op, known(peer), tagged(tag))
             }
             Unfinished::NeverReady { rank, op } => ("never_ready", rank, op, None, None),
         };

@@ -157,11 +157,11 @@ pub struct Stuck {
 }
 
 /// The order in which what is left is listed.
-const fn order(left: &Unfinished) -> [u32; 4] {
+const fn order(left: &Unfinished) -> [u32; 3] {
     match *left {
-        Unfinished::Unreceived { rank, from, op, tag } => [rank, from, op, tag],
-        Unfinished::Waiting { rank, op, peer, tag } => [rank, op, peer, tag],
-        Unfinished::NeverReady { rank, op } => [rank, op, 0, 0],
+        Unfinished::Unreceived { rank, from, op, .. } => [rank, from, op],
+        Unfinished::Waiting { rank, op, peer, .. } => [rank, op, peer],
+        Unfinished::NeverReady { rank, op } => [rank, op, 0],
     }
 }
 
@@ -187,6 +187,23 @@ impl Stuck {
     /// What is kept, causes before consequences.
     pub fn listed(&self) -> impl Iterator<Item = &Unfinished> {
         self.unreceived.iter().chain(&self.waiting).chain(&self.never_ready)
+    }
+}
+
+impl Outcome {
+    /// With tags in place of their numbers, whose memory counts.
+    fn with_tags(mut self, source: &Source) -> Self {
+        let Source::File(file) = source else { return self };
+        let tags = file.tags();
+        let Stuck { unreceived, waiting, .. } = &mut self.stuck;
+        for left in unreceived.iter_mut().chain(waiting) {
+            *left = source.with_tag(*left);
+        }
+        for message in self.timeline.iter_mut().flat_map(|timeline| &mut timeline.messages) {
+            message.tag = tags.tag(message.tag);
+        }
+        self.memory_bytes = self.memory_bytes.saturating_add(tags.bytes());
+        self
     }
 }
 
@@ -233,6 +250,11 @@ impl<'a> Job<'a> {
     ///
     /// [`RunError`].
     pub fn simulate(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
+        self.numbered(source, watch).map(|outcome| outcome.with_tags(source))
+    }
+
+    /// As [`Job::simulate`], with numbers in place of high tags.
+    fn numbered(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
         if self.program == Some(ProgramForm::Streamed) {
             return self.streamed(source, "asked for", watch);
         }
@@ -327,10 +349,11 @@ impl Stopwatch {
 mod tests {
     use loggap_core::goal::pattern::{Options, Pattern};
     use loggap_core::model::LogGops;
-    use loggap_core::sim::Rendezvous;
+    use loggap_core::sim::{Receive, Rendezvous};
     use loggap_core::units::{Bytes, PerByte};
 
     use super::*;
+    use crate::schedule::{Form, ScheduleFile, WriteError, write};
 
     const SET: LogGops = LogGops {
         latency: Picos(2_500_000),
@@ -340,6 +363,87 @@ mod tests {
         overhead_per_byte: PerByte::ZERO,
         eager_limit: Bytes(65_535),
     };
+
+    /// Outcomes of one schedule by each engine: in windows from text and from a binary file,
+    /// read as it runs, and in order with overlap.
+    fn in_every_way(text: &str) -> Vec<(Method, Outcome)> {
+        let binary = tempfile::NamedTempFile::new().unwrap();
+        let source = ScheduleFile::from_bytes("t.goal", text.into()).unwrap();
+        let mut file = binary.reopen().unwrap();
+        let fed = write(&mut file, Form::Native, &source.extent(), |writer| {
+            source.feed(writer).map_err(|error| WriteError::Schedule(error.to_string()))
+        });
+        fed.unwrap();
+        let job = Job::new(Parameters::one(SET), Settings::default());
+        let overlap = Settings { receive: Receive::Overlap, ..job.settings };
+        let streamed = Job { program: Some(ProgramForm::Streamed), ..job.clone() };
+        let jobs = [
+            (Source::File(source), job.clone()),
+            (Source::File(ScheduleFile::open(binary.path()).unwrap()), job.clone()),
+            (Source::File(ScheduleFile::open(binary.path()).unwrap()), streamed),
+            (
+                Source::File(ScheduleFile::open(binary.path()).unwrap()),
+                Job { settings: overlap, ..job },
+            ),
+        ];
+        let simulated = jobs.map(|(source, job)| job.simulate(&source, &|_| {}).unwrap());
+        simulated.map(|outcome| (outcome.method.clone(), outcome)).into()
+    }
+
+    #[test]
+    fn tags_of_64_bits_are_told_apart_by_all_of_them_in_every_engine() {
+        let text = |sent: u64, first: u64, second: &str| {
+            format!(
+                "num_ranks 2\nrank 0 {{\na: send 8b to 1 tag {sent}\nb: send 8b to 1 tag 7\n}}\n\
+                 rank 1 {{\nc: recv 8b from 0 tag {first}\nd: recv 8b from 0 tag {second}\n}}\n"
+            )
+        };
+        let small = in_every_way(&text(9, 9, "7"));
+        for tag in [50_000_100_007, 7 + (1 << 32), 1 << 31, u32::MAX.into(), u64::MAX - 1] {
+            for ((method, outcome), (_, small)) in
+                in_every_way(&text(tag, tag, "7")).iter().zip(&small)
+            {
+                assert_eq!(outcome.finished, small.finished, "{tag} {method:?}");
+            }
+            for (method, outcome) in in_every_way(&text(tag, tag, "-1")) {
+                assert_eq!(outcome.stuck.total, 0, "{tag} {method:?}");
+            }
+            for (method, outcome) in in_every_way(&text(tag, tag ^ 1 << 32, "7")) {
+                let left: Vec<_> = outcome.stuck.listed().map(ToString::to_string).collect();
+                assert_eq!(left.len(), 2, "{tag} {method:?}");
+                assert!(left[0].contains(&format!("with tag {tag} from rank 0")), "{left:?}");
+                assert!(left[1].ends_with(&format!("with tag {}", tag ^ 1 << 32)), "{left:?}");
+            }
+        }
+        assert!(small.iter().any(|(method, _)| matches!(method, Method::Windows { .. })));
+        assert!(small.iter().any(|(method, _)| matches!(method, Method::Streamed { .. })));
+    }
+
+    #[test]
+    fn processors_and_interfaces_up_to_65535_work_side_by_side() {
+        let two = |cpus: [u32; 2]| {
+            let [first, second] = cpus.map(|cpu| format!("calc 1000 cpu {cpu}\n"));
+            in_every_way(&format!("num_ranks 1\nrank 0 {{\na: {first}b: {second}}}\n"))
+        };
+        for (cpus, nanos) in [([300, 44], 1_000), ([300, 300], 2_000), ([65_535, 65_279], 1_000)] {
+            for (method, outcome) in two(cpus) {
+                assert_eq!(outcome.finished.makespan, Picos(nanos * 1_000), "{cpus:?} {method:?}");
+            }
+        }
+        // Sends of one processor a gap apart on one interface, an overhead apart on two.
+        let sends = |nics: [u32; 2]| {
+            let [first, second] = nics.map(|nic| format!("send 1b to 1 cpu 257 nic {nic}\n"));
+            let receives = "c: recv 1b from 0 nic 1\nd: recv 1b from 0 nic 513\n";
+            in_every_way(&format!(
+                "num_ranks 2\nrank 0 {{\na: {first}b: {second}}}\nrank 1 {{\n{receives}}}\n"
+            ))
+        };
+        let ends = |runs: &[(Method, Outcome)]| -> Vec<_> {
+            runs.iter().map(|(_, outcome)| outcome.finished).collect()
+        };
+        assert_eq!(ends(&sends([0, 1])), ends(&sends([300, 44])));
+        assert_eq!(ends(&sends([1, 1])), ends(&sends([65_535, 65_535])));
+    }
 
     #[test]
     fn the_driver_is_chosen_by_what_is_to_be_known_and_changes_no_result() {

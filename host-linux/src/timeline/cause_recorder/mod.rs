@@ -71,7 +71,7 @@ pub struct CauseRecorder {
     /// Of the first processor and interface of each rank.
     first: Vec<Clocks>,
     /// Of the others, by rank and index.
-    others: HashMap<(u32, u8), Clocks>,
+    others: HashMap<(u32, u16), Clocks>,
     /// Messages that were complete after their processor was done with them.
     deliveries: Vec<Cause>,
     costs: HashMap<MessageCosts, u32>,
@@ -144,7 +144,7 @@ impl CauseRecorder {
         }
     }
 
-    fn clocks(&mut self, rank: u32, unit: u8) -> &mut Clocks {
+    fn clocks(&mut self, rank: u32, unit: u16) -> &mut Clocks {
         match self.first.get_mut(rank as usize) {
             Some(first) if unit == 0 => first,
             _ => {

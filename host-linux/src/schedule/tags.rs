@@ -1,0 +1,115 @@
+//! Tags of 64 bits for a simulation, which knows 32 bits of each.
+
+use std::collections::HashMap;
+
+use loggap_core::goal::{ANY_TAG, Edge, Op, OpKind, Sink};
+use loggap_core::sim::BuildError;
+
+/// Tags from here on have numbers, those below are their own.
+const FIRST_NUMBER: u32 = 1 << 31;
+
+/// Numbers for the high tags of a schedule: different ones for different tags, in the order in
+/// which these occur first, all below the wildcard.
+#[derive(Debug, Default)]
+pub struct TagNumbers {
+    numbers: HashMap<u64, u32>,
+    /// The tag of each number from [`FIRST_NUMBER`] on.
+    tags: Vec<u64>,
+}
+
+impl TagNumbers {
+    /// The number of a tag that occurred.
+    pub(super) fn number(&self, tag: u64) -> Option<u32> {
+        match u32::try_from(tag) {
+            Ok(low) if low < FIRST_NUMBER => Some(low),
+            _ => self.numbers.get(&tag).copied(),
+        }
+    }
+
+    /// Number of a tag, assigned on its first occurrence; `None` after 2³¹ − 1 high tags.
+    fn add(&mut self, tag: u64) -> Option<u32> {
+        if let Some(number) = self.number(tag) {
+            return Some(number);
+        }
+        let next = u32::try_from(self.tags.len()).ok()?;
+        let number = FIRST_NUMBER.checked_add(next).filter(|&number| number < u32::MAX)?;
+        self.tags.push(tag);
+        self.numbers.insert(tag, number);
+        Some(number)
+    }
+
+    /// The tag that has this number.
+    #[must_use]
+    pub fn tag(&self, number: u64) -> u64 {
+        let place = number.checked_sub(FIRST_NUMBER.into()).map(usize::try_from);
+        let tag = place.and_then(|place| self.tags.get(place.ok()?));
+        tag.copied().unwrap_or(number)
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        let of_table = self.numbers.capacity() * (size_of::<(u64, u32)>() + 1);
+        (of_table + self.tags.capacity() * size_of::<u64>()) as u64
+    }
+}
+
+/// The operation with `numbered` in place of its tag; `None` where that finds none.
+pub(super) fn with_number(op: Op, numbered: impl FnOnce(u64) -> Option<u32>) -> Option<Op> {
+    let mut op = op;
+    if let OpKind::Send { tag, .. } | OpKind::Receive { tag, .. } = &mut op.kind
+        && *tag >= FIRST_NUMBER.into()
+        && *tag != ANY_TAG
+    {
+        *tag = numbered(*tag)?.into();
+    }
+    Some(op)
+}
+
+/// A sink that gives high tags their numbers on the way to a simulation.
+pub(super) struct Numbering<'t, S> {
+    pub(super) tags: &'t mut TagNumbers,
+    pub(super) sink: &'t mut S,
+}
+
+impl<S: Sink<Error = BuildError>> Sink for Numbering<'_, S> {
+    type Error = BuildError;
+
+    fn ranks(&mut self, ranks: u32) -> Result<(), BuildError> {
+        self.sink.ranks(ranks)
+    }
+
+    fn begin_rank(&mut self, rank: u32) -> Result<(), BuildError> {
+        self.sink.begin_rank(rank)
+    }
+
+    #[inline]
+    fn op(&mut self, op: Op) -> Result<u32, BuildError> {
+        let op = with_number(op, |tag| self.tags.add(tag)).ok_or(BuildError::TooManyOps)?;
+        self.sink.op(op)
+    }
+
+    fn edge(&mut self, edge: Edge) -> Result<(), BuildError> {
+        self.sink.edge(edge)
+    }
+
+    fn end_rank(&mut self) -> Result<(), BuildError> {
+        self.sink.end_rank()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_tags_have_different_numbers_and_come_back_from_them() {
+        let mut tags = TagNumbers::default();
+        let high = [1 << 31, u64::from(u32::MAX), 7 + (1 << 32), 50_000_100_007, ANY_TAG - 1];
+        let numbers = high.map(|tag| tags.add(tag).unwrap());
+        assert_eq!(numbers, [0, 1, 2, 3, 4].map(|after| FIRST_NUMBER + after));
+        assert_eq!(high.map(|tag| tags.add(tag).unwrap()), numbers);
+        assert_eq!(numbers.map(|number| tags.tag(number.into())), high);
+        assert_eq!((tags.add(7), tags.tag(7), tags.tag(ANY_TAG)), (Some(7), 7, ANY_TAG));
+        assert_eq!(tags.number(1 << 40), None);
+    }
+}
