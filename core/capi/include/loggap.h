@@ -1293,6 +1293,11 @@ enum loggap_warning_kind
    * messages.
    */
   LOGGAP_WARNING_KIND_SIZES_LEFT_OUT = 8,
+  /**
+   * `parameter` came out above the round trip, its upper bound, at `value`
+   * sizes from `size` on, and was set to it.
+   */
+  LOGGAP_WARNING_KIND_BEYOND_ROUND_TRIP = 9,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

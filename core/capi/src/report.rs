@@ -57,6 +57,9 @@ pub enum WarningKind {
     /// `value` sizes from `size` on were not measured for want of time or
     /// messages.
     SizesLeftOut = 8,
+    /// `parameter` came out above the round trip, its upper bound, at `value`
+    /// sizes from `size` on, and was set to it.
+    BeyondRoundTrip = 9,
 }
 
 /// A parameter of the model.
@@ -200,6 +203,10 @@ impl WarningRecord {
             Warning::Stall(size, time) => (WarningKind::Stall, none, size, time.0),
             Warning::SizesLeftOut(size, count) => {
                 (WarningKind::SizesLeftOut, none, size, count as u64)
+            }
+            Warning::BeyondRoundTrip(parameter, size, count) => {
+                let parameter = ParameterKind::from_core(parameter);
+                (WarningKind::BeyondRoundTrip, parameter, size, count as u64)
             }
             Warning::Overlap(size) => (WarningKind::Overlap, none, size, 0),
             Warning::Misfit(parameter, size, ppm) => {
