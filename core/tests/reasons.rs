@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod reasons {
     use loggap_core::fit::{FitError, PointError, Requirements};
-    use loggap_core::goal::ANY;
+    use loggap_core::goal::{ANY, ANY_TAG};
     use loggap_core::measure::{Invalid, Phase, PlanError, ServeError, SessionError, StoreError};
     use loggap_core::sim::implicit::ImplicitError;
     use loggap_core::sim::network::{NetworkBuildError, TopologyError};
@@ -184,7 +184,7 @@ mod reasons {
                 &["rank 11", "rank 33", "operation 22", "tag 44"],
             ),
             (waiting(33, 44), &["rank 11", "operation 22", "rank 33", "tag 44"]),
-            (waiting(ANY, ANY), &["rank any", "tag any"]),
+            (waiting(ANY, ANY_TAG), &["rank any", "tag any"]),
             (Unfinished::NeverReady { rank, op }.to_string(), &["operation 22", "rank 11"]),
         ]);
     }

@@ -90,6 +90,8 @@ const fn field_name(field: Field) -> &'static str {
         Field::Successors => "number of successors",
         Field::Ops => "number of operations",
         Field::Edges => "number of dependencies",
+        Field::Version => "format version",
+        Field::Wide => "mark of a rank with wide numbers",
     }
 }
 

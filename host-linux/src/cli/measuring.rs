@@ -16,6 +16,7 @@ use loggap_core::wire::{Limited, Refusal};
 use super::parse::{self, NumberError, Sizes};
 use super::report::{ExactArgs, ReportArgs};
 use super::{CliError, Console, Exit, Interrupt};
+use crate::link::Waiting;
 use crate::machine::buffer::Alignment;
 use crate::machine::canaries::Canaries;
 use crate::machine::clock::HostClock;
@@ -261,14 +262,8 @@ fn measure<E: Ends>(
     warnings.extend(warning::about_link(&host.link));
     warnings.extend(warning::about_path(&host.link));
     warnings.extend(disturbance.warnings());
-    let (left_out, rounds) = (measured.left_out, measured.traffic.rounds);
-    warnings.extend(warning::about_processors(left_out, rounds, waiting));
+    warnings.extend(about_rounds(&measured, waiting));
     warnings.extend(canaries.warnings());
-    warnings.extend(measured.longest.map(|longest| Warning::SizesLimited { longest }));
-    warnings.extend(match measured.reached {
-        Some(reached) => Some(Warning::NothingBeyond { reached }),
-        None => warning::about_losses(&measured.traffic),
-    });
     let is_single = measured.launches == 1 && options.launches > 1;
     if is_single && failure.is_none() && !interrupt.is_requested() {
         warnings.push(Warning::OneLaunch);
@@ -280,6 +275,18 @@ fn measure<E: Ends>(
     let taken =
         Taken { measured, failure, history, host, warnings, canaries, wall, options, limits };
     Ok((taken, files))
+}
+
+/// Rounds that were lost, left out or not run.
+fn about_rounds(measured: &Measured, waiting: Waiting) -> impl Iterator<Item = Warning> {
+    let traffic = &measured.traffic;
+    let losses = match measured.reached {
+        Some(reached) => Some(Warning::NothingBeyond { reached }),
+        None => warning::about_losses(traffic),
+    };
+    let limited = measured.longest.map(|longest| Warning::SizesLimited { longest });
+    let left_out = warning::about_processors(measured.left_out, traffic.rounds, waiting);
+    left_out.into_iter().chain(limited).chain(losses)
 }
 
 /// What changes with each launch.

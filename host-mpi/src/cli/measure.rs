@@ -192,10 +192,6 @@ impl<'a> Ends for MpiEnds<'a> {
         self.calls.alignment
     }
 
-    fn alignment(&self) -> Alignment {
-        self.calls.alignment
-    }
-
     /// Where `mpirun` has bound both ranks to one processor each.
     fn placement(&self) -> Option<Placement> {
         let job = self.session.job;

@@ -212,11 +212,11 @@ fn quicker(evidence: &Evidence<'_>) -> String {
     }
     if program.busiest() >= MANY {
         return format!(
-            "a rank with {} messages in a row overlaps them more than a burst between two ranks              does",
+            "a rank with {} messages in a row overlaps them more than a burst between two ranks does",
             program.busiest()
         );
     }
-    "quicker than the messages that it is made of: the library overlaps them, or cuts them into      pieces"
+    "quicker than the messages that it is made of: the library overlaps them, or cuts them into pieces"
         .to_owned()
 }
 

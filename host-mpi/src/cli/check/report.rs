@@ -298,6 +298,7 @@ pub(super) fn chart(document: &Document) -> Chart {
         y_label: "common start to last exit, 95% interval [us]".to_owned(),
         axes: Axes::Powers,
         series: series.collect(),
+        nested: false,
     }
 }
 

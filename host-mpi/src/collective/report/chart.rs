@@ -32,6 +32,7 @@ pub fn chart(document: &Document) -> Chart {
         y_label: "median of the last exit, 95% interval [us]".to_owned(),
         axes: Axes::Powers,
         series: series.collect(),
+        nested: false,
     }
 }
 
