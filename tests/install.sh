@@ -51,7 +51,7 @@ openmpi() {
 members() {
   [ ! -e /usr/bin/mpicc.openmpi ] || [ ! -e /usr/bin/clang ] || [ ! -e /usr/share/doc/libclang-dev ] || echo --workspace
 }
-export MPICC=${MPICC-mpicc.openmpi}
+export MPICC=mpicc.openmpi
 
 # rdma: installs what the feature verbs is built with.
 rdma() {
@@ -80,7 +80,7 @@ check() {
   local name=$1 log code
   shift
   log=$(mktemp) || exit 2
-  { TIMEFORMAT='%0R s, processor %0U'; time "$@" >"$log" 2>&1; } 2>"$log.time"
+  { TIMEFORMAT='%0R s, processor %0U and %0S of the system'; time "$@" >"$log" 2>&1; } 2>"$log.time"
   code=$?
   if [ "$code" = 0 ]; then
     passed=$((passed + 1))

@@ -10,7 +10,7 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use loggap_tests::command::{finish, loggap, loggap_process, refused, send, simulated};
+use loggap_tests::command::{finish, loggap, loggap_process, machine, refused, send, simulated};
 use nix::sys::signal::Signal;
 
 #[test]
@@ -63,6 +63,7 @@ fn the_short_help_of_every_verb_fits_a_screen_and_says_where_the_rest_is() {
 /// Those that have nothing to hand on before their end.
 #[test]
 fn ctrl_c_is_told_and_ends_within_a_second() {
+    let _machine = machine();
     for arguments in [
         &["predict", "gather", "--ranks", "64M", "-s", "1,2,4,8"][..],
         &["study", "pipelining", "--ranks", "4096", "-n", "100000"],
@@ -79,7 +80,8 @@ fn ctrl_c_is_told_and_ends_within_a_second() {
         send(Signal::SIGINT, child.id());
         let output = finish(child);
         assert_eq!(output.status.code(), Some(130), "{arguments:?}");
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "interrupted\n", "{arguments:?}");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.ends_with("interrupted\n"), "{arguments:?}: {told}");
         // A second on a machine with time; compilers may run beside.
         assert!(asked.elapsed() < Duration::from_secs(4), "{arguments:?} {:?}", asked.elapsed());
     }

@@ -147,7 +147,7 @@ fn sizes_that_never_arrive_are_given_up_and_the_path_is_named() {
     let ranges = document["ranges"].as_array().unwrap();
     let last = ranges.last().unwrap()["last_bytes"].as_u64().unwrap();
     assert!((1_024..1_500).contains(&last), "{last}");
-    assert!(document["converged"].as_bool().is_some() && document["wall_s"].as_f64() < Some(6.0));
+    assert!(document["wall_s"].as_f64().unwrap() < 6.0, "{document}");
     for command in ["lat -s 1K,8K,16K", "bw -s 1K,8K -n 640"] {
         let output = run(command);
         let told = String::from_utf8_lossy(&output.stderr);
@@ -184,7 +184,10 @@ fn a_router_that_takes_shorter_packets_costs_a_round_and_is_named() {
             ip(&words).unwrap();
         }
     }
-    ip(&format!("netns exec {} sysctl -qw net.ipv6.conf.all.forwarding=1", router.name())).unwrap();
+    let forwarding = "echo 1 >/proc/sys/net/ipv6/conf/all/forwarding";
+    let mut forward = Command::new("ip");
+    forward.args(["netns", "exec", router.name(), "sh", "-c", forwarding]);
+    assert!(forward.status().unwrap().success());
     let loggap = |end: &Namespace, arguments: &str| {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", end.name()]).arg(binary()).args(arguments.split(' '));

@@ -13,7 +13,7 @@ use nix::libc;
 /// The error of the call; a closed peer is [`Errno::EPIPE`], without a signal.
 #[inline]
 pub(crate) fn send(socket: RawFd, bytes: &[u8]) -> nix::Result<usize> {
-    // SAFETY: the bytes are borrowed during the call, and as many as it is told.
+    // SAFETY: the bytes are borrowed during the call, and `len` is their number.
     let sent =
         unsafe { libc::send(socket, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
     usize::try_from(sent).map_err(|_| Errno::last())
@@ -26,7 +26,7 @@ pub(crate) fn send(socket: RawFd, bytes: &[u8]) -> nix::Result<usize> {
 /// The error of the call, [`Errno::EAGAIN`] where a non-blocking socket has nothing.
 #[inline]
 pub(crate) fn receive(socket: RawFd, buffer: &mut [u8]) -> nix::Result<usize> {
-    // SAFETY: the buffer is borrowed during the call, and as long as it is told.
+    // SAFETY: the buffer is borrowed during the call, and `len` is its length.
     let received = unsafe { libc::recv(socket, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
     usize::try_from(received).map_err(|_| Errno::last())
 }
