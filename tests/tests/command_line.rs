@@ -8,8 +8,10 @@
 
 use std::io::Read;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use loggap::machine::clock::HostClock;
+use loggap_core::measure::Clock;
 use loggap_tests::command::{finish, loggap, loggap_process, machine, refused, send, simulated};
 use nix::sys::signal::Signal;
 
@@ -62,8 +64,10 @@ fn the_short_help_of_every_verb_fits_a_screen_and_says_where_the_rest_is() {
 
 /// Those that have nothing to hand on before their end.
 #[test]
-fn ctrl_c_is_told_and_ends_within_a_second() {
+fn ctrl_c_is_told_and_ends_the_process_at_once() {
     let _machine = machine();
+    /// A second on a quiet machine; runs go on for minutes.
+    const BUSY_S: f64 = 8.0;
     for arguments in [
         &["predict", "gather", "--ranks", "64M", "-s", "1,2,4,8"][..],
         &["study", "pipelining", "--ranks", "4096", "-n", "100000"],
@@ -76,14 +80,15 @@ fn ctrl_c_is_told_and_ends_within_a_second() {
             .spawn()
             .unwrap();
         std::thread::sleep(Duration::from_secs(1));
-        let asked = Instant::now();
+        let clock = HostClock::monotonic_raw();
+        let asked = clock.now();
         send(Signal::SIGINT, child.id());
         let output = finish(child);
         assert_eq!(output.status.code(), Some(130), "{arguments:?}");
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(told.ends_with("interrupted\n"), "{arguments:?}: {told}");
-        // A second on a machine with time; compilers may run beside.
-        assert!(asked.elapsed() < Duration::from_secs(4), "{arguments:?} {:?}", asked.elapsed());
+        let took = clock.duration(clock.now().saturating_sub(asked));
+        assert!(took.seconds() < BUSY_S, "{arguments:?} {took:?}");
     }
 }
 

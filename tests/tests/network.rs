@@ -474,11 +474,11 @@ fn a_flat_run_says_from_which_taper_on_links_would_decide() {
     let text = loggap().arg("simulate").args(arguments).assert().success();
     let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
     assert!(
-        text.contains("with --topology star") && text.contains("Compare --topology tree:8:"),
+        text.contains("with --topology star") && text.contains("compare --topology tree:8:"),
         "{text}"
     );
     // Like is compared with like where receivers are not held for G, or for O in any case.
-    let held = "receivers were held for (s - 1)G";
+    let held = "receivers were busy for (s - 1)G";
     assert!(text.contains(held), "{text}");
     for alike in [&["--receive", "overlap"][..], &["-O", "6"]] {
         let text = loggap().arg("simulate").args(arguments).args(alike).assert().success();

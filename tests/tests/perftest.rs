@@ -396,7 +396,7 @@ fn help_has_the_options_of_verbs_apart() {
         assert!(after.contains("--gid-index") && after.contains("[alias: -x]"), "{text}");
         if ["lat", "bw"].contains(&verb) {
             let words: Vec<&str> = before.split_whitespace().collect();
-            assert!(words.join(" ").contains("Without HOST, the responder is started here"));
+            assert!(words.join(" ").contains("Without HOST both ends run on this machine"));
         }
     }
 }

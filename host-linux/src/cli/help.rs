@@ -56,7 +56,6 @@ const SHORT: &[(&str, &[&str])] = &[
             "profile",
             "preset",
             "topology",
-            "finish",
             "explain",
             "sensitivity",
             "json",

@@ -174,7 +174,7 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         observer: &mut impl Observer,
         more: impl FnOnce(&mut Initiator<'_, C, L>) -> Result<(), SessionError<L::Error>>,
     ) -> Result<(), SessionError<L::Error>> {
-        let Self { course, session, outgoing, incoming, .. } = self;
+        let Self { course, session, outgoing, incoming, ends, .. } = self;
         let buffers = Buffers { outgoing, incoming };
         let on_queue = |position| observer.on_queue(position);
         let mut initiator = Initiator::connect(course.clock, link, buffers, *session, on_queue)?;
@@ -182,7 +182,9 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         if course.begun == 0 {
             // Waiting for a turn takes nothing of the time to measure.
             course.begin();
-            course.limit_sizes(initiator.bounds().message);
+            let longest = initiator.bounds().message;
+            course.limit_sizes(longest);
+            ends[1] = ends[1].min(longest);
             course.responder = responder_fingerprint(&mut initiator)?;
         }
         let outcome = course.launch(&mut initiator, observer).and_then(|()| more(&mut initiator));

@@ -260,7 +260,7 @@ mod tests {
         assert_eq!((page.group, page.bands.len()), (2, 32));
         let share = |step: usize| page.bands[&7][2][step] / page.full[&7];
         assert!((share(10) - 1.0).abs() < 1e-9 && (share(200) - 0.5).abs() < 1e-9);
-        assert!(page.bands[&7][0][10].abs() < 1e-9);
+        assert!(page.bands[&7][0][10].abs() < 1e-9, "nothing is sent");
     }
 
     #[test]

@@ -207,7 +207,8 @@ pub fn assess_range(
                 check_line(&fitted, &line, first, findings);
                 match (curve, round_trip) {
                     (Curve::HalfRtt, _) => round_trip = Some(SignedPicos(2 * line.at_one.value.0)),
-                    (Curve::SendOverhead | Curve::RecvOverhead, Some(bound)) => {
+                    // Elsewhere lines at one byte are extrapolated, the bound as well.
+                    (Curve::SendOverhead | Curve::RecvOverhead, Some(bound)) if first.0 <= 1 => {
                         line.at_one.lower_to(bound);
                     }
                     _ => {}

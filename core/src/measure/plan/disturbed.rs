@@ -82,8 +82,8 @@ impl<const N: usize> Planner<'_, N> {
             | Outcome::Lost(experiment)) = outcome;
             let counts = is_clean || self.outlasts_slices(experiment);
             match outcome {
+                _ if !counts => self.handle_disturbed(outcome),
                 Outcome::Lost(experiment) => self.handle_lost(experiment),
-                _ if !counts => self.handle_disturbed(experiment),
                 Outcome::Late(experiment) => self.handle_late(experiment),
                 Outcome::Sample(sample) => {
                     if self.handle_sample(sample) == Kept::Stored {
@@ -96,11 +96,18 @@ impl<const N: usize> Planner<'_, N> {
     }
 
     /// Takes note that a processor was taken away during the batch of a round:
-    /// it does not count. Bursts none of which has counted yet become shorter,
-    /// as lost ones do.
-    pub fn handle_disturbed(&mut self, experiment: &Experiment) {
+    /// it does not count. Its size has arrived, or its loss says nothing of the
+    /// path. Bursts none of which has counted yet become shorter, as lost ones do.
+    pub fn handle_disturbed(&mut self, outcome: &Outcome) {
         self.disturbed.rounds = self.disturbed.rounds.saturating_add(1);
         self.disturbed.is_hit = true;
+        let (Outcome::Sample(Sample { experiment, .. })
+        | Outcome::Late(experiment)
+        | Outcome::Lost(experiment)) = outcome;
+        match outcome {
+            Outcome::Lost(_) => self.lost = self.lost.saturating_add(1),
+            _ => self.note_arrival(experiment),
+        }
         if self.is_busy() {
             self.shorten(experiment);
         }

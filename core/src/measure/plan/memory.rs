@@ -14,6 +14,8 @@ const LOSSES_IN_A_ROW: u8 = 24;
 
 /// Bit of a row of which a round has come to its end.
 const ARRIVED: u8 = 1 << 7;
+/// Bit of a row that runs no further rounds.
+const GIVEN_UP: u8 = 1 << 6;
 
 /// What a plan intends for one row of the store.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,12 +68,12 @@ impl RowPlan {
 
     /// Whether so many rounds were lost that no more are tried.
     pub(in crate::measure) const fn is_given_up(&self) -> bool {
-        self.losses >= LOSSES_IN_A_ROW
+        self.wanted & GIVEN_UP != 0 || self.losses >= LOSSES_IN_A_ROW
     }
 
     /// Runs no further rounds.
     pub(in crate::measure) const fn give_up(&mut self) {
-        self.losses = LOSSES_IN_A_ROW;
+        self.wanted |= GIVEN_UP;
     }
 
     pub(in crate::measure) const fn wants(&self, quantity: Quantity) -> bool {
@@ -79,7 +81,7 @@ impl RowPlan {
     }
 
     pub(in crate::measure) const fn wants_any(&self) -> bool {
-        self.wanted & !ARRIVED != 0
+        self.wanted & !(ARRIVED | GIVEN_UP) != 0
     }
 
     pub(in crate::measure) const fn want(&mut self, quantity: Quantity) {
@@ -89,7 +91,7 @@ impl RowPlan {
     }
 
     pub(in crate::measure) const fn want_nothing(&mut self) {
-        self.wanted &= ARRIVED;
+        self.wanted &= ARRIVED | GIVEN_UP;
     }
 
     /// A round of this size has come to its end, warming up included.

@@ -210,7 +210,7 @@ pub struct Planner<'m, const N: usize = 16> {
     warm_ups: u8,
     started: Option<Picos>,
     pub(super) messages: u64,
-    lost: u64,
+    pub(super) lost: u64,
     pub(super) disturbed: Disturbed,
     /// Samples in the store, and how many there were at the last analysis.
     kept: u64,
@@ -338,11 +338,10 @@ impl<'m, const N: usize> Planner<'m, N> {
 
     /// Takes the outcome of one experiment.
     pub fn handle_sample(&mut self, sample: &Sample) -> Kept {
-        if let Some(header) = self.store.header_of(sample.experiment.size) {
-            header.plan.note_arrival();
-        } else if self.warm {
+        if self.warm && self.store.find(sample.experiment.size).is_err() {
             return Kept::Refused;
         }
+        self.note_arrival(&sample.experiment);
         if !self.warm {
             self.warmup.handle(sample);
             return Kept::WarmUp;
@@ -359,6 +358,12 @@ impl<'m, const N: usize> Planner<'m, N> {
     pub fn handle_late(&mut self, experiment: &Experiment) {
         if let Some(header) = self.store.header_of(experiment.size) {
             header.plan.late = header.plan.late.saturating_add(1);
+        }
+    }
+
+    pub(super) fn note_arrival(&mut self, experiment: &Experiment) {
+        if let Some(header) = self.store.header_of(experiment.size) {
+            header.plan.note_arrival();
         }
     }
 

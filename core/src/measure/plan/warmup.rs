@@ -74,8 +74,11 @@ impl Warmup {
     pub(in crate::measure) fn expected(&self, size: u32) -> Picos {
         let [small, large] = &self.ends;
         let (low, high) = (small.latest, large.latest);
-        let (part, whole) =
-            (size.saturating_sub(small.size), large.size.saturating_sub(small.size).max(1));
+        let whole = large.size.saturating_sub(small.size);
+        if whole == 0 {
+            return Picos(low);
+        }
+        let part = size.saturating_sub(small.size);
         let rise = scaled(high.saturating_sub(low), part.into(), whole.into());
         Picos(low.saturating_add(rise))
     }

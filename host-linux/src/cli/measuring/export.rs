@@ -185,8 +185,9 @@ fn write_files(
         let samples = taken.measured.samples.iter().filter(timed);
         file.commit(|out| samples::write(out, samples)).map_err(CliError::from)
     };
-    // What did not come to its end tells nothing about runs that do.
-    let history = files.history.filter(|_| document.incomplete.is_none());
+    // What did not come to its end, or says nothing, tells nothing about runs that do.
+    let is_whole = document.incomplete.is_none() && document.verdict == Verdict::Usable;
+    let history = files.history.filter(|_| is_whole);
     [
         files.profile.map_or(Ok(()), profile),
         files.samples.map_or(Ok(()), samples),

@@ -68,6 +68,11 @@ pub(super) struct NoiseDocument {
     longest: Picos,
 }
 
+#[allow(clippy::cast_precision_loss, reason = "a share of few digits")]
+fn share(part: Picos, whole: Picos) -> f64 {
+    part.0 as f64 / whole.0.max(1) as f64
+}
+
 impl NoiseDocument {
     /// A line of the report.
     pub(super) fn text(&self, digits: Digits) -> String {
@@ -105,7 +110,7 @@ impl NoiseArgs {
         NoiseDocument {
             detours,
             period_s: length.seconds(),
-            time_share: total.seconds() / length.seconds().max(f64::MIN_POSITIVE),
+            time_share: share(total, length),
             longest_s: longest.seconds(),
             cosched: self.noise_cosched,
             period: length,

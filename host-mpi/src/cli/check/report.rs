@@ -239,7 +239,7 @@ pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> 
 pub(super) fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     writeln!(
         out,
-        "op,size_bytes,algorithm,measured_s,measured_s_lo,measured_s_hi,predicted_s,         predicted_s_lo,predicted_s_hi,ratio,verdict,cause"
+        "op,size_bytes,algorithm,measured_s,measured_s_lo,measured_s_hi,predicted_s,predicted_s_lo,predicted_s_hi,ratio,verdict,cause"
     )?;
     let text = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
     for r in &document.results {
