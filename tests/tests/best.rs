@@ -414,13 +414,13 @@ fn ctrl_c_leaves_the_cells_that_are_complete() {
     let files = ["--rules", rules.to_str().unwrap(), "--plot", map.to_str().unwrap()];
     let preset = ["--preset", "ompi-ib-sdr"];
     // The first cells are done in no time, and all take much longer than the test waits.
-    let ask = ["best", "bcast", "--ranks", "8:8K", "-s", "8:1M"];
+    let ask = ["best", "bcast", "--ranks", "8:64K", "-s", "8:1M"];
     let left = |more: &[&str], is_enough: fn(&str) -> bool| {
         let arguments = [&ask[..], &preset, more].concat();
         let enough = |output: &Output| is_enough(&String::from_utf8_lossy(&output.stdout));
         String::from_utf8(interrupted(&arguments, enough).stdout).unwrap()
     };
-    let all = 11 * 18;
+    let all = 14 * 18;
     let json = left(&[&files[..], &["-J"]].concat(), |text| text.contains("\"candidates\""));
     let found: Value = serde_json::from_str(&json).unwrap();
     let cells = found["cells"].as_array().unwrap();
