@@ -67,7 +67,7 @@ fn absurd_texts_are_refused_in_time_and_little_memory() {
         ("none.goal", b"num_ranks 0\n", "num_ranks"),
         ("twice.goal", b"num_ranks 1\nrank 0 {\n}\nrank 0 {\n}\n", "rank 0"),
         ("calc.goal", b"num_ranks 1\nrank 0 {\ncalc 18446744073709551615\n}\n", "line 3"),
-        ("cpu.goal", b"num_ranks 1\nrank 0 {\ncalc 1 cpu 256\n}\n", "line 3"),
+        ("cpu.goal", b"num_ranks 1\nrank 0 {\ncalc 1 cpu 65536\n}\n", "line 3"),
         ("open.goal", b"num_ranks 1\nrank 0 {\nsend 1b to 0\n", "rank 0"),
         ("zeros.goal", &vec![0; 1 << 20], "byte 0"),
         ("braces.goal", &deep, "line 3"),

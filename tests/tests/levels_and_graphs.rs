@@ -87,7 +87,7 @@ fn files_of_more_ranks_than_there_are_are_told() {
 #[test]
 fn times_have_units_wherever_they_are_given() {
     let makespan = |more: &[&str]| simulated(&[&ALL_TO_ALL, more].concat())["makespan_ps"].clone();
-    let with = makespan(&["-L", "1us", "-o", "0.2us", "-g", "300", "-G", "80ps/B", "-O", "1ps"]);
+    let with = makespan(&["-L", "1us", "-o", "0.2us", "-g", "300", "-G", "80ps/B", "-O", "1ps/B"]);
     let without = makespan(&["-L", "1000", "-o", "200", "-g", "300", "-G", "0.08", "-O", "0.001"]);
     assert_eq!(with, without);
     let listed = |list: &str| makespan(&["--level", &format!("8:{list}")]);
