@@ -26,13 +26,16 @@ impl TagNumbers {
         }
     }
 
-    /// Number of a tag, assigned on its first occurrence; `None` after 2³¹ − 1 high tags.
+    /// Number of a tag, assigned on its first occurrence; `None` after 2³¹ − 1 high tags, or
+    /// where memory ends.
     fn add(&mut self, tag: u64) -> Option<u32> {
         if let Some(number) = self.number(tag) {
             return Some(number);
         }
         let next = u32::try_from(self.tags.len()).ok()?;
         let number = FIRST_NUMBER.checked_add(next).filter(|&number| number < u32::MAX)?;
+        self.tags.try_reserve(1).ok()?;
+        self.numbers.try_reserve(1).ok()?;
         self.tags.push(tag);
         self.numbers.insert(tag, number);
         Some(number)
