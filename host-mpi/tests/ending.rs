@@ -23,16 +23,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// Waits until ranks that have started measure, or ping: until they have used
-/// the processors for a second together, which MPI's start does not, or for two
-/// seconds, as some only wait.
+/// Waits until ranks that have started measure, or ping: until each has used a processor for
+/// a second, which MPI's start does not, or for four seconds, as some only wait.
 fn wait_until_begun(processes: &[i32]) {
-    const LONGEST: Duration = Duration::from_secs(2);
+    const LONGEST: Duration = Duration::from_secs(4);
     const LOOKS: Duration = Duration::from_millis(20);
-    /// Of the processors, in hundredths of a second.
+    /// Of a processor, in hundredths of a second.
     const ENOUGH: u64 = 100;
     let began = Instant::now();
-    while began.elapsed() < LONGEST && processes.iter().map(|id| used(*id)).sum::<u64>() < ENOUGH {
+    while began.elapsed() < LONGEST && processes.iter().any(|id| used(*id) < ENOUGH) {
         thread::sleep(LOOKS);
     }
 }
