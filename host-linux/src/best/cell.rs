@@ -167,7 +167,7 @@ impl Cell {
         places.filter_map(|place| self.candidates.get(place)).map(|timed| &timed.candidate)
     }
 
-    /// Candidates that tie with the winner: less than [`TIE`] slower, where draws do not
+    /// Candidates that tie with the winner: less than 0.05% slower, where draws do not
     /// tell it apart.
     pub fn tied(&self) -> impl Iterator<Item = &Candidate> {
         self.tied_places().filter_map(|place| self.candidates.get(place)).map(|t| &t.candidate)
