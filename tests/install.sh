@@ -64,10 +64,10 @@ rdma() {
     have /usr/bin/pkg-config pkg-config 'rdma-core looks for libraries with it'
 }
 
-# test_files PACKAGE...: cargo's options for the integration tests of these folders.
+# test_files PACKAGE...: cargo's option for each integration test of these folders, on a line of its own.
 test_files() {
   local folder file
-  for folder; do for file in "$folder"/tests/*.rs; do echo "--test $(basename "$file" .rs)"; done; done | xargs
+  for folder; do for file in "$folder"/tests/*.rs; do echo "--test $(basename "$file" .rs)"; done; done
 }
 
 passed=0
