@@ -64,6 +64,14 @@ rdma() {
     have /usr/bin/pkg-config pkg-config 'rdma-core looks for libraries with it'
 }
 
+# optimised: builds the programs that tests measure with, in target/release: together, so that what they share is
+# built once. With RDMA verbs where these can be built.
+optimised() {
+  local features=()
+  ! rdma || features=(--features loggap/verbs)
+  cargo build --quiet --release -p loggap -p loggap-tests --bin loggap --example flows_beside_simgrid "${features[@]}"
+}
+
 # test_files PACKAGE...: cargo's option for each integration test of these folders, on a line of its own.
 test_files() {
   local folder file

@@ -10,9 +10,7 @@
 
 mod common;
 
-use std::process::Command;
-
-use common::{binary, document, is_open_mpi, mpirun, ranks, run, talk};
+use common::{document, is_open_mpi, ranks, ranks_on, run, talk};
 use serde_json::Value;
 
 /// Of one operation and size.
@@ -130,15 +128,8 @@ fn an_assertion_that_does_not_hold_exits_with_3() {
 /// As on a laptop: what is measured says little, and there is a number.
 #[test]
 fn four_ranks_on_two_processors_are_compared() {
-    let mut command = Command::new("taskset");
-    command.args(["-c", "0,1", &mpirun()]);
-    if is_open_mpi() {
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        command.args(["--oversubscribe", "--bind-to", "none"]);
-    }
-    command.args(["-n", "4", binary(), "check", "-s", "8", "--max-time", "0.5", "-J"]);
-    common::piped(&mut command);
-    let document = document(&mut command);
+    let arguments = ["check", "-s", "8", "--max-time", "1", "-J"];
+    let document = document(ranks_on("0,1", 4).args(arguments));
     let results = document["results"].as_array().unwrap();
     assert_eq!(results.len(), 3, "{document}");
     for result in results {

@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{binary, has_ended, is_open_mpi, mpirun, processes_below, ranks, talk};
+use common::{binary, has_ended, is_open_mpi, processes_below, ranks, talk};
 use loggap_tests::command::{finish, machine};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -242,15 +242,8 @@ fn a_file_that_cannot_be_written_is_said_at_once() {
 /// Where all ranks may use one processor only.
 #[test]
 fn ranks_that_share_the_processor_that_is_left_to_them_are_warned_of() {
-    let mut command = Command::new("taskset");
-    command.args(["-c", "0", &mpirun()]);
-    if is_open_mpi() {
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        command.args(["--oversubscribe", "--bind-to", "none"]);
-    }
-    command.args(["-n", "2", binary(), "sync", "--passes", "1", "-J"]);
-    common::piped(&mut command);
-    let document = common::document(&mut command);
+    let arguments = ["sync", "--passes", "1", "-J"];
+    let document = common::document(common::ranks_on("0", 2).args(arguments));
     let warning = document["warnings"][0].as_str().unwrap_or_else(|| panic!("{document}"));
     assert!(warning.contains("2 ranks may use 1 of its processors"), "{warning}");
 }

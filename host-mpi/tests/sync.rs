@@ -13,7 +13,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{binary, document, ranks, run, talk};
+use common::{binary, document, ranks, ranks_on, run, talk};
 use serde_json::Value;
 
 fn seconds(document: &Value, key: &str) -> f64 {
@@ -84,7 +84,7 @@ fn bounds_hold_against_the_truth_and_are_no_narrower_than_pings_allow() {
 fn a_tree_of_ranks_that_is_no_power_of_two_closes_its_triangles() {
     let arguments = ["sync", "--domains", "rank", "--check", "50ms", "--base", "100ms", "-J"];
     for count in [5, 6] {
-        let document = document(ranks(count).args(arguments));
+        let document = document(ranks_on("0,1", count).args(arguments));
         assert_eq!(document["ranks"].as_array().unwrap().len(), count as usize);
         let check = &document["checks"][1];
         assert!(check["triangles"].as_u64() > Some(0), "{document}");
@@ -102,7 +102,7 @@ fn published_schemes_find_the_offsets_and_claim_nothing() {
         for count in [2, 3, 5, 6] {
             let mut errors = Vec::new();
             while errors.len() < TRIES && errors.iter().all(|error| *error >= 100e-6) {
-                let document = document(ranks(count).args(arguments));
+                let document = document(ranks_on("0,1", count).args(arguments));
                 assert!(document["scheme"].as_str().unwrap().contains("as published"));
                 assert!(document["bound_s"].is_null() && document["covered_share"].is_null());
                 assert_eq!((&document["truth"], count - 1), (&"zero".into(), residuals(&document)));

