@@ -154,6 +154,18 @@ fn wrong_values_are_told_with_what_is_expected() {
     // What needs all operations would not be helped.
     let (_, told) = refused(&[goal, "--max-memory", "1K", "--explain"]);
     assert!(!told.contains("FILE.lgs"), "{told}");
+    // A table of tags above 2³¹ counts.
+    let mut text = "num_ranks 2\n".to_owned();
+    for (rank, what) in ["send 1b to 1", "recv 1b from 0"].into_iter().enumerate() {
+        let ops = (0..10_000).map(|at| format!("{what} tag {}\n", 50_000_000_000u64 + at));
+        text += &format!("rank {rank} {{\n{}}}\n", ops.collect::<String>());
+    }
+    let tagged = folder.path().join("tagged.goal");
+    std::fs::write(&tagged, text).unwrap();
+    let tagged = tagged.to_str().unwrap();
+    let taken = simulated(&[tagged])["memory_bytes"].as_u64().unwrap();
+    let (_, told) = refused(&[tagged, "--max-memory", &(taken - 200_000).to_string()]);
+    assert!(told.contains("--max-memory"), "{told}");
     for size in ["1.5G", "1GiB", "512M", "0.5g"] {
         simulated(&[goal, "--max-memory", size]);
     }

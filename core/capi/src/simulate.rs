@@ -7,7 +7,7 @@ use loggap_core::goal::pattern::{
 use loggap_core::model::Protocol as CoreProtocol;
 use loggap_core::noise::{Phases, Trace};
 use loggap_core::sim::{
-    Builder, Engine, Entry, MatchIndex, Memory, Noise, Parameters, Rank, Receive, Record,
+    Builder, ClockQueue, Engine, Entry, MatchIndex, Memory, Noise, Parameters, Rank, Receive, Record,
     Rendezvous, Requirements, Settings, Silent, SimError, Slot, Survey, TraceNoise, Unfinished,
 };
 use loggap_core::units::{Bytes, Picos};
@@ -155,6 +155,8 @@ fn sim_sizer(program: Sizer, needs: &Requirements) -> Sizer {
         .array::<MatchIndex>(needs.match_indexes)
         .array::<u32>(needs.index_words)
         .array::<u64>(needs.clocks)
+        .array::<ClockQueue>(needs.clock_queues)
+        .array::<Entry>(needs.clock_heap)
         .array::<u32>(needs.units)
         .array::<u64>(needs.times)
         .array::<u64>(needs.next_attempts)
@@ -175,6 +177,8 @@ fn sim_memory<'m>(arena: &mut Arena<'m>, needs: &Requirements) -> Outcome<Memory
         match_indexes: arena.array(needs.match_indexes)?,
         index_words: arena.array(needs.index_words)?,
         clocks: arena.array(needs.clocks)?,
+        clock_queues: arena.array(needs.clock_queues)?,
+        clock_heap: arena.array(needs.clock_heap)?,
         units: arena.array(needs.units)?,
         times: arena.array(needs.times)?,
         next_attempts: arena.array(needs.next_attempts)?,

@@ -1,14 +1,36 @@
-//! When processors and interfaces are free.
+//! When processors and interfaces are free, and what waits for that.
+
+use core::ops::Range;
 
 use super::engine::Engine;
+use super::queues::agenda::Agenda;
+use super::queues::queue::Entry;
 use super::rank::Rank;
+use super::record::NONE;
 
 /// Of a rank, a processor, or the sending or receiving side of an interface.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Clock {
     Cpu(u16),
     Out(u16),
     Into(u16),
+}
+
+/// What waits for a clock; see [`super::pending`].
+#[derive(Clone, Copy, Debug)]
+pub struct ClockQueue {
+    /// The root of the heap of its groups.
+    pub(super) groups: u32,
+    /// The group that came last, if it is still there.
+    pub(super) newest: u32,
+    /// Where in the heap of clocks it is.
+    place: u32,
+}
+
+impl Default for ClockQueue {
+    fn default() -> Self {
+        Self { groups: NONE, newest: NONE, place: NONE }
+    }
 }
 
 /// Clocks; those beyond a rank's last read as 0.
@@ -57,5 +79,82 @@ impl<N, O, W, S> Engine<'_, '_, N, O, W, S> {
             (None, Clock::Out(_)) => &mut state.out,
             (None, Clock::Into(_)) => &mut state.into,
         }
+    }
+
+    /// The clocks of a rank among those of all.
+    const fn clocks_of(&self, rank: u32) -> Range<usize> {
+        let each = self.cpus + 2 * self.nics;
+        let first = rank as usize * each;
+        first..first + each
+    }
+
+    /// Which of its rank a clock is.
+    fn clock_number(&self, clock: Clock) -> usize {
+        match clock {
+            Clock::Cpu(index) => usize::from(index),
+            Clock::Out(index) => self.cpus + usize::from(index),
+            Clock::Into(index) => self.cpus + self.nics + usize::from(index),
+        }
+    }
+
+    /// The clock of that number.
+    #[allow(clippy::cast_possible_truncation, reason = "cpus and nics are counted in 16 bits")]
+    pub(super) const fn clock_at(&self, number: u32) -> Clock {
+        let number = number as usize;
+        if number < self.cpus {
+            Clock::Cpu(number as u16)
+        } else if number < self.cpus + self.nics {
+            Clock::Out((number - self.cpus) as u16)
+        } else {
+            Clock::Into((number - self.cpus - self.nics) as u16)
+        }
+    }
+
+    /// Where the [`ClockQueue`] of a clock is.
+    pub(super) fn clock_place(&self, rank: u32, clock: Clock) -> Option<usize> {
+        let place = self.clocks_of(rank).start + self.clock_number(clock);
+        debug_assert!(place < self.clock_queues.len(), "no clock {place}");
+        Some(place).filter(|&place| place < self.clock_queues.len())
+    }
+
+    pub(super) fn clock_queue(&self, rank: u32, clock: Clock) -> ClockQueue {
+        let place = self.clock_place(rank, clock);
+        place.and_then(|place| self.clock_queues.get(place)).copied().unwrap_or_default()
+    }
+
+    /// The clock that is free first of those that something waits for; the time may be
+    /// too early.
+    pub(super) fn first_clock(&mut self, rank: u32) -> Option<Entry> {
+        let first = self.clock_heap.get(self.clocks_of(rank).start).copied();
+        first.filter(|_| *self.ranks.at_mut(rank).waited_for() > 0)
+    }
+
+    /// Sees to it that a clock is in its place among those that something waits for.
+    #[allow(clippy::cast_possible_truncation, reason = "clocks of a rank are counted in 32 bits")]
+    pub(super) fn refresh_clock(&mut self, rank: u32, clock: Clock) {
+        let ClockQueue { groups, place, .. } = self.clock_queue(rank, clock);
+        let (all, number) = (self.clocks_of(rank), self.clock_number(clock));
+        let time = self.clock_of(rank, clock).max(self.now);
+        let Self { records, ranks, clock_queues, clock_heap, .. } = self;
+        let Some(queues) = clock_queues.get_mut(all.clone()) else { return };
+        let Some(heap) = clock_heap.get_mut(all) else { return };
+        let waited_for = ranks.at_mut(rank).waited_for();
+        let mut agenda = Agenda::of_heap(heap, *waited_for as usize);
+        if groups == NONE && place == NONE {
+            return;
+        }
+        let mut note = |number: usize, place: u32| {
+            if let Some(queue) = queues.get_mut(number) {
+                queue.place = place;
+            }
+        };
+        if groups == NONE {
+            agenda.remove(place as usize, |entry, at| note(entry.index as usize, at as u32));
+            note(number, NONE);
+        } else {
+            let entry = records.at(groups).entry(time, number as u32);
+            agenda.set(place as usize, entry, |entry, at| note(entry.index as usize, at as u32));
+        }
+        *waited_for = agenda.heaped() as u32;
     }
 }

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::charge::Charges;
-use super::clocks::Clock;
+use super::clocks::{Clock, ClockQueue};
 use super::hooks::{NoNoise, Noise, Observer, Silent};
 use super::lent::Checked;
 use super::memory::{Memory, Requirements};
@@ -146,7 +146,12 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat, S = Stored<'m>> {
     /// Of each rank its processors but the first, then the sending and the
     /// receiving sides of its interfaces but the first.
     pub(super) clocks: &'m mut [u64],
-    /// Of each message, when it next tries to be received, or the receive that it claims.
+    /// Of each rank the same, with the first ones, where they wait in heaps.
+    pub(super) clock_queues: &'m mut [ClockQueue],
+    /// Of each rank a heap of those clocks that something waits for.
+    pub(super) clock_heap: &'m mut [Entry],
+    /// Of each message, when it next tries to be received, or the receive that it claims
+    /// and the heap of those that follow it.
     pub(super) next_attempts: &'m mut [u64],
     pub(super) done: &'m mut [u64],
     queue: Queue<'m>,
@@ -206,7 +211,17 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     ) -> Self {
         let Schedule { memory, storage, firsts, requirements, .. } = schedule;
         let Memory { records, times, units, ranks, .. } = memory;
-        let Memory { clocks, next_attempts, links, done, queue, places, .. } = memory;
+        let Memory {
+            clocks,
+            clock_queues,
+            clock_heap,
+            next_attempts,
+            links,
+            done,
+            queue,
+            places,
+            ..
+        } = memory;
         let Requirements { cpus, nics, .. } = requirements;
         let mut flights = [(NONE, 0); Parameters::MOST];
         for (flight, delay) in flights.iter_mut().zip(parameters.delays()) {
@@ -218,6 +233,8 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             ranks: Checked::new(ranks),
             firsts,
             clocks,
+            clock_queues,
+            clock_heap,
             next_attempts,
             done,
             queue: Queue::new(queue, &mut [], places),
@@ -279,6 +296,9 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             return Ok(());
         }
         for rank in 0..self.rank_count() {
+            if !self.single {
+                *self.ranks.at_mut(rank).waited_for() = 0;
+            }
             self.release_roots(rank)?;
             self.refresh_touched();
         }

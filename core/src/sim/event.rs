@@ -30,9 +30,8 @@ pub(super) enum WaitsIn {
     List { before: u32 },
     /// In the heap of what has to wait for its time.
     Later,
-    /// In the heap of those that need the same, whose root follows this one
-    /// in the chain of heaps; [`NONE`] for the first.
-    Group { before: u32 },
+    /// In a group, the first of those that wait for this clock.
+    Group { clock: Clock },
 }
 
 /// The order in which lists are looked at.

@@ -7,10 +7,11 @@ use super::hooks::{Arrived, Begun, MessageKind, Noise, Observer, Turn};
 use super::matching::Matching;
 use super::network::{Departure, Network};
 use super::parameters::{Receive, Rendezvous};
+use super::pending::Attempt;
 use super::price::Leaving;
 use super::queues::chain::Chain;
 use super::rank::Class;
-use super::record::Record;
+use super::record::{NONE, Record};
 use super::rules::{Letter, Rules};
 use super::storage::Storage;
 use crate::units::Picos;
@@ -109,35 +110,25 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
             let arrived = Arrived { rank, op: number, time, whole: W::CHARGES };
             self.charges.observer.arrived(&arrived);
         }
-        self.wait(rank, Class::Arrived, op, self.now, None);
+        self.wait(rank, op, &Attempt::at(self.now, Class::Arrived));
         rank
     }
 
-    /// Puts a message among those that wait, to try again at `time`, or when
-    /// what the receive that it claims names is free. An interface that takes
-    /// messages by itself leaves their receives to others: no claim then.
-    fn wait(&mut self, rank: u32, class: Class, op: u32, time: u64, receive: Option<u32>) {
-        if let Some(next) = self.next_attempts.get_mut(op as usize) {
-            *next = time;
-        }
-        let by_interface = class == Class::Arrived && self.settings.receive == Receive::Overlap;
-        if let Some(receive) = receive
-            && !by_interface
-        {
-            self.claim(rank, op, receive);
-        }
+    /// Puts a message among those that wait.
+    #[inline]
+    fn wait(&mut self, rank: u32, op: u32, next: &Attempt) {
         if self.single {
             let state = self.ranks.at_mut(rank);
-            self.records.insert_by_stamp(state.list_mut(class), op);
+            self.records.insert_by_stamp(state.list_mut(next.class), op);
         } else {
-            self.await_turn(rank, class, op);
+            self.await_attempt(rank, op, next);
         }
     }
 
     /// The interface takes a message, or the processor handles it.
     pub(super) fn message(&mut self, mut rank: u32, next: Candidate) -> Result<(), SimError> {
         let (op, now) = (next.at, self.now);
-        self.disclaim(op);
+        let followers = self.disclaim(op);
         let record = *self.records.at(op);
         let found = match record.message_kind() {
             MessageKind::Whole | MessageKind::Rts => {
@@ -156,16 +147,21 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let receive = found.map(|found| found.op);
         if free > now {
             debug_assert!(!self.single, "its turn had come");
-            self.wait(rank, next.class, op, free, receive);
+            let again = Attempt { receive, followers, ..Attempt::at(free, next.class) };
+            self.wait(rank, op, &again);
             return Ok(());
         }
         let Record { created, peer: source, tag, amount: size, .. } = record;
         let message = Letter { created, send: op, source, tag, size };
         if next.class == Class::Arrived && self.settings.receive == Receive::Overlap {
             self.take(&mut rank, &message, units.nic, now)?;
-            self.wait(rank, Class::Taken, op, now, receive);
+            self.wait(rank, op, &Attempt { receive, ..Attempt::at(now, Class::Taken) });
             return Ok(());
         }
-        self.handle(&mut rank, &message, found, units, now)
+        self.handle(&mut rank, &message, found, units, now)?;
+        if followers != NONE {
+            self.promote(rank, followers);
+        }
+        Ok(())
     }
 }

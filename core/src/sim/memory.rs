@@ -1,5 +1,6 @@
 //! The memory that a simulation is lent.
 
+use super::clocks::ClockQueue;
 use super::lent::lent_memory;
 use super::matching::match_index::MatchIndex;
 use super::queues::queue::Entry;
@@ -24,6 +25,11 @@ lent_memory! {
         index_words: u32,
         /// Processors and interfaces but the first ones.
         clocks: u64,
+        /// What waits for each processor and side of an interface, where something does not
+        /// wait in lists: with several of them, or with overlap.
+        clock_queues: ClockQueue,
+        /// Those of each rank that something waits for.
+        clock_heap: Entry,
         /// Processor and interface of each operation, where one is above 255.
         units: u32,
         /// A time of each operation, where one is needed.

@@ -81,6 +81,7 @@ mod word;
 pub mod windows;
 
 pub use build_error::BuildError;
+pub use clocks::ClockQueue;
 pub use counters::{Counters, RankCounters};
 pub use engine::{Engine, Finished, SimError};
 pub use hooks::{

@@ -3,6 +3,7 @@
 use core::mem::take;
 
 use super::build_error::BuildError;
+use super::clocks::ClockQueue;
 use super::draft::{Dependent, Draft};
 use super::matching::Waiting;
 use super::matching::match_index::{MatchIndex, Receives, SHORT};
@@ -80,6 +81,7 @@ impl<'m, S> Schedule<'m, S> {
         sends: u32,
     ) -> Self {
         memory.clocks.fill(0);
+        memory.clock_queues.fill(ClockQueue::default());
         memory.times.fill(0);
         memory.done.fill(0);
         Self { memory, storage, firsts, requirements, sends }

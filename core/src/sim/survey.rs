@@ -104,6 +104,7 @@ impl Survey {
         let several = self.cpu > 0 || self.nic > 0;
         let extra = u64::from(self.cpu) + 2 * u64::from(self.nic);
         let timed = several || settings.receive == Receive::Overlap;
+        let waited_for = if timed { size(ranks * (extra + 3))? } else { 0 };
         Ok(Requirements {
             records: size(self.ops)?,
             // A list has two words more than operations, of which at least two.
@@ -114,6 +115,8 @@ impl Survey {
             match_indexes: size(self.match_indexes.min(ranks))?,
             index_words: size(self.index_words)?,
             clocks: size(ranks * extra)?,
+            clock_queues: waited_for,
+            clock_heap: waited_for,
             units: if self.cpu.max(self.nic) > u8::MAX.into() { size(self.ops)? } else { 0 },
             times: if timed { size(self.ops)? } else { 0 },
             next_attempts: if several { size(self.ops)? } else { 0 },

@@ -1,8 +1,8 @@
 //! How much is looked at, where very much waits.
 
 use super::{
-    BuildError, Builder, Engine, Entry, MatchIndex, Memory, Parameters, Rank, Receive, Record,
-    Settings, Slot, Survey,
+    BuildError, Builder, ClockQueue, Engine, Entry, MatchIndex, Memory, Parameters, Rank, Receive,
+    Record, Settings, Slot, Survey,
 };
 use crate::goal::{ANY, ANY_TAG, Op, OpKind, Sink};
 use crate::model::{LogGops, Preset};
@@ -23,6 +23,10 @@ impl Program {
 
     fn op(&mut self, rank: usize, kind: OpKind, cpu: u16, on: Option<u32>) {
         self.ranks[rank].push((Op { kind, cpu, nic: 0 }, on));
+    }
+
+    fn on_interface(&mut self, rank: usize, kind: OpKind, nic: u16) {
+        self.ranks[rank].push((Op { kind, cpu: 0, nic }, None));
     }
 
     fn play(&self, sink: &mut impl Sink<Error = BuildError>) -> Result<(), BuildError> {
@@ -56,6 +60,8 @@ impl Program {
             match_indexes: &mut vec![MatchIndex::default(); needs.match_indexes],
             index_words: &mut vec![7; needs.index_words],
             clocks: &mut vec![0; needs.clocks],
+            clock_queues: &mut vec![ClockQueue::default(); needs.clock_queues],
+            clock_heap: &mut vec![Entry::default(); needs.clock_heap],
             units: &mut vec![0; needs.units],
             times: &mut vec![0; needs.times],
             next_attempts: &mut vec![0; needs.next_attempts],
@@ -264,6 +270,35 @@ fn messages_take_logarithmic_time_where_there_is_a_second_processor() {
 #[test]
 fn messages_take_logarithmic_time_where_their_receives_are_on_several_processors() {
     let [_, each] = gather(MANY / 2, |rank| u16::from(rank % 3 == 0)).looks(Receive::Hold);
+    assert!(each <= LOGARITHMIC, "{each} looks an operation");
+}
+
+#[test]
+fn an_event_takes_logarithmic_time_on_hundreds_of_processors() {
+    const CPUS: u32 = 250;
+    let mut program = Program::new(2);
+    for at in 0..MANY / 3 {
+        let cpu = u16::try_from(at % CPUS).unwrap();
+        program.op(0, CALC, cpu, None);
+        program.op(0, receive(1, at.into()), cpu, None);
+        program.op(1, send(at.into()), cpu, at.checked_sub(CPUS));
+    }
+    for receive in [Receive::Hold, Receive::Overlap] {
+        let [_, each] = program.looks(receive);
+        assert!(each <= LOGARITHMIC, "{each} looks an operation, {receive:?}");
+    }
+}
+
+#[test]
+fn messages_of_one_tag_take_logarithmic_time_on_several_interfaces() {
+    const NICS: u16 = 4;
+    let mut program = Program::new(2);
+    for at in 0..MANY {
+        let nic = u16::try_from(at % u32::from(NICS)).unwrap();
+        program.on_interface(0, receive(1, 0), nic);
+        program.on_interface(1, send(0), NICS - 1 - nic);
+    }
+    let [_, each] = program.looks(Receive::Hold);
     assert!(each <= LOGARITHMIC, "{each} looks an operation");
 }
 

@@ -21,8 +21,9 @@ use loggap_core::sim::windows::{
     self, Mail, Message, Outbox, Partition, Receiving, Unsuitable, WindowRank, WindowRecord,
 };
 use loggap_core::sim::{
-    BuildError, Builder, Engine, Entry, MatchIndex, Memory, Noise, Observer, Parameters, Rank,
-    Record, Rendezvous, Schedule, Settings, Silent, SimError, Slot, Survey, Unfinished,
+    BuildError, Builder, ClockQueue, Engine, Entry, MatchIndex, Memory, Noise, Observer,
+    Parameters, Rank, Record, Rendezvous, Schedule, Settings, Silent, SimError, Slot, Survey,
+    Unfinished,
 };
 use loggap_core::units::Picos;
 use loggap_core::with_program;
@@ -75,6 +76,8 @@ pub fn with_schedule<T>(
         clocks: &mut vec![0; needs.clocks],
         units: &mut vec![0; needs.units],
         times: &mut vec![0; needs.times],
+        clock_queues: &mut vec![ClockQueue::default(); needs.clock_queues],
+        clock_heap: &mut vec![Entry::default(); needs.clock_heap],
         next_attempts: &mut vec![0; needs.next_attempts],
         links: &mut vec![0; needs.links],
         done: &mut vec![0; needs.done],

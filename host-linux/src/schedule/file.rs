@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use loggap_core::goal::Sink;
 use loggap_core::goal::binary::{
@@ -70,7 +70,7 @@ pub struct ScheduleFile {
     name: String,
     contents: Contents,
     frame: Frame,
-    tags: RwLock<TagNumbers>,
+    tags: RwLock<Arc<TagNumbers>>,
 }
 
 #[derive(Debug)]
@@ -258,12 +258,12 @@ impl ScheduleFile {
         sink: &mut S,
     ) -> Result<(), FeedError<BuildError>> {
         let mut tags = self.tags.write().unwrap_or_else(PoisonError::into_inner);
-        self.feed(&mut Numbering { tags: &mut tags, sink })
+        self.feed(&mut Numbering { tags: Arc::make_mut(&mut tags), sink })
     }
 
     /// The tags that have numbers.
-    pub fn tags(&self) -> RwLockReadGuard<'_, TagNumbers> {
-        self.tags.read().unwrap_or_else(PoisonError::into_inner)
+    pub fn tags(&self) -> Arc<TagNumbers> {
+        Arc::clone(&self.tags.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether it is what it was when it was opened.

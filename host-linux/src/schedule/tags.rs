@@ -10,7 +10,7 @@ const FIRST_NUMBER: u32 = 1 << 31;
 
 /// Numbers for the high tags of a schedule: different ones for different tags, in the order in
 /// which these occur first, all below the wildcard.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TagNumbers {
     numbers: HashMap<u64, u32>,
     /// The tag of each number from [`FIRST_NUMBER`] on.

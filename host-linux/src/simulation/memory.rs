@@ -2,7 +2,7 @@
 
 use std::io;
 
-use loggap_core::sim::{Entry, MatchIndex, Memory, Rank, Record, Requirements, Slot};
+use loggap_core::sim::{ClockQueue, Entry, MatchIndex, Memory, Rank, Record, Requirements, Slot};
 
 use crate::sys::pages::Pages;
 
@@ -46,6 +46,8 @@ owned_memory! {
         match_indexes: MatchIndex,
         index_words: u32,
         clocks: u64,
+        clock_queues: ClockQueue,
+        clock_heap: Entry,
         units: u32,
         times: u64,
         next_attempts: u64,

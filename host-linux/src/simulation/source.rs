@@ -6,9 +6,7 @@ use std::io;
 use loggap_core::goal::Sink;
 use loggap_core::goal::pattern::{GenerateError, Options, Pattern, generate, scratch_words};
 use loggap_core::sim::implicit::PatternProgram;
-use loggap_core::sim::{
-    BuildError, Builder, Receive, Requirements, Schedule, Settings, Survey, Unfinished,
-};
+use loggap_core::sim::{BuildError, Builder, Receive, Requirements, Schedule, Settings, Survey};
 
 use super::OwnedMemory;
 use crate::collective::Call;
@@ -113,6 +111,11 @@ impl Needs {
         Self { bytes, ranks: survey.ranks(), ops: survey.ops(), each: 0 }
     }
 
+    /// The same with so many bytes for the numbers of high tags.
+    pub(super) const fn with_tags(self, bytes: u64) -> Self {
+        Self { bytes: self.bytes.saturating_add(bytes), ..self }
+    }
+
     /// The same, if there is room for it and for what there is besides.
     pub(super) fn within(self, limit: &Limit<'_>) -> Result<Self, LoadError> {
         let needed = self.bytes.saturating_add((limit.besides)(&self));
@@ -183,16 +186,12 @@ impl Source {
         }
     }
 
-    /// Something left, with its tag in place of the tag's number.
-    pub(super) fn with_tag(&self, mut left: Unfinished) -> Unfinished {
-        if let (
-            Unfinished::Unreceived { tag, .. } | Unfinished::Waiting { tag, .. },
-            Self::File(file),
-        ) = (&mut left, self)
-        {
-            *tag = file.tags().tag(*tag);
+    /// Bytes of the numbers of high tags.
+    pub(super) fn tag_bytes(&self) -> u64 {
+        match self {
+            Self::File(file) => file.tags().bytes(),
+            Self::Pattern(..) | Self::Collective(_) => 0,
         }
-        left
     }
 
     /// Whether it is a binary file.
@@ -244,12 +243,17 @@ impl Source {
                     }
                     | LoadError::Build(BuildError::Unit { .. } | BuildError::Full),
                 ) => {}
-                outcome => return outcome.map(|schedule| run(schedule, &needs)),
+                outcome => {
+                    let schedule = outcome?;
+                    needs.with_tags(self.tag_bytes()).within(limit)?;
+                    return Ok(run(schedule, &needs));
+                }
             }
         }
         let mut survey = Survey::default();
         self.feed(&mut survey)?;
         let (requirements, needs) = requirements(&survey, settings, limit)?;
+        needs.with_tags(self.tag_bytes()).within(limit)?;
         let mut memory = OwnedMemory::new(&requirements).map_err(LoadError::Pages)?;
         let schedule = self.build(requirements, &mut memory)?;
         Ok(run(schedule, &needs))

@@ -62,6 +62,7 @@ fn requirements(
     let fixed = bytes(0)?.saturating_add(lookups).max(reading);
     let needs = Needs { each, ..Needs::of(survey, fixed) };
     let least = Needs { bytes: fixed.saturating_add(each), ..needs };
+    let least = least.with_tags(file.tags().bytes());
     let taken = least.within(limit)?.bytes.saturating_add((limit.besides)(&needs));
     let records = 1 + limit.bytes.saturating_sub(taken) / each;
     Ok((Requirements::of(survey, settings, records)?, needs))

@@ -11,7 +11,7 @@ use loggap_core::sim::implicit;
 use loggap_core::sim::mail::ChunkList;
 use loggap_core::sim::network::{Delivery, Flow, Hop, Link, QueuedLink, Transmission};
 use loggap_core::sim::windows::{Message, Receiving, WindowRank, WindowRecord};
-use loggap_core::sim::{Entry, MatchIndex, Rank, Record, Slot};
+use loggap_core::sim::{ClockQueue, Entry, MatchIndex, Rank, Record, Slot};
 use memmap2::{Advice, MmapMut, MmapOptions};
 
 /// Smaller memory is left in small pages.
@@ -47,6 +47,8 @@ unsafe impl Integers for Record {}
 unsafe impl Integers for Rank {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for Entry {}
+// SAFETY: its fields are integers.
+unsafe impl Integers for ClockQueue {}
 // SAFETY: its fields are integers and truth values, of which 0 is one.
 unsafe impl Integers for MatchIndex {}
 // SAFETY: its fields are integers.

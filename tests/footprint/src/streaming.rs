@@ -5,7 +5,7 @@ use loggap_core::goal::binary::{EdgeSpan, LookupMemory, Native, Reference};
 use loggap_core::model::Preset;
 use loggap_core::sim::streamed::{Builder, Memory, Requirements};
 use loggap_core::sim::{
-    self, Engine, Entry, NoNoise, Parameters, Rank, Record, Settings, Silent, Survey,
+    self, ClockQueue, Engine, Entry, NoNoise, Parameters, Rank, Record, Settings, Silent, Survey,
 };
 
 use crate::POINTS;
@@ -42,6 +42,8 @@ fn simulate(
         ranks: &mut [Rank::default(); POINTS],
         firsts: &mut [0; POINTS],
         clocks: &mut [0; POINTS],
+        clock_queues: &mut [ClockQueue::default(); POINTS],
+        clock_heap: &mut [Entry::default(); POINTS],
         units: &mut [0; POINTS],
         times: &mut [0; POINTS],
         next_attempts: &mut [0; POINTS],

@@ -32,6 +32,16 @@ impl<'m> Agenda<'m> {
         Self { heap, heaped: 0, ring, head: 0, ringed: 0 }
     }
 
+    /// One without a ring, whose first entries are as left by another one.
+    pub(in crate::sim) fn of_heap(heap: &'m mut [Entry], heaped: usize) -> Self {
+        Self { heaped, ..Self::new(heap, &mut []) }
+    }
+
+    /// Entries in the heap.
+    pub(in crate::sim) const fn heaped(&self) -> usize {
+        self.heaped
+    }
+
     /// The next entry.
     #[inline]
     pub(in crate::sim) fn first(&self) -> Option<Entry> {

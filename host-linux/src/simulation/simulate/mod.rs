@@ -11,6 +11,7 @@ use loggap_core::units::Picos;
 
 use super::{Limit, LoadError, Needs, NetworkPlan, NetworkUse, PhasedNoise, RunError, Source};
 use crate::machine::clock::HostClock;
+use crate::schedule::TagNumbers;
 use crate::timeline::causes::{Causes, Transfer};
 use crate::timeline::{Recorder, Selection, Timeline};
 
@@ -190,6 +191,14 @@ impl Stuck {
     }
 }
 
+/// Something left, with its tag in place of the tag's number.
+fn with_tag(mut left: Unfinished, tags: &TagNumbers) -> Unfinished {
+    if let Unfinished::Unreceived { tag, .. } | Unfinished::Waiting { tag, .. } = &mut left {
+        *tag = tags.tag(*tag);
+    }
+    left
+}
+
 impl Outcome {
     /// With tags in place of their numbers, whose memory counts.
     fn with_tags(mut self, source: &Source) -> Self {
@@ -197,7 +206,7 @@ impl Outcome {
         let tags = file.tags();
         let Stuck { unreceived, waiting, .. } = &mut self.stuck;
         for left in unreceived.iter_mut().chain(waiting) {
-            *left = source.with_tag(*left);
+            *left = with_tag(*left, &tags);
         }
         for message in self.timeline.iter_mut().flat_map(|timeline| &mut timeline.messages) {
             message.tag = tags.tag(message.tag);

@@ -81,7 +81,9 @@ pub fn load<T>(
         ) => return Ok(Err(why)),
         fed => fed.and_then(|()| Ok(builder.finish()?))?,
     };
-    Ok(Ok(run(schedule, &loader.needs, loader.mail_bytes)))
+    let tags = source.tag_bytes();
+    loader.needs.with_tags(tags).within(limit)?;
+    Ok(Ok(run(schedule, &loader.needs, loader.mail_bytes.saturating_sub(tags))))
 }
 
 /// What is known before a schedule is built.
