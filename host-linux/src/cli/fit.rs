@@ -12,7 +12,7 @@ use super::report::{self, ExactArgs, ReportArgs, Strictness};
 use super::{CliError, Console, Exit, Interrupt};
 use crate::machine::environment::{Fingerprint, LinkFingerprint};
 use crate::measure::Analysis;
-use crate::output::{PendingFile, warnings};
+use crate::output::warnings;
 use crate::profile::{
     ChangeRecord, FitDocument, ProfileDocument, RangeRecord, SCHEMA_VERSION, SizeRecord,
 };
@@ -95,8 +95,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     args.report.name_files(&mut files);
     files.check()?;
     let plot = args.report.open_plot()?;
-    let interrupt = Interrupt::catch().map_err(CliError::failed)?;
-    interrupt.remove_at_end(plot.iter().filter_map(PendingFile::temporary).map(Path::to_owned));
+    let _ends_at_once = Interrupt::catch().map_err(CliError::failed)?;
     let rows = read(&args.samples)?;
     let analysis = Analysis::of(&rows, &options).map_err(|error| at(&args.samples, error))?;
     let document = document(args, &analysis);

@@ -2,16 +2,16 @@
 //! terminate and a terminal that hangs up count as Ctrl-C.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use std::{fs, process, thread};
+use std::{process, thread};
 
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, Signal};
 
 use super::{CliError, Exit};
 use crate::machine::environment::read_entry;
+use crate::output::remove_unfinished;
 
 /// Whether the user or the system has asked to stop.
 ///
@@ -26,8 +26,6 @@ struct State {
     requested: AtomicBool,
     /// Whether somebody asks [`Interrupt::is_requested`] for now.
     listening: AtomicBool,
-    /// Removed before the process ends at once.
-    unfinished: Mutex<Vec<PathBuf>>,
     /// Written to standard output before the process ends at once.
     last_words: Mutex<String>,
 }
@@ -91,13 +89,6 @@ impl Interrupt {
         outcome
     }
 
-    /// Files that are not to outlive the process unfinished.
-    pub fn remove_at_end(&self, unfinished: impl IntoIterator<Item = PathBuf>) {
-        if let Ok(mut list) = self.0.unfinished.lock() {
-            list.extend(unfinished);
-        }
-    }
-
     /// What standard output is to hold when the process ends at once: for
     /// readers who expect a document whatever happens.
     pub fn write_at_end(&self, text: impl Into<String>) {
@@ -108,10 +99,7 @@ impl Interrupt {
 
     #[allow(clippy::exit, reason = "nothing is under way that could be handed on")]
     fn end(&self) -> ! {
-        let unfinished = self.0.unfinished.lock();
-        for path in unfinished.iter().flat_map(|list| list.iter()) {
-            let _finished_already = fs::remove_file(path);
-        }
+        remove_unfinished();
         if let Ok(words) = self.0.last_words.lock() {
             let _reader_gone = io::stdout().write_all(words.as_bytes());
         }

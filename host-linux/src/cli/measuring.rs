@@ -224,7 +224,6 @@ fn measure<E: Ends>(
     let history = args.history.as_deref().map(History::read).transpose();
     let history = history.map_err(CliError::usage)?.unwrap_or_default();
     let files = Files::open(args)?;
-    interrupt.remove_at_end(files.temporary());
     let clock = HostClock::calibrated();
     let mut ends = ends(sizes.largest())?;
     let asked = stopwatch.now();

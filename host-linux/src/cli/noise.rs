@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use loggap_core::noise;
@@ -100,7 +100,6 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     files.written("-o", args.output.as_deref(), &["txt"]);
     files.check()?;
     let file = args.output.as_ref().map(PendingFile::create).transpose()?;
-    interrupt.remove_at_end(file.iter().filter_map(PendingFile::temporary).map(Path::to_owned));
     let (cpu, pinned) = args.pin()?;
     let clock = HostClock::calibrated();
     let before = cpu.map(|cpu| warning::before_run_alone(cpu, &clock, &pinned));

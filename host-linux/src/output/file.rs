@@ -5,8 +5,10 @@ use std::io::{self, BufWriter, Seek, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use nix::errno::Errno;
+use serde::Serialize;
 use tempfile::NamedTempFile;
 
 /// Why a file could not be written. Nothing stands under its name that did
@@ -69,7 +71,10 @@ impl PendingFile {
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, FileError> {
         let path = path.into();
         match Target::open(&path) {
-            Ok(target) => Ok(Self { path, target }),
+            Ok(target) => {
+                target.register();
+                Ok(Self { path, target })
+            }
             Err(source) => Err(FileError { path, source }),
         }
     }
@@ -78,16 +83,6 @@ impl PendingFile {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Where the file stands until it is complete; `None` where it has no name
-    /// until then.
-    #[must_use]
-    pub fn temporary(&self) -> Option<&Path> {
-        match &self.target {
-            Target::Replace { temporary, .. } => Some(temporary.path()),
-            Target::Copy { .. } | Target::Direct(_) => None,
-        }
     }
 
     /// Lets `write` fill the file and gives it its name.
@@ -102,6 +97,18 @@ impl PendingFile {
         let path = self.path.clone();
         let failed = |source| FileError { path, source };
         self.commit_with(|file| fill(file, write).map_err(failed))
+    }
+
+    /// Writes `document` as indented JSON and a newline, and gives the file its name.
+    ///
+    /// # Errors
+    ///
+    /// [`FileError`]; what stood under the name before still does.
+    pub fn commit_json(self, document: &impl Serialize) -> Result<(), FileError> {
+        self.commit(|out| {
+            serde_json::to_writer_pretty(&mut *out, document)?;
+            out.write_all(b"\n")
+        })
     }
 
     /// Lets `write` fill the file, which it may do in any order, and gives
@@ -136,7 +143,25 @@ impl PendingFile {
     }
 }
 
+/// Temporary names of this process's files, complete ones included.
+static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes the files that are not complete, before the process ends at once.
+pub fn remove_unfinished() {
+    let names = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+    for name in &*names {
+        let _complete = fs::remove_file(name);
+    }
+}
+
 impl Target {
+    fn register(&self) {
+        if let Self::Replace { temporary, .. } = self {
+            let mut names = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+            names.push(temporary.path().to_owned());
+        }
+    }
+
     fn open(path: &Path) -> io::Result<Self> {
         let Resolved { path, descriptor } = Resolved::of(path)?;
         if let Some(number) = descriptor {

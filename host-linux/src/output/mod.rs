@@ -17,5 +17,5 @@ mod tail;
 mod text;
 pub mod warnings;
 
-pub use file::{FileError, PendingFile};
+pub use file::{FileError, PendingFile, remove_unfinished};
 pub(crate) use text::wrap;

@@ -1,6 +1,6 @@
 //! `loggap-mpi measure --pairs`: a matrix of parameters in one job.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use loggap::cli::measuring::{self, MeasureArgs};
@@ -255,24 +255,17 @@ impl Files {
     fn open(
         pairs: &PairsArgs,
         measure: &MeasureArgs,
-        session: &Session<'_>,
+        _session: &Session<'_>,
     ) -> Result<Self, CliError> {
-        let files = Self {
+        Ok(Self {
             document: measure.output().map(PendingFile::create).transpose()?,
             heat_map: pairs.heat_map.as_ref().map(PendingFile::create).transpose()?,
-        };
-        let both = files.document.iter().chain(&files.heat_map);
-        let temporary = both.filter_map(PendingFile::temporary).map(Path::to_owned);
-        session.interrupt.remove_at_end(temporary.collect::<Vec<_>>());
-        Ok(files)
+        })
     }
 
     fn write(self, document: &MatrixDocument) -> Result<(), CliError> {
         if let Some(file) = self.document {
-            file.commit(|out| {
-                serde_json::to_writer_pretty(&mut *out, document)?;
-                out.write_all(b"\n")
-            })?;
+            file.commit_json(document)?;
         }
         if let Some(file) = self.heat_map {
             let picture = document.heat_map().svg().map_err(CliError::failed)?;

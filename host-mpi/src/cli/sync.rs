@@ -117,8 +117,6 @@ pub(super) fn run(
     session.interrupt.listen();
     let file = args.output.as_ref().filter(|_| job.rank() == CONTROLLER);
     let file = agreed(file.map(PendingFile::create).transpose(), session)?;
-    let temporary = file.iter().filter_map(|file| Some(file.temporary()?.to_owned()));
-    session.interrupt.remove_at_end(temporary.collect::<Vec<_>>());
     let is_shared = job.sharing().is_shared();
     let waiting =
         if is_shared { Waiting::yielding(session.watch) } else { Waiting::polling(session.watch) };
@@ -145,10 +143,7 @@ pub(super) fn run(
     document.incomplete = (!goes_on).then_some("interrupted");
     document.warnings.iter().for_each(|warning| console.warn(warning));
     if let Some(file) = file {
-        file.commit(|out| {
-            serde_json::to_writer_pretty(&mut *out, &document)?;
-            out.write_all(b"\n")
-        })?;
+        file.commit_json(&document)?;
     }
     if args.json {
         console.json(&document)?;

@@ -49,10 +49,11 @@ pub(crate) fn program(ranks: u32, options: &[&str], program: &str) -> Command {
 }
 
 /// The same on these processors, which ranks share. Tests go first on theirs (`SCHED_RR`), in turns of 100 ms, which
-/// is long where many poll: these take the short turns of other programs, more of them by niceness.
+/// is long where many poll: these go first by niceness.
 pub(crate) fn ranks_on(processors: &str, ranks: u32) -> Command {
     let mut command = Command::new("chrt");
-    command.args(["--other", "0", "nice", "-n", "-20", "taskset", "-c", processors, &mpirun()]);
+    command.args(["--other", "0", concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/first")]);
+    command.args(["taskset", "-c", processors, &mpirun()]);
     finished(command, ranks, &["--bind-to", "none"][..2 * usize::from(is_open_mpi())], binary())
 }
 

@@ -23,11 +23,6 @@ impl Files {
         Ok(Self { rules: open(&args.rules)?, plot: open(&args.plot)? })
     }
 
-    pub(super) fn temporary(&self) -> impl Iterator<Item = PathBuf> + '_ {
-        let files = [&self.rules, &self.plot].into_iter().flatten();
-        files.filter_map(PendingFile::temporary).map(PathBuf::from)
-    }
-
     /// Writes both; what goes wrong with one is not in the way of the other.
     pub(super) fn write(self, report: &Report<'_>) -> [Result<(), CliError>; 2] {
         let Self { rules, plot } = self;

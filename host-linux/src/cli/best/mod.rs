@@ -195,7 +195,6 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let files = Files::open(args)?;
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
-    interrupt.remove_at_end(files.temporary());
     let all = || std::thread::available_parallelism().ok();
     interrupt.listen();
     let question = Question {

@@ -1,6 +1,6 @@
 //! What a measurement leaves: files first, then standard output.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use loggap_core::measure::{AssessError, Conclusion, Quantity, SizeRow, Warning as LinkWarning};
@@ -50,12 +50,6 @@ impl Files {
             plot: args.report.open_plot()?,
             history: create(&args.history.as_ref().map(|folder| folder.join(name)))?,
         })
-    }
-
-    /// Where the files stand until they are complete.
-    pub(super) fn temporary(&self) -> impl Iterator<Item = PathBuf> + '_ {
-        let files = [&self.profile, &self.samples, &self.plot, &self.history];
-        files.into_iter().flatten().filter_map(PendingFile::temporary).map(Path::to_owned)
     }
 }
 
@@ -172,13 +166,7 @@ fn write_files(
     document: &ProfileDocument,
     taken: &Taken,
 ) -> [Result<(), CliError>; 4] {
-    let profile = |file: PendingFile| {
-        let written = file.commit(|out| {
-            serde_json::to_writer_pretty(&mut *out, document)?;
-            out.write_all(b"\n")
-        });
-        written.map_err(CliError::from)
-    };
+    let profile = |file: PendingFile| file.commit_json(document).map_err(CliError::from);
     let method = taken.options.method;
     let timed = |timed: &&TimedSample| method.times(timed.sample.experiment.quantity);
     let samples = |file: PendingFile| {

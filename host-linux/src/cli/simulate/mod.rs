@@ -28,7 +28,7 @@ use self::noise_args::NoiseArgs;
 use self::picture::{Picture, PictureArgs};
 use self::progress::{Pace, ProgressLine};
 use self::report::Report;
-use self::sweep::{SweepArgs, SweepJob};
+use self::sweep::SweepArgs;
 use super::digits::DigitsArgs;
 use super::failures::Failures;
 use super::named_files::NamedFiles;
@@ -317,13 +317,6 @@ impl Pictures {
         Ok(Self { timeline: args.picture.open()?, network: args.network.open()? })
     }
 
-    /// The files while they are not complete.
-    fn temporaries(&self) -> impl Iterator<Item = PathBuf> {
-        let timeline = self.timeline.as_ref().and_then(Picture::temporary);
-        let network = self.network.as_ref().and_then(NetworkPicture::temporary);
-        timeline.into_iter().chain(network)
-    }
-
     fn draw(self, args: &Args, outcome: &Outcome, failures: &mut Failures) {
         if let (Some(picture), Some(timeline)) = (self.timeline, &outcome.timeline) {
             failures.add(picture.draw(timeline, outcome.finished.makespan));
@@ -352,8 +345,6 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     // Nothing is known before the end of the first run, so Ctrl-C ends at once.
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
-    interrupt.remove_at_end(pictures.temporaries());
-    interrupt.remove_at_end(sweep.iter().flat_map(SweepJob::temporaries));
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
     let source = args.pattern.source(args.input())?;

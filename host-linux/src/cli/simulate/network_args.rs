@@ -224,11 +224,6 @@ pub(super) fn hosts_used(plan: &NetworkPlan, ranks: u32) -> u32 {
 pub(super) struct NetworkPicture(PendingFile);
 
 impl NetworkPicture {
-    /// The file while it is not complete.
-    pub(super) fn temporary(&self) -> Option<PathBuf> {
-        self.0.temporary().map(Path::to_owned)
-    }
-
     pub(super) fn draw(self, usage: &NetworkUse, title: &LinksTitle) -> Result<(), CliError> {
         let svg = links::svg(usage, title).map_err(CliError::failed)?;
         self.0.commit(|out| out.write_all(svg.as_bytes())).map_err(CliError::failed)

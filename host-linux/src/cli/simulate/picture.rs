@@ -118,11 +118,6 @@ impl Picture {
         self.selection.clone()
     }
 
-    /// The file while it is not complete.
-    pub(super) fn temporary(&self) -> Option<PathBuf> {
-        self.file.temporary().map(Path::to_owned)
-    }
-
     /// Draws what happened until `makespan`; refuses to draw nothing.
     pub(super) fn draw(self, timeline: &Timeline, makespan: Picos) -> Result<(), CliError> {
         let (first, ranks) = (self.selection.ranks.start, timeline.ranks);

@@ -1,7 +1,7 @@
 //! `--sweep`: the makespan over ranges of parameters.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use loggap_core::units::Picos;
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -132,12 +132,6 @@ impl SweepArgs {
 }
 
 impl SweepJob {
-    /// The files while they are not complete.
-    pub(super) fn temporaries(&self) -> impl Iterator<Item = PathBuf> {
-        let files = self.csv.iter().chain(&self.plot);
-        files.filter_map(PendingFile::temporary).map(Path::to_owned)
-    }
-
     /// The parameters whose sensitivities belong to the sweep.
     pub(super) fn given(&self) -> ParameterSets {
         self.sweep.given()

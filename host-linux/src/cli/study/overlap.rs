@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use loggap_core::noise::Phases;
 use loggap_core::units::Picos;
@@ -102,8 +102,6 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let file = file.map_err(CliError::failed)?;
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
-    let temporary = file.as_ref().and_then(PendingFile::temporary);
-    interrupt.remove_at_end(temporary.map(Path::to_owned));
     let runs = args.simulate(&sets, &args.factors(), (&interrupt, console))?;
     let report = Report::new(args, &sets, &runs);
     let part = if report.incomplete.is_some() { " (incomplete)" } else { "" };

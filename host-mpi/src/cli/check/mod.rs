@@ -483,11 +483,7 @@ impl Files {
     fn write(self, profile: Option<&ProfileDocument>, document: &Document) -> Result<(), CliError> {
         let failed = |error: FileError| CliError::failed(error);
         if let (Some(file), Some(profile)) = (self.profile, profile) {
-            let written = file.commit(|out| {
-                serde_json::to_writer_pretty(&mut *out, profile)?;
-                out.write_all(b"\n")
-            });
-            written.map_err(failed)?;
+            file.commit_json(profile).map_err(failed)?;
         }
         if let Some(file) = self.plot {
             let chart = report::chart(document);
