@@ -77,7 +77,7 @@ pub struct MeasureArgs {
     /// Seed for the order of the rounds; decimal or 0x hexadecimal.
     #[arg(long, value_name = "SEED", default_value = "1", value_parser = parse::seed)]
     seed: u64,
-    /// Write the profile, for simulate, compare and best.
+    /// Write the profile, for simulate and best; `-` is standard output.
     #[arg(short, long, value_name = "PROFILE.json")]
     output: Option<PathBuf>,
     /// Write every timed round, as CSV for `loggap fit`.
