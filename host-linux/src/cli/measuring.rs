@@ -263,7 +263,7 @@ fn measure<E: Ends>(
     warnings.extend(warning::about_path(&host.link));
     warnings.extend(disturbance.warnings());
     warnings.extend(about_rounds(&measured, waiting));
-    warnings.extend(canaries.warnings());
+    warnings.extend(canaries.warning());
     let is_single = measured.launches == 1 && options.launches > 1;
     if is_single && failure.is_none() && !interrupt.is_requested() {
         warnings.push(Warning::OneLaunch);
