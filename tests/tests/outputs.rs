@@ -139,6 +139,22 @@ fn a_result_is_written_where_a_descriptor_leads_behind_what_stands_there() {
 }
 
 #[test]
+fn a_profile_on_standard_output_is_all_that_it_holds() {
+    let _machine = machine();
+    let folder = folder();
+    for form in ["-o -", "-o /dev/stdout", "-J -o -"] {
+        let script = format!(r#""$0" measure --transport unix -s 8 --max-time .3 {form} > f"#);
+        let output = shell(&folder, &script);
+        let document = fs::read(folder.path().join("f")).unwrap();
+        let document: Value = serde_json::from_slice(&document).unwrap();
+        assert_eq!(document["transport"], "unix", "{form}");
+        let report = String::from_utf8_lossy(&output.stderr);
+        assert!(report.contains("unix"), "{form}: {report}");
+        assert!(!folder.path().join("-").exists());
+    }
+}
+
+#[test]
 fn a_file_that_is_mounted_is_written_in_place() {
     let folder = folder();
     fs::write(folder.path().join("mounted"), "old").unwrap();

@@ -121,7 +121,8 @@ fn a_simulation_at_a_terminal_has_units_and_three_digits_and_exact_ones_on_reque
     let run = ["simulate", "--pattern", "all-to-all", "--ranks", "8", "-s", "64K", "--finish"];
     let shown = shown_at_80_columns(&run, &[]);
     assert!(shown.contains("makespan               2.79 ms, on rank 0"), "{shown}");
-    assert!(shown.contains("L = 2.50 us, o"), "{shown}");
+    assert!(shown.contains("L = 2.50 us,") && shown.contains("O = 0 ns/B"), "{shown}");
+    assert!(shown.lines().any(|line| line == "      0          2.79 ms"), "{shown}");
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     let exact = shown_at_80_columns(&[&run[..], &["--exact"]].concat(), &[]);
     assert!(exact.contains("makespan               2790970 ns") && exact.contains("finish[ns]"));

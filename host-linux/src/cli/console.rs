@@ -133,6 +133,12 @@ impl Console {
         self.talk_terminal.is_some()
     }
 
+    /// Leaves standard output to a file: results go to standard error from now on.
+    pub(super) fn leave_standard_output(&mut self) {
+        self.data = Box::new(io::BufWriter::new(io::stderr()));
+        self.data_terminal = self.talk_terminal;
+    }
+
     /// The terminal of standard output.
     pub(super) const fn data_terminal(&self) -> Option<Terminal> {
         self.data_terminal

@@ -7,16 +7,21 @@ use std::process::ExitCode;
 use super::Console;
 use crate::simulation::{LoadError, RunError};
 
-/// Shown at the end of a program's `--help`.
-pub const EXIT_CODES: &str = "\
-Exit codes:
-    0  done
-    1  failed while running, or the peer did
-    2  wrong usage or input
-    3  an assertion or comparison failed
-    4  not converged, under --strict; or nothing can be said of the link
-    5  the environment refuses: no device, no privilege
-  130  stopped by Ctrl-C, with what was found until then";
+/// The exit codes, for the end of `--help`; `more` are lines of others.
+macro_rules! exit_codes {
+    ($more:literal) => {
+        concat!(
+            "Exit codes:\n    0  done\n    1  failed while running, or the peer did\n    2  wrong usage or input\n",
+            $more,
+            "    4  not converged, under --strict; or nothing can be said of the link\n    5  the environment refuses: no device, no privilege\n  130  stopped by Ctrl-C or SIGTERM, with what was found until then"
+        )
+    };
+}
+
+/// Shown at the end of `loggap --help`.
+pub(super) const EXIT_CODES: &str = exit_codes!("");
+/// Shown at the end of the `--help` of a program that checks and compares.
+pub const EXIT_CODES_OF_CHECKS: &str = exit_codes!("    3  an assertion or comparison failed\n");
 
 /// How a command ended; the numbers are a contract with scripts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,7 +39,7 @@ pub enum Exit {
     NotConverged,
     /// 5: the environment refuses: no device, no privilege.
     Refused,
-    /// 130: stopped by Ctrl-C; what was printed and written is valid.
+    /// 130: stopped by Ctrl-C or SIGTERM; what was printed and written is valid.
     Interrupted,
 }
 

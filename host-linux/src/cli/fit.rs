@@ -103,6 +103,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let drawn = plot.map_or(Ok(()), |file| report::draw(&profile, file));
     let mut failures = Failures::default();
     failures.add(drawn);
+    if files.take_standard_output() {
+        console.leave_standard_output();
+    }
     let printed = args.report.print(&profile, &document, console);
     failures.add(printed);
     let strictness = if args.exact.strict { Strictness::Strict } else { Strictness::Lenient };

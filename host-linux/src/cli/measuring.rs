@@ -77,7 +77,7 @@ pub struct MeasureArgs {
     /// Seed for the order of the rounds; decimal or 0x hexadecimal.
     #[arg(long, value_name = "SEED", default_value = "1", value_parser = parse::seed)]
     seed: u64,
-    /// Write the profile, for simulate, compare and best.
+    /// Write the profile, for simulate and best; `-` is standard output.
     #[arg(short, long, value_name = "PROFILE.json")]
     output: Option<PathBuf>,
     /// Write every timed round, as CSV for `loggap fit`.
@@ -262,7 +262,7 @@ fn measure<E: Ends>(
     warnings.extend(warning::about_path(&host.link));
     warnings.extend(disturbance.warnings());
     warnings.extend(about_rounds(&measured, waiting));
-    warnings.extend(canaries.warnings());
+    warnings.extend(canaries.warning());
     let is_single = measured.launches == 1 && options.launches > 1;
     if is_single && failure.is_none() && !interrupt.is_requested() {
         warnings.push(Warning::OneLaunch);

@@ -74,7 +74,8 @@ mod study;
 mod verbs;
 
 pub use console::Console;
-pub use exit::{CliError, EXIT_CODES, Exit};
+use exit::EXIT_CODES;
+pub use exit::{CliError, EXIT_CODES_OF_CHECKS, Exit};
 pub use interrupt::Interrupt;
 
 use std::ffi::OsString;
@@ -159,8 +160,12 @@ pub fn carry_out(
 /// to standard output and are no failure.
 #[must_use]
 pub fn explain(error: &clap::Error) -> ExitCode {
-    let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
-    let _nowhere_left_to_say_so = error.print();
+    let printed = error.print().map_err(CliError::from);
+    let exit = match printed {
+        _ if error.use_stderr() => Exit::Usage,
+        Ok(()) => Exit::Done,
+        Err(failure) => failure.report(&mut Console::standard()),
+    };
     exit.into()
 }
 
@@ -212,6 +217,17 @@ mod tests {
         let mut found = vec![command.clone()];
         found.extend(command.get_subcommands().flat_map(verbs));
         found
+    }
+
+    #[test]
+    fn help_names_only_what_there_is() {
+        for mut verb in verbs(&command()) {
+            let text = verb.render_long_help().to_string();
+            assert!(!text.contains("compare and"), "{text}");
+            assert!(!text.contains("    3  "), "{text}");
+            let before = text.split_once("\nExamples:").map(|(before, _)| before);
+            assert!(before.is_none_or(|before| before.ends_with('\n')), "{text}");
+        }
     }
 
     #[test]

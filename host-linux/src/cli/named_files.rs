@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::CliError;
+use crate::output::is_standard_output;
 
 /// The files of a command, each with the option that names it.
 #[derive(Debug, Default)]
@@ -46,15 +47,21 @@ impl NamedFiles {
         self.read.extend(path.map(named));
     }
 
-    /// `path` is written, in a format whose files end like `endings`, or in any.
+    /// `path` is written, or standard output as `-`, in a format whose files end like `endings`, or in any.
     pub(super) fn written(
         &mut self,
         option: &'static str,
         path: Option<&Path>,
         endings: &'static [&'static str],
     ) {
+        let path = path.map(|path| if path == "-" { Path::new("/dev/stdout") } else { path });
         let named = |path: &Path| NamedFile { option, path: path.to_owned(), endings };
         self.written.extend(path.map(named));
+    }
+
+    /// Whether one of them goes to standard output.
+    pub(super) fn take_standard_output(&self) -> bool {
+        self.written.iter().any(|file| is_standard_output(&file.path))
     }
 
     /// Refuses files that would be lost: those that are read and written, and

@@ -15,7 +15,7 @@ use crate::simulation::Source;
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Pattern")]
 pub(super) struct PatternArgs {
-    /// Communication pattern; 'goal generate --help' lists them.
+    /// Communication pattern; 'goal generate --help' describes them.
     #[arg(long, value_name = "NAME", value_parser = NamedPattern, hide_possible_values = true)]
     pub(super) pattern: Option<Pattern>,
 

@@ -31,6 +31,7 @@ const MOST_RANKS: u64 = 1 << 27;
   scatter, gather  2o + L + max{(P-2)o + (P-1)wO, (P-2)g + (P-1)wG}
   binomial         (2o + L + max{wO, wG}) ceil(log2 P)
   dissemination    (d + 2o + L + max{wO, wG}) ceil(log2 P), d = max{0, wO - L}
+
 Examples:
   loggap predict --ranks 2:4096 -s 1,1K
   loggap predict gather --ranks 8 -s 51 --receive overlap

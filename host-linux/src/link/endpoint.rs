@@ -1,11 +1,12 @@
 //! Where a peer is, and connecting to it.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 use std::{env, error, fmt, io, thread};
 
+use nix::net::if_::if_indextoname;
 use nix::unistd::Uid;
 
 use loggap_core::wire::ethernet::Address;
@@ -102,6 +103,18 @@ pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V6(_) => address,
         v4 => SocketAddr::new(v4, address.port()),
+    }
+}
+
+/// `address` as people write it: with the name of the interface that it is at.
+pub(crate) fn shown(address: SocketAddr) -> String {
+    let name = |v6: SocketAddrV6| if_indextoname(v6.scope_id()).ok()?.into_string().ok();
+    match canonical(address) {
+        SocketAddr::V6(v6) if v6.scope_id() != 0 => match name(v6) {
+            Some(name) => format!("[{}%{name}]:{}", v6.ip(), v6.port()),
+            None => v6.to_string(),
+        },
+        other => other.to_string(),
     }
 }
 
@@ -332,6 +345,13 @@ mod tests {
             Endpoint::Internet { host, port } => (host, port),
             other => panic!("{other:?}"),
         })
+    }
+
+    #[test]
+    fn a_link_local_address_is_shown_with_the_name_of_its_interface() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        assert_eq!(shown(address("[fe80::1%1]:80")), "[fe80::1%lo]:80");
+        assert_eq!(shown(address("[::ffff:10.0.0.1]:80")), "10.0.0.1:80");
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod verbs;
 pub use any::AnyLink;
 pub use datagram::{DatagramLink, DatagramSocket, Received};
 pub use endpoint::{DEFAULT_PORT, Endpoint, EndpointError, Transport, connect};
-pub(crate) use endpoint::{canonical, wrong_kind};
+pub(crate) use endpoint::{canonical, shown, wrong_kind};
 pub use error::LinkError;
 pub(crate) use eth::{Arrived, Senders, Station};
 pub use eth::{EthLink, EthSocket, Shown, parse_address};

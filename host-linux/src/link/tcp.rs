@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 
-use super::{LinkError, LinkSettings, StreamLink, Transport, canonical};
+use super::{LinkError, LinkSettings, StreamLink, Transport, shown};
 
 /// Messages over TCP.
 pub type TcpLink = StreamLink<TcpStream>;
@@ -18,7 +18,7 @@ impl TcpLink {
     /// `settings`, [`LinkError::Option`] when `TCP_NODELAY` is not kept.
     pub fn connect(address: SocketAddr, settings: LinkSettings) -> Result<Self, LinkError> {
         let stream = TcpStream::connect_timeout(&address, settings.limit).map_err(|source| {
-            LinkError::Connect { transport: Transport::Tcp, peer: address.to_string(), source }
+            LinkError::Connect { transport: Transport::Tcp, peer: shown(address), source }
         })?;
         Self::from_stream(stream, settings)
     }
@@ -33,7 +33,7 @@ impl TcpLink {
         let address = stream
             .peer_addr()
             .map_err(|error| LinkError::from_io("TCP peer", "getpeername", error))?;
-        let peer = canonical(address).to_string();
+        let peer = shown(address);
         let failed =
             |action| move |source| LinkError::from_io(&address.to_string(), action, source);
         stream.set_nonblocking(true).map_err(failed("setting O_NONBLOCK"))?;

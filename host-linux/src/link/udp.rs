@@ -12,7 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, getsockopt, recv, send, setsockopt, sockopt};
 
 use super::datagram::{DatagramLink, DatagramSocket, FIRST_ANSWER, Received};
-use super::{LinkError, LinkSettings, Transport, canonical};
+use super::{LinkError, LinkSettings, Transport, shown};
 use crate::machine::clock::Deadline;
 use crate::sys::path::Ipv6Mtu;
 
@@ -67,7 +67,7 @@ impl UdpLink {
             socket.set_nonblocking(true)?;
             Ok(socket)
         });
-        let peer = address.to_string();
+        let peer = shown(address);
         match connected {
             Ok(socket) => {
                 enlarge_receive_buffer(&socket);
@@ -97,7 +97,7 @@ impl UdpLink {
         }
         let first = if links.len() > 1 { first_answered(&mut links) } else { links.pop() };
         first.ok_or_else(|| {
-            let peers: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+            let peers: Vec<_> = addresses.iter().copied().map(shown).collect();
             let (transport, peer) = (Transport::Udp, peers.join(" and "));
             last.filter(|_| links.is_empty()).unwrap_or(LinkError::Unanswered { transport, peer })
         })
@@ -118,7 +118,7 @@ impl UdpLink {
         let address = socket
             .peer_addr()
             .map_err(|error| LinkError::from_io("UDP peer", "getpeername", error))?;
-        let peer = canonical(address).to_string();
+        let peer = shown(address);
         socket
             .set_nonblocking(true)
             .map_err(|error| LinkError::from_io(&peer, "setting O_NONBLOCK", error))?;

@@ -4,12 +4,13 @@ use std::{fmt, fs};
 
 use loggap_core::measure::Traffic;
 use loggap_core::units::Bytes;
+use nix::unistd::{SysconfVar, sysconf};
 use thiserror::Error;
 
 use crate::link::{WANTED_RECEIVE_BUFFER, Waiting, path_mtu};
 use crate::machine::clock::{Fallback, HostClock};
 use crate::machine::environment::{self, LinkFingerprint, read_setting};
-use crate::machine::placement::{self, Closeness, Cpu, Placement, PlacementError, Topology};
+use crate::machine::placement::{Closeness, Cpu, Placement, PlacementError, Topology};
 
 /// A circumstance under which numbers are less than they could be. Each text
 /// names the remedy.
@@ -118,7 +119,7 @@ pub enum Warning {
     Busy {
         /// Threads that run or are ready to.
         load: u32,
-        /// Processors that this process may use.
+        /// Processors of the machine.
         cpus: usize,
         /// Share of the rounds, in percent.
         percent: u64,
@@ -311,8 +312,15 @@ pub fn about_losses(traffic: &Traffic) -> Option<Warning> {
 #[must_use]
 pub fn about_processors(left_out: u64, rounds: u64, waiting: Waiting) -> Option<Warning> {
     let percent = left_out.saturating_mul(100) / rounds.max(1);
-    let cpus = placement::allowed().len();
+    let cpus = processors();
     (percent >= 10).then(|| Warning::Busy { load: load(), cpus, percent, waiting })
+}
+
+/// Processors of the machine, which are what [`load`] is shared by. Those that this
+/// thread may use are one once it is pinned.
+fn processors() -> usize {
+    let online = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
+    online.and_then(|count| usize::try_from(count).ok()).unwrap_or(1)
 }
 
 /// Threads of the machine that run or are ready to, this one left out.
@@ -348,6 +356,7 @@ fn clock_warning(clock: &HostClock) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::placement;
 
     #[test]
     fn ends_on_one_processor_are_warned_of_with_the_remedy() {
@@ -393,6 +402,20 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_load_is_that_of_all_processors_also_where_an_end_is_pinned_to_one() {
+        let shared_by = || match about_processors(50, 100, Waiting::Poll) {
+            Some(Warning::Busy { cpus, .. }) => cpus,
+            other => panic!("{other:?}"),
+        };
+        let before = shared_by();
+        let pinned = std::thread::spawn(move || {
+            placement::pin(placement::allowed()[0]).unwrap();
+            shared_by()
+        });
+        assert_eq!(pinned.join().unwrap(), before);
     }
 
     #[test]

@@ -62,14 +62,17 @@ enum Target {
 }
 
 impl PendingFile {
-    /// Opens a file in the folder of `path`, so that a wrong path shows
+    /// Opens a file in the folder of `path`, or standard output as `-`, so that a wrong path shows
     /// before the work and not after it.
     ///
     /// # Errors
     ///
     /// [`FileError`] when the folder does not exist or may not be written.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, FileError> {
-        let path = path.into();
+        let mut path = path.into();
+        if path == Path::new("-") {
+            path = "/dev/stdout".into();
+        }
         match Target::open(&path) {
             Ok(target) => {
                 target.register();
@@ -210,6 +213,11 @@ impl Target {
         }
         Ok(Self::Copy { scratch: tempfile::tempfile()?, existing: file, follows: true })
     }
+}
+
+/// Whether a file that is written at `path` is standard output.
+pub(crate) fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-") || Resolved::of(path).is_ok_and(|found| found.descriptor == Some(1))
 }
 
 /// A path behind all symbolic links, also where the last one leads to no file.

@@ -92,8 +92,8 @@ fn model(end: &Fingerprint) -> String {
 pub(super) fn effort(document: &ProfileDocument) -> String {
     if document.is_fit() {
         let samples: usize = document.sizes.iter().flat_map(|size| size.row.samples).sum();
-        let (sizes, samples) = (document.sizes.len(), number::count(samples as u64));
-        return format!("{samples} samples of {sizes} sizes");
+        let (sizes, samples) = (document.sizes.len() as u64, number::count(samples as u64));
+        return format!("{samples} samples of {}", number::counted(sizes, "size"));
     }
     let mut parts = vec![format!("{:.1} s", document.wall_s)];
     match document.launches {
@@ -102,7 +102,7 @@ pub(super) fn effort(document: &ProfileDocument) -> String {
         launches => parts.push(format!("{launches} launches")),
     }
     if document.history_runs > 0 {
-        parts.push(format!("history of {} runs", document.history_runs));
+        parts.push(format!("history of {}", number::counted(document.history_runs.into(), "run")));
     }
     parts.push(format!("{} messages", number::count(document.messages_sent)));
     parts.push(format!("{} lost", number::count(document.messages_lost)));

@@ -17,5 +17,6 @@ mod tail;
 mod text;
 pub mod warnings;
 
+pub(crate) use file::is_standard_output;
 pub use file::{FileError, PendingFile, remove_unfinished};
 pub(crate) use text::wrap;

@@ -76,6 +76,12 @@ pub fn count(number: u64) -> String {
     grouped(&number.to_string())
 }
 
+/// `1 error`, `2 errors`.
+#[must_use]
+pub fn counted(number: u64, name: &str) -> String {
+    format!("{number} {name}{}", if number == 1 { "" } else { "s" })
+}
+
 fn grouped(digits: &str) -> String {
     let (whole, fraction) = digits.find('.').map_or((digits, ""), |point| digits.split_at(point));
     let mut text = String::new();

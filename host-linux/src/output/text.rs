@@ -116,12 +116,35 @@ impl Block {
     }
 }
 
+/// The words of `text`; a number and what it counts are one, and `a = b` is.
+fn words(text: &str) -> Vec<String> {
+    let ends_in_number = |text: &str| {
+        let last = text.rsplit(' ').next().unwrap_or_default();
+        last.replace(',', "").parse::<f64>().is_ok()
+    };
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match words.last_mut() {
+            Some(last)
+                if word == "="
+                    || last.ends_with(" =")
+                    || ends_in_number(last) && word.starts_with(char::is_alphabetic) =>
+            {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
 /// `text` in lines of at most `width` columns, those after the first
 /// indented; a word longer than that is cut.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
-    for word in text.split(' ') {
+    for word in words(text) {
         let mut word: Vec<char> = word.chars().collect();
         loop {
             let space = usize::from(used > indent || (used > 0 && lines.len() == 1));
@@ -183,5 +206,6 @@ mod tests {
         assert_eq!(wrap("one two three", 8, 2), ["one two", "  three"]);
         assert_eq!(wrap("abcdefghij k", 4, 1), ["abcd", " efg", " hij", " k"]);
         assert_eq!(wrap("", 4, 1), [""]);
+        assert_eq!(wrap("G = 1 ns/B, O = 0 ns/B", 19, 2), ["G = 1 ns/B,", "  O = 0 ns/B"]);
     }
 }

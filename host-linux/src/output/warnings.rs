@@ -83,12 +83,13 @@ fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
 
 fn of_link(warning: &LinkWarning) -> WarningRecord {
     match *warning {
-        LinkWarning::DelayFallback(size, count) => {
-            notes(format!("gap > RTT at {count} sizes: measured with two-message bursts there"), "")
-                .in_range_from(size.0)
-        }
+        LinkWarning::DelayFallback(size, count) => notes(
+            format!("gap > RTT at {}: measured with two-message bursts there", sizes(count)),
+            "",
+        )
+        .in_range_from(size.0),
         LinkWarning::DelayTooShort(size, count) => weakens(
-            format!("o_s unknown at {count} sizes: the sender was not idle between messages"),
+            format!("o_s unknown at {}: the sender was not idle between messages", sizes(count)),
             "repeat on a quieter machine",
         )
         .in_range_from(size.0),
@@ -110,7 +111,7 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
         )
         .in_range_from(size.0),
         LinkWarning::SizesLeftOut(size, count) => weakens(
-            format!("{count} sizes were not measured: time or message limit reached"),
+            format!("{} not measured: time or message limit reached", sizes(count)),
             "--max-time, --max-messages",
         )
         .in_range_from(size.0),
@@ -144,8 +145,12 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
 }
 
 /// An overhead that is bounded by the round trip at this many sizes.
-fn at_round_trip(sizes: usize) -> WarningRecord {
-    let problem = format!("hit its upper bound, the round trip, at {sizes} sizes");
+fn sizes(count: usize) -> String {
+    number::counted(count as u64, "size")
+}
+
+fn at_round_trip(count: usize) -> WarningRecord {
+    let problem = format!("hit its upper bound, the round trip, at {}", sizes(count));
     weakens(problem, "repeat on a quieter machine")
 }
 

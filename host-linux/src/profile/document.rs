@@ -130,7 +130,7 @@ pub struct CanaryRecord {
 pub struct Requested {
     /// Half an interval over its value, from 0 to 1.
     pub relative_error: f64,
-    /// How often an interval is to hold the truth, in percent.
+    /// Confidence level of the intervals, percent.
     pub confidence_percent: f64,
 }
 

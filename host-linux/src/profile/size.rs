@@ -64,7 +64,7 @@ const HISTOGRAM_DIGITS: u8 = 1;
 /// Share of the rounds that are faster, and least number of rounds, of each of
 /// [`PERCENTILES`].
 const QUANTILES: [(f64, Floor); 5] = [
-    (0.5, Floor::P50),
+    (0.5, Floor::VALUE),
     (0.9, Floor::P90),
     (0.99, Floor::P99),
     (0.999, Floor::P999),
@@ -153,7 +153,7 @@ fn rounds(reader: &Reader<'_>) -> Result<Option<RoundRecord>, String> {
     for (key, value) in PERCENTILES.into_iter().zip(&mut percentiles) {
         *value = reader.number(key)?;
     }
-    if percentiles[0].is_none() {
+    if percentiles.iter().all(Option::is_none) {
         return Ok(None);
     }
     let histogram = reader.value(HISTOGRAM).map(Vec::deserialize).transpose();
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn far_percentiles_are_known_from_enough_rounds_only() {
         for (rounds, known) in
-            [(1, 2), (19, 2), (20, 3), (199, 3), (200, 4), (1_999, 4), (2_000, 5)]
+            [(1, 1), (2, 1), (3, 2), (19, 2), (20, 3), (199, 3), (200, 4), (1_999, 4), (2_000, 5)]
         {
             let rounds = RoundRecord::of((1..=rounds).map(|time| Picos(time * 1_000_000)));
             let percentiles = rounds.as_ref().unwrap().percentiles;

@@ -23,7 +23,7 @@ use self::udp::UdpListener;
 use self::verbs::VerbsListener;
 use crate::link::{
     AnyLink, Endpoint, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UnixLink, VerbsLink,
-    canonical, wrong_kind,
+    shown, wrong_kind,
 };
 
 /// Datagrams that one call reads at most.
@@ -128,7 +128,7 @@ impl TurnedAway {
     }
 
     fn not_allowed(peer: SocketAddr) -> Self {
-        Self { peer: canonical(peer).to_string(), reason: "not within --allow".to_owned() }
+        Self { peer: shown(peer), reason: "not within --allow".to_owned() }
     }
 }
 

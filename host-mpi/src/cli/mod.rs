@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use loggap::cli::{self, CliError, Console, EXIT_CODES, Exit, Interrupt};
+use loggap::cli::{self, CliError, Console, EXIT_CODES_OF_CHECKS, Exit, Interrupt};
 use loggap::machine::buffer::{self, Alignment};
 use loggap_core::sync::{Assumptions, MOST_DRIFT_PPM};
 use mpi::collective::Root as _;
@@ -27,7 +27,7 @@ use crate::watch::Watch;
 
 /// Measure MPI: its links, its clocks and its collective operations.
 #[derive(Debug, Parser)]
-#[command(name = "loggap-mpi", version, propagate_version = true, after_help = EXIT_CODES)]
+#[command(name = "loggap-mpi", version, propagate_version = true, after_help = EXIT_CODES_OF_CHECKS)]
 struct Cli {
     /// End the job when a rank waits so long for another one.
     #[arg(long, global = true, value_name = "SECONDS", default_value = "60s",

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::{FeedError, ScheduleFile, open};
 use crate::cli::{CliError, Console, Exit};
+use crate::output::number;
 use crate::schedule::Location;
 
 /// Check a schedule before it runs.
@@ -285,8 +286,8 @@ fn print(out: &mut dyn Write, report: &Report) -> io::Result<()> {
         report.file,
         report.ranks,
         report.ops,
-        counted(report.errors, "error"),
-        counted(report.warnings, "warning")
+        number::counted(report.errors, "error"),
+        number::counted(report.warnings, "warning")
     )?;
     match &report.labels {
         Some(labels) if labels.defined > 0 => {
@@ -294,9 +295,4 @@ fn print(out: &mut dyn Write, report: &Report) -> io::Result<()> {
         }
         _ => writeln!(out),
     }
-}
-
-/// `1 error`, `2 errors`.
-fn counted(count: u64, name: &str) -> String {
-    format!("{count} {name}{}", if count == 1 { "" } else { "s" })
 }

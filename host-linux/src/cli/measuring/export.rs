@@ -31,6 +31,8 @@ pub(super) struct Files {
     plot: Option<PendingFile>,
     /// The profile once more, for runs to come.
     history: Option<PendingFile>,
+    /// One of them is standard output, which then holds nothing else.
+    on_standard_output: bool,
 }
 
 impl Files {
@@ -48,6 +50,7 @@ impl Files {
             profile: create(&args.output)?,
             samples: create(&args.samples)?,
             plot: args.report.open_plot()?,
+            on_standard_output: files.take_standard_output(),
             history: create(&args.history.as_ref().map(|folder| folder.join(name)))?,
         })
     }
@@ -133,6 +136,9 @@ pub(super) fn export(
     };
     let document = document(args, &taken, incomplete);
     let mut outcome = failure.map_or(Ok(()), Err);
+    if files.on_standard_output {
+        console.leave_standard_output();
+    }
     for written in write_files(files, &document, &taken) {
         outcome = merge(outcome, written, console);
     }

@@ -18,6 +18,14 @@ pub enum NumberError {
         /// What is wanted.
         expected: &'static str,
     },
+    /// A number and a unit that is none of what is wanted.
+    #[error("{}; expected {expected}", unit_reason(unit))]
+    Unit {
+        /// Its unit.
+        unit: String,
+        /// What is wanted.
+        expected: &'static str,
+    },
     /// It is below 1 and without `%`: a fraction, or a small percentage.
     #[error(
         "expected a percentage: {}%, or {text}% if you mean that little",
@@ -35,7 +43,28 @@ pub enum NumberError {
 }
 
 fn scaled(text: &str, digits: u32, expected: &'static str) -> Result<u64, NumberError> {
-    decimal::scaled(text, digits).map_err(|reason| NumberError::Decimal { reason, expected })
+    decimal::scaled(text, digits).map_err(|reason| {
+        let DecimalError::Unexpected(at) = reason else {
+            return NumberError::Decimal { reason, expected };
+        };
+        let (number, unit) = text.split_at_checked(at).unwrap_or((text, ""));
+        let unit = unit.trim_start();
+        if unit.starts_with(char::is_alphabetic) && decimal::scaled(number, 0).is_ok() {
+            return NumberError::Unit { unit: unit.to_owned(), expected };
+        }
+        NumberError::Decimal { reason, expected }
+    })
+}
+
+fn unit_reason(unit: &str) -> String {
+    let is_of_time = |unit: &str| UNITS.iter().any(|(name, _)| *name == unit);
+    if is_of_time(unit) {
+        format!("'{unit}' is a unit of time")
+    } else if unit.strip_suffix("/B").is_some_and(is_of_time) {
+        format!("'{unit}' is a unit of time per byte")
+    } else {
+        format!("unknown unit '{unit}'")
+    }
 }
 
 /// Reads `5%` or `5` as parts per million, 50,000; from 0.0001% to below 100%.
@@ -186,6 +215,18 @@ pub fn time_per_byte(text: &str) -> Result<PerByte, NumberError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_unit_that_does_not_fit_is_named() {
+        let said = |error: NumberError| error.to_string();
+        assert!(said(time("3m").unwrap_err()).starts_with("unknown unit 'm'; expected a time"));
+        let wrong = said(time("1ps/B").unwrap_err());
+        assert!(wrong.starts_with("'ps/B' is a unit of time per byte; expected a time"), "{wrong}");
+        let wrong = said(time_per_byte("1us").unwrap_err());
+        assert!(wrong.starts_with("'us' is a unit of time; expected a time per byte"), "{wrong}");
+        assert!(said(duration("10 x").unwrap_err()).starts_with("unknown unit 'x'; expected"));
+        assert!(said(time("1.2.3").unwrap_err()).starts_with("not a number (see its character 4)"));
+    }
 
     #[test]
     fn percentages_are_percentages_with_or_without_the_sign() {

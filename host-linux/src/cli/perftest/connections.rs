@@ -155,9 +155,10 @@ impl<'b> Connections<'b> {
             let buffers = Buffers { outgoing, incoming };
             let parts = Parts { clock, buffers, opened, interrupt };
             let session = if connections.sessions.is_empty() {
-                let wait = |position| {
+                let wait = |position: u32| {
                     if is_first {
-                        console.note(format_args!("waiting for {position} other clients"));
+                        let others = number::counted(position.into(), "other client");
+                        console.note(format_args!("waiting for {others}"));
                     }
                     !interrupt.is_requested()
                 };

@@ -170,7 +170,11 @@ pub(super) fn warnings(plan: &Plan, results: &[Rate]) -> Vec<String> {
         ));
     }
     if results.iter().any(|rate| rate.gap_s.is_some() && rate.bursts < STRETCH as u64) {
-        warnings.push(format!("no peak (-) of fewer than {STRETCH} bursts; larger -n makes more"));
+        let more = match plan.repetitions {
+            Repetitions::For(_) => "a longer -D",
+            Repetitions::Times(_) | Repetitions::Within(..) => "larger -n",
+        };
+        warnings.push(format!("no peak (-) of fewer than {STRETCH} bursts; {more} makes more"));
     }
     let has_stretch = |rate: &&Rate| rate.bursts >= STRETCH as u64;
     let is_unknown = |rate: &&Rate| {
@@ -300,6 +304,10 @@ mod tests {
         let few = Rate::of(&plan(100, 1), 8, values(&[20]), values(&[3_000, 3_000]));
         let said = warnings(&plan(100, 1), &[few]);
         assert!(matches!(&said[..], [said] if said.contains("no peak (-)")), "{said:?}");
+        assert!(said[0].ends_with("larger -n makes more"), "{said:?}");
+        let repetitions = Repetitions::For(std::time::Duration::from_secs(1));
+        let said = warnings(&Plan { repetitions, ..plan(100, 1) }, &[few]);
+        assert!(said[0].ends_with("a longer -D makes more"), "{said:?}");
     }
 
     #[test]

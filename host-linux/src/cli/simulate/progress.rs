@@ -25,6 +25,8 @@ pub(super) struct ProgressLine {
     pace: Pace,
     /// Where the present run began: a pattern may be computed in part, then stored and run anew.
     began: Cell<Moment>,
+    /// How much the present run has done: the line never shows less than before.
+    done: Cell<u64>,
 }
 
 /// How much was done at some time.
@@ -53,17 +55,18 @@ impl Moment {
 impl ProgressLine {
     pub(super) fn new(console: &Console, pace: Pace) -> Self {
         let bar = console.is_watched().then(OnceCell::new);
-        Self { bar, pace, began: Cell::default() }
+        Self { bar, pace, began: Cell::default(), done: Cell::default() }
     }
 
     pub(super) fn show(&self, Progress { done, of }: Progress) {
         let Some(bar) = &self.bar else { return };
         let bar = bar.get_or_init(|| bar_of(of));
         let now = Moment { done: done.min(of), at: bar.elapsed() };
-        if bar.position() == 0 || now.done < bar.position() {
+        let before = self.done.replace(now.done);
+        if before == 0 || now.done < before {
             self.began.set(now);
         }
-        bar.set_position(now.done);
+        bar.set_position(now.done.max(bar.position()));
         let left = match self.pace {
             Pace::Even => self.began.get().left(now, of),
             Pace::Uneven => None,
@@ -93,6 +96,17 @@ impl Drop for ProgressLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_share_never_falls_where_a_run_begins_anew() {
+        let (bar, began, done) = (Some(OnceCell::new()), Cell::default(), Cell::default());
+        let line = ProgressLine { bar, pace: Pace::Even, began, done };
+        let shown = [10, 310, 0, 260, 420].map(|done| {
+            line.show(Progress { done, of: 1_000 });
+            (line.bar.as_ref().unwrap().get().unwrap().position(), line.began.get().done)
+        });
+        assert_eq!(shown, [(10, 10), (310, 10), (310, 0), (310, 260), (420, 260)]);
+    }
 
     #[test]
     fn the_time_left_follows_the_present_run_and_needs_a_second() {

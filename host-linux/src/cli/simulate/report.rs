@@ -373,8 +373,8 @@ impl Report {
                 Some(remark) => (2, remark),
                 None => (LABEL, line),
             };
-            let width = if text.starts_with(char::is_alphabetic) { width } else { usize::MAX };
-            let lines = wrap(line, width, indent);
+            let is_sentence = text.starts_with(char::is_alphabetic);
+            let lines = if is_sentence { wrap(line, width, indent) } else { vec![line.to_owned()] };
             lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
         }
         Ok(())
@@ -395,7 +395,7 @@ impl Report {
             Digits::Rounded => number::count(count),
         };
         // A comma is part of rounded numbers.
-        let comma = if digits == Digits::Exact { "," } else { " ranks," };
+        let comma = if digits == Digits::Exact { "," } else { " and" };
         let (ranks, ops) = (count(self.ranks.into()), count(self.ops));
         writeln!(out, "ranks, operations      {ranks}{comma} {ops}")?;
         writeln!(out, "events                 {}", count(self.events))?;

@@ -47,10 +47,13 @@ pub fn write(
     options: &ScreenOptions,
 ) -> io::Result<()> {
     let page = Page { width: options.width.clamp(NARROWEST, WIDEST), verbose: options.verbose };
+    let is_usable = document.verdict == Verdict::Usable;
+    let fitted = is_usable.then(|| [parameters::lines(document, page), remarks(document, page)]);
+    let [parameters, remarks] = fitted.unwrap_or_default();
     let parts = [
         head(document, page),
-        parameters::lines(document, page),
-        remarks(document, page),
+        parameters,
+        remarks,
         sizes::lines(document, page),
         advice(document, page),
     ];
@@ -241,7 +244,7 @@ fn needs_more_time(document: &ProfileDocument) -> bool {
 mod tests {
     use loggap_core::model::Mark;
 
-    use super::super::fixtures;
+    use super::super::{fixtures, number};
     use super::*;
 
     const USUAL: ScreenOptions = ScreenOptions { width: 120, colour: false, verbose: false };
@@ -309,6 +312,8 @@ mod tests {
         let first = "unusable: processors are busy (load 6 on 2); try --block, or wait\nnode1 to";
         assert!(text.starts_with(first), "{text}");
         assert!(text.contains(", 75% of the rounds left out"), "{text}");
+        assert!(!text.contains("half round trip") && !text.contains("change of"), "{text}");
+        assert!(text.contains("size  RTT/2 p50"), "{text}");
         assert!(text.ends_with("\nnext: repeat it as the first line says\n"), "{text}");
         let mut wide = usual;
         let gap = &mut wide.ranges[0].range.gap.at_one;
@@ -382,10 +387,37 @@ mod tests {
 
     #[test]
     fn a_history_that_is_too_short_to_tell_of_the_next_run_says_so() {
-        let mut document = ProfileDocument { launches: 1, history_runs: 1, ..fixtures::tcp() };
+        let mut document = ProfileDocument { launches: 1, ..fixtures::tcp() };
+        document.command.extend(["--history".to_owned(), "runs".to_owned()]);
         document.ranges.iter_mut().for_each(|record| record.next.clear());
-        let text = screen(&document, USUAL).replace("\n  ", " ");
-        assert!(text.contains("one more run in --history tells by how much"), "{text}");
+        for (history_runs, more) in [(0, "2 more runs"), (1, "1 more run")] {
+            let document = ProfileDocument { history_runs, ..document.clone() };
+            let text = screen(&document, USUAL).replace("\n  ", " ");
+            assert!(text.contains(&format!("after {more} --history tells by how much")), "{text}");
+        }
+        let begun = ProfileDocument { launches: 5, ranges: fixtures::tcp().ranges, ..document };
+        let text = screen(&begun, ScreenOptions { width: 100, ..USUAL }).replace("\n  ", " ");
+        assert!(!text.contains("--history DIR"), "{text}");
+    }
+
+    #[test]
+    fn sizes_that_were_not_measured_have_no_row() {
+        let mut document = fixtures::tcp();
+        let row = &mut document.sizes[1].row;
+        let name = number::bytes(row.size.0);
+        (row.half_rtt, row.gap, row.send_overhead, row.recv_overhead) = (None, None, None, None);
+        let text = screen(&document, ScreenOptions { verbose: true, ..USUAL });
+        let rows = |size: &str| {
+            text.lines().filter(|line| line.split_whitespace().next() == Some(size)).count()
+        };
+        assert_eq!([rows("4"), rows(&name)], [1, 0], "{text}");
+    }
+
+    #[test]
+    fn one_of_a_kind_is_no_plural() {
+        let document = ProfileDocument { history_runs: 1, ..fixtures::tcp() };
+        let text = screen(&document, USUAL);
+        assert!(text.contains("history of 1 run,") && !text.contains("1 runs"), "{text}");
     }
 
     #[test]

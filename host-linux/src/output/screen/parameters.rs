@@ -15,6 +15,8 @@ const BESIDE: usize = 3;
 const SHOWN: usize = 6;
 /// Columns between ranges.
 const GAP: usize = 3;
+/// Earlier runs that tell where the next one falls without launches.
+const NEEDED_RUNS: u32 = 2;
 /// What the table by size shows better.
 const NOT_SHOWN: &str = "half_rtt_per_byte_s";
 
@@ -238,8 +240,10 @@ fn captions(document: &ProfileDocument, ranges: &[RangeRecord], next: NextRun) -
     }
     let is_next_known = quantities().any(|quantity| quantity.next.is_some());
     let next_run = match (is_next_known, next) {
-        (false, _) if document.launches == 1 && document.history_runs == 1 => {
-            "other runs differ more: one more run in --history tells by how much".to_owned()
+        (false, _) if document.launches == 1 && is_history_kept(document) => {
+            let more = NEEDED_RUNS.saturating_sub(document.history_runs).max(1);
+            let more = number::counted(more.into(), "more run");
+            format!("other runs differ more: after {more} --history tells by how much")
         }
         (false, _) => "other runs differ more".to_owned(),
         (true, NextRun::Hidden) => "where another run would fall: --table".to_owned(),
@@ -272,6 +276,11 @@ fn captions(document: &ProfileDocument, ranges: &[RangeRecord], next: NextRun) -
     texts
 }
 
+/// Whether this run begins or continues a history.
+fn is_history_kept(document: &ProfileDocument) -> bool {
+    document.command.iter().any(|word| word == "--history" || word.starts_with("--history="))
+}
+
 /// What the intervals of the next run rest on.
 fn source_of_next(document: &ProfileDocument) -> String {
     let launches = match document.launches {
@@ -279,7 +288,10 @@ fn source_of_next(document: &ProfileDocument) -> String {
         launches => format!("{launches} launches"),
     };
     match document.history_runs {
+        0 if is_history_kept(document) => {
+            format!("mostly assumed from {launches}; the next runs in --history measure it")
+        }
         0 => format!("mostly assumed from {launches}; --history DIR measures it"),
-        runs => format!("from {launches} and a history of {runs} runs"),
+        runs => format!("from {launches} and a history of {}", number::counted(runs.into(), "run")),
     }
 }

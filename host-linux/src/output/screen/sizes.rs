@@ -19,8 +19,9 @@ const LOOSE: f64 = 0.25;
 type Cell = Option<(f64, &'static str)>;
 
 pub(super) fn lines(document: &ProfileDocument, page: Page) -> Vec<Line> {
-    let sizes: Vec<&SizeRecord> =
-        if page.verbose { document.sizes.iter().collect() } else { thinned(document) };
+    let measured: Vec<&SizeRecord> =
+        document.sizes.iter().filter(|record| values(record).iter().any(Option::is_some)).collect();
+    let sizes = if page.verbose { measured.clone() } else { thinned(&measured, document) };
     let size = |record: &&SizeRecord| Line::plain(number::bytes(record.row.size.0));
     let heads = [Line::styled("size", BOLD)];
     let mut blocks = vec![Block::right(heads.into_iter().chain(sizes.iter().map(size)).collect())];
@@ -35,7 +36,7 @@ pub(super) fn lines(document: &ProfileDocument, page: Page) -> Vec<Line> {
     if sizes.iter().any(marks) {
         captions.push(format!("? not within {:.0}% at this size alone", LOOSE * 100.0));
     }
-    match document.sizes.len() - sizes.len() {
+    match measured.len() - sizes.len() {
         0 => {}
         hidden => captions.push(format!("{hidden} more sizes: -v; intervals: --csv")),
     }
@@ -123,10 +124,10 @@ fn column(head: &str, unit: Unit, cells: &[Cell]) -> Option<Block> {
 
 /// At most about a dozen sizes: both ends, both sides of each change of
 /// protocol, powers of four, and then those farthest from all of them.
-fn thinned(document: &ProfileDocument) -> Vec<&SizeRecord> {
-    let sizes: Vec<u64> = document.sizes.iter().map(|record| record.row.size.0).collect();
+fn thinned<'d>(measured: &[&'d SizeRecord], document: &ProfileDocument) -> Vec<&'d SizeRecord> {
+    let sizes: Vec<u64> = measured.iter().map(|record| record.row.size.0).collect();
     if sizes.len() <= SHOWN {
-        return document.sizes.iter().collect();
+        return measured.to_vec();
     }
     let mut chosen = vec![0, sizes.len() - 1];
     for change in document.changes.iter().filter(|change| change.splits) {
@@ -148,8 +149,8 @@ fn thinned(document: &ProfileDocument) -> Vec<&SizeRecord> {
             chosen.push(next);
         }
     }
-    let is_chosen = |(index, _): &(usize, &SizeRecord)| chosen.contains(index);
-    document.sizes.iter().enumerate().filter(is_chosen).map(|(_, record)| record).collect()
+    let chosen = measured.iter().enumerate().filter(|(index, _)| chosen.contains(index));
+    chosen.map(|(_, record)| *record).collect()
 }
 
 /// The candidate whose nearest chosen size is the farthest, as a ratio.

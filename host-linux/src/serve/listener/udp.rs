@@ -16,7 +16,7 @@ use nix::sys::socket::{
 use socket2::{Domain, Socket, Type};
 
 use super::{AllowedAddresses, Arrival, TurnedAway};
-use crate::link::{AnyLink, LinkSettings, UdpLink, canonical};
+use crate::link::{AnyLink, LinkSettings, UdpLink, shown};
 use crate::machine::clock::Deadline;
 use crate::serve::hello::{HelloVerifier, Verdict, frame};
 
@@ -107,7 +107,7 @@ impl UdpListener {
                     // A peer that the answer does not reach asks again.
                     let _lost = self.answer(&datagram, &frame(&answer));
                     if let Message::Refuse(refusal) = answer {
-                        let refused = TurnedAway::refused(canonical(peer).to_string(), refusal);
+                        let refused = TurnedAway::refused(shown(peer), refusal);
                         return Ok(Some(Arrival::TurnedAway(refused)));
                     }
                 }
