@@ -12,7 +12,7 @@ mod whole {
     };
     use loggap_core::model::{Change, Range, SizeLine};
     use loggap_core::units::{Bytes, PerByte, Picos};
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use crate::measured::judged::{intervals, values};
     use crate::measured::kinds::truth;
@@ -285,6 +285,20 @@ mod whole {
             for (name, found, truly) in compare(range, &link) {
                 assert!((found / truly - 1.0).abs() < 0.1, "seed {seed}: {name} {found} {truly}");
             }
+            assert!(measured.seconds < 2.75, "seed {seed}: {} s", measured.seconds);
+        }
+    }
+
+    #[test]
+    fn all_first_sizes_meet_the_same_times_with_a_processor() {
+        let preemptions =
+            Preemptions { interval: Picos(MILLI), length: Picos(50 * MILLI), told: true };
+        for seed in 1..=5 {
+            let (measured, _) = beside_others(seed, preemptions);
+            let round_trips = |sample: &&Sample| sample.experiment.quantity == Quantity::RoundTrip;
+            let first = measured.samples.iter().filter(round_trips).take(60);
+            let sizes: BTreeSet<u32> = first.map(|sample| sample.experiment.size).collect();
+            assert!(sizes.len() >= 8, "seed {seed}: {sizes:?}");
             assert!(measured.seconds < 2.75, "seed {seed}: {} s", measured.seconds);
         }
     }

@@ -71,7 +71,10 @@ fn two_ranks_give_the_document_of_a_link() {
                 range[format!("{key}_hi")].as_f64(),
             );
             assert!(low <= value && value <= high && value.is_some(), "{key}: {range}");
+            assert!(range[format!("{key}_next_lo")].is_null(), "of another mpirun: {range}");
         }
+        let warnings = document["warnings"].to_string();
+        assert!(warnings.contains("only one mpirun: variation between runs unknown"), "{warnings}");
     }
 }
 

@@ -263,9 +263,8 @@ fn measure<E: Ends>(
     warnings.extend(disturbance.warnings());
     warnings.extend(about_rounds(&measured, waiting));
     warnings.extend(canaries.warning());
-    let is_single = measured.launches == 1 && options.launches > 1;
-    if is_single && failure.is_none() && !interrupt.is_requested() {
-        warnings.push(Warning::OneLaunch);
+    if options.launches > 1 && failure.is_none() && !interrupt.is_requested() {
+        warnings.extend(about_launches(measured.launches, &host));
     }
     let unreadable = history.unreadable.iter().map(ToString::to_string);
     warnings.extend(unreadable.map(|reason| Warning::HistoryUnreadable { reason }));
@@ -274,6 +273,15 @@ fn measure<E: Ends>(
     let taken =
         Taken { measured, failure, history, host, warnings, canaries, wall, options, limits };
     Ok((taken, files))
+}
+
+/// Launches that do not tell where another run would fall.
+fn about_launches(launches: u32, host: &Fingerprint) -> Option<Warning> {
+    match launches {
+        _ if host.link.mpi.is_some() => Some(Warning::OneJob),
+        1 => Some(Warning::OneLaunch),
+        _ => None,
+    }
 }
 
 /// Rounds that were lost, left out or not run.

@@ -151,6 +151,11 @@ pub enum Warning {
         "only one launch: variation between runs unknown; allow more time with --max-time, or keep a --history"
     )]
     OneLaunch,
+    /// All sessions were between the same two processes.
+    #[error(
+        "only one mpirun: variation between runs unknown; run it several times with --history DIR"
+    )]
+    OneJob,
     /// Messages of rounds were lost on a datagram link.
     #[error(
         "{percent}% of the rounds were lost and discarded; use shorter bursts (-n 4), or look for drops with ip -s link"

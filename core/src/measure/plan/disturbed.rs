@@ -34,6 +34,8 @@ pub(super) struct Disturbed {
     rounds: u64,
     /// Time that they took.
     time: Picos,
+    /// How many they are.
+    batches: u64,
     /// When the batch under way was asked for; whether it counts is not known
     /// before the next.
     asked: Picos,
@@ -44,9 +46,15 @@ impl Disturbed {
     /// Another batch is asked for after `elapsed`.
     pub(super) fn on_poll(&mut self, elapsed: Picos) {
         if core::mem::take(&mut self.is_hit) {
+            self.batches = self.batches.saturating_add(1);
             self.time = Picos(self.time.0.saturating_add(elapsed.since(self.asked).0));
         }
         self.asked = elapsed;
+    }
+
+    /// What a batch that is hit takes on average.
+    pub(super) fn usual_length(&self) -> Picos {
+        Picos(self.time.0 / self.batches.max(1))
     }
 }
 
@@ -77,10 +85,7 @@ impl<const N: usize> Planner<'_, N> {
         });
         let is_clean = !session.was_interrupted();
         for outcome in &outcomes {
-            let (Outcome::Sample(Sample { experiment, .. })
-            | Outcome::Late(experiment)
-            | Outcome::Lost(experiment)) = outcome;
-            let counts = is_clean || self.outlasts_slices(experiment);
+            let counts = is_clean || self.outlasts_slices(outcome.experiment());
             match outcome {
                 _ if !counts => self.handle_disturbed(outcome),
                 Outcome::Lost(experiment) => self.handle_lost(experiment),
@@ -101,9 +106,7 @@ impl<const N: usize> Planner<'_, N> {
     pub fn handle_disturbed(&mut self, outcome: &Outcome) {
         self.disturbed.rounds = self.disturbed.rounds.saturating_add(1);
         self.disturbed.is_hit = true;
-        let (Outcome::Sample(Sample { experiment, .. })
-        | Outcome::Late(experiment)
-        | Outcome::Lost(experiment)) = outcome;
+        let experiment = outcome.experiment();
         match outcome {
             Outcome::Lost(_) => self.lost = self.lost.saturating_add(1),
             _ => self.note_arrival(experiment),

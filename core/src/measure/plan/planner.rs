@@ -149,8 +149,8 @@ const PILOT_BURSTS: usize = 2;
 /// A delay is chosen again where it exceeds this many times the delay that the
 /// samples since suggest.
 const MISLED: u64 = 4;
-/// Sizes that get their first samples at a time on a busy machine, and round
-/// trips of each: these are short and fall within a time slice.
+/// Sizes that get their first bursts at a time on a busy machine, and round
+/// trips of each size: these are short and fall within a time slice.
 const ROWS_AT_A_TIME: usize = 3;
 const MORE_ROUND_TRIPS: usize = 24;
 /// Sweeps of wanted cells between two of all.
@@ -309,6 +309,9 @@ impl<'m, const N: usize> Planner<'m, N> {
         let elapsed = now.since(*self.started.get_or_insert(now));
         let mut left = self.allowed.since(elapsed);
         self.disturbed.on_poll(elapsed);
+        if self.is_busy() && left <= self.disturbed.usual_length() {
+            self.conclude(Conclusion::TimeSpent);
+        }
         let brief = if self.is_busy() { BRIEF } else { Picos::MAX };
         let (begin, until) = (left, left.since(brief));
         let mut refilled = false;
@@ -691,8 +694,9 @@ impl<'m, const N: usize> Planner<'m, N> {
     }
 
     /// Queues the cells that lack the base samples: first those of a few sizes
-    /// that span the sweep, on a busy machine the smallest of them first. Where
-    /// time is short, few sizes are known well.
+    /// that span the sweep, on a busy machine round trips of these, which are
+    /// short, and all that the smallest lack. Where time is short, few sizes are
+    /// known well, from rounds that meet the machine at many times.
     fn queue_base(&mut self) {
         let is_busy = self.is_busy();
         let last = self.store.len().saturating_sub(1);
@@ -703,18 +707,19 @@ impl<'m, const N: usize> Planner<'m, N> {
                 let Some(header) = self.store.header(row).filter(|row| is_kept(row.size)) else {
                     continue;
                 };
-                let before = self.queued;
-                let lacking = Quantity::ALL.map(|quantity| lacks_base(header, quantity));
                 let more = is_busy && header.count(Quantity::RoundTrip) < MORE_ROUND_TRIPS;
+                let lacking = Quantity::ALL.map(|quantity| lacks_base(header, quantity));
+                let mut lacks_other = false;
                 for (&quantity, lacks) in Quantity::ALL.iter().zip(lacking) {
-                    if lacks || more && quantity == Quantity::RoundTrip {
+                    if quantity == Quantity::RoundTrip && (lacks || more) {
                         self.push(row, quantity);
+                    } else if lacks && (!is_busy || rows < ROWS_AT_A_TIME) {
+                        let before = self.queued;
+                        self.push(row, quantity);
+                        lacks_other |= self.queued > before;
                     }
                 }
-                rows += usize::from(self.queued > before);
-                if is_busy && rows >= ROWS_AT_A_TIME {
-                    break;
-                }
+                rows += usize::from(lacks_other);
             }
             if self.queued > 0 {
                 break;

@@ -24,6 +24,18 @@ pub enum Outcome {
     Lost(Experiment),
 }
 
+impl Outcome {
+    /// The experiment that it is of.
+    #[must_use]
+    pub const fn experiment(&self) -> &Experiment {
+        match self {
+            Self::Sample(Sample { experiment, .. })
+            | Self::Late(experiment)
+            | Self::Lost(experiment) => experiment,
+        }
+    }
+}
+
 /// Time limits of a session and the bounds to ask for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]

@@ -334,7 +334,12 @@ fn add_ranges(document: &mut ProfileDocument, taken: &Taken) {
     let Ok(assessment) = &measured.assessment else { return };
     let (profile, exact) = (&assessment.profile, &options.plan.assess);
     let earlier = history.of_same_link(document);
-    let launches = LaunchValues::of(&measured.samples, profile, exact);
+    // Over MPI they are sessions of the same processes.
+    let launches = if taken.host.link.mpi.is_some() {
+        vec![LaunchValues::default(); profile.ranges.len()]
+    } else {
+        LaunchValues::of(&measured.samples, profile, exact)
+    };
     let records = profile.ranges.iter().zip(&launches).map(|(range, launches)| RangeRecord {
         next: next::intervals(range, launches, &earlier, exact.confidence),
         ..RangeRecord::from(*range)
