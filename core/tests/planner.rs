@@ -4,7 +4,7 @@
 mod planner {
     use loggap_core::fit::{Node, Point};
     use loggap_core::measure::{
-        AssessMemory, Conclusion, Experiment, Kept, PlanError, PlanMemory, PlanOptions,
+        AssessMemory, Conclusion, Experiment, Kept, Outcome, PlanError, PlanMemory, PlanOptions,
         PlanRequirements, Planner, Quantity, RowHeader, Sample, Slot, coarse_sizes,
     };
     use loggap_core::random::Random;
@@ -137,6 +137,63 @@ mod planner {
             assert!(lost < 60, "seed {seed}: {lost} rounds were lost");
             assert!(planner.assess().is_ok());
         }
+    }
+
+    /// Largest size that is said to arrive, bytes, on a machine that takes a processor away in
+    /// three batches of four and on a path that carries up to `path` bytes; `None` for all.
+    fn largest_that_arrives_on_a_busy_machine(seed: u64, path: u32) -> Option<u32> {
+        let mut sizes = [0; 29];
+        let count = coarse_sizes(1, 65_536, &mut sizes);
+        let lossless = model(1_000_000);
+        let mut random = Random::new(seed);
+        let mut memory = Memory::new(count + 24, 12);
+        let mut planner: Planner<'_> =
+            Planner::new(options(seed), &sizes[..count], memory.lend()).unwrap();
+        let mut now = Picos(5);
+        loop {
+            let batch = planner.poll_batch::<16>(now);
+            if batch.is_empty() {
+                return planner.reached();
+            }
+            // Every fifth of the batches that are hit loses what follows a round.
+            let is_hit = !random.draw().is_multiple_of(4);
+            let lost_from = if random.draw().is_multiple_of(5) { random.draw() % 16 } else { 16 };
+            let mut outcomes = Vec::new();
+            for (index, experiment) in batch.into_iter().enumerate() {
+                let arrives = !is_hit || (index as u64) < lost_from;
+                let sent = lossless(&experiment).filter(|_| experiment.size <= path && arrives);
+                outcomes.push(match sent {
+                    None => Outcome::Lost(experiment),
+                    Some((delay, elapsed)) => {
+                        now = Picos(now.0 + elapsed);
+                        let (delay, elapsed) = (Picos(delay), Picos(elapsed));
+                        Outcome::Sample(Sample { experiment, delay, elapsed })
+                    }
+                });
+            }
+            for (index, outcome) in outcomes.iter().enumerate() {
+                match outcome {
+                    _ if is_hit => planner.handle_disturbed(outcome, &outcomes[..index]),
+                    Outcome::Sample(sample) => {
+                        planner.handle_sample(sample);
+                    }
+                    Outcome::Lost(experiment) | Outcome::Late(experiment) => {
+                        planner.handle_lost(experiment);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_small_mtu_is_found_on_a_busy_machine_and_none_where_there_is_none() {
+        let found = (0..50)
+            .filter(|&seed| largest_that_arrives_on_a_busy_machine(seed, 1_472) == Some(1_024))
+            .count();
+        let mistaken = (0..50)
+            .filter(|&seed| largest_that_arrives_on_a_busy_machine(seed, u32::MAX).is_some())
+            .count();
+        assert!(found >= 45 && mistaken == 0, "{found} found, {mistaken} mistaken");
     }
 
     #[test]

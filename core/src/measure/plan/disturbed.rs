@@ -30,8 +30,10 @@ const LEAST_SHARE: u64 = 64;
 /// Batches that do not count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Disturbed {
-    /// Their rounds.
+    /// Their rounds that were not lost.
     rounds: u64,
+    /// Their lost rounds but one of each size and batch.
+    pub(super) repeated_losses: u64,
     /// Time that they took.
     time: Picos,
     /// How many they are.
@@ -84,10 +86,12 @@ impl<const N: usize> Planner<'_, N> {
             let _ = outcomes.push(outcome); // one of each round
         });
         let is_clean = !session.was_interrupted();
-        for outcome in &outcomes {
+        for (index, outcome) in outcomes.iter().enumerate() {
             let counts = is_clean || self.outlasts_slices(outcome.experiment());
             match outcome {
-                _ if !counts => self.handle_disturbed(outcome),
+                _ if !counts => {
+                    self.handle_disturbed(outcome, outcomes.get(..index).unwrap_or(&[]))
+                }
                 Outcome::Lost(experiment) => self.handle_lost(experiment),
                 Outcome::Late(experiment) => self.handle_late(experiment),
                 Outcome::Sample(sample) => {
@@ -100,19 +104,27 @@ impl<const N: usize> Planner<'_, N> {
         ended.map(|()| true)
     }
 
-    /// Takes note that a processor was taken away during the batch of a round:
-    /// it does not count. Its size has arrived, or its loss says nothing of the
-    /// path. Bursts none of which has counted yet become shorter, as lost ones do.
-    pub fn handle_disturbed(&mut self, outcome: &Outcome) {
-        self.disturbed.rounds = self.disturbed.rounds.saturating_add(1);
+    /// Takes note of a round that does not count, as a processor was taken away during its
+    /// batch, which began with `before`. Its size has arrived; what the batch lost of one size
+    /// counts as one loss. Bursts none of which has counted yet become shorter.
+    pub fn handle_disturbed(&mut self, outcome: &Outcome, before: &[Outcome]) {
         self.disturbed.is_hit = true;
         let experiment = outcome.experiment();
-        match outcome {
-            Outcome::Lost(_) => self.lost = self.lost.saturating_add(1),
-            _ => self.note_arrival(experiment),
-        }
-        if self.is_busy() {
-            self.shorten(experiment);
+        let Outcome::Lost(_) = outcome else {
+            self.disturbed.rounds = self.disturbed.rounds.saturating_add(1);
+            self.note_arrival(experiment);
+            if self.is_busy() {
+                self.shorten(experiment);
+            }
+            return;
+        };
+        let is_lost =
+            |other: &Outcome| matches!(other, Outcome::Lost(lost) if lost.size == experiment.size);
+        if before.iter().any(is_lost) {
+            self.lost = self.lost.saturating_add(1);
+            self.disturbed.repeated_losses = self.disturbed.repeated_losses.saturating_add(1);
+        } else {
+            self.handle_lost(experiment);
         }
     }
 

@@ -409,7 +409,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         };
         let beyond = rows.get(largest + 1..).unwrap_or_default();
         let lost: u64 = beyond.iter().map(|header| u64::from(header.plan.losses)).sum();
-        let by_chance = self.lost.saturating_sub(lost);
+        let by_chance = self.lost.saturating_sub(lost + self.disturbed.repeated_losses);
         let own = rows.get(row).map_or(0, |header| header.plan.losses);
         let is_known = own >= LOSSES_OF_ONE_SIZE && lost >= LOSSES_BEYOND;
         if row <= largest || !is_known || by_chance > lost / CHANCE_SHARE {
