@@ -402,25 +402,6 @@ fn help_has_the_options_of_verbs_apart() {
 }
 
 #[test]
-fn flags_of_perftest_without_a_meaning_are_refused_by_name() {
-    for (arguments, said) in [
-        (&["lat", "-H"][..], "-H of perftest is not taken: `loggap measure"),
-        (&["bw", "node7", "-c", "UC"], "-c of perftest is not taken: --op says"),
-        (&["lat", "-q", "2"], "`loggap bw -q N` takes several queue pairs"),
-        (&["bw", "--out_json"], "--out_json of perftest is not taken: -J prints one JSON document"),
-        (&["bw", "-w", "5"], "-w of perftest is not taken: `loggap measure --assert` fails"),
-        (&["serve", "-s", "64"], "-s of perftest is not taken: the initiator's options hold"),
-        (&["serve", "-q", "4"], "`loggap serve --clients N`"),
-        (&["serve", "-R"], "Usage: loggap serve"),
-        (&["bw", "-y", "5"], "-y of perftest is not taken: `loggap measure --assert` fails"),
-    ] {
-        let output = loggap().args(arguments).assert().code(2).get_output().clone();
-        let talk = String::from_utf8(output.stderr).unwrap();
-        assert!(talk.contains(said), "{arguments:?}: {talk}");
-    }
-}
-
-#[test]
 fn a_build_without_verbs_says_what_to_build() {
     let refused =
         loggap().args(["lat", "--transport", "verbs"]).assert().code(5).get_output().clone();

@@ -11,7 +11,6 @@ use loggap_core::measure::Ending;
 use loggap_core::wire::{Bounds, FRAME_LEN};
 
 use super::link::LinkArgs;
-use super::perftest::flags::RefusedByResponder;
 use super::verbs::hidden_at_a_responder;
 use super::{CliError, Console, Exit, Interrupt, parse};
 use crate::link::AnyLink;
@@ -47,9 +46,6 @@ Examples:
     mut_args(hidden_at_a_responder)
 )]
 pub(super) struct Args {
-    // First, as it looks at options that others take.
-    #[command(flatten)]
-    refused: RefusedByResponder,
     #[command(flatten)]
     link: LinkArgs,
     /// Address to listen on; a socket's path for unix, shm [default: all].

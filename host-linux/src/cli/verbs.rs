@@ -71,8 +71,6 @@ const HEADING: &str = "RDMA verbs (--transport verbs)";
 #[derive(Clone, Debug)]
 struct Given {
     options: Vec<&'static str>,
-    /// perftest's `-c UD`.
-    unreliable: bool,
 }
 
 /// Every option: its name in the parser, and as it is typed.
@@ -108,12 +106,7 @@ impl FromArgMatches for Given {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
         let options = OPTIONS.iter().filter(|(name, _)| given(name)).map(|(_, typed)| *typed);
-        // Of `lat` and `bw` only.
-        let unreliable = ["c", "connection"].into_iter().any(|name| {
-            let values = matches.try_get_many::<String>(name).ok().flatten();
-            values.is_some_and(|mut all| all.any(|value| value.eq_ignore_ascii_case("UD")))
-        });
-        Ok(Self { options: options.chain(unreliable.then_some("-c UD")).collect(), unreliable })
+        Ok(Self { options: options.collect() })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -175,7 +168,6 @@ impl VerbsArgs {
     pub(super) fn operation(&self) -> Option<Operation> {
         match self.op {
             None if self.write_with_imm => Some(Operation::WriteImmediate),
-            None if self.given.unreliable => Some(Operation::Datagram),
             op => op,
         }
     }

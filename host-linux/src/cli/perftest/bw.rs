@@ -8,7 +8,6 @@ use loggap_core::measure::{Experiment, Quantity, SessionError};
 use loggap_core::units::Picos;
 
 use super::connections::Connections;
-use super::flags::RefusedByBandwidth;
 use super::rate::{Rate, STRETCH, Unit, warnings};
 use super::rounds::{BothWays, Repetitions, Rounds, Values};
 use super::{About, Measured, Missing, SizeTest, TestArgs, round_trip, run_test};
@@ -35,9 +34,6 @@ Examples:
   loggap bw node7 -q 4                          where `loggap serve --clients 4` runs
   loggap bw node7 -b -s 4K -D 10                both directions, for 10 s")]
 pub(in crate::cli) struct Args {
-    // First, as it looks at options that others take.
-    #[command(flatten)]
-    refused: RefusedByBandwidth,
     #[command(flatten)]
     test: TestArgs,
     /// Warm-up rounds.

@@ -9,7 +9,6 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use super::connections::Connections;
-use super::flags::RefusedByLatency;
 use super::rounds::{MOST_VALUES, Repetitions, Values};
 use super::{About, Measured, Missing, SizeTest, TestArgs, round_trip, run_test, shown};
 use crate::cli::{CliError, Console, Exit, parse};
@@ -30,9 +29,6 @@ Examples:
   loggap lat node7 --transport verbs --op write -s 1:64K
   loggap lat node7 --transport verbs --op read -D 10")]
 pub(in crate::cli) struct Args {
-    // First, as it looks at options that others take.
-    #[command(flatten)]
-    refused: RefusedByLatency,
     #[command(flatten)]
     test: TestArgs,
     /// Warm-up rounds.

@@ -5,7 +5,6 @@
 
 pub(super) mod bw;
 mod connections;
-pub(super) mod flags;
 pub(super) mod lat;
 mod rate;
 mod rounds;
@@ -447,4 +446,87 @@ fn places(verbs: &VerbsRecord) -> String {
 /// A number of a column, or what stands where none was measured.
 fn shown(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bw, lat};
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Latency {
+        #[command(flatten)]
+        _args: lat::Args,
+    }
+
+    #[derive(Debug, Parser)]
+    struct Bandwidth {
+        #[command(flatten)]
+        _args: bw::Args,
+    }
+
+    fn answer<P: Parser>(words: &str) -> String {
+        match P::try_parse_from(["test"].into_iter().chain(words.split_whitespace())) {
+            Ok(_) => "taken".to_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn flags_of_perftest_with_a_meaning_are_taken() {
+        let common = [
+            "-a",
+            "--all",
+            "-s 8",
+            "--size 8",
+            "-n 10",
+            "--iters 10",
+            "-D 2",
+            "--duration 2",
+            "-F",
+            "--CPU-freq",
+            "-J",
+            "node7 -p 18515",
+            "node7 --port 18515",
+        ];
+        // Those of the device, as perftest has them.
+        let device = [
+            "-d rxe0",
+            "--ib-dev rxe0",
+            "-i 1",
+            "--ib-port 1",
+            "-x 1",
+            "--gid-index 1",
+            "-I 64",
+            "--inline_size 64",
+            "-m 1024",
+            "--mtu 1024",
+            "-S 1",
+            "--sl 1",
+            "--tclass 104",
+            "-t 64",
+            "--tx-depth 64",
+            "-Q 8",
+            "--cq-mod 8",
+            "-e",
+            "--events",
+            "--use_hugepages",
+            "--write_with_imm",
+        ];
+        for words in common {
+            assert_eq!(answer::<Latency>(words), "taken", "lat {words}");
+            assert_eq!(answer::<Bandwidth>(words), "taken", "bw {words}");
+        }
+        for words in device {
+            let words = format!("--transport verbs {words}");
+            assert_eq!(answer::<Latency>(&words), "taken", "lat {words}");
+            assert_eq!(answer::<Bandwidth>(&words), "taken", "bw {words}");
+        }
+        for words in ["-q 4", "--qp 4", "-b", "--bidirectional", "--report_gbits", "-q 2 -b"] {
+            assert_eq!(answer::<Bandwidth>(words), "taken", "bw {words}");
+        }
+        for words in ["-w 5", "--warmup 5"] {
+            assert_eq!(answer::<Latency>(words), "taken", "lat {words}");
+        }
+    }
 }
