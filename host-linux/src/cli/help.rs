@@ -2,151 +2,18 @@
 
 use clap::Command;
 
-/// Options that `-h` shows beside the arguments, by verb.
-const SHORT: &[(&str, &[&str])] = &[
-    (
-        "measure",
-        &[
-            "port",
-            "transport",
-            "block",
-            "cpu",
-            "sizes",
-            "rel_err",
-            "strict",
-            "max_time",
-            "launches",
-            "output",
-            "samples",
-            "json",
-            "table",
-            "csv",
-            "flags",
-            "verbose",
-            "plot",
-        ],
-    ),
-    ("lat", &PERFTEST),
-    ("bw", &PERFTEST),
-    (
-        "serve",
-        &[
-            "transport",
-            "block",
-            "interface",
-            "bind",
-            "port",
-            "once",
-            "clients",
-            "allow",
-            "cpu",
-            "max_message",
-            "device",
-        ],
-    ),
-    ("fit", &["detector", "rel_err", "strict", "json", "table", "csv", "flags", "verbose", "plot"]),
-    (
-        "simulate",
-        &[
-            "latency",
-            "overhead",
-            "gap",
-            "gap_per_byte",
-            "eager_limit",
-            "profile",
-            "preset",
-            "topology",
-            "explain",
-            "sensitivity",
-            "json",
-            "timeline",
-            "sweep",
-            "pattern",
-            "ranks",
-            "size",
-        ],
-    ),
-    (
-        "predict",
-        &[
-            "ranks",
-            "sizes",
-            "latency",
-            "overhead",
-            "gap",
-            "gap_per_byte",
-            "eager_limit",
-            "profile",
-            "preset",
-            "exact",
-            "json",
-        ],
-    ),
-    (
-        "best",
-        &[
-            "ranks",
-            "sizes",
-            "latency",
-            "overhead",
-            "gap",
-            "gap_per_byte",
-            "eager_limit",
-            "profile",
-            "preset",
-            "assume_commutative",
-            "combine",
-            "rules",
-            "plot",
-            "csv",
-            "exact",
-            "json",
-        ],
-    ),
-    (
-        "overlap",
-        &[
-            "latency",
-            "overhead",
-            "gap",
-            "gap_per_byte",
-            "eager_limit",
-            "profile",
-            "preset",
-            "summary",
-            "plot",
-            "factors",
-            "exact",
-            "json",
-            "pattern",
-            "ranks",
-            "size",
-        ],
-    ),
-    ("generate", &["output", "form", "pattern", "ranks", "size", "root", "segment", "seed"]),
-];
+/// Options that `-h` shows beside the arguments, whichever verb has them.
+pub(super) const SHORT: &str = "\
+    port transport block cpu sizes rel_err strict max_time launches output samples json \
+    table csv flags verbose plot bind once clients allow max_message device \
+    detector latency overhead gap gap_per_byte eager_limit profile preset topology explain \
+    sensitivity timeline sweep pattern ranks size exact assume_commutative combine rules \
+    summary factors form all iters duration rtt queue_pairs bidirectional \
+    report_gbits op";
 
-const PERFTEST: [&str; 14] = [
-    "port",
-    "transport",
-    "block",
-    "cpu",
-    "sizes",
-    "all",
-    "iters",
-    "duration",
-    "rtt",
-    "queue_pairs",
-    "bidirectional",
-    "report_gbits",
-    "json",
-    "op",
-];
-
-/// Options that the `-h` of a verb shows; `None` for all.
-pub(super) fn shown(verb: &str) -> Option<&'static [&'static str]> {
-    SHORT.iter().find(|(name, _)| *name == verb).map(|(_, shown)| *shown)
-}
+/// Verbs that have more options than those.
+const LONG: [&str; 10] =
+    ["measure", "lat", "bw", "serve", "fit", "simulate", "predict", "best", "overlap", "generate"];
 
 /// Examples that `-h` shows.
 const EXAMPLES: usize = 3;
@@ -160,9 +27,12 @@ pub(super) fn on_one_screen(command: Command) -> Command {
 
 fn shortened(verb: Command) -> Command {
     let verb = on_one_screen(verb);
-    let Some(shown) = shown(verb.get_name()) else { return verb };
+    if !LONG.contains(&verb.get_name()) {
+        return verb;
+    }
     let verb = verb.mut_args(|argument| {
-        let is_shown = argument.is_positional() || shown.contains(&argument.get_id().as_str());
+        let is_short = |name| argument.get_id() == name;
+        let is_shown = argument.is_positional() || SHORT.split_whitespace().any(is_short);
         argument.hide_short_help(!is_shown)
     });
     let more = format!("More options and details: loggap {} --help", full_name(verb.get_name()));
@@ -191,7 +61,7 @@ pub(super) fn nearest<'a>(
     typed: &str,
     names: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let distances = names.into_iter().map(|name| (distance(typed, name), name));
+    let distances = names.into_iter().map(|name| (strsim::levenshtein(typed, name), name));
     let (least, name) = distances.min_by_key(|(distance, _)| *distance)?;
     (least * 3 <= typed.chars().count()).then_some(name)
 }
@@ -199,25 +69,6 @@ pub(super) fn nearest<'a>(
 /// `did you mean NAME? ` where a name is near, for the front of a list of names.
 pub(super) fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     nearest(typed, names).map_or_else(String::new, |name| format!("did you mean '{name}'? "))
-}
-
-/// Levenshtein distance: insertions, deletions and replacements between `a` and `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (index, from) in a.chars().enumerate() {
-        let mut left = index + 1;
-        let mut diagonal = index;
-        for (to, cell) in b.chars().zip(row.iter_mut().skip(1)) {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = *cell;
-            left = replaced.min(diagonal + 1).min(left + 1);
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = index + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -232,11 +83,5 @@ mod tests {
         assert_eq!(nearest("brodcast", ["bcast", "mpi-broadcast"]), None);
         assert_eq!(nearest("x", names), None);
         assert_eq!(did_you_mean("bcats", names), "");
-    }
-
-    #[test]
-    fn distances_are_those_of_the_textbook() {
-        let found = [("kitten", "sitting"), ("", "ab"), ("ab", ""), ("same", "same")];
-        assert_eq!(found.map(|(a, b)| distance(a, b)), [3, 2, 2, 0]);
     }
 }

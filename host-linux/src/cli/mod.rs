@@ -241,13 +241,10 @@ mod tests {
 
     #[test]
     fn every_option_of_the_short_help_exists() {
-        for verb in verbs(&command()) {
-            let Some(shown) = help::shown(verb.get_name()) else { continue };
-            for name in shown {
-                let known = verb.get_arguments().any(|argument| argument.get_id() == name);
-                let perftest = ["lat", "bw"].contains(&verb.get_name());
-                assert!(known || perftest, "{} {name}", verb.get_name());
-            }
+        let verbs = verbs(&command());
+        let options: Vec<_> = verbs.iter().flat_map(clap::Command::get_arguments).collect();
+        for name in help::SHORT.split_whitespace() {
+            assert!(options.iter().any(|option| option.get_id() == name), "{name}");
         }
     }
 
