@@ -1,5 +1,5 @@
 //! How often the 95% intervals of a default run hold the truth, on a link on
-//! virtual time: the tables of `docs/performance.md`.
+//! virtual time: the tables of `docs/lab/performance.md`.
 //!
 //! Kinds of noise, on links of one protocol, of two, and with a gap that
 //! bends without a change. A range is judged by the protocol that its first

@@ -205,7 +205,7 @@ mod whole {
     }
 
     #[test]
-    #[ignore = "half a minute; the figure of docs/performance.md"]
+    #[ignore = "half a minute; the figure of docs/lab/performance.md"]
     fn of_a_hundred_noisy_measurements_95_are_right() {
         let bad = mistaken(100);
         assert!(bad.len() <= 5, "{} of 100 seeds: {bad:#?}", bad.len());
@@ -245,7 +245,7 @@ mod whole {
         let noises = [
             ("lognormal 10%", RoundNoise { skew: 0.1, ..none }, 0),
             // The median absolute deviation knows little of a second speed: the
-            // goal of 1% is missed here, see docs/performance.md.
+            // goal of 1% is missed here, see docs/lab/performance.md.
             ("two speeds", RoundNoise { skew: 0.03, two_speeds, ..none }, 2),
             ("bursts", RoundNoise { skew: 0.05, bursts, ..none }, 1),
         ];

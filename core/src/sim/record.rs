@@ -128,7 +128,7 @@ pub struct Record {
     pub(super) meta: u32,
 }
 
-const _: () = assert!(size_of::<Record>() == 40, "the figures of docs/performance.md assume it");
+const _: () = assert!(size_of::<Record>() == 40, "docs/lab/performance.md assumes it");
 
 /// A posted receive.
 #[derive(Clone, Copy, Debug)]
