@@ -221,7 +221,10 @@ fn recovers_the_parameters(network: &Network) -> Found {
             ));
         }
         changes => {
-            let problems = vec![format!("the change is at {at}, found {changes:?}")];
+            let problems = vec![format!(
+                "the change is at {at}, found {changes:?} of {:?}; {percent}% left out",
+                profile.changes
+            )];
             return Found { problems, left_out };
         }
     }

@@ -7,8 +7,9 @@ use loggap_core::goal::pattern::{
 use loggap_core::model::Protocol as CoreProtocol;
 use loggap_core::noise::{Phases, Trace};
 use loggap_core::sim::{
-    Builder, ClockQueue, Engine, Entry, MatchIndex, Memory, Noise, Parameters, Rank, Receive, Record,
-    Rendezvous, Requirements, Settings, Silent, SimError, Slot, Survey, TraceNoise, Unfinished,
+    Builder, ClockQueue, Engine, Entry, MatchIndex, Memory, Noise, Parameters, Rank, Receive,
+    Record, Rendezvous, Requirements, Settings, Silent, SimError, Slot, Survey, TraceNoise,
+    Unfinished,
 };
 use loggap_core::units::{Bytes, Picos};
 

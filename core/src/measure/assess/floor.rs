@@ -6,7 +6,7 @@
 pub struct Floor {
     /// Name of the claim.
     pub claim: &'static str,
-    /// Samples that it takes at each size.
+    /// Samples that it takes.
     pub samples: usize,
     /// Reason for the number.
     pub reason: &'static str,
@@ -16,13 +16,16 @@ impl Floor {
     /// A value at a size, of those that are measured here.
     pub const VALUE: Self =
         Self::new("value at a size", 3, "a single wrong one of three is not their median");
-    /// A change of protocol, at each of the two sizes on both sides of it.
-    pub const CHANGE: Self =
-        Self::new("change of protocol", 6, "the range of six holds the median at 95%");
+    /// A change of protocol, on each side of it at the two nearest sizes.
+    pub const CHANGE: Self = Self::new(
+        "change of protocol",
+        8,
+        "all of eight are on one side of their median once in 128",
+    );
     /// As [`Floor::CHANGE`], where processors were taken away.
     pub const CHANGE_ON_BUSY: Self = Self::new(
         "change of protocol on a busy machine",
-        40,
+        80,
         "a size that is measured for a short time only meets one state of the machine",
     );
     /// Half of the rounds are faster.

@@ -70,8 +70,8 @@ impl<const N: usize> Ranges<N> {
         Ok(found)
     }
 
-    /// Leaves out the changes that are not known on both sides: beside each
-    /// there are two sizes with the samples of [`Floor::CHANGE`], whose values in
+    /// Leaves out the changes that are not known on both sides: the two nearest
+    /// sizes of each have the samples of [`Floor::CHANGE`], and their values in
     /// the curve that shows it are known to [`KNOWN`].
     ///
     /// [`Floor::CHANGE`]: super::floor::Floor::CHANGE
@@ -102,22 +102,23 @@ const KNOWN: f64 = 0.25;
 
 /// See [`Ranges::keep_founded`].
 fn is_founded(store: &SampleStore<'_>, change: &Change, options: &AssessOptions) -> bool {
-    const BESIDE: usize = 2;
     let curve = Curve::of(change.parameter);
+    let (quantity, _) = curve.parts();
     let at = store.find(narrow(change.at.0)).unwrap_or_else(|row| row);
     let measured = |row: &usize| store.level(*row, curve).is_some();
     let is_known = |row: usize| {
         let mut sums = BlockSums::default();
         sums.add(store, (row, curve), 1.0);
         let half = sums.half_width(store, options.confidence);
-        let (quantity, _) = curve.parts();
-        store.count(row, quantity) >= store.least_of_change()
-            && store.level(row, curve).is_some_and(|value| half <= KNOWN * value)
+        store.level(row, curve).is_some_and(|value| half <= KNOWN * value)
     };
-    let before = (0..at).rev().filter(measured).take(BESIDE);
-    let behind = (at..store.len()).filter(measured).take(BESIDE);
-    before.filter(|row| is_known(*row)).count() == BESIDE
-        && behind.filter(|row| is_known(*row)).count() == BESIDE
+    let is_enough = |sizes: [Option<usize>; 2]| {
+        let samples = sizes.iter().flatten().map(|row| store.count(*row, quantity)).sum::<usize>();
+        sizes.iter().all(|row| row.is_some_and(is_known)) && samples >= store.least_of_change()
+    };
+    let mut before = (0..at).rev().filter(measured);
+    let mut behind = (at..store.len()).filter(measured);
+    is_enough([before.next(), before.next()]) && is_enough([behind.next(), behind.next()])
 }
 
 fn of_model(change: &fit::Change) -> Change {
