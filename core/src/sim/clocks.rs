@@ -16,7 +16,7 @@ pub(super) enum Clock {
     Into(u16),
 }
 
-/// What waits for a clock; see [`super::pending`].
+/// What waits for a clock.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockQueue {
     /// The root of the heap of its groups.
