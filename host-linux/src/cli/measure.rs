@@ -4,9 +4,10 @@ pub(super) mod endpoints;
 
 use loggap_core::wire::ethernet::Address;
 
+use super::interrupt::end_on_request;
 use super::link::LinkArgs;
 use super::measuring::{self, MeasureArgs};
-use super::{CliError, Console, Exit, Interrupt};
+use super::{CliError, Console, Exit};
 use crate::link::{LinkError, VerbsError, parse_address};
 use crate::machine::placement;
 use endpoints::Endpoints;
@@ -69,8 +70,7 @@ fn station(text: &str) -> Result<Address, String> {
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
-    let interrupt = Interrupt::catch()
-        .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
+    let interrupt = end_on_request()?;
     if args.ends.link.is_read() && args.measure.needs_answers() {
         return Err(LinkError::from(VerbsError::Answers).into());
     }

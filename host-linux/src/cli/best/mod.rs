@@ -15,13 +15,13 @@ use self::document::Document;
 use self::files::Files;
 use super::digits::DigitsArgs;
 use super::failures::Failures;
-use super::interrupt::interrupted;
+use super::interrupt::{end_on_request, interrupted};
 use super::named_files::NamedFiles;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::parameters_used::ParametersUsed;
 use super::parse::{self, Sizes};
 use super::runs_progress::RunsLine;
-use super::{CliError, Console, Exit, Interrupt, help};
+use super::{CliError, Console, Exit, help};
 use crate::best::{Answer, Cell, Offer, Question, Refused, Rules, TooShort};
 use crate::collective::Operation;
 use crate::profile::{ProfileDocument, ProfileDraws};
@@ -193,8 +193,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let sizes = args.all_sizes(&ranks)?;
     let draws = args.drawn(profile.as_ref(), &sets, console);
     let files = Files::open(args)?;
-    let interrupt = Interrupt::catch()
-        .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
+    let interrupt = end_on_request()?;
     let all = || std::thread::available_parallelism().ok();
     interrupt.listen();
     let question = Question {

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use self::connections::{Connections, Opened, Opening};
 use self::rounds::HOPELESS;
+use super::interrupt::end_on_request;
 use super::measure::EndArgs;
 use super::parse::{self, Sizes};
 use super::{CliError, Console, Exit, Interrupt};
@@ -176,8 +177,7 @@ fn run_test<T: SizeTest>(
     console: &mut Console,
 ) -> Result<Tested<T::Row>, CliError> {
     connections::check_processors(&args.ends, about.connections, console)?;
-    let interrupt = Interrupt::catch()
-        .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
+    let interrupt = end_on_request()?;
     interrupt.listen();
     let opening =
         Opening { allowed: placement::allowed(), again: false, told: Vec::new(), answered: None };

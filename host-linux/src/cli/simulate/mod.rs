@@ -31,10 +31,11 @@ use self::report::Report;
 use self::sweep::SweepArgs;
 use super::digits::DigitsArgs;
 use super::failures::Failures;
+use super::interrupt::end_on_request;
 use super::named_files::NamedFiles;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
-use super::{CliError, Console, Exit, Interrupt, parse};
+use super::{CliError, Console, Exit, parse};
 use crate::machine::clock::HostClock;
 use crate::output::plot::links::LinksTitle;
 use crate::schedule::Form;
@@ -343,8 +344,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let network = args.network()?;
     let pictures = Pictures::open(args)?;
     // Nothing is known before the end of the first run, so Ctrl-C ends at once.
-    let interrupt = Interrupt::catch()
-        .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
+    let interrupt = end_on_request()?;
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
     let source = args.pattern.source(args.input())?;

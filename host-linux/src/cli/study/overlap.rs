@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::cli::digits::{Digits, DigitsArgs};
 use crate::cli::failures::Failures;
-use crate::cli::interrupt::interrupted;
+use crate::cli::interrupt::{end_on_request, interrupted};
 use crate::cli::named_files::NamedFiles;
 use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::pattern_args::PatternArgs;
@@ -100,8 +100,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let sets = args.parameters.sets(&args.overheads, console)?;
     let file = args.plot.as_deref().map(PendingFile::create).transpose();
     let file = file.map_err(CliError::failed)?;
-    let interrupt = Interrupt::catch()
-        .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
+    let interrupt = end_on_request()?;
     let runs = args.simulate(&sets, &args.factors(), (&interrupt, console))?;
     let report = Report::new(args, &sets, &runs);
     let part = if report.incomplete.is_some() { " (incomplete)" } else { "" };
