@@ -237,6 +237,24 @@ mod assessment {
     }
 
     #[test]
+    fn a_small_step_beside_a_change_is_no_other_protocol() {
+        let times = |size: u32| {
+            let Times { half_rtt, gap, .. } = plain(size);
+            let gap = match size {
+                4_096.. => 5 * gap / 2,
+                4_084.. => gap + gap / 25,
+                _ => gap,
+            };
+            Times { half_rtt: half_rtt + gap, gap, ..plain(size) }
+        };
+        let near = [3_072, 3_584, 3_840, 3_968, 4_032, 4_064, 4_074, 4_084, 4_090, 4_095, 4_096];
+        let sizes = [&SIZES[..], &near, &[4_097, 4_352, 5_120, 6_144, 8_192, 16_384]].concat();
+        let changes = assess(&rounds(&sizes, times)).profile.changes;
+        let at: Vec<_> = changes.iter().map(|change| change.at).collect();
+        assert_eq!(at, [Bytes(4_096)], "{changes:?}");
+    }
+
+    #[test]
     fn paced_rounds_that_show_no_overhead_are_counted_from_the_first_size_on() {
         // A delay that is no longer than the gap says nothing of the overhead.
         let short = |size| if size >= 512 { plain(size).gap } else { plain(size).delay };

@@ -98,7 +98,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let _ends_at_once = Interrupt::catch().map_err(CliError::failed)?;
     let rows = read(&args.samples)?;
     let analysis = Analysis::of(&rows, &options).map_err(|error| at(&args.samples, error))?;
-    let document = document(args, &analysis);
+    let document = document(args, &options, &analysis);
     let profile = as_profile(&args.samples, &document, &analysis);
     let drawn = plot.map_or(Ok(()), |file| report::draw(&profile, file));
     let mut failures = Failures::default();
@@ -136,7 +136,7 @@ fn at(path: &Path, error: impl std::fmt::Display) -> CliError {
     CliError::usage(format_args!("'{}': {error}", path.display()))
 }
 
-fn document(args: &Args, analysis: &Analysis) -> FitDocument {
+fn document(args: &Args, options: &AssessOptions, analysis: &Analysis) -> FitDocument {
     let assessment = &analysis.assessment;
     let profile = &assessment.profile;
     FitDocument {
@@ -144,7 +144,7 @@ fn document(args: &Args, analysis: &Analysis) -> FitDocument {
         loggap_version: env!("CARGO_PKG_VERSION").to_owned(),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         detector: args.detection.detector.clone(),
-        requested: args.exact.requested(),
+        requested: args.exact.requested(options),
         ranges: profile.ranges.iter().copied().map(RangeRecord::from).collect(),
         changes: profile.changes.iter().copied().map(ChangeRecord::from).collect(),
         sizes: analysis.rows.iter().copied().map(SizeRecord::from).collect(),

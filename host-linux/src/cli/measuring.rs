@@ -381,6 +381,7 @@ fn options(args: &MeasureArgs) -> Result<RunOptions, CliError> {
     let more = u32::try_from(seconds.div_ceil(SECONDS_PER_LAUNCH)).unwrap_or(u32::MAX);
     let plan = PlanOptions {
         assess: args.exact.options()?,
+        busy_error_ppm: args.exact.rel_err.unwrap_or(defaults.busy_error_ppm),
         messages: args.messages.unwrap_or(defaults.messages),
         large_messages: args.messages.unwrap_or(LARGE_MESSAGES),
         max_time,

@@ -15,9 +15,9 @@ use crate::profile::{ProfileDocument, Requested};
 /// How exact, shared by the verbs that assess samples.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ExactArgs {
-    /// Target relative half-width of the confidence intervals.
-    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = parse::percent)]
-    rel_err: u32,
+    /// Target relative half-width of the confidence intervals [default: 5%].
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
+    pub(super) rel_err: Option<u32>,
     /// Confidence level of the intervals.
     #[arg(long, value_name = "PERCENT", default_value = "95%", value_parser = parse::percent)]
     confidence: u32,
@@ -41,15 +41,16 @@ impl ExactArgs {
                     "--confidence takes from {LEAST}% to {MOST}%, not {percent}%"
                 ))
             })?;
-        let relative_error_ppm = self.rel_err;
-        let tolerance_ppm = self.tolerance;
         let defaults = AssessOptions::default();
+        let relative_error_ppm = self.rel_err.unwrap_or(defaults.relative_error_ppm);
+        let tolerance_ppm = self.tolerance;
         Ok(AssessOptions { confidence, relative_error_ppm, tolerance_ppm, ..defaults })
     }
 
-    pub(super) fn requested(&self) -> Requested {
+    /// `exact` for the document.
+    pub(super) fn requested(&self, exact: &AssessOptions) -> Requested {
         Requested {
-            relative_error: f64::from(self.rel_err) / 1e6,
+            relative_error: f64::from(exact.relative_error_ppm) / 1e6,
             confidence_percent: self.confidence_percent(),
         }
     }

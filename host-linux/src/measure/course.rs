@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use loggap_core::measure::{
-    AssessError, Assessment, Clock, Conclusion, Experiment, Initiator, Link, Progress, Quantity,
-    Sample, SampleStore, SessionError, SizeRow, Traffic,
+    AssessError, AssessOptions, Assessment, Clock, Conclusion, Experiment, Initiator, Link,
+    Progress, Quantity, Sample, SampleStore, SessionError, SizeRow, Traffic,
 };
 use loggap_core::units::Picos;
 
@@ -120,16 +120,17 @@ impl Plan<'_> {
         }
     }
 
-    fn assess(&mut self) -> (Result<Assessment, AssessError>, Vec<SizeRow>) {
+    fn assess(&mut self) -> (AssessOptions, Result<Assessment, AssessError>, Vec<SizeRow>) {
         match self {
             Self::Rounds(rounds) => {
-                let Rounds { planner, options, .. } = &mut **rounds;
-                (planner.assess(), size_rows(planner.store(), &options.assess))
+                let planner = &mut rounds.planner;
+                let exact = planner.exactness();
+                (exact, planner.assess(), size_rows(planner.store(), &exact))
             }
             Self::Repetitions(repetitions) => {
                 let Repetitions { store, memory, options, .. } = &mut **repetitions;
                 let assessment = Assessment::new(store, &options.assess, &mut memory.lend());
-                (assessment, size_rows(store, &options.assess))
+                (options.assess, assessment, size_rows(store, &options.assess))
             }
         }
     }
@@ -216,8 +217,9 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
     /// Assesses what was measured.
     pub(super) fn finish(mut self) -> Measured {
         let wall = self.now();
-        let (assessment, rows) = self.plan.assess();
+        let (exact, assessment, rows) = self.plan.assess();
         Measured {
+            exact,
             conclusion: self.conclusion(),
             samples: self.samples,
             assessment,

@@ -11,8 +11,8 @@
 use std::ops::ControlFlow;
 
 use loggap_core::measure::{
-    AssessError, Assessment, Buffers, Clock, Conclusion, Initiator, Link, PlanOptions, Progress,
-    SampleStore, SessionError, SessionOptions, SizeRow, Traffic,
+    AssessError, AssessOptions, Assessment, Buffers, Clock, Conclusion, Initiator, Link,
+    PlanOptions, Progress, SampleStore, SessionError, SessionOptions, SizeRow, Traffic,
 };
 use loggap_core::units::Picos;
 use loggap_core::wire::FRAME_LEN;
@@ -72,6 +72,8 @@ pub struct Measured {
     pub samples: Vec<TimedSample>,
     /// What they say about the link, or why they say nothing.
     pub assessment: Result<Assessment, AssessError>,
+    /// How exact a number has to be to have converged, on the machine as it was.
+    pub exact: AssessOptions,
     /// What they say about each size.
     pub rows: Vec<SizeRow>,
     /// Rounds left out because a processor was taken away from an end.

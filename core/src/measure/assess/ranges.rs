@@ -72,20 +72,22 @@ impl<const N: usize> Ranges<N> {
 
     /// Leaves out the changes that are not known on both sides: the two nearest
     /// sizes of each have the samples of [`Floor::CHANGE`], and their values in
-    /// the curve that shows it are known to [`KNOWN`].
+    /// the curve that shows it are known to [`KNOWN`]. Of changes that are
+    /// [`NEAR`] each other the larger one is kept, as no protocol is made for so
+    /// few sizes.
     ///
     /// [`Floor::CHANGE`]: super::floor::Floor::CHANGE
     pub(super) fn keep_founded(&mut self, store: &SampleStore<'_>, options: &AssessOptions) {
-        if store.least_of_change() == 0 {
-            return;
-        }
+        let found = self.changes.clone();
         let starts = &mut self.starts;
         self.changes.retain(|change| {
-            let is_founded = is_founded(store, change, options);
-            if !is_founded && change.splits && starts.first() != Some(&change.at.0) {
+            let is_founded = |change: &Change| is_founded(store, change, options);
+            let is_kept = is_founded(change)
+                && !found.iter().any(|other| hides(other, change) && is_founded(other));
+            if !is_kept && change.splits && starts.first() != Some(&change.at.0) {
                 starts.retain(|start| *start != change.at.0);
             }
-            is_founded
+            is_kept
         });
     }
 
@@ -100,8 +102,21 @@ impl<const N: usize> Ranges<N> {
 /// Half an interval over its value at a size beside a change.
 const KNOWN: f64 = 0.25;
 
+/// The part of its first size that a protocol has to span. Bisection measures many sizes
+/// around a change, and chance makes steps of some percent there.
+const NEAR: u64 = 16;
+
+/// Whether `change` is the lesser of two at about one size.
+fn hides(other: &Change, change: &Change) -> bool {
+    let near = other.at.0.abs_diff(change.at.0) < other.at.0.max(change.at.0) / NEAR;
+    near && other.jump_ppm.unsigned_abs() > change.jump_ppm.unsigned_abs()
+}
+
 /// See [`Ranges::keep_founded`].
 fn is_founded(store: &SampleStore<'_>, change: &Change, options: &AssessOptions) -> bool {
+    if store.least_of_change() == 0 {
+        return true;
+    }
     let curve = Curve::of(change.parameter);
     let (quantity, _) = curve.parts();
     let at = store.find(narrow(change.at.0)).unwrap_or_else(|row| row);

@@ -42,6 +42,9 @@ use crate::wide::{scaled, times};
 pub struct PlanOptions {
     /// Confidence, wanted exactness and number of changes.
     pub assess: AssessOptions,
+    /// Where processors are taken away, a number has converged at so many millionths of
+    /// it: more is wanted, and not to be had.
+    pub busy_error_ppm: u32,
     /// Messages in a burst, `n`; at least 2.
     pub messages: u32,
     /// Messages in a burst of large messages, where the budget allows: a link
@@ -75,6 +78,7 @@ impl Default for PlanOptions {
     fn default() -> Self {
         Self {
             assess: AssessOptions::default(),
+            busy_error_ppm: 250_000,
             messages: 10,
             large_messages: 10,
             burst_bytes: u64::MAX,
@@ -535,10 +539,18 @@ impl<'m, const N: usize> Planner<'m, N> {
     ///
     /// As [`assess`](crate::measure::assess).
     pub fn tell(&mut self, findings: &mut impl Findings) -> Result<(), AssessError> {
-        if self.is_busy() {
-            self.store.claim_from(Floor::VALUE, Floor::CHANGE_ON_BUSY);
-        }
-        assess::<N>(&self.store, &self.options.assess, &mut self.memory, findings)
+        let change = if self.is_busy() { Floor::CHANGE_ON_BUSY } else { Floor::CHANGE };
+        self.store.claim_from(Floor::VALUE, change);
+        assess::<N>(&self.store, &self.exactness(), &mut self.memory, findings)
+    }
+
+    /// How exact a number has to be, on the machine as it has been until now, to have
+    /// converged.
+    #[must_use]
+    pub fn exactness(&self) -> AssessOptions {
+        let PlanOptions { assess, busy_error_ppm, .. } = self.options;
+        let enough = if self.is_busy() { busy_error_ppm } else { 0 };
+        AssessOptions { relative_error_ppm: assess.relative_error_ppm.max(enough), ..assess }
     }
 
     #[cfg_attr(target_os = "none", inline(never))]

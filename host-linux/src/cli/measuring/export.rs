@@ -223,7 +223,7 @@ pub(super) fn document(
         host: host.clone(),
         transport: host.link.transport.clone(),
         method: options.method.name().to_owned(),
-        requested: args.exact.requested(),
+        requested: args.exact.requested(&measured.exact),
         changes: changes.iter().map(|change| named(*change, &limits)).collect(),
         sizes: sizes(&measured.rows, &measured.samples),
         messages_sent: measured.traffic.messages(),
