@@ -388,11 +388,13 @@ fn two_ends_that_poll_on_one_processor_say_nothing_and_that_first() {
     let document = json(&output.stdout);
     assert_eq!(document["verdict"], "unusable", "{document}");
     let reason = document["reason"].as_str().unwrap();
-    assert!(reason.starts_with("processors are busy (load ") && reason.contains("--block"));
+    assert!(reason.starts_with("both ends share processor 0") && reason.contains("--block"));
+    let warnings = document["warnings"].to_string();
+    assert!(!warnings.contains("other processes"), "{warnings}");
     assert_eq!(document["rounds"], document["rounds_left_out"]);
     let output = loggap().args(arguments).assert().code(4).get_output().clone();
     let table = String::from_utf8(output.stdout).unwrap();
-    assert!(table.starts_with("# unusable: processors are busy"), "{table}");
+    assert!(table.starts_with("# unusable: both ends share processor 0"), "{table}");
 }
 
 #[test]

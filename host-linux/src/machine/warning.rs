@@ -25,7 +25,7 @@ pub enum Warning {
     },
     /// Both ends run on one processor.
     #[error(
-        "both ends share processor {cpu}: every message waits for the scheduler; use two processors (--cpu A,B) or sleep between messages (--block)"
+        "both ends share processor {cpu}: every message waits for the scheduler; use two (--cpu A,B), or let both sleep (--block)"
     )]
     OneProcessor {
         /// Its number.

@@ -13,6 +13,7 @@ use crate::cli::report::{self, Strictness};
 use crate::cli::{CliError, Console, Exit};
 use crate::link::VerbsRecord;
 use crate::machine::environment::Fingerprint;
+use crate::machine::placement::Cpu;
 use crate::machine::warning::{self, Warning};
 use crate::measure::next::{self, LaunchValues};
 use crate::measure::{AnalysisError, History, MeasureError, Measured, RunOptions};
@@ -92,7 +93,18 @@ impl Taken {
             value > 0.0 && (high - value).max(value - low) <= KNOWN * value
         });
         let remedy = warning::busy_remedy(*waiting);
-        (!is_known).then(|| format!("processors are busy (load {load} on {cpus}); {remedy}"))
+        (!is_known).then(|| match self.shared_processor() {
+            Some(cpu) => format!("both ends share processor {cpu}; --cpu A,B, or --block"),
+            None => format!("processors are busy (load {load} on {cpus}); {remedy}"),
+        })
+    }
+
+    /// The processor that both ends run on, and take from each other.
+    fn shared_processor(&self) -> Option<Cpu> {
+        self.warnings.iter().find_map(|warning| match warning {
+            Warning::OneProcessor { cpu } => Some(*cpu),
+            _ => None,
+        })
     }
 
     /// What the analysis refused, where that is a failure: too few samples
@@ -200,7 +212,13 @@ pub(super) fn document(
     let is_read = host.link.verbs.as_ref().is_some_and(is_read);
     let about_link = link_warnings(taken);
     let choice = if host.link.mpi.is_some() { "mpirun's options" } else { warnings::BY_OPTIONS };
-    let mut warning_details = warnings::ranked(warnings, &about_link, choice);
+    let mut warnings = warnings.clone();
+    if taken.shared_processor().is_some() {
+        // Each end is the other's other process.
+        warnings
+            .retain(|warning| !matches!(warning, Warning::Preempted { .. } | Warning::Busy { .. }));
+    }
+    let mut warning_details = warnings::ranked(&warnings, &about_link, choice);
     let places = host.link.verbs.as_ref().and_then(|verbs| {
         warnings::few_places(&verbs.operation, verbs.depth, options.plan.messages)
     });
