@@ -75,14 +75,10 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// Why nothing can be said of the link, as others had the processors:
-    /// there is no range, or not even the round trip is known within a factor.
+    /// Why nothing can be said of the link, as the ends had too little of a
+    /// processor: there is no range, or not even the round trip is known within a factor.
     fn unusable(&self) -> Option<String> {
         const KNOWN: f64 = 0.5;
-        let is_busy = |warning: &&Warning| matches!(warning, Warning::Busy { .. });
-        let Warning::Busy { load, cpus, waiting, .. } = self.warnings.iter().find(is_busy)? else {
-            return None;
-        };
         let ranges = self.measured.assessment.as_ref().map(|found| &found.profile.ranges[..]);
         let first = ranges.ok().and_then(<[_]>::first);
         let is_read = self.host.link.verbs.as_ref().is_some_and(is_read);
@@ -92,10 +88,18 @@ impl Taken {
                 [line.at_one.value, line.at_one.low, line.at_one.high].map(|time| time.seconds());
             value > 0.0 && (high - value).max(value - low) <= KNOWN * value
         });
-        let remedy = warning::busy_remedy(*waiting);
-        (!is_known).then(|| match self.shared_processor() {
-            Some(cpu) => format!("both ends share processor {cpu}; --cpu A,B, or --block"),
-            None => format!("processors are busy (load {load} on {cpus}); {remedy}"),
+        if is_known {
+            return None;
+        }
+        if let Some(cpu) = self.shared_processor() {
+            return Some(format!("both ends share processor {cpu}; --cpu A,B, or --block"));
+        }
+        self.warnings.iter().find_map(|warning| match warning {
+            Warning::Busy { load, cpus, waiting, .. } => {
+                let remedy = warning::busy_remedy(*waiting);
+                Some(format!("processors are busy (load {load} on {cpus}); {remedy}"))
+            }
+            _ => None,
         })
     }
 
