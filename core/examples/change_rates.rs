@@ -1,5 +1,5 @@
 //! How often protocol changes are found that are not there, and how often
-//! those are that are: the rates of `docs/fit.md`.
+//! those are that are: the rates of `docs/lab/fit.md`.
 //!
 //! `cargo run --release -p loggap-core --example change_rates -- 1000`, and one
 //! of `jumps`, `look-ahead`, `steps` and `ranges` for a part of it.
