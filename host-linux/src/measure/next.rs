@@ -20,7 +20,7 @@
 //! 4. With `H` earlier runs their values and `x` show the variance between
 //!    runs itself, `r²` with `H` degrees of freedom about their mean `m`.
 //!    The estimate `σ²` from the launches is then the prior, with at most `FROM_LAUNCHES` degrees
-//! of freedom `ν`:
+//!    of freedom `ν`:
 //!
 //!    `σ² = (ν·σ² + H·r²) / (ν + H)`, `m ± t(ν + H)·σ·√(1 + 1/(H + 1))`
 //!

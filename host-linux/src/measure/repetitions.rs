@@ -74,13 +74,13 @@ impl<'m> Repetitions<'m> {
 
     pub(super) fn begin_launch(&mut self) {
         (self.warm, self.done) = (false, 0);
-        // What has converged goes on over each connection.
+        // Every connection is measured, also after convergence.
         self.conclusion = self.conclusion.filter(|found| *found != Conclusion::Converged);
         self.earlier_messages = self.earlier_messages.saturating_add(self.messages);
         self.messages = 0;
     }
 
-    /// Whether the first assessment is possible.
+    /// True if there are enough sweeps for a first assessment.
     pub(super) const fn has_base(&self) -> bool {
         self.sweeps >= FIRST_SWEEPS
     }
@@ -98,8 +98,7 @@ impl<'m> Repetitions<'m> {
         Progress { spent_ppm: 0, widest_ppm: None, messages, lost: self.lost }
     }
 
-    /// Repeats the procedure at the next size; false when there is nothing
-    /// more to do.
+    /// Repeats the procedure at the next size; false once the run has concluded.
     pub(super) fn step<C: Clock, L: Link>(
         &mut self,
         session: &mut Initiator<'_, C, L>,
@@ -144,7 +143,7 @@ impl<'m> Repetitions<'m> {
         }
     }
 
-    /// Whether every number is exact enough; not when there is none.
+    /// True if there are numbers and every one has the requested accuracy.
     fn has_converged(&mut self) -> bool {
         let assessed: Result<Assessment, _> =
             Assessment::new(&self.store, &self.options.assess, &mut self.memory.lend());
