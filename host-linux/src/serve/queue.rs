@@ -7,7 +7,6 @@
 //!
 //! No client delays another: sends never block, a client is handed out only once its hello is
 //! complete, and one that sends more than a hello while it waits is disconnected.
-//! more than that while it waits is cut off.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};

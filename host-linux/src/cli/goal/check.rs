@@ -1,4 +1,4 @@
-//! `loggap goal check`.
+//! `loggap goal check`: checks a schedule.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     Ok(if failed { Exit::Failed } else { Exit::Done })
 }
 
-/// Findings up to a limit, and the counts of all.
+/// Findings up to a limit, and counts of all findings.
 struct Listed {
     limit: usize,
     findings: Vec<Finding>,
@@ -94,7 +94,8 @@ fn check(file: &ScheduleFile, listed: &mut Listed) -> Result<Checked, CliError> 
     checker.finish().map_err(CliError::failed)
 }
 
-/// Only the input can be wrong: the memory is as large as the extent says.
+/// Converts an error of the checker. Its memory is sized by the extent of the file, so only the
+/// input can be wrong.
 pub(super) fn input_error(error: FeedError<CheckError>) -> CliError {
     match error {
         FeedError::Input(refused) => CliError::usage(refused),
@@ -102,7 +103,7 @@ pub(super) fn input_error(error: FeedError<CheckError>) -> CliError {
     }
 }
 
-/// What `--json` prints and the text says.
+/// Contents of the report, as JSON and as text.
 #[derive(Serialize)]
 struct Report {
     schema_version: u32,
@@ -130,8 +131,8 @@ struct Entry {
     offset_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<String>,
-    /// Sending and receiving rank and tag; absent where a wildcard or where
-    /// it is not about messages.
+    /// Sending rank, receiving rank and tag; absent for a wildcard, or if the finding is not about
+    /// messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -58,7 +58,7 @@ impl HeatMap {
                 if cell >= 12 || row % (12 / cell + 1) == 0 {
                     let middle = top + row * cell + cell / 2;
                     canvas.text(name, (left - 6, middle), (12, GREY), Align::Right)?;
-                    // Below the matrix, as many as there is width for.
+                    // Names below the matrix that would overlap are left out.
                     let across = 9 * i32::try_from(name.chars().count()).unwrap_or(1);
                     if row % (across / cell + 1) == 0 {
                         let place = (left + row * cell + cell / 2, top + side + 6);
@@ -97,14 +97,14 @@ impl HeatMap {
     }
 }
 
-/// The colour of `value` between `low` and `high`.
+/// Colour of `value` on the logarithmic scale from `low` to `high`.
 fn colour(value: f64, low: f64, high: f64) -> RGBColor {
     let whole = (high / low).ln();
     let share = if whole > 0.0 { (value / low).ln() / whole } else { 0.0 };
     on_scale(SCALE, share)
 }
 
-/// The colour at a share of the way along three.
+/// Colour at `share`, from 0 to 1, of a scale of three colours.
 pub(super) fn on_scale([cold, middle, hot]: [RGBColor; 3], share: f64) -> RGBColor {
     let (from, to, part) =
         if share < 0.5 { (cold, middle, share * 2.0) } else { (middle, hot, share * 2.0 - 1.0) };
