@@ -142,7 +142,7 @@ struct Entry {
     message: String,
 }
 
-/// Labels of a text.
+/// Counts of a text's labels.
 #[derive(Serialize)]
 struct Labels {
     defined: usize,
@@ -192,8 +192,9 @@ fn report(
     })
 }
 
-/// A label is used if a dependency joins its operation to others, which only
-/// labels can say; so their number needs no second look at the text.
+/// Counts labels. A label is used if a dependency connects its operation, and dependencies can only
+/// be written by labels; so the number of unused ones follows from the counts, without reading the
+/// text again.
 fn labels(
     args: &Args,
     file: &ScheduleFile,

@@ -1,4 +1,4 @@
-//! `loggap goal compile` and `loggap goal decompile`.
+//! `loggap goal compile` and `loggap goal decompile`: convert schedules.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -31,9 +31,8 @@ pub(super) struct CompileArgs {
 
 /// Write a schedule as text.
 ///
-/// Labels are l1, l2, ... in the order of each rank's operations; each
-/// dependency stands behind its operations, as generators write it.
-/// Compiling the text gives the same binary.
+/// Labels are l1, l2, ... in the order of each rank's operations; each dependency follows its two
+/// operations, as generators write it. Compiling the text gives the same binary.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  loggap goal decompile bcast.bin -o bcast.goal")]
 pub(super) struct DecompileArgs {
@@ -75,7 +74,7 @@ impl Source for ScheduleFile {
     }
 }
 
-/// Plays a file into a text, dependencies near their operations.
+/// Writes a file as text, each dependency close to its operations.
 fn interleaved<S>(file: &ScheduleFile, sink: &mut S) -> Result<(), Trouble>
 where
     S: Sink<Error: Into<WriteError> + Display>,
