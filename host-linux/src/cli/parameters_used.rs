@@ -113,7 +113,7 @@ impl ParametersUsed {
 /// Text of the set for messages of `size` bytes, written as options, with its number if there are
 /// several sets, and a remark if S is the default.
 fn values(sets: &ParameterSets, size: Option<u64>, (digits, is_default): (Digits, bool)) -> String {
-    // Those of levels follow.
+    // Sets of network levels follow those of protocols.
     let all = sets.levels.first().map_or(sets.protocols.len(), |level| level.first);
     let own = sets.protocols.get(..all).unwrap_or_default();
     let holds = |protocol: &Protocol| size.is_some_and(|size| protocol.first.0 <= size);
