@@ -20,11 +20,11 @@ use crate::samples::{Limits, Row, SampleReader, SamplesError, SamplesErrorKind};
 
 /// Repeat the assessment from a file of samples, on any machine.
 ///
-/// The file is CSV with a header line: either what `loggap measure --samples`
-/// writes, `size_bytes,n,delay_s,prtt_s,receive_s`, a line per timed round
-/// (the last column may be missing), or `size_bytes,value_s` with a value of
-/// the gap a line. From the samples of a run come the numbers of that run, if
-/// --rel-err and --confidence are the same and --detector is left alone.
+/// The file is CSV with a header line: either that of `loggap measure --samples`,
+/// `size_bytes,n,delay_s,prtt_s,receive_s,launch,time_s`, with a line per timed round (the last two
+/// or three columns may be missing), or `size_bytes,value_s`, with a value of the gap per line. The
+/// samples of a run give the numbers of that run again, if --rel-err and --confidence are the same
+/// and --detector is not given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

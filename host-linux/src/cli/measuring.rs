@@ -208,7 +208,8 @@ const ONE_OF_MANY: Picos = Picos(400_000_000_000);
 
 const INTERRUPTED: &str = "interrupted before anything was measured";
 
-/// Measures. An error means that there is no result; a later failure is part of the result.
+/// Measures. A failure before the first launch begins is an error; a later one is part of the
+/// result.
 fn measure<E: Ends>(
     args: &MeasureArgs,
     ends: impl FnOnce(u32) -> Result<E, CliError>,

@@ -27,7 +27,7 @@ pub(super) struct ParameterArgs {
     #[arg(short = 'g', long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     gap: Option<Picos>,
 
-    /// Gap per byte, or with a unit: 80ps/B [default: 6].
+    /// Gap per byte, in ns/B or with a unit: 80ps/B [default: 6].
     #[arg(short = 'G', long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true)]
     gap_per_byte: Option<PerByte>,
 

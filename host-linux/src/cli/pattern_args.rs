@@ -116,7 +116,7 @@ impl PatternArgs {
         ))
     }
 
-    /// Name of a given option that only applies to patterns; `None` if there is none.
+    /// First of the given options that only apply to patterns, if any.
     fn of_pattern(&self) -> Option<&'static str> {
         let given = [
             ("--ranks", self.ranks.is_some()),

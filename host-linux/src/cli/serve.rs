@@ -26,12 +26,11 @@ use crate::serve::respond::{Session, respond};
 
 /// Answer measurements from other processes or machines.
 ///
-/// Clients are served one at a time: concurrent clients disturb each other's
-/// results. Further clients wait in a queue and learn their position.
-/// Requests have limits. Standard output has a line for the address and one per connection
-/// with its outcome (`loggap measure` opens one per launch, five by default);
-/// refusals are logged at most once per second. On udp and eth a client has to
-/// prove that it receives at its address before anything is echoed.
+/// Clients are served one at a time: concurrent clients disturb each other's results. Further
+/// clients wait in a queue and learn their position. Requests are limited in size and time.
+/// Standard output has a line for the address and one per connection with its outcome (`loggap
+/// measure` opens one per launch, five by default); refusals are logged at most once per second. On
+/// udp and eth a client has to prove that it receives at its address before anything is echoed.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "\

@@ -7,7 +7,7 @@
 //! intervals. Otherwise `CLOCK_MONOTONIC_RAW` itself is read.
 //!
 //! Ticks are converted to picoseconds by one fixed-point multiplication, exact to 2⁻⁴⁰ ps per tick,
-//! so the error is that of the calibration, see [`HostClock::uncertainty_ppb`].
+//! so the remaining error is the calibration's, see [`HostClock::uncertainty_ppb`].
 
 use std::fs;
 use std::thread;

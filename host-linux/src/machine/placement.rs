@@ -30,7 +30,7 @@ pub struct Placement {
 /// Proximity of two logical processors; greater values are better for the two ends of a link.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Closeness {
-    /// The same processor.
+    /// One processor for both.
     Same,
     /// Two hardware threads of one core: they share its execution units.
     Siblings,

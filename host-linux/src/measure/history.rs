@@ -24,6 +24,7 @@ pub struct HistoryError {
     pub source: io::Error,
 }
 
+/// Profiles of earlier runs.
 #[derive(Debug, Default)]
 pub struct History {
     runs: Vec<ProfileDocument>,

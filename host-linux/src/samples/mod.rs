@@ -51,6 +51,7 @@ fn io_error(error: csv::Error) -> io::Error {
 /// A timed round with its connection and its time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TimedSample {
+    /// Timed round.
     pub sample: Sample,
     /// Index of the launch (connection), from 0.
     pub launch: u32,

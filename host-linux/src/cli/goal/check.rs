@@ -16,13 +16,12 @@ use crate::schedule::Location;
 
 /// Check a schedule before it runs.
 ///
-/// Finds cycles among dependencies, peers that do not exist, messages that
-/// are sent and not received or the other way, sizes that differ, receives with
-/// any tag that can take a collective's message (tags from 1000000 on), and labels
-/// that nothing refers to. What wildcards leave to chance is called possible
-/// and is a warning, as is a receive larger than its message. Not found are
-/// deadlocks across ranks, such as two ranks that each receive before they
-/// send, or that rely on buffers for what they send: 'loggap simulate' finds those.
+/// Finds cycles among dependencies, peers that do not exist, sends without a receive, receives
+/// without a send, sizes that differ, receives with any tag that can take a collective's message
+/// (tags from 1000000 on), and labels that nothing refers to. A finding that depends on how
+/// wildcards match is called possible and is a warning, as is a receive larger than its message.
+/// Deadlocks across ranks are not found, such as two ranks that each receive before they send, or
+/// that rely on buffers for their sends: 'loggap simulate' finds those.
 ///
 /// Exits with 1 if there are errors.
 #[derive(Debug, clap::Args)]

@@ -15,8 +15,7 @@ use crate::cli::{CliError, Console, Exit};
 
 /// Convert a schedule, usually text to binary.
 ///
-/// The binary of an input that txt2bin compiles is, byte for byte, the one
-/// that txt2bin writes.
+/// For an input that txt2bin accepts, the binary equals that of txt2bin byte for byte.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   loggap goal compile bcast.goal -o bcast.bin

@@ -85,7 +85,7 @@ pub enum SizeError {
         /// Offending size, bytes.
         size: u64,
     },
-    /// More sizes than [`MOST_SIZES`].
+    /// More than 65,536 sizes.
     #[error("more than {MOST_SIZES} sizes; use a larger step")]
     TooMany,
     /// An empty list.

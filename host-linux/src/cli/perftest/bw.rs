@@ -92,8 +92,7 @@ impl Args {
         }
     }
 
-    /// Sizes to measure; with -b, only those whose messages fit into the buffers of both ends at
-    /// the same time.
+    /// Sizes to measure; with -b, only those whose messages fit into both ends' buffers at once.
     fn sizes(&self, console: &mut Console) -> Result<Vec<u32>, CliError> {
         let mut sizes = self.test.sizes(64 << 10);
         let link = &self.test.ends.link;
