@@ -190,7 +190,7 @@ mod tests {
         command().debug_assert();
     }
 
-    /// An argument without a heading of its own takes that of the group before it.
+    /// clap gives an argument without a heading that of the group before it.
     #[test]
     fn options_are_under_the_heading_where_one_looks_for_them() {
         for name in ["simulate", "best", "predict"] {
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// All verbs, those of verbs included.
+    /// All subcommands, nested ones included.
     fn verbs(command: &clap::Command) -> Vec<clap::Command> {
         let mut found = vec![command.clone()];
         found.extend(command.get_subcommands().flat_map(verbs));

@@ -161,7 +161,7 @@ mod tests {
             let told = refusal(&[], &[&at("new"), &at(name)]).unwrap();
             assert!(told.contains("are one file"), "{told}");
         }
-        // Each opened on its own says what is wrong.
+        // Opening the file reports the missing folder.
         assert_eq!(refusal(&[], &[&at("none/new"), &at("none/new")]), None);
     }
 

@@ -238,7 +238,7 @@ mod tests {
     struct Test {
         #[command(flatten)]
         verbs: VerbsArgs,
-        /// What follows.
+        /// An option after the flattened ones.
         #[arg(long)]
         later: bool,
     }
@@ -261,7 +261,7 @@ mod tests {
             .filter(|typed| *typed != "--write_with_imm")
             .collect();
         assert_eq!(parsed(VALUES).given.options, all);
-        // Those that are the default all the same.
+        // Options count as given also with their default values.
         for words in ["--depth 128", "-t 128", "--op send", "-i 1", "--sl 0", "--write_with_imm"] {
             let error = parsed(words).check(Transport::Tcp).unwrap_err().to_string();
             assert!(error.contains("add --transport verbs"), "{words}: {error}");
@@ -273,7 +273,7 @@ mod tests {
         for (name, _) in OPTIONS {
             assert!(known.contains(&name), "{name}");
         }
-        // --later and nothing else.
+        // Only --later is not in OPTIONS.
         assert_eq!(known.len(), OPTIONS.len() + 1, "{known:?}");
     }
 

@@ -209,7 +209,7 @@ mod tests {
         let canary = record("x", &costs);
         assert_eq!((canary.before_s, canary.during_s, canary.after_s), (2e-6, 2.2e-6, 2e-6));
         assert!((canary.moved - 0.4).abs() < 1e-9, "{canary:?}");
-        // One timing beside a neighbour.
+        // A single deviating timing does not count.
         assert!(record("x", &[2e-6, 2e-6, 20e-6, 2e-6]).moved < 1e-9);
         let canaries = |costs: &[f64]| {
             let canaries = Canaries::before(HostClock::monotonic_raw(), Waiting::Poll);

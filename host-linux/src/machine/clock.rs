@@ -6,8 +6,8 @@
 //! as a clock source, and its rate against `CLOCK_MONOTONIC_RAW` is the same in two consecutive
 //! intervals. Otherwise `CLOCK_MONOTONIC_RAW` itself is read.
 //!
-//! Ticks are converted to picoseconds by one fixed-point multiplication, exact to 2⁻⁴⁰ ps per tick,
-//! so the remaining error is the calibration's, see [`HostClock::uncertainty_ppb`].
+//! Ticks are converted to picoseconds by one fixed-point multiplication, exact to 2⁻⁴⁰ ps per tick.
+//! The remaining error is the calibration's, see [`HostClock::uncertainty_ppb`].
 
 use std::fs;
 use std::thread;

@@ -90,7 +90,7 @@ mod tests {
         let near = |node, allowed: &[Cpu]| near_below(machine.path(), node, allowed);
         assert_eq!(near(Some(1), &[0, 1, 4, 6, 7]), [4, 7]);
         assert_eq!(near(Some(0), &[0, 3, 4]), [0, 3]);
-        // None of it is allowed; it is not there; it is not known.
+        // No processor of the node is allowed; the node does not exist; the node is unknown.
         assert_eq!(near(Some(1), &[0, 1]), [0, 1]);
         assert_eq!(near(Some(2), &[0, 4]), [0, 4]);
         assert_eq!(near(None, &[0, 4]), [0, 4]);

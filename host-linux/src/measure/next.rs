@@ -265,16 +265,16 @@ mod tests {
     use super::*;
     use loggap_core::random::Random;
 
-    /// A run on a machine whose states, which all launches share, have the
-    /// relative standard deviation `state`, and its launches `launch` beside.
+    /// A run with relative standard deviations `state` of the machine's state, which all launches
+    /// share, and `launch` of the launches around it.
     fn run(random: &mut Random, state: f64, launch: f64) -> (f64, Vec<f64>) {
         let state = 5e-6 * (1.0 + state * random.normal());
         let launches: Vec<f64> = (0..5).map(|_| state * (1.0 + launch * random.normal())).collect();
         (launches.iter().sum::<f64>() / 5.0, launches)
     }
 
-    /// How often the interval of a run with `earlier` others holds the value
-    /// of another, and its half width over the value.
+    /// Coverage: how often the interval of a run with `earlier` runs of history contains the value
+    /// of another run; and its relative half width.
     fn coverage(state: f64, launch: f64, earlier: usize) -> (f64, f64) {
         const RUNS: u32 = 2_000;
         let mut random = Random::new(11);
@@ -296,9 +296,8 @@ mod tests {
 
     #[test]
     fn the_interval_holds_another_run_on_machines_as_they_are() {
-        // Quiet; with states as the prior expects them; with states twice as
-        // strong, which only earlier runs can show; and with launches that
-        // differ more than runs.
+        // Quiet machine; states as the prior expects; states twice as strong, which only earlier
+        // runs can reveal; launches that differ more than runs.
         for (state, launch, least) in
             [(0.02, 0.02, 0.99), (0.12, 0.05, 0.88), (0.24, 0.05, 0.55), (0.05, 0.3, 0.95)]
         {
@@ -348,8 +347,8 @@ mod tests {
 
     #[test]
     fn the_students_prediction_interval_is_the_textbooks() {
-        // Without weight of the prior: 5 launches with s = 0.1, t(0.975, 7) = 2.3646
-        // with the prior's 3 degrees and its s = 0.1.
+        // 4 degrees of freedom from the launches and 3 from the prior, all with s = 0.1:
+        // t(0.975, 7) = 2.3646.
         let launches = [0.9, 0.9, 1.0, 1.1, 1.1];
         let evidence =
             Evidence { value: 1.0, own: None, launches: &launches, history: &[], relative_sd: 0.1 };

@@ -268,8 +268,7 @@ mod tests {
 
     const SIZES: [u32; 4] = [1, 64, 1_024, 4_096];
 
-    /// Measures over Unix sockets to threads of this process, up to
-    /// `connections` of them.
+    /// Measures over at most `connections` Unix sockets, each served by a thread of this process.
     fn measured(options: RunOptions, connections: u32) -> Measured {
         let clock = HostClock::calibrated();
         let mut memory = Memory::new(SIZES.len(), &options.plan);
@@ -278,7 +277,7 @@ mod tests {
             if launch == connections {
                 break;
             }
-            // Other tests need the processors, too.
+            // Blocking, because other tests need the processors, too.
             let settings = LinkSettings { waiting: Waiting::Block, ..LinkSettings::default() };
             let (ours, mut theirs) = UnixLink::pair(settings).unwrap();
             thread::scope(|scope| {
@@ -320,7 +319,7 @@ mod tests {
         assert!(measured.samples.is_sorted_by_key(|timed| timed.time));
         assert!(measured.samples.iter().all(|timed| timed.sample.elapsed > Picos::ZERO));
         let profile = measured.assessment.unwrap().profile;
-        // At size 1 it may fit best as 0, on a machine that others use.
+        // At size 1 the fit may be 0 on a busy machine.
         assert!(profile.ranges.iter().all(|range| range.gap.at(range.last).0 > 0));
         assert_eq!(measured.rows.len(), SIZES.len());
     }
@@ -330,7 +329,7 @@ mod tests {
         let measured = measured(options(2, 4_000), 1);
         assert_eq!(measured.launches, 1);
         assert!(measured.assessment.is_ok() && measured.samples.len() > 100);
-        // The second would be due by half of the time.
+        // A second launch would be due after half of the time.
         assert!(measured.wall < Picos(3_900_000_000_000), "{:?}", measured.wall);
     }
 
@@ -346,7 +345,7 @@ mod tests {
             gap_per_byte: PerByte::from_picos(500).unwrap(),
             ..Truth::default()
         };
-        // On virtual time, so that nobody's load decides what a launch achieves.
+        // Virtual time: the machine's load has no influence.
         let truths = [truth];
         let simulated =
             RefCell::new(Simulated::new(&truths, Disturbance::default(), Picos(25_000)));

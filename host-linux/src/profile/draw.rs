@@ -252,8 +252,8 @@ mod tests {
         assert!(inside.iter().all(|inside| (9_400..9_600).contains(inside)), "{inside:?}");
     }
 
-    /// Of each range L, and each line at its centre and its slope; all have intervals
-    /// that do not reach 0.
+    /// L of each range, and each line's value at its centre and slope. Their intervals do not
+    /// reach 0.
     fn every_parameter(ranges: &[Range]) -> Vec<i64> {
         let lines =
             |range: &Range| [range.send_overhead.unwrap(), range.recv_overhead.unwrap(), range.gap];
@@ -265,7 +265,7 @@ mod tests {
         ranges.iter().flat_map(of).collect::<Vec<_>>()
     }
 
-    /// Their correlations are 0, and each is as wide as its interval.
+    /// Drawn parameters are uncorrelated, and each is distributed as its interval says.
     #[test]
     fn parameters_are_drawn_independently_each_from_its_interval() {
         const DRAWS: u32 = 10_000;
@@ -304,7 +304,7 @@ mod tests {
         let (mut inside, mut products) = (vec![0; count], vec![0.0; count * count]);
         for _ in 0..DRAWS {
             let drawn = every_parameter(&draws.draw(&mut random));
-            // In intervals' halves.
+            // Deviations in units of the half width.
             let off = drawn
                 .iter()
                 .zip(&measured)
@@ -317,7 +317,7 @@ mod tests {
                 }
             }
         }
-        // As above; a correlation has a standard deviation of 0.01, and there are 91.
+        // The 91 correlations have a standard deviation of 0.01 each.
         assert!(inside.iter().all(|inside| (9_400..9_600).contains(inside)), "{inside:?}");
         let variance = 1.959_964f64.powi(-2);
         for a in 0..count {

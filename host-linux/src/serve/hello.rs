@@ -93,7 +93,7 @@ mod tests {
         frame(&Message::Hello(Hello { versions, capabilities: 0, bounds, nonce }))
     }
 
-    /// The nonce that is asked for.
+    /// Nonce of the challenge that answers a hello.
     fn challenged(verifier: &mut HelloVerifier, address: u8, nonce: u64) -> u64 {
         match verifier.judge(&address, &hello(nonce, Versions::OURS)) {
             Verdict::Answer(Message::Challenge { nonce }) => nonce,

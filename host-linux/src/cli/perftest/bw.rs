@@ -326,7 +326,7 @@ mod tests {
             ended: vec![Picos(replied)],
             ..Values::default()
         };
-        // The longest takes 60; the first begins 30 before it, and the last ends 5 after it.
+        // The longest burst takes 60; the first begins 30 before it, the last ends 5 after it.
         let each = [burst(100, 150), burst(130, 190), burst(160, 195)];
         assert_eq!(span(&each), Some(Picos(95)));
         assert_eq!(span(&each[..1]), Some(Picos(50)));

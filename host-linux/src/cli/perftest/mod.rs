@@ -488,7 +488,7 @@ mod tests {
             "node7 -p 18515",
             "node7 --port 18515",
         ];
-        // Those of the device, as perftest has them.
+        // Device options with perftest's names.
         let device = [
             "-d rxe0",
             "--ib-dev rxe0",

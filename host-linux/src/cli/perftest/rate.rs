@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_peak_that_is_mostly_a_single_message_is_none() {
-        // Gaps of 19 and 39 us are left of 39 and 59; of 41, 21.
+        // Minus the single message's 20 us, 39, 59 and 41 us leave 19, 39 and 21 us.
         for (fastest, is_known) in [(39, false), (41, true)] {
             let took = [[59; 6], [fastest; 6], [59; 6]].concat();
             let rate = Rate::of(&plan(100, 1), 8, values(&[20]), values(&took));
@@ -292,7 +292,7 @@ mod tests {
             let rate = Rate::of(&plan(11, 1), 1_000, values(&[0]), values(took));
             rate.peak_bytes_per_s.map(|peak| (peak / rate.bandwidth_bytes_per_s.unwrap()).round())
         };
-        // Two of twenty went into a buffer; then six in a row did not.
+        // Two single fast bursts of twenty are no peak; six fast ones in a row are.
         let mut took = [100; 20];
         (took[3], took[11]) = (20, 20);
         assert_eq!(peak(&took), Some(1.0));
@@ -331,7 +331,7 @@ mod tests {
             let all = warnings(plan, rates);
             all.into_iter().filter(|said| !said.starts_with("no peak")).collect()
         };
-        // Gaps of 10 µs, but for quartiles of 8 and 12.
+        // Median gap 10 µs, quartiles 8 and 12 µs.
         let differing = Rate::of(&plan, 8, values(&[20]), values(&[820, 1_020, 1_020, 1_220]));
         assert!((differing.spread.unwrap() - 0.1).abs() < 1e-9, "{differing:?}");
         let worse = Rate::of(&plan, 64, values(&[20]), values(&[520, 520, 1_020, 1_520]));

@@ -397,7 +397,7 @@ impl Shown {
 mod tests {
     use super::*;
 
-    /// The values of each axis that are shown.
+    /// Indices of the values of each axis that a table shows.
     fn values(points: &[usize], most: usize) -> Vec<Vec<usize>> {
         let shown = Shown::of_counts(points.to_vec(), most);
         let mut values = vec![Vec::new(); points.len()];

@@ -329,7 +329,7 @@ mod tests {
             "\n? not within 5% yet: needs more time\n",
             "\n~ no straight line over these sizes: use the table by size\n",
             "\n±: how well this run knows its value (95%); other runs differ more\n",
-            // 2.5 s, ten times as exact, a fifth more.
+            // 2.5 s · 10² for a tenth of the interval · 1.2, at most 300 s.
             "\nnext: --max-time 300 to converge all values marked ?; -v for another warning\n",
         ] {
             assert!(text.contains(part), "{part}:\n{text}");
@@ -343,7 +343,7 @@ mod tests {
         let mut zero = fixtures::veth();
         let latency = zero.ranges[0].range.latency.as_mut().unwrap();
         latency.value.0 = 0;
-        // The gap per byte is left: 9% where 5% were asked for, 2.5 s, a fifth more.
+        // Only the gap per byte needs time: 2.5 s · (9% / 5%)² · 1.2.
         let text = screen(&zero, USUAL);
         assert!(text.contains("\nnext: --max-time 10 to converge all values marked ?"), "{text}");
         let latency = zero.ranges[0].range.latency.as_mut().unwrap();
