@@ -15,7 +15,7 @@ use crate::simulation::{ParameterSets, SetsError};
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Parameters")]
 pub(super) struct ParameterArgs {
-    /// Latency of the wire, in ns or with a unit: 2.5us [default: 2500].
+    /// Wire latency, in ns or with a unit: 2.5us [default: 2500].
     #[arg(short = 'L', long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     latency: Option<Picos>,
 
