@@ -1,7 +1,7 @@
 //! Decimal text as an exact integer of a smaller unit.
 //!
-//! Seconds become picoseconds without passing through a binary fraction, so
-//! that what was written by [`seconds`] is read back to the bit.
+//! Seconds become picoseconds without passing through a binary fraction, so the output of
+//! [`seconds`] is read back to the bit.
 
 use loggap_core::units::{Picos, SignedPicos};
 
@@ -14,16 +14,16 @@ pub enum DecimalError {
     /// Something that is not part of a number, at this byte of the text.
     #[error("not a number (see its character {})", .0.saturating_add(1))]
     Unexpected(usize),
-    /// A number below zero where none may be.
+    /// A negative number where only zero and above is allowed.
     #[error("a number below zero makes no sense here")]
     Negative,
-    /// More than the unit can hold.
+    /// The number exceeds the range of the unit.
     #[error("the number is too large")]
     TooLarge,
 }
 
-/// Reads `12`, `1.5`, `.5`, `1e-6`, `+3` as a multiple of 10^−`digits`,
-/// rounded half up where more digits are written.
+/// Parses `12`, `1.5`, `.5`, `1e-6`, `+3` as a multiple of 10^−`digits`; further digits are rounded
+/// half up.
 ///
 /// # Errors
 ///
@@ -33,7 +33,7 @@ pub fn scaled(text: &str, digits: u32) -> Result<u64, DecimalError> {
     if negative && value != 0 { Err(DecimalError::Negative) } else { Ok(value) }
 }
 
-/// A time in seconds to the picosecond.
+/// Parses seconds as picoseconds.
 ///
 /// # Errors
 ///
@@ -42,7 +42,7 @@ pub fn picos(text: &str) -> Result<Picos, DecimalError> {
     scaled(text, 12).map(Picos)
 }
 
-/// A difference of times in seconds to the picosecond.
+/// Parses a signed number of seconds as picoseconds.
 ///
 /// # Errors
 ///
@@ -53,14 +53,13 @@ pub fn signed_picos(text: &str) -> Result<SignedPicos, DecimalError> {
     Ok(SignedPicos(if negative { -magnitude } else { magnitude }))
 }
 
-/// `time` in seconds, all twelve digits that it has and no more.
+/// Formats `time` in seconds, exactly, without trailing zeros.
 #[must_use]
 pub fn seconds(time: Picos) -> String {
     fixed(u128::from(time.0), 12)
 }
 
-/// `value` multiples of 10^−`digits`, without zeros at the end. More than 38
-/// digits count as 38.
+/// Formats `value` · 10^−`digits` without trailing zeros. `digits` above 38 count as 38.
 #[must_use]
 pub fn fixed(value: u128, digits: u32) -> String {
     let digits = digits.min(38);
@@ -70,19 +69,19 @@ pub fn fixed(value: u128, digits: u32) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A number as it is written: digits, and the power of ten of the last one.
+/// Parsed decimal: sign, digits, and the power of ten of the last digit.
 struct Number {
     negative: bool,
     digits: Digits,
     exponent: i64,
 }
 
-/// Up to 38 leading digits; those that follow only shift the point.
+/// Up to 38 leading digits; further ones only shift the decimal point.
 #[derive(Default)]
 struct Digits {
     value: u128,
     any: bool,
-    /// Digits that did not fit into `value`.
+    /// Number of digits that did not fit into `value`.
     dropped: i64,
 }
 
@@ -129,7 +128,7 @@ impl Number {
         Ok(Self { negative, digits, exponent })
     }
 
-    /// Whether it is negative, and its magnitude in units of 10^−`places`.
+    /// Sign (true if negative) and magnitude in units of 10^−`places`.
     fn scaled(&self, places: i64) -> Result<(bool, u64), DecimalError> {
         let value = self.digits.value;
         if value == 0 {
@@ -151,7 +150,8 @@ impl Number {
     }
 }
 
-/// The power of ten that starts at byte `start`; `sign` bytes stood before.
+/// Parses the exponent from byte `start` of `text`; `sign` is the number of bytes before `text`,
+/// for the error's offset.
 fn parse_exponent(text: &str, start: usize, sign: usize) -> Result<i64, DecimalError> {
     let rest = text.get(start..).unwrap_or_default();
     let digits = rest.strip_prefix(['+', '-']).unwrap_or(rest);
@@ -159,7 +159,7 @@ fn parse_exponent(text: &str, start: usize, sign: usize) -> Result<i64, DecimalE
     if !all_digits {
         return Err(DecimalError::Unexpected(sign.saturating_add(start)));
     }
-    // More digits than an i64 holds are as good as its end.
+    // An exponent beyond i64 saturates.
     let magnitude = digits.parse().unwrap_or(i64::MAX);
     Ok(if rest.starts_with('-') { -magnitude } else { magnitude })
 }

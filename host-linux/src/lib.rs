@@ -11,14 +11,13 @@
 //! - [`machine`]: clock, placement, environment, and what disturbs a run.
 //! - [`profile`], [`samples`]: the files of a measurement.
 //! - [`output`]: exporters of results.
-//! - [`schedule`], [`simulation`]: GOAL schedules in files, under LogGOPS.
-//! - [`study`]: simulations in series that answer a question.
-//! - [`collective`]: algorithms of collective operations, as an MPI library
-//!   has them.
-//! - [`best`]: which of them is the fastest where, and rules that say so to
-//!   Open MPI.
-//! - [`sensitivity`]: by how much the makespan changes with each parameter.
-//! - [`timeline`]: what happened when in a simulation, drawn and exported.
+//! - [`schedule`], [`simulation`]: GOAL schedules in files, and their simulation under LogGOPS.
+//! - [`study`]: parameter studies made of many simulations.
+//! - [`collective`]: algorithms of collective operations as MPI libraries implement them.
+//! - [`best`]: the fastest of these algorithms by size and rank count, and tuning rules for Open
+//!   MPI.
+//! - [`sensitivity`]: derivative of the makespan with respect to each parameter.
+//! - [`timeline`]: timeline of a simulation, drawn and exported.
 //! - [`decimal`]: decimal text as exact integers.
 
 pub mod best;

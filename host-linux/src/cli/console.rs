@@ -1,4 +1,4 @@
-//! Standard output for data, standard error for talk.
+//! Console: standard output for data, standard error for messages.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -8,29 +8,29 @@ use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 
-/// Where a command writes.
+/// Output streams of a command.
 pub struct Console {
     data: Box<dyn Write>,
     talk: Box<dyn Write>,
     data_terminal: Option<Terminal>,
     talk_terminal: Option<Terminal>,
-    /// The last line of the log could not be written.
+    /// True if the last line of the log could not be written.
     log_failed: bool,
 }
 
-/// What a person looks at.
+/// A terminal that a stream is connected to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terminal {
-    /// Its columns.
+    /// Width in columns.
     pub(super) width: usize,
-    /// Whether it shows colours, and the user has not asked for none.
+    /// True if it shows colours and the user has not disabled them.
     pub(super) colour: bool,
 }
 
 impl Terminal {
-    /// The terminal that `stream` writes to, if it does.
+    /// Terminal of `stream`, if it is one.
     fn of<S: RawStream + AsFd>(stream: &S) -> Option<Self> {
-        /// Of a terminal that does not tell.
+        /// Width if the terminal does not report one.
         const USUAL: usize = 80;
         let size = stream.is_terminal().then(|| terminal_size::terminal_size_of(stream))?;
         let width = size.map_or(USUAL, |(width, _)| usize::from(width.0));
@@ -48,7 +48,7 @@ impl fmt::Debug for Console {
 }
 
 impl Console {
-    /// The streams of the process. Data is buffered until [`Console::flush`].
+    /// Console on the streams of the process. Data is buffered until [`Console::flush`].
     #[must_use]
     pub fn standard() -> Self {
         Self {
@@ -60,19 +60,19 @@ impl Console {
         }
     }
 
-    /// These streams, whatever they are, written as if nobody watched.
+    /// Treats the streams as no terminals, whatever they are.
     #[must_use]
     pub fn unwatched(self) -> Self {
         Self { data_terminal: None, talk_terminal: None, ..self }
     }
 
-    /// Any two writers, for tests.
+    /// Console on two arbitrary writers, for tests.
     #[must_use]
     pub fn new(data: Box<dyn Write>, talk: Box<dyn Write>) -> Self {
         Self { data, talk, data_terminal: None, talk_terminal: None, log_failed: false }
     }
 
-    /// Where results go: standard output.
+    /// Stream for results: standard output.
     pub fn data(&mut self) -> &mut dyn Write {
         &mut self.data
     }
@@ -81,19 +81,19 @@ impl Console {
     ///
     /// # Errors
     ///
-    /// The stream's own.
+    /// Write errors of the stream.
     pub fn json(&mut self, document: &impl Serialize) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut self.data, document)?;
         self.data.write_all(b"\n")
     }
 
-    /// Writes a line to standard output at once, in one piece. When its reader has
-    /// gone, this line and all further data are dropped: for commands whose work
-    /// goes on without a reader.
+    /// Writes a line to standard output, unbuffered and in one piece. If the reader has closed the
+    /// pipe, this line and all further data are dropped: for commands that do work without a
+    /// reader.
     ///
     /// # Errors
     ///
-    /// The stream's own, such as a full disk.
+    /// Other write errors of the stream, such as a full disk.
     pub fn announce(&mut self, line: impl Display) -> io::Result<()> {
         let line = format!("{line}\n");
         let written = self.data.write_all(line.as_bytes()).and_then(|()| self.data.flush());
@@ -106,8 +106,8 @@ impl Console {
         }
     }
 
-    /// As [`Console::announce`], for a log: a line that cannot be written, as on a
-    /// full disk, may be lost, which is said once on standard error.
+    /// As [`Console::announce`], for a log: lines that cannot be written, as on a full disk, are
+    /// lost, which is reported once on standard error.
     pub(super) fn log(&mut self, line: impl Display) {
         let written = self.announce(line);
         let failed_before = std::mem::replace(&mut self.log_failed, written.is_err());
@@ -116,44 +116,44 @@ impl Console {
         }
     }
 
-    /// Says `text` on standard error, on its own line.
+    /// Prints `text` on standard error, as a line.
     pub fn note(&mut self, text: impl Display) {
-        // When standard error is closed there is nobody left to tell.
+        // There is no other stream to report a failure to.
         let _unheard = writeln!(self.talk, "{text}");
     }
 
-    /// Says `text` on standard error as a warning.
+    /// Prints `text` on standard error as a warning.
     pub fn warn(&mut self, text: impl Display) {
         self.note(format_args!("warning: {text}"));
     }
 
-    /// Whether somebody watches standard error: only then progress is shown.
+    /// True if standard error is a terminal: only then progress is shown.
     #[must_use]
     pub const fn is_watched(&self) -> bool {
         self.talk_terminal.is_some()
     }
 
-    /// Leaves standard output to a file: results go to standard error from now on.
+    /// Reserves standard output for a file: results go to standard error from now on.
     pub(super) fn leave_standard_output(&mut self) {
         self.data = Box::new(io::BufWriter::new(io::stderr()));
         self.data_terminal = self.talk_terminal;
     }
 
-    /// The terminal of standard output.
+    /// Terminal of standard output, if it is one.
     pub(super) const fn data_terminal(&self) -> Option<Terminal> {
         self.data_terminal
     }
 
-    /// The terminal of standard error.
+    /// Terminal of standard error, if it is one.
     pub(super) const fn talk_terminal(&self) -> Option<Terminal> {
         self.talk_terminal
     }
 
-    /// Hands buffered data to the reader.
+    /// Flushes buffered data.
     ///
     /// # Errors
     ///
-    /// The stream's own: the disk is full, the reader has gone.
+    /// Write errors of the stream, such as a full disk or a closed pipe.
     pub fn flush(&mut self) -> io::Result<()> {
         self.data.flush()
     }

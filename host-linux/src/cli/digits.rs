@@ -1,12 +1,12 @@
-//! Times of reports: rounded with fitting units for a person at a terminal, in
-//! exact nanoseconds everywhere else.
+//! Formats of times in reports: rounded with fitting units for a terminal, exact nanoseconds
+//! everywhere else.
 
 use super::Console;
 use crate::decimal::fixed;
 use crate::output::number;
 use crate::sensitivity::Units;
 
-/// Digits of the times in a report.
+/// Option for the format of times in a report.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct DigitsArgs {
     /// Print exact times, as is done into a pipe.
@@ -14,17 +14,17 @@ pub(super) struct DigitsArgs {
     exact: bool,
 }
 
-/// How times are written.
+/// Format of times.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Digits {
-    /// In ns to the picosecond; heads of columns name the unit.
+    /// Nanoseconds with all digits; headings of columns name the unit.
     Exact,
-    /// Three digits, each with its unit.
+    /// Three significant digits with a fitting unit.
     Rounded,
 }
 
 impl DigitsArgs {
-    /// Rounded on a terminal, unless exact ones are asked for.
+    /// Rounded on a terminal, exact otherwise and with --exact.
     pub(super) fn on(self, console: &Console) -> Digits {
         let is_watched = console.data_terminal().is_some();
         if is_watched && !self.exact { Digits::Rounded } else { Digits::Exact }
@@ -32,12 +32,12 @@ impl DigitsArgs {
 }
 
 impl Digits {
-    /// A time in a column headed by [`Digits::head`].
+    /// Formats a time for a column headed by [`Digits::head`].
     pub(super) fn cell(self, picos: u64) -> String {
         self.signed_cell(picos.into())
     }
 
-    /// A time of either sign in a column.
+    /// Formats a time of either sign for a column.
     pub(super) fn signed_cell(self, picos: i128) -> String {
         let sign = if picos < 0 { "-" } else { "" };
         #[allow(clippy::cast_precision_loss, reason = "three digits")]
@@ -49,7 +49,7 @@ impl Digits {
         }
     }
 
-    /// A time in a sentence.
+    /// Formats a time for a sentence.
     pub(super) fn time(self, picos: u64) -> String {
         match self {
             Self::Exact => format!("{} ns", self.cell(picos)),
@@ -58,7 +58,7 @@ impl Digits {
         }
     }
 
-    /// A time per byte in a sentence.
+    /// Formats a time per byte for a sentence.
     pub(super) fn per_byte(self, units: u64) -> String {
         let value = Units(units.into());
         match self {
@@ -68,21 +68,21 @@ impl Digits {
         }
     }
 
-    /// A parameter in a column, which is in ns or ns/B where it is exact.
+    /// Formats a parameter for a column; exact values are in ns or ns/B.
     pub(super) fn parameter(self, value: Units, units: number::Units) -> String {
         match self {
             Self::Exact => value.nanos(),
             Self::Rounded if value.0 == 0 => "0".to_owned(),
             Self::Rounded => {
                 let seconds = value.seconds();
-                // 0.02 ns/B is what people say, not 20 ps/B.
+                // Values down to 0.01 ns/B keep that unit: 0.02 ns/B is more usual than 20 ps/B.
                 let least = if units == number::TIME_PER_BYTE { 0.01 } else { 1.0 };
                 number::Unit::fitting(units, seconds, least).with_name(seconds)
             }
         }
     }
 
-    /// The head of a column of times.
+    /// Heading of a column of times.
     pub(super) fn head(self, name: &str) -> String {
         match self {
             Self::Exact => format!("{name}[ns]"),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use super::Console;
 use crate::simulation::{LoadError, RunError};
 
-/// The exit codes, for the end of `--help`; `more` are lines of others.
+/// Exit codes for the end of `--help`; `more` holds additional lines.
 macro_rules! exit_codes {
     ($more:literal) => {
         concat!(
@@ -18,12 +18,12 @@ macro_rules! exit_codes {
     };
 }
 
-/// Shown at the end of `loggap --help`.
+/// End of `loggap --help`.
 pub(super) const EXIT_CODES: &str = exit_codes!("");
-/// Shown at the end of the `--help` of a program that checks and compares.
+/// End of the `--help` of a program that checks and compares.
 pub const EXIT_CODES_OF_CHECKS: &str = exit_codes!("    3  an assertion or comparison failed\n");
 
-/// How a command ended; the numbers are a contract with scripts.
+/// Outcome of a command; scripts rely on the numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Exit {
     /// 0: done.
@@ -34,8 +34,7 @@ pub enum Exit {
     Usage,
     /// 3: an assertion or comparison failed.
     Differs,
-    /// 4: a number did not converge and `--strict` was given, or nothing can be
-    /// said of the link.
+    /// 4: a number did not converge under `--strict`, or the link could not be assessed.
     NotConverged,
     /// 5: the environment refuses: no device, no privilege.
     Refused,
@@ -44,7 +43,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The number that the process exits with.
+    /// Exit code of the process.
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -65,19 +64,18 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command stopped: an exit code and one message for standard error.
+/// Error of a command: an exit code and one message for standard error.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// The message to print, without a newline at its end.
+    /// Message to print, without a trailing newline.
     #[error("{text}")]
     Message {
-        /// How the process exits.
+        /// Outcome of the command.
         exit: Exit,
-        /// What is wrong, where, and what to try.
+        /// Cause, place and remedy.
         text: String,
     },
-    /// The reader of standard output has gone: nothing is wrong here and
-    /// nobody is left to tell.
+    /// The reader of standard output has closed the pipe: not a failure, and nothing to report.
     #[error("the reader of standard output has gone")]
     ReaderGone,
 }
@@ -98,7 +96,7 @@ impl CliError {
         Self::Message { exit: Exit::Refused, text: text.to_string() }
     }
 
-    /// Prints the message and returns how to exit.
+    /// Prints the message and returns the outcome.
     pub(super) fn report(&self, console: &mut Console) -> Exit {
         match self {
             Self::Message { exit, text } => {
@@ -111,7 +109,7 @@ impl CliError {
 }
 
 impl From<RunError> for CliError {
-    /// A run in a series.
+    /// Converts an error of a single run in a series.
     fn from(error: RunError) -> Self {
         match &error {
             RunError::Load(
@@ -130,7 +128,7 @@ impl From<RunError> for CliError {
 }
 
 impl From<io::Error> for CliError {
-    /// An error of writing to standard output.
+    /// Converts an error of writing to standard output.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ReaderGone,

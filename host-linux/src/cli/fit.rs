@@ -1,4 +1,4 @@
-//! `loggap fit`: the assessment, repeated from a file of samples.
+//! `loggap fit`: repeats the assessment from a file of samples.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -20,11 +20,11 @@ use crate::samples::{Limits, Row, SampleReader, SamplesError, SamplesErrorKind};
 
 /// Repeat the assessment from a file of samples, on any machine.
 ///
-/// The file is CSV with a header line: either what `loggap measure --samples`
-/// writes, `size_bytes,n,delay_s,prtt_s,receive_s`, a line per timed round
-/// (the last column may be missing), or `size_bytes,value_s` with a value of
-/// the gap a line. From the samples of a run come the numbers of that run, if
-/// --rel-err and --confidence are the same and --detector is left alone.
+/// The file is CSV with a header line: either that of `loggap measure --samples`,
+/// `size_bytes,n,delay_s,prtt_s,receive_s,launch,time_s`, with a line per timed round (the last two
+/// or three columns may be missing), or `size_bytes,value_s`, with a value of the gap per line. The
+/// samples of a run give the numbers of that run again, if --rel-err and --confidence are the same
+/// and --detector is not given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,7 +43,7 @@ pub(super) struct Args {
     report: ReportArgs,
 }
 
-/// How changes of protocol are found.
+/// Options of the detector of protocol changes.
 #[derive(Clone, Debug, clap::Args)]
 struct DetectionArgs {
     /// Detector of protocol changes.
@@ -79,7 +79,7 @@ impl DetectionArgs {
     }
 }
 
-/// Above 1: at 1 every other point would be a change.
+/// Parses a factor, which must exceed 1: at 1 every other point would be a change.
 fn factor(text: &str) -> Result<f64, String> {
     const MOST: f64 = 1_000.0;
     let factor: Option<f64> = text.parse().ok();
@@ -131,7 +131,7 @@ fn read(path: &Path) -> Result<Vec<Row>, CliError> {
     Ok(rows)
 }
 
-/// Wrong input, with its file.
+/// Input error with the name of its file.
 fn at(path: &Path, error: impl std::fmt::Display) -> CliError {
     CliError::usage(format_args!("'{}': {error}", path.display()))
 }
@@ -156,7 +156,7 @@ fn document(args: &Args, options: &AssessOptions, analysis: &Analysis) -> FitDoc
     }
 }
 
-/// `document` for the exporters; the file stands where the peer does.
+/// Converts `document` for the exporters; the file's name takes the place of the peer's.
 fn as_profile(samples: &Path, document: &FitDocument, analysis: &Analysis) -> ProfileDocument {
     let link =
         LinkFingerprint { peer: samples.display().to_string(), ..LinkFingerprint::default() };

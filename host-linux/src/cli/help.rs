@@ -1,8 +1,8 @@
-//! Help on one screen: `-h` shows the options most runs need, `--help` all.
+//! Help on one screen: `-h` shows the options that most runs need, `--help` shows all.
 
 use clap::Command;
 
-/// Options that `-h` shows beside the arguments, whichever verb has them.
+/// Options shown by `-h` besides the arguments, for all subcommands.
 pub(super) const SHORT: &str = "\
     port transport block cpu sizes rel_err strict max_time launches output samples json \
     table csv flags verbose plot bind once clients allow max_message device \
@@ -11,14 +11,14 @@ pub(super) const SHORT: &str = "\
     summary factors form all iters duration rtt queue_pairs bidirectional \
     report_gbits op";
 
-/// Verbs that have more options than those.
+/// Subcommands with further options.
 const LONG: [&str; 10] =
     ["measure", "lat", "bw", "serve", "fit", "simulate", "predict", "best", "overlap", "generate"];
 
-/// Examples that `-h` shows.
+/// Most examples shown by `-h`.
 const EXAMPLES: usize = 3;
 
-/// `command`, with a `-h` of one screen for each of its subcommands.
+/// Gives each subcommand of `command` a `-h` of one screen.
 pub(super) fn on_one_screen(command: Command) -> Command {
     let names: Vec<String> =
         command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
@@ -46,7 +46,7 @@ fn shortened(verb: Command) -> Command {
     if is_long { verb } else { verb.after_long_help(whole) }
 }
 
-/// Words that call the verb.
+/// Words that call the subcommand `name`.
 fn full_name(name: &str) -> String {
     match name {
         "overlap" => format!("study {name}"),
@@ -55,8 +55,7 @@ fn full_name(name: &str) -> String {
     }
 }
 
-/// The name among `names` that `typed` was probably meant to be: at most a third
-/// of its characters differ.
+/// Most similar name to `typed`, if their edit distance is at most a third of its length.
 pub(super) fn nearest<'a>(
     typed: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -66,7 +65,7 @@ pub(super) fn nearest<'a>(
     (least * 3 <= typed.chars().count()).then_some(name)
 }
 
-/// `did you mean NAME? ` where a name is near, for the front of a list of names.
+/// `did you mean NAME? ` if a name is similar, else empty; to precede a list of names.
 pub(super) fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     nearest(typed, names).map_or_else(String::new, |name| format!("did you mean '{name}'? "))
 }

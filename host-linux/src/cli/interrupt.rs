@@ -1,5 +1,4 @@
-//! Ctrl-C as a question that a driver asks between two rounds. A request to
-//! terminate and a terminal that hangs up count as Ctrl-C.
+//! Ctrl-C, SIGTERM and SIGHUP as a flag that drivers check between rounds.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,34 +12,33 @@ use super::{CliError, Exit};
 use crate::machine::environment::read_entry;
 use crate::output::remove_unfinished;
 
-/// Whether the user or the system has asked to stop.
+/// Request of the user or system to stop.
 ///
-/// At first a request ends the process at once, as nothing would be lost.
-/// Between [`Interrupt::listen`] and the end, it is only noted for a driver
-/// that looks at [`Interrupt::is_requested`]; a second one ends the process.
+/// At first a request ends the process immediately, as nothing would be lost. After
+/// [`Interrupt::listen`] it only sets a flag, which the driver checks by
+/// [`Interrupt::is_requested`]; a second request ends the process.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
     requested: AtomicBool,
-    /// Whether somebody asks [`Interrupt::is_requested`] for now.
+    /// True while a driver checks [`Interrupt::is_requested`].
     listening: AtomicBool,
-    /// Written to standard output before the process ends at once.
+    /// Text written to standard output before the process ends immediately.
     last_words: Mutex<String>,
 }
 
 impl Interrupt {
-    /// Takes over Ctrl-C, the polite request to terminate, and the end of
-    /// the terminal. Those that were ignored when the process started, as by
-    /// `nohup` and by a shell's `&` in a script, stay ignored.
+    /// Handles SIGINT, SIGTERM and SIGHUP. Signals that were ignored at the start of the process,
+    /// as by `nohup` and by a shell's `&` in a script, stay ignored.
     ///
-    /// To be called before other threads start, as they inherit that the
-    /// signals wait for this one.
+    /// To be called before other threads start: they inherit the signal mask, so that only this
+    /// thread receives the signals.
     ///
     /// # Errors
     ///
-    /// The system does not let signals be blocked, or no thread start.
+    /// System error: signals could not be blocked, or no thread started.
     pub fn catch() -> io::Result<Self> {
         let ignored = ignored_signals();
         let all = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
@@ -51,37 +49,37 @@ impl Interrupt {
         let noted = interrupt.clone();
         let (apart, is_apart) = mpsc::channel();
         let waiting = move || {
-            // A table of open files of its own: as long as threads share one, the kernel counts
-            // references at each of their system calls, those that are timed included.
+            // Gets a file table of its own: while threads share one, the kernel counts references
+            // at each of their system calls, including timed ones.
             let _shared_otherwise = unshare(CloneFlags::CLONE_FILES);
             drop(apart);
             wait(signals, &noted);
         };
         thread::Builder::new().name("interrupt".into()).spawn(waiting)?;
-        // What is opened before would be in both tables, and not closed when it is closed here.
+        // Waits for that: files opened before would be in both tables and stay open in the other
+        // one.
         let _no_message: Result<(), _> = is_apart.recv();
         Ok(interrupt)
     }
 
-    /// From now on a request is noted, for somebody who looks soon.
+    /// Makes requests set a flag, to be checked frequently from now on.
     pub fn listen(&self) {
         self.0.listening.store(true, Ordering::Relaxed);
     }
 
-    /// Whether to stop.
+    /// True after a request to stop.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.0.requested.load(Ordering::Relaxed)
     }
 
-    /// Becomes true where [`Interrupt::is_requested`] does.
+    /// Flag behind [`Interrupt::is_requested`].
     #[must_use]
     pub fn flag(&self) -> &AtomicBool {
         &self.0.requested
     }
 
-    /// Does `work`, during which nobody looks: a request meanwhile ends the
-    /// process.
+    /// Runs `work`, which does not check the flag: a request meanwhile ends the process.
     pub fn ending_at_once<T>(&self, work: impl FnOnce() -> T) -> T {
         self.0.listening.store(false, Ordering::Relaxed);
         let outcome = work();
@@ -89,8 +87,8 @@ impl Interrupt {
         outcome
     }
 
-    /// What standard output is to hold when the process ends at once: for
-    /// readers who expect a document whatever happens.
+    /// Sets the text for standard output in case the process ends immediately, for readers that
+    /// expect a document in any case.
     pub fn write_at_end(&self, text: impl Into<String>) {
         if let Ok(mut words) = self.0.last_words.lock() {
             *words = text.into();
@@ -104,27 +102,27 @@ impl Interrupt {
             let _reader_gone = io::stdout().write_all(words.as_bytes());
         }
         let mut talk = io::stderr();
-        // Clears a line of progress.
+        // Clears a progress line.
         let clear = if talk.is_terminal() { "\r\x1b[2K" } else { "" };
         let _nobody_reads = writeln!(talk, "{clear}interrupted");
         process::exit(i32::from(Exit::Interrupted.code()))
     }
 }
 
-/// Mask of the signals that this process ignores, signal 1 its lowest bit. A blocked
-/// signal would be waited for although it is ignored.
+/// Mask of the signals that this process ignores; the lowest bit is signal 1. An ignored signal
+/// must not be waited for.
 fn ignored_signals() -> u64 {
     let mask = read_entry("/proc/self/status", "SigIgn");
     mask.and_then(|mask| u64::from_str_radix(&mask, 16).ok()).unwrap_or(0)
 }
 
-/// Ctrl-C, which ends the process with exit code 130 until [`Interrupt::listen`].
+/// Handles Ctrl-C: it ends the process with exit code 130 until [`Interrupt::listen`].
 pub(super) fn end_on_request() -> Result<Interrupt, CliError> {
     Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))
 }
 
-/// What to say where only `done` of `all` were done.
+/// Message for a series of which only `done` of `all` were completed; `None` if all were.
 pub(super) fn interrupted(done: usize, all: usize, what: &str) -> Option<String> {
     (done < all).then(|| format!("interrupted after {done} of {all} {what}"))
 }

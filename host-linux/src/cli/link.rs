@@ -1,4 +1,4 @@
-//! Options about the link, shared by the verbs that use one.
+//! Options of a link, shared by the subcommands that use one.
 
 use std::io::ErrorKind;
 
@@ -9,7 +9,7 @@ use super::verbs::VerbsArgs;
 use crate::link::{DEFAULT_PORT, Endpoint, LinkError, LinkSettings, Operation, Transport, Waiting};
 use crate::serve::listener::ListenError;
 
-/// What the link is and how it waits.
+/// Transport and way of waiting.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct LinkArgs {
     /// Transport.
@@ -40,30 +40,30 @@ fn transport_parser() -> impl TypedValueParser<Value = Transport> {
 }
 
 impl LinkArgs {
-    /// For messages of up to so many bytes.
+    /// Settings for messages of up to `longest_message` bytes.
     pub(super) fn settings(&self, longest_message: u32) -> LinkSettings {
         let verbs = self.verbs.settings(longest_message);
         LinkSettings { waiting: self.waiting(), verbs, ..LinkSettings::default() }
     }
 
-    /// How this end waits for messages.
+    /// Way of waiting for messages at this end.
     pub(super) fn waiting(&self) -> Waiting {
         if self.block || self.verbs.events() { Waiting::Block } else { Waiting::Poll }
     }
 
-    /// Whether messages are RDMA reads, which the peer does not answer.
+    /// True for RDMA reads, whose messages have no reply.
     pub(super) fn is_read(&self) -> bool {
         self.transport == Transport::Verbs && self.verbs.operation() == Some(Operation::Read)
     }
 
-    /// Whether the peer can be a second process of this machine.
+    /// True if the peer may be a second process of this machine.
     pub(super) fn is_local(&self) -> bool {
         let local = Transport::LOCAL.contains(&self.transport);
         self.interface.is_none() && (local || self.transport == Transport::Verbs)
     }
 
-    /// The endpoint that `text` names, or the default one; `port` goes before
-    /// the default port, and cannot stand beside one in `text`.
+    /// Endpoint named by `text`, or the default one. `port` replaces the default port and conflicts
+    /// with a port in `text`.
     pub(super) fn endpoint(
         &self,
         text: Option<&str>,

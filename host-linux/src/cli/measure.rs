@@ -1,4 +1,4 @@
-//! `loggap measure`: the parameters of a link.
+//! `loggap measure`: measures the parameters of a link.
 
 pub(super) mod endpoints;
 
@@ -35,10 +35,10 @@ pub(super) struct Args {
     measure: MeasureArgs,
 }
 
-/// Where both ends are, shared by the verbs that open a link.
+/// Places of both ends, shared by the subcommands that open a link.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct EndArgs {
-    /// Where `loggap serve` runs; without it both ends are on this machine.
+    /// Host of `loggap serve`; without it both ends run on this machine.
     ///
     /// HOST or HOST:PORT for tcp, udp and verbs; the path of its socket for unix
     /// and shm; INTERFACE or INTERFACE/ADDRESS for eth.
@@ -58,7 +58,7 @@ pub(super) struct EndArgs {
 }
 
 impl EndArgs {
-    /// Whether both ends are on this machine.
+    /// True if both ends run on this machine.
     pub(super) const fn is_local(&self) -> bool {
         self.host.is_none()
     }

@@ -1,5 +1,4 @@
-//! Measuring from options to files, for every program that opens links: it
-//! says by [`Ends`] where they are.
+//! Measuring, from options to files, for every program with an implementation of [`Ends`].
 
 mod ends;
 mod export;
@@ -31,8 +30,7 @@ pub use ends::{Ends, ProtocolLimit};
 use export::{Files, Taken};
 use observer::RunObserver;
 
-/// What is measured of a link, how exactly, and what is left behind; shared
-/// by all programs that measure.
+/// Options of a measurement, shared by all programs that measure.
 #[derive(Clone, Debug, clap::Args)]
 pub struct MeasureArgs {
     /// Measurement method.
@@ -52,12 +50,13 @@ pub struct MeasureArgs {
     messages: Option<u32>,
     #[command(flatten)]
     exact: ExactArgs,
-    /// Time to measure: seconds, or with a unit such as 500ms, 2min; at most
-    /// 3000 s. Launches are spread over it, as another time finds another
-    /// machine. 2.5 s unless given.
+    /// Time limit: seconds, or with a unit such as 500ms, 2min [default: 2.5s].
+    ///
+    /// At most 3000 s. Launches are spread over this time, because the speed of a machine changes
+    /// from one moment to the next.
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = max_time)]
     max_time: Option<Picos>,
-    /// Message limit, of both ends together.
+    /// Message limit, counting both directions.
     ///
     /// Default of prtt: 34000, or 54400 per second of --max-time.
     #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u64).range(1..))]
@@ -74,7 +73,7 @@ pub struct MeasureArgs {
     /// Variation between those runs widens the intervals for the next run.
     #[arg(long, value_name = "DIR")]
     history: Option<PathBuf>,
-    /// Seed for the order of the rounds; decimal or 0x hexadecimal.
+    /// Seed of the order of rounds; decimal or 0x hexadecimal.
     #[arg(long, value_name = "SEED", default_value = "1", value_parser = parse::seed)]
     seed: u64,
     /// Write the profile, for simulate and best; `-` is standard output.
@@ -92,13 +91,13 @@ fn method_parser() -> impl TypedValueParser<Value = Method> {
         .try_map(|name| Method::from_name(&name).ok_or_else(|| format!("'{name}' is no method")))
 }
 
-/// Measures between the ends that `ends` makes for a longest message of so
-/// many bytes, and hands on what was found, as `args` say.
+/// Measures between the ends that `ends` makes, given the longest message in bytes, and writes the
+/// results requested by `args`.
 ///
 /// # Errors
 ///
-/// Wrong options, no link, or a failure after which the files hold what was
-/// measured until then.
+/// [`CliError`] for invalid options, a link that cannot be opened, or a failure during the run; the
+/// files then hold the samples until it.
 pub fn run<E: Ends>(
     args: &MeasureArgs,
     ends: impl FnOnce(u32) -> Result<E, CliError>,
@@ -132,12 +131,12 @@ pub fn run<E: Ends>(
     }
 }
 
-/// Measures between the ends that `ends` makes and returns the profile, without
-/// files and output: for one of many links.
+/// Measures between the ends that `ends` makes and returns the profile, without files and output:
+/// for one of many links.
 ///
 /// # Errors
 ///
-/// As [`run`]; what was measured before a failure is lost.
+/// As [`run`]; a failed run returns no profile.
 pub fn profile<E: Ends>(
     args: &MeasureArgs,
     ends: impl FnOnce(u32) -> Result<E, CliError>,
@@ -159,8 +158,7 @@ impl MeasureArgs {
         size_plan(self).largest()
     }
 
-    /// What is left of the options where many links are measured one after
-    /// another: one launch, a short time unless one was given, no files.
+    /// Options for one of many links: one launch, a short time unless one was given, no files.
     fn for_one_of_many(&self) -> Self {
         let max_time = self.max_time.unwrap_or(ONE_OF_MANY);
         Self {
@@ -174,44 +172,44 @@ impl MeasureArgs {
         }
     }
 
-    /// Time to measure one of many links.
+    /// Duration of the measurement of one of many links.
     #[must_use]
     pub fn time_of_one_of_many(&self) -> Duration {
         Duration::from_nanos(self.max_time.unwrap_or(ONE_OF_MANY).0 / 1_000)
     }
 
-    /// Where the result is to be written, besides standard output.
+    /// File of the profile.
     #[must_use]
     pub fn output(&self) -> Option<&Path> {
         self.output.as_deref()
     }
 
-    /// Whether the method needs a peer that answers each message.
+    /// True if the method needs a reply to each message.
     #[must_use]
     pub fn needs_answers(&self) -> bool {
         self.method != Method::Prtt
     }
 
-    /// Whether the result is to be printed as JSON.
+    /// True if the result is printed as JSON.
     #[must_use]
     pub const fn json(&self) -> bool {
         self.report.json
     }
 
-    /// What decides the order of everything.
+    /// Seed of the order of rounds.
     #[must_use]
     pub const fn seed(&self) -> u64 {
         self.seed
     }
 }
 
-/// Time for one of many links.
+/// Default duration of the measurement of one of many links.
 const ONE_OF_MANY: Picos = Picos(400_000_000_000);
 
 const INTERRUPTED: &str = "interrupted before anything was measured";
 
-/// Measures. An error means that there is nothing to hand on: what fails
-/// later is part of what was taken.
+/// Measures. A failure before the first launch begins is an error; a later one is part of the
+/// result.
 fn measure<E: Ends>(
     args: &MeasureArgs,
     ends: impl FnOnce(u32) -> Result<E, CliError>,
@@ -275,7 +273,7 @@ fn measure<E: Ends>(
     Ok((taken, files))
 }
 
-/// Launches that do not tell where another run would fall.
+/// Warning about launches too few to predict another run.
 fn about_launches(launches: u32, host: &Fingerprint) -> Option<Warning> {
     match launches {
         _ if host.link.mpi.is_some() => Some(Warning::OneJob),
@@ -284,7 +282,7 @@ fn about_launches(launches: u32, host: &Fingerprint) -> Option<Warning> {
     }
 }
 
-/// Rounds that were lost, left out or not run.
+/// Warnings about rounds that were lost, discarded or left out.
 fn about_rounds(measured: &Measured, waiting: Waiting) -> impl Iterator<Item = Warning> {
     let traffic = &measured.traffic;
     let losses = match measured.reached {
@@ -296,7 +294,7 @@ fn about_rounds(measured: &Measured, waiting: Waiting) -> impl Iterator<Item = W
     left_out.into_iter().chain(limited).chain(losses)
 }
 
-/// What changes with each launch.
+/// State that changes with each launch.
 struct Environment<'a, E> {
     ends: E,
     disturbance: &'a mut Disturbance,
@@ -305,8 +303,8 @@ struct Environment<'a, E> {
 }
 
 impl<E: Ends> Environment<'_, E> {
-    /// Runs all launches, the first over `link`. An error of the first before
-    /// it could begin leaves nothing; a later one ends the run.
+    /// Runs all launches, the first over `link`. An error in opening the first session is returned;
+    /// a later one ends the run and is part of the result.
     fn launches(
         &mut self,
         mut run: Run<'_, HostClock>,
@@ -375,7 +373,7 @@ fn options(args: &MeasureArgs) -> Result<RunOptions, CliError> {
         (Some(messages), ..) => messages,
         (None, None, Method::Prtt) => defaults.max_messages,
         (None, Some(_), Method::Prtt) => seconds.saturating_mul(MESSAGES_PER_SECOND),
-        // The other methods need more messages for the same exactness.
+        // The other methods need more messages for the same accuracy.
         (None, _, Method::Signature | Method::Plogp) => u64::MAX,
     };
     let more = u32::try_from(seconds.div_ceil(SECONDS_PER_LAUNCH)).unwrap_or(u32::MAX);
@@ -395,19 +393,18 @@ fn options(args: &MeasureArgs) -> Result<RunOptions, CliError> {
     Ok(RunOptions { method: args.method, plan, launches, session, alignment })
 }
 
-/// Four times the density of a run without --max-time, which leaves a fast
+/// Message budget per second of --max-time: four times that of a default run, which leaves a fast
 /// link idle for half of the time.
 const MESSAGES_PER_SECOND: u64 = 54_400;
-/// Messages in a burst of large messages.
+/// Messages in a burst of messages from 2 KiB on.
 const LARGE_MESSAGES: u32 = 64;
-/// Bytes of a longer burst of datagrams: what receive buffers hold as they
-/// come.
+/// Most bytes of such a burst of datagrams: the usual size of a receive buffer.
 const DATAGRAM_BURST: u64 = 96 << 10;
-/// How long a run may take on a slow link, where no time was given.
+/// Longest default run on a slow link.
 const SLOW_LINK: Picos = Picos(5_000_000_000_000);
-/// Launches of a default run.
+/// Number of launches of a default run.
 const LAUNCHES: u32 = 5;
-/// Launches of a longer run: one for so many seconds, up to so many.
+/// Launches of a longer run: one per this many seconds, up to a maximum.
 const SECONDS_PER_LAUNCH: u64 = 4;
 const MOST_LAUNCHES: u32 = 12;
 
@@ -415,7 +412,7 @@ fn max_time(text: &str) -> Result<Picos, NumberError> {
     parse::session_time(text).map(Picos::from_duration)
 }
 
-/// How to stay within a bound of the responder, or to widen it.
+/// Remedy for exceeding a limit of the responder.
 fn within(what: Limited, asked: u64, allowed: u64) -> String {
     match what {
         Limited::Message => {
@@ -425,7 +422,7 @@ fn within(what: Limited, asked: u64, allowed: u64) -> String {
             )
         }
         Limited::Messages => format!("-n {allowed}"),
-        // Longer messages have longer pauses, and a launch is a session.
+        // Pauses grow with the message size, and each launch is a session.
         Limited::Pause | Limited::Silence => "smaller sizes with -s".to_owned(),
         Limited::Rounds | Limited::Session => "more --launches, or several runs".to_owned(),
     }

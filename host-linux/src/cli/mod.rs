@@ -1,9 +1,8 @@
 //! The command line: parse, plan, drive, export.
 //!
-//! A verb is a subcommand, and a subcommand is a file of this folder. It
-//! holds `Args`, what clap parses, and `run`, which calls the library and
-//! hands what came of it to the exporters. What decides or computes belongs
-//! in the library, not here.
+//! A verb is a subcommand with a file in this folder. It holds `Args`, which clap parses, and
+//! `run`, which calls the library and passes results to the exporters. Decisions and computations
+//! belong in the library, not here.
 //!
 //! # How to add a subcommand
 //!
@@ -31,18 +30,16 @@
 //!
 //! # Rules that hold for all
 //!
-//! - Results go to [`Console::data`], everything else to [`Console::note`]
-//!   and [`Console::warn`]; nobody calls `println!`. Files are written before
-//!   standard output, so that a reader who leaves early loses nothing; what goes
-//!   wrong with one is kept in `Failures` until the report is printed.
-//! - Every file that is read or written is listed in `NamedFiles`, which refuses to
-//!   write over what is read, to write two results to one file, and to write under a
-//!   name that ends like another format.
-//! - Errors are [`CliError`]s, which carry the [`Exit`] code of the contract
-//!   and name the thing to try next. An `io::Error` of standard output
-//!   becomes one by `?`.
-//! - Values are read by [`parse`], so that a size, a time or a percentage is
-//!   written in the same way everywhere.
+//! - Results go to [`Console::data`], messages to [`Console::note`] and [`Console::warn`];
+//!   `println!` is not used. Files are written before standard output, so that a closed pipe loses
+//!   nothing; their failures are kept in `Failures` until the report is printed.
+//! - Every file that is read or written is listed in `NamedFiles`, which refuses to overwrite
+//!   inputs, to write two results to one file, and to write a file whose ending belongs to another
+//!   format.
+//! - Errors are [`CliError`]s, which carry the [`Exit`] code and name a remedy. An `io::Error` of
+//!   standard output is converted by `?`.
+//! - Values are parsed by [`parse`], so that a size, a time or a percentage has the same syntax
+//!   everywhere.
 
 mod best;
 mod console;
@@ -95,7 +92,7 @@ struct Cli {
     command: Command,
 }
 
-/// The verbs.
+/// Subcommands.
 #[derive(Debug, Subcommand)]
 enum Command {
     Measure(measure::Args),
@@ -111,13 +108,12 @@ enum Command {
     Noise(noise::Args),
 }
 
-/// The parser of the command line.
+/// Parser of the command line.
 fn command() -> clap::Command {
     help::on_one_screen(Cli::command())
 }
 
-/// Runs the command line `arguments`, the first of which is the program's
-/// own name.
+/// Runs the command line `arguments`; the first one is the program's name.
 #[must_use]
 pub fn main<I, T>(arguments: I) -> ExitCode
 where
@@ -131,16 +127,16 @@ where
     }
 }
 
-/// Carries out a command on `console` and says how to exit. Errors are told.
+/// Runs `command` on `console`, reports its error, and returns the exit code.
 pub fn carry_out(
     mut console: Console,
     command: impl FnOnce(&mut Console) -> Result<Exit, CliError>,
 ) -> ExitCode {
-    // A write beyond `ulimit -f` then fails and is told, like a full disk,
-    // instead of ending the process.
+    // A write beyond `ulimit -f` then fails and is reported, like a full disk, instead of killing
+    // the process.
     let _told_less_well = SigSet::from(Signal::SIGXFSZ).thread_block();
     let outcome = command(&mut console);
-    // What is wrong is told below the report.
+    // Errors are printed below the report.
     let flushed = console.flush().map_err(CliError::from);
     if matches!(outcome, Ok(Exit::Interrupted)) {
         console.note("interrupted");
@@ -156,8 +152,8 @@ pub fn carry_out(
     exit.into()
 }
 
-/// Prints what the parser has to say and says how to exit: help and version go
-/// to standard output and are no failure.
+/// Prints the message of the parser and returns the exit code: help and version go to standard
+/// output and are no failure.
 #[must_use]
 pub fn explain(error: &clap::Error) -> ExitCode {
     let printed = error.print().map_err(CliError::from);
@@ -194,7 +190,7 @@ mod tests {
         command().debug_assert();
     }
 
-    /// An argument without a heading of its own takes that of the group before it.
+    /// clap gives an argument without a heading that of the group before it.
     #[test]
     fn options_are_under_the_heading_where_one_looks_for_them() {
         for name in ["simulate", "best", "predict"] {
@@ -212,7 +208,7 @@ mod tests {
         }
     }
 
-    /// All verbs, those of verbs included.
+    /// All subcommands, nested ones included.
     fn verbs(command: &clap::Command) -> Vec<clap::Command> {
         let mut found = vec![command.clone()];
         found.extend(command.get_subcommands().flat_map(verbs));

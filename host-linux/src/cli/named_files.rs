@@ -1,5 +1,5 @@
-//! Files that a command line names: what is read is not written to, and no two
-//! results go to one file, or to one whose ending is that of another format.
+//! Files named on a command line: checks that no input is overwritten, no two results go to one
+//! file, and no ending belongs to another format.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::CliError;
 use crate::output::is_standard_output;
 
-/// The files of a command, each with the option that names it.
+/// Files of a command, each with the option that names it.
 #[derive(Debug, Default)]
 pub(super) struct NamedFiles {
     read: Vec<NamedFile>,
@@ -20,34 +20,35 @@ pub(super) struct NamedFiles {
 struct NamedFile {
     option: &'static str,
     path: PathBuf,
-    /// Endings of what is written; none for what may have any, and for what is read.
+    /// Allowed endings of an output; empty if any is allowed, and for inputs.
     endings: &'static [&'static str],
 }
 
-/// Endings that say what is in a file. Others, and none, say nothing.
+/// Endings that imply a format. All others are allowed for any content.
 const TELLING: [&str; 23] = [
     "bin", "bmp", "csv", "dot", "eps", "gif", "goal", "gv", "htm", "html", "jpeg", "jpg", "json",
     "lgs", "pdf", "png", "ps", "svg", "tif", "tiff", "tsv", "viz", "webp",
 ];
 
-/// What tells a file from all others.
+/// Identity of a file, to compare paths.
 #[derive(Debug, Eq, PartialEq)]
 enum Identity {
-    /// One that exists.
+    /// An existing file.
     Inode { device: u64, inode: u64 },
-    /// One that does not exist yet, in a folder whose links are resolved.
+    /// A file that does not exist yet; symbolic links of its folder are resolved.
     Path(PathBuf),
 }
 
 impl NamedFiles {
-    /// `path` is read; `-` is standard input.
+    /// Adds an input; `-` is standard input.
     pub(super) fn read(&mut self, option: &'static str, path: Option<&Path>) {
         let path = path.map(|path| if path == "-" { Path::new("/dev/stdin") } else { path });
         let named = |path: &Path| NamedFile { option, path: path.to_owned(), endings: &[] };
         self.read.extend(path.map(named));
     }
 
-    /// `path` is written, or standard output as `-`, in a format whose files end like `endings`, or in any.
+    /// Adds an output, `-` being standard output. `endings` are those of its format; empty if any
+    /// is allowed.
     pub(super) fn written(
         &mut self,
         option: &'static str,
@@ -59,14 +60,13 @@ impl NamedFiles {
         self.written.extend(path.map(named));
     }
 
-    /// Whether one of them goes to standard output.
+    /// True if one of the outputs is standard output.
     pub(super) fn take_standard_output(&self) -> bool {
         self.written.iter().any(|file| is_standard_output(&file.path))
     }
 
-    /// Refuses files that would be lost: those that are read and written, and
-    /// those that are written twice. Devices and pipes may be named repeatedly. Refuses
-    /// endings that tell of another format than what is written.
+    /// Refuses outputs that are inputs or are named twice, except devices and pipes, and outputs
+    /// whose ending belongs to another format.
     pub(super) fn check(&self) -> Result<(), CliError> {
         for (at, written) in self.written.iter().enumerate() {
             let Some(identity) = Identity::of(&written.path) else { continue };
@@ -113,8 +113,8 @@ impl NamedFile {
 }
 
 impl Identity {
-    /// `None` for devices, pipes, folders, and what cannot be looked at:
-    /// opening it says why.
+    /// Identity of `path`; `None` for devices, pipes and folders, and for inaccessible paths, which
+    /// fail when opened.
     fn of(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         match fs::metadata(path) {
@@ -161,7 +161,7 @@ mod tests {
             let told = refusal(&[], &[&at("new"), &at(name)]).unwrap();
             assert!(told.contains("are one file"), "{told}");
         }
-        // Each opened on its own says what is wrong.
+        // Opening the file reports the missing folder.
         assert_eq!(refusal(&[], &[&at("none/new"), &at("none/new")]), None);
     }
 

@@ -1,4 +1,4 @@
-//! `loggap noise`: how much time the system takes from a program.
+//! `loggap noise`: measures the time that the system takes from a program.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -21,11 +21,10 @@ use crate::output::{PendingFile, number};
 
 /// Measure operating-system noise: time taken from a program.
 ///
-/// A loop on one processor reads the clock and does nothing else (the selfish
-/// detour benchmark, as in netgauge). Where two readings are further apart
-/// than the smallest gap by more than --threshold, something else had the
-/// processor: a detour. -o writes the detours as a trace that 'loggap simulate
-/// --noise' lets every rank run through.
+/// A loop on one processor reads the clock and does nothing else (the selfish detour benchmark, as
+/// in netgauge). Where two readings are further apart than the smallest gap by more than
+/// --threshold, the processor was taken away: a detour. -o writes the detours as a trace, to which
+/// 'loggap simulate --noise' exposes every rank.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,7 +32,7 @@ Examples:
   loggap noise --duration 60s --cpu 3 -o noise.txt
   loggap simulate --pattern allreduce --ranks 1K -s 8 --noise noise.txt")]
 pub(super) struct Args {
-    /// How long to measure: seconds, or with a unit such as 500ms, 2min.
+    /// Duration of the measurement: seconds, or with a unit such as 500ms, 2min.
     #[arg(long, value_name = "SECONDS", default_value = "10s", value_parser = parse::duration)]
     duration: Duration,
     /// Processor to measure on [default: as 'loggap measure' chooses].
@@ -53,16 +52,16 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// The most detours that are kept.
+/// Most detours that are kept.
 const ROOM: usize = 1 << 20;
 const SCHEMA_VERSION: u32 = 1;
 
-/// Where it was measured.
+/// Machine and clock of the measurement.
 #[derive(Serialize)]
 struct Host {
     hostname: String,
     cpu_model: Option<String>,
-    /// The processor that was observed; `None` where none could be pinned to.
+    /// Observed processor; `None` if pinning failed.
     cpu: Option<Cpu>,
     hypervisor: Option<String>,
     kernel: String,
@@ -86,7 +85,7 @@ struct Document {
     requested_s: f64,
     #[serde(flatten)]
     noise: NoiseRecord,
-    /// For how long all detours were kept.
+    /// Time that the kept detours cover, seconds.
     trace_length_s: f64,
     warnings: Vec<String>,
     incomplete: Option<&'static str>,
@@ -142,8 +141,8 @@ impl Args {
         Ok(NoiseOptions { duration, threshold, room: ROOM })
     }
 
-    /// Pins this thread to the processor asked for, which must be had, or to
-    /// one that this program chooses.
+    /// Pins this thread to the processor of `--cpu`, or to a chosen one. Only the former must
+    /// succeed.
     fn pin(&self) -> Result<(Option<Cpu>, Result<(), placement::PlacementError>), CliError> {
         if let Some(cpu) = self.cpu {
             placement::pin(cpu)?;
@@ -156,7 +155,7 @@ impl Args {
     }
 }
 
-/// Observes, shows how far that is, and ends at Ctrl-C.
+/// Observes with a progress line, and stops at Ctrl-C.
 fn watched(
     clock: &HostClock,
     options: &NoiseOptions,
@@ -176,7 +175,7 @@ fn watched(
         )]
         let done_ppm = (observed / whole * 1e6) as u32;
         let drawn = line.show_share(done_ppm, |_| format!("{:.1} s left", whole - observed));
-        // What drawing takes is no noise.
+        // The time of drawing is excluded.
         if drawn { Next::ObserveFromNow } else { Next::Observe }
     })
 }
@@ -195,7 +194,7 @@ fn dropped(found: &MeasuredNoise) -> Option<String> {
     })
 }
 
-/// Writes the trace, with the figures behind it as comments, as netgauge does.
+/// Writes the trace, followed by statistics as comments, as netgauge does.
 fn write_trace(
     file: PendingFile,
     found: &MeasuredNoise,
@@ -214,7 +213,7 @@ fn write_trace(
     let mut text = String::new();
     noise::write(&mut text, &found.detours, found.length).map_err(CliError::failed)?;
     let cpu = host.cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
-    // A name must not begin a line of its own.
+    // A line break in the name would begin a line of data.
     let name = host.hostname.replace(char::is_control, "?");
     let _strings_take_all = write!(
         text,

@@ -1,5 +1,4 @@
-//! Options that say what messages cost, the same for every verb that
-//! simulates or predicts.
+//! Options for the parameters of a simulation, shared by all subcommands that simulate or predict.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +11,11 @@ use super::{CliError, Console, help, parse, profile_warnings};
 use crate::profile::{ProfileDocument, RangeRecord, SizeSpan, USUAL_EAGER_LIMIT};
 use crate::simulation::{ParameterSets, SetsError};
 
-/// Parameters, one by one, from a profile or from a published link.
+/// Parameters from single options, a profile or a preset.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Parameters")]
 pub(super) struct ParameterArgs {
-    /// Latency of the wire, or with a unit: 2.5us [default: 2500].
+    /// Wire latency, in ns or with a unit: 2.5us [default: 2500].
     #[arg(short = 'L', long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     latency: Option<Picos>,
 
@@ -28,7 +27,7 @@ pub(super) struct ParameterArgs {
     #[arg(short = 'g', long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     gap: Option<Picos>,
 
-    /// Gap per byte, or with a unit: 80ps/B [default: 6].
+    /// Gap per byte, in ns/B or with a unit: 80ps/B [default: 6].
     #[arg(short = 'G', long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true)]
     gap_per_byte: Option<PerByte>,
 
@@ -38,8 +37,8 @@ pub(super) struct ParameterArgs {
 
     /// Eager limit: longer messages use rendezvous [default: 65535].
     ///
-    /// A preset has a default of its own. Of an MPI profile it is the last size
-    /// before the first change of protocol, as in 'measure --flags'.
+    /// A preset has its own default. The default for an MPI profile is the last size before the
+    /// first change of protocol, as in 'measure --flags'.
     #[arg(short = 'S', long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     eager_limit: Option<u64>,
 
@@ -53,10 +52,10 @@ pub(super) struct ParameterArgs {
     preset: Option<Preset>,
 }
 
-/// The options that profiles and presets replace.
+/// Options that --profile and --preset replace.
 const ONE_BY_ONE: [&str; 5] = ["latency", "overhead", "gap", "gap_per_byte", "overhead_per_byte"];
 
-/// Finds a preset; the error lists all.
+/// Finds a preset by name; the error lists all.
 pub(super) fn preset(name: &str) -> Result<Preset, String> {
     name.parse().map_err(|unknown: UnknownPreset| {
         let names = Preset::all().iter().map(|preset| preset.name);
@@ -64,14 +63,14 @@ pub(super) fn preset(name: &str) -> Result<Preset, String> {
     })
 }
 
-/// A help text that ends with all presets.
+/// Help text that ends with a list of all presets.
 pub(super) fn preset_help(about: &str) -> String {
     let list =
         Preset::all().iter().map(|preset| format!("  {:<12} {}", preset.name, preset.source));
     format!("{about}:\n{}\n", list.collect::<Vec<_>>().join("\n"))
 }
 
-/// The customary parameters of LogGOPSim.
+/// Usual parameters of LogGOPSim.
 const DEFAULT: LogGops = LogGops {
     latency: Picos(2_500_000),
     overhead: Picos(1_500_000),
@@ -81,21 +80,21 @@ const DEFAULT: LogGops = LogGops {
     eager_limit: USUAL_EAGER_LIMIT,
 };
 
-/// Where parameters are from.
+/// Origin of parameters.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Origin<'a> {
-    /// A file.
+    /// A profile's file.
     Profile(&'a Path),
-    /// A published link.
+    /// A preset, by name.
     Preset(&'static str),
-    /// Options, at least one of them.
+    /// Options, at least one.
     Options,
-    /// Nothing was given.
+    /// Defaults only.
     Defaults,
 }
 
 impl ParameterArgs {
-    /// Where they are from.
+    /// Origin of the parameters.
     pub(super) fn origin(&self) -> Origin<'_> {
         let times = [self.latency, self.overhead, self.gap];
         let per_byte = [self.gap_per_byte, self.overhead_per_byte];
@@ -110,8 +109,8 @@ impl ParameterArgs {
         }
     }
 
-    /// Whether nothing that matters is a default: a profile, a preset, or L, o, g
-    /// and G.
+    /// True if no relevant parameter is a default: there is a profile or a preset, or all of L, o,
+    /// g and G are given.
     pub(super) const fn are_complete(&self, overheads: &OverheadArgs) -> bool {
         let ends = overheads.send_overhead.is_some() && overheads.recv_overhead.is_some();
         let overhead = self.overhead.is_some() || ends;
@@ -123,18 +122,18 @@ impl ParameterArgs {
                 && self.gap_per_byte.is_some())
     }
 
-    /// The profile's file, if parameters are from one.
+    /// File of the profile, if there is one.
     pub(super) fn profile(&self) -> Option<&Path> {
         self.profile.as_deref()
     }
 
-    /// Lists the files of these options.
+    /// Adds the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
         files.read("--profile", self.profile.as_deref());
     }
 
-    /// One set for each protocol, ascending in size, at least one. What of a profile did
-    /// not converge is warned of.
+    /// Parameter sets by protocol, ascending in size; at least one. Warns of parameters of a
+    /// profile that did not converge.
     pub(super) fn protocols(&self, console: &mut Console) -> Result<Vec<Protocol>, CliError> {
         if let Some(path) = &self.profile {
             let document = ProfileDocument::read(path).map_err(CliError::usage)?;
@@ -146,7 +145,7 @@ impl ParameterArgs {
         Ok(self.without_profile())
     }
 
-    /// Those of a preset, or of the options.
+    /// Parameter sets of the preset or of the options.
     fn without_profile(&self) -> Vec<Protocol> {
         if let Some(preset) = &self.preset {
             let mut protocols = preset.protocols.to_vec();
@@ -164,7 +163,7 @@ impl ParameterArgs {
         vec![Protocol { first: Bytes(0), parameters }]
     }
 
-    /// Gives sets that have an S the one that was asked for, if any.
+    /// Replaces the eager limit S of all sets by the requested one, if any.
     pub(super) fn limit(&self, protocols: &mut [Protocol]) {
         for protocol in protocols {
             let limit = &mut protocol.parameters.eager_limit;
@@ -172,12 +171,12 @@ impl ParameterArgs {
         }
     }
 
-    /// Whether S was given.
+    /// True if S was given.
     pub(super) const fn has_eager_limit(&self) -> bool {
         self.eager_limit.is_some()
     }
 
-    /// S as asked for, of `profile`, or the default.
+    /// Requested S, else that of `profile`, else the default.
     pub(super) fn eager_limit(&self, profile: Option<&ProfileDocument>) -> Bytes {
         let measured = || profile.and_then(ProfileDocument::eager_limit);
         self.eager_limit.map(Bytes).or_else(measured).unwrap_or(DEFAULT.eager_limit)
@@ -200,7 +199,7 @@ impl ParameterArgs {
     }
 }
 
-/// Overheads of the two ends apart.
+/// Separate overheads of the two ends.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Parameters")]
 pub(super) struct OverheadArgs {
@@ -222,9 +221,8 @@ pub(super) struct OverheadArgs {
 }
 
 impl ParameterArgs {
-    /// The parameter sets, and what receiving costs where that is told from
-    /// sending: by `overheads`, or by a profile that measured both. What of a profile did
-    /// not converge is warned of.
+    /// Parameter sets, with separate receive overheads if given by `overheads` or measured by the
+    /// profile. Warns of parameters of a profile that did not converge.
     pub(super) fn sets(
         &self,
         overheads: &OverheadArgs,
@@ -235,14 +233,14 @@ impl ParameterArgs {
         Ok(sets)
     }
 
-    /// Warns of what did not converge in the profile that was read, if one was.
+    /// Warns of parameters of the profile that did not converge.
     pub(super) fn warn_of(&self, profile: Option<&ProfileDocument>, console: &mut Console) {
         if let (Some(path), Some(document)) = (&self.profile, profile) {
             profile_warnings::not_converged(path, document, console);
         }
     }
 
-    /// The same, and the profile that they are from, if they are.
+    /// Parameter sets, and the profile that they are from, if any.
     pub(super) fn sets_and_profile(
         &self,
         overheads: &OverheadArgs,
@@ -252,7 +250,7 @@ impl ParameterArgs {
         Ok((sets, Some(document)))
     }
 
-    /// Those of a profile, with the S that was asked for.
+    /// Parameter sets of a profile, with the requested S.
     pub(super) fn sets_of_profile(
         &self,
         path: &Path,
@@ -264,7 +262,7 @@ impl ParameterArgs {
         Ok((sets, document))
     }
 
-    /// Those of a preset, or of their options.
+    /// Parameter sets of the preset or of the options.
     fn one_by_one(&self, overheads: &OverheadArgs) -> ParameterSets {
         let mut protocols = self.without_profile();
         let mut receive = Vec::with_capacity(protocols.len());
@@ -284,7 +282,7 @@ impl ParameterArgs {
     }
 
     fn apart(&self, document: &ProfileDocument) -> Result<ParameterSets, String> {
-        // Whatever has no parameters is refused in the same words.
+        // A profile without usable parameters is refused with the same message.
         self.of_profile(document)?;
         let ranges = document.ranges.iter().map(|record| &record.range);
         ParameterSets::of_ranges(ranges, self.eager_limit(Some(document)))
@@ -292,7 +290,7 @@ impl ParameterArgs {
     }
 }
 
-/// The sets as a simulation takes them.
+/// Converts the sets for a simulation.
 pub(super) fn parameters(protocols: &[Protocol]) -> Result<Parameters<'_>, CliError> {
     Parameters::per_protocol(protocols).ok_or_else(|| {
         CliError::usage(format_args!(
@@ -311,11 +309,11 @@ impl From<SetsError> for CliError {
     }
 }
 
-/// How messages are sent and received.
+/// Rules of sending and receiving.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[command(next_help_heading = "Rules")]
 pub(super) struct SettingsArgs {
-    /// Does receiving block the CPU?
+    /// CPU use of a receive.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ReceiveName::Hold)]
     receive: ReceiveName,
 
@@ -326,15 +324,15 @@ pub(super) struct SettingsArgs {
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum ReceiveName {
-    /// The processor is held until all bytes are there, as in LogGOPSim.
+    /// The CPU is busy until all bytes have arrived, as in LogGOPSim.
     Hold,
-    /// The interface takes the bytes by itself, as in LogGOPS.
+    /// The interface receives bytes without the CPU, as in LogGOPS.
     Overlap,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum RendezvousName {
-    /// The sender goes on at the instant of the match, as in LogGOPSim.
+    /// The sender continues at the instant of the match, as in LogGOPSim.
     Instant,
     /// RTS, CTS and data are messages, as in LogGPS.
     Handshake,

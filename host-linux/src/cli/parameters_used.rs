@@ -1,4 +1,4 @@
-//! The parameters of a simulation as a report names them.
+//! Parameters of a simulation, as reports show them.
 
 use loggap_core::model::{Protocol, ReceiveOverhead};
 use serde::Serialize;
@@ -9,16 +9,16 @@ use crate::output::number::size as size_text;
 use crate::profile::USUAL_EAGER_LIMIT;
 use crate::simulation::ParameterSets;
 
-/// Where parameters are from.
+/// Origin of parameters.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ParameterSource {
     /// "profile", "preset", "options" or "defaults".
     pub(super) source: &'static str,
-    /// The profile's file or the preset's name.
+    /// File of the profile, or name of the preset.
     pub(super) name: Option<String>,
 }
 
-/// Where parameters are from, and what they are.
+/// Origin and values of parameters.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ParametersUsed {
     #[serde(flatten)]
@@ -53,12 +53,12 @@ pub(super) struct SetDocument {
     gap_per_byte_s: f64,
     send_overhead_per_byte_s: f64,
     recv_overhead_per_byte_s: f64,
-    /// Null where no message waits for its receiver.
+    /// Null if no message waits for its receiver.
     eager_limit_bytes: Option<u64>,
 }
 
 impl SetDocument {
-    /// The set at the place `number` of `sets`.
+    /// Set number `number` of `sets`.
     pub(super) fn new(sets: &ParameterSets, number: usize, protocol: &Protocol) -> Self {
         let set = &protocol.parameters;
         let receive = receive(sets, number, protocol);
@@ -81,8 +81,8 @@ fn receive(sets: &ParameterSets, number: usize, protocol: &Protocol) -> ReceiveO
 }
 
 impl ParametersUsed {
-    /// Those that `args` made to `sets`; the one in words is that of messages of
-    /// `size` bytes, or the first.
+    /// Parameters made by `args`. The text shows the set for messages of `size` bytes, or the first
+    /// one.
     pub(super) fn new(args: &ParameterArgs, sets: &ParameterSets, size: Option<u64>) -> Self {
         let source = ParameterSource::from(args.origin());
         let is_default = args.profile().is_some() && !args.has_eager_limit();
@@ -101,7 +101,7 @@ impl ParametersUsed {
         Self { source, sets: sets.protocols.iter().enumerate().map(set).collect(), exact, rounded }
     }
 
-    /// In a line.
+    /// Text of one line.
     pub(super) fn text(&self, digits: Digits) -> &str {
         match digits {
             Digits::Exact => &self.exact,
@@ -110,10 +110,10 @@ impl ParametersUsed {
     }
 }
 
-/// The set of messages of `size` bytes, as its options are written, and which of several
-/// it is; whether S is the default is said where it is.
+/// Text of the set for messages of `size` bytes, written as options, with its number if there are
+/// several sets, and a remark if S is the default.
 fn values(sets: &ParameterSets, size: Option<u64>, (digits, is_default): (Digits, bool)) -> String {
-    // Those of levels follow.
+    // Sets of network levels follow those of protocols.
     let all = sets.levels.first().map_or(sets.protocols.len(), |level| level.first);
     let own = sets.protocols.get(..all).unwrap_or_default();
     let holds = |protocol: &Protocol| size.is_some_and(|size| protocol.first.0 <= size);

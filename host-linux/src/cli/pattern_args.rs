@@ -1,5 +1,4 @@
-//! Options that choose a communication pattern, the same for every verb
-//! that takes one.
+//! Options of a communication pattern, shared by all subcommands that take one.
 
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use super::{CliError, help, parse};
 use crate::schedule::ScheduleFile;
 use crate::simulation::Source;
 
-/// A pattern and its settings.
+/// Pattern and its options.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Pattern")]
 pub(super) struct PatternArgs {
@@ -55,7 +54,7 @@ pub(super) struct PatternArgs {
     #[arg(long)]
     outcast: bool,
 
-    /// Computation beside the pattern, on every rank [default: none].
+    /// Computation concurrent with the pattern, on every rank [default: none].
     #[arg(long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     nb: Option<Picos>,
 
@@ -90,7 +89,7 @@ pub(super) struct PatternArgs {
 }
 
 impl PatternArgs {
-    /// The schedule in the file at `input`, or the pattern.
+    /// Schedule of the file at `input`, or of the pattern.
     pub(super) fn source(&self, input: Option<&Path>) -> Result<Source, CliError> {
         match (input, self.pattern, self.ranks) {
             (Some(path), ..) => {
@@ -117,7 +116,7 @@ impl PatternArgs {
         ))
     }
 
-    /// An option that was given and says what a pattern is like.
+    /// First of the given options that only apply to patterns, if any.
     fn of_pattern(&self) -> Option<&'static str> {
         let given = [
             ("--ranks", self.ranks.is_some()),
@@ -138,7 +137,7 @@ impl PatternArgs {
         given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
-    /// What is simulated, as a title has it: the file or the pattern.
+    /// Title of the schedule: the file or the pattern.
     pub(super) fn schedule(&self, input: Option<&Path>) -> String {
         match (input, self.pattern) {
             (Some(path), _) => path.display().to_string(),
@@ -147,7 +146,7 @@ impl PatternArgs {
         }
     }
 
-    /// The settings, for `ranks` ranks.
+    /// Pattern options for `ranks` ranks.
     pub(super) fn options(&self, ranks: u32) -> Options {
         let background = self.nb.map(|duration| Background {
             duration,
@@ -173,7 +172,7 @@ impl PatternArgs {
     }
 }
 
-/// All patterns, two lines each, for the end of a help text.
+/// Help text of all patterns, two lines each, for the end of `--help`.
 pub(super) fn pattern_help() -> String {
     let describe = |d: &loggap_core::goal::pattern::Description| {
         format!("  {}, {}\n      {}", d.name, d.alias, d.help)
@@ -182,13 +181,13 @@ pub(super) fn pattern_help() -> String {
     format!("Patterns:\n{}", lines.join("\n"))
 }
 
-/// The names of all patterns, for the end of a short help text.
+/// Names of all patterns, for the end of `-h`.
 pub(super) fn pattern_names() -> String {
     let names: Vec<&str> = Pattern::all().iter().map(|pattern| pattern.name).collect();
     format!("Patterns: {}", names.join(", "))
 }
 
-/// Reads a pattern's name and names the others when there is no such.
+/// Parser of a pattern's name; the error lists all names.
 #[derive(Clone, Debug)]
 struct NamedPattern;
 

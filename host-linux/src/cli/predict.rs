@@ -1,4 +1,4 @@
-//! `loggap predict`: closed forms beside simulation.
+//! `loggap predict`: closed forms compared with simulation.
 
 use std::io::{self, Write};
 
@@ -16,9 +16,9 @@ use super::{CliError, Console, Exit};
 use crate::output::wrap;
 use crate::simulation::{Job, Source, makespan};
 
-/// Columns of a terminal that a line takes at most.
+/// Widest line, columns.
 const WIDTH: usize = 100;
-/// The most ranks that are simulated.
+/// Most ranks that are simulated.
 const MOST_RANKS: u64 = 1 << 27;
 
 /// Predict how long a collective takes, by formula and by simulation.
@@ -126,9 +126,9 @@ struct Row {
     simulated_s: f64,
     closed_form_ps: u64,
     simulated_ps: u64,
-    /// Simulated less closed form.
+    /// Simulated time minus that of the closed form.
     difference_ps: i128,
-    /// Why the two differ; absent where they agree.
+    /// Why the two differ; absent if they are equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -161,7 +161,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     Ok(Exit::Done)
 }
 
-/// The parameters of messages of `size` bytes.
+/// Parameters for messages of `size` bytes.
 fn at(protocols: &[Protocol], size: u64) -> Result<&LogGops, CliError> {
     let found = protocols.iter().rev().find(|protocol| protocol.first.0 <= size);
     let found = found.or(protocols.first());
@@ -199,8 +199,8 @@ impl Args {
     }
 }
 
-/// Why form and simulation differ. The model's caveats are about the default
-/// rules, of which `settings` may change some.
+/// Reason of a difference between closed form and simulation. The caveats of the model assume the
+/// default rules, some of which `settings` may change.
 fn reason(caveat: Option<Caveat>, settings: Settings, (set, size): (&LogGops, u64)) -> String {
     let handshake = settings.rendezvous == Rendezvous::Handshake;
     if handshake && Bytes(size) > set.eager_limit {
@@ -255,7 +255,7 @@ fn print(out: &mut dyn Write, digits: Digits, rows: &[Row]) -> io::Result<()> {
     for (reason, collectives) in reasons {
         let text = format!("# {}: {reason}", collectives.join(", "));
         let lines = if digits == Digits::Exact { vec![text] } else { wrap(&text, WIDTH, 2) };
-        // Each line is a remark.
+        // Every line needs its own `#`.
         for (index, line) in lines.iter().enumerate() {
             let line = if index == 0 { line.clone() } else { format!("# {}", line.trim_start()) };
             writeln!(out, "{line}")?;

@@ -1,4 +1,4 @@
-//! Warnings about a profile whose parameters a simulation or a formula takes.
+//! Warnings about a profile whose parameters are used by a simulation or formula.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::Console;
 use crate::output::number;
 use crate::profile::{ProfileDocument, SizeSpan};
 
-/// Warns of the parameters of `document`, read from `path`, that did not converge.
+/// Warns about parameters of `document`, read from `path`, that did not converge.
 pub(super) fn not_converged(path: &Path, document: &ProfileDocument, console: &mut Console) {
     let several = document.ranges.len() > 1;
     let of_range = |range: &Range| {
@@ -42,7 +42,7 @@ fn symbols_not_converged(range: &Range) -> Vec<&'static str> {
     marks.filter(|(_, mark): &(_, Mark)| !mark.converged()).map(|(symbol, _)| symbol).collect()
 }
 
-/// Warns where a message of `largest` bytes is larger than all that were measured.
+/// Warns if a message of `largest` bytes exceeds the measured sizes.
 pub(super) fn extrapolated(
     path: &Path,
     document: &ProfileDocument,

@@ -1,4 +1,4 @@
-//! A line of progress for whoever watches.
+//! Progress line of a measurement.
 
 use std::time::Duration;
 
@@ -10,13 +10,12 @@ use super::Console;
 use crate::machine::clock::HostClock;
 use crate::measure::Status;
 
-/// How often a watched line changes.
+/// Interval between updates of the line.
 const EVERY: Duration = Duration::from_millis(100);
-/// Millionths in one.
+/// Parts per million in 1.
 const WHOLE: u64 = 1_000_000;
 
-/// Shows share, time left and the estimates so far on a terminal; nothing
-/// otherwise. Cleared when dropped.
+/// Line with share, remaining time and current estimates, on a terminal only. Cleared when dropped.
 #[derive(Debug)]
 pub(super) struct ProgressLine {
     watched: Option<Watched>,
@@ -45,17 +44,16 @@ impl ProgressLine {
         Self { watched: Some(watched) }
     }
 
-    /// Notes how far the measurement is that is to come down to
-    /// `relative_error_ppm`. Between two changes of the line this costs a
-    /// reading of the clock.
+    /// Updates the progress of a measurement with the target `relative_error_ppm`. Between two
+    /// redraws this costs one reading of the clock.
     pub(super) fn show(&mut self, status: &Status<'_>, relative_error_ppm: u32) {
         self.show_share(status.progress.spent_ppm, |elapsed| {
             describe(status, elapsed, relative_error_ppm)
         });
     }
 
-    /// Notes which share of the work is done, and shows it with what `describe`
-    /// makes of the seconds elapsed, where it is time for that: true then.
+    /// Updates the share of work done. If a redraw is due, draws it with the text that `describe`
+    /// makes of the elapsed seconds, and returns true.
     pub(super) fn show_share(
         &mut self,
         done_ppm: u32,
@@ -87,8 +85,7 @@ impl Watched {
     }
 }
 
-/// The time left, the launch, estimates so far, and the widest of their
-/// intervals.
+/// Text of the line: remaining time, launch, current estimates, and the widest interval.
 fn describe(status: &Status<'_>, elapsed: f64, relative_error_ppm: u32) -> String {
     let progress = &status.progress;
     let spent = f64::from(progress.spent_ppm.max(1)) / 1e6;
@@ -111,8 +108,7 @@ fn describe(status: &Status<'_>, elapsed: f64, relative_error_ppm: u32) -> Strin
     )
 }
 
-/// Half the round trip at the smallest size and the bandwidth at the largest,
-/// as far as they are known.
+/// Half round trip at the smallest size and bandwidth at the largest, if known.
 fn estimates(store: &SampleStore<'_>) -> String {
     let row = |row: usize| store.row(row, Confidence::P95, 0);
     let half_rtt = row(0).and_then(|row| row.half_rtt);

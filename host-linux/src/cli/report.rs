@@ -1,4 +1,4 @@
-//! How `measure` and `fit` hand on what they found.
+//! Output of `measure` and `fit`.
 
 use loggap_core::measure::AssessOptions;
 use loggap_core::model::Profile;
@@ -12,10 +12,11 @@ use crate::output::screen::{self, ScreenOptions};
 use crate::output::{FileError, PendingFile, csv, flags, plot, table};
 use crate::profile::{ProfileDocument, Requested};
 
-/// How exact, shared by the verbs that assess samples.
+/// Options of accuracy, shared by the subcommands that assess samples.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ExactArgs {
-    /// Target relative half-width of the confidence intervals [default: 5%; `measure` on a busy machine: 25%].
+    /// Target relative half-width of the confidence intervals [default: 5%; `measure` on a busy
+    /// machine: 25%].
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
     pub(super) rel_err: Option<u32>,
     /// Confidence level of the intervals.
@@ -47,7 +48,7 @@ impl ExactArgs {
         Ok(AssessOptions { confidence, relative_error_ppm, tolerance_ppm, ..defaults })
     }
 
-    /// `exact` for the document.
+    /// Requested accuracy, for the document.
     pub(super) fn requested(&self, exact: &AssessOptions) -> Requested {
         Requested {
             relative_error: f64::from(exact.relative_error_ppm) / 1e6,
@@ -60,7 +61,7 @@ impl ExactArgs {
     }
 }
 
-/// What is printed, shared by the verbs that find parameters.
+/// Options of the output, shared by the subcommands that find parameters.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct ReportArgs {
     /// Print one JSON document, in SI units.
@@ -95,19 +96,18 @@ pub(super) struct ReportArgs {
 }
 
 impl ReportArgs {
-    /// Lists the files of these options.
+    /// Adds the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
         files.written("--plot", self.plot.as_deref(), &["svg"]);
     }
 
-    /// Opens the picture's file, so that a wrong path shows before the work.
+    /// Opens the plot's file, so that a wrong path is reported before the work.
     pub(super) fn open_plot(&self) -> Result<Option<PendingFile>, CliError> {
         Ok(self.plot.as_ref().map(PendingFile::create).transpose()?)
     }
 
-    /// Prints `profile` in the form asked for; `json` is the document for
-    /// `--json`. Screen and table hold the warnings; beside other forms they
-    /// go to standard error.
+    /// Prints `profile` in the requested form; `json` is the document for `--json`. Screen and
+    /// table include the warnings; with other forms they go to standard error.
     pub(super) fn print(
         &self,
         profile: &ProfileDocument,
@@ -153,7 +153,7 @@ pub(super) fn draw(profile: &ProfileDocument, file: PendingFile) -> Result<(), C
     Ok(file.commit(|out| out.write_all(picture.as_bytes()))?)
 }
 
-/// How to exit when everything was handed on.
+/// Outcome after everything was written.
 pub(super) fn exit(strict: Strictness, profile: &Profile) -> Exit {
     match strict {
         Strictness::Strict if !is_converged(profile) => Exit::NotConverged,
@@ -161,16 +161,16 @@ pub(super) fn exit(strict: Strictness, profile: &Profile) -> Exit {
     }
 }
 
-/// Whether a number that did not converge is a failure.
+/// Treatment of numbers that did not converge.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Strictness {
-    /// It is.
+    /// Failure.
     Strict,
-    /// It is only marked.
+    /// Mark only.
     Lenient,
 }
 
-/// Whether there are numbers and all are as exact as was asked for.
+/// True if there are numbers and all have the requested accuracy.
 pub(super) fn is_converged(profile: &Profile) -> bool {
     !profile.ranges.is_empty() && profile.converged()
 }

@@ -1,16 +1,15 @@
-//! How many of several simulations are done, on a terminal.
+//! Progress line of a series of simulations.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Console;
 
-/// Shows runs done, speed and time left on a terminal; nothing otherwise.
-/// Cleared when dropped.
+/// Line with runs done, speed and remaining time, on a terminal only. Cleared when dropped.
 #[derive(Debug)]
 pub(super) struct RunsLine(Option<ProgressBar>);
 
 impl RunsLine {
-    /// For so many runs.
+    /// Creates the line for `runs` runs.
     pub(super) fn new(console: &Console, runs: u64) -> Self {
         if !console.is_watched() {
             return Self(None);
@@ -23,8 +22,8 @@ impl RunsLine {
         Self(Some(bar))
     }
 
-    /// One more is done; of those that are run again, to find which of them failed,
-    /// no more than there are.
+    /// Counts a completed run. Runs repeated to find the failed one do not raise the count above
+    /// the total.
     pub(super) fn advance(&self) {
         if let Self(Some(bar)) = self {
             bar.set_position(bar.position().saturating_add(1).min(bar.length().unwrap_or(0)));

@@ -26,12 +26,11 @@ use crate::serve::respond::{Session, respond};
 
 /// Answer measurements from other processes or machines.
 ///
-/// Clients are served one at a time: concurrent clients disturb each other's
-/// results. Further clients wait in a queue and learn their position.
-/// Requests have limits. Standard output has a line for the address and one per connection
-/// with its outcome (`loggap measure` opens one per launch, five by default);
-/// refusals are logged at most once per second. On udp and eth a client has to
-/// prove that it receives at its address before anything is echoed.
+/// Clients are served one at a time: concurrent clients disturb each other's results. Further
+/// clients wait in a queue and learn their position. Requests are limited in size and time.
+/// Standard output has a line for the address and one per connection with its outcome (`loggap
+/// measure` opens one per launch, five by default); refusals are logged at most once per second. On
+/// udp and eth a client has to prove that it receives at its address before anything is echoed.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "\
@@ -80,10 +79,10 @@ pub(super) struct Args {
     queue: usize,
 }
 
-/// How often Ctrl-C is looked for while nobody is served.
+/// Polling interval for Ctrl-C while no client is served.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
-/// An address alone is a network of one.
+/// Parses a network; a single address is a network of one.
 fn network(text: &str) -> Result<IpNet, String> {
     let address = || text.parse::<IpAddr>().map(IpNet::from);
     text.parse::<IpNet>()
@@ -109,7 +108,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let listener = Listener::bind(args.link.transport, &endpoint, settings)?;
     let listener = listener.allowing(AllowedAddresses::new(args.allow.clone()));
     console.log(format_args!("listening {} {}", listener.transport(), listener.endpoint()));
-    // The queue's thread is to run anywhere, so it starts before the pinning.
+    // Started before the pinning, so that the queue's thread may run on any processor.
     let mut queue = ClientQueue::open(listener, args.queue).map_err(system)?;
     let clock = HostClock::calibrated();
     if args.clients > 1 {
@@ -137,7 +136,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     }
 }
 
-/// The next client, if one comes soon. What else happens is said.
+/// Next client, if one arrives soon. Logs other events of the queue.
 fn next_client(
     queue: &mut ClientQueue,
     console: &mut Console,
@@ -153,7 +152,7 @@ fn next_client(
     Ok(None)
 }
 
-/// A line about those who were not served: the last one, and how many others.
+/// Log line about clients that were turned away: the last one, and the number of others.
 fn turned_away(count: u64, last: &TurnedAway) -> String {
     let TurnedAway { peer, reason } = last;
     match count {
@@ -175,13 +174,13 @@ fn bounds(max_message: u64) -> Result<Bounds, CliError> {
     }
 }
 
-/// A peer, and what came of its session.
+/// Address of a peer, and the result of its session.
 type Done = (String, Session);
 
-/// Clients that are served at the same time.
+/// State of a responder that serves several clients at the same time.
 struct Several {
     most: usize,
-    /// Those being served now.
+    /// Number of clients being served.
     served: usize,
     clock: HostClock,
     bounds: Bounds,
@@ -193,15 +192,15 @@ impl Several {
         Self { most: usize::from(most), served: 0, clock, bounds, done: mpsc::channel() }
     }
 
-    /// Serves clients until Ctrl-C, which ends those under way as well.
+    /// Serves clients until Ctrl-C, which also ends running sessions.
     fn serve(
         mut self,
         mut queue: ClientQueue,
         (processor, interrupt): (Processor, &Interrupt),
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        // The system puts the threads on all processors near the client's device, unless
-        // one was asked for.
+        // Without --cpu the system distributes the threads over all processors near the client's
+        // device.
         if processor.asked {
             processor.pin(&self.clock, console)?;
         }
@@ -236,8 +235,8 @@ impl Several {
         Ok(())
     }
 
-    /// Says what came of the sessions that are over; waits for one where no
-    /// further client can be served.
+    /// Reports finished sessions; if no further client can be served, waits briefly for one to
+    /// finish.
     fn report(&mut self, console: &mut Console) -> Result<(), CliError> {
         let wait = if self.served < self.most { Duration::ZERO } else { LOOK_UP };
         let first = self.done.1.recv_timeout(wait).ok();
@@ -249,16 +248,16 @@ impl Several {
     }
 }
 
-/// The processor to serve on.
+/// Processor that serves.
 struct Processor {
-    /// What this process was allowed before it was pinned.
+    /// Processors that this process may use, before pinning.
     allowed: Vec<Cpu>,
     asked: bool,
     current: Option<Cpu>,
 }
 
 impl Processor {
-    /// The one asked for, or the best.
+    /// Processor `asked`, or the best one.
     fn choose(asked: Option<Cpu>) -> Result<Self, PlacementError> {
         let allowed = placement::allowed();
         let current = match asked {
@@ -271,8 +270,7 @@ impl Processor {
         Ok(Self { allowed, asked: asked.is_some(), current })
     }
 
-    /// What was asked for must be had; what is chosen here may fail, with a
-    /// warning.
+    /// Pins this thread. Failure is an error for a processor from --cpu, and a warning otherwise.
     fn pin(&self, clock: &HostClock, console: &mut Console) -> Result<(), PlacementError> {
         let Some(cpu) = self.current else { return Ok(()) };
         let mut pinned = placement::pin(cpu);
@@ -285,8 +283,8 @@ impl Processor {
         Ok(())
     }
 
-    /// Goes to the best processor near the device that a client is reached by,
-    /// unless another one was asked for.
+    /// Moves to the best processor near the device that the client is connected through, unless
+    /// --cpu chose one.
     fn go_near(
         &mut self,
         link: &AnyLink,
@@ -309,7 +307,7 @@ fn best_of(allowed: &[Cpu]) -> Option<Cpu> {
     Placement::choose(allowed, &Topology::of(allowed)).map(|best| best.responder)
 }
 
-/// Says what came of a session; why it failed, if it did.
+/// Logs the result of a session; returns the error, if it failed.
 fn report(peer: &str, session: &Session, console: &mut Console) -> Option<String> {
     let (line, failed) = match session {
         Ok((served, Ending::Goodbye)) => {

@@ -1,4 +1,4 @@
-//! `loggap study`: simulations in series that answer a question.
+//! `loggap study`: studies made of many simulations.
 
 mod overlap;
 
@@ -23,9 +23,9 @@ use crate::study::Chart;
 use crate::study::in_order::{self, Series};
 use crate::study::pipelining::{Algorithm, Growth, Question, Row, charts, winners};
 
-/// The most ranks times repetitions of a study.
+/// Largest product of ranks and repetitions in a study.
 const MOST_BROADCASTS: u64 = 1 << 32;
-/// The most memory that one simulation of a study takes.
+/// Memory limit of one simulation of a study, bytes.
 const MOST_BYTES: u64 = 8 << 30;
 
 /// Answer a question by a series of simulations.
@@ -43,16 +43,14 @@ enum Study {
 
 /// How wrong is a broadcast measured in a loop?
 ///
-/// Compares the time of one broadcast that all ranks begin together with
-/// that of a loop over its number of repetitions, and of a loop whose root
-/// moves on by one rank each time, for a binomial tree and a pipeline
-/// (section 4.2 and Fig. 9 of "LogGP in Theory and Practice").
+/// Compares the time of one broadcast that all ranks begin together with that of a loop over its
+/// number of repetitions, and of a loop whose root is the next rank each time, for a binomial tree
+/// and a pipeline (section 4.2 and Fig. 9 of "LogGP in Theory and Practice").
 ///
-/// Each rank handles messages in program order, as a blocking program does.
-/// With --rules arrival the simulator decides: a message that arrives before a
-/// send is ready goes first, so ranks receive several broadcasts before they
-/// forward one, which lengthens loops of the pipeline. For a single broadcast
-/// both rules agree.
+/// Each rank handles messages in program order, as a blocking program does. With --rules arrival
+/// the simulator's order applies: a message that arrives before a send is ready goes first, so
+/// ranks receive several broadcasts before they forward one, which lengthens loops of the pipeline.
+/// For a single broadcast both rules agree.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   loggap study pipelining
@@ -82,7 +80,7 @@ struct Pipelining {
     rules: Rules,
     /// Plot Fig. 9 to PREFIX-time.svg and PREFIX-error.svg.
     ///
-    /// Of several presets to PREFIX-PRESET-time.svg and so on.
+    /// With several presets, to PREFIX-PRESET-time.svg and so on.
     #[arg(long, value_name = "PREFIX")]
     plot: Option<PathBuf>,
     #[command(flatten)]
@@ -111,7 +109,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     }
 }
 
-/// By the simulator's rules.
+/// Makespan by the simulator's rules.
 fn simulated(pattern: Pattern, options: &Options, set: &LogGops) -> Result<Picos, CliError> {
     let source = Source::Pattern(pattern, *options);
     let job =
@@ -126,7 +124,7 @@ fn simulated(pattern: Pattern, options: &Options, set: &LogGops) -> Result<Picos
     })
 }
 
-/// The rows of one link.
+/// Rows of one link.
 struct Link {
     preset: Preset,
     parameters: LogGops,
@@ -173,8 +171,8 @@ impl Pipelining {
         ranks.ok_or_else(|| CliError::usage("--ranks takes numbers from 1 to 4G - 1"))
     }
 
-    /// Opens all plots before the work, so that a bad path is found early: two for each
-    /// link, whose name is theirs where there are several; none without --plot.
+    /// Opens all plots, so that a wrong path is reported before the work: two per link, whose name
+    /// is part of the file's if there are several links; none without --plot.
     fn plot_files(&self) -> Result<Vec<[PendingFile; 2]>, CliError> {
         let Some(prefix) = &self.plot else { return Ok(Vec::new()) };
         let of = |preset: &Preset| {
@@ -298,7 +296,7 @@ impl Pipelining {
     }
 }
 
-/// The head of a column of [`time`]s.
+/// Heading of a column of [`time`]s.
 fn head(name: &str, digits: Digits) -> String {
     match digits {
         Digits::Exact => format!("{name}[us]"),
@@ -306,7 +304,7 @@ fn head(name: &str, digits: Digits) -> String {
     }
 }
 
-/// Microseconds to the nanosecond, or rounded with a unit.
+/// Formats a time in microseconds with three decimals, or rounded with a unit.
 fn time(seconds: f64, digits: Digits) -> String {
     match digits {
         Digits::Exact => format!("{:.3}", seconds * 1e6),
@@ -315,13 +313,13 @@ fn time(seconds: f64, digits: Digits) -> String {
     }
 }
 
-/// Numbers of ranks at which the loop prefers the wrong algorithm.
+/// Rank counts at which the loop prefers the wrong algorithm.
 fn misled(rows: &[Row]) -> Vec<u32> {
     let wrong = winners(rows).into_iter().filter(|winner| winner.looped != winner.synchronised);
     wrong.map(|winner| winner.ranks).collect()
 }
 
-/// What the rows show.
+/// Writes conclusions from the rows.
 fn conclude(out: &mut dyn Write, rows: &[Row]) -> Result<(), CliError> {
     for algorithm in Algorithm::ALL {
         if let Some(growth) = Growth::of_loop_error(rows, algorithm) {
@@ -354,7 +352,7 @@ fn plot_files(prefix: &Path) -> Result<[PendingFile; 2], CliError> {
 }
 
 fn draw(files: [PendingFile; 2], charts: &[Chart; 2]) -> Vec<Result<(), CliError>> {
-    // Times come as three lines for each algorithm, errors as two.
+    // Times have three lines per algorithm, errors two.
     let each = files.into_iter().zip(charts).zip([3, 2]).map(|((file, chart), group)| {
         file.commit(|out| chart.write(group, out)).map_err(CliError::failed)
     });

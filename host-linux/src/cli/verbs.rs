@@ -1,4 +1,4 @@
-//! Options of RDMA verbs. Names and letters that perftest has are taken as well.
+//! Options of RDMA verbs. perftest's names and letters of options are aliases.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
@@ -7,12 +7,12 @@ use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use super::CliError;
 use crate::link::{DeviceName, Operation, Transport, VerbsSettings};
 
-/// How RDMA verbs are used. The initiator's options hold for both ends, but for
-/// device, port, address, events and pages, which each end has of its own.
-// The heading is that of each option: one for all would go on to what follows.
+/// Options of RDMA verbs. The initiator's options apply to both ends, except device, port, address,
+/// events and pages, which each end has of its own.
+// Each option repeats the heading: a common one would also apply to later options.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct VerbsArgs {
-    // First, as it looks at what the others are.
+    // First, as it inspects the arguments of all others.
     #[command(flatten)]
     given: Given,
     /// RDMA device [default: the first with an active port].
@@ -31,7 +31,7 @@ pub(super) struct VerbsArgs {
     /// whichever the client asks for].
     #[arg(help_heading = HEADING, long, value_name = "OP", value_parser = operation_parser())]
     op: Option<Operation>,
-    /// What perftest calls --op write-imm.
+    /// Alias of --op write-imm, as in perftest.
     #[arg(help_heading = HEADING, long = "write_with_imm", hide = true, conflicts_with = "op")]
     write_with_imm: bool,
     /// Longest message sent inline: auto (what the device grants, up to 220 B)
@@ -60,20 +60,20 @@ pub(super) struct VerbsArgs {
     /// Use huge pages for buffers; reserve some with `sysctl vm.nr_hugepages`.
     #[arg(help_heading = HEADING, long, alias = "use_hugepages")]
     huge_pages: bool,
-    /// Messages of a size under way at most, unless --depth is given.
+    /// Depth by message size, unless --depth is given.
     #[arg(skip)]
     depth_of: Option<fn(u32) -> u16>,
 }
 
 const HEADING: &str = "RDMA verbs (--transport verbs)";
 
-/// Which options of RDMA verbs were given, with any value.
+/// Names of the options of RDMA verbs that were given.
 #[derive(Clone, Debug)]
 struct Given {
     options: Vec<&'static str>,
 }
 
-/// Every option: its name in the parser, and as it is typed.
+/// All options: name in the parser, and name as typed.
 const OPTIONS: [(&str, &str); 13] = [
     ("device", "--device"),
     ("ib_port", "--ib-port"),
@@ -90,11 +90,11 @@ const OPTIONS: [(&str, &str); 13] = [
     ("huge_pages", "--huge-pages"),
 ];
 
-/// Those of which the initiator's hold for both ends.
+/// Options that the initiator imposes on both ends.
 const OF_THE_INITIATOR: [&str; 6] =
     ["--inline", "--mtu", "--service-level", "--traffic-class", "--depth", "--signal-every"];
 
-/// `serve` refuses these, and its help leaves them out.
+/// Hides an option of the initiator from the help of `serve`, which refuses it.
 pub(super) fn hidden_at_a_responder(argument: Arg) -> Arg {
     let named = |known: &&(&str, &str)| known.0 == argument.get_id();
     let of_the_initiator =
@@ -125,7 +125,7 @@ impl clap::Args for Given {
     }
 }
 
-/// What `--inline` says.
+/// Value of `--inline`; `None` for auto.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Inline(Option<u32>);
 
@@ -159,12 +159,12 @@ fn operation_parser() -> impl TypedValueParser<Value = Operation> {
 }
 
 impl VerbsArgs {
-    /// Whether to sleep for events.
+    /// True to sleep until completion events.
     pub(super) const fn events(&self) -> bool {
         self.events
     }
 
-    /// How messages travel, if that was said.
+    /// Operation, if one was given.
     pub(super) fn operation(&self) -> Option<Operation> {
         match self.op {
             None if self.write_with_imm => Some(Operation::WriteImmediate),
@@ -172,12 +172,12 @@ impl VerbsArgs {
         }
     }
 
-    /// The same, with at most so many messages of a size under way, unless --depth is given.
+    /// Limits the depth by message size, unless --depth is given.
     pub(super) fn with_depth_of(self, depth_of: fn(u32) -> u16) -> Self {
         Self { depth_of: Some(depth_of), ..self }
     }
 
-    /// Messages of up to so many bytes that are under way at a time.
+    /// Number of messages in flight, for messages of up to `longest_message` bytes.
     fn depth(&self, longest_message: u32) -> u16 {
         match self.depth_of.filter(|_| !self.given.options.contains(&"--depth")) {
             Some(depth_of) => self.depth.min(depth_of(longest_message)),
@@ -202,7 +202,7 @@ impl VerbsArgs {
         }
     }
 
-    /// Refuses options that mean nothing to `transport`.
+    /// Refuses options without meaning for `transport`.
     pub(super) fn check(&self, transport: Transport) -> Result<(), CliError> {
         if transport == Transport::Verbs {
             return Ok(());
@@ -217,7 +217,7 @@ impl VerbsArgs {
         }
     }
 
-    /// Refuses options that have no effect at a responder.
+    /// Refuses options without effect at a responder.
     pub(super) fn check_responder(&self) -> Result<(), CliError> {
         match self.given.options.iter().find(|given| OF_THE_INITIATOR.contains(given)) {
             None => Ok(()),
@@ -238,7 +238,7 @@ mod tests {
     struct Test {
         #[command(flatten)]
         verbs: VerbsArgs,
-        /// What follows.
+        /// An option after the flattened ones.
         #[arg(long)]
         later: bool,
     }
@@ -261,7 +261,7 @@ mod tests {
             .filter(|typed| *typed != "--write_with_imm")
             .collect();
         assert_eq!(parsed(VALUES).given.options, all);
-        // Those that are the default all the same.
+        // Options count as given also with their default values.
         for words in ["--depth 128", "-t 128", "--op send", "-i 1", "--sl 0", "--write_with_imm"] {
             let error = parsed(words).check(Transport::Tcp).unwrap_err().to_string();
             assert!(error.contains("add --transport verbs"), "{words}: {error}");
@@ -273,7 +273,7 @@ mod tests {
         for (name, _) in OPTIONS {
             assert!(known.contains(&name), "{name}");
         }
-        // --later and nothing else.
+        // Only --later is not in OPTIONS.
         assert_eq!(known.len(), OPTIONS.len() + 1, "{known:?}");
     }
 

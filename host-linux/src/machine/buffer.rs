@@ -1,11 +1,10 @@
-//! Message buffers at addresses that no allocator decides.
+//! Message buffers at addresses that do not depend on the allocator.
 //!
-//! A copy from one process's memory into another's, which is how MPI libraries
-//! pass messages on one machine, is several times slower where source and
-//! target lie a few bytes apart within their pages: processors then take a load
-//! for one that depends on a store before it. An allocator places buffers of
-//! some sizes in one way and others in another, so that its thresholds would
-//! show as properties of the network.
+//! A copy between two processes' memory, which is how MPI libraries pass messages within a machine,
+//! is several times slower where source and target have nearly the same offset within their pages:
+//! the processor then mistakes a load for one that depends on an earlier store (4K aliasing).
+//! Allocators align large buffers differently from small ones, so their thresholds would show up as
+//! properties of the network.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -14,17 +13,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys::huge;
 
-/// Bytes of a page, to which buffers are aligned unless told otherwise.
+/// Bytes of a page, and default alignment of buffers.
 pub const PAGE: u32 = 4096;
-/// Greatest alignment, bytes: that of huge pages.
+/// Largest alignment, bytes: a huge page.
 pub const LARGEST: u32 = 2 << 20;
 
-/// Place of buffers in their pages.
+/// Alignment of buffers.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Alignment {
-    /// Alignment in bytes, a power of two up to [`LARGEST`]. Below a page, send
-    /// buffers begin so far behind the begin of a page and receive buffers twice
-    /// as far: the worst that an allocator with this alignment may do.
+    /// Alignment in bytes, a power of two up to [`LARGEST`]. Below a page, send buffers begin at
+    /// this offset from a page boundary and receive buffers at twice the offset: the worst case of
+    /// an allocator with this alignment.
     #[serde(rename = "align_bytes")]
     pub bytes: u32,
     /// True for pages of 2 MiB.
@@ -44,7 +43,7 @@ impl fmt::Display for Alignment {
     }
 }
 
-/// Role of a buffer, which decides its place where that is below a page.
+/// Role of a buffer, which decides its offset where the alignment is below a page.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Role {
     /// Messages are sent from it.
@@ -53,14 +52,14 @@ pub enum Role {
     Receive,
 }
 
-/// True where the system gives huge pages to programs that ask for them.
+/// True if the system grants huge pages on request.
 #[must_use]
 pub fn are_huge_pages_given() -> bool {
     huge::is_given()
 }
 
 impl Alignment {
-    /// Bytes from the last page's begin to the begin of a buffer.
+    /// Offset of a buffer from a page boundary, bytes.
     const fn offset(self, role: Role) -> usize {
         match role {
             _ if self.bytes >= PAGE => 0,
@@ -70,8 +69,7 @@ impl Alignment {
     }
 }
 
-/// Elements of fixed number, all of whose pages are present, so that no page
-/// fault falls into a measurement.
+/// Fixed-size array whose pages are all resident, so that no page fault falls into a measurement.
 #[derive(Debug)]
 pub struct Buffer<T> {
     memory: Vec<T>,
@@ -80,8 +78,8 @@ pub struct Buffer<T> {
 }
 
 impl<T: Copy> Buffer<T> {
-    /// A buffer of `length` elements, all equal to `fill`; `None` where there is
-    /// not enough memory, or no huge pages where these were asked for.
+    /// Allocates `length` elements equal to `fill`; `None` if memory, or requested huge pages, are
+    /// not available.
     #[must_use]
     pub fn new(length: usize, alignment: Alignment, role: Role, fill: T) -> Option<Self> {
         let least = if alignment.huge_pages { LARGEST } else { PAGE };
@@ -95,7 +93,7 @@ impl<T: Copy> Buffer<T> {
         let mut memory: Vec<T> = Vec::new();
         memory.try_reserve_exact(used.checked_add(base / element)?).ok()?;
         let start = memory.as_ptr().align_offset(base).checked_add(offset)?;
-        // Before anything is written: a page that is present keeps its size.
+        // Before the first write: a resident page keeps its size.
         if alignment.huge_pages && !huge::advise(memory.spare_capacity_mut()) {
             return None;
         }

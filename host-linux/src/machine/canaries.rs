@@ -1,9 +1,8 @@
-//! A few fixed tasks whose cost shows the state of the machine.
+//! Canaries: fixed tasks whose cost shows the state of the machine.
 //!
-//! Minimum and quartiles of a link's times move between runs as much as
-//! their medians: it is the machine that changes, for seconds to minutes. So
-//! the same tasks are timed before a run, between its launches and after it.
-//! Each takes microseconds to a few milliseconds.
+//! Minimum and quartiles of a link's times vary between runs as much as their medians, because the
+//! machine itself changes for seconds to minutes. So the same tasks, of microseconds to a few
+//! milliseconds each, are timed before a run, between its launches and after it.
 
 use std::hint::black_box;
 use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
@@ -17,38 +16,36 @@ use crate::machine::clock::HostClock;
 use crate::machine::warning::Warning;
 use crate::profile::CanaryRecord;
 
-/// Bytes of the copy.
+/// Bytes copied by the copying task.
 const COPY: usize = 64 << 10;
-/// Steps of the arithmetic.
+/// Steps of the arithmetic task.
 const STEPS: u64 = 4_096;
-/// Times that each task is timed; its cost is the least: others only add to it.
+/// Times that each task is timed. Its cost is the minimum, as disturbances only add to it.
 const TIMES: usize = 63;
-/// Repetitions between two readings of the clock, of a task that is about as
-/// short as a reading.
+/// Repetitions between two clock readings, for tasks about as short as a reading.
 const TOGETHER: u32 = 64;
-/// A change beyond this share of the cost before is told.
+/// Relative change of a cost, a fraction, above which a warning is given.
 const NOTABLE: f64 = 0.1;
 
-/// The tasks, and what they cost until now.
+/// The tasks and their costs so far.
 #[derive(Debug)]
 pub struct Canaries {
     clock: HostClock,
     from: Vec<u8>,
     to: Vec<u8>,
     sleeper: Option<Sleeper>,
-    /// Names of the tasks, with their costs in seconds in the order of
-    /// timing.
+    /// Names of the tasks, with their costs in seconds in the order of timing.
     costs: Vec<(&'static str, Vec<f64>)>,
 }
 
 impl Canaries {
-    /// Times the tasks for the first time, on the processor of the calling
-    /// thread. A wake-up is among them where the ends of a link sleep.
+    /// Times the tasks for the first time, on the processor of the calling thread. Includes a
+    /// wake-up if the link's ends sleep while waiting.
     #[must_use]
     pub fn before(clock: HostClock, waiting: Waiting) -> Self {
         let sleeper = match waiting {
             Waiting::Poll => None,
-            // Without pipes or threads it is left out.
+            // Without pipes or threads this task is skipped.
             Waiting::Block => Sleeper::start().ok(),
         };
         let (from, to) = (vec![1; COPY], vec![2; COPY]);
@@ -93,14 +90,14 @@ impl Canaries {
         }
     }
 
-    /// What the tasks cost before, between and after. With two timings or
-    /// one, what is not there is as the last one.
+    /// Costs of the tasks before, between and after launches. With fewer than three timings the
+    /// last one fills the gaps.
     #[must_use]
     pub fn records(&self) -> Vec<CanaryRecord> {
         self.costs.iter().map(|(name, costs)| record(name, costs)).collect()
     }
 
-    /// Tells of the task whose cost moved the most: what moves several is one cause.
+    /// Warning about the task whose cost changed most; several changes have one cause.
     #[must_use]
     pub fn warning(&self) -> Option<Warning> {
         let moved = |(name, costs): &(&'static str, Vec<f64>)| (record(name, costs).moved, *name);
@@ -123,7 +120,7 @@ fn record(name: &str, costs: &[f64]) -> CanaryRecord {
     let mut sorted = between.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let during = sorted.get(sorted.len() / 2).unwrap_or(after);
-    // From three timings on, one of them alone decides nothing.
+    // The second largest change, so that a single timing decides nothing.
     let change = |cost: &f64| if *before > 0.0 { (cost / before - 1.0).abs() } else { 0.0 };
     let mut changes: Vec<f64> = rest.iter().map(change).collect();
     changes.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -136,7 +133,7 @@ fn record(name: &str, costs: &[f64]) -> CanaryRecord {
     }
 }
 
-/// The least duration of `task` in seconds.
+/// Minimum duration of `task`, seconds.
 fn least(clock: &HostClock, mut task: impl FnMut()) -> f64 {
     task();
     let mut times = [0; TIMES];
@@ -167,12 +164,12 @@ impl Sleeper {
         Ok(Self { wake: Some(wake), woken, thread: Some(thread) })
     }
 
-    /// Wakes the thread and sleeps until it has answered.
+    /// Wakes the thread and sleeps until it answers.
     fn wake(&mut self) {
         let mut byte = [1];
         let woken = self.wake.as_mut().is_some_and(|wake| wake.write_all(&byte).is_ok());
         if woken {
-            // A thread that has ended answers at once, with the pipe's end.
+            // If the thread has ended, the read returns at once, at the pipe's end.
             let _ended = self.woken.read_exact(&mut byte);
         }
     }
@@ -212,7 +209,7 @@ mod tests {
         let canary = record("x", &costs);
         assert_eq!((canary.before_s, canary.during_s, canary.after_s), (2e-6, 2.2e-6, 2e-6));
         assert!((canary.moved - 0.4).abs() < 1e-9, "{canary:?}");
-        // One timing beside a neighbour.
+        // A single deviating timing does not count.
         assert!(record("x", &[2e-6, 2e-6, 20e-6, 2e-6]).moved < 1e-9);
         let canaries = |costs: &[f64]| {
             let canaries = Canaries::before(HostClock::monotonic_raw(), Waiting::Poll);

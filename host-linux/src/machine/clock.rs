@@ -1,15 +1,13 @@
-//! The clock that measurements read.
+//! Clock for measurements.
 //!
-//! Preferred is the processor's own counter (invariant TSC on x86-64, the
-//! generic timer on aarch64): a reading costs about 30 ns with its fences
-//! and does not enter the kernel. It is used when the processor calls it
-//! invariant or the kernel itself keeps time by it, the kernel offers it as a
-//! clock source, and its rate against `CLOCK_MONOTONIC_RAW` is the same in two
-//! intervals in a row. Otherwise `CLOCK_MONOTONIC_RAW` itself is read.
+//! The processor's own counter is preferred (invariant TSC on x86-64, the generic timer on
+//! aarch64): a reading costs about 30 ns with its fences and does not enter the kernel. Conditions:
+//! the processor calls the counter invariant or the kernel keeps time by it, the kernel offers it
+//! as a clock source, and its rate against `CLOCK_MONOTONIC_RAW` is the same in two consecutive
+//! intervals. Otherwise `CLOCK_MONOTONIC_RAW` itself is read.
 //!
-//! Ticks become picoseconds by one fixed-point multiplication, exact to
-//! 2⁻⁴⁰ ps per tick; what remains is the error of the calibration, which
-//! [`HostClock::uncertainty_ppb`] states.
+//! Ticks are converted to picoseconds by one fixed-point multiplication, exact to 2⁻⁴⁰ ps per tick.
+//! The remaining error is the calibration's, see [`HostClock::uncertainty_ppb`].
 
 use std::fs;
 use std::thread;
@@ -22,7 +20,7 @@ use nix::time::{ClockId, clock_gettime};
 use crate::machine::interruptions;
 use crate::sys::counter;
 
-/// Which counter a [`HostClock`] reads.
+/// Counter that a [`HostClock`] reads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ClockSource {
     /// The time stamp counter of an x86-64 processor.
@@ -34,7 +32,7 @@ pub enum ClockSource {
 }
 
 impl ClockSource {
-    /// The name in reports and profiles.
+    /// Name in reports and profiles.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -48,14 +46,13 @@ impl ClockSource {
 /// Why the processor's counter is not used.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Fallback {
-    /// The caller asked for the kernel's clock.
+    /// The caller requested the kernel's clock.
     Asked,
-    /// The processor does not promise a counter that runs at a constant rate,
-    /// and the kernel keeps time by something else.
+    /// The processor does not promise a constant rate, and the kernel keeps time by another clock.
     NotInvariant,
     /// The kernel does not offer the counter as a clock source.
     NotOffered,
-    /// The counter's rate differed between two intervals in a row.
+    /// The counter's rate differed between two consecutive intervals.
     Unsteady,
 }
 
@@ -70,8 +67,7 @@ pub struct HostClock {
 }
 
 impl HostClock {
-    /// The best clock of this machine, calibrated and its read cost measured.
-    /// Takes 35 ms, asleep.
+    /// Calibrates the best clock of this machine and measures its read cost. Sleeps for 35 ms.
     #[must_use]
     pub fn calibrated() -> Self {
         match Self::counter() {
@@ -80,33 +76,32 @@ impl HostClock {
         }
     }
 
-    /// `CLOCK_MONOTONIC_RAW`, for comparison with the processor's counter.
+    /// `CLOCK_MONOTONIC_RAW`, to compare with the processor's counter.
     #[must_use]
     pub fn monotonic_raw() -> Self {
         Self::kernel(Fallback::Asked)
     }
 
-    /// Which counter is read.
+    /// Counter that is read.
     #[must_use]
     pub const fn source(&self) -> ClockSource {
         self.source
     }
 
-    /// Why this is not the processor's counter; `None` when it is.
+    /// Why the processor's counter is not used; `None` if it is.
     #[must_use]
     pub const fn fallback(&self) -> Option<Fallback> {
         self.fallback
     }
 
-    /// Bound on the relative error of the rate against
-    /// `CLOCK_MONOTONIC_RAW`, in parts per 10⁹: the widths of the readings
-    /// that calibrated it over their distance.
+    /// Bound on the relative error of the rate against `CLOCK_MONOTONIC_RAW`, in parts per 10⁹:
+    /// uncertainty of the calibrating readings over their distance.
     #[must_use]
     pub const fn uncertainty_ppb(&self) -> u32 {
         self.uncertainty_ppb
     }
 
-    /// Ticks a second, rounded to whole hertz.
+    /// Ticks per second, rounded to whole hertz.
     #[must_use]
     pub const fn hertz(&self) -> u64 {
         self.scale.hertz()
@@ -168,7 +163,7 @@ impl Clock for HostClock {
     }
 }
 
-/// A time limit on waiting, of millisecond precision. Not for measuring.
+/// Time limit on waiting, precise to a millisecond. Not for measuring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline(Instant);
 
@@ -183,8 +178,8 @@ impl Deadline {
     }
 }
 
-/// Picoseconds a tick, in 2⁻⁴⁰ ps: at 1 MHz below 2⁶⁰, at 10 GHz above 2⁴⁶,
-/// so that rounding it is below 10⁻¹³ of the rate.
+/// Picoseconds per tick, in 2⁻⁴⁰ ps: below 2⁶⁰ at 1 MHz, above 2⁴⁶ at 10 GHz. The rounding error is
+/// below 10⁻¹³ of the rate.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Scale(u64);
 
@@ -192,8 +187,8 @@ impl Scale {
     const FRACTION_BITS: u32 = 40;
     const NANOS: Self = Self(1_000 << Self::FRACTION_BITS);
 
-    /// The scale of a counter that advances by `ticks` in `nanos`; `None`
-    /// outside 1 MHz to 1 THz, where no counter of a processor lies.
+    /// Scale of a counter that advances by `ticks` in `nanos`; `None` outside 1 MHz to 1 THz, the
+    /// range of processors' counters.
     fn from_rate(ticks: u64, nanos: u64) -> Option<Self> {
         let picos = u128::from(nanos) * 1_000;
         let scaled = (picos << Self::FRACTION_BITS).checked_div(u128::from(ticks))?;
@@ -226,7 +221,7 @@ impl Scale {
     }
 }
 
-/// A rate and the bound of its relative error.
+/// A rate and the bound on its relative error.
 #[derive(Clone, Copy, Debug)]
 struct Calibration {
     scale: Scale,
@@ -234,13 +229,13 @@ struct Calibration {
 }
 
 impl Calibration {
-    /// Sleep between two of the three readings. With readings known to about
-    /// 25 ns the rate over both is known to about 2 parts in a million.
+    /// Sleep between two of the three readings. Readings precise to about 25 ns give a rate precise
+    /// to about 2 parts per million.
     const INTERVAL: Duration = Duration::from_millis(15);
 
-    /// How far the rates of two intervals may differ beyond their own
-    /// uncertainty: a counter that follows the core's frequency is off by
-    /// percents, one of a suspended machine by much more.
+    /// Largest difference between the rates of two intervals, beyond their own uncertainty: a
+    /// counter that follows the core's frequency is off by percents, and after a suspend by much
+    /// more.
     const STEADY_PPB: u64 = 50_000;
 
     fn run() -> Result<Self, Fallback> {
@@ -274,8 +269,8 @@ impl Calibration {
     }
 }
 
-/// Both clocks at one moment: the counter somewhere within `half_width` of
-/// `ticks` when the kernel's clock was `nanos`.
+/// Both clocks at one moment: the counter was within `half_width` of `ticks` when the kernel's
+/// clock was `nanos`.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     ticks: u64,
@@ -284,7 +279,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// The tightest of a number of tries; any interruption widens a try.
+    /// The most precise of several attempts; an interruption widens an attempt.
     fn take() -> Self {
         const TRIES: u32 = 64;
         let mut best = Self::take_once();
@@ -306,8 +301,7 @@ impl Reading {
     }
 }
 
-/// `CLOCK_MONOTONIC_RAW` in nanoseconds; 0 where the kernel has no such
-/// clock, which no Linux since 2.6.28 lacks.
+/// `CLOCK_MONOTONIC_RAW` in nanoseconds; 0 where it does not exist (Linux before 2.6.28).
 #[inline]
 fn raw_nanos() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC_RAW).map_or(0, |time| {
@@ -335,8 +329,8 @@ fn read_ticks(mut pair: impl FnMut() -> u64, mut pause: impl FnMut()) -> u64 {
     (0..GROUPS).map(|_| group()).min().unwrap_or(0)
 }
 
-/// What processor and kernel say of the counter, and the kernel of its clock
-/// sources; `None` where that cannot be read (a container without /sys).
+/// Properties of the counter as processor and kernel report them, and the kernel's clock sources;
+/// `None` if unreadable (a container without /sys).
 #[derive(Debug)]
 struct Claims {
     invariant: bool,
@@ -356,10 +350,10 @@ impl Claims {
         }
     }
 
-    /// Whether the counter may be calibrated. A kernel that keeps time by it has found
-    /// it steady enough for that, whatever the processor promises: emulators and some
-    /// hypervisors promise nothing. It takes a TSC off the list of what is available
-    /// when its watchdog finds it unstable; without a list the calibration decides.
+    /// Checks that the counter may be calibrated. If the kernel keeps time by it, it is steady
+    /// enough, whatever the processor promises: emulators and some hypervisors promise nothing. The
+    /// kernel removes a TSC from the available sources when its watchdog finds it unstable; without
+    /// that list the calibration alone decides.
     fn admit(&self) -> Result<(), Fallback> {
         let is_counter = |source: &str| Some(source) == counter::KERNEL_NAME;
         let keeps_time = self.current.as_ref().is_some_and(|source| is_counter(source.trim()));

@@ -1,4 +1,4 @@
-//! What disturbed a run while it lasted.
+//! Disturbances during a run.
 
 use std::fs;
 
@@ -10,23 +10,21 @@ use crate::machine::environment::read_entry;
 use crate::machine::placement::Cpu;
 use crate::machine::warning::{End, Warning};
 
-/// Counts taken at the start of a run, for comparison with its end.
+/// Counts at the start of a run, to compare with those at its end.
 ///
-/// The kernel counts a preemption for each time that a runnable process lost
-/// its processor to another, and the hypervisor's theft in hundredths of a
-/// second: both say nothing about runs of a few milliseconds.
+/// The kernel counts each preemption of a runnable process, and time stolen by the hypervisor in
+/// hundredths of a second. Neither is meaningful for runs of a few milliseconds.
 #[derive(Clone, Debug)]
 pub struct Disturbance {
     clock: HostClock,
     started: u64,
     preemptions: Option<u64>,
-    /// Of the responders that have ended.
+    /// Preemptions of responders that have ended.
     responders: Option<u64>,
     cpus: Vec<(Cpu, CpuTimes)>,
 }
 
-/// Time of one processor since the machine started, in hundredths of a
-/// second.
+/// Time of one processor since boot, in hundredths of a second.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct CpuTimes {
     all: u64,
@@ -34,13 +32,13 @@ struct CpuTimes {
 }
 
 impl Disturbance {
-    /// Preemptions a second that no idle machine reaches: its kernel's own
-    /// threads need the core some times a second.
+    /// Preemptions per second that an idle machine stays below: kernel threads need the core
+    /// several times a second.
     const PREEMPTIONS_PER_SECOND: u64 = 20;
-    /// Stolen time that leaves medians alone, in thousandths.
+    /// Stolen time that does not affect medians, in thousandths.
     const STOLEN_PERMILLE: u64 = 10;
 
-    /// Begins to watch the calling thread and the processors `cpus`.
+    /// Starts watching the calling thread and the processors `cpus`.
     #[must_use]
     pub fn watch(clock: HostClock, cpus: &[Cpu]) -> Self {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
@@ -54,15 +52,14 @@ impl Disturbance {
         }
     }
 
-    /// Adds the counts of a responder's process of this machine, which is
-    /// about to end.
+    /// Adds the counts of a local responder's process, which is about to end.
     pub fn add_responder(&mut self, process: u32) {
         if let Some(count) = preemptions_of(process) {
             self.responders = Some(self.responders.unwrap_or(0).saturating_add(count));
         }
     }
 
-    /// What has disturbed the run until now. Call it from the same thread.
+    /// Disturbances so far. To be called from the thread that called [`Disturbance::watch`].
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let millis =
@@ -85,8 +82,8 @@ impl Disturbance {
 }
 
 impl CpuTimes {
-    /// Thousandths of the time since `before` that the hypervisor took;
-    /// `None` while less than a tenth of a second has passed.
+    /// Stolen share of the time since `before`, in thousandths; `None` within the first tenth of a
+    /// second.
     fn stolen_permille_since(self, before: Self) -> Option<u64> {
         let all = self.all.checked_sub(before.all)?;
         let stolen = self.stolen.checked_sub(before.stolen)?;
@@ -94,8 +91,8 @@ impl CpuTimes {
     }
 }
 
-/// The line of `cpu` in `/proc/stat`: user, nice, system, idle, iowait, irq,
-/// softirq, steal; what follows is part of user and nice already.
+/// Parses the line of `cpu` in `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
+/// The later fields are already part of user and nice.
 fn cpu_times(stat: &str, cpu: Cpu) -> Option<CpuTimes> {
     const STOLEN: usize = 7;
     let name = format!("cpu{cpu}");

@@ -1,4 +1,4 @@
-//! What a profile says about the machine and the link it was measured on.
+//! Environment of a measurement, as stored in a profile: machine and link.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,91 +16,88 @@ use crate::machine::buffer::Alignment;
 use crate::machine::clock::HostClock;
 use crate::machine::placement::Cpu;
 
-/// What numbers of one end depend on. A value that the system does not tell
-/// is `None`.
+/// Properties of one end's machine that numbers depend on. Values that the system does not report
+/// are `None`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Fingerprint {
-    /// Name of the machine.
+    /// Host name.
     pub hostname: String,
-    /// Model of the processor.
+    /// Processor model.
     pub cpu_model: Option<String>,
-    /// Logical processors that are on.
+    /// Number of logical processors online.
     pub cpus: usize,
-    /// The one that the measuring process was pinned to.
+    /// Processor that the measuring process was pinned to.
     pub cpu: Option<Cpu>,
-    /// Frequency governor of that one.
+    /// Frequency governor of that processor.
     pub governor: Option<String>,
-    /// The hypervisor's own name; `None` on bare metal.
+    /// Hypervisor's own name; `None` on bare metal.
     pub hypervisor: Option<String>,
     /// Name, release and architecture of the kernel.
     pub kernel: String,
-    /// What the kernel keeps time with.
+    /// Kernel's current clock source.
     pub kernel_clocksource: Option<String>,
-    /// What the measurement read.
+    /// Clock that the measurement read, see [`ClockSource::name`](super::clock::ClockSource::name).
     pub clock: String,
-    /// Its rate in hertz.
+    /// Rate of `clock`, hertz.
     pub clock_hz: u64,
-    /// Bound on the error of that rate, in parts per 10⁹.
+    /// Bound on the error of that rate, parts per 10⁹.
     pub clock_uncertainty_ppb: u32,
-    /// What reading it costs, in seconds.
+    /// Cost of a reading of `clock`, seconds.
     pub clock_read_s: f64,
-    /// The link.
+    /// Link.
     pub link: LinkFingerprint,
 }
 
-/// What numbers of a link depend on.
+/// Properties of a link that numbers depend on.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct LinkFingerprint {
     /// `tcp`, `udp`, `unix`, `shm`, `eth` or `verbs`.
     pub transport: String,
-    /// The other end.
+    /// Address or name of the peer.
     pub peer: String,
-    /// How this end waits for messages: `poll` or `block`; empty where it is
-    /// not known.
+    /// How this end waits for messages: `poll` or `block`; empty if unknown.
     #[serde(default)]
     pub waiting: String,
-    /// The network interface that owns this end's address.
+    /// Network interface that owns this end's address.
     pub interface: Option<String>,
-    /// Its maximum transmission unit.
+    /// Maximum transmission unit of the interface, bytes.
     pub mtu_bytes: Option<u64>,
-    /// Its driver.
+    /// Driver of the interface.
     pub driver: Option<String>,
-    /// Its speed in bits a second, as it reports it.
+    /// Speed that the interface reports, bits per second.
     pub speed_bits_per_s: Option<u64>,
     /// Congestion control of a TCP connection.
     pub congestion_control: Option<String>,
-    /// Maximum segment of a TCP connection.
+    /// Maximum segment size of a TCP connection, bytes.
     pub segment_bytes: Option<u64>,
-    /// Receive buffer of a UDP socket.
+    /// Receive buffer of a UDP socket, bytes.
     pub receive_buffer_bytes: Option<u64>,
-    /// The MPI library that carries the messages.
+    /// MPI library that carries the messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mpi: Option<MpiLibrary>,
-    /// How RDMA verbs are used, and the devices of both ends.
+    /// Options of RDMA verbs, and the devices of both ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbs: Option<VerbsRecord>,
 }
 
-/// What numbers of a link over MPI depend on.
+/// Properties of an MPI library that numbers depend on.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct MpiLibrary {
     /// Name and version.
     pub version: String,
-    /// Which call sends: `send`, `ssend` or `isend`.
+    /// Sending call: `send`, `ssend` or `isend`.
     pub send: String,
-    /// Which call receives: `recv` or `irecv`.
+    /// Receiving call: `recv` or `irecv`.
     pub receive: String,
-    /// Place of message buffers; `None` in profiles in which an allocator chose it.
+    /// Alignment of message buffers; `None` in profiles whose buffers an allocator placed.
     #[serde(flatten)]
     pub alignment: Option<Alignment>,
-    /// Settings of the library that decide how messages travel, by their own
-    /// names.
+    /// Library settings that decide how messages travel, by the library's names.
     pub settings: BTreeMap<String, String>,
 }
 
 impl Fingerprint {
-    /// Looks at this machine; `cpu` is the processor that this process is
-    /// pinned to.
+    /// Reads the properties of this machine; `cpu` is the processor that this process is pinned to.
     #[must_use]
     pub fn take(clock: &HostClock, link: LinkFingerprint, cpu: Option<Cpu>) -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -127,7 +124,7 @@ impl Fingerprint {
 }
 
 impl LinkFingerprint {
-    /// Looks at `link`.
+    /// Reads the properties of `link`.
     #[must_use]
     pub fn take(link: &AnyLink) -> Self {
         let basic = Self {
@@ -176,8 +173,8 @@ impl LinkFingerprint {
         let (Some(local), Some(peer)) = (local.map(canonical), peer.map(canonical)) else {
             return self;
         };
-        // Packets to an address of this machine never leave it, whichever
-        // interface owns the address.
+        // Packets between two addresses of one machine use the loopback, whichever interface owns
+        // the address.
         let same_machine = local.ip() == peer.ip() || interface_of(peer.ip()).is_some();
         let name = if same_machine { Some("lo".to_owned()) } else { interface_of(local.ip()) };
         match name {
@@ -200,32 +197,32 @@ impl LinkFingerprint {
     }
 }
 
-/// The frequency governor of a processor.
+/// Frequency governor of a processor.
 pub(crate) fn governor(cpu: Cpu) -> Option<String> {
     read_setting(format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"))
 }
 
-/// The content of a file of `/sys` or `/proc` without the line's end.
+/// Trimmed content of a file of `/sys` or `/proc`; `None` if empty or unreadable.
 pub(crate) fn read_setting(path: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// What stands behind `key:` in a file of `/proc`.
+/// Value of the line `key: value` in a file of `/proc`.
 pub(crate) fn read_entry(path: impl AsRef<Path>, key: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
     Some(value.trim().to_owned())
 }
 
-/// Bytes that the kernel's account of memory names `key`.
+/// Entry `key` of `/proc/meminfo`, bytes.
 pub(crate) fn memory_entry(key: &str) -> Option<u64> {
     let kilobytes = read_entry("/proc/meminfo", key)?;
     kilobytes.strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1 << 10)
 }
 
-/// The interface that owns `address`.
+/// Name of the interface that owns `address`.
 fn interface_of(address: IpAddr) -> Option<String> {
     let owned = |storage: &SockaddrStorage| {
         let v4 = storage.as_sockaddr_in().map(|owner| IpAddr::V4(owner.ip()));
@@ -237,7 +234,7 @@ fn interface_of(address: IpAddr) -> Option<String> {
     Some(found.interface_name)
 }
 
-/// `model name` on x86; on ARM the numbers of implementer and part.
+/// `model name` on x86; numbers of implementer and part on ARM.
 fn cpu_model(cpuinfo: &str) -> Option<String> {
     let value = |key: &str| {
         cpuinfo.lines().find_map(|line| {
@@ -261,7 +258,7 @@ fn kernel() -> String {
     )
 }
 
-/// The twelve characters by which a hypervisor names itself to its guests.
+/// Vendor name of twelve characters that a hypervisor reports to its guests.
 #[cfg(target_arch = "x86_64")]
 fn hypervisor() -> Option<String> {
     use std::arch::x86_64::__cpuid;
@@ -276,7 +273,7 @@ fn hypervisor() -> Option<String> {
     Some(if text.is_empty() { "unnamed".to_owned() } else { text.to_owned() })
 }
 
-/// Where the processor cannot be asked, the kernel may know.
+/// Hypervisor's name from the kernel, where the processor cannot report it.
 #[cfg(not(target_arch = "x86_64"))]
 fn hypervisor() -> Option<String> {
     read_setting("/sys/hypervisor/type")

@@ -1,26 +1,25 @@
-//! How often a processor was taken away from the ends of a link on this machine.
+//! Number of times that an end of a link on this machine was preempted.
 //!
-//! Linux counts for each thread, in nanoseconds, how long it was ready to run and
-//! had no processor, and how often it got one (`/proc/…/schedstat`). An end that
-//! sleeps waits a little at each wake-up, which is part of its link; one that is
-//! pushed aside waits for a time slice of another thread, 0.7 ms and more.
+//! Linux counts for each thread, in nanoseconds, how long it was runnable without a processor, and
+//! how often it got one (`/proc/…/schedstat`). An end that sleeps waits briefly at each wake-up,
+//! which is part of its link; a preempted one waits for another thread's time slice, 0.7 ms and
+//! more.
 
 use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// A wake-up on a processor that is free, in nanoseconds.
+/// Allowance for a wake-up on a free processor, nanoseconds.
 const WAKE_UP: u64 = 100_000;
-/// Wait between two looks, beyond wake-ups, from which on a processor counts as
-/// taken away. Shorter interruptions are those of the kernel's own threads, and
-/// belong to the machine.
+/// Time without a processor between two samplings, beyond wake-ups, that counts as a preemption,
+/// nanoseconds. Shorter interruptions are the kernel's own threads and belong to the machine.
 const NOTABLE: u64 = 300_000;
 
 thread_local! {
     static WATCHED: RefCell<Watched> = RefCell::default();
 }
 
-/// The ends that this thread watches: itself and a responder of this machine.
+/// Ends that this thread watches: itself and a local responder.
 #[derive(Debug, Default)]
 struct Watched {
     ends: Vec<End>,
@@ -33,7 +32,7 @@ struct End {
     last: Waits,
 }
 
-/// Time that a thread has waited for a processor, in nanoseconds, and how often
+/// Time that a thread has been runnable without a processor, nanoseconds, and the number of times
 /// it got one.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct Waits {
@@ -41,8 +40,8 @@ struct Waits {
     times: u64,
 }
 
-/// Watches the calling thread and, until the next call, the process `responder`.
-/// Where the system does not tell, nothing is watched.
+/// Watches the calling thread and, until the next call, the process `responder`. Watches nothing if
+/// the system has no `schedstat`.
 pub fn watch(responder: Option<u32>) {
     let own = "/proc/thread-self/schedstat".to_owned();
     let other = responder.map(|process| format!("/proc/{process}/schedstat"));
@@ -51,8 +50,7 @@ pub fn watch(responder: Option<u32>) {
     WATCHED.with_borrow_mut(|watched| watched.ends = ends);
 }
 
-/// How often a processor was taken away from a watched end so far, looked at
-/// from the calling thread.
+/// Number of preemptions of the watched ends so far, as sampled from the calling thread.
 #[must_use]
 pub fn count() -> u64 {
     WATCHED.with_borrow_mut(Watched::look)
@@ -78,14 +76,14 @@ impl End {
 }
 
 impl Waits {
-    /// Of a file that is open: another look at it costs about a microsecond.
+    /// Reads an open file, which takes about a microsecond.
     fn read(schedstat: &File) -> Option<Self> {
         let mut text = [0; 96];
         let length = schedstat.read_at(&mut text, 0).ok()?;
         Self::parse(str::from_utf8(text.get(..length)?).ok()?)
     }
 
-    /// Time on a processor, time waited for one, times that it got one.
+    /// Parses the fields: time on a processor, time without one, number of time slices.
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.split_ascii_whitespace().skip(1);
         let mut next = || fields.next()?.parse().ok();

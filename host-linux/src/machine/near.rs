@@ -1,4 +1,4 @@
-//! Processors near the device that a peer is reached by.
+//! Processors near the network device of a link.
 
 use std::path::Path;
 
@@ -8,23 +8,23 @@ use nix::unistd::Pid;
 use super::environment::{LinkFingerprint, read_setting};
 use super::placement::{Cpu, allowed, parse_cpu_list, set_of};
 
-/// Where the system says which device is where.
+/// Root of the system's device descriptions.
 const SYS: &str = "/sys";
 
-/// The NUMA node of a link's RDMA device, or else of its network interface; `None`
-/// where there is none, as virtual ones have none, or the machine has one node only.
+/// NUMA node of a link's RDMA device, else of its network interface; `None` for virtual devices and
+/// on machines with a single node.
 pub(crate) fn node_of(link: &LinkFingerprint) -> Option<u32> {
     node_below(Path::new(SYS), link)
 }
 
-/// Those of `allowed` that are on the NUMA node `node`; all of them where it is not
-/// known or none of it is allowed.
+/// Processors of `allowed` on the NUMA node `node`; all of `allowed` if there are none, or the node
+/// is unknown.
 pub(crate) fn near_node(node: Option<u32>, allowed: &[Cpu]) -> Vec<Cpu> {
     near_below(Path::new(SYS), node, allowed)
 }
 
-/// Runs `work` on processors of the NUMA node `node`, if this thread may, and is where it
-/// ran before afterwards: memory that `work` touches first is of that node.
+/// Runs `work` on processors of the NUMA node `node`, as far as this thread may, and restores the
+/// affinity afterwards. Memory first touched by `work` is then on that node.
 pub(crate) fn run_on_node<R>(node: Option<u32>, work: impl FnOnce() -> R) -> R {
     let this = Pid::from_raw(0);
     let all = allowed();
@@ -41,10 +41,10 @@ pub(crate) fn run_on_node<R>(node: Option<u32>, work: impl FnOnce() -> R) -> R {
 
 fn node_below(sys: &Path, link: &LinkFingerprint) -> Option<u32> {
     let of_device = link.verbs.as_ref().and_then(|verbs| verbs.here.numa_node);
-    // A device of InfiniBand may have no interface.
+    // An InfiniBand device may have no network interface.
     of_device.or_else(|| {
         let file = sys.join("class/net").join(link.interface.as_ref()?).join("device/numa_node");
-        // -1 stands for none.
+        // -1 means no node.
         read_setting(file)?.parse().ok()
     })
 }
@@ -90,7 +90,7 @@ mod tests {
         let near = |node, allowed: &[Cpu]| near_below(machine.path(), node, allowed);
         assert_eq!(near(Some(1), &[0, 1, 4, 6, 7]), [4, 7]);
         assert_eq!(near(Some(0), &[0, 3, 4]), [0, 3]);
-        // None of it is allowed; it is not there; it is not known.
+        // No processor of the node is allowed; the node does not exist; the node is unknown.
         assert_eq!(near(Some(1), &[0, 1]), [0, 1]);
         assert_eq!(near(Some(2), &[0, 4]), [0, 4]);
         assert_eq!(near(None, &[0, 4]), [0, 4]);

@@ -1,4 +1,4 @@
-//! What the system takes from the processor that this thread runs on.
+//! Noise: time that the system takes from the processor of this thread.
 
 use loggap_core::noise::{Detected, Detector, DetectorMemory, Detour, NoiseSummary};
 use loggap_core::units::Picos;
@@ -6,51 +6,49 @@ use serde::{Deserialize, Serialize};
 
 use super::clock::HostClock;
 
-/// What is no longer than this is no detour, unless told otherwise: 1 µs. On
-/// virtual machines two readings of the counter are often 0.05 to 0.7 µs
-/// further apart than others without anybody taking the processor, and
-/// interrupts take longer than 1 µs; between the two there is next to nothing
-/// (`docs/noise.md`).
+/// Default threshold, 1 µs: shorter gaps are no detours. On virtual machines two readings of the
+/// counter are often 0.05 to 0.7 µs further apart than usual although the processor was not taken;
+/// interrupts take longer than 1 µs, and there is next to nothing in between (`docs/noise.md`).
 pub const THRESHOLD: Picos = Picos(1_000_000);
 
-/// What is looked for.
+/// Options of an observation.
 #[derive(Clone, Copy, Debug)]
 pub struct NoiseOptions {
-    /// For how long.
+    /// Duration of the observation.
     pub duration: Picos,
-    /// Detours are longer than this.
+    /// Length above which a gap is a detour.
     pub threshold: Picos,
-    /// The most detours that are kept; each takes 24 bytes.
+    /// Most detours that are kept; each takes 24 bytes.
     pub room: usize,
 }
 
-/// What to do after a part of the time.
+/// How to continue after a part of the observation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Next {
     /// Observe the next part.
     Observe,
-    /// The same, and leave out what has passed since the last part.
+    /// Observe the next part, and exclude the time since the last one.
     ObserveFromNow,
-    /// End here.
+    /// End the observation.
     End,
 }
 
 /// Detours of a processor.
 #[derive(Clone, Debug)]
 pub struct MeasuredNoise {
-    /// In order: all of the first [`MeasuredNoise::length`].
+    /// Detours in order; complete for the first [`MeasuredNoise::length`].
     pub detours: Vec<Detour>,
-    /// The length of the trace of these detours.
+    /// Time that `detours` cover.
     pub length: Picos,
-    /// Figures of the whole time.
+    /// Statistics of the whole observation.
     pub summary: NoiseSummary,
-    /// Detours are longer than this.
+    /// Length above which a gap is a detour.
     pub threshold: Picos,
 }
 
-/// Observes the processor of this thread, which should be pinned. After each
-/// 10 ms `next` decides, given the time observed so far; as long as it says
-/// [`Next::Observe`], what it does itself is observed.
+/// Observes the processor of this thread, which should be pinned. After each 10 ms `next` is called
+/// with the time observed so far and decides how to continue; with [`Next::Observe`] its own work
+/// is part of the observation.
 pub fn observe(
     clock: &HostClock,
     options: &NoiseOptions,
@@ -81,35 +79,35 @@ pub fn observe(
     MeasuredNoise { detours, length, summary, threshold: options.threshold }
 }
 
-/// The figures of noise in SI units.
+/// Statistics of noise in SI units.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct NoiseRecord {
-    /// For how long the clock was read.
+    /// Duration of the observation.
     pub observed_s: f64,
-    /// Detours are longer than this.
+    /// Length above which a gap is a detour.
     pub threshold_s: f64,
-    /// What a turn of the loop takes that reads the clock.
+    /// Smallest distance of two readings of the clock in the observing loop.
     pub smallest_gap_s: f64,
-    /// Detours.
+    /// Number of detours.
     pub detours: u64,
-    /// Of these, those that were not kept, as there was no room.
+    /// Number of these that were not kept for lack of memory.
     pub dropped: u64,
-    /// Duration of all detours together.
+    /// Total duration of detours.
     pub lost_s: f64,
-    /// The same as a share of the time observed.
+    /// Total duration of detours, as a fraction of the observation.
     pub lost_share: f64,
-    /// Detours a second.
+    /// Detours per second.
     pub rate_per_s: f64,
-    /// Median duration; `None` without any detour.
+    /// Median duration; `None` without detours.
     pub median_s: Option<f64>,
     /// 99th percentile of the durations.
     pub p99_s: Option<f64>,
-    /// The longest.
+    /// Longest duration.
     pub longest_s: Option<f64>,
 }
 
 impl MeasuredNoise {
-    /// Its figures.
+    /// Statistics in SI units.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "shown to three digits")]
     pub fn record(&self) -> NoiseRecord {

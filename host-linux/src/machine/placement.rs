@@ -1,8 +1,7 @@
-//! Which cores the two ends of a measurement run on.
+//! Placement of the two ends on processors.
 //!
-//! A process that moves between cores, or shares one with its peer, measures
-//! the scheduler. Both ends are therefore pinned, by default to two
-//! different physical cores of one package.
+//! A process that migrates between cores, or shares one with its peer, measures the scheduler. Both
+//! ends are therefore pinned, by default to two physical cores of one package.
 
 use std::cmp::Reverse;
 use std::num::ParseIntError;
@@ -19,22 +18,21 @@ use super::environment::read_setting;
 /// Number of a logical processor, as in `/proc/cpuinfo`.
 pub type Cpu = usize;
 
-/// The cores of the two ends.
+/// Processors of the two ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Placement {
-    /// Where the initiator runs.
+    /// Processor of the initiator.
     pub initiator: Cpu,
-    /// Where the responder runs, when this machine starts it.
+    /// Processor of the responder, if this machine starts it.
     pub responder: Cpu,
 }
 
-/// How close two logical processors are; the greater, the better for the two
-/// ends of a link.
+/// Proximity of two logical processors; greater values are better for the two ends of a link.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Closeness {
-    /// One and the same.
+    /// One processor for both.
     Same,
-    /// Two threads of one core: they share its execution units.
+    /// Two hardware threads of one core: they share its execution units.
     Siblings,
     /// Cores of different packages.
     Apart,
@@ -54,9 +52,9 @@ pub enum PlacementError {
     /// The processor does not exist, or this process may not run there.
     #[error("processor {cpu} is not available to this process; choose among {}", CpuList(allowed))]
     NotAllowed {
-        /// Its number.
+        /// Number of the processor.
         cpu: Cpu,
-        /// Where this process may run.
+        /// Processors that this process may run on.
         allowed: Vec<Cpu>,
     },
     /// The kernel refused.
@@ -64,22 +62,22 @@ pub enum PlacementError {
     Refused {
         /// The processor's number.
         cpu: Cpu,
-        /// What the system said.
+        /// System error.
         source: io::Error,
     },
 }
 
-/// The processors this process may run on, in ascending order; empty when
-/// the kernel does not tell.
+/// Processors that this process may run on, in ascending order; empty if the kernel does not report
+/// them.
 #[must_use]
 pub fn allowed() -> Vec<Cpu> {
     let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
     (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).collect()
 }
 
-/// Pins the calling thread, and the threads and processes it starts from now
-/// on. A processor outside of [`allowed`] is tried too: the affinity of this
-/// process may have been narrowed by an earlier pinning.
+/// Pins the calling thread, and the threads and processes that it starts from now on. A processor
+/// outside [`allowed`] is tried, too, because an earlier pinning may have narrowed this process's
+/// affinity.
 ///
 /// # Errors
 ///
@@ -88,7 +86,7 @@ pub fn pin(cpu: Cpu) -> Result<(), PlacementError> {
     pin_to(Pid::from_raw(0), cpu)
 }
 
-/// Pins another process of this user, all of whose threads start later.
+/// Pins another process of this user, before it starts further threads.
 ///
 /// # Errors
 ///
@@ -100,7 +98,7 @@ pub(crate) fn pin_process(process: u32, cpu: Cpu) -> Result<(), PlacementError> 
     }
 }
 
-/// These processors, as the system takes them.
+/// Converts to the system's processor set.
 pub(super) fn set_of(cpus: &[Cpu]) -> nix::Result<CpuSet> {
     let mut set = CpuSet::new();
     cpus.iter().try_for_each(|cpu| set.set(*cpu))?;
@@ -116,7 +114,7 @@ fn pin_to(process: Pid, cpu: Cpu) -> Result<(), PlacementError> {
 }
 
 impl Placement {
-    /// Reads the argument of `--cpu`: `A,B`, or `A`, which is taken for both.
+    /// Parses the argument of `--cpu`: `A,B`, or `A` for both ends.
     ///
     /// # Errors
     ///
@@ -130,17 +128,16 @@ impl Placement {
         }
     }
 
-    /// The best two of the `allowed` processors: fast ones, of different
-    /// physical cores, of one package, and with high numbers, because
-    /// processor 0 serves most interrupts. With one processor it is both.
-    /// `None` when there is none.
+    /// Best two of the `allowed` processors: fast, on different physical cores of one package, and
+    /// with high numbers, because processor 0 serves most interrupts. A single processor serves
+    /// both ends; `None` if `allowed` is empty.
     #[must_use]
     pub fn choose(allowed: &[Cpu], topology: &Topology) -> Option<Self> {
         Self::equally_good(allowed, topology).into_iter().next()
     }
 
-    /// The placement of [`Placement::choose`], and all that are as near and
-    /// as fast, in both directions, by descending numbers.
+    /// All placements as good as the one of [`Placement::choose`], in both directions, in
+    /// descending order of numbers.
     #[must_use]
     pub fn equally_good(allowed: &[Cpu], topology: &Topology) -> Vec<Self> {
         let merit = |pair: &Self| {
@@ -161,7 +158,7 @@ impl Placement {
     }
 }
 
-/// What the kernel says about the machine's processors.
+/// Topology of the machine's processors, as the kernel reports it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Topology {
     processors: Vec<Processor>,
@@ -172,9 +169,9 @@ pub struct Topology {
 struct Processor {
     cpu: Cpu,
     package: Option<u64>,
-    /// Threads of the same core, itself included.
+    /// Hardware threads of the same core, itself included.
     siblings: Vec<Cpu>,
-    /// Relative speed; equal for all where the kernel does not tell.
+    /// Relative speed; equal for all if the kernel does not report it.
     capacity: u64,
 }
 
@@ -190,8 +187,8 @@ impl Topology {
         Self { processors }
     }
 
-    /// How close two processors are; of ones that the kernel says nothing
-    /// about, different numbers are taken for cores of one package.
+    /// Closeness of two processors. Processors that the kernel does not describe count as cores of
+    /// one package.
     #[must_use]
     pub fn closeness(&self, one: Cpu, other: Cpu) -> Closeness {
         if one == other {
@@ -238,8 +235,8 @@ fn number(path: PathBuf) -> Option<u64> {
     read_setting(path)?.parse().ok()
 }
 
-/// Reads the kernel's list form, `0-3,8`; `None` when it is none or names
-/// more processors than a kernel can have.
+/// Parses the kernel's list format, `0-3,8`; `None` for other text, or for a number beyond any
+/// kernel's limit.
 pub(crate) fn parse_cpu_list(text: &str) -> Option<Vec<Cpu>> {
     const MOST: usize = 8_192;
     let mut cpus = Vec::new();
@@ -254,7 +251,7 @@ pub(crate) fn parse_cpu_list(text: &str) -> Option<Vec<Cpu>> {
     Some(cpus)
 }
 
-/// Prints processors as the kernel lists them: `0-3,8`.
+/// Formats processors as the kernel does: `0-3,8`.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuList<'a>(pub &'a [Cpu]);
 

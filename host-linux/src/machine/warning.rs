@@ -1,4 +1,4 @@
-//! What spoils numbers on this machine, and what to do about it.
+//! Warnings about conditions on this machine that spoil numbers, with remedies.
 
 use std::{fmt, fs};
 
@@ -12,15 +12,14 @@ use crate::machine::clock::{Fallback, HostClock};
 use crate::machine::environment::{self, LinkFingerprint, read_setting};
 use crate::machine::placement::{Closeness, Cpu, Placement, PlacementError, Topology};
 
-/// A circumstance under which numbers are less than they could be. Each text
-/// names the remedy.
+/// Condition under which numbers are worse than necessary. Each text names the remedy.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Warning {
     /// An end could not be pinned.
     #[error("not pinned: {reason}")]
     NotPinned {
-        /// Why, in words.
+        /// Reason, in words.
         reason: String,
     },
     /// Both ends run on one processor.
@@ -28,7 +27,7 @@ pub enum Warning {
         "both ends share processor {cpu}: every message waits for the scheduler; use two (--cpu A,B), or let both sleep (--block)"
     )]
     OneProcessor {
-        /// Its number.
+        /// Number of the processor.
         cpu: Cpu,
     },
     /// Both ends run on threads of one core.
@@ -59,12 +58,12 @@ pub enum Warning {
         /// The governor in force.
         governor: String,
     },
-    /// The core's frequency depends on how busy and how warm the others are.
+    /// The core's frequency depends on load and temperature of the others.
     #[error(
         "turbo is on: the clock rate varies with load and temperature; to turn it off: {remedy}"
     )]
     Turbo {
-        /// The setting that turns it off, as a command.
+        /// Command that turns it off.
         remedy: &'static str,
     },
     /// The processor's counter is not used as the clock.
@@ -73,7 +72,7 @@ pub enum Warning {
         fallback_reason(*reason)
     )]
     Clock {
-        /// Why.
+        /// Reason.
         reason: Fallback,
     },
     /// The receive buffer of a datagram link holds few messages.
@@ -82,9 +81,9 @@ pub enum Warning {
         wanted.0
     )]
     ReceiveBuffer {
-        /// What the kernel granted.
+        /// Size granted by the kernel.
         granted: Bytes,
-        /// What was asked for.
+        /// Size requested.
         wanted: Bytes,
     },
     /// The hypervisor ran something else on a processor of an end.
@@ -106,47 +105,47 @@ pub enum Warning {
     Preempted {
         /// Which end.
         end: End,
-        /// How often.
+        /// Number of preemptions.
         times: u64,
-        /// During how many milliseconds.
+        /// Duration of the run, milliseconds.
         millis: u64,
     },
-    /// Rounds were left out because others took processors away.
+    /// Rounds were discarded because an end was preempted.
     #[error(
         "processors are busy (load {load} on {cpus}): {percent}% of the rounds left out; {}",
         busy_remedy(*waiting)
     )]
     Busy {
-        /// Threads that run or are ready to.
+        /// Number of threads that run or are runnable.
         load: u32,
-        /// Processors of the machine.
+        /// Number of processors of the machine.
         cpus: usize,
-        /// Share of the rounds, in percent.
+        /// Discarded share of the rounds, percent.
         percent: u64,
         /// How the ends wait for messages.
         waiting: Waiting,
     },
-    /// A fixed task cost more or less while the run lasted.
+    /// The cost of a fixed task changed during the run.
     #[error(
         "machine speed changed during the run: {name} by {percent}%; repeat when it is quieter, or keep a --history"
     )]
     CanaryMoved {
-        /// The task.
+        /// Name of the task.
         name: &'static str,
-        /// By how much, in percent of what it cost before.
+        /// Change in percent of the cost before.
         percent: u64,
     },
-    /// The peer took no connection after the first ones.
+    /// The peer refused a further connection.
     #[error(
         "connection {launches} was the last ({reason}); --launches {launches} spends the whole time on that many"
     )]
     LaunchRefused {
-        /// Launches that there were.
+        /// Number of launches made.
         launches: u32,
-        /// Why there are no more, in words.
+        /// Reason of the refusal, in words.
         reason: String,
     },
-    /// Time or messages did not suffice for more than one launch.
+    /// Time or messages sufficed for one launch only.
     #[error(
         "only one launch: variation between runs unknown; allow more time with --max-time, or keep a --history"
     )]
@@ -156,20 +155,20 @@ pub enum Warning {
         "only one mpirun: variation between runs unknown; run it several times with --history DIR"
     )]
     OneJob,
-    /// Messages of rounds were lost on a datagram link.
+    /// Rounds were lost on a datagram link.
     #[error(
         "{percent}% of the rounds were lost and discarded; use shorter bursts (-n 4), or look for drops with ip -s link"
     )]
     RoundsLost {
-        /// Share of the rounds, in percent.
+        /// Lost share of the rounds, percent.
         percent: u64,
     },
-    /// The other end takes no longer messages.
+    /// The peer limits the message size.
     #[error(
         "the other end takes messages of up to {longest} B: longer sizes were left out; loggap serve --max-message takes longer ones, unless its MTU is the bound"
     )]
     SizesLimited {
-        /// Bytes of the longest message that it takes.
+        /// Longest message that the peer takes, bytes.
         longest: u32,
     },
     /// Long messages never arrive.
@@ -178,7 +177,7 @@ pub enum Warning {
         reached.saturating_add(1)
     )]
     NothingBeyond {
-        /// Bytes of the longest message that arrives.
+        /// Longest message that arrives, bytes.
         reached: u32,
     },
     /// A router on the way takes shorter packets than this machine's interface.
@@ -188,13 +187,13 @@ pub enum Warning {
     PathMtu {
         /// Maximum transmission unit of the path, in bytes.
         path: u64,
-        /// That of the interface, in bytes.
+        /// Maximum transmission unit of the interface, bytes.
         interface: u64,
     },
     /// A profile of the history cannot be read.
     #[error("history file skipped: {reason}")]
     HistoryUnreadable {
-        /// Which and why, in words.
+        /// File and reason, in words.
         reason: String,
     },
 }
@@ -202,9 +201,9 @@ pub enum Warning {
 /// An end of a link.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum End {
-    /// The one that measures.
+    /// The measuring end.
     Initiator,
-    /// The one that replies.
+    /// The replying end.
     Responder,
 }
 
@@ -217,7 +216,7 @@ impl fmt::Display for End {
     }
 }
 
-/// What helps where ends compete for processors.
+/// Remedy where ends compete for processors.
 #[must_use]
 pub const fn busy_remedy(waiting: Waiting) -> &'static str {
     match waiting {
@@ -241,8 +240,7 @@ fn fallback_reason(reason: Fallback) -> &'static str {
     }
 }
 
-/// What can be said about both ends before a run. `pinned` holds the outcome
-/// of pinning each end.
+/// Warnings about both ends before a run. `pinned` holds the outcome of pinning each end.
 #[must_use]
 pub fn before_run(
     placement: Placement,
@@ -262,7 +260,7 @@ pub fn before_run(
     closeness.into_iter().chain(about_ends(cpus, clock, pinned)).collect()
 }
 
-/// What can be said about one end that stands alone, before it runs.
+/// Warnings about a single end before it runs.
 #[must_use]
 pub fn before_run_alone(
     cpu: Cpu,
@@ -283,7 +281,7 @@ fn about_ends(
     refused.chain(governors).chain(turbo()).chain(clock_warning(clock)).collect()
 }
 
-/// What can be said about the link before a run.
+/// Warnings about the link before a run.
 #[must_use]
 pub fn about_link(link: &LinkFingerprint) -> Vec<Warning> {
     let wanted = Bytes(WANTED_RECEIVE_BUFFER as u64);
@@ -291,8 +289,8 @@ pub fn about_link(link: &LinkFingerprint) -> Vec<Warning> {
     granted.into_iter().map(|granted| Warning::ReceiveBuffer { granted, wanted }).collect()
 }
 
-/// What can be said about the path to the peer, once messages have been sent: routers
-/// report what is too long for them.
+/// Warning about the path to the peer. To be called after messages have been sent, as routers
+/// report too long packets only then.
 #[must_use]
 pub fn about_path(link: &LinkFingerprint) -> Option<Warning> {
     if link.verbs.is_some() {
@@ -300,11 +298,11 @@ pub fn about_path(link: &LinkFingerprint) -> Option<Warning> {
     }
     let (peer, interface) = (link.peer.parse().ok()?, link.mtu_bytes?);
     let path = path_mtu(peer).ok()?;
-    // The longest packet of IPv4 is shorter than the loopback's MTU.
+    // An IPv4 packet is at most 65,535 B, less than the loopback's MTU.
     (path < interface.min(65_535)).then_some(Warning::PathMtu { path, interface })
 }
 
-/// What can be said about a run's losses: nothing below 1% of the rounds.
+/// Warning about lost rounds, from 1% of the rounds on.
 #[must_use]
 pub fn about_losses(traffic: &Traffic) -> Option<Warning> {
     let all = traffic.rounds.saturating_add(traffic.rounds_lost).max(1);
@@ -312,8 +310,7 @@ pub fn about_losses(traffic: &Traffic) -> Option<Warning> {
     (traffic.rounds_lost.saturating_mul(100) >= all).then_some(Warning::RoundsLost { percent })
 }
 
-/// What can be said about rounds left out, of `rounds` that were run, as
-/// processors were taken away: nothing below 10%.
+/// Warning about rounds discarded for preemption, from 10% of `rounds` on.
 #[must_use]
 pub fn about_processors(left_out: u64, rounds: u64, waiting: Waiting) -> Option<Warning> {
     let percent = left_out.saturating_mul(100) / rounds.max(1);
@@ -321,14 +318,14 @@ pub fn about_processors(left_out: u64, rounds: u64, waiting: Waiting) -> Option<
     (percent >= 10).then(|| Warning::Busy { load: load(), cpus, percent, waiting })
 }
 
-/// Processors of the machine, which are what [`load`] is shared by. Those that this
-/// thread may use are one once it is pinned.
+/// Processors of the machine, for comparison with [`load`]. The affinity cannot tell: a pinned
+/// thread has one processor.
 fn processors() -> usize {
     let online = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten();
     online.and_then(|count| usize::try_from(count).ok()).unwrap_or(1)
 }
 
-/// Threads of the machine that run or are ready to, this one left out.
+/// Threads of the machine that run or are runnable, except this one.
 fn load() -> u32 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let running = text.split_ascii_whitespace().nth(3).and_then(|field| field.split('/').next());

@@ -1,4 +1,4 @@
-//! From stored samples to parameters: what `loggap fit` repeats.
+//! From stored samples to parameters, as `loggap fit` repeats it.
 
 use loggap_core::measure::{
     AssessError, AssessOptions, Assessment, Quantity, RowHeader, SampleStore, SizeRow, StoreError,
@@ -9,47 +9,45 @@ use thiserror::Error;
 use crate::measure::AssessBuffers;
 use crate::samples::Row;
 
-/// Most sizes that are measured or analysed together: with the most values of
-/// each a store takes 4 GiB of addresses, and memory as far as it is filled.
+/// Most sizes that are measured or analysed together. A full store reserves 4 GiB of address space;
+/// pages are used as they are filled.
 pub(super) const MOST_SIZES: usize = 8_192;
-/// Most values of the store: sizes times the longest list of samples times
-/// the number of quantities. 1 GiB.
+/// Most values in the store: sizes · longest list of samples · number of quantities. 1 GiB.
 const MOST_VALUES: usize = 1 << 27;
 
-/// The parameters, and the table that they were fitted to.
+/// Fitted parameters and the table that they were fitted to.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
-    /// The parameters, and what there is to say about them.
+    /// Parameters with warnings.
     pub assessment: Assessment,
-    /// What the samples of each size say.
+    /// Statistics of the samples by size.
     pub rows: Vec<SizeRow>,
 }
 
-/// Why samples say nothing.
+/// Why samples could not be analysed.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum AnalysisError {
-    /// So many sizes with up to so many samples of a kind each.
+    /// Too many sizes or samples.
     #[error(
         "{sizes} sizes with up to {samples} samples of a kind are more than can be analysed; \
          thin them out"
     )]
     TooMany {
-        /// Different sizes.
+        /// Number of different sizes.
         sizes: usize,
-        /// Most samples of one kind at one size.
+        /// Largest number of samples of one kind at one size.
         samples: usize,
     },
-    /// The samples do not belong together.
+    /// The samples do not belong to one data set.
     #[error(transparent)]
     Mixed(#[from] StoreError),
-    /// They do not suffice, or show something else than a link.
+    /// There are too few samples, or they do not behave like a link.
     #[error(transparent)]
     Assess(#[from] AssessError),
 }
 
 impl Analysis {
-    /// Analyses `rows`, which stand in the order of measuring: intervals
-    /// depend on it, values do not.
+    /// Analyses `rows`, in the order of measuring: intervals depend on the order, values do not.
     ///
     /// # Errors
     ///
@@ -77,7 +75,7 @@ pub(super) fn size_rows(store: &SampleStore<'_>, options: &AssessOptions) -> Vec
     (0..store.len()).filter_map(row).collect()
 }
 
-/// Room for all sizes, each with as many samples of a kind as the fullest.
+/// Store requirements: every size gets as many samples of a kind as the fullest.
 fn required(rows: &[Row]) -> Result<StoreRequirements, AnalysisError> {
     let mut cells: Vec<(u32, Quantity)> = rows.iter().map(cell).collect();
     cells.sort_unstable();

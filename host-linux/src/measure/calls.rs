@@ -1,5 +1,5 @@
-//! What the calls of RDMA verbs take, part by part: rounds of their own, of
-//! which nothing else is kept.
+//! Duration of the calls of RDMA verbs, part by part: measured in extra rounds, whose other results
+//! are discarded.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use loggap_core::units::Picos;
 use crate::link::{CallTimes, LinkError, VerbsLink};
 use crate::machine::clock::{Deadline, HostClock};
 
-/// Rounds between two looks at the time, and at most so often.
+/// Rounds in a batch, after which the time is checked; most batches.
 const ROUNDS: usize = 8;
 const BATCHES: u32 = 8;
-/// Time for a size, unless a batch takes longer.
+/// Time limit for one size; a batch that has begun is completed.
 const LIMIT: Duration = Duration::from_millis(50);
 
-/// The parts of calls at the shortest and at the longest size.
+/// Times the parts of calls at the shortest and at the longest size.
 pub(super) fn time(
     session: &mut Initiator<'_, HostClock, VerbsLink>,
     [shortest, longest]: [u32; 2],
@@ -35,7 +35,7 @@ fn at(
     let trip = Experiment { quantity: Quantity::RoundTrip, messages: 1, delay: Picos::ZERO, size };
     let clock = *session.clock();
     let deadline = Deadline::after(LIMIT);
-    // The first rounds at a size are slower.
+    // Warm-up: the first rounds at a size are slower.
     session.run(&[trip; ROUNDS], |_| ())?;
     session.link_mut().time_calls(clock);
     let mut outcome = Ok(());

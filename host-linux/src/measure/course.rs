@@ -1,5 +1,4 @@
-//! What a run measures when: the plan of its method, and the time and the
-//! messages of each launch.
+//! Schedule of a run: the plan of its method, and the time and messages of each launch.
 
 use std::ops::ControlFlow;
 use std::thread;
@@ -18,19 +17,16 @@ use super::{Measured, Observer, Status};
 use crate::machine::environment::Fingerprint;
 use crate::samples::TimedSample;
 
-/// Share of the time over which the launches are spread; the rest is for
-/// goodbyes.
+/// Share of the time budget given to launches; the rest is for closing the connections.
 const SPREAD: (u64, u64) = (97, 100);
-/// The last so much of a wait is spun; what comes before is slept through in
-/// [`NAP`]s.
+/// Longest remaining wait that is spun, 50 ms; longer waits sleep in [`NAP`]s.
 const LONGEST_SPIN: Picos = Picos(50_000_000_000);
-/// Asleep for less than the observer's patience.
+/// Sleep during a wait; short enough for the observer to be called in time.
 const NAP: Duration = Duration::from_millis(40);
-/// A sign of life is due after one part in this many of the silence that the
-/// peer bears.
+/// A keep-alive round is due after the peer's silence limit divided by this.
 const SILENCE_SHARE: u64 = 2;
 
-/// What the rounds are, by method.
+/// Measuring plan of the method: PRTT rounds, or repetitions of another method.
 #[derive(Debug)]
 pub(super) enum Plan<'m> {
     Rounds(Box<Rounds<'m>>),
@@ -38,8 +34,8 @@ pub(super) enum Plan<'m> {
 }
 
 impl Plan<'_> {
-    /// Whether `launch` has the samples of an assessment, or has gone once
-    /// through all of them.
+    /// True if `launch` has enough samples: those of an assessment or, after the first launch, one
+    /// pass over all sizes.
     fn has_enough(&self, launch: u32) -> bool {
         match self {
             Self::Rounds(rounds) => rounds.planner.has_base(),
@@ -47,8 +43,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Leaves out sizes of more than `longest` bytes, before anything is measured; false
-    /// where there are none, or no others.
+    /// Drops sizes of more than `longest` bytes before anything is measured; false if there are
+    /// none to drop, or no others.
     fn limit_sizes(&mut self, longest: u32) -> bool {
         match self {
             Self::Rounds(rounds) => rounds.planner.limit_sizes(longest),
@@ -77,7 +73,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Rounds left out because a processor was taken away.
+    /// Number of rounds discarded because their process was preempted.
     fn left_out(&self) -> u64 {
         match self {
             Self::Rounds(rounds) => rounds.planner.disturbed(),
@@ -85,15 +81,14 @@ impl Plan<'_> {
         }
     }
 
-    /// Messages that `launch` of `launches` may spread over its time; `None`
-    /// where nothing bounds them.
+    /// Messages that `launch` of `launches` may spread over its time; `None` if unlimited.
     fn messages_of_launch(&self, launch: u32, launches: u32) -> Option<u64> {
         let Self::Rounds(rounds) = self else { return None };
         let further = launches.saturating_sub(launch).max(1);
         rounds.messages_left().map(|left| left / u64::from(further))
     }
 
-    /// The time allowed, where it depends on the link.
+    /// Time budget, where it depends on the link.
     fn allowed(&self) -> Option<Picos> {
         match self {
             Self::Rounds(rounds) => Some(rounds.planner.allowed()),
@@ -136,8 +131,8 @@ impl Plan<'_> {
     }
 }
 
-/// When launches are due, from the begin of the run: the first takes `length`,
-/// and further ones of as much each follow from `start`.
+/// Time slots of the launches, from the begin of the run: the first takes `length` from 0; the
+/// further ones, of `length` each, follow from `start`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slots {
     start: Picos,
@@ -146,7 +141,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Begin and end of the time of a launch.
+    /// Begin and end of the slot of `launch`.
     fn of(&self, launch: u32) -> (Picos, Picos) {
         let Some(later) = launch.checked_sub(1) else { return (Picos::ZERO, self.length) };
         let at = |count: u32| {
@@ -157,33 +152,32 @@ impl Slots {
     }
 }
 
-/// A run without its buffers: what is measured when.
+/// Schedule of a run, without its buffers.
 #[derive(Debug)]
 pub(super) struct Course<'m, C> {
     pub(super) clock: C,
-    /// Reading of the clock when the run began.
+    /// Clock reading at the begin of the run.
     began: u64,
     plan: Plan<'m>,
-    /// Launches planned, and begun.
+    /// Numbers of launches planned and begun.
     launches: u32,
     pub(super) begun: u32,
-    /// When the link of the latest launch was asked for, and what opening took.
+    /// Time of the request for the latest link, and duration of opening a link.
     asked: Picos,
     pub(super) opening: Picos,
-    /// When the first launch could be assessed; zero before.
+    /// Time at which the first launch had samples for an assessment; zero before.
     assessed: Picos,
     slots: Slots,
     is_broken_off: bool,
     samples: Vec<TimedSample>,
     traffic: Traffic,
-    /// Bytes of the longest message that the other end takes, where longer sizes were
-    /// left out.
+    /// Longest message that the peer takes, bytes, if longer sizes were dropped.
     longest: Option<u32>,
     pub(super) responder: Option<Fingerprint>,
 }
 
 impl<'m, C: Clock + Copy> Course<'m, C> {
-    /// Launches of `plan` over `max_time`, which begins now.
+    /// Plans `launches` launches within `max_time`, which begins now.
     pub(super) fn new(clock: C, plan: Plan<'m>, launches: u32, max_time: Picos) -> Self {
         let end = scaled(max_time, SPREAD.0, SPREAD.1);
         Self {
@@ -204,17 +198,17 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
         }
     }
 
-    /// Leaves out sizes that the other end does not take, unless it takes none.
+    /// Drops sizes longer than the peer takes, unless it takes none.
     pub(super) fn limit_sizes(&mut self, longest: u32) {
         self.longest = self.plan.limit_sizes(longest).then_some(longest);
     }
 
-    /// Lets the time begin now.
+    /// Restarts the time of the run.
     pub(super) fn begin(&mut self) {
         self.began = self.clock.now();
     }
 
-    /// Assesses what was measured.
+    /// Ends the run and assesses its samples.
     pub(super) fn finish(mut self) -> Measured {
         let wall = self.now();
         let (exact, assessment, rows) = self.plan.assess();
@@ -261,15 +255,14 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
         Some(self.begun)
     }
 
-    /// The session of a launch is open: from asking for its link until then
-    /// is what opening takes. The first link was there before the run.
+    /// Records how long a launch's session took to open since its link was requested. The first
+    /// link was opened before the run: the time of that is added.
     pub(super) fn opened(&mut self) {
         let before = if self.begun == 0 { self.opening } else { Picos::ZERO };
         self.opening = Picos(before.0.saturating_add(self.now().since(self.asked).0));
     }
 
-    /// Divides what is left of the time, as the first launch has shown what
-    /// a launch takes.
+    /// Divides the remaining time among further launches, whose duration is known from the first.
     fn plan_further_launches(&mut self) {
         self.slots.end = self.end();
         let left = self.slots.end.since(self.now());
@@ -302,7 +295,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
                 self.assessed = now;
             }
             if launch == 0 && now >= end && has_enough {
-                // No further launch fits in: continue until the end.
+                // No further launch fits: the first continues to the end.
                 self.plan_further_launches();
                 end = if self.launches > 1 { end } else { self.end() };
             }
@@ -322,11 +315,10 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
         Ok(())
     }
 
-    /// Waits until as much of the launch's time has passed as of its messages
-    /// is spent, so that the samples cover the whole time: a machine is
-    /// slower or faster for tenths of a second at a time. What nobody hears
-    /// from for long is taken for gone, so now and then a round is run that
-    /// does not count.
+    /// Waits until the share of the launch's time that has passed equals the share of its messages
+    /// that is spent. The samples then cover the whole time, because a machine is slower or faster
+    /// for tenths of a second at a time. A silent peer counts as gone, so keep-alive rounds, which
+    /// do not count, are run during long waits.
     fn wait_for_pace<L: Link>(
         &mut self,
         pace: &Pace,
@@ -350,14 +342,13 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
         Ok(())
     }
 
-    /// A round trip at the smallest size.
+    /// Keep-alive: a round trip at the smallest size.
     fn sign_of_life(&self) -> Experiment {
         let size = self.plan.store().size(0).unwrap_or(1);
         Experiment { quantity: Quantity::RoundTrip, messages: 1, delay: Picos::ZERO, size }
     }
 
-    /// When everything is to be over: later on a link that is slow for the
-    /// time allowed at first.
+    /// End of the run: later on a slow link that was granted more time.
     fn end(&self) -> Picos {
         self.plan.allowed().map_or(self.slots.end, |allowed| scaled(allowed, SPREAD.0, SPREAD.1))
     }
@@ -396,19 +387,19 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
     }
 }
 
-/// How the messages of a launch are spread over its time.
+/// Pacing of a launch's messages over its time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     began: Picos,
     end: Picos,
-    /// Messages of the launch; `None` without a limit.
+    /// Message budget of the launch; `None` if unlimited.
     messages: Option<u64>,
-    /// Messages that were spent when it began.
+    /// Messages spent before the launch.
     spent: u64,
 }
 
 impl Pace {
-    /// When the round after the first `messages` of the run is due.
+    /// Due time of the next round once the run has sent `messages` messages.
     fn due(&self, messages: u64) -> Picos {
         let Some(all) = self.messages else { return Picos::ZERO };
         let share = scaled(self.end.since(self.began), messages.saturating_sub(self.spent), all);
@@ -416,8 +407,8 @@ impl Pace {
     }
 }
 
-/// Waits for a part of `left`: asleep where it is long, else not at all, so
-/// that the end is not overslept and the processor stays awake.
+/// Waits for a part of `left`: sleeps if it is long, else spins, so that the end is not overslept
+/// and the processor stays awake.
 fn wait(left: Picos) {
     if left > LONGEST_SPIN {
         thread::sleep(NAP);

@@ -6,22 +6,22 @@ use thiserror::Error;
 use super::AnalysisError;
 use crate::link::LinkError;
 
-/// Why a measurement did not begin, or ended before its time.
+/// Why a measurement did not start, or ended early.
 #[derive(Debug, Error)]
 pub enum MeasureError {
     /// The session failed.
     #[error(transparent)]
     Session(#[from] SessionError<LinkError>),
-    /// There is nothing to plan.
+    /// The plan could not be made.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The samples do not suffice, or show something else than the link.
+    /// There are too few samples, or they do not behave like a link.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),
     /// No size was given.
     #[error("no message size to measure; give some with -s")]
     NoSizes,
-    /// A size is over what this link takes.
+    /// A size exceeds the longest message of this link.
     #[error(
         "a message of {size} bytes is over the {longest} that this link takes; use -s 1:{longest}"
     )]
@@ -31,7 +31,7 @@ pub enum MeasureError {
         /// The largest in bytes.
         longest: u32,
     },
-    /// There is no memory for a message to send and one to receive.
+    /// Allocation of a send and a receive buffer failed.
     #[error("no memory for two messages of {size} bytes; use smaller sizes")]
     Memory {
         /// The largest size in bytes.

@@ -1,4 +1,4 @@
-//! A folder of profiles of earlier runs.
+//! Profiles of earlier runs in a folder.
 
 use std::fs;
 use std::io;
@@ -9,19 +9,18 @@ use thiserror::Error;
 
 use crate::profile::{ProfileDocument, ProfileError};
 
-/// Most files that are read, the last ones by name.
+/// Most files that are read; the last ones in the order of names.
 const MOST_FILES: usize = 1_000;
-/// A range of an earlier run is the same where both its ends are within this
-/// factor.
+/// Factor within which both ends of a range must match those of an earlier run's.
 const SAME_RANGE: u64 = 2;
 
-/// The folder of earlier runs cannot be used.
+/// The folder of earlier runs could not be used.
 #[derive(Debug, Error)]
 #[error("cannot use the history in '{}': {source}; name a folder that you may read and write", path.display())]
 pub struct HistoryError {
     /// The folder.
     pub path: PathBuf,
-    /// What the system said.
+    /// System error.
     pub source: io::Error,
 }
 
@@ -29,16 +28,16 @@ pub struct HistoryError {
 #[derive(Debug, Default)]
 pub struct History {
     runs: Vec<ProfileDocument>,
-    /// Files that are no profiles.
+    /// Files that are not valid profiles.
     pub unreadable: Vec<ProfileError>,
 }
 
 impl History {
-    /// Reads the profiles in `folder`, which is made if it is not there.
+    /// Reads the profiles in `folder`, which is created if missing.
     ///
     /// # Errors
     ///
-    /// [`HistoryError`]. A file that is no profile is noted only.
+    /// [`HistoryError`]. An invalid profile is only added to `unreadable`.
     pub fn read(folder: &Path) -> Result<Self, HistoryError> {
         let failed = |source| HistoryError { path: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(failed)?;
@@ -60,9 +59,8 @@ impl History {
         Ok(history)
     }
 
-    /// The complete runs of the same link as `run`'s: machine, peer,
-    /// transport, its MTU, way of waiting, what RDMA verbs do, method and span of
-    /// sizes.
+    /// Complete runs over the same link as `run`: equal machine, peer, transport, MTU, way of
+    /// waiting, RDMA verbs options, method and span of sizes.
     pub(crate) fn of_same_link(&self, run: &ProfileDocument) -> Vec<&ProfileDocument> {
         let link = Link::of(run);
         let same =
@@ -71,7 +69,7 @@ impl History {
     }
 }
 
-/// What has to be equal.
+/// Identity of a link: all fields must be equal.
 #[derive(PartialEq)]
 struct Link<'a> {
     transport: &'a str,
@@ -79,7 +77,7 @@ struct Link<'a> {
     hostname: &'a str,
     peer: &'a str,
     mtu: Option<u64>,
-    /// Empty in profiles of older programs.
+    /// Way of waiting; empty in profiles of older versions.
     waiting: &'a str,
     /// Over RDMA verbs: operation, devices, inline bytes, and messages under way.
     verbs: Option<(&'a str, [&'a str; 2], u32, u16)>,
@@ -94,7 +92,7 @@ impl<'a> Link<'a> {
             transport: &run.transport,
             method: &run.method,
             hostname: &run.host.hostname,
-            // A responder of this machine is another process each time.
+            // The process number of a local responder differs every time.
             peer: peer.split_once(" (process ").map_or(peer, |(name, _)| name),
             mtu: run.host.link.mtu_bytes,
             waiting: &run.host.link.waiting,
@@ -107,7 +105,7 @@ impl<'a> Link<'a> {
     }
 }
 
-/// The ranges of `runs` that are `range`, as far as ends tell.
+/// Ranges of `runs` whose ends match those of `range` within a factor of two.
 #[must_use]
 pub(super) fn same_ranges<'a>(runs: &[&'a ProfileDocument], range: &Range) -> Vec<&'a Range> {
     let near = |one: u64, other: u64| one.max(other) <= SAME_RANGE.saturating_mul(one.min(other));

@@ -1,4 +1,4 @@
-//! The memory that the core's planner and assessment work on.
+//! Memory for the core's planner and assessment.
 
 use loggap_core::fit::{Node, Point};
 use loggap_core::measure::{
@@ -8,14 +8,14 @@ use loggap_core::measure::{
 
 use super::analysis::MOST_SIZES;
 
-/// Room for sizes that bisection adds, beside those that were asked for.
+/// Number of sizes that bisection may add to the requested ones.
 const ADDED_SIZES: usize = 96;
-/// Values kept of one quantity at one size: so many a second allowed.
+/// Values kept of a quantity at one size, per second of the time budget.
 const VALUES_PER_SECOND: u64 = 512;
-/// The fewest and the most of them.
+/// Lower and upper limit of the values kept.
 const VALUES: (u64, u64) = (2_048, 16_384);
 
-/// The memory of an assessment of up to so many sizes.
+/// Buffers to assess a limited number of sizes.
 #[derive(Debug)]
 pub struct AssessBuffers {
     points: Vec<Point>,
@@ -23,7 +23,7 @@ pub struct AssessBuffers {
 }
 
 impl AssessBuffers {
-    /// Memory for up to `sizes` sizes.
+    /// Allocates buffers for up to `sizes` sizes.
     #[must_use]
     pub fn new(sizes: usize) -> Self {
         let needed = AssessRequirements::new(sizes);
@@ -33,13 +33,13 @@ impl AssessBuffers {
         }
     }
 
-    /// Lends all of it.
+    /// Lends the buffers.
     pub fn lend(&mut self) -> AssessMemory<'_> {
         AssessMemory { points: &mut self.points, nodes: &mut self.nodes }
     }
 }
 
-/// The memory of a plan, or of a store and its assessment.
+/// Buffers of a planner, or of a sample store and its assessment.
 #[derive(Debug)]
 pub struct Memory {
     rows: Vec<RowHeader>,
@@ -49,7 +49,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Memory to measure `sizes` sizes, and those that bisection adds.
+    /// Allocates buffers for `sizes` sizes plus those that bisection adds.
     #[must_use]
     pub fn new(sizes: usize, options: &PlanOptions) -> Self {
         let sizes = sizes.saturating_add(ADDED_SIZES).min(MOST_SIZES);
@@ -63,7 +63,7 @@ impl Memory {
         }
     }
 
-    /// For a planner.
+    /// Lends the buffers to a planner.
     pub(super) fn lend(&mut self) -> PlanMemory<'_> {
         PlanMemory {
             rows: &mut self.rows,
@@ -73,13 +73,13 @@ impl Memory {
         }
     }
 
-    /// For a store and its assessment.
+    /// Lends the buffers as a store and its assessment.
     pub(super) fn lend_store(&mut self) -> (SampleStore<'_>, &mut AssessBuffers) {
         (SampleStore::new(&mut self.rows, &mut self.values), &mut self.assess)
     }
 }
 
-/// Values of a quantity at a size that there is room for.
+/// Capacity for values of one quantity at one size.
 fn repetitions(options: &PlanOptions) -> usize {
     let seconds = options.max_time.0 / 1_000_000_000_000;
     let wanted = seconds.saturating_mul(VALUES_PER_SECOND).clamp(VALUES.0, VALUES.1);

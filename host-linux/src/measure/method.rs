@@ -1,27 +1,26 @@
-//! The methods by name.
+//! Measuring methods by name.
 
 use std::fmt;
 
 use loggap_core::measure::Quantity;
 
-/// How parameters are measured.
+/// Measuring method.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Method {
-    /// Parametrised round trips: Hoefler, Lichei, Rehm 2007. Changes of
-    /// protocol are bisected.
+    /// Parametrised round trips (Hoefler, Lichei, Rehm 2007). Changes of protocol are bisected.
     #[default]
     Prtt,
-    /// The `LogP` signature: Culler et al. 1996.
+    /// The `LogP` signature (Culler et al. 1996).
     Signature,
-    /// Parametrised `LogP`: Kielmann, Bal, Verstoep 2000.
+    /// Parametrised `LogP` (Kielmann, Bal, Verstoep 2000).
     Plogp,
 }
 
 impl Method {
-    /// Every method.
+    /// All methods.
     pub const ALL: [Self; 3] = [Self::Prtt, Self::Signature, Self::Plogp];
 
-    /// The name on the command line and in profiles.
+    /// Name on the command line and in profiles.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,15 +30,14 @@ impl Method {
         }
     }
 
-    /// The method of that name.
+    /// Method called `name`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// Whether values of `quantity` were timed as they stand. The methods
-    /// beside PRTT compute all but the round trip from rounds of another
-    /// shape.
+    /// True if single rounds of `quantity` were timed. Methods other than PRTT time only round
+    /// trips directly and compute the rest from other rounds.
     #[must_use]
     pub fn times(self, quantity: Quantity) -> bool {
         self == Self::Prtt || quantity == Quantity::RoundTrip

@@ -1,9 +1,8 @@
-//! Where another run on this link and machine would fall.
+//! Prediction intervals: where another run on this link and machine would fall.
 //!
-//! A run's own interval knows its own samples. Another run finds another
-//! connection, another placement and a machine in another state. What is
-//! known about that are the launches of this run, and earlier runs where
-//! there are any. For each parameter of each range:
+//! A run's own confidence interval only covers its own samples. Another run has another connection,
+//! another placement and a machine in another state. Evidence of that variation are the launches of
+//! this run, and earlier runs if there are any. For each parameter of each range:
 //!
 //! 1. The values `v₁ … v_K` of the launches, each fitted alone within the
 //!    range, have a mean square deviation `s²` with `K − 1` degrees of
@@ -20,14 +19,13 @@
 //!    prediction interval `x ± t(ν₀ + K − 1)·σ·√(1 + 1/K)`.
 //! 4. With `H` earlier runs their values and `x` show the variance between
 //!    runs itself, `r²` with `H` degrees of freedom about their mean `m`.
-//!    What the launches say then is the prior, of at most `FROM_LAUNCHES`
-//!    degrees of freedom `ν`:
+//!    The estimate `σ²` from the launches is then the prior, with at most `FROM_LAUNCHES` degrees
+//!    of freedom `ν`:
 //!
 //!    `σ² = (ν·σ² + H·r²) / (ν + H)`, `m ± t(ν + H)·σ·√(1 + 1/(H + 1))`
 //!
-//! The interval is widened to hold `x` and what this run's own interval holds,
-//! and ends at 0 where it would be negative. With fewer than two launches and
-//! two earlier runs nothing is known, and nothing is said.
+//! The interval is widened to include `x` and this run's own interval, and cut off at 0. With fewer
+//! than two launches and fewer than two earlier runs there is no interval.
 
 use std::collections::BTreeMap;
 
@@ -40,30 +38,29 @@ use super::history::same_ranges;
 use crate::profile::{ProfileDocument, Quantity, VALUES, is_exact, to_si};
 use crate::samples::{Row, TimedSample};
 
-/// Intervals of one range: both ends in seconds (per byte) by the key of the
-/// value, such as `gap_s`.
+/// Prediction intervals of one range: both ends in seconds (per byte) by the key of the value, such
+/// as `gap_s`.
 pub type Intervals = BTreeMap<&'static str, [f64; 2]>;
 
-/// What is expected of a parameter before anything was measured.
+/// Prior of a parameter's variation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prior {
-    /// The key of its value.
+    /// Key of the value.
     key: &'static str,
     /// Relative standard deviation of the difference of two runs.
     relative_sd: f64,
 }
 
-/// What the priors weigh, in degrees of freedom, `ν₀`.
+/// Weight of the priors in degrees of freedom, `ν₀`.
 const PRIOR_DEGREES: u32 = 3;
-/// What the launches weigh beside earlier runs, in degrees of freedom.
+/// Largest weight of the launches beside earlier runs, in degrees of freedom.
 const FROM_LAUNCHES: u32 = 2;
 
 impl Prior {
-    /// Every parameter's: √2 of how single runs vary. Between runs of half a
-    /// second round trips move by 60 to 70% from end to end, the cost of a
-    /// system call by 12% and of a copy of 64 KiB by 16% (coefficients of
-    /// variation on a shared virtual machine); L is a small difference of
-    /// larger numbers.
+    /// Priors of all parameters: √2 times the variation of single runs. Between runs of half a
+    /// second round trips vary by 60 to 70% from end to end, the cost of a system call by 12% and
+    /// of a copy of 64 KiB by 16% (coefficients of variation on a shared virtual machine); L is a
+    /// small difference of larger numbers.
     const ALL: [Self; VALUES.len()] = [
         Self { key: "latency_s", relative_sd: 0.40 },
         Self { key: "half_rtt_s", relative_sd: 0.17 },
@@ -82,28 +79,28 @@ impl Prior {
     }
 }
 
-/// What is known about one parameter.
+/// Observations of one parameter.
 #[derive(Clone, Copy, Debug)]
 struct Evidence<'a> {
     /// This run's value.
     value: f64,
-    /// This run's own interval, where it has both ends.
+    /// This run's own interval, if bounded.
     own: Option<[f64; 2]>,
-    /// Those of its launches.
+    /// Values of this run's launches.
     launches: &'a [f64],
-    /// Those of earlier runs.
+    /// Values of earlier runs.
     history: &'a [f64],
     relative_sd: f64,
 }
 
 impl Evidence<'_> {
-    /// Where another run would fall; `None` where nothing is known.
+    /// Prediction interval; `None` without evidence.
     fn interval(&self, confidence: Confidence) -> Option<[f64; 2]> {
         let Self { value, own, launches, history, relative_sd } = *self;
         if launches.len() < 2 && history.len() < 2 {
             return None;
         }
-        // Of a value that is 0 because it would be negative nothing is known.
+        // Values clamped to 0 carry no information about the variation.
         if launches.iter().chain(history).chain([&value]).all(|found| *found <= 0.0) {
             return None;
         }
@@ -147,8 +144,8 @@ impl Spread {
         Self { mean, variance, degrees: count.saturating_sub(1) }
     }
 
-    /// The variance drawn towards `prior`, which weighs `weight` degrees of
-    /// freedom, and the degrees of freedom of both.
+    /// Variance shrunk towards `prior`, which has `weight` degrees of freedom, and the total
+    /// degrees of freedom.
     fn combined_with(&self, prior: f64, weight: u32) -> (f64, u32) {
         let degrees = self.degrees.saturating_add(weight);
         let sum = f64::from(weight) * prior + f64::from(self.degrees) * self.variance;
@@ -156,17 +153,17 @@ impl Spread {
     }
 }
 
-/// The values of one range by launch.
+/// Values of one range by launch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LaunchValues(Vec<BTreeMap<&'static str, f64>>);
 
 impl LaunchValues {
-    /// Fits each launch of `samples` alone within each range of `profile`; a
-    /// launch that has too few samples there has no value.
+    /// Fits each launch of `samples` separately within each range of `profile`; a launch with too
+    /// few samples in a range has no values.
     #[must_use]
     pub fn of(samples: &[TimedSample], profile: &Profile, options: &AssessOptions) -> Vec<Self> {
         let options = AssessOptions { max_changes: 0, ..*options };
-        // Samples stand in the order they were taken.
+        // Samples are in the order of measuring.
         let launches: Vec<&[TimedSample]> =
             samples.chunk_by(|one, next| one.launch == next.launch).collect();
         let of_launch = |range: &Range, launch: &[TimedSample]| {
@@ -188,8 +185,8 @@ impl LaunchValues {
     }
 }
 
-/// Where the parameters of `range` would fall in another run, from those of
-/// its launches and of the same range in the runs of `history`.
+/// Prediction intervals of the parameters of `range`, from the launches and from the same range in
+/// the runs of `history`.
 #[must_use]
 pub fn intervals(
     range: &Range,
@@ -210,12 +207,12 @@ pub fn intervals(
     estimates(range).filter_map(interval).collect()
 }
 
-/// The values of a range that are known, by key, in seconds (per byte).
+/// Known values of a range by key, in seconds (per byte).
 fn values(range: &Range) -> impl Iterator<Item = (&'static str, f64)> {
     estimates(range).map(|(key, found)| (key, found.value))
 }
 
-/// A value and its interval, if it has both ends, in seconds (per byte).
+/// A value and its interval, if bounded, in seconds (per byte).
 #[derive(Clone, Copy, Debug)]
 struct Found {
     value: f64,
@@ -230,7 +227,7 @@ impl Found {
     }
 }
 
-/// What is known of a range, by key.
+/// Known values of a range with their intervals, by key.
 fn estimates(range: &Range) -> impl Iterator<Item = (&'static str, Found)> {
     let [
         latency,
@@ -268,16 +265,16 @@ mod tests {
     use super::*;
     use loggap_core::random::Random;
 
-    /// A run on a machine whose states, which all launches share, have the
-    /// relative standard deviation `state`, and its launches `launch` beside.
+    /// A run with relative standard deviations `state` of the machine's state, which all launches
+    /// share, and `launch` of the launches around it.
     fn run(random: &mut Random, state: f64, launch: f64) -> (f64, Vec<f64>) {
         let state = 5e-6 * (1.0 + state * random.normal());
         let launches: Vec<f64> = (0..5).map(|_| state * (1.0 + launch * random.normal())).collect();
         (launches.iter().sum::<f64>() / 5.0, launches)
     }
 
-    /// How often the interval of a run with `earlier` others holds the value
-    /// of another, and its half width over the value.
+    /// Coverage: how often the interval of a run with `earlier` runs of history contains the value
+    /// of another run; and its relative half width.
     fn coverage(state: f64, launch: f64, earlier: usize) -> (f64, f64) {
         const RUNS: u32 = 2_000;
         let mut random = Random::new(11);
@@ -299,9 +296,8 @@ mod tests {
 
     #[test]
     fn the_interval_holds_another_run_on_machines_as_they_are() {
-        // Quiet; with states as the prior expects them; with states twice as
-        // strong, which only earlier runs can show; and with launches that
-        // differ more than runs.
+        // Quiet machine; states as the prior expects; states twice as strong, which only earlier
+        // runs can reveal; launches that differ more than runs.
         for (state, launch, least) in
             [(0.02, 0.02, 0.99), (0.12, 0.05, 0.88), (0.24, 0.05, 0.55), (0.05, 0.3, 0.95)]
         {
@@ -351,8 +347,8 @@ mod tests {
 
     #[test]
     fn the_students_prediction_interval_is_the_textbooks() {
-        // Without weight of the prior: 5 launches with s = 0.1, t(0.975, 7) = 2.3646
-        // with the prior's 3 degrees and its s = 0.1.
+        // 4 degrees of freedom from the launches and 3 from the prior, all with s = 0.1:
+        // t(0.975, 7) = 2.3646.
         let launches = [0.9, 0.9, 1.0, 1.1, 1.1];
         let evidence =
             Evidence { value: 1.0, own: None, launches: &launches, history: &[], relative_sd: 0.1 };

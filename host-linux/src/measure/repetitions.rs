@@ -9,27 +9,25 @@ use loggap_core::random::Random;
 
 use super::{AssessBuffers, Method};
 
-/// Sweeps before the first assessment: enough for an interval at 95% that
-/// stands outliers.
+/// Sweeps before the first assessment: enough for a 95% interval that tolerates outliers.
 const FIRST_SWEEPS: u64 = 8;
 
-/// Repetitions of the signature or of pLogP.
+/// Schedule of the signature or pLogP method.
 #[derive(Debug)]
 pub(super) struct Repetitions<'m> {
     pub(super) store: SampleStore<'m>,
     pub(super) memory: &'m mut AssessBuffers,
     method: Method,
     pub(super) options: PlanOptions,
-    /// All sizes in the order of this sweep, and how many of them are done.
+    /// All sizes in the order of this sweep, and the number of them done.
     order: Vec<u32>,
     done: usize,
     random: Random,
-    /// Sweeps whose samples count.
+    /// Number of sweeps whose samples count.
     sweeps: u64,
-    /// Whether the connection is warm: the first sweep over each does not
-    /// count.
+    /// True once the connection's first sweep, which does not count, is over.
     warm: bool,
-    /// Messages of this connection and of those before it.
+    /// Messages sent over this connection, and over earlier ones.
     messages: u64,
     earlier_messages: u64,
     lost: u64,
@@ -60,8 +58,8 @@ impl<'m> Repetitions<'m> {
         }
     }
 
-    /// Leaves out sizes of more than `longest` bytes, and ends with that size where sizes
-    /// may be added; false where there are none, or no others.
+    /// Drops sizes of more than `longest` bytes; if sizes may be added, `longest` itself is then
+    /// the last one. False if there are none to drop, or no others.
     pub(super) fn limit_sizes(&mut self, longest: u32) -> bool {
         let kept = self.order.iter().filter(|size| **size <= longest).count();
         let is_limited = 0 < kept && kept < self.order.len();
@@ -76,13 +74,13 @@ impl<'m> Repetitions<'m> {
 
     pub(super) fn begin_launch(&mut self) {
         (self.warm, self.done) = (false, 0);
-        // What has converged goes on over each connection.
+        // Every connection is measured, also after convergence.
         self.conclusion = self.conclusion.filter(|found| *found != Conclusion::Converged);
         self.earlier_messages = self.earlier_messages.saturating_add(self.messages);
         self.messages = 0;
     }
 
-    /// Whether the first assessment is possible.
+    /// True if there are enough sweeps for a first assessment.
     pub(super) const fn has_base(&self) -> bool {
         self.sweeps >= FIRST_SWEEPS
     }
@@ -100,8 +98,7 @@ impl<'m> Repetitions<'m> {
         Progress { spent_ppm: 0, widest_ppm: None, messages, lost: self.lost }
     }
 
-    /// Repeats the procedure at the next size; false when there is nothing
-    /// more to do.
+    /// Repeats the procedure at the next size; false once the run has concluded.
     pub(super) fn step<C: Clock, L: Link>(
         &mut self,
         session: &mut Initiator<'_, C, L>,
@@ -146,7 +143,7 @@ impl<'m> Repetitions<'m> {
         }
     }
 
-    /// Whether every number is exact enough; not when there is none.
+    /// True if there are numbers and every one has the requested accuracy.
     fn has_converged(&mut self) -> bool {
         let assessed: Result<Assessment, _> =
             Assessment::new(&self.store, &self.options.assess, &mut self.memory.lend());

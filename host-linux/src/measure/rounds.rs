@@ -1,18 +1,18 @@
-//! The rounds of the PRTT method over several launches: one planner goes on
-//! over all of them, and goes once through all sizes in each.
+//! Rounds of the PRTT method over several launches: one planner serves all launches and makes one
+//! pass over all sizes in each.
 
 use loggap_core::measure::{PlanError, PlanOptions, Planner};
 use loggap_core::units::Picos;
 
 use super::Memory;
 
-/// A launch goes once through what the first one went through this many times
-/// before it was assessed.
+/// Passes over all sizes that the first launch makes until its assessment; further launches make
+/// one.
 const SWEEPS: u64 = 8;
-/// Share of the time allowed over which samples are to be spread, in percent.
+/// Share of the time budget over which samples are to be spread, percent.
 const SPREAD: u64 = 95;
 
-/// A plan and what its launches take.
+/// A PRTT plan for several launches.
 #[derive(Debug)]
 pub(super) struct Rounds<'m> {
     pub(super) planner: Planner<'m>,
@@ -20,7 +20,7 @@ pub(super) struct Rounds<'m> {
 }
 
 impl<'m> Rounds<'m> {
-    /// A plan for `sizes`, whose samples cover the time allowed.
+    /// Creates a plan for `sizes` whose samples cover the time budget.
     pub(super) fn new(
         options: PlanOptions,
         sizes: &[u32],
@@ -31,11 +31,10 @@ impl<'m> Rounds<'m> {
         Ok(Self { planner: Planner::new(planned, sizes, memory.lend())?, options })
     }
 
-    /// Launches beyond the first that there is room for, of up to `wanted`:
-    /// each takes `opening` to connect and a sweep like those of the first
-    /// one, which took `taken` until it could be assessed, of what is `left`. On
-    /// a busy machine samples come first: a launch is to bring as many as the
-    /// first one.
+    /// Number of launches after the first, at most `wanted`, that fit into the time `left` and the
+    /// message budget. A launch takes `opening` to connect, then a share of the time `taken` by the
+    /// first launch until its assessment; on a busy machine all of `taken`, so that it yields as
+    /// many samples as the first.
     pub(super) fn launches(&self, wanted: u32, opening: Picos, taken: Picos, left: Picos) -> u32 {
         let sweeps = if self.planner.is_busy() { taken.0 } else { 2 * taken.0 / SWEEPS };
         let each = opening.0.saturating_add(sweeps).max(1);
@@ -45,8 +44,7 @@ impl<'m> Rounds<'m> {
         u32::try_from((left.0 / each).min(by_messages)).unwrap_or(u32::MAX).min(wanted)
     }
 
-    /// Messages that the plan may still send; `None` where nothing bounds
-    /// them.
+    /// Messages left in the plan's budget; `None` if unlimited.
     pub(super) fn messages_left(&self) -> Option<u64> {
         let spent = self.planner.progress(Picos::ZERO).messages;
         let bounded = self.options.max_messages < u64::MAX;

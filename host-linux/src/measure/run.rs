@@ -1,7 +1,7 @@
-//! A measurement as launches over the time allowed: each is a connection of
-//! its own, and one plan goes on over all of them.
+//! A measurement as a series of launches within the time budget: each launch is a connection of its
+//! own, and one plan covers all of them.
 //!
-//! The caller opens the links, so that it decides who responds and where:
+//! The caller opens the links and so chooses the responder:
 //!
 //! ```text
 //! while let Some(launch) = run.next_launch(observer) { run.launch(open(launch)?, observer)?; }
@@ -28,93 +28,92 @@ use crate::machine::environment::Fingerprint;
 use crate::samples::TimedSample;
 use crate::serve::description::responder_fingerprint;
 
-/// What a run is to do.
+/// Options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
-    /// How.
+    /// Measuring method.
     pub method: Method,
-    /// Exactness, budget and seed.
+    /// Accuracy, budget and seed.
     pub plan: PlanOptions,
     /// Most launches.
     pub launches: u32,
     /// Limits of each session.
     pub session: SessionOptions,
-    /// Place of this end's buffers.
+    /// Alignment of this end's buffers.
     pub alignment: Alignment,
 }
 
-/// Who is told how a run goes, and may break it off.
+/// Observer of a run, which may also stop it.
 pub trait Observer {
-    /// Another initiator is served; this many are before this one.
+    /// Called while the responder serves other initiators; `position` of them are ahead.
     fn on_queue(&mut self, position: u32) -> ControlFlow<()>;
 
-    /// After each batch, and some times a second while nothing is measured.
+    /// Called after each batch, and several times a second while the run waits.
     fn on_progress(&mut self, status: &Status<'_>) -> ControlFlow<()>;
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Status<'a> {
     /// Time, messages and losses.
     pub progress: Progress,
-    /// The launch under way, counted from 1.
+    /// Current launch, counted from 1.
     pub launch: u32,
-    /// Launches planned.
+    /// Number of launches planned.
     pub launches: u32,
-    /// The samples so far.
+    /// Samples so far.
     pub store: &'a SampleStore<'a>,
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Measured {
-    /// All samples that count, in the order they were taken.
+    /// All samples that count, in the order of measuring.
     pub samples: Vec<TimedSample>,
-    /// What they say about the link, or why they say nothing.
+    /// Parameters of the link, or why there are none.
     pub assessment: Result<Assessment, AssessError>,
-    /// How exact a number has to be to have converged, on the machine as it was.
+    /// Accuracy that a number needs to count as converged, adapted to this machine.
     pub exact: AssessOptions,
-    /// What they say about each size.
+    /// Statistics by message size.
     pub rows: Vec<SizeRow>,
-    /// Rounds left out because a processor was taken away from an end.
+    /// Number of rounds discarded because an end was preempted.
     pub left_out: u64,
-    /// What went over the link.
+    /// Counts of messages and rounds on the link.
     pub traffic: Traffic,
-    /// What the other end says of its machine.
+    /// Peer's description of its machine.
     pub responder: Option<Fingerprint>,
-    /// Bytes of the longest message that the other end takes, where longer sizes were
-    /// left out.
+    /// Longest message that the peer takes, bytes, if longer sizes were dropped.
     pub longest: Option<u32>,
-    /// The largest size that arrives, in bytes, where nothing beyond it does.
+    /// Largest size whose messages arrive, bytes, if no larger ones do.
     pub reached: Option<u32>,
-    /// What the calls of this end take, over RDMA verbs.
+    /// Durations of this end's calls, over RDMA verbs.
     pub calls: Vec<CallTimes>,
-    /// Why planning ended, as far as the plan knows.
+    /// Why the plan ended.
     pub conclusion: Conclusion,
-    /// Launches that were begun.
+    /// Number of launches begun.
     pub launches: u32,
-    /// From the first batch to the end of the last.
+    /// Time from the first batch to the end of the last.
     pub wall: Picos,
 }
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 pub struct Run<'m, C> {
     course: Course<'m, C>,
     session: SessionOptions,
     outgoing: Buffer<u8>,
     incoming: Buffer<u8>,
-    /// The shortest and the longest size.
+    /// Shortest and longest size, bytes.
     ends: [u32; 2],
     calls: Vec<CallTimes>,
 }
 
 impl<'m, C: Clock + Copy> Run<'m, C> {
-    /// A run that measures `sizes`, on lent memory; its time begins now.
+    /// Creates a run that measures `sizes`, on lent memory. Its time begins now.
     ///
     /// # Errors
     ///
-    /// There is nothing to plan, or no memory for two messages.
+    /// [`MeasureError`] for an empty plan, or if two message buffers cannot be allocated.
     pub fn new(
         clock: C,
         options: RunOptions,
@@ -142,25 +141,24 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         Ok(Self { course, session, outgoing, incoming, ends, calls: Vec::new() })
     }
 
-    /// This run, with the time that opening its first link took.
+    /// Sets the time that opening the first link took.
     #[must_use]
     pub fn with_opening(mut self, opening: Picos) -> Self {
         self.course.opening = opening;
         self
     }
 
-    /// Waits until another launch is due and says which, counted from 0;
-    /// `None` when the run is over.
+    /// Waits until the next launch is due and returns its index from 0; `None` when the run is
+    /// over.
     pub fn next_launch(&mut self, observer: &mut impl Observer) -> Option<u32> {
         self.course.next_launch(observer)
     }
 
-    /// Measures over a fresh `link`, until the next launch is due.
+    /// Measures over a new `link` until the next launch is due.
     ///
     /// # Errors
     ///
-    /// Those of the session. What was measured until then counts, see
-    /// [`Run::finish`].
+    /// Session errors. Samples taken before the error count, see [`Run::finish`].
     pub fn launch<L: Link>(
         &mut self,
         link: L,
@@ -169,7 +167,7 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         self.launch_and(link, observer, |_| Ok(()))
     }
 
-    /// As [`Run::launch`], with `more` at the end of what is measured.
+    /// As [`Run::launch`], then runs `more` on the open session.
     fn launch_and<L: Link>(
         &mut self,
         link: L,
@@ -182,7 +180,7 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         let mut initiator = Initiator::connect(course.clock, link, buffers, *session, on_queue)?;
         course.opened();
         if course.begun == 0 {
-            // Waiting for a turn takes nothing of the time to measure.
+            // Time spent in the responder's queue does not count.
             course.begin();
             let longest = initiator.bounds().message;
             course.limit_sizes(longest);
@@ -192,19 +190,19 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         let outcome = course.launch(&mut initiator, observer).and_then(|()| more(&mut initiator));
         course.add_traffic(initiator.traffic());
         if outcome.is_ok() {
-            // Everything is measured: a goodbye that does not arrive changes nothing.
+            // The measurement is complete, so a lost close frame does no harm.
             let _unheard = initiator.close();
         }
         outcome
     }
 
-    /// Launches that were begun.
+    /// Number of launches begun.
     #[must_use]
     pub const fn begun(&self) -> u32 {
         self.course.begun
     }
 
-    /// Assesses what was measured, however the run ended.
+    /// Assesses the samples, also after a failed launch.
     #[must_use]
     pub fn finish(self) -> Measured {
         Measured { calls: self.calls, ..self.course.finish() }
@@ -212,9 +210,9 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
 }
 
 impl Run<'_, HostClock> {
-    /// As [`Run::launch`], with the transport's own code timed. Over RDMA verbs
-    /// the first launch also times the parts of calls, when everything else is
-    /// measured.
+    /// As [`Run::launch`], with the transport's concrete type, so that the timed code is not
+    /// dispatched. Over RDMA verbs the first launch times the parts of calls once it has measured
+    /// the rest.
     ///
     /// # Errors
     ///
@@ -270,8 +268,7 @@ mod tests {
 
     const SIZES: [u32; 4] = [1, 64, 1_024, 4_096];
 
-    /// Measures over Unix sockets to threads of this process, up to
-    /// `connections` of them.
+    /// Measures over at most `connections` Unix sockets, each served by a thread of this process.
     fn measured(options: RunOptions, connections: u32) -> Measured {
         let clock = HostClock::calibrated();
         let mut memory = Memory::new(SIZES.len(), &options.plan);
@@ -280,7 +277,7 @@ mod tests {
             if launch == connections {
                 break;
             }
-            // Other tests need the processors, too.
+            // Blocking, because other tests need the processors, too.
             let settings = LinkSettings { waiting: Waiting::Block, ..LinkSettings::default() };
             let (ours, mut theirs) = UnixLink::pair(settings).unwrap();
             thread::scope(|scope| {
@@ -322,7 +319,7 @@ mod tests {
         assert!(measured.samples.is_sorted_by_key(|timed| timed.time));
         assert!(measured.samples.iter().all(|timed| timed.sample.elapsed > Picos::ZERO));
         let profile = measured.assessment.unwrap().profile;
-        // At size 1 it may fit best as 0, on a machine that others use.
+        // At size 1 the fit may be 0 on a busy machine.
         assert!(profile.ranges.iter().all(|range| range.gap.at(range.last).0 > 0));
         assert_eq!(measured.rows.len(), SIZES.len());
     }
@@ -332,7 +329,7 @@ mod tests {
         let measured = measured(options(2, 4_000), 1);
         assert_eq!(measured.launches, 1);
         assert!(measured.assessment.is_ok() && measured.samples.len() > 100);
-        // The second would be due by half of the time.
+        // A second launch would be due after half of the time.
         assert!(measured.wall < Picos(3_900_000_000_000), "{:?}", measured.wall);
     }
 
@@ -348,7 +345,7 @@ mod tests {
             gap_per_byte: PerByte::from_picos(500).unwrap(),
             ..Truth::default()
         };
-        // On virtual time, so that nobody's load decides what a launch achieves.
+        // Virtual time: the machine's load has no influence.
         let truths = [truth];
         let simulated =
             RefCell::new(Simulated::new(&truths, Disturbance::default(), Picos(25_000)));

@@ -1,32 +1,30 @@
-//! Which sizes to measure.
+//! Message sizes to measure.
 
 use loggap_core::measure::coarse_sizes;
 
 use super::MeasureError;
 
-/// Sizes of a coarse sweep: powers of two and one size between each two, over
-/// sixteen octaves.
+/// Capacity for a coarse sweep: powers of two and one size between each two, over sixteen octaves.
 const COARSE_SIZES: usize = 36;
 
-/// Which sizes to measure.
+/// Message sizes to measure.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SizePlan {
-    /// A coarse sweep over this span, with sizes added around changes. With
-    /// `shrink` it ends where the link's messages do.
+    /// A coarse sweep over this span; sizes are added around changes of protocol.
     Span {
         /// Smallest size in bytes.
         first: u32,
         /// Largest size in bytes.
         last: u32,
-        /// Whether `last` may be lowered to what the link takes.
+        /// True if `last` may be lowered to the longest message of the link.
         shrink: bool,
     },
-    /// Exactly these, in bytes.
+    /// Exactly these sizes, bytes.
     Listed(Vec<u32>),
 }
 
 impl SizePlan {
-    /// The largest size in bytes.
+    /// Largest size, bytes.
     #[must_use]
     pub fn largest(&self) -> u32 {
         match self {
@@ -35,13 +33,13 @@ impl SizePlan {
         }
     }
 
-    /// Whether sizes may be added around changes.
+    /// True if sizes may be added around changes of protocol.
     #[must_use]
     pub const fn may_add(&self) -> bool {
         matches!(self, Self::Span { .. })
     }
 
-    /// The sizes to begin with, of messages up to `longest` bytes.
+    /// Initial sizes for a link that takes messages of up to `longest` bytes.
     ///
     /// # Errors
     ///

@@ -1,16 +1,16 @@
-//! What the calls of RDMA verbs take, as sentences.
+//! Durations of the calls of RDMA verbs, as sentences.
 
 use super::number::{self, TIME};
 use crate::link::CallTimes;
 use crate::profile::ProfileDocument;
 
-/// A sentence per size at which the parts of calls were timed.
+/// One sentence per size at which the calls were timed.
 pub(super) fn sentences(document: &ProfileDocument) -> Vec<String> {
     let verbs = document.host.link.verbs.as_ref();
     verbs.map_or(&[][..], |verbs| &verbs.calls).iter().filter_map(sentence).collect()
 }
 
-/// `None` where nothing was timed.
+/// One sentence; `None` if nothing was timed.
 fn sentence(calls: &CallTimes) -> Option<String> {
     let parts = [
         ("build the request", calls.build_s),

@@ -1,10 +1,9 @@
-//! Changes of protocol and bends, as sentences.
+//! Changes of protocol and of slope, as sentences.
 
 use super::number;
 use crate::profile::{ChangeRecord, ProfileDocument};
 
-/// A sentence per change of protocol, one for all small changes, one for all
-/// bends.
+/// One sentence per change of protocol, one for all small changes, and one for all bends.
 pub(super) fn sentences(document: &ProfileDocument) -> Vec<String> {
     let (large, small): (Vec<_>, Vec<_>) =
         document.changes.iter().partition(|change| change.splits);
@@ -43,7 +42,7 @@ fn protocol(change: &ChangeRecord) -> String {
     text
 }
 
-/// Such as `+18% half round trip`; `None` where it is not known.
+/// Jump such as `+18% half round trip`; `None` if unknown.
 fn jump(change: &ChangeRecord) -> Option<String> {
     let curve = match change.parameter.as_str() {
         "half_rtt" => "half round trip",

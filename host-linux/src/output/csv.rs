@@ -1,19 +1,19 @@
-//! A row per size, for spreadsheets and data frames.
+//! CSV with a row per size, for spreadsheets and data frames.
 
 use std::io::{self, Write};
 
 use super::quantity::Quantity;
 use crate::profile::{PERCENTILES, ProfileDocument, SAMPLES, SizeRecord};
 
-/// The keys of the values with intervals.
+/// Keys of the values with intervals.
 const VALUES: [&str; 4] = ["half_rtt_s", "gap_s", "send_overhead_s", "recv_overhead_s"];
 
-/// Writes the sizes of `document` as CSV, keys and units as in the profile;
-/// what is not known is empty.
+/// Writes the sizes of `document` as CSV, with keys and units of the profile; unknown values are
+/// empty.
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Write errors of `out`.
 pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     let heads = VALUES.iter().flat_map(|key| ["", "_lo", "_hi"].map(|end| format!("{key}{end}")));
@@ -44,7 +44,7 @@ fn record(size: &SizeRecord) -> Vec<String> {
     cells
 }
 
-/// What goes over the link where messages of this size follow each other.
+/// Bandwidth for back-to-back messages of this size, bytes per second.
 #[allow(clippy::cast_precision_loss, reason = "printed to a few digits")]
 pub(super) fn bytes_per_s(size: &SizeRecord) -> Option<f64> {
     let gap = size.row.gap?.value.seconds();

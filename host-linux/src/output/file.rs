@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all.
+//! Files that are written completely or not at all.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Seek, Write};
@@ -11,14 +11,13 @@ use nix::errno::Errno;
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
-/// Why a file could not be written. Nothing stands under its name that did
-/// not stand there before.
+/// Why a file could not be written. The previous content under its name, if any, is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write '{}': {source}{}", path.display(), hint(source))]
 pub struct FileError {
-    /// The file that was to be written.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What the system said.
+    /// System error.
     pub source: io::Error,
 }
 
@@ -34,8 +33,8 @@ fn hint(source: &io::Error) -> &'static str {
     }
 }
 
-/// A file that is opened before the work and holds its content only when that is
-/// complete. What exists keeps its mode and its owner.
+/// File that is opened before the work and gets its content in one step when that is complete. An
+/// existing file keeps its mode and owner.
 #[derive(Debug)]
 pub struct PendingFile {
     path: PathBuf,
@@ -44,30 +43,30 @@ pub struct PendingFile {
 
 #[derive(Debug)]
 enum Target {
-    /// A new file of the same folder takes the name when it is complete.
+    /// Writes a temporary file in the same folder and renames it when complete.
     Replace {
         temporary: NamedTempFile,
-        /// The file to replace, with symbolic links followed.
+        /// File to replace, symbolic links resolved.
         path: PathBuf,
-        /// The file to replace, written in place where its name cannot be taken, as
-        /// that of a mounted file.
+        /// Handle of the file to replace, written in place if the rename fails, as for a
+        /// bind-mounted file.
         existing: Option<File>,
     },
-    /// Content that is complete is copied into a file that cannot be replaced as it
-    /// is: in a folder that may not be written, of another user, with other names, or
-    /// behind a descriptor, where it follows what was written before.
+    /// Writes a temporary file and copies it when complete, for a file that cannot be replaced: in
+    /// a folder without write permission, of another user, with several hard links, or behind a
+    /// descriptor, where the content is appended (`follows`).
     Copy { scratch: File, existing: File, follows: bool },
-    /// A device or pipe has no other name to be written under.
+    /// Writes a device or pipe directly.
     Direct(File),
 }
 
 impl PendingFile {
-    /// Opens a file in the folder of `path`, or standard output as `-`, so that a wrong path shows
-    /// before the work and not after it.
+    /// Opens a temporary file in the folder of `path`, or standard output for `-`, so that a wrong
+    /// path is reported before the work.
     ///
     /// # Errors
     ///
-    /// [`FileError`] when the folder does not exist or may not be written.
+    /// [`FileError`] if the folder does not exist or is not writable.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, FileError> {
         let mut path = path.into();
         if path == Path::new("-") {
@@ -82,17 +81,17 @@ impl PendingFile {
         }
     }
 
-    /// Where the file will stand.
+    /// Path of the final file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Lets `write` fill the file and gives it its name.
+    /// Fills the file by `write` and gives it its name.
     ///
     /// # Errors
     ///
-    /// [`FileError`]; what stood under the name before still does.
+    /// [`FileError`]; the previous file is then unchanged.
     pub fn commit(
         self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -106,7 +105,7 @@ impl PendingFile {
     ///
     /// # Errors
     ///
-    /// [`FileError`]; what stood under the name before still does.
+    /// [`FileError`]; the previous file is then unchanged.
     pub fn commit_json(self, document: &impl Serialize) -> Result<(), FileError> {
         self.commit(|out| {
             serde_json::to_writer_pretty(&mut *out, document)?;
@@ -114,13 +113,11 @@ impl PendingFile {
         })
     }
 
-    /// Lets `write` fill the file, which it may do in any order, and gives
-    /// it its name.
+    /// As [`PendingFile::commit`], for a `write` that seeks.
     ///
     /// # Errors
     ///
-    /// Those of `write`, and [`FileError`]; what stood under the name before
-    /// still does.
+    /// Errors of `write`, and [`FileError`]; the previous file is then unchanged.
     pub fn commit_with<E: From<FileError>>(
         self,
         write: impl FnOnce(&mut File) -> Result<(), E>,
@@ -146,10 +143,10 @@ impl PendingFile {
     }
 }
 
-/// Temporary names of this process's files, complete ones included.
+/// Temporary names that this process has used, those of completed files included.
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Removes the files that are not complete, before the process ends at once.
+/// Removes incomplete temporary files, before the process is terminated.
 pub fn remove_unfinished() {
     let names = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
     for name in &*names {
@@ -168,7 +165,7 @@ impl Target {
     fn open(path: &Path) -> io::Result<Self> {
         let Resolved { path, descriptor } = Resolved::of(path)?;
         if let Some(number) = descriptor {
-            // Through the descriptor itself, as what else is written there follows.
+            // Through the descriptor itself, so that later output is appended after this.
             let file = match number {
                 1 => io::stdout().as_fd().try_clone_to_owned()?.into(),
                 2 => io::stderr().as_fd().try_clone_to_owned()?.into(),
@@ -193,7 +190,7 @@ impl Target {
             .prefix(".loggap-")
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder)
-            // Which temporary name was tried means nothing to the user.
+            // The temporary name is of no use to the user.
             .map_err(|error| io::Error::from(error.kind()));
         let Some((existing, found)) = found else {
             return Ok(Self::Replace { temporary: temporary?, path, existing: None });
@@ -206,7 +203,7 @@ impl Target {
         }
     }
 
-    /// What follows in an open file.
+    /// Target that appends to an open file.
     fn behind(file: File) -> io::Result<Self> {
         if !file.metadata()?.is_file() {
             return Ok(Self::Direct(file));
@@ -215,21 +212,21 @@ impl Target {
     }
 }
 
-/// Whether a file that is written at `path` is standard output.
+/// True if `path` leads to standard output.
 pub(crate) fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-") || Resolved::of(path).is_ok_and(|found| found.descriptor == Some(1))
 }
 
-/// A path behind all symbolic links, also where the last one leads to no file.
+/// A path with all symbolic links resolved, including a last one that dangles.
 struct Resolved {
     path: PathBuf,
-    /// The number of the descriptor that it names, as `/dev/stdout` does.
+    /// Number of the descriptor that it names, as `/dev/stdout` does.
     descriptor: Option<u32>,
 }
 
 impl Resolved {
     fn of(path: &Path) -> io::Result<Self> {
-        /// Links that the kernel follows in a path.
+        /// Most links to follow: the kernel's limit.
         const MOST_LINKS: usize = 40;
         let descriptors = fs::canonicalize("/proc/self/fd").ok();
         let mut path = path.to_owned();
@@ -253,8 +250,8 @@ impl Resolved {
     }
 }
 
-/// Gives `file` the owner and the mode of what it is to replace; false where that may
-/// not be.
+/// Gives `file` the owner and mode of the file that it is to replace; false if that is not
+/// permitted.
 fn is_made_like(file: &File, replaced: &Metadata) -> bool {
     let owner = (Some(replaced.uid()), Some(replaced.gid()));
     let is_owned = file
@@ -264,7 +261,7 @@ fn is_made_like(file: &File, replaced: &Metadata) -> bool {
         && file.set_permissions(replaced.permissions()).is_ok()
 }
 
-/// Copies all of `content`.
+/// Copies `content` from its begin.
 fn copy(file: &mut File, mut content: File) -> io::Result<()> {
     content.rewind()?;
     io::copy(&mut content, file)?;

@@ -1,10 +1,10 @@
-//! Profiles written by hand, for the tests of all exporters.
+//! Handwritten profiles for the tests of all exporters.
 
 use serde_json::{Map, Value, json};
 
 use crate::profile::ProfileDocument;
 
-/// Every fixture with its name.
+/// All fixtures by name.
 pub(super) fn all() -> [(&'static str, ProfileDocument); 8] {
     [
         ("tcp", tcp()),
@@ -18,11 +18,10 @@ pub(super) fn all() -> [(&'static str, ProfileDocument); 8] {
     ]
 }
 
-/// A value, the share of it that is half of this run's interval, and half of
-/// the next run's.
+/// Key, value, and the relative half widths of this run's and of the next run's interval.
 type Number = (&'static str, f64, f64, f64);
 
-/// Marks of the keys in `marks`: `budget_spent` or `misfit`.
+/// A range; `marks` maps keys to `budget_spent` or `misfit`.
 fn range(sizes: [u64; 2], numbers: &[Number], marks: Value) -> Value {
     let mut object = Map::new();
     object.insert("first_bytes".to_owned(), sizes[0].into());
@@ -43,7 +42,7 @@ fn range(sizes: [u64; 2], numbers: &[Number], marks: Value) -> Value {
     object.into()
 }
 
-/// A row of the table by size; times in microseconds, 0 for none.
+/// A row of the table by size; times in microseconds, 0 if unknown.
 fn size(bytes: u64, [half_rtt, p99, gap, send, recv]: [f64; 5]) -> Value {
     let mut object = Map::new();
     object.insert("size_bytes".to_owned(), bytes.into());
@@ -103,7 +102,7 @@ fn document(parts: Value) -> ProfileDocument {
     ProfileDocument::parse(&serde_json::to_vec(whole).unwrap()).unwrap()
 }
 
-/// Two machines, one protocol, all well.
+/// Two machines, one protocol, no warnings.
 pub(super) fn tcp() -> ProfileDocument {
     let numbers = [
         ("latency_s", 1.21e-6, 0.04, 0.06),
@@ -173,7 +172,7 @@ pub(super) fn shm() -> ProfileDocument {
     }))
 }
 
-/// 10 Mb/s in a short time: little converged, many warnings.
+/// 10 Mb/s, measured briefly: few numbers converged, many warnings.
 pub(super) fn veth() -> ProfileDocument {
     let numbers = [
         ("latency_s", 25e-6, 0.5, 0.0),
@@ -213,7 +212,7 @@ pub(super) fn veth() -> ProfileDocument {
     }))
 }
 
-/// The other end was gone before anything was fitted.
+/// Run whose peer disappeared before anything was fitted.
 pub(super) fn incomplete() -> ProfileDocument {
     let sizes = [1_u64, 64].map(|bytes| size(bytes, [5.0, 0.0, 2.0, 0.0, 0.0]));
     document(json!({
@@ -223,7 +222,7 @@ pub(super) fn incomplete() -> ProfileDocument {
     }))
 }
 
-/// `-s 64`: nothing is known of slopes.
+/// `-s 64`: slopes are unknown.
 pub(super) fn one_size() -> ProfileDocument {
     let numbers = [("half_rtt_s", 5.0e-6, 0.01, 0.03), ("gap_s", 2.0e-6, 0.01, 0.03)];
     let mut range = range([64, 64], &numbers, json!({}));
@@ -240,7 +239,7 @@ pub(super) fn one_size() -> ProfileDocument {
     }))
 }
 
-/// As many ranges as a profile holds.
+/// Largest number of ranges that a profile holds.
 pub(super) fn many_ranges() -> ProfileDocument {
     let numbers = |scale: f64| {
         [
@@ -275,7 +274,7 @@ pub(super) fn many_ranges() -> ProfileDocument {
     }))
 }
 
-/// What `loggap fit` makes of a file with gaps alone.
+/// Result of `loggap fit` for a file with gaps only.
 pub(super) fn gaps_alone() -> ProfileDocument {
     let numbers = [("gap_s", 2.0e-6, 0.01, 0.0), ("gap_per_byte_s", 1e-10, 0.01, 0.0)];
     document(json!({
@@ -285,7 +284,7 @@ pub(super) fn gaps_alone() -> ProfileDocument {
     }))
 }
 
-/// A slow link: too few rounds at each size for p99.
+/// A slow link with too few rounds at each size for p99.
 pub(super) fn few_rounds() -> ProfileDocument {
     let mut document = tcp();
     document.sizes.truncate(2);

@@ -1,4 +1,4 @@
-//! The parameter line of the field's simulators.
+//! Parameters as options of LogGOPSim and similar simulators.
 
 use loggap_core::model::{LogGops, UnusableParameter};
 use loggap_core::units::{PerByte, Picos};
@@ -6,12 +6,12 @@ use loggap_core::units::{PerByte, Picos};
 use crate::decimal;
 use crate::profile::{ProfileDocument, USUAL_EAGER_LIMIT};
 
-/// The parameters of the smallest messages as `-L -o -g -G -O -S`, times in
-/// nanoseconds; `S` as `simulate --profile` takes it. `None` without any range.
+/// Parameters of the first range as `-L -o -g -G -O -S`, times in nanoseconds; `S` as `simulate
+/// --profile` chooses it. `None` without any range.
 ///
 /// # Errors
 ///
-/// [`UnusableParameter`] when the range does not hold all of them.
+/// [`UnusableParameter`] if the range lacks one of them.
 pub fn line(document: &ProfileDocument) -> Option<Result<String, UnusableParameter>> {
     let first = &document.ranges.first()?.range;
     let eager_limit = document.eager_limit().unwrap_or(USUAL_EAGER_LIMIT);
@@ -30,12 +30,12 @@ fn format(set: &LogGops) -> String {
     )
 }
 
-/// Decimal nanoseconds, exact.
+/// Formats as exact decimal nanoseconds.
 fn nanos(time: Picos) -> String {
     decimal::fixed(u128::from(time.0), 3)
 }
 
-/// Decimal nanoseconds per byte, to a millionth of a picosecond.
+/// Formats as decimal nanoseconds per byte, to 10⁻⁹ ns.
 fn nanos_per_byte(slope: PerByte) -> String {
     const MILLION: u128 = 1_000_000;
     const HALF: u128 = 1 << (PerByte::FRACTION_BITS - 1);

@@ -1,4 +1,4 @@
-//! Who was measured to whom, over what, and for how long.
+//! Heading of a report: the two ends, the link, and the effort of the run.
 
 use super::number;
 use crate::link::VerbsRecord;
@@ -6,13 +6,13 @@ use crate::machine::environment::Fingerprint;
 use crate::profile::{ProfileDocument, Verdict};
 use crate::serve::local::OWN_RESPONDER;
 
-/// That nothing can be said, why, and what to try.
+/// Verdict `unusable` with reason and remedy; `None` for usable results.
 pub(super) fn unusable(document: &ProfileDocument) -> Option<String> {
     let reason = document.reason.as_ref().filter(|_| document.verdict == Verdict::Unusable)?;
     Some(format!("unusable: {reason}"))
 }
 
-/// What the document is about: both ends, transport and interface.
+/// Title of the document: both ends, transport and interface.
 pub(super) fn title(document: &ProfileDocument) -> String {
     let Fingerprint { hostname, link, .. } = &document.host;
     if document.is_fit() {
@@ -21,7 +21,7 @@ pub(super) fn title(document: &ProfileDocument) -> String {
     let there = match &document.responder {
         _ if is_to_itself(document) => "itself",
         Some(responder) if responder.hostname != *hostname => &responder.hostname,
-        // Machines and containers may share a name.
+        // Different machines or containers may have the same name.
         Some(_) | None => &link.peer,
     };
     let mut parts = vec![document.transport.clone()];
@@ -38,9 +38,9 @@ pub(super) fn title(document: &ProfileDocument) -> String {
     format!("{hostname} to {there}: {}", parts.join(", "))
 }
 
-/// Whether both ends ran on this machine: this command started the other one,
-/// or its address is one of this machine, which is reached over loopback. A
-/// name alone tells nothing, and a forwarded port is on loopback as well.
+/// True if both ends ran on this machine: this command started the responder, or the peer's address
+/// is reached over loopback. The host names must agree, too, as a forwarded port is on loopback as
+/// well; names alone prove nothing.
 fn is_to_itself(document: &ProfileDocument) -> bool {
     let Fingerprint { hostname, link, .. } = &document.host;
     let is_own = link.peer.starts_with(OWN_RESPONDER) || link.interface.as_deref() == Some("lo");
@@ -80,7 +80,7 @@ fn processor(end: &Fingerprint) -> String {
     format!("{}, {cpu}", model(end))
 }
 
-/// The processor's name without what says nothing.
+/// Model of the processor, shortened.
 fn model(end: &Fingerprint) -> String {
     let name = end.cpu_model.as_deref().unwrap_or("unknown processor");
     let name = name.split('@').next().unwrap_or(name);
@@ -88,7 +88,7 @@ fn model(end: &Fingerprint) -> String {
     words.filter(|word| word != "CPU").collect::<Vec<_>>().join(" ")
 }
 
-/// Time, messages, and why the run ended.
+/// Duration, messages, and the reason for the end of the run.
 pub(super) fn effort(document: &ProfileDocument) -> String {
     if document.is_fit() {
         let samples: usize = document.sizes.iter().flat_map(|size| size.row.samples).sum();

@@ -1,4 +1,4 @@
-//! Exporters: what a command hands its results to.
+//! Exporters of results.
 
 mod calls;
 mod changes;

@@ -1,11 +1,11 @@
-//! Numbers and units as people read them.
+//! Formats numbers with units for people.
 
-/// A unit and its size in SI units.
+/// A unit and its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
-    /// As printed.
+    /// Name as printed.
     pub name: &'static str,
-    /// In seconds, seconds per byte, and so on.
+    /// Size in SI units: seconds, seconds per byte and so on.
     pub size: f64,
 }
 
@@ -16,67 +16,67 @@ const fn unit(name: &'static str, size: f64) -> Unit {
     Unit { name, size }
 }
 
-/// Of times.
+/// Units of time.
 pub const TIME: Units = &[unit("s", 1.0), unit("ms", 1e-3), unit("us", 1e-6), unit("ns", 1e-9)];
-/// Of times per byte.
+/// Units of time per byte.
 pub const TIME_PER_BYTE: Units = &[unit("us/B", 1e-6), unit("ns/B", 1e-9), unit("ps/B", 1e-12)];
-/// Of messages per second.
+/// Units of messages per second.
 pub const MESSAGE_RATE: Units = &[unit("M/s", 1e6), unit("k/s", 1e3), unit("/s", 1.0)];
-/// Of bytes per second.
+/// Units of bytes per second.
 pub const BYTE_RATE: Units =
     &[unit("GB/s", 1e9), unit("MB/s", 1e6), unit("kB/s", 1e3), unit("B/s", 1.0)];
 
 impl Unit {
-    /// The largest of `units` in which `smallest` is at least `least`.
+    /// Largest of `units` in which `smallest` is at least `least`.
     #[must_use]
     pub fn fitting(units: Units, smallest: f64, least: f64) -> Self {
-        /// 999.5 is shown as 1,000: it takes the next unit.
+        /// 999.5 would be rounded to 1,000, so it takes the next unit.
         const ROUNDED: f64 = 0.9995;
         let fits = |unit: &&Self| smallest >= unit.size * least * ROUNDED;
         let smallest_unit = units.last().copied().unwrap_or(unit("", 1.0));
         units.iter().find(fits).copied().unwrap_or(smallest_unit)
     }
 
-    /// `value` in this unit, without its name.
+    /// Formats `value` in this unit, without the unit's name.
     #[must_use]
     pub fn number(&self, value: f64) -> String {
         significant(value / self.size)
     }
 
-    /// `value` in this unit, with its name.
+    /// Formats `value` in this unit, with the unit's name.
     #[must_use]
     pub fn with_name(&self, value: f64) -> String {
         format!("{} {}", self.number(value), self.name)
     }
 }
 
-/// `value` in the largest of `units` in which it is at least 1.
+/// Formats `value` in the largest of `units` in which it is at least 1.
 #[must_use]
 pub fn in_units(value: f64, units: Units) -> String {
     Unit::fitting(units, value.abs(), 1.0).with_name(value)
 }
 
-/// Three significant digits, more only before the point.
+/// Formats to three significant digits; digits before the point are kept.
 #[must_use]
 pub fn significant(value: f64) -> String {
     const MOST_PLACES: i32 = 9;
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
     }
-    // Rounded first: 9.996 is 10.0, not 10.00.
+    // Rounded first: 9.996 becomes 10.0, not 10.00.
     let rounded = format!("{value:.2e}");
     let exponent: i32 = rounded.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);
     let places = usize::try_from((2 - exponent).clamp(0, MOST_PLACES)).unwrap_or(0);
     grouped(&format!("{value:.places$}"))
 }
 
-/// A whole number with commas between thousands.
+/// Formats a whole number with thousands separated by commas.
 #[must_use]
 pub fn count(number: u64) -> String {
     grouped(&number.to_string())
 }
 
-/// `1 error`, `2 errors`.
+/// Formats a count with its noun: `1 error`, `2 errors`.
 #[must_use]
 pub fn counted(number: u64, name: &str) -> String {
     format!("{number} {name}{}", if number == 1 { "" } else { "s" })
@@ -95,8 +95,7 @@ fn grouped(digits: &str) -> String {
     text + fraction
 }
 
-/// Half an interval as a share of its value, such as `± 3%`; five columns
-/// up to 99%.
+/// Formats the relative half width of an interval, such as `± 3%`; at most five columns up to 99%.
 #[must_use]
 pub fn plus_minus(share: f64) -> String {
     let percent = share * 100.0;
@@ -108,7 +107,7 @@ pub fn plus_minus(share: f64) -> String {
     }
 }
 
-/// A change as a share, signed, such as `+18%` or `+1.4%`.
+/// Formats a relative change with its sign, such as `+18%` or `+1.4%`.
 #[must_use]
 pub fn signed_percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -116,7 +115,7 @@ pub fn signed_percent(share: f64) -> String {
     format!("{percent:+.places$}%")
 }
 
-/// A size in bytes with its unit, in binary multiples where that is exact.
+/// Formats a size in bytes, in KiB, MiB or GiB where that is exact.
 #[must_use]
 pub fn size(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
@@ -126,7 +125,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// A size in bytes, in `K`, `M` or `G` where that is exact.
+/// Formats a size in bytes, in `K`, `M` or `G` where that is exact.
 #[must_use]
 pub fn bytes(size: u64) -> String {
     let units = [(30, 'G'), (20, 'M'), (10, 'K')];

@@ -1,4 +1,4 @@
-//! The numbers of a profile in SI units, each with its intervals.
+//! Numbers of a profile in SI units, with their intervals.
 
 use loggap_core::model::{Estimate, Mark, Range, SizeLine};
 use loggap_core::units::{Bytes, SignedPerByte, SignedPicos};
@@ -6,13 +6,13 @@ use loggap_core::units::{Bytes, SignedPerByte, SignedPicos};
 use super::number::{self, Unit, Units};
 use crate::profile::RangeRecord;
 
-/// A number with its intervals. An end that is not known is `None`.
+/// A number with its intervals. An unbounded end is `None`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Quantity {
     pub(super) value: f64,
     pub(super) low: Option<f64>,
     pub(super) high: Option<f64>,
-    /// Where another run would fall.
+    /// Prediction interval of another run.
     pub(super) next: Option<[f64; 2]>,
     pub(super) mark: Mark,
 }
@@ -26,7 +26,7 @@ impl Quantity {
         Self::of(estimate, |slope| (slope.0, slope.seconds()))
     }
 
-    /// `convert` gives the integer, whose extremes stand for no bound, and
+    /// Converts `estimate`. `convert` returns the integer, whose extreme values mean unbounded, and
     /// the number in SI units.
     fn of<T: Copy>(estimate: &Estimate<T>, convert: impl Fn(T) -> (i64, f64)) -> Self {
         let end = |end| {
@@ -38,31 +38,31 @@ impl Quantity {
         Self { value, low, high, next: None, mark: estimate.mark }
     }
 
-    /// The larger distance from the value to an end of this run's interval.
+    /// Length of the longer side of this run's interval.
     pub(super) fn this_half_width(&self) -> Option<f64> {
         Some((self.high? - self.value).max(self.value - self.low?))
     }
 
-    /// The same of the next run's interval.
+    /// Length of the longer side of the next run's interval.
     pub(super) fn next_half_width(&self) -> Option<f64> {
         self.next.map(|[low, high]| (high - self.value).max(self.value - low))
     }
 
-    /// Whether more samples would make it as exact as was asked for. No
-    /// number of them is enough for a share of 0.
+    /// True if more samples would narrow the interval to the requested accuracy. For a value of 0
+    /// no relative accuracy is reachable.
     pub(super) fn needs_more_samples(&self) -> bool {
         self.mark == Mark::BudgetSpent && self.value > 0.0
     }
 }
 
-/// One of the parameters of a range.
+/// A parameter of a range.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parameter {
-    /// Its key in the profile.
+    /// Key in the profile.
     pub(super) key: &'static str,
-    /// Its name in tables.
+    /// Symbol in tables.
     pub(super) symbol: &'static str,
-    /// Its name on the screen.
+    /// Name on the screen.
     pub(super) label: &'static str,
     units: Units,
     source: Source,
@@ -108,7 +108,7 @@ const LATENCY: Parameter = Parameter {
     source: Source::Latency,
 };
 
-/// All of them, in the order of printing.
+/// All parameters, in the order of printing.
 pub(super) const PARAMETERS: [Parameter; 9] = [
     value("half_rtt_s", "RTT/2", "half round trip RTT/2", HALF_RTT),
     slope("half_rtt_per_byte_s", "RTT/2/B", "  per byte", HALF_RTT),
@@ -122,7 +122,7 @@ pub(super) const PARAMETERS: [Parameter; 9] = [
 ];
 
 impl Parameter {
-    /// Its value at size 1, or its slope.
+    /// Value at size 1, or the slope.
     pub(super) fn at_one(&self, record: &RangeRecord) -> Option<Quantity> {
         let range = &record.range;
         let quantity = match self.source {
@@ -136,9 +136,8 @@ impl Parameter {
         Some(Quantity { next: record.next.get(self.key).copied(), ..quantity })
     }
 
-    /// Its value at the first size of the range, or its slope. The next
-    /// run's interval is known at size 1 only: it is taken to be as many
-    /// times as wide as this run's at the first size as it is there.
+    /// Value at the first size of the range, or the slope. The next run's interval is only known at
+    /// size 1; its ratio to this run's interval is assumed to be the same at the first size.
     pub(super) fn at_first(&self, record: &RangeRecord) -> Option<Quantity> {
         let at_one = self.at_one(record)?;
         let first = record.range.first;
@@ -157,7 +156,7 @@ impl Parameter {
         Some(Quantity { value, low, high, next, mark: at_one.mark })
     }
 
-    /// The line whose value changes over the sizes of a range.
+    /// Line of the parameter, if its value depends on the size.
     fn line<'a>(&self, record: &'a RangeRecord) -> Option<&'a SizeLine> {
         match self.source {
             Source::Value(line) => line(&record.range),
@@ -165,9 +164,9 @@ impl Parameter {
         }
     }
 
-    /// The unit for values of which `smallest` is the smallest.
+    /// Unit for values of which `smallest` is the smallest.
     pub(super) fn unit(&self, smallest: f64) -> Unit {
-        /// 0.02 ns/B is what people say, not 20 ps/B.
+        /// Slopes down to 0.01 of a unit keep it: 0.02 ns/B is more usual than 20 ps/B.
         const LEAST_SLOPE: f64 = 0.01;
         Unit::fitting(self.units, smallest, if self.is_slope() { LEAST_SLOPE } else { 1.0 })
     }
@@ -177,5 +176,5 @@ impl Parameter {
     }
 }
 
-/// A half width from here on is no bound; a run takes less than an hour.
+/// Half width that counts as unbounded, seconds: a run takes less than an hour.
 const UNBOUNDED_S: f64 = 1e5;

@@ -1,4 +1,4 @@
-//! Columns for programs: a row per range, heads and remarks behind `#`.
+//! Columns for programs: a row per range; headings and remarks begin with `#`.
 
 use std::io::{self, Write};
 
@@ -10,18 +10,18 @@ use super::warnings::{self, Notes};
 use super::{calls, changes, heading};
 use crate::profile::{ProfileDocument, RangeRecord};
 
-/// What stands where a number is not known.
+/// Text for an unknown number.
 const UNKNOWN: &str = "-";
 
-/// The columns of a parameter, behind its symbol.
+/// Suffixes of the columns of a parameter.
 const COLUMNS: [&str; 5] = ["", "_lo", "_hi", "_next_lo", "_next_hi"];
 
-/// Writes `document` as columns: values at size 1, ends of this run's and of
-/// the next run's interval, and which values did not converge.
+/// Writes `document` as columns: values at size 1, ends of this run's and of the next run's
+/// interval, and the names of values that did not converge.
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Write errors of `out`.
 pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> {
     let mut remarks = Vec::from_iter(heading::unusable(document));
     remarks.push(heading::title(document));
@@ -63,7 +63,7 @@ fn write_remarks(out: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
     text::write(out, &lines)
 }
 
-/// The unit of a parameter's columns, and its size.
+/// Name and size of the unit of a parameter's columns.
 const fn unit(parameter: &Parameter) -> (&'static str, f64) {
     if parameter.is_slope() { ("ns/B", 1e-9) } else { ("us", 1e-6) }
 }
@@ -96,7 +96,7 @@ fn row(record: &RangeRecord, document: &ProfileDocument) -> Vec<String> {
     cells
 }
 
-/// Six places, without zeros at the end: picoseconds in microseconds.
+/// Formats to six decimals without trailing zeros: picoseconds in microseconds.
 fn decimal(value: f64) -> String {
     let text = format!("{value:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

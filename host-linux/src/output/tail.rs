@@ -1,18 +1,18 @@
-//! Which percentile shows the tail of round trips.
+//! Percentile that shows the tail of round trips.
 
 use crate::profile::{ProfileDocument, SizeRecord};
 
 /// A percentile beyond the median.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Tail {
-    /// Where most sizes have rounds enough for it.
+    /// 99th percentile, if most sizes have enough rounds for it.
     P99,
-    /// Where they have not.
+    /// 90th percentile otherwise.
     P90,
 }
 
 impl Tail {
-    /// p99, or p90 where p99 is not known at most sizes.
+    /// p99, or p90 if p99 is unknown at most sizes.
     pub(super) fn of(document: &ProfileDocument) -> Self {
         let rounds = || document.sizes.iter().filter(|record| record.rounds.is_some());
         let known = rounds().filter(|record| Self::P99.at(record).is_some()).count();
@@ -26,7 +26,7 @@ impl Tail {
         }
     }
 
-    /// Its value in seconds, where known.
+    /// Value in seconds, if known.
     pub(super) fn at(self, record: &SizeRecord) -> Option<f64> {
         let [_, p90, p99, ..] = record.rounds.as_ref()?.percentiles;
         match self {

@@ -1,19 +1,19 @@
-//! Lines and blocks of text that may be coloured.
+//! Lines and blocks of styled text.
 
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-/// Heads.
+/// Style of headings.
 pub(super) const BOLD: Style = Style::new().bold();
-/// What is read second.
+/// Style of secondary information.
 pub(super) const DIM: Style = Style::new().dimmed();
-/// What wants attention.
+/// Style of warnings and marks.
 pub(super) const ALERT: Style = AnsiColor::Yellow.on_default();
-/// What went wrong.
+/// Style of errors.
 pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
 
-/// A line of pieces, each in its style.
+/// A line made of styled pieces.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line(Vec<(String, Style)>);
 
@@ -28,8 +28,7 @@ impl Line {
         line
     }
 
-    /// Names of machines come from elsewhere: what would control the terminal
-    /// or begin a line is shown as `?`.
+    /// Appends text. Control characters become `?`: names of other machines are not trusted.
     pub(super) fn push(&mut self, text: impl Into<String>, style: Style) {
         let mut text = text.into();
         if text.contains(char::is_control) {
@@ -42,12 +41,12 @@ impl Line {
         self.0.extend(other.0);
     }
 
-    /// In columns of the terminal.
+    /// Width in terminal columns.
     pub(super) fn width(&self) -> usize {
         self.0.iter().map(|(text, _)| text.chars().count()).sum()
     }
 
-    /// With spaces behind it up to `width`.
+    /// Pads with spaces to `width` columns.
     pub(super) fn pad_to(&mut self, width: usize) {
         let missing = width.saturating_sub(self.width());
         self.push(" ".repeat(missing), Style::new());
@@ -71,12 +70,12 @@ impl Line {
     }
 }
 
-/// Writes `lines` in their styles, without spaces at their ends.
+/// Writes `lines` in their styles, without trailing spaces.
 pub(super) fn write(out: &mut dyn Write, lines: &[Line]) -> io::Result<()> {
     lines.iter().try_for_each(|line| line.write(out))
 }
 
-/// Lines to stand beside others.
+/// Lines to be placed beside other blocks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Block(pub(super) Vec<Line>);
 
@@ -85,7 +84,7 @@ impl Block {
         self.0.iter().map(Line::width).max().unwrap_or(0)
     }
 
-    /// Cells flush right.
+    /// A block of right-aligned cells.
     pub(super) fn right(cells: Vec<Line>) -> Self {
         let width = cells.iter().map(Line::width).max().unwrap_or(0);
         let flush = |cell: Line| {
@@ -96,7 +95,7 @@ impl Block {
         Self(cells.into_iter().map(flush).collect())
     }
 
-    /// `blocks` from left to right, `gap` columns apart.
+    /// Places `blocks` side by side, `gap` columns apart.
     pub(super) fn beside(blocks: Vec<Self>, gap: usize) -> Vec<Line> {
         let height = blocks.iter().map(|block| block.0.len()).max().unwrap_or(0);
         let mut lines = vec![Line::default(); height];
@@ -116,7 +115,7 @@ impl Block {
     }
 }
 
-/// The words of `text`; a number and what it counts are one, and `a = b` is.
+/// Words of `text` for wrapping; a number with its noun stays together, and so does `a = b`.
 fn words(text: &str) -> Vec<String> {
     let ends_in_number = |text: &str| {
         let last = text.rsplit(' ').next().unwrap_or_default();
@@ -139,8 +138,8 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// `text` in lines of at most `width` columns, those after the first
-/// indented; a word longer than that is cut.
+/// Wraps `text` to at most `width` columns; lines after the first are indented, longer words are
+/// split.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;

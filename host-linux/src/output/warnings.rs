@@ -1,4 +1,4 @@
-//! Warnings: how much each matters, which are of one kind, and how they read.
+//! Warnings: severity, grouping, and wording.
 
 use loggap_core::measure::Warning as LinkWarning;
 use loggap_core::model::Parameter;
@@ -11,8 +11,8 @@ use crate::profile::{ProfileDocument, Severity, WarningRecord};
 /// Options of `loggap` that choose processors.
 pub const BY_OPTIONS: &str = "--cpu A,B";
 
-/// What the machine and the samples say against the numbers, the worst first;
-/// processors are chosen with `choice`.
+/// Warnings about the machine and the link, the most severe first. `choice` is the way to choose
+/// processors, for remedies.
 #[must_use]
 pub fn ranked(
     about_machine: &[MachineWarning],
@@ -25,8 +25,8 @@ pub fn ranked(
     records
 }
 
-/// Of RDMA verbs: a burst of so many messages may wait for room. A receiver may have
-/// told of half of the places less one only; reads and datagrams wait for none.
+/// Warning for RDMA verbs: bursts of `burst` messages may stall. The receiver may have granted only
+/// half of `places` less one; reads and datagrams need no grants.
 #[must_use]
 pub fn few_places(operation: &str, places: u16, burst: u32) -> Option<WarningRecord> {
     (!matches!(operation, "read" | "ud") && u32::from(places / 2) + 1 < burst).then(|| {
@@ -144,7 +144,7 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
     }
 }
 
-/// An overhead that is bounded by the round trip at this many sizes.
+/// Number of sizes at which an overhead is bounded by the round trip, in words.
 fn sizes(count: usize) -> String {
     number::counted(count as u64, "size")
 }
@@ -154,7 +154,7 @@ fn at_round_trip(count: usize) -> WarningRecord {
     weakens(problem, "repeat on a quieter machine")
 }
 
-// These go to readers of `loggap fit`, too, which takes none of the options.
+// Remedies also shown by `loggap fit`, which has none of these options.
 const MORE_SIZES: &str = "more sizes with -s";
 
 fn weakens(problem: impl Into<String>, remedy: &str) -> WarningRecord {
@@ -175,12 +175,11 @@ const fn symbol(parameter: Parameter) -> &'static str {
     }
 }
 
-/// A long tail of the round trips: p99, or p90 where p99 is not known, this
-/// many times p50 at a quarter of the sizes and more.
+/// Ratio of the tail (p99, or p90 if p99 is unknown) to p50 that makes a long tail. It must be
+/// exceeded at a quarter of the sizes.
 const LONG_TAIL: f64 = 3.0;
 
-/// What the percentiles of the round trips say against the link, if
-/// anything.
+/// Warning about a long tail of the round trips.
 fn tail(document: &ProfileDocument) -> Option<WarningRecord> {
     let far = Tail::of(document);
     let ratios: Vec<(u64, f64)> = document
@@ -204,8 +203,8 @@ fn tail(document: &ProfileDocument) -> Option<WarningRecord> {
     Some(weakens(problem, remedy).in_range_from(first))
 }
 
-/// The warnings as sentences, those of one kind in one, the worst first.
-/// Notes are left out unless there is `notes`.
+/// Warnings as sentences, one per kind, the most severe first, with or without those of severity
+/// [`Severity::Notes`].
 pub(super) fn sentences(document: &ProfileDocument, notes: Notes) -> Vec<String> {
     let mut records: Vec<WarningRecord> = document.warning_details.clone();
     records.extend(tail(document));
@@ -229,7 +228,7 @@ pub(super) fn sentences(document: &ProfileDocument, notes: Notes) -> Vec<String>
     groups.iter().filter_map(|group| sentence(group)).collect()
 }
 
-/// Whether notes are among the sentences.
+/// Visibility of warnings of severity [`Severity::Notes`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Notes {
     Shown,
@@ -242,8 +241,8 @@ pub fn text(record: &WarningRecord) -> String {
     sentence(&[record]).unwrap_or_default()
 }
 
-/// Warnings of one kind, such as `o_s, o_r: no straight line over the sizes,
-/// by up to 12%, in 3 ranges from 249 B: use the table by size`.
+/// Joins warnings of one kind, such as `o_s, o_r: no straight line over the sizes, by up to 12%, in
+/// 3 ranges from 249 B: use the table by size`.
 fn sentence(group: &[&WarningRecord]) -> Option<String> {
     let first = group.first()?;
     let mut subjects: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! The documents: what `measure` and `fit` write.
+//! JSON documents that `measure` and `fit` write.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,14 +13,14 @@ use super::error::{ProfileError, ProfileErrorKind};
 use super::{ChangeRecord, RangeRecord, SizeRecord, WarningRecord};
 use crate::machine::environment::Fingerprint;
 
-/// The version of the format. It grows when a reader of the old one would
-/// misunderstand the new one; keys may be added without.
+/// Version of the format. It grows when a reader of the old version would misunderstand the new
+/// one; a new key alone does not raise it.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// The longest profile that is read; 10,000 sizes take about 5 MB.
+/// Largest profile that is read, bytes; 10,000 sizes take about 5 MB.
 const LONGEST: u64 = 64 << 20;
 
-/// What `measure -o` and `measure -J` write.
+/// Document of `measure -o` and `measure -J`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ProfileDocument {
     /// [`SCHEMA_VERSION`] of the writer.
@@ -34,69 +34,69 @@ pub struct ProfileDocument {
     /// When the run began, in seconds since 1970-01-01 UTC.
     #[serde(default)]
     pub started_unix_s: u64,
-    /// What decided every random choice.
+    /// Seed of every random choice.
     #[serde(default)]
     pub seed: u64,
     /// The machine and the link.
     #[serde(default)]
     pub host: Fingerprint,
-    /// `tcp`, `udp`, `unix`, `shm`.
+    /// Transport, such as `tcp`, `udp`, `unix`, `shm`.
     #[serde(default)]
     pub transport: String,
     /// `prtt`, `signature` or `plogp`.
     #[serde(default)]
     pub method: String,
-    /// How exact the numbers were to be.
+    /// Requested accuracy.
     #[serde(default)]
     pub requested: Requested,
     /// One set of parameters per protocol.
     pub ranges: Vec<RangeRecord>,
-    /// Abrupt changes, those too that divide no range.
+    /// Abrupt changes of a parameter, including those that separate no ranges.
     #[serde(default)]
     pub changes: Vec<ChangeRecord>,
-    /// What was measured at each size.
+    /// Table of measurements by message size.
     #[serde(default)]
     pub sizes: Vec<SizeRecord>,
-    /// Whether anything can be said of the link.
+    /// Usability of the measurement.
     #[serde(default)]
     pub verdict: Verdict,
-    /// Why not, and what to try, in words.
+    /// Why the verdict is `unusable`, and a remedy, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Rounds that came to their end.
+    /// Number of rounds completed.
     #[serde(default)]
     pub rounds: u64,
-    /// Rounds left out, as a processor was taken away meanwhile.
+    /// Number of rounds discarded because their process was preempted meanwhile.
     #[serde(default)]
     pub rounds_left_out: u64,
-    /// Messages in both directions, control frames included.
+    /// Messages sent in both directions, control frames included.
     #[serde(default)]
     pub messages_sent: u64,
-    /// Messages of both directions that never arrived.
+    /// Messages lost in both directions.
     #[serde(default)]
     pub messages_lost: u64,
-    /// How long the run took, in seconds.
+    /// Duration of the run, seconds.
     #[serde(default)]
     pub wall_s: f64,
-    /// How much of that a message was under way, from 0 to 1.
+    /// Share of the duration with a message under way, from 0 to 1.
     #[serde(default)]
     pub link_busy_share: f64,
     /// Why the run ended.
     #[serde(default)]
     pub stopped: Stopped,
-    /// Whether every number is as exact as was asked for.
+    /// True if every number reached the requested accuracy.
     #[serde(default)]
     pub converged: bool,
-    /// What spoils the numbers, in words.
+    /// Warnings about the numbers, in words.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// The same in parts, the worst first.
+    /// Parts of these warnings, the most severe first.
     #[serde(default)]
     pub warning_details: Vec<WarningRecord>,
-    /// Connections that the rounds were spread over.
+    /// Number of connections that the rounds were spread over.
     #[serde(default)]
     pub launches: u32,
-    /// Earlier runs that the intervals of the next run rest on.
+    /// Number of earlier runs that the intervals of the next run are based on.
     #[serde(default)]
     pub history_runs: u32,
     /// The failure that ended the run early, in words.
@@ -105,46 +105,46 @@ pub struct ProfileDocument {
     /// The other end's machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responder: Option<Fingerprint>,
-    /// What a few fixed tasks cost during the run.
+    /// Costs of fixed tasks before, during and after the run.
     #[serde(default)]
     pub canaries: Vec<CanaryRecord>,
 }
 
-/// What a fixed task cost before, during and after a run.
+/// Cost of a fixed task before, during and after a run.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CanaryRecord {
-    /// The task.
+    /// Name of the task.
     pub name: String,
-    /// Its cost before the run.
+    /// Cost before the run, seconds.
     pub before_s: f64,
-    /// Its cost between launches.
+    /// Cost between launches, seconds.
     pub during_s: f64,
-    /// Its cost after the run.
+    /// Cost after the run, seconds.
     pub after_s: f64,
-    /// The largest change relative to the first, a fraction.
+    /// Largest relative change from `before_s`, a fraction.
     pub moved: f64,
 }
 
-/// How exact the numbers were to be.
+/// Requested accuracy.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Requested {
-    /// Half an interval over its value, from 0 to 1.
+    /// Half width of an interval over its value, from 0 to 1.
     pub relative_error: f64,
     /// Confidence level of the intervals, percent.
     pub confidence_percent: f64,
 }
 
-/// S where nothing is known of it, LogGOPSim's.
+/// Default eager limit S, as LogGOPSim's.
 pub const USUAL_EAGER_LIMIT: Bytes = Bytes(65_535);
 
-/// Whether anything can be said of a link.
+/// Usability of a measurement.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Numbers, each with its mark.
+    /// The numbers are usable, each with its own mark.
     #[default]
     Usable,
-    /// Nothing: see `reason`.
+    /// No numbers: see `reason`.
     Unusable,
 }
 
@@ -152,18 +152,18 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stopped {
-    /// More measuring would not have narrowed anything that is still wide.
+    /// Further measuring would not have narrowed any interval that is still too wide.
     #[default]
     Finished,
-    /// The time allowed was spent.
+    /// The time budget was spent.
     TimeSpent,
-    /// The messages allowed were sent.
+    /// The message budget was spent.
     MessagesSpent,
-    /// There was no room for more samples.
+    /// The memory for samples was full.
     MemorySpent,
-    /// Where samples are missing, all rounds were lost.
+    /// Samples are missing because all of their rounds were lost.
     RoundsLost,
-    /// The user stopped it.
+    /// The user interrupted it.
     Interrupted,
     /// A failure ended it: see `incomplete`.
     Failed,
@@ -196,7 +196,7 @@ impl std::fmt::Display for Stopped {
     }
 }
 
-/// What `fit -J` writes.
+/// Document of `fit -J`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct FitDocument {
     /// [`SCHEMA_VERSION`] of the writer.
@@ -205,19 +205,19 @@ pub struct FitDocument {
     pub loggap_version: String,
     /// The command line, word by word.
     pub command: Vec<String>,
-    /// How changes of protocol were found.
+    /// Detector of protocol changes.
     pub detector: String,
-    /// How exact the numbers were to be.
+    /// Requested accuracy.
     pub requested: Requested,
     /// One set of parameters per protocol.
     pub ranges: Vec<RangeRecord>,
-    /// The changes between them, one fewer.
+    /// Changes between the ranges: one fewer than ranges.
     pub changes: Vec<ChangeRecord>,
-    /// What was measured at each size.
+    /// Table of samples by message size.
     pub sizes: Vec<SizeRecord>,
-    /// Whether every number is as exact as was asked for.
+    /// True if every number reached the requested accuracy.
     pub converged: bool,
-    /// What spoils the numbers, in words.
+    /// Warnings about the numbers, in words.
     pub warnings: Vec<String>,
 }
 
@@ -226,8 +226,8 @@ impl ProfileDocument {
     ///
     /// # Errors
     ///
-    /// [`ProfileError`] names the file and what is wrong, with line and
-    /// column where the text itself is.
+    /// [`ProfileError`] names the file and the cause, with line and column where the JSON itself is
+    /// invalid.
     pub fn read(path: &Path) -> Result<Self, ProfileError> {
         let failed = |kind| ProfileError { path: path.to_owned(), kind };
         let file = File::open(path).map_err(|error| failed(ProfileErrorKind::Io(error)))?;
@@ -245,9 +245,9 @@ impl ProfileDocument {
     ///
     /// # Errors
     ///
-    /// [`ProfileErrorKind`] says what is wrong.
+    /// [`ProfileErrorKind`].
     pub fn parse(text: &[u8]) -> Result<Self, ProfileErrorKind> {
-        /// Looked at first, so that another version is named as such.
+        /// Parsed first, so that another version is reported as such.
         #[derive(Deserialize)]
         struct Versioned {
             schema_version: u32,
@@ -261,15 +261,15 @@ impl ProfileDocument {
         Ok(document)
     }
 
-    /// Whether it is what `loggap fit` made of samples: no link was at hand.
+    /// True for a profile that `loggap fit` made from samples, without a link.
     #[must_use]
     pub const fn is_fit(&self) -> bool {
         self.transport.is_empty()
     }
 
-    /// Eager limit S that the sizes show: of MPI, and of samples without a link, the last
-    /// size before the first change of protocol. `None` without one, and of other links,
-    /// whose changes (segments, inline data) hold no sender until its receiver is ready.
+    /// Eager limit S found in the sizes: the last size before the first change of protocol. Only
+    /// MPI and fitted samples have one; on other links a change (segments, inline data) does not
+    /// make the sender wait for its receiver. `None` without such a change.
     #[must_use]
     pub fn eager_limit(&self) -> Option<Bytes> {
         let change = self.changes.iter().find(|change| change.splits)?;
@@ -277,12 +277,12 @@ impl ProfileDocument {
         has_rendezvous.then(|| Bytes(change.at_bytes.saturating_sub(1)))
     }
 
-    /// The parameters alone.
+    /// Model parameters of the profile.
     ///
     /// # Errors
     ///
-    /// [`ProfileErrorKind::Inconsistent`] for more ranges than a
-    /// [`Profile`] holds; not of a document that was read.
+    /// [`ProfileErrorKind::Inconsistent`] for more ranges or changes than a [`Profile`] holds;
+    /// impossible for a document from [`ProfileDocument::read`].
     pub fn model(&self) -> Result<Profile, ProfileErrorKind> {
         let mut profile = Profile::default();
         let full = || ProfileErrorKind::Inconsistent(too_many());
@@ -300,8 +300,8 @@ fn too_many() -> String {
     format!("more than {} ranges", Profile::<16>::default().ranges.capacity())
 }
 
-/// That ranges ascend without holes and that each change that splits stands
-/// between two.
+/// Checks that ranges ascend without gaps and that each splitting change is at the begin of a
+/// range.
 fn check(ranges: &[RangeRecord], changes: &[ChangeRecord]) -> Result<(), String> {
     if ranges.len() > Profile::<16>::default().ranges.capacity() {
         return Err(too_many());
@@ -326,7 +326,7 @@ fn check(ranges: &[RangeRecord], changes: &[ChangeRecord]) -> Result<(), String>
     }
     for (index, change) in changes.iter().enumerate() {
         let ChangeRecord { at_bytes, lo_bytes, hi_bytes, splits, .. } = change;
-        // The first one, too, where nothing is known of the sizes below.
+        // The first range counts, too, where the sizes below it are unknown.
         let begins = ranges.iter().any(|record| record.range.first.0 == *at_bytes);
         if !(lo_bytes <= at_bytes && at_bytes <= hi_bytes) || *splits && !begins {
             return Err(format!(

@@ -1,13 +1,12 @@
-//! Parameters drawn at random from the intervals of a profile.
+//! Random parameters from the confidence intervals of a profile.
 //!
-//! Each parameter is normally distributed about its measured value; its
-//! interval holds as much of the distribution as the profile's confidence
-//! says. A line (o_s, o_r, g with their values per byte) is drawn at the size
-//! where it is known best, and its slope independently of that, because about
-//! that size the fit makes them independent ([`SizeLine`]); L independently of
-//! all. An interval counts by its longer side: measured ones end at 0 where
-//! they would go on below. What would be negative is drawn again, which truncates the
-//! distribution. Ranges keep their sizes and with them their order.
+//! Each parameter is normally distributed about its measured value; its interval covers the share
+//! of the distribution that the profile's confidence level states. A line (o_s, o_r, g with their
+//! values per byte) is drawn at its centre, the size where it is known best, and its slope
+//! independently of that, because the fit makes the two independent there ([`SizeLine`]); L is
+//! independent of all lines. An interval's longer side counts, because measured intervals are cut
+//! off at 0. Negative draws are repeated, which truncates the distribution. Ranges keep their sizes
+//! and order.
 
 use loggap_core::model::{Estimate, Parameter, Range, SizeLine};
 use loggap_core::random::Random;
@@ -16,36 +15,35 @@ use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};
 
 use super::{ProfileDocument, SizeSpan};
 
-/// Draws in a row that may be negative before a parameter is left as it was
-/// measured.
+/// Consecutive negative draws after which the measured value is kept.
 const TRIES: u32 = 1_000;
 
 /// The distribution of a profile's parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProfileDraws {
     ranges: Vec<Range>,
-    /// Half an interval in standard deviations.
+    /// Half width of an interval in standard deviations.
     half_interval: f64,
 }
 
-/// An interval without an end: nothing can be drawn from it.
+/// Error: an unbounded interval has no distribution to draw from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
     "{}: the interval of {parameter} has no end; measure for longer",
     SizeSpan { first: *first, last: *last }
 )]
 pub struct NoInterval {
-    /// The smallest size of the range.
+    /// Smallest size of the range.
     pub first: Bytes,
-    /// Its largest.
+    /// Largest size of the range.
     pub last: Bytes,
-    /// Whose interval.
+    /// Parameter whose interval is unbounded.
     pub parameter: Parameter,
 }
 
 impl ProfileDraws {
-    /// The distribution of `document`'s parameters; of 95% intervals where
-    /// it does not say.
+    /// Distribution of `document`'s parameters; its intervals count as 95% intervals if it states
+    /// no confidence.
     ///
     /// # Errors
     ///
@@ -69,7 +67,7 @@ impl ProfileDraws {
         Ok(Self { ranges, half_interval: confidence(document).normal() })
     }
 
-    /// The parameters of one draw.
+    /// Draws one set of parameters.
     #[must_use]
     pub fn draw(&self, random: &mut Random) -> Vec<Range> {
         let mut normal = Normal { random, half_interval: self.half_interval };
@@ -84,7 +82,7 @@ impl ProfileDraws {
         drawn
     }
 
-    /// Whether no interval has a width, so that all draws are equal.
+    /// True if all intervals have zero width, so that every draw equals the measured values.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         let exact = |line: &SizeLine| {
@@ -99,7 +97,7 @@ impl ProfileDraws {
     }
 }
 
-/// What the intervals of `document` hold.
+/// Confidence level of the intervals of `document`.
 fn confidence(document: &ProfileDocument) -> Confidence {
     Confidence::from_percent(document.requested.confidence_percent).unwrap_or_default()
 }
@@ -108,7 +106,7 @@ const fn is_finite(low: i64, high: i64) -> bool {
     low > i64::MIN && high < i64::MAX
 }
 
-/// The longer of both sides of an interval.
+/// Length of the longer side of an interval.
 fn longer_side(value: i64, (low, high): (i64, i64)) -> u64 {
     value.abs_diff(low).max(high.abs_diff(value))
 }
@@ -118,14 +116,14 @@ fn is_bounded(line: &SizeLine) -> bool {
         && is_finite(line.per_byte.low.0, line.per_byte.high.0)
 }
 
-/// Deviations from measured values.
+/// Source of normally distributed deviations.
 struct Normal<'a> {
     random: &'a mut Random,
     half_interval: f64,
 }
 
 impl Normal<'_> {
-    /// A deviation, of an interval whose half is so wide.
+    /// Random deviation for an interval of half width `half`.
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -135,7 +133,7 @@ impl Normal<'_> {
         (self.random.normal() * (half as f64 / self.half_interval)).round() as i64
     }
 
-    /// One that was measured negative counts as 0 in a simulation, and stays.
+    /// Draws a latency. A negative measured one is kept: it counts as 0 in a simulation.
     fn latency(&mut self, measured: &Estimate<SignedPicos>) -> Estimate<SignedPicos> {
         let Estimate { value, low, high, .. } = *measured;
         let half = longer_side(value.0, (low.0, high.0));
@@ -146,8 +144,8 @@ impl Normal<'_> {
         again.find(|drawn| value.0 >= 0 && drawn.value.0 >= 0).unwrap_or(*measured)
     }
 
-    /// A line that is not negative where the measured one is not. A slope that
-    /// was measured negative stays.
+    /// Draws a line that is non-negative wherever the measured line is. A negative measured slope
+    /// is kept.
     fn line(&mut self, measured: &SizeLine, (first, last): (Bytes, Bytes)) -> SizeLine {
         let slope = measured.per_byte;
         let side = longer_side(slope.value.0, (slope.low.0, slope.high.0));
@@ -167,7 +165,7 @@ impl Normal<'_> {
             drawn.at(place).0 >= 0 && drawn.at(middle).0 >= 0 && !falls
         };
         let drawn = again.find(fits).unwrap_or(*measured);
-        // As the fit has it: no line is negative at size 1.
+        // As in the fit, a line is at least 0 at size 1.
         let at_one = SignedPicos(drawn.at(Bytes(1)).0.max(0));
         SizeLine { at_one: Estimate { value: at_one, ..drawn.at_one }, ..drawn }
     }
@@ -254,8 +252,8 @@ mod tests {
         assert!(inside.iter().all(|inside| (9_400..9_600).contains(inside)), "{inside:?}");
     }
 
-    /// Of each range L, and each line at its centre and its slope; all have intervals
-    /// that do not reach 0.
+    /// L of each range, and each line's value at its centre and slope. Their intervals do not
+    /// reach 0.
     fn every_parameter(ranges: &[Range]) -> Vec<i64> {
         let lines =
             |range: &Range| [range.send_overhead.unwrap(), range.recv_overhead.unwrap(), range.gap];
@@ -267,7 +265,7 @@ mod tests {
         ranges.iter().flat_map(of).collect::<Vec<_>>()
     }
 
-    /// Their correlations are 0, and each is as wide as its interval.
+    /// Drawn parameters are uncorrelated, and each is distributed as its interval says.
     #[test]
     fn parameters_are_drawn_independently_each_from_its_interval() {
         const DRAWS: u32 = 10_000;
@@ -306,7 +304,7 @@ mod tests {
         let (mut inside, mut products) = (vec![0; count], vec![0.0; count * count]);
         for _ in 0..DRAWS {
             let drawn = every_parameter(&draws.draw(&mut random));
-            // In intervals' halves.
+            // Deviations in units of the half width.
             let off = drawn
                 .iter()
                 .zip(&measured)
@@ -319,7 +317,7 @@ mod tests {
                 }
             }
         }
-        // As above; a correlation has a standard deviation of 0.01, and there are 91.
+        // The 91 correlations have a standard deviation of 0.01 each.
         assert!(inside.iter().all(|inside| (9_400..9_600).contains(inside)), "{inside:?}");
         let variance = 1.959_964f64.powi(-2);
         for a in 0..count {

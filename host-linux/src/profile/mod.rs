@@ -1,9 +1,8 @@
-//! The profile file: what a measurement leaves behind, as JSON.
+//! The profile: the result of a measurement as a JSON file.
 //!
-//! It can be printed, plotted, compared and simulated without the machine
-//! that made it. Units stand in the keys: `_s` seconds, `_bytes`,
-//! `_per_byte_s` seconds per byte; a number `x_s` has its interval beside it
-//! as `x_s_lo` and `x_s_hi`. The format is described in `docs/formats.md`.
+//! It can be printed, plotted, compared and simulated on any machine. Keys end in their units: `_s`
+//! seconds, `_bytes`, `_per_byte_s` seconds per byte; a number `x_s` has its interval beside it as
+//! `x_s_lo` and `x_s_hi`. The format is described in `docs/formats.md`.
 
 mod document;
 mod draw;

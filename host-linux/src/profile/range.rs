@@ -1,4 +1,4 @@
-//! The parameters of one protocol, and the changes between protocols.
+//! Parameters of one protocol, and changes between protocols.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::record::{Reader, Record, deserialize_object, is_exact, to_si};
 
-/// A [`Range`] with the keys of the file.
+/// A [`Range`] as the file stores it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RangeRecord {
     /// This run's values.
     pub range: Range,
-    /// Where another run would fall: both ends in seconds (per byte) by the
-    /// key of the value, such as `gap_s`.
+    /// Prediction interval of another run: both ends in seconds (per byte) by the key of the value,
+    /// such as `gap_s`.
     pub next: BTreeMap<&'static str, [f64; 2]>,
 }
 
-/// The keys of the values of a range.
+/// Keys of the values of a range.
 pub const VALUES: [&str; 9] = [
     "latency_s",
     "half_rtt_s",
@@ -97,11 +97,10 @@ fn put_line(record: &mut Record, name: &str, line: Option<&SizeLine>) {
     record.put(format!("{name}_scatter_ppm"), line.scatter_ppm);
 }
 
-/// Half of an interval that lacks an end.
+/// Half width of an unbounded interval.
 const UNBOUNDED: Picos = Picos(i64::MAX.cast_unsigned());
 
-/// A line; without the keys of its centre its interval at size 1 holds
-/// everywhere.
+/// Reads a line. Without the keys of its centre, its interval at size 1 applies to all sizes.
 fn line(reader: &Reader<'_>, name: &str) -> Result<Option<SizeLine>, String> {
     let Some(at_one) = reader.estimate::<SignedPicos>(&format!("{name}_s"))? else {
         return Ok(None);
@@ -129,8 +128,8 @@ fn line(reader: &Reader<'_>, name: &str) -> Result<Option<SizeLine>, String> {
         scatter_ppm,
         ..SizeLine::exact(at_one.value, per_byte.value)
     };
-    // Older files draw the line through its value at size 1; null is a time
-    // beyond what a file holds exactly.
+    // Older files have no value at the centre: it is computed from the value at size 1. `null` is a
+    // time too large to be stored exactly.
     let key = format!("{name}_centre_s");
     let unbounded = reader.has(&key).then_some(SignedPicos(i64::MAX));
     let at_centre = reader.quantity(&key)?.or(unbounded).unwrap_or(line.at(centre));
@@ -148,26 +147,25 @@ fn scatter(reader: &Reader<'_>, name: &str) -> Result<u32, String> {
     }
 }
 
-/// A [`Change`] with the keys of the file.
+/// A [`Change`] as the file stores it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ChangeRecord {
     /// First size of the new protocol.
     pub at_bytes: u64,
-    /// The new protocol begins here at the earliest.
+    /// Smallest possible first size of the new protocol.
     pub lo_bytes: u64,
-    /// The new protocol begins here at the latest.
+    /// Largest possible first size of the new protocol.
     pub hi_bytes: u64,
-    /// What changes most: `half_rtt`, `gap`, `send_overhead`,
-    /// `recv_overhead`.
+    /// Parameter that changes most: `half_rtt`, `gap`, `send_overhead`, `recv_overhead`, `latency`.
     #[serde(default = "gap")]
     pub parameter: String,
-    /// By how much at `at_bytes`, as a fraction; 0 where it is not known.
+    /// Relative change at `at_bytes`, a fraction; 0 if unknown.
     #[serde(default)]
     pub jump: f64,
-    /// Whether a range begins there.
+    /// True if a new range begins there.
     #[serde(default = "splits")]
     pub splits: bool,
-    /// The setting of the transport that moves it, with its value.
+    /// Setting of the transport that controls the change, with its value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setting: Option<String>,
 }
@@ -180,7 +178,7 @@ const fn splits() -> bool {
     true
 }
 
-/// How a file names the curve that changes.
+/// Names of the changing parameter in files.
 const CURVES: [(Parameter, &str); 5] = [
     (Parameter::Gap, "gap"),
     (Parameter::HalfRtt, "half_rtt"),

@@ -1,4 +1,4 @@
-//! JSON objects with numbers that carry their intervals.
+//! JSON objects whose numbers have confidence intervals.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ use serde_json::{Map, Value};
 const SECOND: f64 = 1e12;
 /// Units of [`SignedPerByte`] in a second per byte.
 const SECOND_PER_BYTE: f64 = 65_536e12;
-/// Up to here [`from_si`] undoes [`to_si`]: 19 minutes, 17 ms a byte.
+/// Largest magnitude that [`from_si`] and [`to_si`] convert without loss: 19 minutes, 17 ms a byte.
 const FAITHFUL: u64 = 1 << 50;
 
-/// An integer quantity that is written as a decimal in SI units.
+/// Integer quantity that is stored as a decimal in SI units.
 pub(crate) trait Quantity: Copy + PartialOrd {
-    /// Its units in one SI unit.
+    /// Number of its units in one SI unit.
     const UNIT: f64;
     fn units(self) -> i64;
     fn from_units(units: i64) -> Self;
@@ -44,20 +44,18 @@ impl Quantity for SignedPerByte {
     }
 }
 
-/// In SI units, the shortest decimal that leads back here.
+/// Converts to SI units: the shortest decimal that is read back as the same integer.
 #[allow(clippy::cast_precision_loss, reason = "exact below 2^53, and rounded beyond")]
 pub(crate) fn to_si<Q: Quantity>(quantity: Q) -> f64 {
     quantity.units() as f64 / Q::UNIT
 }
 
-/// Whether a number can be written and read back; an interval that is not
-/// bounded ends where it cannot.
+/// True if a number survives writing and reading; the ends of unbounded intervals do not.
 pub(crate) fn is_exact<Q: Quantity>(number: Q) -> bool {
     number.units().unsigned_abs() <= FAITHFUL
 }
 
-/// From SI units, rounded to the nearest; `None` for what could not be
-/// written again.
+/// Converts from SI units, rounded to the nearest; `None` beyond the magnitude that can be written.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -68,7 +66,7 @@ pub(super) fn from_si<Q: Quantity>(value: f64) -> Option<Q> {
     (units.abs() <= FAITHFUL as f64).then(|| Q::from_units(units as i64))
 }
 
-/// An object under construction, its keys in the order of insertion.
+/// JSON object under construction; keys keep the order of insertion.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     entries: Vec<(String, Value)>,
@@ -80,9 +78,9 @@ impl Record {
         self.entries.push((key.into(), value.into()));
     }
 
-    /// A number with its interval, and its mark if it has one; `null` for
-    /// one that is not known at all, and for an end of an interval without
-    /// one. What is too large to be written exactly is no time of a link.
+    /// Stores a number with its interval and, if not converged, its mark. An unknown number and an
+    /// unbounded end are `null`; so is a magnitude too large to be written exactly, as no link has
+    /// such a time.
     pub(super) fn put_estimate<Q: Quantity>(&mut self, key: &str, estimate: &Estimate<Q>) {
         let Estimate { value, low, high, .. } = *estimate;
         let known = is_exact(value) && (is_exact(low) || is_exact(high));
@@ -109,7 +107,7 @@ impl Serialize for Record {
     }
 }
 
-/// What `not_converged` says of a number.
+/// Value of `not_converged` for a mark.
 const fn mark_name(mark: Mark) -> Option<&'static str> {
     match mark {
         Mark::Converged => None,
@@ -118,7 +116,7 @@ const fn mark_name(mark: Mark) -> Option<&'static str> {
     }
 }
 
-/// An object that was read, taken apart key by key. Errors are sentences.
+/// Key-by-key reader of a JSON object. Errors are sentences.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     map: &'a Map<String, Value>,
@@ -159,9 +157,9 @@ impl<'a> Reader<'a> {
         from_si(value).map(Some).ok_or_else(|| format!("'{key}' is too large"))
     }
 
-    /// A number with its interval. One without an interval is exact, a
-    /// `null` is not known, and an end that is `null` is not there; a number
-    /// of which both are not is refused, as it says nothing.
+    /// Reads a number with its interval. Without an interval the number is exact; `null` is an
+    /// unknown number, and a `null` end is unbounded. A number with both ends unbounded is refused,
+    /// as it carries no information.
     pub(super) fn estimate<Q: Quantity>(&self, key: &str) -> Result<Option<Estimate<Q>>, String> {
         if !self.has(key) {
             return Ok(None);
@@ -199,8 +197,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Reads an object and lets `parse` take it apart. As this happens before the
-/// deserializer goes on, its error gets line and column of the object's end.
+/// Deserializes an object and passes it to `parse` while the deserializer is still at the object's
+/// end, so that errors of `parse` get that line and column.
 pub(super) fn deserialize_object<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     parse: fn(&Reader<'_>) -> Result<T, String>,

@@ -1,4 +1,4 @@
-//! The per-size table.
+//! Table of measurements by message size.
 
 use hdrhistogram::Histogram;
 use hdrhistogram::iterators::IterationValue;
@@ -8,36 +8,35 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::record::{Reader, Record, deserialize_object, is_exact, to_si};
 
-/// A [`SizeRow`] with the keys of the file.
+/// A [`SizeRow`] as the file stores it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeRecord {
     /// Values with their intervals.
     pub row: SizeRow,
-    /// How single rounds are distributed.
+    /// Distribution of single rounds.
     pub rounds: Option<RoundRecord>,
 }
 
-/// How half round trips of single rounds are distributed, in seconds.
+/// Distribution of the half round trips of single rounds, in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoundRecord {
-    /// In the order of [`PERCENTILES`]; `None` where there are too few rounds
-    /// to know it.
+    /// Percentiles in the order of [`PERCENTILES`]; `None` where there are too few rounds.
     pub percentiles: [Option<f64>; 5],
-    /// Upper end of a step of the histogram, and the rounds in it.
+    /// Histogram: upper end of each bin, and the number of rounds in it.
     pub histogram: Vec<(f64, u64)>,
 }
 
-/// The keys of [`RoundRecord::percentiles`].
+/// Keys of [`RoundRecord::percentiles`].
 pub const PERCENTILES: [&str; 5] =
     ["half_rtt_p50_s", "half_rtt_p90_s", "half_rtt_p99_s", "half_rtt_p999_s", "half_rtt_max_s"];
 
 const HISTOGRAM: &str = "half_rtt_histogram";
 
 impl RoundRecord {
-    /// Of single rounds' half round trips; `None` without any.
+    /// Distribution of `half_rtts`; `None` if there are none.
     #[must_use]
     pub fn of(half_rtts: impl IntoIterator<Item = Picos>) -> Option<Self> {
-        // The bounds of the digits are checked; the counts resize themselves.
+        // The digits are valid constants; the histograms resize themselves.
         let mut fine = Histogram::<u64>::new(PERCENTILE_DIGITS).ok()?;
         let mut coarse = Histogram::<u64>::new(HISTOGRAM_DIGITS).ok()?;
         for time in half_rtts {
@@ -56,13 +55,11 @@ impl RoundRecord {
     }
 }
 
-/// Significant decimal digits of a percentile, and of a step of the
-/// histogram.
+/// Significant decimal digits of percentiles and of the histogram's bins.
 const PERCENTILE_DIGITS: u8 = 3;
 const HISTOGRAM_DIGITS: u8 = 1;
 
-/// Share of the rounds that are faster, and least number of rounds, of each of
-/// [`PERCENTILES`].
+/// Quantile, and least number of rounds for it, of each of [`PERCENTILES`].
 const QUANTILES: [(f64, Floor); 5] = [
     (0.5, Floor::VALUE),
     (0.9, Floor::P90),
@@ -77,7 +74,7 @@ impl From<SizeRow> for SizeRecord {
     }
 }
 
-/// The keys of the numbers of samples, in the order of [`SizeRow::samples`].
+/// Keys of the sample counts, in the order of [`SizeRow::samples`].
 pub const SAMPLES: [&str; 4] =
     ["round_trip_samples", "gap_samples", "paced_samples", "receive_samples"];
 

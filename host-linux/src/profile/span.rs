@@ -1,16 +1,16 @@
-//! Sizes of messages from one to another, as errors name them.
+//! Spans of message sizes, as error messages name them.
 
 use std::fmt;
 
 use loggap_core::model::Range;
 use loggap_core::units::Bytes;
 
-/// The sizes of a range, the last of which may have no end.
+/// Sizes of a range; the last may be unbounded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SizeSpan {
-    /// The smallest size.
+    /// Smallest size.
     pub first: Bytes,
-    /// The largest; 2⁶⁴ − 1 where there is no end.
+    /// Largest size; 2⁶⁴ − 1 if unbounded.
     pub last: Bytes,
 }
 

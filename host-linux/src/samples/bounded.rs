@@ -9,9 +9,8 @@ use thiserror::Error;
 #[error("a line of more than {0} bytes")]
 pub(super) struct LineTooLong(pub(super) usize);
 
-/// Hands `input` through until a line has more than `longest` bytes, so that
-/// a file without line ends cannot fill the memory. The last line gets an end
-/// if it has none.
+/// Reader that passes `input` through and fails at a line of more than `longest` bytes, so that a
+/// file without line ends cannot fill the memory. Appends a missing line end to the last line.
 #[derive(Debug)]
 pub(super) struct BoundedLines<R> {
     input: R,

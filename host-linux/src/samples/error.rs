@@ -15,7 +15,7 @@ pub struct SamplesError {
     /// Its offending column, counted from 1, and the column's name; `None`
     /// when the line as a whole is wrong.
     pub column: Option<(usize, &'static str)>,
-    /// What is wrong there.
+    /// Cause.
     #[source]
     pub kind: SamplesErrorKind,
 }
@@ -24,7 +24,7 @@ fn place(column: Option<(usize, &'static str)>) -> String {
     column.map_or_else(String::new, |(column, name)| format!(", column {column} ({name})"))
 }
 
-/// What is wrong with a file of samples.
+/// Causes of rejection.
 #[derive(Debug, Error)]
 pub enum SamplesErrorKind {
     /// The file holds no header line.
@@ -42,7 +42,7 @@ pub enum SamplesErrorKind {
     /// The file holds a header and no sample.
     #[error("the file holds a header and no sample")]
     NoSamples,
-    /// A line of this many fields where the header has that many.
+    /// A line with a wrong number of fields.
     #[error("{found} fields where the header has {expected}")]
     Fields {
         /// Fields of the line.
@@ -50,27 +50,27 @@ pub enum SamplesErrorKind {
         /// Fields of the header.
         expected: usize,
     },
-    /// A field is no number or no usable one.
+    /// A field is not a number, or its number is out of range.
     #[error("{0}; expected decimal seconds such as 1.25e-6")]
     Number(DecimalError),
-    /// A field is no whole number within these bounds.
+    /// A field is not a whole number within these bounds.
     #[error("expected a whole number from {least} to {most}")]
     Whole {
-        /// Smallest that is taken.
+        /// Smallest value allowed.
         least: u32,
-        /// Largest that is taken.
+        /// Largest value allowed.
         most: u32,
     },
     /// Neither or both of `prtt_s` and `receive_s` are filled.
     #[error("expected a time in exactly one of prtt_s and receive_s")]
     OneOfTwo,
-    /// One message cannot be paced, as there is nothing to wait between.
+    /// A delay with `n` = 1: one message has no successor to wait for.
     #[error("a delay between messages where only one was sent")]
     DelayOfOne,
     /// A line is longer than this many bytes.
     #[error("a line of more than {0} bytes")]
     LineTooLong(usize),
-    /// More samples than this.
+    /// More samples than this limit.
     #[error("more than {0} samples")]
     TooMany(u64),
     /// The file could not be read.

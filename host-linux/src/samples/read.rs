@@ -10,12 +10,12 @@ use super::bounded::{BoundedLines, LineTooLong};
 use super::{RAW, RAW_COLUMNS, SHORT, SamplesError, SamplesErrorKind, io_error};
 use crate::decimal;
 
-/// What a file may ask for at most.
+/// Limits on an input file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
-    /// Samples.
+    /// Most samples.
     pub samples: u64,
-    /// Bytes in a line.
+    /// Longest line, bytes.
     pub line: usize,
 }
 
@@ -31,16 +31,16 @@ impl Default for Limits {
 pub enum Row {
     /// A timed round.
     Round(Sample),
-    /// A value of `G_all` that somebody else has computed.
+    /// A `G_all` value that another tool computed.
     Gap {
         /// Message size in bytes.
         size: u32,
-        /// The value.
+        /// Value.
         gap: SignedPicos,
     },
 }
 
-/// Reads both forms. Its memory does not grow with the file.
+/// Reader of both forms, in constant memory.
 #[derive(Debug)]
 pub struct SampleReader<R> {
     lines: Lines<R>,
@@ -49,11 +49,11 @@ pub struct SampleReader<R> {
     taken: u64,
 }
 
-/// Which columns a file has.
+/// Columns of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Form {
     Short,
-    /// The first of the raw form's columns, this many.
+    /// The first columns of the raw form; their number.
     Raw(usize),
 }
 
@@ -80,14 +80,14 @@ impl<R: Read> SampleReader<R> {
     ///
     /// # Errors
     ///
-    /// [`SamplesError`] when there is none or of neither form.
+    /// [`SamplesError`] if there is no header, or an unknown one.
     pub fn new(input: R, limits: Limits) -> Result<Self, SamplesError> {
         let mut lines = Lines::new(input, limits.line);
         if !lines.advance()? {
             return Err(lines.error(SamplesErrorKind::Empty));
         }
         let Some(form) = Form::of(&lines) else {
-            // Escaped and cut, as anything may stand there.
+            // Untrusted text: escaped and truncated.
             let header = lines.fields().collect::<Vec<_>>().join(",");
             let found = header.escape_debug().take(80).collect();
             return Err(lines.error(SamplesErrorKind::Header(found)));
@@ -99,7 +99,7 @@ impl<R: Read> SampleReader<R> {
     ///
     /// # Errors
     ///
-    /// [`SamplesError`] names line and column. The file cannot be read on.
+    /// [`SamplesError`] names line and column. Reading cannot continue after it.
     pub fn next_row(&mut self) -> Result<Option<Row>, SamplesError> {
         if !self.lines.advance()? {
             return match self.taken {
@@ -179,10 +179,10 @@ impl<R: Read> SampleReader<R> {
     }
 }
 
-/// The largest message that a file may speak of: as large as a link takes.
+/// Largest message size that a file may contain, bytes: the largest that a link takes.
 const MOST_BYTES: u32 = 1 << 30;
 
-/// What a round without `receive_s` was for.
+/// Quantity that a round without `receive_s` measures.
 fn quantity(messages: u32, delay: Picos) -> Quantity {
     match (messages, delay) {
         (0 | 1, _) => Quantity::RoundTrip,
@@ -191,8 +191,7 @@ fn quantity(messages: u32, delay: Picos) -> Quantity {
     }
 }
 
-/// The lines of a file that are neither empty nor comments. A field never
-/// spans lines, whatever quotation marks it has.
+/// Lines of a file except empty ones and comments. A quoted field cannot span lines.
 #[derive(Debug)]
 struct Lines<R> {
     reader: csv::Reader<BoundedLines<R>>,
@@ -211,7 +210,7 @@ impl<R: Read> Lines<R> {
         Self { reader, record: StringRecord::new() }
     }
 
-    /// Goes to the next line that holds something; false at the end.
+    /// Advances to the next line with content; false at the end of the file.
     fn advance(&mut self) -> Result<bool, SamplesError> {
         loop {
             match self.reader.read_record(&mut self.record) {
@@ -232,9 +231,9 @@ impl<R: Read> Lines<R> {
         self.record.get(index).map_or("", unquoted)
     }
 
-    /// An error in the current line, or behind the last one.
+    /// An error at the current line, or after the last one.
     fn error(&self, kind: SamplesErrorKind) -> SamplesError {
-        // The reader stands at the begin of the next line.
+        // The reader is already at the start of the next line.
         let next = self.reader.position().line();
         let ended = self.reader.is_done() || matches!(kind, SamplesErrorKind::LineTooLong(_));
         let line = if ended { next } else { next.saturating_sub(1).max(1) };

@@ -11,7 +11,7 @@ use crate::decimal;
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Write errors of `out`.
 pub fn write<'s>(
     out: impl Write,
     samples: impl IntoIterator<Item = &'s TimedSample>,

@@ -1,4 +1,4 @@
-//! What a responder says of its environment, and how an initiator asks.
+//! Descriptions of a responder's environment, sent on request of the initiator.
 
 use loggap_core::measure::{Clock, Initiator, Link, SessionError};
 use loggap_core::wire::MAX_DESCRIPTION;
@@ -9,8 +9,7 @@ use crate::machine::environment::{Fingerprint, LinkFingerprint};
 use crate::machine::near;
 use crate::machine::placement::Cpu;
 
-/// The text on the wire: JSON of a [`Fingerprint`] and what only the responder
-/// adds.
+/// JSON text on the wire: a [`Fingerprint`] and fields that only the responder adds.
 #[derive(Serialize)]
 struct Description<'a> {
     #[serde(flatten)]
@@ -21,9 +20,8 @@ struct Description<'a> {
     interface_numa_node: Option<u32>,
 }
 
-/// This end of `link`, served on processor `cpu`, as JSON of at most
-/// [`MAX_DESCRIPTION`] bytes; empty, which stands for none, where it would be
-/// longer.
+/// Describes this end of `link`, served on processor `cpu`, as JSON of at most [`MAX_DESCRIPTION`]
+/// bytes. A longer description is replaced by an empty text, which means none.
 #[must_use]
 pub fn describe(clock: &HostClock, link: LinkFingerprint, cpu: Option<Cpu>) -> String {
     let fingerprint = Fingerprint::take(clock, link, cpu);
@@ -34,12 +32,12 @@ pub fn describe(clock: &HostClock, link: LinkFingerprint, cpu: Option<Cpu>) -> S
     if text.len() > MAX_DESCRIPTION { String::new() } else { text }
 }
 
-/// The environment of the other end; `None` where it has no description, as a
-/// firmware has none, or sends something else.
+/// Requests the peer's environment; `None` if it sends none, as firmware does, or text of another
+/// format.
 ///
 /// # Errors
 ///
-/// As [`Initiator::describe`]: the session is over.
+/// As [`Initiator::describe`]; the session is then over.
 pub fn responder_fingerprint<C: Clock, L: Link>(
     session: &mut Initiator<'_, C, L>,
 ) -> Result<Option<Fingerprint>, SessionError<L::Error>> {

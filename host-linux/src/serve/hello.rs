@@ -1,4 +1,4 @@
-//! Hellos on datagram links, where a source address proves nothing.
+//! Hellos on datagram links, whose source address may be spoofed.
 
 use std::hash::{Hash, Hasher};
 use std::io;
@@ -9,31 +9,31 @@ use siphasher::sip::SipHasher24;
 
 use crate::machine::clock::Deadline;
 
-/// Finds out whether who says hello receives at the address that the hello
-/// carries: only then can it echo the nonce that was sent there. The nonce is
-/// a keyed hash of the address, so that nothing is kept of strangers.
+/// Verifies that the sender of a hello receives at its source address: only then can it echo the
+/// nonce sent there. The nonce is a keyed hash of the address, so no state is kept for unverified
+/// senders.
 #[derive(Debug)]
 pub(super) struct HelloVerifier {
-    /// The key that nonces are made with, and the one before.
+    /// Current and previous key of the nonces.
     keys: [[u8; 16]; 2],
-    /// When a new key is due.
+    /// Expiry of the current key.
     renewal: Deadline,
 }
 
-/// What becomes of a datagram on a listening socket.
+/// Decision about a datagram on a listening socket.
 #[derive(Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "one at a time, on the stack of its caller")]
 pub(super) enum Verdict {
-    /// A hello of a peer that is at its address.
+    /// A hello whose sender is verified.
     Accepted,
-    /// This is to be sent back, which is as long as what came.
+    /// Reply to be sent; it is as long as the datagram, so the listener amplifies no attack.
     Answer(Message),
-    /// It is no hello.
+    /// Not a hello.
     Ignored,
 }
 
 impl HelloVerifier {
-    /// How long nonces are made with one key; they are good as long again.
+    /// Lifetime of a key; its nonces stay valid for as long again.
     const RENEWAL: Duration = Duration::from_secs(20);
 
     pub(super) fn new() -> io::Result<Self> {
@@ -41,7 +41,7 @@ impl HelloVerifier {
         Ok(Self { keys, renewal: Deadline::after(Self::RENEWAL) })
     }
 
-    /// Judges a datagram from `address`.
+    /// Decides about a datagram from `address`.
     pub(super) fn judge(&mut self, address: &impl Hash, datagram: &[u8]) -> Verdict {
         let Ok(Message::Hello(hello)) = Message::parse(datagram) else { return Verdict::Ignored };
         let (initiator, responder) = (hello.versions, Versions::OURS);
@@ -63,7 +63,7 @@ impl HelloVerifier {
     }
 }
 
-/// A control frame on the wire.
+/// Encodes a control frame.
 pub(super) fn frame(message: &Message) -> [u8; FRAME_LEN] {
     let mut frame = [0; FRAME_LEN];
     message.emit(&mut frame);
@@ -76,7 +76,7 @@ fn random_key() -> io::Result<[u8; 16]> {
     Ok(key)
 }
 
-/// Never 0, which stands for none.
+/// Nonce for `address`; never 0, which means none.
 fn nonce(key: &[u8; 16], address: &impl Hash) -> u64 {
     let mut hasher = SipHasher24::new_with_key(key);
     address.hash(&mut hasher);
@@ -93,7 +93,7 @@ mod tests {
         frame(&Message::Hello(Hello { versions, capabilities: 0, bounds, nonce }))
     }
 
-    /// The nonce that is asked for.
+    /// Nonce of the challenge that answers a hello.
     fn challenged(verifier: &mut HelloVerifier, address: u8, nonce: u64) -> u64 {
         match verifier.judge(&address, &hello(nonce, Versions::OURS)) {
             Verdict::Answer(Message::Challenge { nonce }) => nonce,

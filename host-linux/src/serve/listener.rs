@@ -1,4 +1,4 @@
-//! The side that waits for a peer.
+//! Listeners: the side that waits for a peer.
 
 mod eth;
 mod udp;
@@ -26,16 +26,16 @@ use crate::link::{
     shown, wrong_kind,
 };
 
-/// Datagrams that one call reads at most.
+/// Most datagrams that one call reads.
 const MOST_AT_ONCE: usize = 1_024;
 
-/// Why nobody can connect here.
+/// Why listening failed.
 #[derive(Debug, Error)]
 pub enum ListenError {
     /// The endpoint does not fit the transport or has no address.
     #[error(transparent)]
     Endpoint(LinkError),
-    /// Somebody listens there already.
+    /// Another process already listens there.
     #[error(
         "{endpoint} is taken; stop the process that listens there, or choose another port with -p or path with --bind"
     )]
@@ -48,7 +48,7 @@ pub enum ListenError {
     Bind {
         /// Address or path.
         endpoint: String,
-        /// What the system said.
+        /// System error.
         source: io::Error,
     },
     /// The system refused to take a connection.
@@ -56,7 +56,7 @@ pub enum ListenError {
     Accept {
         /// Address or path.
         endpoint: String,
-        /// What the system said.
+        /// System error.
         source: io::Error,
     },
 }
@@ -72,9 +72,8 @@ fn bind_hint(source: &io::Error) -> &'static str {
 }
 
 impl ListenError {
-    /// Whether the listener is closed. Everything else that the system says
-    /// when a connection is taken passes: a lack of descriptors or memory, a
-    /// network that is down, a peer that has left.
+    /// True if the listener is unusable. All other errors while accepting are temporary: a lack of
+    /// descriptors or memory, a network that is down, a peer that has left.
     #[must_use]
     pub fn is_final(&self) -> bool {
         let Self::Accept { source, .. } = self else { return true };
@@ -83,19 +82,18 @@ impl ListenError {
     }
 }
 
-/// The networks from which TCP and UDP clients are served.
+/// Networks whose TCP and UDP clients are served.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedAddresses(Vec<IpNet>);
 
 impl AllowedAddresses {
-    /// Those of `networks`; all where there is none.
+    /// Allows `networks`; all networks if empty.
     #[must_use]
     pub const fn new(networks: Vec<IpNet>) -> Self {
         Self(networks)
     }
 
-    /// Whether a client at `address` is served. An IPv4 address counts as such
-    /// on an IPv6 socket, too.
+    /// True if a client at `address` is served. An IPv4-mapped IPv6 address counts as IPv4.
     #[must_use]
     pub fn contain(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -103,22 +101,22 @@ impl AllowedAddresses {
     }
 }
 
-/// Who has come.
+/// A client that has arrived at a listener.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one at a time, once a connection")]
 pub enum Arrival {
     /// A client to be served.
     Client(AnyLink),
-    /// Somebody who is not served.
+    /// A client that is not served.
     TurnedAway(TurnedAway),
 }
 
-/// Somebody who is not served.
+/// A client that is not served.
 #[derive(Debug)]
 pub struct TurnedAway {
-    /// Its address.
+    /// Address of the client.
     pub peer: String,
-    /// Why, in words.
+    /// Reason, in words.
     pub reason: String,
 }
 
@@ -132,12 +130,12 @@ impl TurnedAway {
     }
 }
 
-/// Takes connections of one transport.
+/// Listening socket of one transport.
 #[derive(Debug)]
 pub struct Listener {
     socket: ListeningSocket,
     transport: Transport,
-    /// With the port that the system chose where 0 was asked for.
+    /// Endpoint with the port chosen by the system if 0 was requested.
     endpoint: Endpoint,
     settings: LinkSettings,
     allowed: AllowedAddresses,
@@ -171,13 +169,11 @@ impl ListeningSocket {
 }
 
 impl Listener {
-    /// Listens at `endpoint`; port 0 lets the system choose one. Links get
-    /// `settings`.
+    /// Listens at `endpoint`; port 0 lets the system choose one. Accepted links get `settings`.
     ///
     /// # Errors
     ///
-    /// [`ListenError`] says whether the endpoint is taken, not allowed or
-    /// not of this machine.
+    /// [`ListenError`]: the endpoint is taken, not permitted or not on this machine.
     pub fn bind(
         transport: Transport,
         endpoint: &Endpoint,
@@ -213,26 +209,25 @@ impl Listener {
         Ok(Self { socket, transport, endpoint, settings, allowed: AllowedAddresses::default() })
     }
 
-    /// The same listener, for clients from `allowed` networks only.
+    /// Restricts the listener to clients from `allowed` networks.
     #[must_use]
     pub fn allowing(self, allowed: AllowedAddresses) -> Self {
         Self { allowed, ..self }
     }
 
-    /// Where peers connect to.
+    /// Endpoint that peers connect to.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// What carries the messages.
+    /// Transport of the messages.
     #[must_use]
     pub const fn transport(&self) -> Transport {
         self.transport
     }
 
-    /// Takes one connection, `None` when none waits. A peer that fails while
-    /// it is taken is dropped and counts as none.
+    /// Accepts one connection; `None` if none is pending, or if the peer failed meanwhile.
     ///
     /// # Errors
     ///
@@ -265,7 +260,7 @@ impl Listener {
 }
 
 impl AsFd for Listener {
-    /// Readable when a peer waits.
+    /// Readable when a peer is waiting.
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.socket {
             ListeningSocket::Tcp(listener) => listener.as_fd(),
@@ -277,7 +272,7 @@ impl AsFd for Listener {
     }
 }
 
-/// Nobody waiting is no error, and neither is one that left again.
+/// Maps "no pending connection" and "connection aborted" to `None`.
 fn pending<T>(accepted: io::Result<T>) -> io::Result<Option<T>> {
     match accepted {
         Ok(peer) => Ok(Some(peer)),
@@ -300,8 +295,8 @@ fn first_that_binds(
     open: impl Fn(SocketAddr) -> io::Result<(ListeningSocket, SocketAddr)>,
 ) -> Result<(ListeningSocket, SocketAddr), ListenError> {
     let mut addresses = endpoint.addresses(limit).map_err(ListenError::Endpoint)?;
-    // Every IPv6 address includes every IPv4 address, unless the machine has
-    // no IPv6 at all.
+    // The unspecified IPv6 address covers IPv4, too. The IPv4 one is the fallback for machines
+    // without IPv6.
     if let Some(every) = addresses.iter().find(|address| address.ip() == IpAddr::from([0_u16; 8])) {
         addresses.push(SocketAddr::from((Ipv4Addr::UNSPECIFIED, every.port())));
     }
@@ -334,7 +329,7 @@ impl SocketFile {
                 return Err(failed(ErrorKind::AlreadyExists.into()));
             }
             match UnixStream::connect(path) {
-                // Left behind by a process that is gone.
+                // Stale socket file of a process that has ended.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                     fs::remove_file(path).map_err(failed)?;
                 }
@@ -348,7 +343,7 @@ impl SocketFile {
         Ok(file)
     }
 
-    /// What errors call a peer.
+    /// Name of a peer in errors.
     fn client(&self) -> String {
         format!("client of {}", self.path.display())
     }

@@ -1,11 +1,9 @@
-//! A responder of our own: a second process of this program on this machine,
-//! started for one measurement.
+//! Embedded responder: a second process of this program on this machine, started for one
+//! measurement.
 //!
-//! The parent makes both ends of the link and gives one to the child as its
-//! standard input, so that there is no port to agree on and nothing to wait
-//! for. The child ends when the link closes, and in any case when the parent
-//! does. The parent notices a dead child by the closed link and never waits
-//! for it without a limit.
+//! The parent creates both ends of the link and passes one to the child as its standard input, so
+//! no port has to be agreed on. The child ends when the link closes, and at the latest with its
+//! parent. The parent detects a dead child by the closed link; all its waits are bounded.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -35,35 +33,34 @@ use crate::machine::placement::{self, Cpu, PlacementError};
 use crate::serve::description::describe;
 use crate::serve::respond::respond;
 
-/// The first argument of a process that is such a responder. No subcommand
-/// of the command line has this name.
+/// First argument of an embedded responder's process. No subcommand has this name.
 pub const COMMAND: &str = "respond-embedded";
 
-/// How the peer of a link to such a responder is named, before its process.
+/// Name of an embedded responder as a peer; its process number follows.
 pub(crate) const OWN_RESPONDER: &str = "the responder on this machine";
 
-/// How the responder is started.
+/// Options of an embedded responder.
 #[derive(Clone, Debug)]
 pub struct Responder {
-    /// The program whose `main` calls [`child_main`]; by default this one.
+    /// Program whose `main` calls [`child_main`]; by default this one.
     pub program: PathBuf,
-    /// What carries the messages.
+    /// Transport of the messages.
     pub transport: Transport,
     /// Settings of both ends.
     pub settings: LinkSettings,
-    /// Where the child runs; `None` leaves it where this process may run.
+    /// Processor that the child is pinned to; `None` for no pinning.
     pub cpu: Option<Cpu>,
-    /// The longest message that it accepts, in bytes.
+    /// Longest message that it accepts, bytes.
     pub longest_message: u32,
 }
 
-/// Why there is no responder, or how it ended.
+/// Why an embedded responder could not be started, or failed.
 #[derive(Debug, Error)]
 pub enum EmbeddedError {
-    /// The program's own file is not known.
+    /// The path of this program's executable is unknown.
     #[error("this program does not find its own file ({0}); call it by its full path, {INSTEAD}")]
     Program(#[source] io::Error),
-    /// The link between the two processes could not be made.
+    /// The link between the two processes could not be created.
     #[error("no link to a responder on this machine: {0}")]
     Link(#[from] LinkError),
     /// The child could not be started.
@@ -72,15 +69,15 @@ pub enum EmbeddedError {
         program.display()
     )]
     Start {
-        /// The program.
+        /// Executable.
         program: PathBuf,
-        /// What the system said.
+        /// System error.
         source: io::Error,
     },
     /// The child failed.
     #[error("the responder on this machine failed ({status}); see what it printed")]
     Failed {
-        /// How it ended.
+        /// Exit status.
         status: ExitStatus,
     },
     /// The child did not end in time and was killed.
@@ -91,12 +88,12 @@ pub enum EmbeddedError {
 const INSTEAD: &str = "or start `loggap serve` and name its host";
 
 impl Responder {
-    /// A responder of this program over `transport`, polling, for messages
-    /// of up to 1 MiB.
+    /// Creates options for a responder of this program over `transport`: polling, messages of up to
+    /// 1 MiB.
     ///
     /// # Errors
     ///
-    /// [`EmbeddedError::Program`] when this program's file is not known.
+    /// [`EmbeddedError::Program`] if the path of this program's executable is unknown.
     pub fn new(transport: Transport) -> Result<Self, EmbeddedError> {
         Ok(Self {
             program: own_program().map_err(EmbeddedError::Program)?,
@@ -109,12 +106,12 @@ impl Responder {
 
     /// Starts the process and returns the link to it.
     ///
-    /// The child is killed when the calling thread ends, so this must be a
-    /// thread that outlives the measurement, such as the main one.
+    /// The child is killed when the calling thread ends, so the thread must outlive the
+    /// measurement, as the main thread does.
     ///
     /// # Errors
     ///
-    /// [`EmbeddedError`] when the link or the process cannot be had.
+    /// [`EmbeddedError`] if the link or the process cannot be created.
     pub fn spawn(&self) -> Result<(AnyLink, Process), EmbeddedError> {
         let (ours, theirs) = endpoint_pair(self.transport, self.settings)?;
         let mut process = Process { child: self.start(theirs)?, pinned: Ok(()) };
@@ -128,8 +125,8 @@ impl Responder {
     }
 
     fn start(&self, link: OwnedFd) -> Result<Child, EmbeddedError> {
-        // `command` holds the child's end open until it is dropped here:
-        // a copy that lived on in this process would hide the child's death.
+        // `command` holds the child's end open until it is dropped here: a copy that stayed open in
+        // this process would hide the child's death.
         let mut command = Command::new(&self.program);
         command
             .arg(COMMAND)
@@ -147,7 +144,7 @@ impl Responder {
     }
 }
 
-/// The file of this program, also where an upgrade has replaced it since it started.
+/// Path of this program's executable, valid also if an upgrade has replaced the file since.
 fn own_program() -> io::Result<PathBuf> {
     let path = env::current_exe()?;
     Ok(if path.exists() { path } else { PathBuf::from("/proc/self/exe") })
@@ -161,36 +158,35 @@ pub struct Process {
 }
 
 impl Process {
-    /// How long a responder may take to end after its link has closed.
+    /// Time limit for the process to end once its link is closed.
     const EXIT_LIMIT: Duration = Duration::from_secs(2);
 
-    /// The process's number.
+    /// Process number.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether it could be pinned to the processor asked for.
+    /// Outcome of pinning the process.
     pub fn pinned(&self) -> &Result<(), PlacementError> {
         &self.pinned
     }
 
-    /// Hands over why it could not be pinned.
+    /// Takes the outcome of pinning, which is `Ok` afterwards.
     ///
     /// # Errors
     ///
-    /// What [`Process::pinned`] holds, which is `Ok` from now on.
+    /// The error of [`Process::pinned`].
     pub(crate) fn take_pinned(&mut self) -> Result<(), PlacementError> {
         mem::replace(&mut self.pinned, Ok(()))
     }
 
-    /// Waits a bounded time until the process has ended. Call it after the
-    /// link to it has been closed and dropped.
+    /// Waits for the process to end, for a limited time. To be called after the link to it has been
+    /// closed and dropped.
     ///
     /// # Errors
     ///
-    /// [`EmbeddedError::Failed`] when it failed, [`EmbeddedError::Killed`]
-    /// when it had to be killed.
+    /// [`EmbeddedError::Failed`] if it failed, [`EmbeddedError::Killed`] if it had to be killed.
     pub fn finish(mut self) -> Result<(), EmbeddedError> {
         let deadline = Deadline::after(Self::EXIT_LIMIT);
         loop {
@@ -206,13 +202,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only when the process has been waited for already.
+        // Both fail only if the process has been reaped already.
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
     }
 }
 
-/// Both ends of a link between this process and a child: ours, and theirs.
+/// Both ends of a link to a child: the parent's and the child's.
 fn endpoint_pair(
     transport: Transport,
     settings: LinkSettings,
@@ -236,15 +232,14 @@ fn descriptors<S: Into<OwnedFd>>((ours, theirs): (S, S)) -> (OwnedFd, OwnedFd) {
     (ours.into(), theirs.into())
 }
 
-/// How an end comes to a link that its socket only prepares: shared memory is
-/// created at our end and joined at the child's, a queue pair offered and
-/// answered.
+/// Functions that create a link over a socket that only prepares it. Shared memory is created by
+/// the parent and joined by the child; a queue pair is offered by one and answered by the other.
 struct Joins {
     shm: fn(UnixStream, String, LinkSettings) -> Result<ShmLink, LinkError>,
     verbs: fn(TcpStream, String, LinkSettings) -> Result<VerbsLink, LinkError>,
 }
 
-/// The link over one end of such a pair, whose peer errors call `name`.
+/// Creates the link over one end of a pair; errors call the peer `name`.
 fn link_of(
     transport: Transport,
     end: OwnedFd,
@@ -270,7 +265,7 @@ fn link_of(
     })
 }
 
-/// IPv4, or IPv6 on a machine that has only that.
+/// Calls `make` with the IPv4 loopback, or with the IPv6 one if that fails.
 fn on_loopback<T>(make: impl Fn(IpAddr) -> io::Result<T>) -> io::Result<T> {
     make(Ipv4Addr::LOCALHOST.into())
         .or_else(|first| make(Ipv6Addr::LOCALHOST.into()).map_err(|_| first))
@@ -280,7 +275,7 @@ fn tcp_pair(loopback: IpAddr, settings: LinkSettings) -> io::Result<(TcpStream, 
     let listener = TcpListener::bind((loopback, 0))?;
     let ours = TcpStream::connect_timeout(&listener.local_addr()?, settings.limit)?;
     let own_address = ours.local_addr()?;
-    // Anybody on this machine can connect to the port while it is open.
+    // Any process of this machine may connect to the port while it is open.
     loop {
         let (theirs, peer) = listener.accept()?;
         if peer == own_address {
@@ -297,14 +292,13 @@ fn udp_pair(loopback: IpAddr) -> io::Result<(UdpSocket, UdpSocket)> {
     Ok((ours, theirs))
 }
 
-/// Two processes of one machine are the same station.
+/// Raw Ethernet addresses stations, and all processes of a machine share one.
 fn not_within_one_machine() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "raw Ethernet needs two stations")
 }
 
-/// Runs the responder if `arguments`, the program's own name included, say
-/// that this process is one, and returns what `main` should exit with. To be
-/// called before anything else.
+/// Runs the responder if `arguments` (with the program's name first) mark this process as an
+/// embedded one; returns its exit code, `None` otherwise. To be called first in `main`.
 pub fn child_main(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut arguments = arguments.into_iter().skip(1);
     if arguments.next().as_deref() != Some(OsStr::new(COMMAND)) {
@@ -317,7 +311,7 @@ pub fn child_main(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
     };
     Some(match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        // The parent has gone or given up, or has been told.
+        // The parent has ended, or already knows.
         Err(
             ChildError::Session(ServeError::Link(LinkError::Closed { .. }))
             | ChildError::Orphaned
@@ -331,18 +325,18 @@ pub fn child_main(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
     })
 }
 
-/// What the parent asks the child to do, as its arguments say.
+/// Arguments of the child process.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct ChildArguments {
     transport: Transport,
     waiting: Waiting,
     longest_message: u32,
     parent: i32,
-    /// Where this end's device is.
+    /// Device and port of this end.
     verbs: VerbsSettings,
 }
 
-/// Why the child did not serve its parent to the end.
+/// Why the child did not serve the session to its end.
 #[derive(Debug, Error)]
 enum ChildError {
     #[error("'{COMMAND}' is for the program's own use; see `loggap serve --help`")]
@@ -379,7 +373,7 @@ impl ChildArguments {
         let mut link = self.link()?;
         let clock = HostClock::calibrated();
         let bounds = Bounds { message: self.longest_message, ..Bounds::default() };
-        // The parent pins this process, if it does, before it says hello.
+        // If the parent pins this process, it does so before its hello.
         let cpu = placement::allowed();
         let description = describe(
             &clock,
@@ -394,7 +388,7 @@ impl ChildArguments {
         }
     }
 
-    /// The link that is this process's standard input.
+    /// Link over this process's standard input.
     fn link(self) -> Result<AnyLink, ChildError> {
         let verbs = VerbsSettings { longest_message: self.longest_message, ..self.verbs };
         let settings = LinkSettings { waiting: self.waiting, verbs, ..LinkSettings::default() };
@@ -405,13 +399,12 @@ impl ChildArguments {
     }
 }
 
-/// The kernel kills this process when its parent ends. Ctrl-C, which the
-/// terminal sends to both, is the parent's business: it still needs its peer
-/// to end the round.
+/// Makes the kernel kill this process when its parent ends. Ctrl-C, which the terminal sends to
+/// both, is left to the parent: it needs its peer to complete the round.
 fn die_with(parent: i32) -> Result<(), ChildError> {
     let setup = |error: nix::Error| ChildError::Setup(error.into());
     set_pdeathsig(Signal::SIGKILL).map_err(setup)?;
     SigSet::from_iter([Signal::SIGINT]).thread_block().map_err(setup)?;
-    // It may have ended before the kernel was told.
+    // The parent may have ended before the call.
     if getppid().as_raw() == parent { Ok(()) } else { Err(ChildError::Orphaned) }
 }

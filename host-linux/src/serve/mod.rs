@@ -1,5 +1,5 @@
-//! The answering end: a listener, the clients that wait, the responder
-//! itself, and one that is started on this machine.
+//! The responding side: listener, queue of waiting clients, responder, and a responder embedded in
+//! a measurement.
 
 pub mod description;
 mod hello;

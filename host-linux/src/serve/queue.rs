@@ -1,14 +1,12 @@
-//! Clients wait here while one of them is served.
+//! Queue of clients that wait while one is served.
 //!
-//! A responder serves one client at a time: two would measure each other.
-//! A thread owns the listener, takes whoever comes, tells everybody their
-//! position when they come, when it changes, and from time to time as a sign
-//! of life, and hands the next one out when asked. It sleeps in `poll`
-//! otherwise, so that it does not disturb a measurement.
+//! A responder serves one client at a time, as two would disturb each other. A thread owns the
+//! listener and accepts clients. It sends all waiting clients their position on arrival, on change,
+//! and periodically as a keep-alive, and hands out the next client on request. In between it sleeps
+//! in `poll`, to disturb no measurement.
 //!
-//! No client delays another: nothing is sent that a socket does not take at
-//! once, a client is handed out when its hello is there, and one that sends
-//! more than that while it waits is cut off.
+//! No client delays another: sends never block, a client is handed out only once its hello is
+//! complete, and one that sends more than a hello while it waits is disconnected.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -30,44 +28,43 @@ use crate::machine::clock::Deadline;
 use crate::serve::hello::frame;
 use crate::serve::listener::{Arrival, ListenError, Listener, TurnedAway};
 
-/// Clients that may wait at a time unless said otherwise.
+/// Default capacity of the queue.
 pub const DEFAULT_CAPACITY: usize = 16;
 
-/// The peer has closed or at least stopped sending.
+/// The peer has closed its end, or shut down its sending side.
 const HUNG_UP: PollFlags = PollFlags::from_bits_retain(POLLRDHUP);
 
-/// What happens at the listener.
+/// Event of the queue.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one at a time, once a connection")]
 pub enum Event {
     /// The next client.
     Client(AnyLink),
-    /// So many were turned away since the last time, this one last.
+    /// Number of clients turned away since the last such event, and the last of them.
     TurnedAway(u64, TurnedAway),
-    /// No connection can be taken for now. Said once a minute at most.
+    /// Connections cannot be accepted for now. Reported at most once a minute.
     Trouble(ListenError),
 }
 
-/// The serving side's handle on the clients that wait.
+/// Handle of the serving side on the queue.
 #[derive(Debug)]
 pub struct ClientQueue {
     events: Receiver<Result<Event, ListenError>>,
-    /// A byte asks for the next client; shutting it down ends the thread.
+    /// Writing a byte requests the next client; shutting it down ends the thread.
     requests: UnixStream,
     requested: bool,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ClientQueue {
-    /// Takes clients from `listener` on a thread of its own from now on. Up
-    /// to `capacity` wait, further ones are refused.
+    /// Starts a thread that accepts clients from `listener`. Up to `capacity` clients wait; further
+    /// ones are refused.
     ///
-    /// The thread inherits the processors that the caller may use: call this
-    /// before the serving thread is pinned.
+    /// The thread inherits the caller's affinity: call this before the serving thread is pinned.
     ///
     /// # Errors
     ///
-    /// The system has no more threads or descriptors.
+    /// System error: no thread or descriptor available.
     pub fn open(listener: Listener, capacity: usize) -> io::Result<Self> {
         let (requests, received) = UnixStream::pair()?;
         received.set_nonblocking(true)?;
@@ -90,15 +87,15 @@ impl ClientQueue {
         Ok(Self { events, requests, requested: false, thread: Some(thread) })
     }
 
-    /// Waits up to `limit` for the next client or event; `None` when there
-    /// was none. Asking says that the client before has been served.
+    /// Waits up to `limit` for the next client or event; `None` on timeout. The call also states
+    /// that the previous client has been served.
     ///
     /// # Errors
     ///
-    /// The listener is closed; no further client will come.
+    /// [`ListenError`]: the listener is closed, and no client will follow.
     pub fn next(&mut self, limit: Duration) -> Result<Option<Event>, ListenError> {
         if !self.requested {
-            // When the thread has ended, its last word is in the channel.
+            // If the thread has ended, its last event is in the channel.
             self.requested = (&self.requests).write_all(&[1]).is_ok();
         }
         match self.events.recv_timeout(limit) {
@@ -112,8 +109,7 @@ impl ClientQueue {
 }
 
 impl Drop for ClientQueue {
-    /// Waits until the listener is closed, so that a socket in the file
-    /// system does not outlive the process.
+    /// Waits until the listener is closed, so that its socket file does not outlive the process.
     fn drop(&mut self) {
         let _closed_already = self.requests.shutdown(Shutdown::Both);
         if let Some(thread) = self.thread.take() {
@@ -122,40 +118,39 @@ impl Drop for ClientQueue {
     }
 }
 
-/// What the thread works on.
+/// State of the queue's thread.
 struct Worker {
     listener: Listener,
     requests: UnixStream,
     out: Sender<Result<Event, ListenError>>,
     capacity: usize,
     waiting: VecDeque<Client>,
-    /// Kept open until they have read why.
+    /// Refused clients, kept open until they have read the reason.
     refused: VecDeque<(AnyLink, Deadline)>,
     turned_away: TurnedAwayCount,
-    /// Whether the serving side waits for a client.
+    /// True if the serving side waits for a client.
     requested: bool,
-    /// Whether a client that was handed out is being served.
+    /// True while a client that was handed out is being served.
     serving: bool,
-    /// When those who wait are told their position again.
+    /// Due time of the next keep-alive to waiting clients.
     sign_of_life_due: Deadline,
-    /// After an error of the listener: when it is looked at again, and the
-    /// pause that is made for that.
+    /// After an error of the listener: the time of the next attempt, and the length of the pause.
     pause: Option<(Deadline, Duration)>,
-    /// Until when errors of the listener are not reported again.
+    /// End of the period in which further errors of the listener are not reported.
     trouble_reported: Option<Deadline>,
 }
 
-/// A client that waits.
+/// A waiting client.
 struct Client {
     link: AnyLink,
     state: Queued,
-    /// Before that its hello may be under way.
+    /// End of the grace period in which its hello may still be on the way.
     came: Deadline,
-    /// Until when it has to say hello.
+    /// Deadline of its hello.
     hello_due: Deadline,
 }
 
-/// Those whose turning away has not been reported yet.
+/// Clients turned away but not yet reported.
 #[derive(Default)]
 struct TurnedAwayCount {
     count: u64,
@@ -163,36 +158,35 @@ struct TurnedAwayCount {
     next_report: Option<Deadline>,
 }
 
-/// What woke the thread.
+/// Cause of the thread's wake-up.
 struct Woken {
     requests: bool,
     arrivals: bool,
-    /// Of each client whether it has hung up.
+    /// True for each client that has hung up.
     gone: Vec<bool>,
 }
 
-/// The serving side has closed.
+/// The serving side has closed its handle.
 struct Closed;
 
 impl Worker {
-    /// Between two signs of life to those who wait; they give up after a
-    /// minute without any.
+    /// Interval of keep-alives to waiting clients, which give up after a minute of silence.
     const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
-    /// How long a refused client may take to read why.
+    /// Time for a refused client to read the reason.
     const PARTING: Duration = Duration::from_secs(1);
-    /// How long a hello may be under way after its client has connected.
+    /// Grace period for a hello after its client has connected.
     const COMING: Duration = Duration::from_secs(1);
-    /// Refused clients that may be reading why at a time.
+    /// Most refused clients that are kept open.
     const MOST_REFUSED: usize = 64;
-    /// How long a client may take to say hello.
+    /// Time limit for a client's hello.
     const HELLO: Duration = Duration::from_secs(5);
-    /// Between two looks at a client whose hello has arrived in part.
+    /// Polling interval for a client whose hello has arrived in part.
     const NEXT_LOOK: Duration = Duration::from_millis(20);
-    /// Between two reports of those who were turned away.
+    /// Shortest interval of reports about clients turned away.
     const REPORT: Duration = Duration::from_secs(1);
-    /// Between two reports that no connection can be taken.
+    /// Shortest interval of reports about failed accepts.
     const TROUBLE: Duration = Duration::from_secs(60);
-    /// The first and the longest pause after an error of the listener.
+    /// First and longest pause after an error of the listener.
     const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 
     fn run(mut self) {
@@ -225,7 +219,7 @@ impl Worker {
         }
     }
 
-    /// Sleeps until something happens.
+    /// Sleeps until a socket is ready or a deadline is due.
     fn sleep(&self) -> Woken {
         let waits = [
             (!self.waiting.is_empty(), Self::SIGN_OF_LIFE),
@@ -244,7 +238,8 @@ impl Worker {
             PollFd::new(self.requests.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.listener.as_fd(), listening),
         ];
-        // What is not read would wake this thread over and over.
+        // Unread data would wake this thread again and again, so only clients whose data are read
+        // are polled.
         let readable = |client: &Client| match client.state {
             Queued::Silent => HUNG_UP | PollFlags::POLLIN,
             _ if !client.link.properties().reliable => HUNG_UP | PollFlags::POLLIN,
@@ -252,9 +247,9 @@ impl Worker {
         };
         let clients = self.waiting.iter();
         sockets.extend(clients.map(|client| PollFd::new(client.link.as_fd(), readable(client))));
-        // Interrupted or not: what is due is looked at.
+        // Errors such as EINTR are ignored: deadlines are checked in any case.
         let _events = poll(&mut sockets, timeout);
-        // `None` are events that `PollFlags` has no name for: a hang-up.
+        // `None` stands for events unknown to `PollFlags`, which count as a hang-up.
         let ready = |socket: &PollFd<'_>| socket.revents().is_none_or(|events| !events.is_empty());
         let hung_up = |socket: &PollFd<'_>| {
             socket.revents().is_none_or(|events| events.intersects(PollFlags::POLLHUP))
@@ -269,12 +264,12 @@ impl Worker {
         }
     }
 
-    /// Whether the serving side waits and a hello has come in part.
+    /// True if the serving side waits while a hello has arrived in part.
     fn is_next_incomplete(&self) -> bool {
         self.requested && self.waiting.iter().any(|client| client.state == Queued::Incomplete)
     }
 
-    /// Reads what the serving side asks; false when it has closed.
+    /// Reads requests of the serving side; false once it has closed.
     fn read_requests(&mut self) -> bool {
         let mut bytes = [0; 16];
         match self.requests.read(&mut bytes) {
@@ -287,11 +282,11 @@ impl Worker {
         }
     }
 
-    /// Drops the clients that have left or misbehave; whether there are any.
+    /// Drops clients that have left or misbehave; true if there were any.
     fn look_at_clients(&mut self, gone: &[bool]) -> bool {
         let before = self.waiting.len();
         for (mut client, &gone) in mem::take(&mut self.waiting).into_iter().zip(gone) {
-            // What it sent before it left is still there.
+            // Data sent before a hang-up can still be read.
             client.state = if gone { Queued::Gone } else { client.link.look_while_queued() };
             let reason = match client.state {
                 Queued::Ready => None,
@@ -312,9 +307,9 @@ impl Worker {
         self.waiting.len() < before
     }
 
-    /// Takes everybody who has come; whether anybody has.
+    /// Accepts pending clients; true if any was queued.
     fn take_arrivals(&mut self) -> Result<bool, ListenError> {
-        /// Between two looks at who is served and who waits.
+        /// Most clients accepted before the queue is served again.
         const MOST_AT_ONCE: usize = 1_024;
         let mut came = false;
         for _ in 0..MOST_AT_ONCE {
@@ -349,8 +344,8 @@ impl Worker {
         self.waiting.push_back(Client { link, state, came, hello_due });
     }
 
-    /// Whether one more may wait, or be served next. A client that has not said hello
-    /// for a while makes way.
+    /// True if another client may wait or be served next. If the queue is full, a client that has
+    /// been silent for a while is dropped.
     fn has_room(&mut self) -> bool {
         if self.waiting.len() < self.capacity + usize::from(self.requested) {
             return true;
@@ -364,7 +359,7 @@ impl Worker {
         true
     }
 
-    /// Looks away from the listener for a while, longer each time.
+    /// Pauses accepting, for longer after each consecutive error.
     fn pause_after(&mut self, error: ListenError) {
         if self.trouble_reported.is_none_or(Deadline::expired) {
             self.trouble_reported = Some(Deadline::after(Self::TROUBLE));
@@ -375,7 +370,7 @@ impl Worker {
         self.pause = Some((Deadline::after(pause), pause));
     }
 
-    /// Tells a client why it is not served.
+    /// Sends a client the reason of its refusal.
     fn refuse(&mut self, mut link: AnyLink, refusal: Refusal) {
         self.turned_away.add(TurnedAway::refused(link.peer().to_owned(), refusal));
         if link.send_at_once(&frame(&Message::Refuse(refusal))) {
@@ -386,8 +381,7 @@ impl Worker {
         }
     }
 
-    /// Hands out the first client that can be served, if one is wanted;
-    /// whether there was one.
+    /// Hands out the first ready client if one is requested; true if it did.
     fn hand_out(&mut self) -> Result<bool, Closed> {
         let next = self.waiting.iter().position(|client| client.state == Queued::Ready);
         let next = next.filter(|_| self.requested).and_then(|index| self.waiting.remove(index));
@@ -397,7 +391,7 @@ impl Worker {
         Ok(true)
     }
 
-    /// Tells everybody how many are before them; drops those who do not read.
+    /// Sends each waiting client its position; drops those that do not read.
     fn announce(&mut self) {
         self.sign_of_life_due = Deadline::after(Self::SIGN_OF_LIFE);
         let mut ahead = u32::from(self.serving);
@@ -426,7 +420,7 @@ impl TurnedAwayCount {
         self.last = Some(peer);
     }
 
-    /// What has not been reported, if it is time to report.
+    /// Report of the clients turned away, if one is due.
     fn report(&mut self) -> Option<Event> {
         if self.next_report.as_ref().is_some_and(|due| !due.expired()) {
             return None;

@@ -1,4 +1,4 @@
-//! The responding end of a link.
+//! Responding end of a link.
 
 use std::time::Duration;
 
@@ -8,18 +8,16 @@ use loggap_core::wire::{Bounds, FRAME_LEN};
 use crate::link::{AnyLink, LinkError, VerbsLink};
 use crate::machine::clock::HostClock;
 
-/// What came of one session: its counts and how it ended, or why it failed.
+/// Result of a session: its counts and how it ended, or the error.
 pub type Session = Result<(Served, Ending), ServeError<LinkError>>;
 
-/// Serves one initiator on `link`, within `bounds`, and returns when it has
-/// left. The memory it takes is `bounds.message`. The initiator is known to be
-/// at its address: its listener has seen to it. `description` is what it gets
-/// to read about this end; see [`crate::serve::description`].
+/// Serves one initiator on `link`, within `bounds`, until it leaves. Allocates `bounds.message`
+/// bytes. The listener has verified the initiator's address. `description` is the text that the
+/// initiator may read about this end; see [`crate::serve::description`].
 ///
 /// # Errors
 ///
-/// [`ServeError`] when the initiator is gone, is silent too long or does not
-/// speak the protocol.
+/// [`ServeError`] if the initiator is gone, silent for too long or violates the protocol.
 pub fn respond(
     clock: &HostClock,
     link: &mut AnyLink,
@@ -38,7 +36,7 @@ pub fn respond(
     }
 }
 
-/// An initiator that reads this end's memory needs nobody here.
+/// Waits for the end of the session: an initiator that uses RDMA reads needs no responder.
 fn stay(link: &mut VerbsLink, bounds: Bounds) -> Session {
     let limit = Duration::from_nanos(bounds.session.0 / 1_000);
     link.wait_until_closed(limit).map_err(ServeError::Link)?;
@@ -54,9 +52,8 @@ fn respond_on<L: Link<Error = LinkError>>(
     serve_with(clock, link, &mut present_bytes(length), options)
 }
 
-/// A buffer whose every page is present, so that no page fault falls into a
-/// measurement: fresh zeroed memory would be given page by page when first
-/// written.
+/// Buffer whose pages are all resident, so that no page fault falls into a measurement. Zeroed
+/// memory would get its pages only at the first write.
 #[must_use]
 pub fn present_bytes(length: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(length);

@@ -1,4 +1,4 @@
-//! `loggap best` for programs: JSON and CSV.
+//! JSON and CSV of `loggap best`.
 
 use std::io::{self, Write};
 
@@ -14,11 +14,11 @@ pub(super) struct Document {
     schema_version: u32,
     collective: &'static str,
     parameters: ParametersUsed,
-    /// Draws from the intervals of the profile; 0 without any.
+    /// Number of draws from the intervals of the profile; 0 without any.
     draws: usize,
     seed: u64,
     told_apart_percent: usize,
-    /// Algorithms that took more than so many times as long had no draws.
+    /// Algorithms slower than the fastest by more than this factor got no draws.
     draws_reach: f64,
     combine_s_per_byte: f64,
     element_bytes: u64,
@@ -26,7 +26,7 @@ pub(super) struct Document {
     algorithms: Vec<AlgorithmDocument>,
     cells: Vec<CellDocument>,
     rules: Vec<RulesDocument>,
-    /// Why cells are missing, if some are.
+    /// Why cells are missing, if any are.
     #[serde(skip_serializing_if = "Option::is_none")]
     incomplete: Option<String>,
 }
@@ -36,7 +36,8 @@ struct AlgorithmDocument {
     algorithm: &'static str,
     number: u32,
     needs_commutative: bool,
-    /// Whether it copies in memory beside its messages, which is not counted.
+    /// True if the algorithm copies within memory besides its messages; the copies take no
+    /// simulated time.
     copies: bool,
 }
 
@@ -44,17 +45,17 @@ struct AlgorithmDocument {
 struct CellDocument {
     ranks: u32,
     size_bytes: u64,
-    /// The size as Open MPI's rules count it.
+    /// Size in the sense of Open MPI's rules.
     rule_size_bytes: u64,
     winner: Option<CandidateDocument>,
     runner_up: Option<CandidateDocument>,
-    /// How much longer the runner-up takes, as a share of the winner's time.
+    /// Additional time of the runner-up, as a fraction of the winner's time.
     margin: Option<f64>,
     told_apart: Option<bool>,
     draws_won: Option<usize>,
-    /// Less than 0.05% slower than the winner, which draws do not tell apart.
+    /// Algorithms less than 0.05% slower than the winner and not separated by draws.
     tied_with: Vec<&'static str>,
-    /// Others that may be the fastest as well.
+    /// Other algorithms that may be the fastest.
     not_told_from: Vec<&'static str>,
     candidates: Vec<CandidateDocument>,
 }
@@ -63,9 +64,9 @@ struct CellDocument {
 struct CandidateDocument {
     algorithm: &'static str,
     number: u32,
-    /// 0 for whole messages.
+    /// Segment size; 0 for unsegmented messages.
     segment_bytes: u64,
-    /// Null where the algorithm is known to be slower without a simulation.
+    /// Simulated time; null if the algorithm is known to be slower without a simulation.
     time_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     at_least_s: Option<f64>,
@@ -80,7 +81,7 @@ struct RulesDocument {
 #[derive(Serialize)]
 struct ThresholdDocument {
     rule_size_bytes: u64,
-    /// 0 for the library's own choice.
+    /// Number of the algorithm; 0 for the library's own choice.
     number: u32,
     fanout: u32,
     segment_bytes: u64,
@@ -149,7 +150,7 @@ impl CandidateDocument {
         }
     }
 
-    /// As columns.
+    /// Fields as text, for columns.
     fn fields(&self) -> [String; 4] {
         let Self { algorithm, number, segment_bytes, time_s, .. } = self;
         [(*algorithm).to_owned(), number.to_string(), segment_bytes.to_string(), text(*time_s)]
@@ -172,7 +173,7 @@ fn text<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// Heads of the columns.
+/// Headings of the columns.
 const HEADS: [&str; 14] = [
     "ranks",
     "size_bytes",
@@ -190,7 +191,7 @@ const HEADS: [&str; 14] = [
     "parameters",
 ];
 
-/// Writes a row for each cell; what is not known is empty.
+/// Writes a row per cell; unknown values are empty.
 pub(super) fn write_csv(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(HEADS)?;

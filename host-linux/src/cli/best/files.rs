@@ -1,4 +1,4 @@
-//! The files of `loggap best`: rules and a map.
+//! Files of `loggap best`: rules and a map.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::cli::digits::Digits;
 use crate::output::plot::winners::{Labels, WinnerMap, WonCell};
 use crate::output::{PendingFile, number};
 
-/// Those that were asked for, open but not there yet.
+/// Requested files, opened before the work.
 pub(super) struct Files {
     rules: Option<PendingFile>,
     plot: Option<PendingFile>,
@@ -23,7 +23,7 @@ impl Files {
         Ok(Self { rules: open(&args.rules)?, plot: open(&args.plot)? })
     }
 
-    /// Writes both; what goes wrong with one is not in the way of the other.
+    /// Writes both files; a failure of one does not prevent the other.
     pub(super) fn write(self, report: &Report<'_>) -> [Result<(), CliError>; 2] {
         let Self { rules, plot } = self;
         let rules = rules.map_or(Ok(()), |file| {
@@ -40,7 +40,7 @@ impl Files {
     }
 }
 
-/// What stands above the rules.
+/// Comments above the rules.
 fn remarks(report: &Report<'_>, path: &str) -> Vec<String> {
     let Report { args, ranks, sizes, .. } = report;
     let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -91,7 +91,7 @@ fn remarks(report: &Report<'_>, path: &str) -> Vec<String> {
     remarks
 }
 
-/// A candidate with the size of its segments.
+/// Name of a candidate with its segment size.
 pub(super) fn name(candidate: &Candidate) -> String {
     let name = candidate.algorithm.name;
     match candidate.segment {

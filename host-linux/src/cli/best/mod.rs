@@ -1,4 +1,4 @@
-//! `loggap best`: which algorithm of a collective operation wins where.
+//! `loggap best`: fastest algorithm of a collective operation by rank count and size.
 
 mod document;
 mod files;
@@ -27,11 +27,11 @@ use crate::collective::Operation;
 use crate::profile::{ProfileDocument, ProfileDraws};
 use crate::simulation::{ParameterSets, Plan};
 
-/// The most ranks.
+/// Largest number of ranks.
 const MOST_RANKS: u64 = 1 << 20;
-/// The longest vector or block, in bytes.
+/// Largest vector or block, bytes.
 const MOST_BYTES: u64 = 1 << 40;
-/// The most pairs of ranks and sizes.
+/// Most pairs of ranks and sizes.
 const MOST_CELLS: usize = 4_096;
 
 /// Which algorithm of a collective operation wins where.
@@ -140,11 +140,10 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Draws unless another number is given.
+/// Default number of draws.
 const DRAWS: u32 = 100;
 
-/// Reads the name of an operation; case, `MPI_` in front and hyphens do not
-/// matter.
+/// Parses the name of an operation; case, a prefix `MPI_` and hyphens are ignored.
 fn operation(name: &str) -> Result<Operation, String> {
     let plain = name.to_lowercase().replace(['-', '_'], "");
     let plain = match plain.strip_prefix("mpi").unwrap_or(&plain) {
@@ -169,19 +168,19 @@ fn operation(name: &str) -> Result<Operation, String> {
     })
 }
 
-/// What was asked and what came of it.
+/// Question and result.
 pub(super) struct Report<'a> {
     args: &'a Args,
     ranks: Vec<u32>,
     sizes: Vec<u64>,
-    /// Draws that were made.
+    /// Number of draws made.
     draws: usize,
     answer: Answer,
-    /// Why cells are missing, if some are.
+    /// Why cells are missing, if any are.
     incomplete: Option<String>,
     rules: Rules,
     parameters: ParametersUsed,
-    /// Algorithms that were left out for vectors of few elements, where.
+    /// Algorithms that were left out because their vectors have too few elements, with the cells.
     short: Vec<TooShort>,
 }
 
@@ -243,7 +242,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
 }
 
 impl Report<'_> {
-    /// The cells that were looked at.
+    /// Cells that were simulated.
     fn done(&self) -> &[Cell] {
         self.answer.cells.get(..self.answer.done).unwrap_or_default()
     }
@@ -260,7 +259,7 @@ impl Report<'_> {
     }
 }
 
-/// With what was simulated in front.
+/// Adds the simulated call to the message.
 fn refused(error: Refused) -> CliError {
     let whose =
         format!("{} ({} ranks, {} B)", error.algorithm.name, error.call.ranks, error.call.size);
@@ -273,7 +272,7 @@ fn refused(error: Refused) -> CliError {
 }
 
 impl Args {
-    /// Refuses results that would replace what is read, or each other.
+    /// Refuses output files that would overwrite inputs or each other.
     fn check_files(&self) -> Result<(), CliError> {
         let mut files = NamedFiles::default();
         self.parameters.name_files(&mut files);
@@ -282,7 +281,7 @@ impl Args {
         files.check()
     }
 
-    /// Refuses rules for no machine, and draws from no intervals.
+    /// Refuses rules without parameters of a machine, and draws without intervals.
     fn check_parameters(&self) -> Result<(), CliError> {
         if self.rules.is_some() && !self.parameters.are_complete(&self.overheads) {
             return Err(CliError::usage(
@@ -332,8 +331,8 @@ impl Args {
         Ok(sizes)
     }
 
-    /// Parameters drawn from the intervals of `profile`, as many as wanted;
-    /// none where there are no intervals.
+    /// Parameter sets drawn from the intervals of `profile`, as many as requested; empty without
+    /// intervals.
     fn drawn(
         &self,
         profile: Option<&ProfileDocument>,
@@ -362,7 +361,7 @@ impl Args {
         let limit = self.parameters.eager_limit(Some(profile));
         let draw = |at: u32| {
             let mut random = Random::stream(self.seed, at.into());
-            // As 'loggap simulate --monte-carlo' draws, whose phases come first.
+            // As in 'loggap simulate --monte-carlo', where the first number is used for phases.
             random.draw();
             let ranges = parameters.draw(&mut random);
             ParameterSets::of_ranges(&ranges, limit).unwrap_or_else(|_| measured.clone())

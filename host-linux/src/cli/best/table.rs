@@ -1,4 +1,4 @@
-//! `loggap best` for people: a map of letters, then a row for each cell.
+//! Text of `loggap best`: a map of letters, then a row per cell.
 
 use std::io::{self, Write};
 
@@ -12,9 +12,9 @@ use crate::collective::Algorithm;
 use crate::decimal::fixed;
 use crate::output::{number, wrap};
 
-/// Columns of a terminal that a line of the map takes at most.
+/// Widest line of the map, columns.
 const WIDTH: usize = 100;
-/// Columns of the number of ranks.
+/// Width of the column of ranks.
 const RANKS: usize = 9;
 
 pub(super) fn write(out: &mut dyn Write, digits: Digits, report: &Report<'_>) -> io::Result<()> {
@@ -36,7 +36,7 @@ pub(super) fn write(out: &mut dyn Write, digits: Digits, report: &Report<'_>) ->
     write_remarks(out, &remarks(report))
 }
 
-/// Comments, no wider than a terminal.
+/// Writes comments, wrapped to a terminal's width.
 fn write_remarks(out: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
     let lines = remarks.iter().flat_map(|remark| wrap(remark, WIDTH - 2, 2));
     for line in lines {
@@ -75,13 +75,13 @@ fn heading(report: &Report<'_>, digits: Digits) -> Vec<String> {
     lines
 }
 
-/// The letter of the algorithm at `place`.
+/// Letter of the algorithm at `place`.
 fn letter(place: usize) -> char {
     ('A'..='Z').nth(place).unwrap_or('?')
 }
 
-/// Letters of the winners: a line for each number of ranks, a column for each
-/// size, as many beside each other as there is width for.
+/// Writes the map of winners as letters: a line per number of ranks, a column per size, in several
+/// blocks if they are too wide.
 fn write_map(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
     let algorithms: Vec<&Algorithm> = report.args.operation.algorithms().collect();
     let of_winner = |cell: &Cell| {

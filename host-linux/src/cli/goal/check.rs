@@ -1,4 +1,4 @@
-//! `loggap goal check`.
+//! `loggap goal check`: checks a schedule.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -16,13 +16,12 @@ use crate::schedule::Location;
 
 /// Check a schedule before it runs.
 ///
-/// Finds cycles among dependencies, peers that do not exist, messages that
-/// are sent and not received or the other way, sizes that differ, receives with
-/// any tag that can take a collective's message (tags from 1000000 on), and labels
-/// that nothing refers to. What wildcards leave to chance is called possible
-/// and is a warning, as is a receive larger than its message. Not found are
-/// deadlocks across ranks, such as two ranks that each receive before they
-/// send, or that rely on buffers for what they send: 'loggap simulate' finds those.
+/// Finds cycles among dependencies, peers that do not exist, sends without a receive, receives
+/// without a send, sizes that differ, receives with any tag that can take a collective's message
+/// (tags from 1000000 on), and labels that nothing refers to. A finding that depends on how
+/// wildcards match is called possible and is a warning, as is a receive larger than its message.
+/// Deadlocks across ranks are not found, such as two ranks that each receive before they send, or
+/// that rely on buffers for their sends: 'loggap simulate' finds those.
 ///
 /// Exits with 1 if there are errors.
 #[derive(Debug, clap::Args)]
@@ -62,7 +61,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     Ok(if failed { Exit::Failed } else { Exit::Done })
 }
 
-/// Findings up to a limit, and the counts of all.
+/// Findings up to a limit, and counts of all findings.
 struct Listed {
     limit: usize,
     findings: Vec<Finding>,
@@ -94,7 +93,8 @@ fn check(file: &ScheduleFile, listed: &mut Listed) -> Result<Checked, CliError> 
     checker.finish().map_err(CliError::failed)
 }
 
-/// Only the input can be wrong: the memory is as large as the extent says.
+/// Converts an error of the checker. Its memory is sized by the extent of the file, so only the
+/// input can be wrong.
 pub(super) fn input_error(error: FeedError<CheckError>) -> CliError {
     match error {
         FeedError::Input(refused) => CliError::usage(refused),
@@ -102,7 +102,7 @@ pub(super) fn input_error(error: FeedError<CheckError>) -> CliError {
     }
 }
 
-/// What `--json` prints and the text says.
+/// Contents of the report, as JSON and as text.
 #[derive(Serialize)]
 struct Report {
     schema_version: u32,
@@ -130,8 +130,8 @@ struct Entry {
     offset_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<String>,
-    /// Sending and receiving rank and tag; absent where a wildcard or where
-    /// it is not about messages.
+    /// Sending rank, receiving rank and tag; absent for a wildcard, or if the finding is not about
+    /// messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,7 +141,7 @@ struct Entry {
     message: String,
 }
 
-/// Labels of a text.
+/// Counts of a text's labels.
 #[derive(Serialize)]
 struct Labels {
     defined: usize,
@@ -191,8 +191,9 @@ fn report(
     })
 }
 
-/// A label is used if a dependency joins its operation to others, which only
-/// labels can say; so their number needs no second look at the text.
+/// Counts labels. A label is used if a dependency connects its operation, and dependencies can only
+/// be written by labels; so the number of unused ones follows from the counts, without reading the
+/// text again.
 fn labels(
     args: &Args,
     file: &ScheduleFile,

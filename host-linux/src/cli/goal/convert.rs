@@ -1,4 +1,4 @@
-//! `loggap goal compile` and `loggap goal decompile`.
+//! `loggap goal compile` and `loggap goal decompile`: convert schedules.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -15,8 +15,7 @@ use crate::cli::{CliError, Console, Exit};
 
 /// Convert a schedule, usually text to binary.
 ///
-/// The binary of an input that txt2bin compiles is, byte for byte, the one
-/// that txt2bin writes.
+/// For an input that txt2bin accepts, the binary equals that of txt2bin byte for byte.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   loggap goal compile bcast.goal -o bcast.bin
@@ -31,9 +30,8 @@ pub(super) struct CompileArgs {
 
 /// Write a schedule as text.
 ///
-/// Labels are l1, l2, ... in the order of each rank's operations; each
-/// dependency stands behind its operations, as generators write it.
-/// Compiling the text gives the same binary.
+/// Labels are l1, l2, ... in the order of each rank's operations; each dependency follows its two
+/// operations, as generators write it. Compiling the text gives the same binary.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  loggap goal decompile bcast.bin -o bcast.goal")]
 pub(super) struct DecompileArgs {
@@ -75,7 +73,7 @@ impl Source for ScheduleFile {
     }
 }
 
-/// Plays a file into a text, dependencies near their operations.
+/// Writes a file as text, each dependency close to its operations.
 fn interleaved<S>(file: &ScheduleFile, sink: &mut S) -> Result<(), Trouble>
 where
     S: Sink<Error: Into<WriteError> + Display>,

@@ -1,4 +1,4 @@
-//! `loggap goal generate`.
+//! `loggap goal generate`: writes the schedule of a pattern.
 
 use loggap_core::goal::Sink;
 use loggap_core::goal::pattern::{GenerateError, Options, Pattern, generate, scratch_words};
@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     Ok(Exit::Done)
 }
 
-/// A pattern that is computed each time it is played.
+/// A pattern that is computed anew each time it is played.
 struct Generated {
     pattern: Pattern,
     options: Options,

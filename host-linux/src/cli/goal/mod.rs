@@ -21,11 +21,10 @@ use super::{CliError, Console, Exit};
 
 /// Make, convert, check and count GOAL schedules.
 ///
-/// Schedules are GOAL text (.goal), the binary format of LogGOPSim's txt2bin
-/// (.bin) or our own (.lgs), which also holds picoseconds, tags of 64 bits,
-/// cpus and nics up to 65535, more than 110 million operations a rank and the
-/// order of all dependency statements. The content of an input decides its
-/// form; '-' is standard input.
+/// Schedules are GOAL text (.goal), the binary format of LogGOPSim's txt2bin (.bin) or loggap's own
+/// (.lgs), which also holds picoseconds, tags of 64 bits, cpus and nics up to 65535, more than 110
+/// million operations a rank and the order of all dependency statements. The form of an input is
+/// detected from its content; '-' is standard input.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -52,14 +51,14 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     }
 }
 
-/// Where a schedule goes, and in which form.
+/// Output file and form of a schedule.
 #[derive(Debug, clap::Args)]
 struct Target {
-    /// File to write; its ending decides the form: .goal or .txt, .bin, .lgs.
+    /// File to write, in the form of its ending: .goal or .txt, .bin, .lgs.
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Form to write, whatever the file's ending.
+    /// Form to write, regardless of the file's ending.
     #[arg(long, value_enum, value_name = "FORM")]
     form: Option<FormName>,
 }
@@ -69,9 +68,9 @@ struct Target {
 enum FormName {
     /// GOAL text.
     Text,
-    /// The binary format of LogGOPSim.
+    /// Binary format of LogGOPSim.
     Bin,
-    /// Our binary format.
+    /// Binary format of loggap.
     Lgs,
 }
 
@@ -86,12 +85,13 @@ impl From<FormName> for Form {
 }
 
 impl Target {
-    /// The form asked for, by option or by ending.
+    /// Requested form, by option or by ending.
     fn form(&self) -> Option<Form> {
         self.form.map(Form::from).or_else(|| Form::of_name(self.output.as_deref()?))
     }
 
-    /// Refuses to write over `input`, and under a name of another format than `endings`.
+    /// Refuses to overwrite `input`, and an ending other than `endings` that belongs to another
+    /// format.
     fn check_files(&self, input: &Path, endings: &'static [&'static str]) -> Result<(), CliError> {
         let mut files = NamedFiles::default();
         files.read("FILE", Some(input));
@@ -100,7 +100,7 @@ impl Target {
         files.check()
     }
 
-    /// Writes what `source` plays; in `form` if there is no ending and no other is asked for.
+    /// Writes the schedule of `source`. The form is that of the option or ending, else `form`.
     fn write(
         &self,
         form: Option<Form>,
@@ -133,7 +133,7 @@ impl Target {
     }
 }
 
-/// Says what became of tags in LogGOPSim's form.
+/// Warns of tags truncated by LogGOPSim's format.
 fn warn_of(cut: CutTags, console: &mut Console) {
     if cut.operations > 0 {
         console.warn(format_args!(
@@ -164,32 +164,32 @@ fn to_stream(source: &dyn Source, console: &mut Console) -> Result<(), CliError>
     })
 }
 
-/// Text on its way to standard output.
+/// Writer of text to standard output.
 type StreamWriter<'o> = TextWriter<StreamOutput<&'o mut dyn std::io::Write>>;
 
-/// What can play a schedule into a writer.
+/// Source of a schedule, which can be played into a writer.
 trait Source {
-    /// How large the schedule is.
+    /// Size of the schedule.
     fn extent(&self) -> Result<Extent, Trouble>;
     fn to_file(&self, writer: &mut Writer<'_, '_>) -> Result<(), Trouble>;
     fn to_stream(&self, writer: &mut StreamWriter<'_>) -> Result<(), Trouble>;
 }
 
-/// What can go wrong between a schedule and its file.
+/// Errors between a schedule and its file.
 #[derive(Debug)]
 enum Trouble {
-    /// The schedule cannot be read.
+    /// The input could not be read.
     Input(RefusedInput),
-    /// The options make no pattern.
+    /// The options make no valid pattern.
     Options(String),
-    /// The schedule cannot be written.
+    /// The schedule cannot be written in this form.
     Write(WriteError),
-    /// The file cannot be written.
+    /// The file could not be written.
     File(FileError),
 }
 
 impl Trouble {
-    /// While writing to `path`.
+    /// Converts to an error about writing `path`.
     fn at(self, path: &Path) -> CliError {
         match self {
             Self::Input(refused) => CliError::usage(refused),

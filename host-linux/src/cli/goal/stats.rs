@@ -1,4 +1,4 @@
-//! `loggap goal stats`.
+//! `loggap goal stats`: counts the contents of a schedule.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::{FeedError, ScheduleFile, open};
 use crate::cli::{CliError, Console, Exit};
 use crate::output::number;
 
-/// Count what a schedule consists of.
+/// Count operations, messages, sizes and tags of a schedule.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Schedule to read.
@@ -23,7 +23,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// The most tags that are told apart.
+/// Most tags that are counted separately.
 const MOST_TAGS: usize = 4_096;
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
@@ -57,7 +57,7 @@ fn depth(file: &ScheduleFile) -> Result<u32, CliError> {
     Ok(checker.finish().map_err(CliError::failed)?.depth)
 }
 
-/// What `--json` prints and the text says.
+/// Contents of the report, as JSON and as text.
 #[derive(Serialize)]
 struct Document {
     schema_version: u32,
@@ -135,7 +135,7 @@ impl Document {
     }
 }
 
-/// The classes that have messages.
+/// Size classes that contain messages.
 fn histogram(classes: &[u64; SIZE_CLASSES]) -> Vec<SizeClass> {
     let class = |(bits, &messages): (u32, &u64)| {
         let first = if bits == 0 { 0 } else { 1 << (bits - 1) };

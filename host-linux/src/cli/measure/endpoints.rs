@@ -1,4 +1,4 @@
-//! Both ends of the link: where they run and how they meet, for each launch.
+//! Ends of the link of each launch: their processors, and the responder.
 
 use super::EndArgs;
 use loggap_core::measure::SessionError;
@@ -16,33 +16,31 @@ use crate::machine::warning::{self, Warning};
 use crate::measure::{Observer, Run};
 use crate::serve::local::{EmbeddedError, Process, Responder};
 
-/// Opens the links of a run, and its other ends where this command starts
-/// them.
+/// Opens the links of a run, and starts responders if they run on this machine.
 #[derive(Debug)]
 pub(in crate::cli) struct Endpoints<'a> {
     args: &'a EndArgs,
-    /// Of a responder that this command starts, and of RDMA verbs.
+    /// Longest message, bytes: for a responder started here, and for RDMA verbs.
     longest_message: u32,
-    /// Where the responder is, by the address that answered once one has; `None` where
-    /// this command starts one.
+    /// Address of a remote responder: the one that answered, once one has. `None` if this command
+    /// starts the responder.
     remote: Option<Endpoint>,
-    /// What `--cpu` says.
+    /// Processors from `--cpu`.
     asked: Option<Placement>,
-    /// Whether processors are chosen where none were asked for.
+    /// True if processors are chosen automatically without `--cpu`.
     placed: bool,
     allowed: Vec<Cpu>,
     topology: Topology,
-    /// Where the ends run now; one processor for both where only this end
-    /// runs here.
+    /// Current processors of the ends; both fields are equal if only this end runs here.
     placement: Option<Placement>,
-    /// Links opened.
+    /// Number of links opened.
     opened: usize,
     responder: Option<Process>,
     warnings: Vec<Warning>,
 }
 
 impl<'a> Endpoints<'a> {
-    /// `allowed` are the processors that this thread had before anything pinned it.
+    /// Creates the ends. `allowed` are this thread's processors before any pinning.
     pub(in crate::cli) fn new(
         args: &'a EndArgs,
         longest_message: u32,
@@ -65,23 +63,22 @@ impl<'a> Endpoints<'a> {
         })
     }
 
-    /// The same ends, which run where the system puts them unless processors
-    /// were asked for: of several connections each has threads of its own.
+    /// Disables automatic pinning, for several connections with threads of their own.
     pub(in crate::cli) fn anywhere(self) -> Self {
         Self { placed: false, ..self }
     }
 
-    /// Connects to the address that `answered` before, if one has.
+    /// Sets the address that `answered` before, if any.
     pub(in crate::cli) fn at(self, answered: Option<Endpoint>) -> Self {
         Self { remote: answered.or(self.remote), ..self }
     }
 
-    /// Endpoint of the responder; `None` where this command starts one.
+    /// Endpoint of the responder; `None` if this command starts it.
     pub(in crate::cli) fn remote(&self) -> Option<Endpoint> {
         self.remote.clone()
     }
 
-    /// Processors near the link's device, unless others were asked for.
+    /// Pins this end near the link's device, or as `--cpu` says.
     fn place_this_end(&mut self, link: &AnyLink, clock: &HostClock) -> Result<(), CliError> {
         let chosen = || {
             let near = near_node(node_of(&LinkFingerprint::take(link)), &self.allowed);
@@ -95,8 +92,8 @@ impl<'a> Endpoints<'a> {
         Ok(())
     }
 
-    /// Each launch takes other processors that are as good, or the same ones
-    /// in the other direction, so that a run does not hang on one choice.
+    /// Processors of the next launch: equally good ones, or the same in the other direction, so
+    /// that a run does not depend on one choice.
     fn next_good(&self) -> Option<Placement> {
         let pairs = Placement::equally_good(&self.allowed, &self.topology);
         let next = self.opened.checked_rem(pairs.len()).filter(|_| self.placed)?;
@@ -130,15 +127,14 @@ impl<'a> Endpoints<'a> {
         Ok(link)
     }
 
-    /// Pins this thread. What was asked for explicitly must be had; what this
-    /// program chose may fail, with a warning.
+    /// Pins this thread. Failure is an error for a processor from `--cpu`, and a warning otherwise.
     fn pin(&self, cpu: Cpu) -> Result<Result<(), PlacementError>, CliError> {
         let pinned = placement::pin(cpu);
         if self.asked.is_some() { Ok(Ok(pinned?)) } else { Ok(pinned) }
     }
 }
 
-/// The processors that `--cpu` names, one for each end that runs here.
+/// Processors from `--cpu`: one for each end on this machine.
 fn asked(text: &str, remote: Option<&Endpoint>) -> Result<Placement, CliError> {
     let placement = Placement::parse(text)?;
     let Placement { initiator, responder } = placement;
@@ -154,7 +150,7 @@ fn asked(text: &str, remote: Option<&Endpoint>) -> Result<Placement, CliError> {
     }
 }
 
-/// The responder's place, `None` where this command starts one.
+/// Address of the responder; `None` if this command starts it.
 fn remote(args: &EndArgs) -> Result<Option<Endpoint>, CliError> {
     let mut endpoint = match &args.host {
         None if args.link.is_local() => return Ok(None),
@@ -187,8 +183,7 @@ impl From<EmbeddedError> for CliError {
 impl Ends for Endpoints<'_> {
     type Link = AnyLink;
 
-    /// A fresh link, and a fresh process at its other end where this command
-    /// starts one.
+    /// Opens a new link, and starts a new responder if it runs on this machine.
     fn open(&mut self, clock: &HostClock) -> Result<AnyLink, CliError> {
         let link = match self.remote.clone() {
             None => self.open_local(clock)?,
@@ -196,7 +191,8 @@ impl Ends for Endpoints<'_> {
                 let settings = self.args.link.settings(self.longest_message);
                 let transport = self.args.link.transport;
                 let link = link::connect(transport, &endpoint, settings)?;
-                // A name may have other addresses, which cost their time again.
+                // Keeps the address: the other addresses of a name would be tried again at each
+                // launch.
                 if transport.is_internet()
                     && let Ok(answered) = Endpoint::parse(transport, link.peer(), DEFAULT_PORT)
                 {
@@ -221,7 +217,7 @@ impl Ends for Endpoints<'_> {
         run.launch_any(link, observer)
     }
 
-    /// Waits for the other end's process, if there is one.
+    /// Waits for the responder's process, if there is one.
     fn close(&mut self) -> Option<CliError> {
         Some(self.responder.take()?.finish().err()?.into())
     }

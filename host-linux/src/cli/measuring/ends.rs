@@ -1,4 +1,4 @@
-//! Both ends of the link, as far as a measurement has to know them.
+//! Interface of a measurement to the ends of its link.
 
 use std::ops::RangeInclusive;
 
@@ -14,26 +14,24 @@ use crate::machine::warning::Warning;
 use crate::measure::{Observer, Run};
 use crate::profile::ChangeRecord;
 
-/// Opens the links of a run, and its other ends where this program starts
-/// them.
+/// Opens the links of a run, and starts responders if they run on this machine.
 pub trait Ends {
-    /// What carries the messages.
+    /// Type of the links.
     type Link: Link<Error = LinkError>;
 
-    /// A fresh link for the next launch. The first also says where this end
-    /// runs.
+    /// Opens a new link for the next launch. The first call also chooses this end's processor.
     ///
     /// # Errors
     ///
-    /// Nobody answers there, or what was asked for cannot be had.
+    /// [`CliError`] if the peer does not answer, or a requested option is not available.
     fn open(&mut self, clock: &HostClock) -> Result<Self::Link, CliError>;
 
-    /// Measures over `link` until the next launch is due: [`Run::launch`] for
-    /// the link's own type, so that its own code is timed.
+    /// Measures over `link` until the next launch is due, by [`Run::launch`] for the link's
+    /// concrete type, so that its timed code is not dispatched.
     ///
     /// # Errors
     ///
-    /// Those of the session.
+    /// Session errors.
     fn launch(
         &mut self,
         run: &mut Run<'_, HostClock>,
@@ -43,58 +41,55 @@ pub trait Ends {
         run.launch(link, observer)
     }
 
-    /// Lets the other end go, after the link has been dropped. Says if it
-    /// failed.
+    /// Ends the responder after the link has been dropped; returns its error, if it failed.
     fn close(&mut self) -> Option<CliError>;
 
-    /// The process at the other end, where it is one of this machine.
+    /// Process number of the responder, if it runs on this machine.
     fn responder(&self) -> Option<u32> {
         None
     }
 
-    /// Where the ends run on this machine; one processor for both where only
-    /// this end runs here.
+    /// Processors of the ends on this machine; both fields are equal if only this end runs here.
     fn placement(&self) -> Option<Placement>;
 
-    /// What numbers of `link` depend on.
+    /// Properties of `link` that numbers depend on.
     fn fingerprint(&self, link: &Self::Link) -> LinkFingerprint;
 
-    /// Place of this end's buffers in their pages.
+    /// Alignment of this end's buffers.
     fn alignment(&self) -> Alignment {
         Alignment::default()
     }
 
-    /// How this end waits for messages.
+    /// Way of waiting for messages at this end.
     fn waiting(&self) -> Waiting;
 
-    /// True where the other end may take fewer connections than launches, as one of
-    /// `serve --once` does: where this program starts it, that is a failure.
+    /// True if the responder may accept fewer connections than launches, as `serve --once` does.
+    /// False if this program starts it: a refusal is then a failure.
     fn may_refuse(&self) -> bool {
         true
     }
 
-    /// Settings of the transport that move its changes of protocol.
+    /// Settings of the transport that determine its changes of protocol.
     fn limits(&self) -> Vec<ProtocolLimit> {
         Vec::new()
     }
 
-    /// What is to be said about both ends.
+    /// Takes the warnings about both ends.
     fn take_warnings(&mut self) -> Vec<Warning>;
 }
 
-/// A setting of a transport that decides from which size on messages go by
-/// another protocol.
+/// A setting of a transport that determines the size at which its protocol changes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ProtocolLimit {
-    /// The setting and its value, as it is shown.
+    /// Setting with its value, for reports.
     pub setting: String,
-    /// The first size of the new protocol, in bytes, as far as the setting
-    /// tells: what the transport adds to a message counts as well.
+    /// First size of the new protocol, bytes; a range, as the transport's own headers may count as
+    /// well.
     pub first_bytes: RangeInclusive<u64>,
 }
 
 impl ProtocolLimit {
-    /// Whether `change` may come of it.
+    /// True if the setting may be the cause of `change`.
     pub(super) fn explains(&self, change: &ChangeRecord) -> bool {
         change.lo_bytes <= *self.first_bytes.end() && *self.first_bytes.start() <= change.hi_bytes
     }

@@ -1,4 +1,4 @@
-//! What a measurement leaves: files first, then standard output.
+//! Results of a measurement: files first, then standard output.
 
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -24,15 +24,15 @@ use crate::profile::{
 };
 use crate::samples::{self, TimedSample};
 
-/// The files that were asked for, open but not there yet.
+/// Requested files, opened before the measurement.
 #[derive(Debug)]
 pub(super) struct Files {
     profile: Option<PendingFile>,
     samples: Option<PendingFile>,
     plot: Option<PendingFile>,
-    /// The profile once more, for runs to come.
+    /// Copy of the profile in the history folder.
     history: Option<PendingFile>,
-    /// One of them is standard output, which then holds nothing else.
+    /// True if one of them is standard output, which then holds nothing else.
     on_standard_output: bool,
 }
 
@@ -57,17 +57,17 @@ impl Files {
     }
 }
 
-/// What was measured, and under which circumstances.
+/// Result of a measurement with its circumstances.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) measured: Measured,
-    /// What ended the run before its time.
+    /// Error that ended the run early.
     pub(super) failure: Option<CliError>,
     pub(super) history: History,
     pub(super) host: Fingerprint,
     pub(super) warnings: Vec<Warning>,
     pub(super) canaries: Vec<CanaryRecord>,
-    /// From the start of the command to the end of the last session.
+    /// Time from the start of the command to the end of the last session.
     pub(super) wall: Picos,
     pub(super) options: RunOptions,
     /// Settings that may explain changes of protocol.
@@ -75,8 +75,8 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// Why nothing can be said of the link, as the ends had too little of a
-    /// processor: there is no range, or not even the round trip is known within a factor.
+    /// Why the link cannot be assessed, as its ends had too little of a processor: there is no
+    /// range, or the round trip is unknown to within 50%.
     fn unusable(&self) -> Option<String> {
         const KNOWN: f64 = 0.5;
         let ranges = self.measured.assessment.as_ref().map(|found| &found.profile.ranges[..]);
@@ -111,8 +111,8 @@ impl Taken {
         })
     }
 
-    /// What the analysis refused, where that is a failure: too few samples
-    /// after breaking off are none.
+    /// Error of the analysis, if it counts as a failure: after an early end too few samples are no
+    /// failure.
     fn refusal(&self) -> Option<MeasureError> {
         if self.unusable().is_some() {
             return None;
@@ -124,7 +124,7 @@ impl Taken {
     }
 }
 
-/// The document of a run that measured nothing.
+/// JSON document of a run without any result.
 pub(super) fn failure(error: &str) -> String {
     let document = serde_json::json!({
         "schema_version": SCHEMA_VERSION,
@@ -135,9 +135,8 @@ pub(super) fn failure(error: &str) -> String {
     format!("{document:#}\n")
 }
 
-/// Hands on what was measured. Whatever goes wrong with one file takes
-/// neither the others nor standard output along; the first failure decides
-/// the exit.
+/// Writes all results. A file that fails prevents neither the others nor standard output; the first
+/// failure determines the exit code.
 pub(super) fn export(
     args: &MeasureArgs,
     mut taken: Taken,
@@ -171,7 +170,7 @@ pub(super) fn export(
     Ok(report::exit(strictness, profile))
 }
 
-/// The first failure; a second one is told at once.
+/// Returns the first failure, and reports a second one at once.
 fn merge(
     first: Result<(), CliError>,
     second: Result<(), CliError>,
@@ -195,7 +194,7 @@ fn write_files(
         let samples = taken.measured.samples.iter().filter(timed);
         file.commit(|out| samples::write(out, samples)).map_err(CliError::from)
     };
-    // What did not come to its end, or says nothing, tells nothing about runs that do.
+    // Incomplete or unusable runs must not influence predictions of later ones.
     let is_whole = document.incomplete.is_none() && document.verdict == Verdict::Usable;
     let history = files.history.filter(|_| is_whole);
     [
@@ -276,8 +275,8 @@ pub(super) fn document(
     document
 }
 
-/// Warnings of the analysis; not those of one-way times where reads have none, nor of
-/// sizes left out where the path takes none of them.
+/// Warnings of the analysis, without those about one-way times if the messages are reads, and
+/// without those about omitted sizes if the path carries none of them.
 fn link_warnings(Taken { measured, host, .. }: &Taken) -> Vec<LinkWarning> {
     let is_read = host.link.verbs.as_ref().is_some_and(is_read);
     let all = measured.assessment.as_ref().map_or(&[][..], |found| &found.warnings);
@@ -292,7 +291,7 @@ fn is_read(verbs: &VerbsRecord) -> bool {
     verbs.operation == "read"
 }
 
-/// Whether a warning is about what reads have not.
+/// True for a warning about one-way times, which reads lack.
 const fn is_one_way(warning: &LinkWarning) -> bool {
     use Parameter::{HalfRtt, Latency};
     matches!(
@@ -303,7 +302,7 @@ const fn is_one_way(warning: &LinkWarning) -> bool {
     )
 }
 
-/// What a run over reads is judged by.
+/// Profile without one-way times, which reads lack, to be assessed.
 fn without_one_way_times(profile: &Profile) -> Profile {
     let mut profile = profile.clone();
     for range in &mut profile.ranges {
@@ -312,8 +311,8 @@ fn without_one_way_times(profile: &Profile) -> Profile {
     profile
 }
 
-/// A read has no message back whose half would be a one-way time, and nobody
-/// receives (`docs/verbs.md`): only what posting, reaping and passing take.
+/// Removes one-way times: an RDMA read has no reply whose half would be one, and no receiver
+/// (`docs/verbs.md`). Costs of posting and polling, and the gap, remain.
 fn leave_out_one_way_times(document: &mut ProfileDocument) {
     for record in &mut document.ranges {
         (record.range.half_rtt, record.range.latency) = (None, None);
@@ -324,7 +323,7 @@ fn leave_out_one_way_times(document: &mut ProfileDocument) {
     }
 }
 
-/// Up to which size messages travel within their work requests.
+/// Largest size that is sent inline, as the cause of a change of protocol.
 fn inline_limit(verbs: &VerbsRecord) -> Option<ProtocolLimit> {
     let last = u64::from(verbs.inline_bytes);
     (last > 0 && !is_read(verbs)).then(|| ProtocolLimit {
@@ -333,14 +332,14 @@ fn inline_limit(verbs: &VerbsRecord) -> Option<ProtocolLimit> {
     })
 }
 
-/// A change, with the setting that moves it.
+/// Converts a change, with the setting that causes it.
 fn named(change: Change, limits: &[ProtocolLimit]) -> ChangeRecord {
     let record = ChangeRecord::from(change);
     let limit = limits.iter().find(|limit| limit.explains(&record));
     ChangeRecord { setting: limit.map(|limit| limit.setting.clone()), ..record }
 }
 
-/// Whether anything can be said, and how many rounds count.
+/// Adds the verdict and the numbers of rounds.
 fn add_verdict(document: &mut ProfileDocument, taken: &Taken) {
     document.reason = taken.unusable();
     if document.reason.is_some() {
@@ -350,13 +349,13 @@ fn add_verdict(document: &mut ProfileDocument, taken: &Taken) {
         (taken.measured.traffic.rounds, taken.measured.left_out);
 }
 
-/// The ranges, with where another run would fall.
+/// Adds the ranges, with predictions of another run.
 fn add_ranges(document: &mut ProfileDocument, taken: &Taken) {
     let Taken { measured, history, options, .. } = taken;
     let Ok(assessment) = &measured.assessment else { return };
     let (profile, exact) = (&assessment.profile, &options.plan.assess);
     let earlier = history.of_same_link(document);
-    // Over MPI they are sessions of the same processes.
+    // Launches over MPI are sessions of the same processes, so they say nothing about another run.
     let launches = if taken.host.link.mpi.is_some() {
         vec![LaunchValues::default(); profile.ranges.len()]
     } else {
@@ -370,7 +369,7 @@ fn add_ranges(document: &mut ProfileDocument, taken: &Taken) {
     document.history_runs = u32::try_from(earlier.len()).unwrap_or(u32::MAX);
 }
 
-/// The table by size, with how single rounds are distributed.
+/// Table by size, with the distribution of single rounds.
 fn sizes(rows: &[SizeRow], samples: &[TimedSample]) -> Vec<SizeRecord> {
     let record = |row: &SizeRow| {
         let rounds = samples.iter().map(|timed| &timed.sample).filter(|sample| {

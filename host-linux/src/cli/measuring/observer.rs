@@ -1,4 +1,4 @@
-//! Shows how a run goes, and breaks it off when asked to.
+//! Shows the progress of a run, and stops it on request.
 
 use std::fmt::Display;
 use std::ops::ControlFlow;
@@ -8,12 +8,12 @@ use crate::cli::{Console, Interrupt};
 use crate::machine::warning::Warning;
 use crate::measure::{Observer, Status};
 
-/// Shows progress and takes Ctrl-C.
+/// Observer that shows progress and stops at Ctrl-C.
 pub(super) struct RunObserver<'a> {
     line: ProgressLine,
     interrupt: &'a Interrupt,
     console: &'a mut Console,
-    /// What the measurement is to come down to.
+    /// Requested relative error, parts per million.
     relative_error_ppm: u32,
     warnings: Vec<Warning>,
 }
@@ -28,23 +28,23 @@ impl<'a> RunObserver<'a> {
         Self { line, interrupt, console, relative_error_ppm, warnings: Vec::new() }
     }
 
-    /// Whether the run is to end.
+    /// True if the run is to stop.
     pub(super) fn is_broken_off(&self) -> bool {
         self.interrupt.is_requested()
     }
 
-    /// The peer took no further connection.
+    /// Adds a warning: the peer refused a further connection.
     pub(super) fn refused(&mut self, launches: u32, reason: impl Display) {
         let reason = reason.to_string();
         self.warnings.push(Warning::LaunchRefused { launches, reason });
     }
 
-    /// Says `warning` at once.
+    /// Prints `warning` at once.
     pub(super) fn warn(&mut self, warning: impl Display) {
         self.console.warn(warning);
     }
 
-    /// What there is to say at the end.
+    /// Warnings for the report.
     pub(super) fn into_warnings(self) -> Vec<Warning> {
         self.warnings
     }

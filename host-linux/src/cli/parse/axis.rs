@@ -1,36 +1,36 @@
-//! A swept parameter: `L=1us:100us:20`, `G=0.01:1:50:log`, `o=0.5x:2x:10`.
+//! Parser of a swept parameter: `L=1us:100us:20`, `G=0.01:1:50:log`, `o=0.5x:2x:10`.
 
 use super::{NumberError, SizeError, size, time, time_per_byte};
 use crate::decimal;
 use crate::study::sweep::{Axis, FACTOR_DIGITS, Form, Spacing, Span, SpanError, Swept};
 
-/// Why text is no swept parameter.
+/// Why a text is not a swept parameter.
 #[derive(Debug, thiserror::Error)]
 pub enum AxisError {
-    /// It has another form.
+    /// Wrong form.
     #[error(
         "expected PARAM=FROM:TO:POINTS, such as L=1us:100us:20, G=0.01:1:50:log or o=0.5x:2x:10"
     )]
     Form,
-    /// No such parameter.
+    /// Unknown parameter.
     #[error("'{0}' cannot be swept; these can: {known}", known = known())]
     Parameter(String),
-    /// An end is no time.
+    /// An end is not a time.
     #[error(transparent)]
     Number(#[from] NumberError),
-    /// An end is no size.
+    /// An end is not a size.
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// An end is no factor.
+    /// An end is not a factor.
     #[error("'{0}' is no factor; expected one such as 0.5x")]
     Factor(String),
     /// One end is a factor, the other is not.
     #[error("both ends are factors, such as 0.5x:2x, or neither is")]
     Mixed,
-    /// No number of points.
+    /// Invalid number of points.
     #[error("'{0}' is no number of points")]
     Points(String),
-    /// The numbers make no axis.
+    /// The values make no valid axis.
     #[error(transparent)]
     Span(#[from] SpanError),
 }
@@ -39,7 +39,7 @@ fn known() -> String {
     Swept::ALL.map(Swept::symbol).join(", ")
 }
 
-/// Reads a swept parameter.
+/// Parses a swept parameter.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ fn factor(text: &str) -> Result<u64, AxisError> {
     decimal::scaled(text, FACTOR_DIGITS).map_err(|_| AxisError::Factor(format!("{text}x")))
 }
 
-/// In units of the parameter's type.
+/// Parses a value in units of the parameter's type.
 fn value(swept: Swept, text: &str) -> Result<u64, AxisError> {
     Ok(match swept {
         Swept::EagerLimit => size(text)?,

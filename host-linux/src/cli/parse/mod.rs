@@ -1,8 +1,8 @@
-//! Values of the command line, written in the same way everywhere.
+//! Parsers of command-line values, with one syntax for all subcommands.
 //!
-//! Each function fits clap's `value_parser`. Sizes take `K`, `M`, `G` (and `KiB`, `MiB`,
-//! `GiB`) as powers of 1024; percentages are percentages with or without `%`; times
-//! without a unit are seconds, parameters of messages nanoseconds.
+//! Each function fits clap's `value_parser`. Sizes take `K`, `M`, `G` (and `KiB`, `MiB`, `GiB`) as
+//! powers of 1024; percentages may have a `%`; times without a unit are seconds, and parameters of
+//! messages nanoseconds.
 
 mod axis;
 mod number;

@@ -1,4 +1,4 @@
-//! Percentages, times, seeds.
+//! Parsers of percentages, times, seeds, counts and factors.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -7,37 +7,37 @@ use loggap_core::units::{PerByte, Picos};
 
 use crate::decimal::{self, DecimalError};
 
-/// Why text is not the number that is wanted.
+/// Why a text is not the expected number.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum NumberError {
-    /// It is no such decimal number.
+    /// Not a decimal number, or out of range.
     #[error("{reason}; expected {expected}")]
     Decimal {
-        /// What is wrong.
+        /// Cause.
         reason: DecimalError,
-        /// What is wanted.
+        /// Description of the expected value.
         expected: &'static str,
     },
-    /// A number and a unit that is none of what is wanted.
+    /// A number with an unsuitable unit.
     #[error("{}; expected {expected}", unit_reason(unit))]
     Unit {
-        /// Its unit.
+        /// Unit that was given.
         unit: String,
-        /// What is wanted.
+        /// Description of the expected value.
         expected: &'static str,
     },
-    /// It is below 1 and without `%`: a fraction, or a small percentage.
+    /// A number below 1 without `%`, which may be a fraction or a small percentage.
     #[error(
         "expected a percentage: {}%, or {text}% if you mean that little",
         f64::from(*hundredths) / 100.0
     )]
     Fraction {
-        /// The text.
+        /// Text that was given.
         text: String,
-        /// What it is as a fraction, in hundredths of a percent.
+        /// Value as a fraction, in hundredths of a percent.
         hundredths: u32,
     },
-    /// Its form is not what is wanted.
+    /// Wrong form; holds a description of the expected value.
     #[error("expected {0}")]
     Form(&'static str),
 }
@@ -67,12 +67,11 @@ fn unit_reason(unit: &str) -> String {
     }
 }
 
-/// Reads `5%` or `5` as parts per million, 50,000; from 0.0001% to below 100%.
+/// Parses a percentage, `5%` or `5`, as parts per million: 50,000; from 0.0001% to below 100%.
 ///
 /// # Errors
 ///
-/// [`NumberError`]; also for a number below 1 without `%`, which might mean
-/// a fraction.
+/// [`NumberError`], also for a number below 1 without `%`, which may be meant as a fraction.
 pub fn percent(text: &str) -> Result<u32, NumberError> {
     const FORM: &str = "a percentage above 0% and below 100%, such as 5% or 0.5%";
     const WHOLE: u32 = 1_000_000;
@@ -88,8 +87,8 @@ pub fn percent(text: &str) -> Result<u32, NumberError> {
     }
 }
 
-/// Reads a positive time: `2`, `1.5s`, `200ms`, `50us`, `100ns`, `3min` (also `3m`),
-/// `1h`; without a unit in seconds, at most 30 days.
+/// Parses a positive time: `2`, `1.5s`, `200ms`, `50us`, `100ns`, `3min` (also `3m`), `1h`; in
+/// seconds without a unit; at most 30 days.
 ///
 /// # Errors
 ///
@@ -97,7 +96,7 @@ pub fn percent(text: &str) -> Result<u32, NumberError> {
 pub fn duration(text: &str) -> Result<Duration, NumberError> {
     const FORM: &str = "a time above 0 and up to 30 days, such as 2, 1.5s, 200ms, 50us, 3min or 1h; without a unit in s";
     const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
-    // Longer endings first: "ms" ends in "s" as well.
+    // Longer suffixes first: "ms" ends in "s" as well.
     let units = [
         ("min", 9, 60),
         ("ms", 6, 1),
@@ -119,8 +118,8 @@ pub fn duration(text: &str) -> Result<Duration, NumberError> {
     Ok(time)
 }
 
-/// As [`duration`], of a test that is one session: at most 3000 s, as responders end
-/// a session after an hour.
+/// As [`duration`], for a test within one session: at most 3000 s, because responders end a session
+/// after an hour.
 ///
 /// # Errors
 ///
@@ -133,7 +132,7 @@ pub fn session_time(text: &str) -> Result<Duration, NumberError> {
     time.ok_or(NumberError::Form(FORM))
 }
 
-/// Reads a seed: a decimal or `0x` hexadecimal number below 2⁶⁴.
+/// Parses a seed: a decimal or `0x` hexadecimal number below 2⁶⁴.
 ///
 /// # Errors
 ///
@@ -147,7 +146,7 @@ pub fn seed(text: &str) -> Result<u64, NumberError> {
     parsed.map_err(|_| NumberError::Form(FORM))
 }
 
-/// Reads a number of threads.
+/// Parses a number of threads.
 ///
 /// # Errors
 ///
@@ -156,7 +155,7 @@ pub fn threads(text: &str) -> Result<NonZeroUsize, NumberError> {
     text.parse().map_err(|_| NumberError::Form("a whole number from 1 on, such as 4"))
 }
 
-/// Reads a factor above 0.
+/// Parses a factor above 0.
 ///
 /// # Errors
 ///
@@ -166,7 +165,7 @@ pub fn factor(text: &str) -> Result<f64, NumberError> {
     factor.ok_or(NumberError::Form("a factor above 0, such as 2 or 0.5"))
 }
 
-/// A multiple of 10^-`digits` ns per byte times 10⁹, to the nearest unit.
+/// Parses a multiple of 10^−(`digits` − 9) ns per byte, rounded to the nearest unit of [`PerByte`].
 fn per_byte(text: &str, digits: u32, expected: &'static str) -> Result<PerByte, NumberError> {
     const UNITS_PER_NANO: u128 = 1_000 << PerByte::FRACTION_BITS;
     const BILLION: u128 = 1_000_000_000;
@@ -177,19 +176,18 @@ fn per_byte(text: &str, digits: u32, expected: &'static str) -> Result<PerByte, 
         .map_err(|_| NumberError::Decimal { reason: DecimalError::TooLarge, expected })
 }
 
-/// Units of time, and how many digits of each make a nanosecond. Longer
-/// endings first: "ms" ends in "s" as well.
+/// Units of time, with the power of ten of each in nanoseconds. Longer suffixes first: "ms" ends in
+/// "s" as well.
 const UNITS: [(&str, i32); 5] = [("ms", 6), ("us", 3), ("ns", 0), ("ps", -3), ("s", 9)];
 
-/// A number, and digits of its unit to a nanosecond, its own where there is
-/// none.
+/// Splits a text into its number and the power of ten of its unit in nanoseconds; 0 without a unit.
 fn with_unit(text: &str) -> (&str, i32) {
     let split = |(unit, digits): (&str, i32)| Some((text.strip_suffix(unit)?.trim_end(), digits));
     UNITS.into_iter().find_map(split).unwrap_or((text, 0))
 }
 
-/// Reads a time with its unit, `1us`, `2.5 ms`, `800ps`, to the picosecond;
-/// without a unit in nanoseconds, the customary one of `LogGOPS` parameters.
+/// Parses a time, `1us`, `2.5 ms`, `800ps`, as picoseconds; without a unit in nanoseconds, which
+/// are usual for `LogGOPS` parameters.
 ///
 /// # Errors
 ///
@@ -200,8 +198,8 @@ pub fn time(text: &str) -> Result<Picos, NumberError> {
     scaled(number, 3u32.saturating_add_signed(digits), FORM).map(Picos)
 }
 
-/// Reads a time per byte with its unit, `80ps/B`, `0.02ns/B`, to 10⁻⁹ ns and then to
-/// the nearest unit of [`PerByte`], 1.5·10⁻⁸ ns; without a unit in ns/B.
+/// Parses a time per byte, `80ps/B`, `0.02ns/B`; in ns/B without a unit. The resolution is 10⁻⁹ ns,
+/// then that of [`PerByte`], 1.5·10⁻⁸ ns.
 ///
 /// # Errors
 ///

@@ -1,28 +1,28 @@
-//! Numbers of ranks, written like sizes.
+//! Parsers of rank counts, written like sizes.
 
 use super::sizes::{SizeError, Sizes, size, sizes};
 
-/// Why text is no number of ranks, or no list of them.
+/// Why a text is not a number of ranks, or not a list of them.
 #[derive(Debug, thiserror::Error)]
 pub enum RanksError {
-    /// This is no number.
+    /// Not a number.
     #[error("'{0}' is no number of ranks; expected one such as 4, 64, 4K")]
     NotANumber(String),
-    /// A number that is not larger than the one before it.
+    /// A number not larger than its predecessor.
     #[error("{ranks} ranks follow {before}; list numbers in ascending order, each once")]
     OutOfOrder {
-        /// The one before.
+        /// Predecessor.
         before: u64,
-        /// The offending one.
+        /// Offending number.
         ranks: u64,
     },
-    /// No number at all.
+    /// An empty list.
     #[error("no number of ranks at all; give at least one")]
     Empty,
-    /// More than are allowed.
+    /// More ranks than supported.
     #[error("there are at most 4294967295 ranks")]
     TooMany,
-    /// The list is wrong in another way.
+    /// Other errors of the list.
     #[error(transparent)]
     List(SizeError),
 }
@@ -38,8 +38,7 @@ impl From<SizeError> for RanksError {
     }
 }
 
-/// Reads a number of ranks: a whole number, with `K`, `M`, `G` for powers of
-/// 1024.
+/// Parses a number of ranks: a whole number, where `K`, `M`, `G` are powers of 1024.
 ///
 /// # Errors
 ///
@@ -48,11 +47,11 @@ pub fn rank_count(text: &str) -> Result<u32, RanksError> {
     u32::try_from(size(text)?).map_err(|_| RanksError::TooMany)
 }
 
-/// Reads a list of numbers of ranks in the forms of [`sizes`].
+/// Parses a list of rank counts in the forms of [`sizes`].
 ///
 /// # Errors
 ///
-/// [`RanksError`] names the item.
+/// [`RanksError`] names the offending item.
 pub fn rank_counts(text: &str) -> Result<Sizes, RanksError> {
     Ok(sizes(text)?)
 }

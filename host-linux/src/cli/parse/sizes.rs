@@ -1,33 +1,31 @@
-//! Message sizes: `8`, `1,64,4K`, `1:64K`, `1:64K:x2`, `1:64K:+1024`,
-//! `@file`.
+//! Parsers of message sizes: `8`, `1,64,4K`, `1:64K`, `1:64K:x2`, `1:64K:+1024`, `@file`.
 
 use std::fs::File;
 use std::io::{self, Read};
 
 use crate::link::LONGEST_MESSAGE;
 
-/// The most sizes that one list may hold.
+/// Most sizes in a list.
 const MOST_SIZES: usize = 65_536;
-/// The longest list file that is read.
+/// Longest list file, bytes.
 const LONGEST_FILE: u64 = 1 << 20;
 
 /// Sizes in strictly ascending order, at least one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Sizes {
-    /// `first:last` without a step: from one to the other, as the command
-    /// sees fit.
+    /// `first:last` without a step: the command chooses the sizes between.
     Span {
         /// Smallest size in bytes.
         first: u64,
         /// Largest size in bytes.
         last: u64,
     },
-    /// Exactly these, in bytes.
+    /// Exactly these sizes, bytes.
     Listed(Vec<u64>),
 }
 
 impl Sizes {
-    /// Smallest size in bytes.
+    /// Smallest size, bytes.
     #[must_use]
     pub fn first(&self) -> u64 {
         match self {
@@ -36,7 +34,7 @@ impl Sizes {
         }
     }
 
-    /// Largest size in bytes.
+    /// Largest size, bytes.
     #[must_use]
     pub fn last(&self) -> u64 {
         match self {
@@ -45,7 +43,7 @@ impl Sizes {
         }
     }
 
-    /// Every size in bytes; a span in factors of two, its end included.
+    /// All sizes, bytes; a span is expanded in factors of two, its end included.
     #[must_use]
     pub fn list(&self) -> Vec<u64> {
         match self {
@@ -59,61 +57,61 @@ impl Sizes {
     }
 }
 
-/// Why text is no list of sizes.
+/// Why a text is not a list of sizes.
 #[derive(Debug, thiserror::Error)]
 pub enum SizeError {
-    /// This is no size.
+    /// Not a size.
     #[error(
         "'{0}' is no size; expected bytes such as 8, 64, 4K, 1.5M or 1GiB, where K, M and G are \
          powers of 1024"
     )]
     NotASize(String),
-    /// This is no step.
+    /// Not a step.
     #[error("'{0}' is no step; expected a factor from x2 on or an addend such as +1024")]
     NotAStep(String),
-    /// A range that ends before it begins.
+    /// A range whose end is below its begin.
     #[error("the range {first}:{last} ends before it begins; swap the two")]
     Backwards {
-        /// Its first size in bytes.
+        /// First size, bytes.
         first: u64,
-        /// Its last size in bytes.
+        /// Last size, bytes.
         last: u64,
     },
-    /// A size that is not larger than the one before it.
+    /// A size not larger than its predecessor.
     #[error("size {size} follows {before}; list sizes in ascending order, each once")]
     OutOfOrder {
-        /// The one before, in bytes.
+        /// Predecessor, bytes.
         before: u64,
-        /// The offending one, in bytes.
+        /// Offending size, bytes.
         size: u64,
     },
-    /// More than `MOST_SIZES`.
+    /// More than 65,536 sizes.
     #[error("more than {MOST_SIZES} sizes; use a larger step")]
     TooMany,
-    /// No size at all.
+    /// An empty list.
     #[error("no size at all; give at least one")]
     Empty,
-    /// A message cannot have this size.
+    /// A size outside the range of messages.
     #[error("a message cannot have {0} bytes here; use sizes from 1 to {most}", most = LONGEST_MESSAGE.0)]
     NotAMessage(u64),
     /// The list's file could not be read.
     #[error("cannot read sizes from '{path}': {source}")]
     File {
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// What the system said.
+        /// System error.
         source: io::Error,
     },
 }
 
-/// Reads one size in bytes: a whole number, or any with `K`, `M`, `G` (also `KiB`, `MiB`,
-/// `GiB`) for powers of 1024 that makes whole bytes.
+/// Parses a size in bytes: a whole number, or a decimal with `K`, `M`, `G` (also `KiB`, `MiB`,
+/// `GiB`, powers of 1024) that yields whole bytes.
 ///
 /// # Errors
 ///
 /// [`SizeError::NotASize`].
 pub fn size(text: &str) -> Result<u64, SizeError> {
-    /// Digits behind the point: enough for every multiple of 1/1024.
+    /// Decimals considered: enough for every multiple of 1/1024.
     const DIGITS: usize = 10;
     const ONE: u128 = 10_000_000_000;
     let refused = || SizeError::NotASize(text.to_owned());
@@ -136,13 +134,12 @@ pub fn size(text: &str) -> Result<u64, SizeError> {
     u64::try_from(parts / ONE).ok().filter(|_| parts.is_multiple_of(ONE)).ok_or_else(refused)
 }
 
-/// Reads a list of sizes, each form of the module's head, also mixed with
-/// commas. `@file` reads the list from a file, with `#` comments and commas
-/// or white space between its items.
+/// Parses a list of sizes in the forms of this module's head, which commas may combine. `@file`
+/// reads the list from a file, with `#` comments, and commas or white space between items.
 ///
 /// # Errors
 ///
-/// [`SizeError`] names the item.
+/// [`SizeError`] names the offending item.
 pub fn sizes(text: &str) -> Result<Sizes, SizeError> {
     if let Some(path) = text.strip_prefix('@') {
         return list(file_items(&read(path)?));
@@ -156,11 +153,11 @@ pub fn sizes(text: &str) -> Result<Sizes, SizeError> {
     }
 }
 
-/// As [`sizes`], for messages that travel: from 1 byte to [`LONGEST_MESSAGE`].
+/// As [`sizes`], for messages sent over a link: from 1 byte to [`LONGEST_MESSAGE`].
 ///
 /// # Errors
 ///
-/// [`SizeError`] names the item.
+/// [`SizeError`] names the offending item.
 pub fn message_sizes(text: &str) -> Result<Sizes, SizeError> {
     let sizes = sizes(text)?;
     let possible = 1..=LONGEST_MESSAGE.0;

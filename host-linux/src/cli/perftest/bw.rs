@@ -1,5 +1,5 @@
-//! `loggap bw`: bandwidth and message rate, as ib_send_bw, ib_write_bw and
-//! ib_read_bw print them.
+//! `loggap bw`: bandwidth and message rate, with the columns of ib_send_bw, ib_write_bw and
+//! ib_read_bw.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -18,13 +18,12 @@ use crate::machine::environment::LinkFingerprint;
 
 /// Bandwidth and message rate of given sizes, with the columns of perftest.
 ///
-/// Messages are sent in bursts of n, timed from the first post to the last
-/// reply; the last message is answered, with -b each one. Time per message =
-/// (burst - single) / (n - 1). The average column is the median burst, the
-/// peak column the fastest 5 bursts in a row. With -q all queue pairs send a
-/// burst at the same time; with -b messages of both directions count. MB are 2^20 bytes, as in
-/// perftest, Mpps 10^6 messages per second. Without HOST both ends run on this
-/// machine. For link parameters with confidence intervals: `loggap measure`.
+/// Messages are sent in bursts of n, timed from the first post to the last reply; only the last
+/// message is answered, with -b each one. Time per message = (burst - single) / (n - 1). The
+/// average column is the median burst, the peak column the fastest 5 bursts in a row. With -q all
+/// queue pairs send a burst at the same time; with -b messages of both directions count. MB are
+/// 2^20 bytes, as in perftest, Mpps 10^6 messages per second. Without HOST both ends run on this
+/// machine. 'loggap measure' gives link parameters with confidence intervals.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -61,26 +60,26 @@ pub(in crate::cli) struct Args {
     report_gbits: bool,
 }
 
-/// Bursts of each size, where there are enough messages.
+/// Number of bursts per size, if there are enough messages.
 pub(super) const BURSTS: u32 = 20;
-/// Messages in a burst, at most.
+/// Most messages in a burst.
 pub(super) const LONGEST_BURST: u32 = 1_000;
-/// Messages in a burst, at least, where there are as many: of fewer, what the
-/// first and the last take is most of a burst.
+/// Fewest messages in a burst, if as many are requested: a shorter burst consists mostly of the
+/// cost of its first and last message.
 pub(super) const SHORTEST_BURST: u32 = 32;
-/// Round trips that tell how long a single message takes.
+/// Round trips that determine the time of a single message.
 const SINGLES: u32 = 20;
-/// Bytes that either end of a link through sockets takes while nobody reads
-/// them: in both directions at the same time no more are under way, as
-/// otherwise both ends could wait for the other to read.
+/// Bytes that a socket link buffers at either end while the application does not read. With traffic
+/// in both directions no more may be in flight, as both ends could otherwise wait for the other to
+/// read.
 const UNREAD: u32 = 64 << 10;
-/// The same of shared memory: half of its ring.
+/// As [`UNREAD`], for shared memory: half of its ring.
 const UNREAD_OF_RING: u32 = 512 << 10;
-/// Messages without an answer, at most.
+/// Most unacknowledged messages.
 const MOST_UNANSWERED: u32 = 64;
 
 impl Args {
-    /// What the test does at each size.
+    /// Plan of the test for each size.
     fn plan(&self) -> Plan {
         let Bursts { count, messages } = bursts_of(self.iters);
         Plan {
@@ -93,8 +92,7 @@ impl Args {
         }
     }
 
-    /// What is measured of `sizes`: with -b, messages of all of them can be under way in both
-    /// directions.
+    /// Sizes to measure; with -b, only those whose messages fit into both ends' buffers at once.
     fn sizes(&self, console: &mut Console) -> Result<Vec<u32>, CliError> {
         let mut sizes = self.test.sizes(64 << 10);
         let link = &self.test.ends.link;
@@ -108,7 +106,7 @@ impl Args {
         }
         let transport = link.transport;
         let longest = match transport {
-            // A receiver has places for as many messages as are under way.
+            // The receiver posts as many receives as there are messages in flight.
             Transport::Verbs => u32::MAX,
             Transport::Shm => UNREAD_OF_RING,
             _ => UNREAD,
@@ -132,23 +130,22 @@ impl Args {
     }
 }
 
-/// So many bursts of so many messages.
+/// Number and length of bursts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Bursts {
     count: u32,
     messages: u32,
 }
 
-/// Bursts that make so many messages or a few more.
+/// Bursts for `messages` messages or slightly more.
 fn bursts_of(messages: u32) -> Bursts {
     let count = (messages / SHORTEST_BURST).clamp(1, BURSTS);
     let burst = messages.div_ceil(count).min(LONGEST_BURST);
     Bursts { count: messages.div_ceil(burst), messages: burst }
 }
 
-/// Messages of `size` bytes that may be without an answer where both ends
-/// send. `places` are those of a link of RDMA verbs, half of which may be
-/// taken; other links take a number of bytes.
+/// Messages of `size` bytes that may be unacknowledged when both ends send: half of the `places` of
+/// a link over RDMA verbs; on other links as many as fit into the buffers.
 fn window(size: u32, places: Option<u16>) -> u32 {
     let most = match places {
         Some(places) => u32::from(places) / 2,
@@ -157,23 +154,23 @@ fn window(size: u32, places: Option<u16>) -> u32 {
     most.clamp(1, MOST_UNANSWERED)
 }
 
-/// What the test does at each size.
+/// Plan of the test for each size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     /// Messages in a burst.
     pub(super) burst: u32,
-    /// Of bursts.
+    /// Number or duration of the bursts.
     pub(super) repetitions: Repetitions,
     pub(super) warmup: u32,
     pub(super) connections: u32,
-    /// Whether each message is answered by one as long.
+    /// True if each message is answered by one of the same size.
     pub(super) both_ways: bool,
-    /// What bandwidth is printed in.
+    /// Unit of bandwidth.
     pub(super) unit: Unit,
 }
 
 impl Plan {
-    /// What the values are, in words.
+    /// Meaning of the values, in words.
     fn quantity(&self) -> String {
         let ways = if self.both_ways { "both ways" } else { "one way" };
         let all = match self.connections {
@@ -183,13 +180,13 @@ impl Plan {
         format!("{ways}, gap between messages of a burst{all}")
     }
 
-    /// Messages that a burst counts for each that one connection sends.
+    /// Messages that count in a burst, per message that one connection sends.
     pub(super) fn times(&self) -> u32 {
         self.connections * if self.both_ways { 2 } else { 1 }
     }
 
-    /// Bursts of all connections that begin at about the same time, and count where no
-    /// connection lost any.
+    /// Runs bursts that all connections start at about the same time. A burst counts if no
+    /// connection lost a message in it.
     fn together(
         &self,
         connections: &mut Connections<'_>,
@@ -228,7 +225,8 @@ impl Plan {
     const fn singles(&self) -> Repetitions {
         match self.connections {
             1 => Repetitions::Times(SINGLES),
-            // A responder ends a session of which it hears nothing for long: the others rest.
+            // Limited in time: other connections are silent meanwhile, and a responder ends a
+            // silent session.
             _ => Repetitions::Within(SINGLES, Duration::from_secs(1)),
         }
     }
@@ -238,8 +236,8 @@ impl Plan {
     }
 }
 
-/// How long one burst of each connection took, from the first post of any to the last reply
-/// of any. `None` where a connection has none, as its burst was lost or it was told to stop.
+/// Duration of a burst over all connections, from the first post to the last reply of any. `None`
+/// if a connection lost its burst or was stopped.
 fn span(each: &[Values]) -> Option<Picos> {
     let (mut first_post, mut last_reply) = (Picos::MAX, Picos::ZERO);
     for values in each {
@@ -328,7 +326,7 @@ mod tests {
             ended: vec![Picos(replied)],
             ..Values::default()
         };
-        // The longest takes 60; the first begins 30 before it, and the last ends 5 after it.
+        // The longest burst takes 60; the first begins 30 before it, the last ends 5 after it.
         let each = [burst(100, 150), burst(130, 190), burst(160, 195)];
         assert_eq!(span(&each), Some(Picos(95)));
         assert_eq!(span(&each[..1]), Some(Picos(50)));

@@ -1,4 +1,4 @@
-//! Connections that are measured at the same time.
+//! Connections that are measured concurrently.
 
 use std::collections::TryReserveError;
 use std::ops::ControlFlow;
@@ -23,15 +23,15 @@ use crate::machine::placement::Cpu;
 use crate::machine::warning::Warning;
 use crate::output::number;
 
-/// Memory of one connection.
+/// Buffers of one connection.
 pub(super) struct Memory {
-    /// What is sent.
+    /// Send buffer.
     outgoing: Vec<u8>,
-    /// What is received.
+    /// Receive buffer.
     incoming: Vec<u8>,
 }
 
-/// Memory for `count` connections and messages of up to `largest` bytes.
+/// Allocates buffers of `largest` bytes for `count` connections.
 pub(super) fn memory(count: u32, largest: u32) -> Result<Vec<Memory>, CliError> {
     let length = usize::try_from(largest).unwrap_or(0).max(FRAME_LEN);
     let one = |_| Ok(Memory { outgoing: present(length)?, incoming: present(length)? });
@@ -45,7 +45,7 @@ pub(super) fn memory(count: u32, largest: u32) -> Result<Vec<Memory>, CliError> 
     })
 }
 
-/// Memory every page of which is there.
+/// Allocates memory whose pages are all resident.
 fn present(length: usize) -> Result<Vec<u8>, TryReserveError> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(length)?;
@@ -53,11 +53,11 @@ fn present(length: usize) -> Result<Vec<u8>, TryReserveError> {
     Ok(bytes)
 }
 
-/// Polling ends for each processor from which on a test is refused: where each waits for
-/// the others to be scheduled, opening the connections takes minutes.
+/// Most polling ends per processor. With more, each end waits for the others to be scheduled, and
+/// opening the connections takes minutes.
 const MOST_SHARING: usize = 4;
 
-/// Says where `count` connections, all of which poll, need more processors than there are.
+/// Warns or fails if `count` polling connections need more processors than there are.
 pub(super) fn check_processors(
     args: &EndArgs,
     count: u32,
@@ -80,39 +80,38 @@ pub(super) fn check_processors(
     Ok(())
 }
 
-/// One open connection.
+/// An open connection.
 type Session<'b> = Box<dyn Rounds + Send + 'b>;
 
-/// Connections, each of which has one link, one session, and while several are
-/// measured one thread.
+/// Open connections with a link and a session each; measured concurrently, with a thread each.
 pub(super) struct Connections<'b> {
     sessions: Vec<Session<'b>>,
-    /// Their other ends; as many.
+    /// Ends of the connections, one each.
     ends: Vec<Endpoints<'b>>,
-    /// The NUMA node of the device that they share.
+    /// NUMA node of the device that they share.
     node: Option<u32>,
 }
 
-/// Connections and what their links are.
+/// Connections, and the properties of their links.
 pub(super) struct Opened<'b> {
     pub(super) connections: Connections<'b>,
     pub(super) fingerprint: LinkFingerprint,
 }
 
-/// What is the same whenever a test opens connections.
+/// State kept between the connections that a test opens one after another.
 pub(super) struct Opening {
-    /// Processors that this thread may run on unless it is pinned.
+    /// Processors that this thread may use unless pinned.
     pub(super) allowed: Vec<Cpu>,
-    /// Connections were open before: their end is not waited for in words again.
+    /// True once connections were open: the wait for the responder is then not announced again.
     pub(super) again: bool,
-    /// Warnings that were told then, and are not told again.
+    /// Warnings already given, which are not repeated.
     pub(super) told: Vec<Warning>,
-    /// Where the responder answered then.
+    /// Address at which the responder answered.
     pub(super) answered: Option<Endpoint>,
 }
 
 impl Opening {
-    /// Tells warnings that were not told before.
+    /// Prints warnings that were not given before.
     pub(super) fn tell(
         &mut self,
         warnings: impl IntoIterator<Item = Warning>,
@@ -128,7 +127,7 @@ impl Opening {
 }
 
 impl<'b> Connections<'b> {
-    /// Opens a connection for each of `memory`.
+    /// Opens one connection per element of `memory`.
     pub(super) fn open(
         (args, largest): (&'b EndArgs, u32),
         memory: &'b mut [Memory],
@@ -164,7 +163,7 @@ impl<'b> Connections<'b> {
                 };
                 open_any(link, parts, wait).map_err(failed)?
             } else {
-                // Who is served now are our own.
+                // The clients ahead are our own connections, so waiting would not help.
                 open_any(link, parts, |_| false).map_err(not_served)?
             };
             connections.sessions.push(session);
@@ -176,22 +175,22 @@ impl<'b> Connections<'b> {
         Ok(Opened { connections, fingerprint })
     }
 
-    /// The only connection, or the first.
+    /// The first connection.
     pub(super) fn first(&mut self) -> Option<&mut (dyn Rounds + Send + 'b)> {
         self.sessions.first_mut().map(|session| &mut **session)
     }
 
-    /// Bytes of the longest message that all links take.
+    /// Longest message of all links, bytes.
     pub(super) fn longest(&mut self) -> u32 {
         self.sessions.iter_mut().map(|session| session.longest()).min().unwrap_or(u32::MAX)
     }
 
-    /// Bytes of the longest message that all links and their responders take.
+    /// Longest message of all links and their responders, bytes.
     pub(super) fn allowed(&mut self) -> u32 {
         self.sessions.iter_mut().map(|session| session.allowed()).min().unwrap_or(u32::MAX)
     }
 
-    /// Does `work` on all connections at the same time: what came of each.
+    /// Runs `work` on all connections concurrently; returns their results.
     pub(super) fn together<T: Send>(
         &mut self,
         work: impl Fn(&mut dyn Rounds) -> Result<T, SessionError<LinkError>> + Sync,
@@ -204,9 +203,9 @@ impl<'b> Connections<'b> {
         all.into_iter().collect()
     }
 
-    /// Does `work` on all connections at the same time, again and again, until `each`, which
-    /// is handed what came of it, breaks. Of several connections, each has a thread near the
-    /// device unless a processor was asked for.
+    /// Runs `work` on all connections concurrently and repeatedly, until `each`, which gets the
+    /// results, breaks. Several connections have a thread each, near the device unless a processor
+    /// was requested.
     pub(super) fn in_step<T: Send>(
         &mut self,
         work: impl Fn(&mut dyn Rounds) -> T + Sync,
@@ -243,8 +242,7 @@ impl<'b> Connections<'b> {
         });
     }
 
-    /// Says goodbye on all connections and waits for the other ends that were
-    /// started for them.
+    /// Closes all connections and waits for the responders that were started for them.
     pub(super) fn close(mut self) -> Result<(), CliError> {
         for session in self.sessions.drain(..) {
             session.close().map_err(failed)?;
@@ -259,7 +257,7 @@ impl<'b> Connections<'b> {
 }
 
 impl Drop for Connections<'_> {
-    /// After an error: those that still work are told.
+    /// Closes the remaining sessions after an error.
     fn drop(&mut self) {
         for session in self.sessions.drain(..) {
             let _broken_as_well = session.close();
@@ -267,7 +265,7 @@ impl Drop for Connections<'_> {
     }
 }
 
-/// A further connection was not served beside the first.
+/// Error for a further connection that was not served along with the first.
 fn not_served(error: SessionError<LinkError>) -> CliError {
     match error {
         SessionError::Refused(Refusal::Busy { .. }) => CliError::failed(
@@ -277,17 +275,17 @@ fn not_served(error: SessionError<LinkError>) -> CliError {
     }
 }
 
-/// What a session is made of beside its link.
+/// Parts of a session besides its link.
 struct Parts<'b> {
     clock: HostClock,
     buffers: Buffers<'b>,
-    /// Ticks of the clock when the connections were opened.
+    /// Clock ticks when the connections were opened.
     opened: u64,
     interrupt: &'b Interrupt,
 }
 
-/// A session over the link, once it is this client's turn; `wait` is told how
-/// many are before it, and says whether to wait.
+/// Opens a session over the link. While other clients are served, `wait` is called with the number
+/// of those ahead, and returns true to wait.
 fn open_any<'b>(
     link: AnyLink,
     parts: Parts<'b>,

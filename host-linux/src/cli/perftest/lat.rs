@@ -1,5 +1,5 @@
-//! `loggap lat`: latency of messages, as ib_send_lat, ib_write_lat and
-//! ib_read_lat print it.
+//! `loggap lat`: latency of messages, with the columns of ib_send_lat, ib_write_lat and
+//! ib_read_lat.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::machine::environment::LinkFingerprint;
 
 /// Latency of messages of given sizes, with the columns of perftest.
 ///
-/// Round trips follow one another without a pause. Each value is half a round
-/// trip, as in ib_send_lat and ib_write_lat; for reads, which have no reply,
-/// the whole, as in ib_read_lat. Without HOST both ends run on this machine.
-/// For link parameters with confidence intervals: `loggap measure`.
+/// Round trips follow one another without a pause. Each value is half a round trip, as in
+/// ib_send_lat and ib_write_lat; for reads, which have no reply, the whole, as in ib_read_lat.
+/// Without HOST both ends run on this machine. 'loggap measure' gives link parameters with
+/// confidence intervals.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -48,11 +48,11 @@ pub(in crate::cli) struct Args {
     rtt: bool,
 }
 
-/// Messages of one size. What was not measured is `None`.
+/// Latency at one size. Unknown values are `None`.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Latency {
     size_bytes: u32,
-    /// Messages that the link takes at a time, over RDMA verbs.
+    /// Most messages in flight, over RDMA verbs.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<u16>,
     iterations: u64,
@@ -61,25 +61,25 @@ struct Latency {
     max_s: Option<f64>,
     median_s: Option<f64>,
     mean_s: Option<f64>,
-    /// `None` for a single value, too.
+    /// `None` also for a single value.
     stdev_s: Option<f64>,
     p99_s: Option<f64>,
     p999_s: Option<f64>,
 }
 
-/// Messages of `size` bytes to have places for where one is sent at a time: they stay in
-/// a processor's own cache, as they do in perftest.
+/// Number of message slots for `size` bytes when one message is in flight: few enough to stay in a
+/// core's private cache, as in perftest.
 fn places_in_cache(size: u32) -> u16 {
-    /// Bytes of each direction: a part of what the cache holds.
+    /// Bytes used for each direction: a part of the cache.
     const IN_CACHE: u32 = 256 << 10;
     const FEWEST: u16 = 4;
     u16::try_from(IN_CACHE / size.max(1)).unwrap_or(u16::MAX).max(FEWEST)
 }
 
-/// What the test does at each size.
+/// Plan of the test for each size.
 struct Plan {
     quantity: &'static str,
-    /// Of each round, what is a value.
+    /// Factor from the duration of a round to a value: 1/2 for halves of round trips.
     share: f64,
     warmup: u32,
     repetitions: Repetitions,
@@ -144,7 +144,7 @@ impl SizeTest for Plan {
 const HEAD: &str = "#bytes   #iterations  t_min[usec]  t_max[usec]  t_typical[usec]  t_avg[usec]  t_stdev[usec]  99%[usec]  99.9%[usec]";
 
 impl Latency {
-    /// `share` of each round is a value.
+    /// Statistics of `values`, each multiplied by `share`.
     fn of(size_bytes: u32, mut values: Values, share: f64) -> Self {
         let mut moments = Moments::default();
         for value in &values.elapsed {

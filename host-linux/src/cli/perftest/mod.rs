@@ -1,7 +1,7 @@
-//! The habit of perftest: columns and flags of its tests, on any transport.
+//! Tests with the columns and options of perftest, on any transport.
 //!
-//! They run over the same links and sessions as `loggap measure`, round after
-//! round without a pause, at one size after the other.
+//! They use the links and sessions of `loggap measure`, and run rounds without pauses, one size
+//! after another.
 
 pub(super) mod bw;
 mod connections;
@@ -27,7 +27,7 @@ use crate::machine::warning::{self, Warning};
 use crate::measure::MeasureError;
 use crate::output::number;
 
-/// What both tests take.
+/// Options shared by both tests.
 #[derive(Clone, Debug, clap::Args)]
 struct TestArgs {
     #[command(flatten)]
@@ -48,7 +48,7 @@ struct TestArgs {
     json: bool,
 }
 
-/// Sizes of `-a`.
+/// Exponents of the sizes of `-a`.
 const ALL: std::ops::RangeInclusive<u32> = 1..=23;
 
 impl TestArgs {
@@ -65,8 +65,8 @@ impl TestArgs {
         }
     }
 
-    /// What of `sizes` fits where a message has `longest` bytes at most. Sizes that were
-    /// typed are kept.
+    /// The `sizes` of at most `longest` bytes. A default size is lowered instead; sizes of -s are
+    /// kept.
     fn that_fit(&self, sizes: &[u32], longest: u32) -> Vec<u32> {
         match &self.sizes {
             _ if self.all => sizes.iter().copied().filter(|size| *size <= longest).collect(),
@@ -75,7 +75,7 @@ impl TestArgs {
         }
     }
 
-    /// Sizes that fit over open connections; says so where some do not.
+    /// Sizes that fit the open connections; prints a note if some do not.
     fn that_fit_over(
         &self,
         connections: &mut Connections<'_>,
@@ -96,8 +96,8 @@ impl TestArgs {
         fit
     }
 
-    /// Whether a link of RDMA verbs that takes `depth` messages at a time takes fewer than
-    /// one for short messages would: memory holds as many as the longest allows.
+    /// True if a link of RDMA verbs with `depth` messages in flight allows fewer than a link for
+    /// short messages would: its memory is divided by the longest message.
     fn is_narrow(&self, depth: u16) -> bool {
         const WIDE: u16 = 32;
         let link = &self.ends.link;
@@ -108,23 +108,23 @@ impl TestArgs {
     }
 }
 
-/// A message there and one back.
+/// A message and its reply.
 const fn round_trip(size: u32) -> Experiment {
     Experiment { quantity: Quantity::RoundTrip, messages: 1, delay: Picos::ZERO, size }
 }
 
-/// What a test is, in its document.
+/// Description of a test in its document.
 struct About {
     command: &'static str,
-    /// What the times are of.
+    /// Meaning of the times.
     quantity: String,
-    /// Connections at a time.
+    /// Number of concurrent connections.
     connections: u32,
 }
 
-/// What is done at each size, and how it is shown.
+/// Measurement at each size, and its presentation.
 trait SizeTest {
-    /// What comes of a size.
+    /// Result for a size.
     type Row: Serialize;
 
     fn measure(
@@ -134,42 +134,41 @@ trait SizeTest {
         size: u32,
     ) -> Result<Measured<Self::Row>, SessionError<LinkError>>;
 
-    /// What stands before the first row.
+    /// Prints the text before the first row.
     fn head(&self, console: &mut Console) -> Result<(), CliError>;
 
     fn show(&self, row: &Self::Row, console: &mut Console) -> Result<(), CliError>;
 
-    /// The reason why a row has no value, where all its messages or bursts were lost.
+    /// Kind of the lost rounds, if a row has no value because all of them were lost.
     fn missing(row: &Self::Row) -> Option<Missing>;
 }
 
-/// Rounds none of which came to its end.
+/// Kind of rounds that were all lost.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Missing {
-    /// Single messages.
+    /// Single messages were lost.
     Messages,
-    /// Bursts, of messages that arrive alone.
+    /// Bursts were lost, although single messages arrive.
     Bursts,
 }
 
-/// What came of one size.
+/// Outcome of one size.
 struct Measured<R> {
-    /// `None` where it was stopped before there was a value.
+    /// Result; `None` if the measurement was stopped before there was one.
     row: Option<R>,
-    /// What ended it before its time.
+    /// Error that ended it early.
     failure: Option<SessionError<LinkError>>,
 }
 
-/// What came of a test.
+/// Outcome of a test.
 struct Tested<R> {
     results: Vec<R>,
-    /// How it ended, after what `results` holds.
+    /// Exit, or the error after `results`.
     outcome: Result<Exit, CliError>,
 }
 
-/// Opens the connections and measures each size over them. Each result is
-/// shown at once, or all are printed as one document, also where the test
-/// fails after some of them.
+/// Opens the connections and measures each size over them. Prints each result at once, or all as
+/// one document, also if the test fails after some of them.
 fn run_test<T: SizeTest>(
     test: &T,
     (args, about): (&TestArgs, &About),
@@ -205,43 +204,43 @@ fn run_test<T: SizeTest>(
     Ok(tested)
 }
 
-/// A test under way.
+/// A running test.
 struct TestRun<'a, T: SizeTest> {
     test: &'a T,
     args: &'a TestArgs,
     about: &'a About,
     interrupt: Interrupt,
     opening: Opening,
-    /// The first one over which something was measured, or which was opened.
+    /// Link of the document: the first one that gave a result, else the first one opened.
     link: Option<LinkFingerprint>,
-    /// What was shown of the last one.
+    /// Remark printed about the last link.
     places: Option<String>,
     results: Vec<T::Row>,
-    /// Last size with a value, in bytes.
+    /// Last size with a value, bytes.
     reached: Option<u32>,
-    /// First size without one.
+    /// First size without a value, and the kind of its lost rounds.
     missing: Option<(Missing, u32)>,
 }
 
-/// Whether a link that is too narrow for all sizes together is measured.
+/// Policy for a link with too few message slots for all sizes together.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum IfNarrow {
     Close,
     Measure,
 }
 
-/// What a link was taken for.
+/// Outcome of opening a link.
 #[derive(Eq, PartialEq)]
 enum Taken {
-    /// It was measured.
+    /// The link was used to measure.
     Measured,
-    /// It is too narrow for all sizes together, and was closed.
+    /// The link has too few slots for all sizes together, and was closed.
     Narrow,
 }
 
 impl<T: SizeTest> TestRun<'_, T> {
-    /// Measures all sizes: over one link, or, where that would be too narrow,
-    /// over one for all short sizes, and one for each long one.
+    /// Measures all sizes over one link; if that has too few message slots, over one link for all
+    /// short sizes and one for each long size.
     fn all(&mut self, sizes: &[u32], console: &mut Console) -> Result<(), CliError> {
         let largest = sizes.iter().copied().max().unwrap_or(1);
         let is_mixed = sizes.len() > 1 && largest > SHORT;
@@ -267,7 +266,7 @@ impl<T: SizeTest> TestRun<'_, T> {
         self.results.push(row);
     }
 
-    /// A size without a value is a failure, unless the test was stopped.
+    /// Fails if a size has no value, unless the test was stopped.
     fn check_values(&self) -> Result<(), CliError> {
         let Some((missing, size)) = self.missing.filter(|_| !self.interrupt.is_requested()) else {
             return Ok(());
@@ -326,7 +325,7 @@ impl<T: SizeTest> TestRun<'_, T> {
         connections.close().map(|()| Taken::Measured)
     }
 
-    /// Shows a row, after what is new about its link.
+    /// Prints a row, preceded by remarks if its link differs from the last one.
     fn show(
         &mut self,
         link: &LinkFingerprint,
@@ -349,8 +348,8 @@ impl<T: SizeTest> TestRun<'_, T> {
     }
 }
 
-/// Longest of the sizes that share a link with long ones only where that is wide
-/// enough, in bytes.
+/// Largest size, bytes, that counts as short: short sizes only share a link with longer ones if
+/// that has enough message slots.
 const SHORT: u32 = 16 << 10;
 
 impl<R: Serialize> Tested<R> {
@@ -381,7 +380,7 @@ fn failed(error: SessionError<LinkError>) -> CliError {
     MeasureError::Session(error).into()
 }
 
-/// The error of a size, over a link whose longest message has `longest` bytes.
+/// Error at a size, over a link whose longest message has `longest` bytes.
 fn beyond(error: SessionError<LinkError>, longest: u32) -> CliError {
     match error {
         SessionError::OutOfBounds { what: Limited::Message, allowed, .. }
@@ -396,26 +395,26 @@ fn beyond(error: SessionError<LinkError>, longest: u32) -> CliError {
     }
 }
 
-/// The JSON document of a test.
+/// JSON document of a test.
 #[derive(Serialize)]
 struct Document<'t, R> {
     schema_version: u32,
     loggap_version: &'static str,
     command: &'static str,
-    /// What the times are of.
+    /// Meaning of the times.
     quantity: &'t str,
-    /// Connections at a time.
+    /// Number of concurrent connections.
     connections: u32,
-    /// `None` where none could be opened.
+    /// `None` if no link could be opened.
     link: Option<&'t LinkFingerprint>,
-    /// Whether all sizes were measured to the end.
+    /// True if all sizes were measured completely.
     complete: bool,
-    /// Why not, where something failed.
+    /// Error, if one ended the test.
     error: Option<String>,
     results: &'t [R],
 }
 
-/// What the link is, as remarks before the columns.
+/// Prints the properties of the link as comments above the columns.
 fn remarks(console: &mut Console, link: &LinkFingerprint) -> Result<(), CliError> {
     let data = console.data();
     writeln!(data, "# {} to {}, {}", link.transport, link.peer, link.waiting)?;
@@ -438,12 +437,12 @@ fn remarks(console: &mut Console, link: &LinkFingerprint) -> Result<(), CliError
     Ok(())
 }
 
-/// How many messages are under way over a link, and how many have a completion.
+/// Numbers of messages in flight and of signalled completions, in words.
 fn places(verbs: &VerbsRecord) -> String {
     format!("signal every {}, depth {}", verbs.signal_every, verbs.depth)
 }
 
-/// A number of a column, or what stands where none was measured.
+/// Number for a column; `-` if unknown.
 fn shown(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
@@ -489,7 +488,7 @@ mod tests {
             "node7 -p 18515",
             "node7 --port 18515",
         ];
-        // Those of the device, as perftest has them.
+        // Device options with perftest's names.
         let device = [
             "-d rxe0",
             "--ib-dev rxe0",

@@ -1,4 +1,4 @@
-//! The rate that bursts show, its row, and what makes it doubtful.
+//! Message rates from bursts: a row, and warnings about it.
 
 use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
@@ -9,12 +9,12 @@ use super::rounds::{Repetitions, Values};
 use super::{Missing, shown};
 use crate::cli::{CliError, Console};
 
-/// What bandwidth is printed in.
+/// Unit of bandwidth.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Unit {
-    /// 2²⁰ bytes a second, which perftest calls MB.
+    /// 2²⁰ bytes per second, which perftest calls MB.
     Mebibytes,
-    /// 10⁹ bits a second.
+    /// 10⁹ bits per second.
     Gigabits,
 }
 
@@ -34,48 +34,47 @@ impl Unit {
     }
 }
 
-/// Messages of one size, of all connections and directions. What was not
-/// measured is `None`.
+/// Message rate at one size, over all connections and directions. Unknown values are `None`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Rate {
     size_bytes: u32,
     messages: u64,
-    /// Bursts that count, and messages of each connection and direction in one.
+    /// Number of bursts that count, and messages per burst, connection and direction.
     bursts: u64,
     burst_messages: u32,
-    /// Messages under way at most, over RDMA verbs.
+    /// Most messages in flight, over RDMA verbs.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<u16>,
-    /// Bursts of which a message was lost.
+    /// Number of bursts in which a message was lost.
     lost: u64,
-    /// A single message has arrived.
+    /// True if single messages arrived.
     #[serde(skip)]
     has_single: bool,
-    /// Time a message, `None` where a burst takes less than twice a single message.
+    /// Time per message; `None` if a burst takes less than twice as long as a single message.
     gap_s: Option<f64>,
-    /// The shortest median gap of [`STRETCH`] successive bursts or a tenth of all.
+    /// Smallest median gap of successive bursts, at least [`STRETCH`] and a tenth of all.
     fastest_gap_s: Option<f64>,
-    /// How much bursts differ: half of the interquartile range of their gaps,
-    /// divided by the median. `None` for fewer than four bursts.
+    /// Variation between bursts: half the interquartile range of their gaps, divided by the median.
+    /// `None` for fewer than four bursts.
     spread: Option<f64>,
     bandwidth_bytes_per_s: Option<f64>,
     peak_bytes_per_s: Option<f64>,
     messages_per_s: Option<f64>,
 }
 
-/// Fewer messages under way are pointed out.
+/// Messages in flight below which a warning is given.
 const ENOUGH_UNDER_WAY: u32 = 8;
-/// Bursts of several connections that are shorter are pointed out, in seconds.
+/// Duration, seconds, of bursts of several connections below which a warning is given.
 const BRIEF_S: f64 = 1e-3;
-/// Bursts that differ by more are pointed out.
+/// Variation between bursts above which a warning is given.
 const LARGE_SPREAD: f64 = 0.1;
 
-/// Successive bursts that a peak lasts for, at least: single bursts may go into a
-/// buffer or a token bucket, faster than the link is.
+/// Fewest successive bursts that make a peak: single bursts may be faster than the link, into a
+/// buffer or a token bucket.
 pub(super) const STRETCH: usize = 5;
 
-/// How long the median burst took in the fastest stretch of successive bursts, of at
-/// least [`STRETCH`] and of a tenth of all.
+/// Median duration of the fastest sequence of successive bursts, of at least [`STRETCH`] and a
+/// tenth of all.
 fn fastest_stretch(elapsed: &[Picos]) -> Option<Picos> {
     let length = STRETCH.max(elapsed.len() / 10);
     let medians = elapsed.windows(length).filter_map(|stretch| {
@@ -86,15 +85,15 @@ fn fastest_stretch(elapsed: &[Picos]) -> Option<Picos> {
 }
 
 impl Rate {
-    /// What `bursts` show where a `single` message takes so long.
+    /// Rate at `size_bytes` from the durations of `single` messages and of `bursts`.
     pub(super) fn of(plan: &Plan, size_bytes: u32, mut single: Values, mut bursts: Values) -> Self {
         let single = Sorted::new(&mut single.elapsed).median();
         let count = bursts.elapsed.len() as u64;
         let fastest = fastest_stretch(&bursts.elapsed);
         let sorted = Sorted::new(&mut bursts.elapsed);
         let others = plan.burst.saturating_sub(1).max(1) * plan.times();
-        // Of a burst that is shorter than two single messages, most is no gap: as much as
-        // messages vary, a difference of such two would be any number.
+        // A burst shorter than two single messages consists mostly of latency: the difference of
+        // the two is then less than the variation of messages.
         let gap = |burst_took: Option<Picos>| {
             let whole = burst_took?.0;
             let more = whole.checked_sub(single?.0).filter(|more| *more >= whole.div_ceil(2))?;
@@ -126,7 +125,7 @@ impl Rate {
         }
     }
 
-    /// Rounds lost where all bursts were.
+    /// Kind of the lost rounds, if all bursts were lost.
     pub(super) fn missing(&self) -> Option<Missing> {
         let lost = if self.has_single { Missing::Bursts } else { Missing::Messages };
         (self.bursts == 0).then_some(lost)
@@ -159,7 +158,7 @@ impl Rate {
     }
 }
 
-/// What makes numbers of the table doubtful.
+/// Warnings about doubtful numbers of the table.
 pub(super) fn warnings(plan: &Plan, results: &[Rate]) -> Vec<String> {
     let mut warnings = Vec::new();
     let short = plan.burst;
@@ -211,7 +210,7 @@ pub(super) fn warnings(plan: &Plan, results: &[Rate]) -> Vec<String> {
     warnings
 }
 
-/// That bursts of a size differ much.
+/// Warning about a large variation between bursts.
 fn differing(plan: &Plan, results: &[Rate]) -> Option<String> {
     let differing = results.iter().filter_map(|rate| Some((rate.spread?, rate.size_bytes)));
     let differing: Vec<_> = differing.filter(|(spread, _)| *spread > LARGE_SPREAD).collect();
@@ -277,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_peak_that_is_mostly_a_single_message_is_none() {
-        // Gaps of 19 and 39 us are left of 39 and 59; of 41, 21.
+        // Minus the single message's 20 us, 39, 59 and 41 us leave 19, 39 and 21 us.
         for (fastest, is_known) in [(39, false), (41, true)] {
             let took = [[59; 6], [fastest; 6], [59; 6]].concat();
             let rate = Rate::of(&plan(100, 1), 8, values(&[20]), values(&took));
@@ -293,7 +292,7 @@ mod tests {
             let rate = Rate::of(&plan(11, 1), 1_000, values(&[0]), values(took));
             rate.peak_bytes_per_s.map(|peak| (peak / rate.bandwidth_bytes_per_s.unwrap()).round())
         };
-        // Two of twenty went into a buffer; then six in a row did not.
+        // Two single fast bursts of twenty are no peak; six fast ones in a row are.
         let mut took = [100; 20];
         (took[3], took[11]) = (20, 20);
         assert_eq!(peak(&took), Some(1.0));
@@ -332,7 +331,7 @@ mod tests {
             let all = warnings(plan, rates);
             all.into_iter().filter(|said| !said.starts_with("no peak")).collect()
         };
-        // Gaps of 10 µs, but for quartiles of 8 and 12.
+        // Median gap 10 µs, quartiles 8 and 12 µs.
         let differing = Rate::of(&plan, 8, values(&[20]), values(&[820, 1_020, 1_020, 1_220]));
         assert!((differing.spread.unwrap() - 0.1).abs() < 1e-9, "{differing:?}");
         let worse = Rate::of(&plan, 64, values(&[20]), values(&[520, 520, 1_020, 1_520]));

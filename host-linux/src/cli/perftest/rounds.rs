@@ -9,65 +9,62 @@ use crate::cli::Interrupt;
 use crate::link::LinkError;
 use crate::machine::clock::HostClock;
 
-/// Round trips that are announced at a time, at most.
+/// Most round trips in one announcement.
 const CHUNK: u32 = 500;
-/// The same where it is not known how long they take.
+/// Round trips in an announcement while their duration is unknown.
 const FIRST_CHUNK: u32 = 2;
-/// Rounds without one that came to its end, after which none is taken to.
+/// Lost rounds, without any success, after which a size is given up.
 pub(super) const HOPELESS: u64 = 10;
-/// How long the rounds of an announcement may take: between them Ctrl-C and the time
-/// are looked at.
+/// Target duration of an announcement's rounds; Ctrl-C and time limit are checked in between.
 const CHUNK_TIME: Picos = Picos(200_000_000_000);
 
-/// Values of a size that are kept where the time decides: 256 MiB of them, with which
-/// it ends before.
+/// Most values of a size with a time limit, 256 MiB; the measurement then ends early.
 pub(super) const MOST_VALUES: usize = 1 << 25;
 
 /// Values of one kind of round.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     pub(super) elapsed: Vec<Picos>,
-    /// When each burst was over, since the connections were opened.
+    /// End of each burst, counted from the opening of the connections.
     pub(super) ended: Vec<Picos>,
-    /// Rounds of which a message was lost.
+    /// Number of rounds in which a message was lost.
     pub(super) lost: u64,
-    /// What ended them before their time, after those that there are.
+    /// Error that ended the rounds early; earlier values are kept.
     pub(super) failure: Option<SessionError<LinkError>>,
 }
 
-/// How often a round is repeated.
+/// Number or duration of repetitions.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Repetitions {
-    /// So many times.
+    /// A fixed number.
     Times(u32),
-    /// Until so much time is over.
+    /// As many as fit into a time.
     For(Duration),
-    /// So many times, or fewer where so much time is over before.
+    /// At most a number, and no longer than a time.
     Within(u32, Duration),
 }
 
-/// A burst each message of which is answered by one as long.
+/// A burst in which each message is answered by one of the same size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BothWays {
-    /// Bytes of each message.
+    /// Message size, bytes.
     pub(super) size: u32,
-    /// Messages that this end sends.
+    /// Number of messages that this end sends.
     pub(super) messages: u32,
-    /// Those of them that may be without an answer.
+    /// Most unacknowledged messages.
     pub(super) window: u32,
 }
 
-/// Rounds over an open session.
+/// Operations on an open session.
 pub(super) trait Rounds {
-    /// Repeats a round of which nothing is kept.
+    /// Repeats a round and discards its values.
     fn warm_up(
         &mut self,
         experiment: Experiment,
         times: u32,
     ) -> Result<(), SessionError<LinkError>>;
 
-    /// Repeats a round. Of round trips, the first one after each announcement
-    /// does not count.
+    /// Repeats a round. The first round trip after each announcement does not count.
     fn repeat(
         &mut self,
         experiment: Experiment,
@@ -81,31 +78,31 @@ pub(super) trait Rounds {
         repetitions: Repetitions,
     ) -> Result<Values, SessionError<LinkError>>;
 
-    /// Bytes of the longest message that the link takes.
+    /// Longest message of the link, bytes.
     fn longest(&mut self) -> u32;
 
-    /// Bytes of the longest message that both the link and the responder take.
+    /// Longest message of both the link and the responder, bytes.
     fn allowed(&mut self) -> u32;
 
-    /// Says goodbye and closes the link.
+    /// Sends the close frame and closes the link.
     fn close(self: Box<Self>) -> Result<(), SessionError<LinkError>>;
 }
 
-/// An open session over the link's own type, so that its own code is timed,
-/// and what stands around it.
+/// An open session over the link's concrete type, so that timed code is not dispatched, with its
+/// circumstances.
 pub(super) struct Test<'b, L> {
     pub(super) session: Initiator<'b, HostClock, L>,
     pub(super) interrupt: &'b Interrupt,
-    /// Ticks of the clock when the connections were opened.
+    /// Clock ticks when the connections were opened.
     pub(super) opened: u64,
-    /// How long rounds took last.
+    /// Duration of the most recent rounds.
     pub(super) pace: Option<Pace>,
 }
 
-/// How long rounds take, announcing them included.
+/// Duration of rounds, including their announcement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Bytes of each message.
+    /// Message size, bytes.
     size: u32,
     per_message: Picos,
 }
@@ -116,7 +113,7 @@ impl Pace {
         Self { size: experiment.size, per_message: Picos(took.0 / messages) }
     }
 
-    /// Rounds to announce, which take no longer than `limit` as far as is known.
+    /// Number of rounds to announce, which are expected to take at most `limit`.
     fn rounds(pace: Option<Self>, experiment: &Experiment, limit: Picos) -> u32 {
         match pace.filter(|pace| pace.size == experiment.size) {
             None if experiment.messages > 1 => 1,
@@ -131,14 +128,14 @@ impl Pace {
 }
 
 impl<L: Link<Error = LinkError>> Test<'_, L> {
-    /// Since the connections were opened.
+    /// Time since the connections were opened.
     fn now(&self) -> Picos {
         let clock = self.session.clock();
         clock.duration(clock.now().saturating_sub(self.opened))
     }
 
-    /// Runs `some` rounds, as many at a time as take no long time, until all are done,
-    /// the time is over, or somebody asked to stop.
+    /// Runs rounds by `some` in short chunks, until all are done, the time is over, or a stop is
+    /// requested.
     fn in_chunks(
         &mut self,
         experiment: &Experiment,

@@ -1,4 +1,4 @@
-//! The critical path as text and JSON.
+//! Critical path as text and JSON.
 
 use std::io::{self, Write};
 
@@ -11,20 +11,20 @@ use crate::simulation::{LevelSet, LinkModel, ParameterSets};
 use crate::timeline::causes::Causes;
 use crate::timeline::explain::{self, LinkTerm, Step, StepKind, Term, explain};
 
-/// Steps that the text lists; JSON lists all.
+/// Most steps in the text; JSON lists all.
 const SHOWN: usize = 40;
-/// Links that it lists.
+/// Most links in the text.
 const SHOWN_LINKS: usize = 10;
 
-/// Why the makespan is what it is.
+/// Explanation of the makespan by its critical path.
 #[derive(Serialize)]
 pub(super) struct Explanation {
     last_rank: u32,
     terms: Terms,
-    /// The same set by set.
+    /// Terms of each parameter set.
     sets: Vec<SetDocument>,
     steps: Vec<StepDocument>,
-    /// Whether sender and receiver have overheads of their own.
+    /// True if sender and receiver have separate overheads.
     #[serde(skip)]
     are_apart: bool,
     #[serde(skip)]
@@ -37,7 +37,7 @@ const GAP_BYTES: &str = "further bytes at the network's pace (G)";
 
 #[derive(Serialize)]
 struct Terms {
-    /// Of all parameter sets together, with the overheads of both ends as one.
+    /// Sum over all parameter sets; the overheads of both ends are one term.
     latency: TermDocument,
     overhead: TermDocument,
     overhead_bytes: TermDocument,
@@ -45,12 +45,12 @@ struct Terms {
     gap_bytes: TermDocument,
     calc: TermDocument,
     noise: TermDocument,
-    /// Where messages share links.
+    /// Present if messages share links.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     network: Option<NetworkTerms>,
 }
 
-/// What messages took because others were under way.
+/// Time that messages lost to concurrent messages.
 #[derive(Serialize)]
 struct NetworkTerms {
     #[serde(skip)]
@@ -58,7 +58,7 @@ struct NetworkTerms {
     sharing: TermDocument,
     /// Waiting for earlier messages of the same ranks.
     order: TermDocument,
-    /// What `sharing` is due to.
+    /// Share of each link in `sharing`.
     sharing_by_link: Vec<LinkDocument>,
 }
 
@@ -69,10 +69,10 @@ struct LinkDocument {
     term: TermDocument,
 }
 
-/// What the parameters of one set take.
+/// Terms of the parameters of one set.
 #[derive(Serialize)]
 struct SetDocument {
-    /// How near the ranks are, the nearest being 0.
+    /// Level of nearness of the ranks; the nearest is 0.
     level: usize,
     first_bytes: u64,
     latency: TermDocument,
@@ -97,7 +97,7 @@ impl From<Term> for TermDocument {
 }
 
 impl TermDocument {
-    /// `all` but for what is to be subtracted.
+    /// `all` minus `rest`.
     fn less(all: Term, rest: Term) -> Self {
         let (Self { count, time_ps }, rest) = (Self::from(all), Self::from(rest));
         Self { count: count - rest.count, time_ps: time_ps - rest.time_ps }
@@ -118,7 +118,7 @@ struct StepDocument {
     size_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     op: Option<u32>,
-    /// What others under way cost a transfer, and the link that cost it most.
+    /// Time that concurrent messages cost a transfer, and the link that cost most of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost_ps: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -207,7 +207,7 @@ impl NetworkTerms {
         ]
     }
 
-    /// The links that cost most.
+    /// Writes the links that cost most.
     fn write_links(&self, out: &mut dyn Write, digits: Digits) -> io::Result<()> {
         let links = &self.sharing_by_link;
         if links.is_empty() {
@@ -241,7 +241,7 @@ impl SetDocument {
         }
     }
 
-    /// Its terms where the two ends have overheads of their own.
+    /// Terms for separate overheads of the two ends.
     const fn apart(&self) -> [(TermDocument, &'static str); 7] {
         [
             (self.latency, LATENCIES),
@@ -256,7 +256,7 @@ impl SetDocument {
 }
 
 impl Explanation {
-    /// Of the events that made `last_rank` the last, with these parameters.
+    /// Explains why `last_rank` finished last, from recorded causes of events.
     pub(super) fn of(
         causes: &Causes,
         sets: &ParameterSets,
@@ -277,7 +277,7 @@ impl Explanation {
         })
     }
 
-    /// A row for each term that takes something: set by set where there are several.
+    /// Writes a row per non-zero term, for each set if there are several.
     fn write_terms(&self, out: &mut dyn Write, digits: Digits) -> io::Result<()> {
         let Terms { latency, overhead, overhead_bytes, gap, gap_bytes, calc, noise, network } =
             &self.terms;
@@ -351,7 +351,7 @@ impl Explanation {
     }
 }
 
-/// Picoseconds as decimal nanoseconds.
+/// Formats picoseconds as decimal nanoseconds.
 pub(super) fn nanos(picos: u64) -> String {
     crate::decimal::fixed(Picos(picos).0.into(), 3)
 }

@@ -1,4 +1,4 @@
-//! Runs with other parameters, after one as given.
+//! Further runs with other parameters, after the run with the given ones.
 
 use loggap_core::sim::network::Taper;
 
@@ -16,19 +16,19 @@ use crate::simulation::{
     Outcome, ParameterSets, Plan, RunError, Source, largest_message, least_taper,
 };
 
-/// What further runs begin with.
+/// Common inputs of further runs.
 pub(super) struct Further<'a> {
     pub(super) args: &'a Args,
     pub(super) sets: &'a ParameterSets,
     pub(super) source: &'a Source,
     pub(super) plan: Plan<'a>,
-    /// Of the run as given.
+    /// Outcome of the run with the given parameters.
     pub(super) outcome: &'a Outcome,
     pub(super) interrupt: &'a Interrupt,
 }
 
 impl Further<'_> {
-    /// Warns where messages are larger than those that were measured for `profile`.
+    /// Warns if messages are larger than those measured for `profile`.
     pub(super) fn warn_of_extrapolation(
         &self,
         profile: Option<&ProfileDocument>,
@@ -44,7 +44,8 @@ impl Further<'_> {
         Ok(())
     }
 
-    /// From which taper on the links of a network would decide, where none is.
+    /// Smallest taper at which links would determine the makespan; `None` if the run had a network
+    /// already.
     pub(super) fn taper(&self) -> Result<Option<Taper>, CliError> {
         let Self { sets, source, plan, outcome, .. } = *self;
         if plan.network.is_some() || !sets.levels.is_empty() {
@@ -55,8 +56,9 @@ impl Further<'_> {
         taper.map_err(CliError::usage)
     }
 
-    /// From the causes of events where these prove how far it holds, otherwise by further
-    /// runs; of the parameters that `sweep` tells apart. Ctrl-C stops the runs; `None` where nothing was found until then.
+    /// Sensitivities of the parameters that `sweep` distinguishes: from the causes of events where
+    /// these prove the range of validity, otherwise by further runs. Ctrl-C stops the runs; `None`
+    /// if nothing was found until then.
     pub(super) fn sensitivities(
         &self,
         sweep: Option<&SweepJob>,
@@ -86,7 +88,7 @@ impl Further<'_> {
         }
     }
 
-    /// Adds draws and sweeps to `report`. Meanwhile Ctrl-C leaves the runs that are done.
+    /// Adds draws and sweeps to `report`. Ctrl-C stops them and keeps the completed runs.
     pub(super) fn run(
         &self,
         monte_carlo: Option<MonteCarlo>,

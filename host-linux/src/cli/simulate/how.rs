@@ -1,4 +1,4 @@
-//! How a schedule was simulated, as text and JSON.
+//! Way a schedule was simulated, as text and JSON.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::simulation::{Method, Outcome, SHARED_LINKS};
 
-/// How a schedule was simulated.
+/// Way a schedule was simulated.
 #[derive(Serialize)]
 pub(super) struct How {
     /// "windows", "computed" or "sequential".
@@ -16,13 +16,13 @@ pub(super) struct How {
     engine_reason: Option<String>,
     threads: usize,
     partitions: usize,
-    /// Where the operations were: "stored", "computed" from the pattern, or "streamed"
-    /// from the file.
+    /// Location of operations: "stored" in memory, "computed" from the pattern, or "streamed" from
+    /// the file.
     program: &'static str,
     /// Why streamed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) program_reason: Option<String>,
-    /// The most operations under way at a time, where only these were in memory.
+    /// Largest number of active operations, if only these were in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     under_way_most: Option<u32>,
 }
@@ -64,7 +64,7 @@ impl How {
         }
     }
 
-    /// On how many threads, and how ranks are divided.
+    /// Numbers of threads and partitions, in words.
     fn divided(&self) -> String {
         let counted = |count: usize, what: &str| match count {
             1 => format!("1 {what}"),

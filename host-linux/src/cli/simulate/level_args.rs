@@ -1,4 +1,4 @@
-//! Options that give near ranks parameters of their own.
+//! Options for parameters of ranks that are near each other.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -33,14 +33,14 @@ pub(super) struct LevelArgs {
     nodes: Option<PathBuf>,
 }
 
-/// One level.
+/// One level: block size and parameters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct NearRanks {
     places: NonZeroU32,
     what: What,
 }
 
-/// Where its parameters are from.
+/// Source of a level's parameters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum What {
     Listed(Listed),
@@ -48,15 +48,15 @@ enum What {
     Profile(PathBuf),
 }
 
-/// Parameters in one word.
+/// Parameters listed in one argument.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Listed {
-    /// Without S.
+    /// Parameters; their eager limit is not used.
     set: LogGops,
     eager_limit: Option<Bytes>,
 }
 
-/// Why a level is none.
+/// Why an argument is not a level.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 enum LevelError {
     #[error("expected RANKS:WHAT, such as 8:node.json")]
@@ -139,12 +139,12 @@ fn wrong(word: &str, error: impl std::fmt::Display) -> LevelError {
 }
 
 impl LevelArgs {
-    /// Whether there are levels.
+    /// True if there are levels.
     pub(super) const fn are_given(&self) -> bool {
         !self.level.is_empty()
     }
 
-    /// Where the parameters of each level are from, the nearest first.
+    /// Sources of the levels' parameters, the nearest first.
     pub(super) fn sources(&self) -> Vec<ParameterSource> {
         let mut levels: Vec<&NearRanks> = self.level.iter().collect();
         levels.sort_by_key(|level| level.places);
@@ -158,7 +158,7 @@ impl LevelArgs {
         levels.into_iter().map(source).collect()
     }
 
-    /// Lists the files of these options.
+    /// Adds the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
         for level in &self.level {
             if let What::Profile(path) = &level.what {
@@ -168,8 +168,8 @@ impl LevelArgs {
         files.read("--nodes", self.nodes.as_deref());
     }
 
-    /// `far` with the levels, the nearest first whatever their order. What of their
-    /// profiles did not converge is warned of.
+    /// Adds the levels to `far`, sorted by nearness. Warns of parameters of their profiles that did
+    /// not converge.
     pub(super) fn add_to(
         &self,
         far: ParameterSets,
@@ -215,7 +215,7 @@ impl LevelArgs {
         Ok(sets)
     }
 
-    /// Refuses unknown nodes of ranks of `source`, and warns of what has no effect.
+    /// Refuses ranks of `source` with an unknown node, and warns of options without effect.
     pub(super) fn check(
         &self,
         sets: &ParameterSets,
@@ -261,7 +261,7 @@ impl LevelArgs {
     }
 }
 
-/// How many blocks of `block` places have a rank.
+/// Number of blocks of `block` places that contain a rank.
 fn blocks(sets: &ParameterSets, block: NonZeroU32, ranks: usize) -> usize {
     if sets.places.is_empty() {
         return ranks.div_ceil(usize::try_from(block.get()).unwrap_or(usize::MAX));

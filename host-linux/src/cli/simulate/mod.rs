@@ -1,4 +1,4 @@
-//! `loggap simulate`: how long a schedule takes, and why.
+//! `loggap simulate`: simulates a schedule and explains its duration.
 
 mod explanation;
 mod further;
@@ -52,7 +52,7 @@ use crate::simulation::{
 ///
 /// Exits with 1 if the schedule cannot finish, and names every message without
 /// a receive, every receive without a message, and what waits for them.
-// LogGOPSim draws with -V, which therefore is not the version.
+// -V is not the version here: LogGOPSim uses it for its picture.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_version_flag = true,
@@ -74,7 +74,7 @@ pub(super) struct Args {
     #[arg(value_name = "FILE", conflicts_with = "pattern")]
     input: Option<PathBuf>,
 
-    /// The schedule as LogGOPSim takes it.
+    /// LogGOPSim's option for the schedule.
     #[arg(short = 'f', hide = true, value_name = "FILE", conflicts_with_all = ["input", "pattern"])]
     filename: Option<PathBuf>,
 
@@ -158,23 +158,23 @@ pub(super) struct Args {
     pattern: PatternArgs,
 }
 
-/// Names of [`ProgramForm`].
+/// Command-line names of [`ProgramForm`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 enum ProgramName {
     Stored,
     Streamed,
 }
 
-/// What describes one run, and what many runs do not know.
+/// Options that describe a single run and conflict with many runs.
 const ONE_RUN: [&str; 5] = ["timeline", "explain", "counters", "finish", "network_plot"];
 
 impl Args {
-    /// The file with the schedule.
+    /// File of the schedule.
     fn input(&self) -> Option<&Path> {
         self.input.as_deref().or(self.filename.as_deref())
     }
 
-    /// What is between ranks.
+    /// Plan of the network between ranks.
     fn network(&self) -> Result<Option<NetworkPlan>, CliError> {
         let Some(mut network) = self.network.plan(self.pattern.seed, &self.levels)? else {
             return Ok(None);
@@ -190,7 +190,7 @@ impl Args {
         Ok(Some(network))
     }
 
-    /// Where operations are to be; in memory where there are further runs of them.
+    /// Requested location of operations; in memory if there are further runs.
     fn program(&self) -> Option<ProgramForm> {
         let named = match self.program {
             Some(ProgramName::Streamed) => Some(ProgramForm::Streamed),
@@ -201,7 +201,7 @@ impl Args {
         named.or_else(|| (!once).then_some(ProgramForm::Stored))
     }
 
-    /// The option that needs all operations in memory.
+    /// Given option that needs all operations in memory.
     fn stored_for(&self) -> Option<&'static str> {
         let asked = [
             ("--explain", self.explain),
@@ -222,7 +222,7 @@ impl Args {
         self.check_files()
     }
 
-    /// Refuses what a schedule that is read as it runs does not go with.
+    /// Refuses options that conflict with a streamed schedule.
     fn check_program(&self) -> Result<(), CliError> {
         if self.program != Some(ProgramName::Streamed) {
             return Ok(());
@@ -239,7 +239,7 @@ impl Args {
         Ok(())
     }
 
-    /// Refuses results that would replace what is read, or each other.
+    /// Refuses output files that would overwrite inputs or each other.
     fn check_files(&self) -> Result<(), CliError> {
         let mut files = NamedFiles::default();
         files.read("FILE", self.input());
@@ -252,7 +252,7 @@ impl Args {
         files.check()
     }
 
-    /// One run, of which the timeline is not wanted.
+    /// Job for one run without a timeline.
     fn job<'a>(
         &self,
         parameters: Parameters<'a>,
@@ -278,7 +278,7 @@ impl Args {
         }
     }
 
-    /// For further runs, without noise and network.
+    /// Plan for further runs, without noise and network.
     fn plan(&self) -> Plan<'_> {
         Plan {
             most_bytes: self.max_memory.unwrap_or(u64::MAX),
@@ -287,7 +287,7 @@ impl Args {
         }
     }
 
-    /// Why the schedule was not run; of a text that takes too much memory also what may help.
+    /// Error of a run; for a text that exceeds the memory limit, with a hint.
     fn refused(&self, error: RunError, source: &Source) -> CliError {
         let is_text = matches!(source, Source::File(file) if file.form() == Form::Text);
         let too_much = matches!(error, RunError::Load(LoadError::Memory { .. }));
@@ -307,7 +307,7 @@ impl Args {
     }
 }
 
-/// Files of pictures, open but not there yet.
+/// Files of pictures, opened before the work.
 struct Pictures {
     timeline: Option<Picture>,
     network: Option<NetworkPicture>,
@@ -343,7 +343,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let noise = args.noise.source(args.pattern.seed)?;
     let network = args.network()?;
     let pictures = Pictures::open(args)?;
-    // Nothing is known before the end of the first run, so Ctrl-C ends at once.
+    // There is no result before the end of the first run, so Ctrl-C ends the process.
     let interrupt = end_on_request()?;
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
@@ -366,7 +366,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         report.add_buffering(Buffering::of(&source, &sets, &job, &outcome.stuck), console);
         return report.print(args, console);
     }
-    // What goes wrong from here on does not take the run along.
+    // Later failures do not discard the result of the first run.
     let mut failures = Failures::default();
     let unwatched = network.as_ref().map(NetworkPlan::unwatched);
     let plan = Plan {

@@ -1,4 +1,4 @@
-//! `--monte-carlo`: the makespan as a distribution.
+//! `--monte-carlo`: distribution of the makespan.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,30 +18,30 @@ use crate::cli::{CliError, Console};
 use crate::profile::{ProfileDocument, ProfileDraws};
 use crate::simulation::{ParameterSets, Point, RunError, run_each_point};
 
-/// Runs with parameters from the intervals of a profile.
+/// Runs with parameters drawn from the intervals of a profile.
 pub(super) struct MonteCarlo {
     draws: u32,
     seed: u64,
     parameters: ProfileDraws,
     eager_limit: Bytes,
-    /// Those that were measured.
+    /// Measured parameter sets, without variation.
     measured: ParameterSets,
 }
 
-/// What came of the draws.
+/// Outcome of the draws.
 pub(super) struct Drawn {
-    /// `None` where no run came to its end.
+    /// `None` if no run completed.
     pub(super) distribution: Option<Distribution>,
-    /// Why draws are missing, if some are.
+    /// Why draws are missing, if any are.
     pub(super) interrupted: Option<String>,
 }
 
-/// What `--monte-carlo` adds.
+/// Part of the report for `--monte-carlo`.
 #[derive(Serialize)]
 pub(super) struct Distribution {
-    /// Those with which the schedule came to its end.
+    /// Number of draws for which the schedule completed.
     draws: u32,
-    /// The others.
+    /// Number of draws for which it did not.
     stopped: u32,
     seed: u64,
     min_s: f64,
@@ -59,8 +59,8 @@ pub(super) struct Distribution {
 }
 
 impl MonteCarlo {
-    /// As `args` say, with `measured` as the sets of `profile`; `None` without
-    /// draws.
+    /// Creates the draws that `args` request, for the sets `measured` of `profile`; `None` without
+    /// --monte-carlo.
     pub(super) fn new(
         args: &Args,
         profile: Option<&ProfileDocument>,
@@ -82,8 +82,8 @@ impl MonteCarlo {
         Ok(Some(Self { draws, seed: args.pattern.seed, parameters, eager_limit, measured }))
     }
 
-    /// The makespans of all draws, of which some may not come to their end, which is
-    /// added to `failures`.
+    /// Makespans of all draws. Draws for which the schedule does not complete are added to
+    /// `failures`.
     pub(super) fn run(
         &self,
         further: &Further<'_>,
@@ -119,7 +119,7 @@ impl MonteCarlo {
         Some(Drawn { distribution: Distribution::of(makespans, stopped, self.seed), interrupted })
     }
 
-    /// The draw `at`, whichever were made before.
+    /// Draw number `at`, independent of other draws.
     fn point(&self, at: usize, args: &Args) -> Point {
         let mut random = Random::stream(self.seed, at as u64);
         let phases = args.noise.phases(random.draw());
@@ -131,7 +131,8 @@ impl MonteCarlo {
 }
 
 impl Distribution {
-    /// Of these makespans in ps, beside so many draws that have none; `None` without any.
+    /// Distribution of `makespans` in ps, where `stopped` further draws did not complete; `None`
+    /// without any makespan.
     fn of(mut makespans: Vec<u64>, stopped: u32, seed: u64) -> Option<Self> {
         let draws = u32::try_from(makespans.len()).ok()?;
         let sum: u128 = makespans.iter().map(|&makespan| u128::from(makespan)).sum();

@@ -1,4 +1,4 @@
-//! Options that put a network between the ranks.
+//! Options of the network between the ranks.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub(super) struct NetworkArgs {
 
     /// Factor on the capacity of links between switches [default: 1].
     ///
-    /// Capacities count in host links, which carry 1/G.
+    /// Capacities are multiples of a host link, which carries 1/G.
     #[arg(long, value_name = "FACTOR", requires = "topology", value_parser = parse::factor, allow_hyphen_values = true)]
     link_capacity: Option<f64>,
 
@@ -59,8 +59,8 @@ enum NetworkName {
 }
 
 impl NetworkArgs {
-    /// The network, where messages share its links; watched over time if it is
-    /// drawn. `levels` exclude a topology.
+    /// Plan of a network whose links messages share; records usage over time if it is drawn. Levels
+    /// exclude a topology.
     pub(super) fn plan(
         &self,
         seed: u64,
@@ -113,12 +113,12 @@ impl NetworkArgs {
         let watched = self.network_plot.is_some();
         let model = self.model().unwrap_or(LinkModel::Flows);
         let plan = NetworkPlan { model, topology, link_capacity, placement, seed, watched };
-        // Whether it is one at all does not depend on the ranks.
+        // Validates the topology, which does not depend on the number of ranks.
         plan.topology(1, 1).map_err(CliError::usage)?;
         Ok(Some(plan))
     }
 
-    /// How messages share links, if they do.
+    /// Model of link sharing, if links are shared.
     pub(super) fn model(&self) -> Option<LinkModel> {
         match self.network {
             Some(NetworkName::Simple) => Some(LinkModel::Simple),
@@ -126,13 +126,12 @@ impl NetworkArgs {
         }
     }
 
-    /// Whether it is LogGOPSim's network.
+    /// True for LogGOPSim's network.
     pub(super) fn is_simple(&self) -> bool {
         self.network == Some(NetworkName::Simple)
     }
 
-    /// The topology of LogGOPSim's network, beside which some options have no
-    /// meaning.
+    /// Topology of LogGOPSim's network; refuses options without meaning for it.
     fn routed(&self, topology: Option<&str>) -> Result<TopologyPlan, CliError> {
         if self.link_capacity.is_some() {
             return Err(CliError::usage(
@@ -156,7 +155,7 @@ impl NetworkArgs {
         TopologyPlan::routed(path).map_err(CliError::usage)
     }
 
-    /// Lists the files of these options.
+    /// Adds the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
         let topology = self.topology.as_deref().map(Path::new);
         files.read("--topology", topology.filter(|path| TopologyPlan::is_file(path)));
@@ -166,23 +165,22 @@ impl NetworkArgs {
         files.written("--network-plot", self.network_plot.as_deref(), &["svg"]);
     }
 
-    /// Topology, placement and capacity as they were given.
+    /// Topology, placement and capacity as given on the command line.
     pub(super) fn named(&self) -> (String, String, f64) {
         let topology = self.topology.clone().unwrap_or_default();
         let placement = self.placement.clone().unwrap_or_else(|| "block".to_owned());
         (topology, placement, self.link_capacity.unwrap_or(1.0))
     }
 
-    /// Opens the picture's file before the work, so that a bad path is found
-    /// early.
+    /// Opens the picture's file, so that a wrong path is reported before the work.
     pub(super) fn open(&self) -> Result<Option<NetworkPicture>, CliError> {
         let Some(path) = &self.network_plot else { return Ok(None) };
         PendingFile::create(path).map(|file| Some(NetworkPicture(file))).map_err(CliError::failed)
     }
 }
 
-/// Warns of what a network's files hold and a run of so many ranks does not take, and of
-/// links between switches that carry nothing.
+/// Warns of entries in a network's files that a run with `ranks` ranks does not use, and of links
+/// between switches that carry nothing.
 pub(super) fn warn(plan: &NetworkPlan, ranks: u32, console: &mut Console) {
     if let TopologyPlan::File(path, graph) = &plan.topology {
         let unknown = graph.unknown_attributes();
@@ -213,14 +211,14 @@ pub(super) fn warn(plan: &NetworkPlan, ranks: u32, console: &mut Console) {
     }
 }
 
-/// How many hosts have one of so many ranks. Only a file puts several on one.
+/// Number of hosts used by `ranks` ranks. Only a placement file puts several ranks on a host.
 pub(super) fn hosts_used(plan: &NetworkPlan, ranks: u32) -> u32 {
     let Placement::Hosts(_, hosts) = &plan.placement else { return ranks };
     let used: BTreeSet<u32> = hosts.iter().take(ranks as usize).copied().collect();
     u32::try_from(used.len()).unwrap_or(ranks)
 }
 
-/// A file that is open and not there yet.
+/// File of the picture, opened before the work.
 pub(super) struct NetworkPicture(PendingFile);
 
 impl NetworkPicture {

@@ -1,4 +1,4 @@
-//! What is printed of the network between the ranks.
+//! Report on the network between the ranks.
 
 use std::io::{self, Write};
 
@@ -12,83 +12,84 @@ use super::Args;
 use crate::cli::parameters_used::{ParameterSource, SetDocument};
 use crate::simulation::{BusyLink, NetworkUse, Outcome, ParameterSets};
 
-/// Links that the text lists; JSON lists more.
+/// Most links in the text; JSON lists more.
 const SHOWN: usize = 5;
-/// From this taper on nobody builds networks.
+/// Taper above which no hint is given, as networks are not built that way.
 const STEEPEST: f64 = 64.0;
 
-/// The network, and which of its links were busy.
+/// Network model, and the busiest links.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum NetworkReport {
     /// No link is shared.
     Flat {
-        /// From which taper on links would decide; `null` where nothing
-        /// crosses leaves, or the schedule is too long to be looked at again.
+        /// Taper above which links would determine the makespan; `null` if no message crosses leaf
+        /// switches, or if the schedule is too long for another pass.
         decisive_taper: Option<TaperDocument>,
-        /// Whether receivers were held for bytes that a network charges to links alone.
+        /// True if receivers were held for bytes, which networks with shared links charge to links
+        /// only.
         #[serde(skip)]
         held: bool,
     },
     /// Parameters differ by nearness.
     Levels {
-        /// The nearest first.
+        /// Levels, the nearest first.
         levels: Vec<LevelDocument>,
-        /// Of all other pairs of ranks.
+        /// Parameters of all other pairs of ranks.
         far: LevelParameters,
-        /// Whether blocks are of nodes, not ranks.
+        /// True if blocks consist of nodes, not ranks.
         of_nodes: bool,
     },
     /// Messages share links.
     Flows {
         topology: String,
         placement: String,
-        /// What links between switches carry, as a factor.
+        /// Factor on the capacity of links between switches.
         link_capacity: f64,
         hosts: u32,
-        /// Hosts that have a rank.
+        /// Number of hosts with a rank.
         hosts_used: u32,
         links: u32,
-        /// Length of the steps of `utilization_over_time`.
+        /// Step of `utilization_over_time`, seconds.
         #[serde(skip_serializing_if = "Option::is_none")]
         step_s: Option<f64>,
         busiest_links: Vec<LinkDocument>,
-        /// Links that are not listed and were as busy as the last one.
+        /// Number of links that are as busy as the last one listed.
         as_busy_links: usize,
     },
-    /// LogGOPSim's: messages slow each other down by their number.
+    /// LogGOPSim's model: messages on a link slow each other down by their number.
     Simple { topology: String, placement: String, hosts: u32, hosts_used: u32, links: u32 },
 }
 
-/// See [`loggap_core::sim::network::Taper`].
+/// JSON form of [`loggap_core::sim::network::Taper`].
 #[derive(Serialize)]
 pub(super) struct TaperDocument {
     leaf_ranks: u32,
     taper: f64,
 }
 
-/// Ranks that are near each other.
+/// Level of nearness.
 #[derive(Serialize)]
 pub(super) struct LevelDocument {
-    /// Ranks, or nodes, of a block.
+    /// Ranks, or nodes, in a block.
     block: u32,
-    /// L of the smallest messages.
+    /// L of the smallest messages, seconds.
     latency_s: f64,
     #[serde(flatten)]
     parameters: LevelParameters,
 }
 
-/// What messages of a level cost.
+/// Parameters of messages at a level.
 #[derive(Serialize)]
 pub(super) struct LevelParameters {
     #[serde(flatten)]
     source: ParameterSource,
-    /// Of each range of sizes, ascending.
+    /// Parameter sets by message size, ascending.
     sets: Vec<SetDocument>,
 }
 
 impl LevelParameters {
-    /// Of the level `level`, the nearest being 0.
+    /// Parameters of `level`, the nearest being 0.
     fn new(source: ParameterSource, sets: &ParameterSets, level: usize) -> Self {
         let own = sets.by_level().filter(|set| set.level == level);
         let own = own.map(|set| SetDocument::new(sets, set.number, set.protocol));
@@ -99,7 +100,7 @@ impl LevelParameters {
 #[derive(Serialize)]
 pub(super) struct LinkDocument {
     link: String,
-    /// In links of a host.
+    /// Multiple of the capacity of a host's link.
     capacity: f64,
     utilization: f64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -113,7 +114,8 @@ impl LinkDocument {
     }
 }
 
-/// Whether a flat run held the processors of receivers for bytes longer than a network does.
+/// True if a flat run held receiving processors for bytes, for longer than a network with shared
+/// links would.
 fn holds_for_links(args: &Args, sets: &ParameterSets) -> bool {
     let longer = |(number, protocol): (usize, &Protocol)| {
         let set = &protocol.parameters;
@@ -124,7 +126,7 @@ fn holds_for_links(args: &Args, sets: &ParameterSets) -> bool {
         && sets.protocols.iter().enumerate().any(longer)
 }
 
-/// Hosts, and how many of them have a rank where not all have.
+/// Number of hosts, and of those used if they are fewer.
 fn hosts_text(hosts: u32, used: u32) -> String {
     if used < hosts { format!("{used} of {hosts} hosts used") } else { format!("{hosts} hosts") }
 }
@@ -171,14 +173,14 @@ impl NetworkReport {
         }
     }
 
-    /// How many hosts have a rank.
+    /// Sets the number of hosts with a rank.
     pub(super) const fn add_hosts_used(&mut self, used: u32) {
         if let Self::Flows { hosts_used, .. } | Self::Simple { hosts_used, .. } = self {
             *hosts_used = used;
         }
     }
 
-    /// From which taper on links would decide a flat run.
+    /// Sets the taper above which links would determine the makespan of a flat run.
     pub(super) fn add_taper(&mut self, taper: Option<Taper>) {
         if let Self::Flat { decisive_taper, .. } = self {
             let document = |Taper { leaf, taper }| TaperDocument { leaf_ranks: leaf, taper };
@@ -191,7 +193,7 @@ impl NetworkReport {
             Self::Flat { decisive_taper: Some(TaperDocument { leaf_ranks, taper }), held }
                 if *taper < STEEPEST =>
             {
-                // As an option it is rounded up, so that links do decide.
+                // Rounded up, so that links do determine the makespan at this value.
                 let steep = (taper.max(1.0) * 100.0).ceil() / 100.0;
                 writeln!(
                     out,
@@ -243,8 +245,8 @@ impl NetworkReport {
     }
 }
 
-/// The busiest links, and how many more are as busy as the last of them, of which so many
-/// are not listed.
+/// Writes the busiest links, and the number of others as busy as the last one; `not_listed` of
+/// these are not in `listed`.
 fn write_busiest(
     out: &mut dyn Write,
     listed: &[LinkDocument],
@@ -255,7 +257,7 @@ fn write_busiest(
     }
     let least = listed.get(SHOWN - 1).map_or(0.0, |link| link.utilization);
     let others = listed.iter().skip(SHOWN);
-    // Shares that print alike.
+    // Utilizations that are printed alike.
     let alike = others.filter(|link| least - link.utilization < 5e-4).count();
     let more = if alike + SHOWN == listed.len() { not_listed } else { 0 };
     match alike + more {

@@ -1,4 +1,4 @@
-//! Options that choose noise.
+//! Options of noise.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::cli::{CliError, parse};
 use crate::output::number;
 use crate::simulation::{NoiseSource, NoiseSummary};
 
-/// Time that the operating system takes.
+/// Noise of the operating system.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Noise")]
 pub(super) struct NoiseArgs {
@@ -34,7 +34,7 @@ pub(super) struct NoiseArgs {
     noise_cosched: bool,
 }
 
-/// Two times in nanoseconds with a colon between.
+/// Parses two times in nanoseconds, separated by a colon.
 pub(super) fn pair(text: &str) -> Result<(Picos, Picos), String> {
     let (first, second) =
         text.split_once(':').ok_or("expected two times in ns, such as 1000000:2500")?;
@@ -51,16 +51,16 @@ fn periodic(text: &str) -> Result<(Picos, Picos), String> {
     }
 }
 
-/// Noise that every rank got.
+/// Noise applied to every rank.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct NoiseDocument {
-    /// Detours of one period.
+    /// Number of detours in a period.
     detours: usize,
     period_s: f64,
-    /// Share of the time that detours take.
+    /// Fraction of the time that detours take.
     time_share: f64,
     longest_s: f64,
-    /// Whether all ranks have them at the same time.
+    /// True if all ranks have their detours at the same time.
     cosched: bool,
     #[serde(skip)]
     period: Picos,
@@ -74,7 +74,7 @@ fn share(part: Picos, whole: Picos) -> f64 {
 }
 
 impl NoiseDocument {
-    /// A line of the report.
+    /// Line for the report.
     pub(super) fn text(&self, digits: Digits) -> String {
         let detours = number::count(self.detours as u64);
         let plural = if self.detours == 1 { "" } else { "s" };
@@ -89,7 +89,7 @@ impl NoiseDocument {
 }
 
 impl NoiseArgs {
-    /// Lists the files of these options.
+    /// Adds the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
         files.read("--noise", self.noise.as_deref());
     }
@@ -104,7 +104,7 @@ impl NoiseArgs {
         source.map(Some).map_err(CliError::usage)
     }
 
-    /// Noise as the report tells it.
+    /// Description of the noise for the report.
     pub(super) fn document(&self, source: &NoiseSource) -> NoiseDocument {
         let NoiseSummary { detours, length, total, longest } = source.summary();
         NoiseDocument {

@@ -1,4 +1,4 @@
-//! Options that draw and export a timeline.
+//! Options of the timeline.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::cli::named_files::NamedFiles;
 use crate::output::PendingFile;
 use crate::timeline::{Selection, Timeline, chrome, crowd, svg, viz};
 
-/// A picture of what happens when.
+/// Timeline of the simulation.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Timeline")]
 pub(super) struct PictureArgs {
@@ -33,17 +33,17 @@ pub(super) struct PictureArgs {
     timeline_window: Option<Window>,
 }
 
-/// Ranks from the first up to, not including, the second.
+/// Half-open range of ranks.
 type RankRange = (u32, u32);
 type Window = (Picos, Picos);
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Form {
-    /// A picture.
+    /// SVG picture.
     Svg,
-    /// A trace for Perfetto and Chrome.
+    /// Trace for Perfetto and Chrome.
     Chrome,
-    /// The text of LogGOPSim's -V.
+    /// Text format of LogGOPSim's -V.
     Viz,
 }
 
@@ -67,7 +67,7 @@ fn window(text: &str) -> Result<Window, String> {
     if from < to { Ok((from, to)) } else { Err("the window ends before it begins".into()) }
 }
 
-/// A file that is open and not there yet, and what will stand in it.
+/// File of the timeline, opened before the work, with its format and selection.
 pub(super) struct Picture {
     file: PendingFile,
     form: Form,
@@ -76,12 +76,12 @@ pub(super) struct Picture {
 }
 
 impl PictureArgs {
-    /// Lists the files of these options.
+    /// Adds the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
         files.written("--timeline", self.timeline.as_deref(), &[]);
     }
 
-    /// Opens the file before the work, so that a bad path is found early.
+    /// Opens the file, so that a wrong path is reported before the work.
     pub(super) fn open(&self) -> Result<Option<Picture>, CliError> {
         let Some(path) = &self.timeline else { return Ok(None) };
         let form = self.timeline_form.or_else(|| Form::of_name(path)).ok_or_else(|| {
@@ -118,7 +118,7 @@ impl Picture {
         self.selection.clone()
     }
 
-    /// Draws what happened until `makespan`; refuses to draw nothing.
+    /// Draws the timeline until `makespan`; fails if the selection is empty.
     pub(super) fn draw(self, timeline: &Timeline, makespan: Picos) -> Result<(), CliError> {
         let (first, ranks) = (self.selection.ranks.start, timeline.ranks);
         if first > 0 && first >= ranks {

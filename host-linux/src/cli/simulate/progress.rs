@@ -1,4 +1,4 @@
-//! How far a simulation is, on a terminal.
+//! Progress line of a simulation.
 
 use std::cell::{Cell, OnceCell};
 use std::time::Duration;
@@ -8,41 +8,41 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::cli::Console;
 use crate::simulation::Progress;
 
-/// Pace of a run: whether the share that is done tells the time left.
+/// Reliability of the share done as a measure of the remaining time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Pace {
-    /// Each operation and message takes about as long.
+    /// Operations and messages take about equally long.
     Even,
-    /// Messages under way slow a network down, and handshakes are not counted before.
+    /// Concurrent messages slow a network down, and handshakes are not counted in advance.
     Uneven,
 }
 
-/// Shows the share that is done on a terminal, and the time left where that can be told;
-/// nothing otherwise. Cleared when dropped.
+/// Line with the share done, and the remaining time if it can be estimated, on a terminal only.
+/// Cleared when dropped.
 #[derive(Debug)]
 pub(super) struct ProgressLine {
     bar: Option<OnceCell<ProgressBar>>,
     pace: Pace,
-    /// Where the present run began: a pattern may be computed in part, then stored and run anew.
+    /// Start of the current run: a pattern may be computed in part, then stored and run anew.
     began: Cell<Moment>,
-    /// How much the present run has done: the line never shows less than before.
+    /// Largest amount done so far: the line never shows less than before.
     done: Cell<u64>,
 }
 
-/// How much was done at some time.
+/// Amount of work done at a time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     done: u64,
-    /// Since the line was first shown.
+    /// Time since the line was first shown.
     at: Duration,
 }
 
 impl Moment {
-    /// Shortest time from which the rest is estimated.
+    /// Shortest run time that allows an estimate.
     const LEAST: Duration = Duration::from_secs(1);
 
-    /// The time left until all `of` is done, from what was done since `self`; `None` before a
-    /// second and a 50th of that.
+    /// Estimate of the time until all `of` is done, from the progress since `self`; `None` before a
+    /// second has passed and a 50th is done.
     #[allow(clippy::cast_precision_loss, reason = "an estimate")]
     fn left(self, now: Self, of: u64) -> Option<Duration> {
         let (done, took) = (now.done.checked_sub(self.done)?, now.at.checked_sub(self.at)?);

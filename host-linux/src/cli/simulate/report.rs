@@ -1,4 +1,4 @@
-//! What a simulation prints.
+//! Report of a simulation.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -27,19 +27,19 @@ use crate::simulation::{
     Stuck, largest_message,
 };
 
-/// Columns of a terminal that a line takes at most.
+/// Widest line, columns.
 const WIDTH: usize = 100;
-/// Columns of a label.
+/// Width of a label, columns.
 const LABEL: usize = 23;
 
-/// What `--json` prints and the text says.
+/// Contents of the report, as JSON and as text.
 #[derive(Serialize)]
 pub(super) struct Report {
     schema_version: u32,
     ranks: u32,
     ops: u64,
     events: u64,
-    /// Absent where the schedule did not come to its end.
+    /// Absent if the schedule did not complete.
     makespan_s: Option<f64>,
     makespan_ps: Option<u64>,
     last_rank: Option<u32>,
@@ -54,10 +54,10 @@ pub(super) struct Report {
     how: How,
     unmatched_total: u64,
     unmatched: Vec<StuckDocument>,
-    /// Smallest S with which a schedule ends that relies on buffering.
+    /// Smallest S with which a schedule that relies on buffering completes.
     #[serde(skip_serializing_if = "Option::is_none")]
     smallest_eager_limit_bytes: Option<u64>,
-    /// Operations and messages left of such a schedule with every S.
+    /// Number of unfinished operations and messages of such a schedule, whatever S is.
     #[serde(skip)]
     left_with_any_limit: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,12 +73,12 @@ pub(super) struct Report {
     monte_carlo: Option<Distribution>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<SweepReport>,
-    /// Why further runs, or what they find, are missing.
+    /// Why further runs, or their results, are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     incomplete: Option<String>,
 }
 
-/// Something that never came to its end.
+/// An operation or message that never completed.
 #[derive(Serialize)]
 struct StuckDocument {
     kind: &'static str,
@@ -92,7 +92,7 @@ struct StuckDocument {
     line: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset_bytes: Option<usize>,
-    /// Of a send that blocks, its size and S.
+    /// Size and eager limit S of a blocked send.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ struct StuckDocument {
 }
 
 impl StuckDocument {
-    /// `rank` and `op` are those of the operation in the schedule.
+    /// Creates the entry; `rank` and `op` identify the operation in the schedule.
     fn new(left: &Unfinished) -> Self {
         let known = |rank: u32| Some(rank).filter(|&rank| rank != ANY);
         let tagged = |tag: u64| Some(tag).filter(|&tag| tag != ANY_TAG);
@@ -119,7 +119,7 @@ impl StuckDocument {
         Self { kind, rank, op, peer, tag, line, offset_bytes, bytes, eager_limit_bytes, message }
     }
 
-    /// Names a message that is not received as the send that blocks.
+    /// Turns an unreceived message into its blocked send.
     fn block(&mut self, send: &BlockedSend) {
         let BlockedSend { rank, op, size: Bytes(size), eager_limit: Bytes(limit) } = *send;
         self.kind = "blocked_send";
@@ -133,7 +133,7 @@ impl StuckDocument {
     }
 }
 
-/// What one rank did.
+/// Counters of one rank.
 #[derive(Serialize)]
 struct CountersDocument {
     rank: u32,
@@ -146,7 +146,7 @@ struct CountersDocument {
     sending_ps: u64,
     receiving_ps: u64,
     noise_ps: u64,
-    /// The makespan less all that; of several processors together.
+    /// Makespan minus all of the above; summed over several processors.
     idle_ps: Option<u64>,
     messages_waited_ps: u64,
     max_posted: u32,
@@ -242,7 +242,7 @@ impl Report {
         self.network.add_taper(taper);
     }
 
-    /// Tells sends that block from messages that no eager limit delivers.
+    /// Distinguishes blocked sends from messages that are not received with any eager limit.
     pub(super) fn add_buffering(
         &mut self,
         found: Result<Option<Buffering>, RunError>,
@@ -271,8 +271,7 @@ impl Report {
         self.sensitivities.as_ref()
     }
 
-    /// Adds sensitivities: `Some(None)` where somebody stopped the runs that find them, `None`
-    /// where they failed.
+    /// Adds sensitivities: `Some(None)` if their runs were interrupted, `None` if they failed.
     pub(super) fn add_sensitivities(&mut self, found: Option<Option<Sensitivities>>) {
         self.incomplete = match &found {
             Some(Some(found)) => found.interrupted(),
@@ -293,12 +292,12 @@ impl Report {
         self.sweep = Some(sweep);
     }
 
-    /// How to exit after nothing failed.
+    /// Outcome if nothing failed.
     pub(super) const fn exit(&self) -> Exit {
         if self.incomplete.is_some() { Exit::Interrupted } else { Exit::Done }
     }
 
-    /// Whether the schedule came to its end.
+    /// True if the schedule completed.
     pub(super) const fn is_whole(&self) -> bool {
         self.unmatched_total == 0
     }
@@ -332,7 +331,7 @@ impl Report {
         )))
     }
 
-    /// Why the schedule does not end, and what to try.
+    /// Why the schedule does not complete, and remedies.
     fn cause(&self) -> String {
         let all = |kind| self.unmatched.iter().all(|left| left.kind == kind);
         let any = |kind| self.unmatched.iter().any(|left| left.kind == kind);
@@ -358,7 +357,7 @@ impl Report {
         hint.to_owned()
     }
 
-    /// The text; rounded times are for a terminal, whose lines end where it does.
+    /// Prints the text; rounded times are for a terminal, at whose width lines are wrapped.
     fn print_text(&self, digits: Digits, console: &mut Console) -> io::Result<()> {
         if digits == Digits::Exact {
             return self.write(console.data(), digits);
@@ -368,7 +367,8 @@ impl Report {
         self.write(&mut text, digits)?;
         let out = console.data();
         for line in String::from_utf8_lossy(&text).lines() {
-            // Wraps sentences, not rows of tables; labels stand in a column alone.
+            // Wraps sentences but not rows of tables. Continued lines are indented to the column
+            // after the label.
             let (indent, text) = match line.strip_prefix("# ") {
                 Some(remark) => (2, remark),
                 None => (LABEL, line),
@@ -394,7 +394,7 @@ impl Report {
             Digits::Exact => count.to_string(),
             Digits::Rounded => number::count(count),
         };
-        // A comma is part of rounded numbers.
+        // Rounded numbers contain commas themselves.
         let comma = if digits == Digits::Exact { "," } else { " and" };
         let (ranks, ops) = (count(self.ranks.into()), count(self.ops));
         writeln!(out, "ranks, operations      {ranks}{comma} {ops}")?;
@@ -436,7 +436,7 @@ fn rate(events: u64, run: Picos) -> Option<f64> {
     (run > Picos::ZERO).then(|| events as f64 / run.seconds())
 }
 
-/// A rate in a unit that suits its size, in parentheses.
+/// Formats a rate in a suitable unit, in parentheses.
 fn speed(events_per_s: f64) -> String {
     match events_per_s {
         1e6.. => format!(" ({:.1} million events/s)", events_per_s / 1e6),
@@ -445,7 +445,7 @@ fn speed(events_per_s: f64) -> String {
     }
 }
 
-/// A row for each rank; without the units in its head it is as wide as a terminal.
+/// Writes a row per rank; without units in the headings it fits a terminal.
 fn write_counters(
     out: &mut dyn Write,
     digits: Digits,
@@ -480,8 +480,8 @@ fn write_counters(
     Ok(())
 }
 
-/// The size whose parameter set stands in the report: that of the largest message, where
-/// there are several sets and a schedule is short enough to be read again.
+/// Size whose parameter set the report shows: that of the largest message, if there are several
+/// sets and the schedule is short enough for another pass.
 fn size_shown(
     source: &Source,
     sets: &ParameterSets,
@@ -494,7 +494,7 @@ fn size_shown(
     Ok(largest.map(|size| size.0))
 }
 
-/// The list of what is left, with places where the schedule is a text.
+/// Entries of all unfinished operations and messages, with their places if the schedule is a text.
 fn stuck(source: &Source, outcome: &Outcome) -> Result<Vec<StuckDocument>, CliError> {
     let mut left: Vec<_> =
         outcome.stuck.listed().take(Stuck::LISTED).map(StuckDocument::new).collect();

@@ -1,4 +1,4 @@
-//! How the makespan depends on the parameters, as text and JSON.
+//! Sensitivities of the makespan, as text and JSON.
 
 use std::io::{self, Write};
 
@@ -13,17 +13,17 @@ use crate::sensitivity::{
 };
 use crate::simulation::{ParameterSets, RunError};
 
-/// How slopes were found.
+/// Method that found the slopes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Method {
     /// From the causes of events; intervals are proved.
     Causes,
-    /// By runs at other values, which is all that is known of the intervals.
+    /// From runs at other values; intervals only cover these values.
     Differences,
 }
 
-/// What `--sensitivity` adds.
+/// Part of the report for `--sensitivity`.
 #[derive(Serialize)]
 pub(super) struct Sensitivities {
     sensitivity_method: Method,
@@ -31,10 +31,10 @@ pub(super) struct Sensitivities {
     latency_tolerance: Vec<ToleranceDocument>,
     #[serde(skip)]
     levels: usize,
-    /// Of the run as given.
+    /// Makespan of the run with the given parameters.
     #[serde(skip)]
     makespan: Picos,
-    /// Whether tolerances are missing, as their runs were stopped.
+    /// True if tolerances are missing because their runs were stopped.
     #[serde(skip)]
     is_interrupted: bool,
     #[serde(skip)]
@@ -45,28 +45,28 @@ pub(super) struct Sensitivities {
 struct SensitivityDocument {
     parameter: &'static str,
     first_bytes: u64,
-    /// Of nearness, the nearest being 0.
+    /// Level of nearness, the nearest being 0.
     level: usize,
-    /// Seconds, or seconds per byte, as `low` and `high`.
+    /// Value in seconds, or seconds per byte, as are `low` and `high`.
     value: f64,
-    /// Null where nothing is known on either side of the value.
+    /// Null if it is unknown on either side of the value.
     slope: Option<u64>,
     slope_error: Option<u64>,
-    /// Slope times value over the makespan; null where nothing is known of the slope.
+    /// Slope times value over the makespan; null if the slope is unknown.
     makespan_share: Option<f64>,
     low: f64,
-    /// Null where there is no end.
+    /// Null if unbounded.
     high: Option<f64>,
 }
 
 #[derive(Serialize)]
 struct ToleranceDocument {
     growth_percent: u32,
-    /// By how much L may grow; null where the makespan does not depend on it.
+    /// Growth of L that is tolerated; null if the makespan does not depend on L.
     latency_s: Option<f64>,
-    /// Whether that is proved, as the order of events stays; otherwise runs found it.
+    /// True if proved, as the order of events is unchanged; false if found by runs.
     order_stays: bool,
-    /// Of the growths that were tried, the least with which the makespan grows by more.
+    /// Smallest growth tried at which the makespan grows by more.
     exceeded_at_s: Option<f64>,
     #[serde(skip)]
     found: Tolerance,
@@ -102,12 +102,12 @@ impl ToleranceDocument {
 }
 
 impl Sensitivities {
-    /// Of a run with these parameter sets that took `makespan`. Tolerances that cannot
-    /// be proved are found by further `runs`; they are missing where Ctrl-C stopped these.
+    /// Sensitivities of a run with these parameter sets that took `makespan`. Tolerances that
+    /// cannot be proved are found by further `runs`; they are missing if Ctrl-C stopped these.
     ///
     /// # Errors
     ///
-    /// Those of the runs.
+    /// Errors of the runs.
     pub(super) fn of(
         analysis: Analysis<'_>,
         makespan: Picos,
@@ -135,7 +135,7 @@ impl Sensitivities {
         Ok(Self { is_interrupted, ..whole })
     }
 
-    /// By runs with other parameters.
+    /// Sensitivities found by runs with other parameters.
     pub(super) fn by_differences(
         differences: Differences,
         makespan: Picos,
@@ -166,13 +166,13 @@ impl Sensitivities {
         &self.found
     }
 
-    /// Why tolerances are missing, if some are.
+    /// Why tolerances are missing, if any are.
     pub(super) fn interrupted(&self) -> Option<String> {
         self.is_interrupted
             .then(|| "interrupted before all latency tolerances were found".to_owned())
     }
 
-    /// What a slope beside another value of a parameter says.
+    /// Meaning of the slope at other values of a parameter, for headings.
     pub(super) const fn slopes_told(&self) -> &'static str {
         match self.sensitivity_method {
             Method::Causes => "where it is proved to be that of the given parameters",
@@ -234,7 +234,7 @@ impl Sensitivities {
     ) -> io::Result<()> {
         let units =
             if found.parameter.is_per_byte() { number::TIME_PER_BYTE } else { number::TIME };
-        // Rounded values have their units beside them.
+        // Rounded values include their units.
         let unit = match (digits, found.parameter.is_per_byte()) {
             (Digits::Rounded, _) => "",
             (Digits::Exact, true) => "ns/B",
@@ -269,7 +269,7 @@ impl Sensitivities {
     }
 }
 
-/// Columns of a value, and of the share of the makespan.
+/// Widths of a value and of the share of the makespan, columns.
 const fn widths(digits: Digits) -> (usize, usize) {
     match digits {
         Digits::Exact => (16, 20),
@@ -277,7 +277,7 @@ const fn widths(digits: Digits) -> (usize, usize) {
     }
 }
 
-/// A slope, and by how much it may be off.
+/// Slope with its error.
 pub(super) fn slope_text(slope: u64, error: u64) -> String {
     match error {
         0 => slope.to_string(),
@@ -285,12 +285,12 @@ pub(super) fn slope_text(slope: u64, error: u64) -> String {
     }
 }
 
-/// Whether nothing is known on either side of the value.
+/// True if the slope is unknown on either side of the value.
 fn is_unknown(found: &Sensitivity) -> bool {
     found.low == found.value && found.high == Some(found.value)
 }
 
-/// Which part of `makespan` is slope times value; `None` where the slope is not known.
+/// Slope times value, as a fraction of `makespan`; `None` if the slope is unknown.
 #[allow(clippy::cast_precision_loss, reason = "a share of few digits")]
 fn share(found: &Sensitivity, makespan: Picos) -> Option<f64> {
     let known = makespan > Picos::ZERO && !is_unknown(found);

@@ -1,4 +1,4 @@
-//! `--sweep`: the makespan over ranges of parameters.
+//! `--sweep`: makespan over ranges of parameters.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::output::{FileError, PendingFile};
 use crate::simulation::{Ended, ParameterSets, Point, RunError, run_each_point};
 use crate::study::sweep::{Axis, Form, MOST_AXES, Spacing, Sweep, Tangent, chart};
 
-/// The makespan over ranges of parameters.
+/// Options of sweeps.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Further runs")]
 pub(super) struct SweepArgs {
@@ -47,43 +47,43 @@ pub(super) struct SweepArgs {
     sweep_plot: Option<PathBuf>,
 }
 
-/// A sweep to run, and files that are open for it.
+/// A sweep to run, with its files, opened before the work.
 pub(super) struct SweepJob {
     sweep: Sweep,
     csv: Option<PendingFile>,
     plot: Option<PendingFile>,
 }
 
-/// A sweep that was run, with its files to be written.
+/// A completed sweep, with its files to be written.
 pub(super) struct Swept {
     pub(super) report: SweepReport,
     csv: Option<PendingFile>,
     plot: Option<PendingFile>,
 }
 
-/// What `--sweep` adds.
+/// Part of the report for `--sweep`.
 #[derive(Serialize)]
 pub(super) struct SweepReport {
     parameters: Vec<AxisDocument>,
     points: Points,
 }
 
-/// A swept parameter.
+/// Swept parameter.
 #[derive(Serialize)]
 struct AxisDocument {
     parameter: &'static str,
-    /// The name of its value in each point.
+    /// Key of its value in each point.
     key: String,
     points: u32,
     spacing: &'static str,
-    /// Whether values are factors of what was given.
+    /// True if values are factors of the given ones.
     factors: bool,
 }
 
 /// All points, in the order of the grid.
 struct Points {
     sweep: Sweep,
-    /// Some are [interrupted](RunError::Interrupted) after Ctrl-C.
+    /// Results by point; [interrupted](RunError::Interrupted) ones after Ctrl-C.
     ended: Vec<Ended>,
     tangent: Option<Tangent>,
 }
@@ -104,14 +104,14 @@ impl AxisDocument {
 }
 
 impl SweepArgs {
-    /// Lists the files of these options.
+    /// Adds the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
         files.written("--sweep-csv", self.sweep_csv.as_deref(), &["csv"]);
         files.written("--sweep-plot", self.sweep_plot.as_deref(), &["svg"]);
     }
 
-    /// What is to be swept around `given`, with files opened before the work,
-    /// so that a bad path is found early; `None` without a sweep.
+    /// Creates the sweep around `given` and opens its files, so that a wrong path is reported
+    /// before the work; `None` without a sweep.
     pub(super) fn open(&self, given: &ParameterSets) -> Result<Option<SweepJob>, CliError> {
         if self.sweep.is_empty() {
             return Ok(None);
@@ -132,12 +132,12 @@ impl SweepArgs {
 }
 
 impl SweepJob {
-    /// The parameters whose sensitivities belong to the sweep.
+    /// Parameter sets whose sensitivities belong to the sweep.
     pub(super) fn given(&self) -> ParameterSets {
         self.sweep.given()
     }
 
-    /// Runs all points, after one run as given.
+    /// Runs all points, after the run with the given parameters.
     pub(super) fn run(
         self,
         further: &Further<'_>,
@@ -167,7 +167,7 @@ impl SweepJob {
 }
 
 impl Swept {
-    /// Writes the files, and notes points without a makespan.
+    /// Writes the files, and records points without a makespan as failures.
     pub(super) fn write_files(&mut self, args: &Args, failures: &mut Failures) {
         let points = &self.report.points;
         let incomplete = if points.interrupted().is_some() { " (incomplete)" } else { "" };
@@ -182,23 +182,23 @@ impl Swept {
 }
 
 impl Points {
-    /// Those that were run, in order, each with its number.
+    /// Completed points in order, each with its index.
     fn run(&self) -> impl Iterator<Item = (usize, &Ended)> {
         let all = self.ended.iter().enumerate();
         all.filter(|(_, ended)| !matches!(ended, Err(RunError::Interrupted)))
     }
 
-    /// Why points are missing, if some are.
+    /// Why points are missing, if any are.
     fn interrupted(&self) -> Option<String> {
         interrupted(self.run().count(), self.ended.len(), "points")
     }
 
-    /// The makespan of each point, where it has one.
+    /// Makespan of each point, if it has one.
     fn makespans(&self) -> impl ExactSizeIterator<Item = Option<Picos>> {
         self.ended.iter().map(|ended| ended.as_ref().ok().map(|completed| completed.makespan))
     }
 
-    /// Draws what a picture shows, if it shows so many axes.
+    /// Draws the chart, if it can show this number of axes.
     fn draw(&self, file: PendingFile, schedule: &str) -> Option<Result<(), FileError>> {
         let makespans: Vec<_> = self.makespans().collect();
         let chart = chart(&self.sweep, &makespans, self.tangent.as_ref(), schedule)?;
@@ -223,7 +223,7 @@ impl Points {
         self.interrupted().map_or(Ok(()), |why| writeln!(out, "# incomplete: {why}"))
     }
 
-    /// A point as people write it: `L = 1 ns and S = 50 B`.
+    /// Describes a point: `L = 1 ns and S = 50 B`.
     fn named(&self, at: usize) -> String {
         let values =
             self.sweep.axes().iter().zip(self.sweep.at(at)).map(|(axis, raw)| match axis.unit() {
@@ -258,7 +258,7 @@ impl Serialize for Points {
     }
 }
 
-/// One point.
+/// JSON of one point.
 struct PointDocument<'a> {
     sweep: &'a Sweep,
     at: usize,
@@ -282,12 +282,12 @@ impl Serialize for PointDocument<'_> {
 }
 
 impl SweepReport {
-    /// Why points are missing, if some are.
+    /// Why points are missing, if any are.
     pub(super) fn interrupted(&self) -> Option<String> {
         self.points.interrupted()
     }
 
-    /// The most rows of a table; of more points some are left out.
+    /// Most rows of a table; further points are left out.
     const MOST_ROWS: usize = 40;
 
     pub(super) fn write(
@@ -344,32 +344,30 @@ impl SweepReport {
     }
 }
 
-/// Which points a table shows: a grid of some values of each axis, evenly apart and with
-/// both ends.
+/// Selection of points for a table: a grid of some values of each axis, evenly spaced and with both
+/// ends.
 #[derive(Debug, Eq, PartialEq)]
 struct Shown {
-    /// How many values of each axis there are.
+    /// Number of values of each axis.
     points: Vec<usize>,
-    /// How many of them are shown.
+    /// Number of values shown of each axis.
     shown: Vec<usize>,
 }
 
 impl Shown {
-    /// At most `most` points of `axes` up to the point `last`, unless both ends of each axis
-    /// are more.
+    /// At most `most` points of `axes` up to the point `last`, but at least both ends of each axis.
     fn of(axes: &[Axis], last: usize, most: usize) -> Self {
         let mut points: Vec<_> = axes.iter().map(|axis| axis.span().points as usize).collect();
-        // What comes after the last point lacks values of the first axis.
+        // Values of the first axis that the interrupted sweep did not reach are left out.
         if let Some((first, others)) = points.split_first_mut() {
             *first = last / others.iter().product::<usize>().max(1) + 1;
         }
         Self::of_counts(points, most)
     }
 
-    /// Takes a value off the axis of which most are shown, the first of several, until all
-    /// fits.
+    /// Removes a value from the axis with most values, the first of several, until the rest fits.
     fn of_counts(points: Vec<usize>, most: usize) -> Self {
-        // An axis alone shows no more.
+        // A single axis never shows more than `most`.
         let mut shown: Vec<usize> = points.iter().map(|&count| count.min(most)).collect();
         while shown.iter().fold(1, |all: usize, &count| all.saturating_mul(count)) > most {
             let longest = shown.iter().copied().max().unwrap_or_default();
@@ -382,12 +380,12 @@ impl Shown {
         Self { points, shown }
     }
 
-    /// Whether the point `at`, of which the last axis varies fastest, is shown.
+    /// True if point `at` is shown; the last axis varies fastest.
     fn has(&self, mut at: usize) -> bool {
         self.points.iter().zip(&self.shown).rev().all(|(&points, &shown)| {
             let index = at % points.max(1);
             at /= points.max(1);
-            // The first row of which the value is not before this one has just this one.
+            // The first row whose value is not below this one must have exactly this value.
             let (last, steps) = (points.saturating_sub(1), shown.saturating_sub(1).max(1));
             let row = (index * steps).div_ceil(last.max(1));
             row * last / steps == index
@@ -399,7 +397,7 @@ impl Shown {
 mod tests {
     use super::*;
 
-    /// The values of each axis that are shown.
+    /// Indices of the values of each axis that a table shows.
     fn values(points: &[usize], most: usize) -> Vec<Vec<usize>> {
         let shown = Shown::of_counts(points.to_vec(), most);
         let mut values = vec![Vec::new(); points.len()];

@@ -1,4 +1,4 @@
-//! `loggap study overlap`: what overlap could save an application.
+//! `loggap study overlap`: time that overlap could save an application.
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -84,12 +84,11 @@ pub(super) struct Args {
     pattern: PatternArgs,
 }
 
-/// The factors of a plot without --factors.
+/// Default factors of a plot.
 const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
 fn factor(text: &str) -> Result<f64, String> {
-    /// Beyond this a gap of a nanosecond is less than a picosecond, or a
-    /// second.
+    /// Beyond these limits a gap of a nanosecond would be below a picosecond, or above a second.
     const RANGE: std::ops::RangeInclusive<f64> = 1e-3..=1e9;
     let value = text.trim().parse::<f64>().ok().filter(|value| RANGE.contains(value));
     value.ok_or_else(|| format!("'{text}' is no factor from 0.001 to 1000000000"))
@@ -120,19 +119,19 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     Ok(failures.end(done, console))
 }
 
-/// What was run, which Ctrl-C can cut short.
+/// Completed runs; Ctrl-C may have prevented some.
 struct Runs {
-    /// As the parameters say.
+    /// Makespans with the given parameters.
     given: Option<Three<Completed>>,
-    /// With other gaps.
+    /// Makespans with other gaps.
     rows: Vec<GapRow>,
-    /// Runs that came to their end, and all.
+    /// Number of completed runs, and of all.
     done: usize,
     all: usize,
 }
 
 impl Args {
-    /// Refuses a picture that would replace what is read.
+    /// Refuses a plot that would overwrite an input.
     fn check_files(&self) -> Result<(), CliError> {
         let mut files = NamedFiles::default();
         files.read("FILE", self.input.as_deref());
@@ -149,8 +148,8 @@ impl Args {
         factors
     }
 
-    /// The three with the gaps that were given, and those with others. From here on
-    /// Ctrl-C leaves the runs that are done.
+    /// Runs the three degrees of overlap with the given gaps and with the others. Ctrl-C stops them
+    /// and keeps the completed runs.
     fn simulate(
         &self,
         sets: &ParameterSets,
@@ -181,7 +180,7 @@ impl Args {
         interrupt.listen();
         let ran = run_each_point(&source, points.len(), &point, &plan, &|| line.advance());
         drop(line);
-        // None where the run was not begun.
+        // `None` for runs that were not started.
         let run = ran?.into_iter().map(|ended| match ended {
             Err(RunError::Interrupted) => Ok(None),
             ended => ended.map(Some),
@@ -203,27 +202,27 @@ const fn makespans(three: &Three<Completed>) -> Three<Picos> {
     Three { full: three.full.makespan, present: three.present.makespan, none: three.none.makespan }
 }
 
-/// What `--json` prints and the text says.
+/// Contents of the report, as JSON and as text.
 #[derive(Serialize)]
 struct Report {
     schema_version: u32,
     study: &'static str,
     /// File or pattern.
     schedule: String,
-    /// An overhead is above its gap.
+    /// True if an overhead exceeds its gap.
     overhead_exceeds_gap: bool,
-    /// Null where Ctrl-C came before all three were run.
+    /// Null if Ctrl-C stopped one of the three runs.
     makespan: Option<Times>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ranks: Vec<RankTimes>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gaps: Vec<GapTimes>,
-    /// Why runs are missing, if some are.
+    /// Why runs are missing, if any are.
     #[serde(skip_serializing_if = "Option::is_none")]
     incomplete: Option<String>,
 }
 
-/// A makespan or a finishing time.
+/// A makespan or finishing time, for each degree of overlap.
 #[derive(Serialize)]
 struct Times {
     full_s: f64,
@@ -232,10 +231,10 @@ struct Times {
     full_ps: u64,
     present_ps: u64,
     none_ps: u64,
-    /// (present − full) / present; null where nothing takes time.
+    /// (present − full) / present; null if all times are 0.
     saved_share: Option<f64>,
-    /// (none − present) / (none − full); null where overlap saves nothing or present
-    /// is not between.
+    /// (none − present) / (none − full); null if overlap saves nothing, or if present is outside
+    /// this interval.
     used_share: Option<f64>,
 }
 
@@ -248,13 +247,13 @@ struct RankTimes {
 
 #[derive(Serialize)]
 struct GapTimes {
-    /// On g and G.
+    /// Factor on g and G.
     factor: f64,
     #[serde(flatten)]
     times: Times,
 }
 
-/// The names of [`Times::columns`].
+/// Headings of [`Times::columns`].
 fn columns(digits: Digits) -> String {
     let [full, present, none] = ["full", "present", "none"].map(|name| digits.head(name));
     format!("{full:>16} {present:>16} {none:>16} {:>9} {:>8}", "saved[%]", "used[%]")
@@ -274,7 +273,7 @@ impl Times {
         }
     }
 
-    /// Columns of a table.
+    /// Cells of a table's row.
     fn columns(&self, digits: Digits) -> String {
         let percent = |share: Option<f64>| {
             share.map_or_else(|| "-".to_owned(), |share| format!("{:.2}", 100.0 * share))

@@ -1,16 +1,15 @@
-//! Axes: where a value lies, which values to label, and the frame that they
-//! make.
+//! Axes of plots: position of a value, ticks, and the frame.
 
 use super::super::number;
 use super::PlotError;
 use super::canvas::{Align, BLACK, Canvas, LIGHT};
 
-/// What equal distances on an axis are.
+/// Scale of an axis.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Scale {
-    /// Equal factors.
+    /// Equal distances are equal factors.
     Logarithmic,
-    /// Equal differences.
+    /// Equal distances are equal differences.
     Linear,
 }
 
@@ -20,34 +19,34 @@ pub(crate) struct Axis {
     scale: Scale,
     low: f64,
     high: f64,
-    /// Pixels of both ends; the second may be the smaller one.
+    /// Pixels of the low and the high end, in either order.
     pixels: (i32, i32),
 }
 
-/// A value to mark on an axis.
+/// A value that is marked on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
     pub(crate) value: f64,
-    /// `None` for a line without text.
+    /// Text; `None` for a grid line without text.
     pub(crate) label: Option<String>,
 }
 
 impl Axis {
-    /// A logarithmic one from `low` to `high`, which are set apart if they are
-    /// one; both positive.
+    /// Creates a logarithmic axis from `low` to `high`, both positive; an empty interval is
+    /// widened.
     pub(crate) fn new(low: f64, high: f64, pixels: (i32, i32)) -> Self {
         let low = low.max(f64::MIN_POSITIVE);
         let (low, high) = if high > low { (low, high) } else { (low / 2.0, low * 2.0) };
         Self { scale: Scale::Logarithmic, low, high, pixels }
     }
 
-    /// A linear one from `low` to `high`, which are set apart if they are one.
+    /// Creates a linear axis from `low` to `high`; an empty interval is widened.
     pub(crate) fn linear(low: f64, high: f64, pixels: (i32, i32)) -> Self {
         let high = if high > low { high } else { low + low.abs().max(1.0) };
         Self { scale: Scale::Linear, low, high, pixels }
     }
 
-    /// The pixel of `value`; what lies outside is moved to the nearer end.
+    /// Pixel of `value`, clamped to the axis.
     #[allow(clippy::cast_possible_truncation, reason = "between two i32 pixels")]
     pub(crate) fn place(&self, value: f64) -> i32 {
         let value = value.clamp(self.low, self.high);
@@ -63,16 +62,14 @@ impl Axis {
         (self.low..=self.high).contains(&value)
     }
 
-    /// `count` values from one end of `first` to `last` to the other, each
-    /// the same factor from the next.
+    /// Geometric sequence of `count` values from `first` to `last`.
     pub(crate) fn steps(first: f64, last: f64, count: u32) -> impl Iterator<Item = f64> {
         let factor = (last / first).powf(1.0 / f64::from(count.max(2) - 1));
         (0..count).map(move |index| first * factor.powi(index.cast_signed()))
     }
 
-    /// Powers of two, at most a dozen of them labelled: as sizes, below 1 as
-    /// decimals. An axis of sizes that was set apart from 1 begins at 1/2 and
-    /// has no fractions.
+    /// Ticks at powers of two, with at most a dozen labels: sizes, or decimals below 1. An axis of
+    /// sizes widened around 1 begins at 1/2 and gets no fractions.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "exponents of u64")]
     pub(crate) fn binary_ticks(&self) -> Vec<Tick> {
         let least = if self.low < 0.5 { -63.0 } else { 0.0 };
@@ -89,9 +86,8 @@ impl Axis {
             .collect()
     }
 
-    /// Round decimals: 1, 2, 5 times powers of ten; over more than three
-    /// decades only the powers have labels, below one decade finer steps, as
-    /// on a linear axis.
+    /// Ticks at 1, 2, 5 times powers of ten. Over more than three decades only the powers have
+    /// labels; below one decade the ticks are those of a linear axis.
     pub(crate) fn decimal_ticks(&self) -> Vec<Tick> {
         let ratio = self.high / self.low;
         if self.scale == Scale::Linear || ratio < 8.0 {
@@ -127,8 +123,7 @@ impl Axis {
     }
 }
 
-/// Grid, labels and names of both axes, across, where `ticks` are marked, and
-/// up.
+/// Draws grid, labels and names of both axes; `ticks` are those of the axis `across`.
 pub(crate) fn draw(
     canvas: &Canvas<'_>,
     (across, up): (&Axis, &Axis),
@@ -161,7 +156,7 @@ pub(crate) fn draw(
     canvas.text(up_name, (22, bottom.midpoint(top)), (16, BLACK), Align::Upwards)
 }
 
-/// At most six digits without zeros at the end.
+/// Formats to at most six decimals, without trailing zeros.
 fn short(value: f64) -> String {
     let text = format!("{value:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -1,5 +1,4 @@
-//! Drawing in pixels, with the few things that pictures consist of: what the
-//! plot of a profile, the charts of a study and a timeline share.
+//! Drawing in pixels: the elements shared by plots of profiles, charts of studies and timelines.
 
 use plotters::coord::Shift;
 use plotters::element::DashedPathElement;
@@ -12,7 +11,7 @@ use plotters::style::{FontTransform, ShapeStyle};
 
 use super::PlotError;
 
-/// A point from the upper left corner, in units of the [`Sheet`].
+/// A point, in units of the [`Sheet`] from the upper left corner.
 pub(crate) type Pixel = (i32, i32);
 
 pub(crate) const BLACK: RGBColor = RGBColor(32, 32, 32);
@@ -20,7 +19,7 @@ pub(crate) const GREY: RGBColor = RGBColor(110, 110, 110);
 pub(crate) const MIDDLE: RGBColor = RGBColor(165, 165, 165);
 pub(crate) const LIGHT: RGBColor = RGBColor(225, 225, 225);
 
-// Colours that the colour-blind tell apart (Okabe and Ito).
+// Colours that are distinguishable with colour blindness (Okabe and Ito).
 pub(crate) const BLUE: RGBColor = RGBColor(0, 114, 178);
 pub(crate) const ORANGE: RGBColor = RGBColor(230, 159, 0);
 pub(crate) const GREEN: RGBColor = RGBColor(0, 158, 115);
@@ -28,50 +27,49 @@ pub(crate) const VERMILION: RGBColor = RGBColor(213, 94, 0);
 pub(crate) const PURPLE: RGBColor = RGBColor(204, 121, 167);
 pub(crate) const SKY: RGBColor = RGBColor(86, 180, 233);
 
-/// Size of a picture's title.
+/// Font size of a picture's title.
 pub(crate) const TITLE: u32 = 22;
 
-/// The font of texts that [`completed`] turns into tooltips.
+/// Font name that marks a text for [`completed`] to turn into a tooltip.
 const TOOLTIP: &str = "tooltip";
 
-/// Where text stands relative to its point.
+/// Alignment of text: the part of it that is placed at its point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Align {
-    /// Its left end, in the middle of its height.
+    /// Left end, at half height.
     Left,
-    /// Its right end, in the middle of its height.
+    /// Right end, at half height.
     Right,
-    /// The middle of its upper edge.
+    /// Middle of the upper edge.
     Below,
-    /// Its centre, read from below.
+    /// Centre of text that is rotated to be read upwards.
     Upwards,
 }
 
-/// The part of the canvas between the axes, as the places of their ends.
+/// Area between the axes, as pixels of its ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlotArea {
     pub(crate) across: (i32, i32),
-    /// The first is the lower end, with the larger number.
+    /// Lower end, which has the larger coordinate, then upper end.
     pub(crate) up: (i32, i32),
 }
 
-/// What is drawn on.
+/// Dimensions of a picture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sheet {
-    /// Width and height, in pixels.
+    /// Width and height, pixels.
     pub(crate) size: (i32, i32),
-    /// Units that a pixel is divided into: plotters places everything at
-    /// whole units.
+    /// Units per pixel: plotters places everything at whole units.
     pub(crate) units: i32,
-    /// Pixels beside the picture, on either side, that are drawn on and not
-    /// shown: plotters moves points outside to the edge, which bends lines.
+    /// Pixels on either side of the picture that are drawn but not shown: plotters clamps outside
+    /// points to the edge, which bends lines.
     pub(crate) bleed: i32,
-    /// Pixels left of the plot, right of it, above and below.
+    /// Margins left, right, above and below the plot, pixels.
     pub(crate) margins: (i32, i32, i32, i32),
 }
 
 impl Sheet {
-    /// The document that `draw` draws, on white.
+    /// Returns the SVG document that `draw` draws on white.
     pub(crate) fn draw(
         &self,
         draw: impl FnOnce(&Canvas<'_>) -> Result<(), PlotError>,
@@ -106,8 +104,8 @@ impl Sheet {
     }
 }
 
-/// `document` with what plotters cannot write: another `head` in the first
-/// line, and tooltips, each of which was drawn as a text behind its element.
+/// Completes `document` by features that plotters lacks: replaces its first line by `head`, and
+/// turns marked texts into tooltips of the elements before them.
 fn completed(document: &str, head: &str) -> String {
     let tooltip = format!("font-family=\"{TOOLTIP}\"");
     let mut lines = document.lines().skip(1);
@@ -149,7 +147,7 @@ impl<'a> Canvas<'a> {
         self.drawn(&PathElement::new(points, style))
     }
 
-    /// A line of dashes, with the length of a dash and of a gap.
+    /// Draws a dashed line, given the lengths of a dash and of a gap.
     pub(crate) fn dashes(
         &self,
         points: Vec<Pixel>,
@@ -160,17 +158,17 @@ impl<'a> Canvas<'a> {
         self.drawn(&DashedPathElement::new(points, dash, gap, style))
     }
 
-    /// An area seen through.
+    /// Draws a translucent area.
     pub(crate) fn shade(&self, outline: Vec<Pixel>, color: RGBColor) -> Result<(), PlotError> {
         self.drawn(&Polygon::new(outline, color.mix(0.18).filled()))
     }
 
-    /// A filled outline.
+    /// Draws a filled area.
     pub(crate) fn area(&self, outline: Vec<Pixel>, color: RGBColor) -> Result<(), PlotError> {
         self.drawn(&Polygon::new(outline, color.filled()))
     }
 
-    /// A filled rectangle; of `opacity` 1 it hides what is below.
+    /// Draws a filled rectangle, opaque if `opacity` is 1.
     pub(crate) fn bar(
         &self,
         corners: [Pixel; 2],
@@ -180,7 +178,7 @@ impl<'a> Canvas<'a> {
         self.drawn(&Rectangle::new(corners, color.mix(opacity).filled()))
     }
 
-    /// The edge of a rectangle.
+    /// Draws the edge of a rectangle.
     pub(crate) fn edge(&self, corners: [Pixel; 2], color: RGBColor) -> Result<(), PlotError> {
         self.drawn(&Rectangle::new(corners, ShapeStyle::from(&color)))
     }
@@ -189,7 +187,7 @@ impl<'a> Canvas<'a> {
         self.drawn(&Circle::new(centre, 3, color.filled()))
     }
 
-    /// A dot of which only the rim is drawn.
+    /// Draws a circle filled with white.
     pub(crate) fn ring(&self, centre: Pixel, color: RGBColor) -> Result<(), PlotError> {
         self.drawn(&Circle::new(centre, 3, WHITE.filled()))?;
         self.drawn(&Circle::new(centre, 3, ShapeStyle::from(&color)))
@@ -216,7 +214,7 @@ impl<'a> Canvas<'a> {
         self.drawn(&Text::new(text.to_owned(), at, style))
     }
 
-    /// A text of one line that a viewer shows at the element drawn last.
+    /// Adds a one-line tooltip to the element drawn last.
     pub(crate) fn tooltip(&self, text: &str) -> Result<(), PlotError> {
         let style = (FontFamily::Name(TOOLTIP), 1).into_text_style(&self.area);
         self.drawn(&Text::new(text.to_owned(), (0, 0), style))

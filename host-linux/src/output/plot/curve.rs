@@ -1,5 +1,4 @@
-//! The curves: measured points with their intervals, fitted lines with
-//! theirs.
+//! Curves of a plot: measured points and fitted lines, each with intervals.
 
 use loggap_core::measure::SizeRow;
 use loggap_core::model::{Estimate, Range, SizeLine};
@@ -11,7 +10,7 @@ use super::canvas::{BLUE, Canvas, GREEN, GREY, MIDDLE, Pixel, VERMILION};
 use super::{PlotError, Unit};
 use crate::profile::{ProfileDocument, RoundRecord, SizeRecord};
 
-/// One of the measured times.
+/// A measured quantity that is plotted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Curve {
     HalfRtt,
@@ -66,10 +65,10 @@ impl Curve {
     }
 }
 
-/// A percentile of rounds, where known.
+/// Accessor of a percentile; `None` if unknown.
 type Percentile = fn(&RoundRecord) -> Option<f64>;
 
-/// Where curves are drawn.
+/// Axes, unit and canvas of the curves.
 pub(super) struct Drawing<'a, 'c> {
     pub(super) canvas: &'a Canvas<'c>,
     pub(super) across: Axis,
@@ -78,7 +77,7 @@ pub(super) struct Drawing<'a, 'c> {
 }
 
 impl Drawing<'_, '_> {
-    /// The fitted line within its range, and the interval of its values.
+    /// Draws the fitted line within its range, with the interval of its values.
     pub(super) fn line(&self, curve: Curve, range: &Range) -> Result<(), PlotError> {
         const PIECES: u32 = 48;
         let Some(line) = curve.line(range) else { return Ok(()) };
@@ -89,13 +88,13 @@ impl Drawing<'_, '_> {
         if line.half_width(range.last) < UNBOUNDED && line.half_width(range.first) < UNBOUNDED {
             self.canvas.shade(upper.chain(lower).collect(), curve.color())?;
         }
-        // What is not positive has no place on a logarithmic axis.
+        // A logarithmic axis has no place for values of zero or less.
         let visible = sizes.iter().filter(|&&size| self.up.contains(self.value(line, size)));
         let path = visible.map(|&size| self.on_line(line, size, 0.0)).collect();
         self.canvas.line(path, curve.color(), 2)
     }
 
-    /// Points with their intervals; rings where they did not converge.
+    /// Draws points with their intervals; rings if not converged.
     pub(super) fn points(&self, curve: Curve, sizes: &[SizeRecord]) -> Result<(), PlotError> {
         for record in sizes {
             let Some(point) = curve.point(&record.row) else { continue };
@@ -118,9 +117,8 @@ impl Drawing<'_, '_> {
         Ok(())
     }
 
-    /// How single round trips are distributed: a band from p50 to p99, or to
-    /// p90 where p99 is not known, lines at p99.9 and at the largest, and at
-    /// each size its histogram as bars.
+    /// Draws the distribution of single round trips: a band from p50 to p99 (to p90 if p99 is
+    /// unknown), lines at p99.9 and at the maximum, and a histogram at each size.
     pub(super) fn rounds(&self, sizes: &[SizeRecord]) -> Result<(), PlotError> {
         let measured: Vec<(Bytes, &RoundRecord)> = sizes
             .iter()
@@ -152,8 +150,8 @@ impl Drawing<'_, '_> {
         Ok(())
     }
 
-    /// A bar per step, its length as the square root of the rounds in it, so
-    /// that few show, too.
+    /// Draws a bar per bin, with a length proportional to the square root of its count, so that
+    /// small counts are visible.
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -176,7 +174,7 @@ impl Drawing<'_, '_> {
         seconds * 1e12 / self.unit.picos
     }
 
-    /// The line at `size`, so many half widths of its interval above it.
+    /// Point on the line at `size`, raised by `half_widths` half widths of its interval.
     fn on_line(&self, line: &SizeLine, size: f64, half_widths: f64) -> Pixel {
         let half_width = picos(line.half_width(whole(size)).0) / self.unit.picos;
         let height = self.value(line, size) + half_widths * half_width;
@@ -193,7 +191,7 @@ impl Drawing<'_, '_> {
     }
 }
 
-/// A half width from here on is no bound; a run takes less than an hour.
+/// Half width that counts as unbounded: 10⁵ s, as a run takes less than an hour.
 const UNBOUNDED: Picos = Picos(100_000_000_000_000_000);
 
 #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]

@@ -1,4 +1,4 @@
-//! What stands around the curves: title, legend, changes, parameters.
+//! Surroundings of the curves: title, legend, changes, parameters.
 
 use super::super::number;
 use super::super::quantity::PARAMETERS;
@@ -8,10 +8,10 @@ use super::curve::Curve;
 use super::{PLOT_HEIGHT, PlotError};
 use crate::profile::{ChangeRecord, ProfileDocument, RangeRecord, SizeRecord};
 
-/// Height of a line of small text.
+/// Height of a line of small text, pixels.
 pub(super) const LINE: i32 = 20;
 
-/// Title, subtitle and legend.
+/// Draws title, subtitle and legend.
 pub(super) fn draw_head(
     canvas: &Canvas<'_>,
     (title, subtitle): (&str, &str),
@@ -31,8 +31,8 @@ pub(super) fn draw_head(
     Ok(())
 }
 
-/// A dashed line at the first size of each new protocol, shaded where it may
-/// begin.
+/// Draws a dashed line at the first size of each new protocol, and shades the uncertainty of that
+/// size.
 #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
 pub(super) fn draw_changes(
     canvas: &Canvas<'_>,
@@ -50,7 +50,7 @@ pub(super) fn draw_changes(
         canvas.dashes(vec![(x, top), (x, bottom)], (6, 6), (GREY, 1))?;
         let kind = if change.splits { "change of protocol" } else { "small change" };
         let label = format!("{kind} at {}", number::size(change.at_bytes));
-        // Labels of neighbours stand below each other, inside the frame.
+        // Labels of neighbouring changes are in different rows, inside the frame.
         let right = canvas.plot_area().across.1;
         let align = if x > right - 190 { Align::Right } else { Align::Left };
         let beside = if x > right - 190 { x - 6 } else { x + 6 };
@@ -59,8 +59,8 @@ pub(super) fn draw_changes(
     Ok(())
 }
 
-/// What the signs mean, percentiles of the smallest and the largest
-/// messages, and a line of parameters per range.
+/// Lines of the foot: legend of signs, percentiles at the smallest and largest size, and the
+/// parameters of each range.
 pub(super) fn foot(document: &ProfileDocument) -> Vec<String> {
     let level = document.requested.confidence_percent;
     let mut lines =

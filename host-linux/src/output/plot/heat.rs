@@ -1,4 +1,4 @@
-//! A matrix of numbers as colours: who with whom.
+//! Heat map of a matrix, such as pairs of ranks.
 
 use plotters::style::RGBColor;
 
@@ -6,38 +6,38 @@ use super::PlotError;
 use super::canvas::{Align, BLACK, GREY, LIGHT, Sheet, TITLE};
 use crate::output::number;
 
-/// One number for each row and column.
+/// Square matrix of numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeatMap {
-    /// Above the picture.
+    /// Title above the picture.
     pub title: String,
-    /// What the numbers are, below the picture.
+    /// Caption below the picture: meaning of the numbers.
     pub caption: String,
-    /// Names of the rows, which are those of the columns.
+    /// Names of the rows, and of the columns.
     pub names: Vec<String>,
-    /// What rows and columns are.
+    /// Meaning of rows and columns.
     pub axis: String,
-    /// Row by row; `None` is left empty.
+    /// Values row by row; `None` for an empty cell.
     pub values: Vec<Option<f64>>,
-    /// The unit of the values.
+    /// Units of the values.
     pub units: number::Units,
 }
 
-/// Pixels of the longer side of the matrix.
+/// Length of the longer side of the matrix, pixels.
 const SIDE: i32 = 720;
-/// Pixels of a character of the title.
+/// Width of a character of the title, pixels.
 const TITLE_CHARACTER: i32 = 10;
-/// From the fastest to the slowest: blue, pale, red; also apart for eyes that
-/// do not tell red from green.
+/// Colours from the lowest to the highest value: blue, pale, red; distinguishable with red-green
+/// blindness.
 const SCALE: [RGBColor; 3] = [RGBColor(5, 113, 176), RGBColor(247, 247, 247), RGBColor(202, 0, 32)];
 
 impl HeatMap {
-    /// Draws the matrix: the colour is the logarithm of the value, each cell
-    /// tells its numbers to a pointer.
+    /// Draws the matrix: the logarithm of a value gives its colour, and each cell has a tooltip
+    /// with its numbers.
     ///
     /// # Errors
     ///
-    /// [`PlotError::Nothing`] without a positive value.
+    /// [`PlotError::Nothing`] if no value is positive.
     pub fn svg(&self) -> Result<String, PlotError> {
         let count = i32::try_from(self.names.len()).map_err(|_| PlotError::Backend)?;
         let positive = || self.values.iter().flatten().filter(|value| **value > 0.0);
@@ -54,11 +54,11 @@ impl HeatMap {
             canvas.text(&self.title, (left, 24), (TITLE, BLACK), Align::Left)?;
             canvas.text(&self.axis, (left - 6, top - 12), (12, GREY), Align::Right)?;
             for (row, name) in (0..count).zip(&self.names) {
-                // Names stand where there is room for them.
+                // Names that would overlap are left out.
                 if cell >= 12 || row % (12 / cell + 1) == 0 {
                     let middle = top + row * cell + cell / 2;
                     canvas.text(name, (left - 6, middle), (12, GREY), Align::Right)?;
-                    // Below the matrix, as many as there is width for.
+                    // Names below the matrix that would overlap are left out.
                     let across = 9 * i32::try_from(name.chars().count()).unwrap_or(1);
                     if row % (across / cell + 1) == 0 {
                         let place = (left + row * cell + cell / 2, top + side + 6);
@@ -97,14 +97,14 @@ impl HeatMap {
     }
 }
 
-/// The colour of `value` between `low` and `high`.
+/// Colour of `value` on the logarithmic scale from `low` to `high`.
 fn colour(value: f64, low: f64, high: f64) -> RGBColor {
     let whole = (high / low).ln();
     let share = if whole > 0.0 { (value / low).ln() / whole } else { 0.0 };
     on_scale(SCALE, share)
 }
 
-/// The colour at a share of the way along three.
+/// Colour at `share`, from 0 to 1, of a scale of three colours.
 pub(super) fn on_scale([cold, middle, hot]: [RGBColor; 3], share: f64) -> RGBColor {
     let (from, to, part) =
         if share < 0.5 { (cold, middle, share * 2.0) } else { (middle, hot, share * 2.0 - 1.0) };

@@ -1,4 +1,4 @@
-//! How busy links are over time: a row a link, the busiest first.
+//! Load of links over time: a row per link, the busiest first.
 
 use loggap_core::units::Picos;
 use plotters::style::RGBColor;
@@ -10,34 +10,34 @@ use super::heat::on_scale;
 use super::{PlotError, Unit};
 use crate::simulation::{BusyLink, NetworkUse};
 
-/// Height of a row, and width of the part that time takes.
+/// Height of a row, and width of the time axis, pixels.
 const ROW: i32 = 22;
 const ACROSS: i32 = 820;
 const LEFT: i32 = 240;
 const TOP: i32 = 76;
-/// Left of the title.
+/// Left edge of the title, pixels.
 const MARGIN: i32 = 24;
-/// From idle to full.
+/// Colours from idle to full.
 const SCALE: [RGBColor; 3] =
     [RGBColor(247, 247, 247), RGBColor(253, 174, 97), RGBColor(165, 0, 38)];
 
-/// What was simulated.
+/// Title of the picture.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LinksTitle {
-    /// File or pattern.
+    /// File or pattern that was simulated.
     pub schedule: String,
-    /// Name or file.
+    /// Name or file of the topology.
     pub topology: String,
-    /// When the last rank was done.
+    /// Finishing time of the last rank.
     pub makespan: Picos,
 }
 
-/// Draws the busiest links of a network that was watched; only a sentence where
-/// none carried anything.
+/// Draws the busiest links of an observed network; if no link carried anything, the picture is a
+/// sentence.
 ///
 /// # Errors
 ///
-/// [`PlotError::Nothing`] where none was watched.
+/// [`PlotError::Nothing`] if no link was observed.
 pub fn svg(usage: &NetworkUse, title: &LinksTitle) -> Result<String, PlotError> {
     let step = usage.step.ok_or(PlotError::Nothing)?;
     let steps = usage.busiest.iter().map(|link| link.over_time.len()).max().unwrap_or_default();
@@ -81,7 +81,7 @@ pub fn svg(usage: &NetworkUse, title: &LinksTitle) -> Result<String, PlotError> 
     })
 }
 
-/// Which links are drawn.
+/// Sentence that says which links are drawn.
 fn shown(usage: &NetworkUse) -> String {
     let NetworkUse { busiest, links, as_busy, .. } = usage;
     let tie = match as_busy {
@@ -99,7 +99,7 @@ fn percent(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
 
-/// One bar for neighbours of one colour.
+/// Draws a row; consecutive steps of one colour share a bar.
 fn draw_row(
     canvas: &super::canvas::Canvas<'_>,
     link: &BusyLink,

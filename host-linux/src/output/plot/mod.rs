@@ -1,6 +1,5 @@
-//! The picture of a profile: times over message size, both logarithmic, with
-//! measured points, fitted lines and changes of protocol, as scalable vector
-//! graphics.
+//! Plot of a profile as SVG: times over message size on logarithmic axes, with measured points,
+//! fitted lines and changes of protocol.
 
 pub(crate) mod axis;
 pub(crate) mod canvas;
@@ -19,13 +18,13 @@ use canvas::Sheet;
 use curve::Curve;
 
 const WIDTH: i32 = 1_100;
-/// Height without the foot.
+/// Height without the foot, pixels.
 const PLOT_HEIGHT: i32 = 700;
 
-/// Why there is no picture.
+/// Why a picture could not be drawn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PlotError {
-    /// No number is positive, so there is nothing on logarithmic axes.
+    /// No number is positive, and the axes are logarithmic.
     #[error("nothing to plot: no positive number was measured")]
     Nothing,
     /// The drawing library failed, or the picture would be too large.
@@ -33,7 +32,7 @@ pub enum PlotError {
     Backend,
 }
 
-/// The unit that a picture's times are in.
+/// Unit of the times in a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Unit {
     name: &'static str,
@@ -41,7 +40,7 @@ struct Unit {
 }
 
 impl Unit {
-    /// The one that makes the geometric middle of the axis at least 1.
+    /// Largest unit in which the geometric middle of the axis is at least 1.
     fn of(middle_picos: f64) -> Self {
         let units = [("s", 1e12), ("ms", 1e9), ("us", 1e6), ("ns", 1e3)];
         let fitting = units.into_iter().find(|(_, picos)| middle_picos >= *picos);
@@ -50,11 +49,11 @@ impl Unit {
     }
 }
 
-/// Draws `document` and returns the picture.
+/// Draws `document` as SVG.
 ///
 /// # Errors
 ///
-/// [`PlotError`] when there is nothing to draw.
+/// [`PlotError`] if there is nothing to draw.
 pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
     let curves: Vec<Curve> =
         Curve::ALL.into_iter().filter(|curve| curve.is_present(document)).collect();
@@ -92,7 +91,7 @@ pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
     })
 }
 
-/// Smallest and largest size of points and ranges, in bytes.
+/// Smallest and largest size to show, with a margin, bytes.
 #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
 fn size_range(document: &ProfileDocument) -> Option<(f64, f64)> {
     let rows = document.sizes.iter().map(|record| record.row.size.0);
@@ -102,11 +101,10 @@ fn size_range(document: &ProfileDocument) -> Option<(f64, f64)> {
     Some((low as f64 / 1.25, high as f64 * 1.25))
 }
 
-/// Smallest and largest time to show, in picoseconds, with a margin. Points
-/// far below all others are cut off: on a logarithmic axis a difference that
-/// happens to be nearly nothing would squeeze all the rest. So are values far
-/// beyond the 1st and the 99th percentile, and those few round trips above p99.9
-/// that lie far above all others.
+/// Smallest and largest time to show, with a margin, picoseconds. Points far below all others are
+/// cut off: on a logarithmic axis a difference close to zero would squeeze the rest. Values far
+/// outside the 1st to 99th percentile are cut off as well, and so are the few round trips above
+/// p99.9 that lie far above all others.
 fn time_range(document: &ProfileDocument, curves: &[Curve]) -> Option<(f64, f64)> {
     const DECADES_SHOWN: f64 = 1e5;
     const ABOVE_P999: f64 = 3.0;
@@ -137,7 +135,7 @@ fn time_range(document: &ProfileDocument, curves: &[Curve]) -> Option<(f64, f64)
     let (least, most) = (*positive.first()?, *positive.last()?);
     let first = *positive.get(beyond)?;
     let last = *positive.get(positive.len() - 1 - beyond)?;
-    // The neighbours of the percentiles stay.
+    // Values close to these percentiles are kept.
     let (low, high) = (least.max(first / NEAR), most.min(last * NEAR));
     Some((low.max(high / DECADES_SHOWN) / 1.5, high * 1.5))
 }

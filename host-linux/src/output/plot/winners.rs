@@ -1,4 +1,4 @@
-//! Which of several wins where: a map of cells in the winners' colours.
+//! Map of winners: a grid whose cells have the colours of the winners.
 
 use plotters::style::RGBColor;
 
@@ -10,65 +10,65 @@ use super::canvas::{
 /// A cell of the map.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct WonCell {
-    /// Who won, as an index into [`WinnerMap::names`].
+    /// Winner, as an index into [`WinnerMap::names`].
     pub winner: usize,
-    /// Whether that is sure; a cell that is not is paler, and hatched.
+    /// True if the winner is certain; other cells are paler and hatched.
     pub sure: bool,
-    /// What a pointer is told.
+    /// Tooltip of the cell.
     pub told: String,
 }
 
-/// Rows or columns.
+/// Labels of the rows or of the columns.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Labels {
-    /// What they are, with the unit.
+    /// Meaning of the rows or columns, with the unit.
     pub title: String,
-    /// The name of each.
+    /// One label each.
     pub names: Vec<String>,
 }
 
-/// Which of several wins where.
+/// Map of winners.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct WinnerMap {
-    /// Above the map.
+    /// Title above the map.
     pub title: String,
-    /// Below the title.
+    /// Line below the title.
     pub subtitle: String,
-    /// The columns.
+    /// Labels of the columns.
     pub across: Labels,
-    /// The rows, the lowest first.
+    /// Labels of the rows, the lowest first.
     pub up: Labels,
-    /// Those that can win, for the legend.
+    /// All possible winners, for the legend.
     pub names: Vec<String>,
-    /// Row by row; `None` is left empty.
+    /// Cells row by row; `None` for an empty one.
     pub cells: Vec<Option<WonCell>>,
-    /// Below the map.
+    /// Notes below the map.
     pub notes: Vec<String>,
 }
 
-/// Pixels that the map may be wide and high.
+/// Largest width and height of the map, pixels.
 const WIDTH: i32 = 900;
 const HEIGHT: i32 = 560;
 const LEFT: i32 = 100;
 const TOP: i32 = 70;
-/// Pixels of the legend.
+/// Width of the legend, pixels.
 const LEGEND: i32 = 270;
-/// Height of a line of text.
+/// Height of a line of text, pixels.
 const LINE: i32 = 22;
-/// Pixels of a character of a label.
+/// Width of a character of a label, pixels.
 const CHARACTER: i32 = 9;
 const COLOURS: [RGBColor; 7] = [BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, GREY];
-/// Of cells that are not sure.
+/// Opacity of cells whose winner is uncertain.
 const PALE: f64 = 0.35;
-/// Pixels between the lines of a hatching.
+/// Distance between hatching lines, pixels.
 const HATCH: usize = 10;
 
 impl WinnerMap {
-    /// Draws the map, columns and rows of equal width.
+    /// Draws the map; columns have equal widths, rows equal heights.
     ///
     /// # Errors
     ///
-    /// [`PlotError::Nothing`] without a cell.
+    /// [`PlotError::Nothing`] if the map has no cell.
     pub fn svg(&self) -> Result<String, PlotError> {
         let count = |names: &[String]| i32::try_from(names.len()).map_err(|_| PlotError::Backend);
         let (columns, rows) = (count(&self.across.names)?, count(&self.up.names)?);
@@ -120,7 +120,7 @@ fn colour(index: usize) -> RGBColor {
     COLOURS.get(index % COLOURS.len()).copied().unwrap_or(GREY)
 }
 
-/// Where cells are.
+/// Geometry of the cells.
 struct Map<'a, 'b> {
     canvas: &'a Canvas<'b>,
     columns: i32,
@@ -129,7 +129,7 @@ struct Map<'a, 'b> {
 }
 
 impl Map<'_, '_> {
-    /// The upper left corner of a cell; rows count from below.
+    /// Upper left corner of a cell; rows count from below.
     const fn corner(&self, column: i32, row: i32) -> Pixel {
         (LEFT + column * self.cell.0, TOP + (self.rows - 1 - row) * self.cell.1)
     }
@@ -142,7 +142,7 @@ impl Map<'_, '_> {
         if won.sure {
             return Ok(());
         }
-        // Lines that rise, where x + y is constant.
+        // Rising lines, on each of which x + y is constant.
         let (width, height) = (other.0 - corner.0, other.1 - corner.1);
         for sum in (0..width + height).step_by(HATCH) {
             let start = (sum - height).max(0);
@@ -153,7 +153,7 @@ impl Map<'_, '_> {
         Ok(())
     }
 
-    /// Names of columns and rows, as many as there is room for.
+    /// Draws names of columns and rows; names that would overlap are left out.
     fn labels(&self, columns: &[String], rows: &[String]) -> Result<(), PlotError> {
         let longest = columns.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let longest = i32::try_from(longest).unwrap_or(1) * CHARACTER;

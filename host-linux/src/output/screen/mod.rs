@@ -1,5 +1,5 @@
-//! What a person at a terminal sees: who to whom, how good, what it means,
-//! where it changes, what to do next.
+//! Report for a terminal: the two ends, parameters with their accuracy, meaning, changes of
+//! protocol, and the next step.
 
 mod parameters;
 mod sizes;
@@ -15,32 +15,32 @@ use super::warnings::{self, Notes};
 use super::{calls, changes, heading};
 use crate::profile::{ProfileDocument, RangeRecord, Stopped, Verdict};
 
-/// Columns that no line exceeds.
+/// Largest width of lines, columns.
 const WIDEST: usize = 100;
-/// Narrower terminals get lines of this width.
+/// Smallest width of lines, columns, also on narrower terminals.
 const NARROWEST: usize = 76;
-/// Warnings shown when not asked for all.
+/// Most warnings shown without `verbose`.
 const WARNINGS: usize = 3;
 
-/// Lines about changes shown when not asked for all.
+/// Most lines about changes shown without `verbose`.
 const CHANGES: usize = 5;
 
-/// How to print the screen.
+/// Options of the screen report.
 #[derive(Clone, Copy, Debug)]
 pub struct ScreenOptions {
-    /// Columns of the terminal; lines are at most 100 wide.
+    /// Width of the terminal; lines have at most 100 columns.
     pub width: usize,
-    /// Whether it shows colours.
+    /// True if the terminal shows colours.
     pub colour: bool,
-    /// Whether to print all sizes, ranges and warnings.
+    /// True to print all sizes, ranges and warnings.
     pub verbose: bool,
 }
 
-/// Writes `document` for a person.
+/// Writes the report of `document` for a terminal.
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Write errors of `out`.
 pub fn write(
     out: &mut dyn Write,
     document: &ProfileDocument,
@@ -65,7 +65,7 @@ pub fn write(
     out.write_all(&if options.colour { styled } else { strip_bytes(&styled).into_vec() })
 }
 
-/// Where lines end, and how much is shown.
+/// Width of lines, and amount of detail.
 #[derive(Clone, Copy, Debug)]
 struct Page {
     width: usize,
@@ -73,7 +73,7 @@ struct Page {
 }
 
 impl Page {
-    /// `text` in as many lines as it needs.
+    /// Wraps `text` to the page's width.
     fn wrapped(self, text: &str, style: Style) -> impl Iterator<Item = Line> + use<> {
         text::wrap(text, self.width, 2).into_iter().map(move |line| Line::styled(line, style))
     }
@@ -115,7 +115,7 @@ fn remarks(document: &ProfileDocument, page: Page) -> Vec<Line> {
     sentences.iter().flat_map(|text| page.wrapped(text, Style::new())).collect()
 }
 
-/// Warnings, what was at work on the machine, and the next thing to do.
+/// Warnings, canaries, and the next step.
 fn advice(document: &ProfileDocument, page: Page) -> Vec<Line> {
     let notes = if page.verbose { Notes::Shown } else { Notes::Hidden };
     let sentences = warnings::sentences(document, notes);
@@ -135,7 +135,7 @@ fn advice(document: &ProfileDocument, page: Page) -> Vec<Line> {
     lines
 }
 
-/// The one thing to do next.
+/// Sentence with the next step.
 fn next(document: &ProfileDocument, hidden: usize) -> String {
     let mut text = "next: ".to_owned();
     let written = |names: [&str; 2]| {
@@ -159,7 +159,7 @@ fn next(document: &ProfileDocument, hidden: usize) -> String {
     }
 }
 
-/// Whether the parameters that a simulation takes are known about.
+/// True if the parameters that a simulation needs are known to about 50%.
 fn is_good_to_simulate(document: &ProfileDocument) -> bool {
     const ABOUT: f64 = 0.5;
     let is_known = |quantity: Quantity| {
@@ -174,9 +174,8 @@ fn is_good_to_simulate(document: &ProfileDocument) -> bool {
     })
 }
 
-/// The run after which the values marked `?` should be exact enough, as
-/// options or in words; `None` where none is marked, more time would not
-/// help, or no run of an hour would do for any.
+/// Suggests a longer run, as options or in words, that should make the values marked `?` accurate
+/// enough. `None` if no value is marked, more time would not help, or all need too long a run.
 fn longer_run(document: &ProfileDocument) -> Option<String> {
     let efforts = efforts_needed(document);
     if efforts.is_empty() || !needs_more_time(document) {
@@ -200,24 +199,23 @@ fn longer_run(document: &ProfileDocument) -> Option<String> {
     Some(format!("{options} to converge {which} values marked ?"))
 }
 
-/// Nobody waits longer for a few more digits: no more time is advised.
+/// Longest run that is suggested, seconds.
 const LONGEST_S: f64 = 300.0;
-/// More than a run of that time sends.
+/// More messages than a run of that time sends.
 const MOST_MESSAGES: f64 = 1e12;
 
-/// `number` rounded up, if it is at most `most`.
+/// `number` rounded up; `None` beyond `most`.
 fn whole(number: f64, most: f64) -> Option<u64> {
     let number = number.ceil();
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to `most`")]
     (number >= 0.0 && number <= most).then_some(number as u64)
 }
 
-/// How many times the effort of the run should make each value marked `?`
-/// exact enough: intervals narrow with its square root. Left out are values
-/// not told from 0, for which no effort is enough, and those of unknown
-/// interval.
+/// Factor by which the run's effort must grow for each value marked `?`, as intervals narrow with
+/// the square root of the effort. Values indistinguishable from 0, for which no effort suffices,
+/// and values with an unbounded interval are left out.
 fn efforts_needed(document: &ProfileDocument) -> Vec<f64> {
-    /// For what the estimate itself may be off by.
+    /// Allowance for the error of this estimate.
     const MARGIN: f64 = 1.2;
     let goal = document.requested.relative_error;
     let shares = document.ranges.iter().flat_map(|record| {
@@ -229,8 +227,8 @@ fn efforts_needed(document: &ProfileDocument) -> Vec<f64> {
     efforts.filter(|times| *times > 1.0).map(|times| times * MARGIN).collect()
 }
 
-/// Whether values are marked `?` that more samples would narrow. A run that
-/// ended as nothing would has had time enough.
+/// True if more samples would narrow values marked `?`. Not after a run that ended because no
+/// further samples would have helped.
 fn needs_more_time(document: &ProfileDocument) -> bool {
     let had_enough = document.stopped == Stopped::Finished && !document.is_fit();
     let is_doubtful = |record: &RangeRecord| {
@@ -331,7 +329,7 @@ mod tests {
             "\n? not within 5% yet: needs more time\n",
             "\n~ no straight line over these sizes: use the table by size\n",
             "\n±: how well this run knows its value (95%); other runs differ more\n",
-            // 2.5 s, ten times as exact, a fifth more.
+            // 2.5 s · 10² for a tenth of the interval · 1.2, at most 300 s.
             "\nnext: --max-time 300 to converge all values marked ?; -v for another warning\n",
         ] {
             assert!(text.contains(part), "{part}:\n{text}");
@@ -345,7 +343,7 @@ mod tests {
         let mut zero = fixtures::veth();
         let latency = zero.ranges[0].range.latency.as_mut().unwrap();
         latency.value.0 = 0;
-        // The gap per byte is left: 9% where 5% were asked for, 2.5 s, a fifth more.
+        // Only the gap per byte needs time: 2.5 s · (9% / 5%)² · 1.2.
         let text = screen(&zero, USUAL);
         assert!(text.contains("\nnext: --max-time 10 to converge all values marked ?"), "{text}");
         let latency = zero.ranges[0].range.latency.as_mut().unwrap();

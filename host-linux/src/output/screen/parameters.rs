@@ -1,4 +1,4 @@
-//! The parameters, one a line, a column per range.
+//! Parameters: a line each, a column per range.
 
 use loggap_core::model::Mark;
 use loggap_core::units::Bytes;
@@ -9,31 +9,30 @@ use super::super::text::{ALERT, BOLD, Block, DIM, Line};
 use super::{Page, needs_more_time};
 use crate::profile::{ProfileDocument, RangeRecord};
 
-/// Ranges that stand beside each other.
+/// Most ranges beside each other.
 const BESIDE: usize = 3;
-/// Ranges shown when not asked for all.
+/// Most ranges shown without `verbose`.
 const SHOWN: usize = 6;
 /// Columns between ranges.
 const GAP: usize = 3;
-/// Earlier runs that tell where the next one falls without launches.
+/// Earlier runs needed to predict the next one without several launches.
 const NEEDED_RUNS: u32 = 2;
-/// What the table by size shows better.
+/// Key of the parameter that is left out, as the table by size shows it better.
 const NOT_SHOWN: &str = "half_rtt_per_byte_s";
 
-/// Whether the intervals of the next run stand beside this run's: they need
-/// room.
+/// Visibility of the next run's intervals, for which there may be too little room.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum NextRun {
     Shown,
     Hidden,
 }
 
-/// A row of the block.
+/// A row of the block of parameters.
 enum Row {
     Parameter(Parameter),
-    /// Messages per second at the first size, from the gap.
+    /// Messages per second at the first size: the inverse of the gap.
     MessageRate(Parameter),
-    /// Bytes per second, from the gap per byte.
+    /// Bytes per second: the inverse of the gap per byte.
     ByteRate(Parameter),
 }
 
@@ -46,7 +45,7 @@ impl Row {
         }
     }
 
-    /// The value in `record`, of a rate the time that it is the inverse of.
+    /// Value in `record`; for a rate, the time whose inverse it is.
     fn quantity(&self, record: &RangeRecord) -> Option<Quantity> {
         let (Self::Parameter(parameter) | Self::MessageRate(parameter) | Self::ByteRate(parameter)) =
             self;
@@ -75,14 +74,14 @@ fn rows(ranges: &[RangeRecord]) -> Vec<Row> {
 const LATENCY: &str = "latency_s";
 const HIDDEN: &str = "hidden: overheads overlap it; use half round trip";
 
-/// Whether all parts of L were measured and nothing positive is left.
+/// True if all parts of L were measured, and their difference is not positive.
 fn is_latency_hidden(record: &RangeRecord) -> bool {
     let range = &record.range;
     let parts = [&range.half_rtt, &range.send_overhead, &range.recv_overhead];
     range.latency.is_none() && parts.iter().all(|part| part.is_some())
 }
 
-/// The parameters of the first ranges, or of all, and what the marks mean.
+/// Parameters of the first ranges, or of all, followed by the meaning of marks.
 pub(super) fn lines(document: &ProfileDocument, page: Page) -> Vec<Line> {
     let all = &document.ranges;
     let shown = if page.verbose { all.len() } else { all.len().min(SHOWN) };
@@ -129,7 +128,7 @@ fn labels(rows: &[Row]) -> Block {
     Block([Line::default()].into_iter().chain(labels).collect())
 }
 
-/// Says beside the label of L what to use where no range has one.
+/// Replaces the line of L by advice if L is hidden in all ranges.
 fn with_hidden_latency(mut lines: Vec<Line>, rows: &[Row], ranges: &[RangeRecord]) -> Vec<Line> {
     let is_latency = |row: &Row| matches!(row, Row::Parameter(row) if row.key == LATENCY);
     let place = rows.iter().position(is_latency).and_then(|row| lines.get_mut(row + 1));
@@ -141,7 +140,7 @@ fn with_hidden_latency(mut lines: Vec<Line>, rows: &[Row], ranges: &[RangeRecord
     lines
 }
 
-/// The cells of one range below its sizes. `beside` decides the units.
+/// Cells of one range. The values in `beside` determine the units.
 fn column(rows: &[Row], record: &RangeRecord, beside: &[RangeRecord], next: NextRun) -> Block {
     let value = |row: &Row| Line::plain(value_text(row, record, beside));
     let values = Block(rows.iter().map(value).collect());
@@ -194,7 +193,7 @@ fn value_text(row: &Row, record: &RangeRecord, beside: &[RangeRecord]) -> String
     }
 }
 
-/// The unit of a parameter's line: that of its smallest value.
+/// Unit of a parameter's line: that of its smallest value.
 fn common_unit(parameter: &Parameter, beside: &[RangeRecord]) -> Unit {
     let quantities = beside.iter().filter_map(|record| parameter.at_first(record));
     let positive = quantities.filter_map(|quantity| match (quantity.value, quantity.high) {
@@ -211,7 +210,7 @@ fn mark(row: &Row, record: &RangeRecord) -> &'static str {
     }
 }
 
-/// Half of an interval, in the units of its value.
+/// Accessor of the half width of an interval, in the units of its value.
 type HalfWidth = fn(&Quantity) -> Option<f64>;
 
 fn width_text(row: &Row, record: &RangeRecord, half_width: HalfWidth) -> String {
@@ -221,7 +220,7 @@ fn width_text(row: &Row, record: &RangeRecord, half_width: HalfWidth) -> String 
     share.map_or_else(String::new, number::plus_minus)
 }
 
-/// The value at size 1, where it shows another than at the first size.
+/// Value at size 1, if it reads differently from that at the first size.
 fn at_one_text(row: &Row, record: &RangeRecord, beside: &[RangeRecord]) -> String {
     let Row::Parameter(parameter) = row else { return String::new() };
     let unit = common_unit(parameter, beside);
@@ -230,7 +229,7 @@ fn at_one_text(row: &Row, record: &RangeRecord, beside: &[RangeRecord]) -> Strin
     one.filter(|one| first.as_ref() != Some(one)).map_or_else(String::new, |one| format!("({one})"))
 }
 
-/// What the signs in the block mean, as far as they occur.
+/// Explanations of the signs that occur in the block.
 fn captions(document: &ProfileDocument, ranges: &[RangeRecord], next: NextRun) -> Vec<String> {
     let level = document.requested.confidence_percent;
     let all = || ranges.iter().flat_map(|record| PARAMETERS.map(|one| one.at_first(record)));
@@ -276,12 +275,12 @@ fn captions(document: &ProfileDocument, ranges: &[RangeRecord], next: NextRun) -
     texts
 }
 
-/// Whether this run begins or continues a history.
+/// True if the run used `--history`.
 fn is_history_kept(document: &ProfileDocument) -> bool {
     document.command.iter().any(|word| word == "--history" || word.starts_with("--history="))
 }
 
-/// What the intervals of the next run rest on.
+/// Basis of the next run's intervals, in words.
 fn source_of_next(document: &ProfileDocument) -> String {
     let launches = match document.launches {
         1 => "1 launch".to_owned(),

@@ -1,4 +1,4 @@
-//! The table by size.
+//! Table by message size.
 
 use loggap_core::model::Mark;
 
@@ -10,9 +10,9 @@ use super::super::text::{ALERT, BOLD, Block, DIM, Line};
 use super::Page;
 use crate::profile::{ProfileDocument, SizeRecord};
 
-/// Sizes shown when not asked for all.
+/// Most sizes shown without `verbose`.
 const SHOWN: usize = 12;
-/// Share of a value that half its interval may be without a mark.
+/// Half width of an interval, as a fraction of the value, above which the value is marked.
 const LOOSE: f64 = 0.25;
 
 /// A value and its mark.
@@ -46,9 +46,8 @@ pub(super) fn lines(document: &ProfileDocument, page: Page) -> Vec<Line> {
     lines
 }
 
-/// RTT/2, gap, o_s and o_r at a size. A single size need not be as exact as
-/// the lines through all of them: it is marked where half its interval
-/// exceeds [`LOOSE`].
+/// RTT/2, gap, o_s and o_r at a size. A value at one size may be less accurate than the lines
+/// through all sizes: it is marked if its half width exceeds [`LOOSE`].
 fn values(record: &SizeRecord) -> [Cell; 4] {
     let row = &record.row;
     [row.half_rtt, row.gap, row.send_overhead, row.recv_overhead].map(|estimate| {
@@ -59,8 +58,8 @@ fn values(record: &SizeRecord) -> [Cell; 4] {
     })
 }
 
-/// The columns that hold a value. Beside p90, which says little about the
-/// tail, stands the longest round.
+/// Columns that contain a value. If the tail column is p90, which says little about the tail, there
+/// is a column of the longest round as well.
 fn columns(sizes: &[&SizeRecord], tail: Tail) -> Vec<Block> {
     let [mut median, mut far, mut longest] = [const { Vec::new() }; 3];
     let mut count = Vec::new();
@@ -97,14 +96,14 @@ fn columns(sizes: &[&SizeRecord], tail: Tail) -> Vec<Block> {
     columns.into_iter().flatten().collect()
 }
 
-/// How many round trips the percentiles are of; `None` where nothing tells.
+/// Column of the number of round trips; `None` if all are 0.
 fn counts(counts: &[usize]) -> Option<Block> {
     counts.iter().find(|count| **count > 0)?;
     let cells = counts.iter().map(|count| Line::plain(number::count(*count as u64)));
     Some(Block::right([Line::styled("n", BOLD)].into_iter().chain(cells).collect()))
 }
 
-/// `None` for a column without a value.
+/// A column; `None` if it has no value.
 fn column(head: &str, unit: Unit, cells: &[Cell]) -> Option<Block> {
     cells.iter().flatten().next()?;
     let head = format!("{head} {}", unit.name).trim_start().to_owned();
@@ -122,8 +121,8 @@ fn column(head: &str, unit: Unit, cells: &[Cell]) -> Option<Block> {
     ))
 }
 
-/// At most about a dozen sizes: both ends, both sides of each change of
-/// protocol, powers of four, and then those farthest from all of them.
+/// About a dozen sizes: both ends, both sides of each change of protocol, powers of four, and then
+/// sizes farthest from those chosen.
 fn thinned<'d>(measured: &[&'d SizeRecord], document: &ProfileDocument) -> Vec<&'d SizeRecord> {
     let sizes: Vec<u64> = measured.iter().map(|record| record.row.size.0).collect();
     if sizes.len() <= SHOWN {
@@ -153,7 +152,7 @@ fn thinned<'d>(measured: &[&'d SizeRecord], document: &ProfileDocument) -> Vec<&
     chosen.map(|(_, record)| *record).collect()
 }
 
-/// The candidate whose nearest chosen size is the farthest, as a ratio.
+/// Candidate with the largest ratio to its nearest chosen size.
 #[allow(clippy::cast_precision_loss, reason = "a ratio to compare")]
 fn farthest(candidates: &[usize], chosen: &[usize], sizes: &[u64]) -> Option<usize> {
     let log = |index: usize| sizes.get(index).map_or(0.0, |size| (*size as f64).max(1.0).ln());

@@ -1,4 +1,4 @@
-//! Telling the stations on one interface apart.
+//! Listener for raw Ethernet: separates the stations on one interface.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,15 +11,14 @@ use super::{Arrival, TurnedAway};
 use crate::link::{AnyLink, Arrived, EthLink, LinkError, LinkSettings, Senders, Shown, Station};
 use crate::serve::hello::{HelloVerifier, Verdict, frame};
 
-/// An interface on which stations are listened for. Each one that has said
-/// hello from its own address gets a socket of its own.
+/// Listener on one interface. Each station with a verified address gets a socket of its own.
 #[derive(Debug)]
 pub(super) struct EthListener {
-    /// Gets hellos and nothing else.
+    /// Socket that receives hellos only.
     station: Station,
     hellos: HelloVerifier,
-    /// Stations that have been taken, for as long as their links live: a hello
-    /// that they repeat arrives here too and is not another peer.
+    /// Stations accepted before, while their links live: a repeated hello of theirs arrives here,
+    /// too, and is no new peer.
     taken: Vec<(Address, Weak<()>)>,
 }
 
@@ -31,7 +30,7 @@ impl EthListener {
         Ok(Self { station, hellos, taken: Vec::new() })
     }
 
-    /// The station that has said hello.
+    /// Next station with a verified hello.
     pub(super) fn accept(&mut self, settings: LinkSettings) -> io::Result<Option<Arrival>> {
         self.taken.retain(|(_, link)| link.strong_count() > 0);
         for _ in 0..super::MOST_AT_ONCE {
@@ -51,7 +50,7 @@ impl EthListener {
                     return self.link(source, hello, settings).map(Some).map_err(io::Error::other);
                 }
                 Verdict::Answer(answer) => {
-                    // A station that has no room for one frame asks again.
+                    // If the answer is lost, the station repeats its hello.
                     let _lost = self.station.send(source, &frame(&answer));
                     if let Message::Refuse(refusal) = answer {
                         let peer = format!("station {}", Shown(source));

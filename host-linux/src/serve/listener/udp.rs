@@ -1,4 +1,4 @@
-//! Telling the clients of one UDP port apart.
+//! Listener for UDP: separates the clients of one port.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
@@ -20,17 +20,16 @@ use crate::link::{AnyLink, LinkSettings, UdpLink, shown};
 use crate::machine::clock::Deadline;
 use crate::serve::hello::{HelloVerifier, Verdict, frame};
 
-/// A UDP port. Each peer that has said hello from its own address gets a socket
-/// on the same port, connected to the peer, so that the kernel tells the peers
-/// apart. It is bound to the address that the peer wrote to: answers from
-/// another address of this machine would not reach a connected peer.
+/// Listener on a UDP port. Each verified peer gets a socket on the same port, connected to the
+/// peer, so that the kernel separates the peers. It is bound to the local address that the peer
+/// wrote to: a connected peer does not receive answers from another address of this machine.
 #[derive(Debug)]
 pub(super) struct UdpListener {
     socket: UdpSocket,
     address: SocketAddr,
     hellos: HelloVerifier,
-    /// Peers that have just been taken: what they sent before their own
-    /// socket existed arrives here and is not another peer.
+    /// Peers accepted recently: what they sent before their own socket existed arrives here, and is
+    /// no new peer.
     recent: Vec<(SocketAddr, Deadline)>,
 }
 
@@ -38,8 +37,7 @@ pub(super) struct UdpListener {
 struct Datagram {
     length: usize,
     peer: SocketAddr,
-    /// The address of this machine that it was sent to, and the interface that
-    /// it came by, as the kernel says it and takes it.
+    /// Local address that it was sent to and interface that it arrived on, in the kernel's format.
     local: Option<Local>,
 }
 
@@ -50,7 +48,7 @@ enum Local {
 }
 
 impl UdpListener {
-    /// How long after it was taken a peer's stray datagrams are ignored.
+    /// Time after acceptance during which a peer's stray datagrams are ignored.
     const RECENT: Duration = Duration::from_millis(500);
 
     pub(super) fn open(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
@@ -61,14 +59,14 @@ impl UdpListener {
         } else {
             setsockopt(&socket, sockopt::Ipv6RecvPacketInfo, &true)?;
         }
-        // Only now: a second listener, which binds without this option, is
-        // refused; the peers' sockets, which have it, are not.
+        // Set after `bind`, so that a second listener, which binds without this option, is refused;
+        // the peers' sockets set it before.
         setsockopt(&socket, sockopt::ReuseAddr, &true)?;
         let address = socket.local_addr()?;
         Ok((Self { socket, address, hellos: HelloVerifier::new()?, recent: Vec::new() }, address))
     }
 
-    /// The peer that has said hello; whatever else arrives is dropped.
+    /// Next peer with a verified hello; all other datagrams are dropped.
     pub(super) fn accept(
         &mut self,
         allowed: &AllowedAddresses,
@@ -79,7 +77,7 @@ impl UdpListener {
         for _ in 0..super::MOST_AT_ONCE {
             let datagram = match self.receive(&mut buffer) {
                 Ok(Some(datagram)) => datagram,
-                // An ICMP error about an earlier peer, or no address.
+                // An ICMP error of an earlier peer, or a datagram without an address.
                 Ok(None) | Err(Errno::ECONNREFUSED | Errno::EINTR) => continue,
                 Err(Errno::EAGAIN) => break,
                 Err(error) => return Err(error.into()),
@@ -96,7 +94,7 @@ impl UdpListener {
                 Verdict::Ignored => {}
                 Verdict::Accepted => match self.link(&datagram, bytes.to_vec(), settings) {
                     Err(error) if is_exhausted(&error) => return Err(error),
-                    // A peer that cannot be answered, such as one at port 0.
+                    // An unreachable peer, such as one at port 0.
                     Err(_) => {}
                     Ok(link) => {
                         self.recent.push((peer, Deadline::after(Self::RECENT)));
@@ -104,7 +102,7 @@ impl UdpListener {
                     }
                 },
                 Verdict::Answer(answer) => {
-                    // A peer that the answer does not reach asks again.
+                    // If the answer is lost, the peer repeats its hello.
                     let _lost = self.answer(&datagram, &frame(&answer));
                     if let Message::Refuse(refusal) = answer {
                         let refused = TurnedAway::refused(shown(peer), refusal);
@@ -116,9 +114,9 @@ impl UdpListener {
         Ok(None)
     }
 
-    /// One datagram; what does not fit into `buffer` is cut off.
+    /// Receives one datagram, truncated to `buffer`.
     fn receive(&self, buffer: &mut [u8]) -> nix::Result<Option<Datagram>> {
-        // The space for an IPv6 address is enough for an IPv4 one.
+        // Space for an IPv6 address suffices for an IPv4 one.
         let mut space = cmsg_space!(in6_pktinfo);
         let mut parts = [IoSliceMut::new(buffer)];
         let message = recvmsg::<SockaddrStorage>(
@@ -128,7 +126,7 @@ impl UdpListener {
             MsgFlags::empty(),
         )?;
         let local = message.cmsgs()?.find_map(|attached| match attached {
-            // Only a link-local answer has to leave by the interface.
+            // Only link-local answers must use the same interface.
             ControlMessageOwned::Ipv4PacketInfo(info) => {
                 Some(Local::V4(in_pktinfo { ipi_ifindex: 0, ..info }))
             }
@@ -143,7 +141,7 @@ impl UdpListener {
         Ok(peer.map(|peer| Datagram { length: message.bytes, peer, local }))
     }
 
-    /// Sends one frame back from the address that was written to.
+    /// Sends one frame back from the address that the datagram was sent to.
     fn answer(&self, datagram: &Datagram, frame: &[u8]) -> nix::Result<usize> {
         let info = datagram.local.as_ref().map(|local| match local {
             Local::V4(info) => ControlMessage::Ipv4PacketInfo(info),
@@ -181,7 +179,7 @@ impl UdpListener {
         socket.bind(&local.into())?;
         socket.connect(&datagram.peer.into())?;
         let socket = UdpSocket::from(socket);
-        // What others sent between `bind` and `connect` is not this peer's.
+        // Datagrams of other peers may have arrived between `bind` and `connect`.
         while match socket.recv(&mut [0]) {
             Ok(_) => true,
             Err(error) => error.kind() == ErrorKind::Interrupted,
@@ -196,7 +194,7 @@ impl AsFd for UdpListener {
     }
 }
 
-/// Whether the system has no more descriptors or memory, whoever the peer.
+/// True if the system is out of descriptors or memory, which is not the peer's fault.
 fn is_exhausted(error: &io::Error) -> bool {
     let number = error.raw_os_error().map(Errno::from_raw);
     matches!(number, Some(Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS))

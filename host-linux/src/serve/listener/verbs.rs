@@ -1,4 +1,4 @@
-//! Taking connections whose messages go by RDMA verbs.
+//! Listener for links over RDMA verbs.
 
 use std::io::{self, ErrorKind, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,18 +11,18 @@ use super::{AllowedAddresses, Arrival, TurnedAway, pending};
 use crate::link::{AnyLink, LinkSettings, OFFER, VerbsLink, begins_an_offer, canonical};
 use crate::machine::clock::Deadline;
 
-/// How long a client may take to send its connection data.
+/// Time limit for a client's connection data.
 const OFFER_LIMIT: Duration = Duration::from_secs(5);
-/// Clients that may be doing so at a time.
+/// Most clients whose connection data are incomplete.
 const MOST_PENDING: usize = 64;
 
-/// A port at which initiators say what they have and want.
+/// TCP port on which initiators offer their queue pairs.
 #[derive(Debug)]
 pub(super) struct VerbsListener {
     listener: TcpListener,
-    /// Those whose connection data have not come whole.
+    /// Clients whose connection data are incomplete.
     pending: Vec<Pending>,
-    /// Readable when the listener is or one of them.
+    /// Readable when the listener or one of these clients is.
     events: Epoll,
 }
 
@@ -45,7 +45,7 @@ impl VerbsListener {
         Ok((Self { listener, pending: Vec::new(), events }, bound))
     }
 
-    /// A client that is connected, or one that could not be.
+    /// Next connected client, or a failed one.
     pub(super) fn accept(
         &mut self,
         allowed: &AllowedAddresses,
@@ -91,7 +91,7 @@ impl VerbsListener {
 }
 
 impl VerbsListener {
-    /// A client that will not make an offer any more, and why it will not.
+    /// First client that will not complete an offer, and the reason.
     fn first_useless(&self) -> Option<(usize, &'static str)> {
         let reason = |client: &Pending| {
             if !begins_an_offer(client.bytes()) {
@@ -107,12 +107,12 @@ impl VerbsListener {
 }
 
 impl Pending {
-    /// What has come of its offer.
+    /// Part of the offer received so far.
     fn bytes(&self) -> &[u8] {
         self.offer.get(..self.length).unwrap_or_default()
     }
 
-    /// Reads what has come; false when the client has left.
+    /// Reads available bytes; false if the client has closed the connection.
     fn read(&mut self) -> bool {
         let rest = self.offer.get_mut(self.length..).unwrap_or_default();
         if rest.is_empty() {
