@@ -59,8 +59,8 @@ impl Attempt {
     }
 }
 
-/// Number of different pairs of processor and interface that messages for a rank may need, or
-/// [`NONE`].
+/// Counts of different pairs of processor and interface that messages for a rank may need: [`NONE`]
+/// for none yet, one, or several.
 const ONE: u32 = 1;
 const DIFFERENT: u32 = 2;
 
