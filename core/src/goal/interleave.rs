@@ -177,11 +177,11 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    /// What came behind each operation, and the whole program.
+    /// Operations and dependencies in the order of their addition, and the whole program.
     #[derive(Default)]
     struct Trace {
         program: Program,
-        /// Of each rank, each edge with how many operations stood before it.
+        /// Edges of each rank, with the number of operations before each.
         places: Vec<Vec<(Edge, u32)>>,
     }
 

@@ -304,7 +304,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         Ok(())
     }
 
-    /// Executes the next event; `false` if there is none.
+    /// Executes the next event; `false` at the end of the run.
     #[inline]
     fn step(&mut self) -> Result<bool, SimError> {
         let queued = self.queue.first();

@@ -2,9 +2,9 @@
 //!
 //! Messages lie in chunks. Each sender (a thread) takes chunks from its own part of the memory and
 //! chains them by destination; all chunks of a chain but the newest are full. There are two mails:
-//! what is written to one in a window is read in the next window, while the other is written. The
-//! type of a message must be atomic, because sender and receiver use it in turn; they never use it
-//! in the same window.
+//! each is written in one window and read in the next, while the other is written. The type of a
+//! message must be atomic, because sender and receiver use it in turn; they never use it in the
+//! same window.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -14,11 +14,11 @@ pub const CHUNK: u32 = 32;
 /// Chain of chunks: messages of one sender to one partition.
 #[derive(Debug, Default)]
 pub struct ChunkList {
-    /// Index of the newest chunk plus 1; 0 if there is none.
+    /// Index of the newest chunk plus 1; 0 for an empty chain.
     newest: AtomicU32,
     /// Messages in the newest chunk.
     fill: AtomicU32,
-    /// Last send whose message did not fit, plus 1; 0 if there is none.
+    /// Last send whose message did not fit, plus 1; 0 if all did.
     spilled: AtomicU32,
 }
 
@@ -26,7 +26,7 @@ pub struct ChunkList {
 #[derive(Debug)]
 pub struct Mail<'s, M> {
     messages: &'s [M],
-    /// Index of the preceding chunk plus 1, for each chunk; 0 if there is none.
+    /// Index of the preceding chunk plus 1, for each chunk; 0 for the first of a chain.
     before: &'s [AtomicU32],
     /// Chains by sender, then by partition.
     chains: &'s [ChunkList],

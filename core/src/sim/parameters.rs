@@ -129,7 +129,7 @@ impl<'a> Parameters<'a> {
     }
 
     /// Parameter sets by nearness: `protocols` has the sets between ranks that share no block, then
-    /// those of each level. Blocks grow from level to level, each a multiple of the one before.
+    /// the sets of each level. Blocks grow from level to level, each a multiple of the one before.
     /// `places` has each rank's place; a rank beyond its end is at the place of its number. `None`
     /// also if a level has no set or blocks are not nested.
     #[must_use]
@@ -316,7 +316,7 @@ mod tests {
         let sets = [protocol(0, 1), protocol(9, 2), protocol(0, 3), protocol(0, 4), protocol(5, 5)];
         let levels = [level(2, 2, 1), level(4, 3, 2)];
         let parameters = Parameters::by_level(&sets, &levels, &[7, 6]).unwrap();
-        // Ranks 0 and 1 change places with 7 and 6, who stay there themselves.
+        // Ranks 0 and 1 exchange places with 7 and 6, which keep theirs.
         assert_eq!(
             [(0, 1), (0, 7), (2, 3), (0, 4), (3, 4)].map(|(a, b)| parameters.level(a, b)),
             [0, 0, 0, 1, 2]

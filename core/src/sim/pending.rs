@@ -11,8 +11,8 @@
 //! therefore costs time logarithmic in the number of pending records.
 //!
 //! A message needs the processor and the interface of the receive that it will match, or those of
-//! its send if there is none. If all receives of a rank and all sends to it name the same ones,
-//! they are known in advance. On other ranks a message that waits for a processor claims the
+//! its send if no receive is posted. If all receives of a rank and all sends to it name the same
+//! ones, they are known in advance. On other ranks a message that waits for a processor claims the
 //! receive that it finds, if that receive has no wildcard; no other message is then likely to take
 //! it. Later messages that find the same receive follow the claiming message, and the first of them
 //! makes its attempt when that one has had its turn. Any other message makes an attempt when the
@@ -248,7 +248,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         }
     }
 
-    /// Removes the first member of a group and returns the rest; [`NONE`] if there is none.
+    /// Removes the first member of a group and returns the rest; [`NONE`] if it was the only one.
     fn others_of(&mut self, group: u32) -> u32 {
         let Self { records, heaps, .. } = self;
         let first = core::mem::replace(&mut records.at_mut(group).link, NONE);

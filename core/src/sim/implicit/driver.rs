@@ -67,7 +67,7 @@ pub(super) trait Driver: Sized {
         simulation: &mut Simulation<'_, '_, P, N, Self>,
     ) -> Result<(), ImplicitError>;
 
-    /// Runs the next event, or the next window; `false` if there is none.
+    /// Runs the next event, or the next window; `false` at the end of the run.
     fn advance<P: Program, N: Noise>(
         simulation: &mut Simulation<'_, '_, P, N, Self>,
     ) -> Result<bool, ImplicitError>;

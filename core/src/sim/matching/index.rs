@@ -2,7 +2,7 @@
 //!
 //! The table needs no memory except its buckets, because a waiting record has two words to spare.
 //! Records with the same key form a circular list through their links, the oldest first. The last
-//! of them represents the list and names the next list of the same bucket.
+//! record represents the list and names the next list of the same bucket.
 
 use crate::sim::queues::chain::Chain;
 use crate::sim::record::{Kind, NONE};

@@ -21,9 +21,9 @@ pub trait Fabric {
     /// Largest number of links of a route.
     fn longest_route(&self) -> u32;
 
-    /// Calls `each` with the links from `source` to `target`, in order, none twice
-    /// and as many as [`Fabric::longest_route`] at most; with none for a host and
-    /// itself. `seed` chooses among equal routes, always the same for a pair.
+    /// Calls `each` with the links from `source` to `target`, in order: no link twice, at most
+    /// [`Fabric::longest_route`], and none if both are the same host. `seed` selects among equal
+    /// routes; a pair always has the same one.
     fn route(&self, source: u32, target: u32, seed: u64, each: impl FnMut(u32));
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Route<'m, F> {
 }
 
 impl<F: Fabric> Route<'_, F> {
-    /// True if source and target are the same host, so that there are no links.
+    /// True if source and target are the same host; the route then has no links.
     #[inline]
     pub(super) const fn is_local(&self) -> bool {
         self.source == self.target

@@ -69,7 +69,7 @@ pub enum TopologyError {
     },
     /// A torus has no dimension, or more than [`DIMENSIONS`].
     Dimensions {
-        /// How many.
+        /// Number of dimensions.
         dimensions: usize,
     },
     /// More than 2³¹ hosts or links.
@@ -213,8 +213,8 @@ impl Topology {
     }
 
     /// Fat tree of three levels of switches with `ports` ports: `ports`³/4 hosts. The uplinks of an
-    /// edge switch together have the capacity of 1/`taper` of its hosts' links. There are as many
-    /// of them as are at least as wide as a host's link, but at least one.
+    /// edge switch together have the capacity of 1/`taper` of its hosts' links. Their number is the
+    /// largest for which each is at least as wide as a host's link, but at least 1.
     ///
     /// # Errors
     ///

@@ -195,8 +195,8 @@ mod tests {
     const RANKS: u32 = 40;
     const PLACES: usize = RANKS as usize;
 
-    /// Sets, drops and takes out at random, beside a set; how often the ring was
-    /// used.
+    /// Random insertions, removals and replacements, compared with a set; returns how often the
+    /// ring was used.
     fn compare(ring: usize, late: u64) -> usize {
         let mut random = Random::new(7);
         let (mut heap, mut ring) = (vec![Entry::default(); PLACES], vec![Entry::default(); ring]);

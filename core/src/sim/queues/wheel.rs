@@ -143,7 +143,7 @@ impl<'m> Wheel<'m> {
     }
 
     /// Iteration over a slot whose ranks have to be added again, after the wheel advanced to a
-    /// window up to [`Wheel::next`]; `None` if there is none.
+    /// window up to [`Wheel::next`]; `None` if no such slot is left.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "the number of a slot is small")]
     pub(in crate::sim) const fn nearer(&mut self) -> Option<Sweep> {
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Each rank is due at one window; windows without any may lie between.
+    /// Each rank is due in one window; windows without any may lie between.
     #[test]
     fn every_rank_is_there_in_its_window() {
         let mut random = Random::new(4);

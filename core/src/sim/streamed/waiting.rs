@@ -233,8 +233,8 @@ mod tests {
         Op { kind: OpKind::Receive { peer, size: 1, tag: tag.into() }, cpu: 0, nic: 0 }
     }
 
-    /// Posts receives and takes them out again, the oldest of each rank, sender and tag
-    /// first; the most members of a bucket at the end.
+    /// Posts receives and removes them again, the oldest of each rank, sender and tag first;
+    /// returns the largest number of members of a bucket at the end.
     fn compare(tags: u64) -> usize {
         let mut random = Random::new(tags);
         let mut all = vec![Record::default(); RECEIVES as usize];

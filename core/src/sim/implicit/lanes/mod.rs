@@ -2,8 +2,8 @@
 //!
 //! [`Lanes`] wrap a program. The simulation runs it with the first parameters and decides the order
 //! of events; beside it the wrapper computes when each event begins under the other parameters, one
-//! lane each. This equals a simulation with those parameters if every rank has the same events in
-//! the same order. The conditions for that, in each lane and for every event of a rank, are:
+//! lane each. This equals a simulation with those parameters provided that every rank has the same
+//! sequence of events. The conditions for that, in each lane and for every event of a rank, are:
 //!
 //! - a message arrives after the preceding event of the rank began, or after the preceding message;
 //! - it begins before waiting sends, and no calculation waits;
@@ -56,7 +56,7 @@ impl<'p, P: Program, const K: usize> Lanes<'p, P, K> {
     ///
     /// # Errors
     ///
-    /// Those of [`Simulation::new`](super::Simulation::new) with these parameters.
+    /// Errors of [`Simulation::new`](super::Simulation::new) with these parameters.
     pub fn new(
         program: &'p P,
         parameters: [Parameters<'p>; K],
