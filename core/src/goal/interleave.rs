@@ -113,7 +113,7 @@ impl<S: Sink> Sink for Interleaver<'_, '_, S> {
 /// Selects the operation behind which an edge is written.
 struct Placer {
     kept: KeptOrder,
-    /// Position of the last edge of all.
+    /// Position of the last edge, of any operation.
     last: u32,
 }
 

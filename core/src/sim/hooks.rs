@@ -168,7 +168,7 @@ pub enum Turn {
     Message,
 }
 
-/// Event: an operation or a message has its turn on a rank.
+/// Event: an operation, or the handling of a message, begins on a rank.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Begun {

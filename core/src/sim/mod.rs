@@ -20,7 +20,8 @@
 //! |---|---|
 //! | a rank's rules at an event | `rules`, `charge`, `price`, `parameters`, `release` |
 //! | matching of messages and receives | `matching` |
-//! | driver in global order | `engine`, `engine_rules`, `event`, `execute`, `clocks`, `rank`, `pending` |
+//! | driver in global order | `engine`, `engine_rules`, `event`, `execute` |
+//! | its ranks, clocks and pending records | `rank`, `clocks`, `pending` |
 //! | driver in windows | [`windows`], [`mail`]; for computed programs `implicit::windows` |
 //! | stored programs | `survey`, `draft`, `schedule`, `record`, `records`, `storage` |
 //! | streamed and computed programs | [`streamed`], [`implicit`] |

@@ -317,7 +317,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         true
     }
 
-    /// Ends the claim of a message that has its turn. Returns its followers.
+    /// Ends the claim of a message whose attempt is due. Returns its followers.
     #[inline]
     pub(super) fn disclaim(&mut self, message: u32) -> u32 {
         if self.single {
@@ -392,7 +392,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         debug_assert!(false, "it waits in a heap");
     }
 
-    /// Removes a record that is not the first member from a group. False if it is not there.
+    /// Removes a record from a group, unless it is the first member. True if it was found.
     fn leave_group(&mut self, group: u32, at: u32) -> bool {
         let Self { records, heaps, .. } = self;
         let (mut rest, mut kept, mut found) = (records.at(group).link, NONE, false);

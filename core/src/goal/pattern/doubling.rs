@@ -67,7 +67,7 @@ fn extra_rank<S: Sink>(out: &mut Script<'_, S>, at: &Place, lower: u32) -> Resul
 struct Step {
     /// Receive of the preceding exchange.
     ready: Option<u32>,
-    /// Duration of a calculation that replaces it.
+    /// Duration of the calculation that replaces the dependency on it.
     compute: Option<Picos>,
 }
 

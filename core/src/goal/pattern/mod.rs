@@ -91,7 +91,7 @@ pub fn generate<S: Sink>(
     Ok(())
 }
 
-/// Checked options in the form that applies to `pattern`, and the algorithm of a collective of
+/// Checks the options and adjusts them to `pattern`; selects the algorithm of a collective of
 /// Schedgen 2.
 pub(crate) fn settled(
     pattern: Pattern,

@@ -8,7 +8,7 @@ use crate::units::Picos;
 
 /// First tag of a rank's first collective.
 const FIRST_TAG: u32 = 42;
-/// Factor of the tag in a written tag; the group is added.
+/// Multiplier of the tag in a written tag, to which the number of the group is added.
 const TAG_FACTOR: u32 = 1_000;
 /// Largest size in bytes for which the automatic choice prefers the algorithm with few rounds.
 const SHORT: u64 = 4_096;

@@ -154,7 +154,7 @@ static DESCRIPTIONS: [Description; 27] = [
         Pattern::PipelinedRingBlocking,
         "pipelinedringdep",
         "pipelined-broadcast-blocking",
-        "the same, one segment at a time on each rank; root, segment",
+        "pipelined broadcast, one segment at a time on each rank; root, segment",
     ),
     entry(Pattern::DoubleRing, "doublering", "double-ring", "a message each way around the ring"),
     entry(Pattern::Gather, "gather", "linear-gather", "every rank sends to the root; root"),

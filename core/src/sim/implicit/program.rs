@@ -70,7 +70,7 @@ pub struct Transfer {
     pub size: u64,
 }
 
-/// A computed schedule: tells what each rank does next.
+/// A computed schedule: the operations of each rank, released one after the other.
 ///
 /// Sends, receives and calculations of a rank are each numbered from 0. Operations use the first
 /// processor and interface; every message is eager.

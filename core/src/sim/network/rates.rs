@@ -148,7 +148,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     ) -> Result<(), NetworkStopped> {
         let full = NetworkStopped::Full { messages: self.flows.len() };
         let now = flow.created;
-        // End without sharing, the earliest possible.
+        // End of the flow on unshared links, the earliest possible.
         let time = now.checked_add(flow.volume).ok_or(NetworkStopped::Overflow)?;
         let at = self.order.begin(delivery).ok_or(full)?;
         let state = self.flows.get_mut(at as usize).ok_or(full)?;

@@ -48,7 +48,7 @@ impl Links for &[AtomicU64] {
     }
 }
 
-/// Neither child nor sibling.
+/// Link without child and sibling.
 const EMPTY: u64 = u64::MAX;
 
 #[allow(clippy::cast_possible_truncation, reason = "the lower half of a word")]

@@ -42,7 +42,7 @@ const _: () = assert!(size_of::<WindowRecord>() == 32, "two in a cache line");
 /// Flag of a creator: a message that matched a posted receive.
 pub(super) const BY_MATCH: u32 = 1 << 31;
 
-/// Flag of a creator: a CTS or RTS that continued its handshake.
+/// Flag of a creator: an RTS or CTS whose arrival continued its handshake.
 pub(super) const BY_ARRIVAL: u32 = 1 << 30;
 
 /// Largest number of records that leaves the flags free.

@@ -262,7 +262,7 @@ impl<P: Program, const K: usize> Program for Lanes<'_, P, K> {
 
     #[inline]
     fn received(&self, rank: u32, state: &mut Self::State, receive: u32) -> Release {
-        // Called right after the message was handled; any event in between was noticed.
+        // Directly follows `handle`; an event in between has set `apart`.
         state.unmatched = false;
         let release = self.program.received(rank, &mut state.state, receive);
         Self::released(state, release)

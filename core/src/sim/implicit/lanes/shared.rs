@@ -123,13 +123,13 @@ impl<const K: usize> Shared<'_, K> {
         Some(place)
     }
 
-    /// Receive of a message.
+    /// Receive that a message is addressed to.
     #[inline]
     pub(super) fn receive(&mut self, place: u32) -> Option<u32> {
         message::<K>(self.messages, place).map(|(_, receive)| narrow(*receive))
     }
 
-    /// Removes a message; returns its arrival times and its receive.
+    /// Removes a message; returns its arrival times and the receive that it is addressed to.
     pub(super) fn remove(&mut self, place: u32) -> Option<(Times<K>, u32)> {
         let next = self.free.into();
         let (&mut arrival, word) = message(self.messages, place)?;
