@@ -36,6 +36,6 @@ pub trait Lookup: Copy {
     /// each in the order of the statements.
     fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, Moment)) -> Option<()>;
 
-    /// Calls `tell` with each operation of `rank` without dependencies, in ascending order.
+    /// Calls `tell` with each operation of `rank` that has no dependencies, in ascending order.
     fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()>;
 }

@@ -13,10 +13,10 @@ pub(super) trait Dependent {
     /// [`Dependent::set_successors`]; the final value of the second does not matter.
     fn counts(&mut self) -> [&mut u32; 2];
 
-    /// Representation of the operations that wait for this one.
+    /// Storage form of the successors, the operations that wait for this one.
     fn successors(&self) -> Successors;
 
-    /// Sets the representation, and the only successor or the place of the list.
+    /// Sets the storage form, and the only successor or the place of the list.
     fn set_successors(&mut self, successors: Successors, next: u32);
 }
 

@@ -31,7 +31,7 @@ impl Kind {
     }
 }
 
-/// Representation of the operations that wait for this one.
+/// Storage form of an operation's successors, the operations that wait for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Successors {
     None = 0,
@@ -45,7 +45,7 @@ pub(super) enum Successors {
 }
 
 impl Successors {
-    /// Representation from bits 2 and 3 of a record's `meta`.
+    /// Form from bits 2 and 3 of a record's `meta`.
     #[inline]
     pub(super) const fn of(meta: u32) -> Self {
         match meta >> 2 & 3 {

@@ -43,7 +43,7 @@ pub(super) trait Operations: Chain {
     fn time_of(&self, op: u32) -> u64;
     fn set_time(&mut self, op: u32, time: u64);
 
-    /// Representation of the operations that wait for `op`.
+    /// Storage form of the successors of `op`.
     fn successors(&self, op: u32) -> Successors;
 
     /// The only operation that waits for `op`, or the place of its list of edges.
@@ -107,7 +107,7 @@ pub(super) trait Operations: Chain {
         left == 1
     }
 
-    /// Operations of a range without dependencies.
+    /// Operations in a range that have no dependencies.
     fn roots(&mut self, ops: Range<u32>) -> Ready {
         let mut ready = Ready::default();
         for op in ops {
@@ -212,7 +212,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         Ok(())
     }
 
-    /// Releases the operations of a rank without dependencies.
+    /// Releases the operations of a rank that have no dependencies.
     pub(super) fn release_roots(&mut self, rank: u32) -> Result<(), SimError> {
         let ready = self.storage.roots(&mut self.records, self.firsts, rank);
         self.storage.check()?;

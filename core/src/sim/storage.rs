@@ -17,7 +17,7 @@ pub trait Storage: OperationStore {
     fn most_records(&self) -> Option<u32>;
 }
 
-/// Interface of a [`Storage`] to the engine.
+/// Functions of a [`Storage`] that the engine calls.
 pub(super) trait OperationStore {
     /// Posted receives and unexpected messages.
     type Matching: Matching;
@@ -44,7 +44,8 @@ pub(super) trait OperationStore {
         satisfied: impl FnMut(u32, bool),
     );
 
-    /// Operations of a rank without dependencies; `firsts` has the first operations of all ranks.
+    /// Operations of a rank that have no dependencies; `firsts` has the first operations of all
+    /// ranks.
     fn roots(&mut self, records: &mut Records<'_>, firsts: &[u32], rank: u32) -> Ready;
 
     /// Index in the whole schedule of the operation of a record.

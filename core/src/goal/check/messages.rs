@@ -100,7 +100,7 @@ fn match_exact(part: &mut [Message], report: &mut impl FnMut(Finding)) {
     }
     let (sends, receives) = split(part);
     if different_size(sends, receives).is_none() {
-        return; // in the order of the program, the usual case
+        return; // usual case: the sizes agree in program order
     }
     report_sizes(part, messages, report);
 }

@@ -92,7 +92,7 @@ pub(super) fn cycle(rank: &mut RankBuffer<'_>) -> Option<Cycle> {
     let next = |op: u32| nodes.get(op as usize).map_or(NONE, |node| node.next);
     let mut op = (0..).zip(nodes).find(|(_, node)| node.mark > 0)?.0;
     for _ in nodes {
-        op = next(op); // as many steps as operations lead into the cycle
+        op = next(op); // after as many steps as there are operations, `op` is on the cycle
     }
     let steps = || core::iter::successors(Some(op), |&at| Some(next(at)).filter(|&at| at != op));
     let lowest = steps().min()?;

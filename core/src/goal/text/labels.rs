@@ -176,7 +176,7 @@ struct Sequence {
 
 impl Sequence {
     const NONE: Self = Self { prefix: 0, mask: 0, length: 0, first: 0, count: 0 };
-    /// Longest number; 18 digits add up without overflow.
+    /// Largest number of digits; numbers of this length add up without overflow.
     const MOST_DIGITS: usize = 18;
 
     /// Sequence that starts with `name`; `None` unless it is a prefix and a number.
@@ -195,7 +195,7 @@ impl Sequence {
         Some(Self { prefix, mask: u64::MAX >> (64 - 8 * length), length, first, count: 1 })
     }
 
-    /// Number after the prefix in `name`; `None` if either differs in form.
+    /// Number after the prefix in `name`; `None` if `name` has another form.
     fn number_of(&self, name: &[u8]) -> Option<u64> {
         let prefix = self.prefix.to_le_bytes();
         match self.length {

@@ -155,7 +155,7 @@ struct Line {
 }
 
 impl Line {
-    /// Longest line: a send with every number at its longest takes 109 bytes.
+    /// Larger than the longest line: a send with every number at its longest takes 109 bytes.
     const CAPACITY: usize = 128;
 
     const fn new() -> Self {

@@ -1,4 +1,4 @@
-//! Interface of the two drivers: windows and global order.
+//! Trait of the two drivers: in windows and in global order.
 
 use super::error::ImplicitError;
 use super::pool::Item;
@@ -62,7 +62,7 @@ pub(super) trait Driver: Sized {
         message: &Outgoing,
     ) -> Result<(), ImplicitError>;
 
-    /// Releases the operations without dependencies of all ranks.
+    /// Releases the operations of all ranks that have no dependencies.
     fn begin_all<P: Program, N: Noise>(
         simulation: &mut Simulation<'_, '_, P, N, Self>,
     ) -> Result<(), ImplicitError>;

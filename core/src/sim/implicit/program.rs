@@ -1,4 +1,4 @@
-//! Interface of schedules that are computed instead of stored.
+//! Trait of schedules that are computed instead of stored.
 
 use core::ops::Range;
 

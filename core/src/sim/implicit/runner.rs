@@ -254,8 +254,8 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
 
 #[allow(private_bounds, reason = "both drivers are here")]
 impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
-    /// Releases the operations of `rank` without dependencies. True if it has an event before any
-    /// message arrives.
+    /// Releases the operations of `rank` that have no dependencies. True if it has an event before
+    /// any message arrives.
     #[inline]
     pub(super) fn begin(&mut self, rank: u32) -> Result<bool, ImplicitError> {
         let Some(mut state) = self.state(rank) else { return Ok(false) };

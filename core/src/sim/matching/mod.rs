@@ -154,7 +154,7 @@ impl<'m> Waiting<'m> {
         }
     }
 
-    /// Copies the built state of another one, before a run.
+    /// Copies the state of another instance, before its run.
     pub(in crate::sim) fn copy_from(&mut self, other: &Waiting<'_>) {
         self.slots.copy_from(&other.slots);
         self.match_indexes.copy_from_slice(other.match_indexes);

@@ -1,4 +1,4 @@
-//! Interface of a topology to a network: its links, and the route of each message.
+//! Trait by which a network uses a topology: its links, and the route of each message.
 
 use super::Departure;
 use super::build_error::NetworkBuildError;

@@ -70,7 +70,7 @@ struct Limit {
 struct Steps {
     /// Steps in which flows became slower.
     slower: usize,
-    /// Steps in which flows became faster, since the last of those.
+    /// Steps in which flows became faster, after the last that made flows slower.
     faster: usize,
 }
 

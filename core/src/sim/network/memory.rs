@@ -82,7 +82,8 @@ pub struct Flow {
     pub(super) end_position: u32,
 }
 
-/// Arrival of a message whose flow has ended, and the messages that wait for it (module `order`).
+/// Delivery of a message after the end of its flow, and the messages that wait for it (module
+/// `order`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delivery {
     /// Source and target rank.

@@ -12,7 +12,7 @@
 //! | module | |
 //! |---|---|
 //! | `topology`, `routes` | a [`Topology`]: hosts, links and routes, computed from a few numbers |
-//! | `fabric` | [`Fabric`], the interface of topologies; placement of ranks, routes of messages |
+//! | `fabric` | [`Fabric`], the trait of topologies; placement of ranks, routes of messages |
 //! | `flows` | [`Flows`]: launches messages and delivers arrivals |
 //! | `rates` | flows on links, and the queue of their ends |
 //! | `filling` | the rates of flows after a change |

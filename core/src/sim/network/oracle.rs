@@ -152,7 +152,7 @@ fn ends(routes: &Routes, messages: &[Message]) -> Vec<f64> {
         active.retain(|&flow| {
             let (&end, rate) = end.next().unwrap();
             left[flow] -= rate * (until - now);
-            // A rest due to rounding counts as ended.
+            // A remainder due to rounding counts as ended.
             let has_ended = end <= until * (1.0 + 1e-14) + 1e-3;
             if has_ended {
                 ended[flow] = until;

@@ -2,10 +2,10 @@
 //!
 //! A message of s bytes occupies all links of its route from its send until it has left the
 //! network. Its bytes advance at 1 B/ns divided by its congestion, the largest number of messages
-//! on any of its links. The rest is counted in 1/10,000 byte, and updated when the congestion may
-//! change and when the message is polled: first o + L after its send, then after the time that the
-//! rest would take alone, in whole ns. It leaves the network at the first poll that finds nothing
-//! left.
+//! on any of its links. The remaining bytes are counted in 1/10,000 byte, and updated when the
+//! congestion may change and when the message is polled: first o + L after its send, then after the
+//! time that the remaining bytes would take alone, in whole ns. It leaves the network at the first
+//! poll that finds nothing left.
 //! `docs/networks.md` has the rules, and the differences from LogGOPSim's.
 //!
 //! A message costs O(messages on its links × longest route) when it enters and when it leaves, and
@@ -21,7 +21,7 @@ use crate::sim::lent::lent_memory;
 use crate::sim::queues::agenda::Agenda;
 use crate::sim::queues::queue::Entry;
 
-/// Units of a byte in which the rest of a message is counted.
+/// Units per byte, in which the remaining bytes of a message are counted.
 const UNITS: u64 = 10_000;
 /// Units that a link carries in a picosecond: 1 B/ns.
 const PACE: u64 = 10;
@@ -153,7 +153,7 @@ impl<'m, F: Fabric> Simple<'m, F> {
         hops.iter().map(on).max().unwrap_or_default().max(1).into()
     }
 
-    /// Updates the rest of a transmission, at its present congestion.
+    /// Updates the remaining bytes of a transmission, at its present congestion.
     fn advance(&mut self, at: u32) {
         let (now, congestion) = (self.now, self.congestion(at));
         let Some(message) = self.transmissions.get_mut(at as usize) else { return };

@@ -44,7 +44,7 @@ pub(super) enum Shape {
 pub struct Topology {
     pub(super) shape: Shape,
     pub(super) hosts: u32,
-    /// Number of link numbers. In a torus of few dimensions and in a dragonfly some have no link:
+    /// Number of link indices. In a torus of few dimensions and in a dragonfly some have no link:
     /// [`Topology::links_there_are`].
     pub(super) links: u32,
     /// Number of links from and to hosts, which come first.

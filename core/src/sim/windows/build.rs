@@ -77,7 +77,7 @@ impl<'m> Builder<'m> {
         Ok(Schedule { memory, edges, firsts, parameters, requirements, further, handshakes, sends })
     }
 
-    /// Releases the operations of the open rank without dependencies.
+    /// Releases the operations of the open rank that have no dependencies.
     fn release(&mut self) -> Option<()> {
         let records = &*self.memory.records;
         let mut shared = Shared::new(records, &[], &[], self.parameters, &*self.memory.times);

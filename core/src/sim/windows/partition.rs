@@ -282,7 +282,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         arrival.unwrap_or(u64::MAX)
     }
 
-    /// Stores a failure if it is the first.
+    /// Stores a failure, unless an earlier one is stored.
     #[cold]
     fn fail(&mut self, rank: u32, next: &Next) {
         let failure = Failure { time: next.time, element: next.element(), rank };

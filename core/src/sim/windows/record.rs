@@ -45,7 +45,7 @@ pub(super) const BY_MATCH: u32 = 1 << 31;
 /// Flag of a creator: an RTS or CTS whose arrival continued its handshake.
 pub(super) const BY_ARRIVAL: u32 = 1 << 30;
 
-/// Largest number of records that leaves the flags free.
+/// Largest number of records; their indices leave the flags free.
 pub(super) const MOST: u64 = BY_ARRIVAL as u64 - 1;
 
 const RELEASED: u32 = 1 << 4;

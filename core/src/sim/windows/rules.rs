@@ -24,7 +24,7 @@ use crate::units::Overflow;
 const MESSAGES_OF_STEP: u64 = 2;
 
 impl Creator {
-    /// Representation in a record.
+    /// Encoding in a record.
     #[inline]
     const fn word(self) -> u32 {
         match self {
