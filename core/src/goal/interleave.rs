@@ -1,33 +1,32 @@
-//! Moves each dependency up to the operations it joins, as a person would
-//! write them, while orders that matter stay.
+//! Moves each dependency next to the operations that it joins, as in text written by hand, and
+//! keeps the orders that matter.
 
 use super::op::{Edge, Op, Sink};
 use super::protocol::{Misuse, Protocol};
 use super::rank::{RankBuffer, RankMemory, RankNode};
 use crate::worded::errors;
 
-/// Which order of dependencies stays.
+/// Order of dependencies that is preserved.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum KeptOrder {
-    /// That of all.
+    /// The order of all dependencies.
     All,
-    /// That of those that wait for the completion of one operation, and of
-    /// those that wait for its start: what the reference's binary format
-    /// keeps and what a run depends on.
+    /// The order of those on the completion of one operation, and of those on its start. This is
+    /// the order that the reference's binary format keeps, and that a run depends on.
     OfEachOperation,
 }
 
 errors! {
-    /// Why a schedule did not pass.
+    /// Reason why an interleaver rejected a schedule.
     pub enum InterleaveError<E> {
-        /// The sink behind refused an element.
+        /// The sink behind it refused an element.
         Sink(error: E) => "{error}";
-        /// Calls came in a wrong order.
+        /// The calls came in a wrong order.
         Misuse(misuse: Misuse) => "{misuse}";
-        /// The memory lent for one rank is too small for this one.
+        /// A rank is too large for the memory lent.
         RankMemory {
-            /// The rank.
+            /// Rank that is too large.
             rank: u32,
         } => "rank {rank} does not fit into the memory lent for one rank";
     }
@@ -39,9 +38,8 @@ impl<E> From<Misuse> for InterleaveError<E> {
     }
 }
 
-/// A sink that passes each rank on to another sink when it is complete, each
-/// dependency right behind the later of its operations as far as the kept
-/// order allows.
+/// Sink that forwards each complete rank to another sink, with each dependency directly behind the
+/// later of its operations, as far as the preserved order allows.
 #[derive(Debug)]
 pub struct Interleaver<'m, 's, S> {
     sink: &'s mut S,
@@ -51,12 +49,12 @@ pub struct Interleaver<'m, 's, S> {
 }
 
 impl<'m, 's, S: Sink> Interleaver<'m, 's, S> {
-    /// Passes on to `sink`, with `memory` for the largest rank.
+    /// Forwards to `sink`, with `memory` for the largest rank.
     pub fn new(sink: &'s mut S, memory: RankMemory<'m>, kept: KeptOrder) -> Self {
         Self { sink, protocol: Protocol::default(), rank: RankBuffer::new(memory), kept }
     }
 
-    /// Passes the complete rank on.
+    /// Forwards the complete rank.
     fn pass(&mut self) -> Result<(), S::Error> {
         let kept = self.kept;
         let (nodes, edges, order) = self.rank.sorting_parts();
@@ -112,17 +110,17 @@ impl<S: Sink> Sink for Interleaver<'_, '_, S> {
     }
 }
 
-/// Decides behind which operation an edge stands.
+/// Selects the operation behind which an edge is written.
 struct Placer {
     kept: KeptOrder,
-    /// Where the last edge of all stands.
+    /// Position of the last edge, of any operation.
     last: u32,
 }
 
 impl Placer {
-    /// The operation behind which `edge` stands, no earlier than those whose
-    /// order it must keep: a node's `mark` and `level` say where the last
-    /// edge on its completion and on its start stands.
+    /// Operation behind which `edge` is written: not before the edges whose order it has to keep.
+    /// The positions of the last edges on a node's completion and on its start are in its `mark`
+    /// and `level`.
     fn place(&mut self, edge: &Edge, nodes: &mut [RankNode]) -> u32 {
         let earliest = edge.op.max(edge.on);
         let last = match (self.kept, nodes.get_mut(edge.on as usize)) {
@@ -135,10 +133,10 @@ impl Placer {
     }
 }
 
-/// Puts into `order` the indices of `edges` in the order of their places,
-/// and into each node's `dependencies` how many stand behind it.
+/// Sorts the indices of `edges` by their positions into `order`, and counts the edges behind each
+/// node in its `dependencies`.
 fn sort(nodes: &mut [RankNode], edges: &[Edge], order: &mut [u32], kept: KeptOrder) {
-    // Places are computed twice, from the same state: to count, then to sort.
+    // Positions are computed twice, from the same state: to count, then to sort.
     let start = |nodes: &mut [RankNode]| {
         for node in nodes {
             (node.mark, node.level) = (0, 0);
@@ -179,11 +177,11 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    /// What came behind each operation, and the whole program.
+    /// Operations and dependencies in the order of their addition, and the whole program.
     #[derive(Default)]
     struct Trace {
         program: Program,
-        /// Of each rank, each edge with how many operations stood before it.
+        /// Edges of each rank, with the number of operations before each.
         places: Vec<Vec<(Edge, u32)>>,
     }
 

@@ -1,19 +1,18 @@
-//! Schedules whose operations can be looked up in any order, so that they need not be
-//! in memory.
+//! Random access to the operations of a schedule, which need not be in memory.
 
 use super::op::Op;
 
-/// An operation by its rank and its index there.
+/// An operation, by its rank and its index there.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct OpIndex {
-    /// The rank.
+    /// Rank of the operation.
     pub rank: u32,
-    /// The operation, counted on its rank.
+    /// Index of the operation on its rank.
     pub op: u32,
 }
 
-/// What others wait for.
+/// Moment of an operation that a dependency waits for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Moment {
@@ -23,21 +22,20 @@ pub enum Moment {
     End,
 }
 
-/// A schedule whose operations can be looked up in any order: a view of a file that was
-/// checked. Where the file has changed since, a lookup finds nothing, or something else.
+/// Random access to the operations of a schedule: a view of a file that was checked. If the file
+/// has changed since, a lookup returns `None` or wrong data.
 pub trait Lookup: Copy {
-    /// An operation; `None` where there is none.
+    /// The operation at an index; `None` if it does not exist.
     fn op(&self, index: OpIndex) -> Option<Op>;
 
-    /// Dependencies that an operation waits for.
+    /// Number of dependencies that an operation waits for.
     fn dependencies(&self, index: OpIndex) -> Option<u32>;
 
-    /// Calls `tell` with each operation that waits for this one, and for what of it, once
-    /// for each statement; for the start, and for the completion, in the order of the
-    /// statements.
+    /// Calls `tell` with each operation that waits for this one, and with the moment that it waits
+    /// for, once for each statement. Dependencies on the start, and those on the completion, are
+    /// each in the order of the statements.
     fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, Moment)) -> Option<()>;
 
-    /// Calls `tell` with each operation of `rank` that waits for nothing, in ascending
-    /// order.
+    /// Calls `tell` with each operation of `rank` that has no dependencies, in ascending order.
     fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()>;
 }

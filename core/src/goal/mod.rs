@@ -1,5 +1,4 @@
-//! GOAL schedules: what each rank sends, receives and computes, and in which
-//! order.
+//! GOAL schedules: the sends, receives and calculations of each rank, and their dependencies.
 
 pub mod binary;
 pub mod check;

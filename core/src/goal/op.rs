@@ -1,6 +1,5 @@
-//! One operation of a schedule, and the trait through which operations flow
-//! from whoever has them (a parser, a generator) to whoever wants them (a
-//! writer, the simulator's schedule).
+//! Operations of a schedule, and the trait [`Sink`] through which producers (parsers, generators)
+//! pass them to consumers (writers, the simulator's builders).
 
 use crate::units::Picos;
 
@@ -10,7 +9,7 @@ pub const ANY: u32 = u32::MAX;
 /// Wildcard of a tag, on either side.
 pub const ANY_TAG: u64 = u64::MAX;
 
-/// What an operation does.
+/// Kind of an operation, with its arguments.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum OpKind {
@@ -34,7 +33,7 @@ pub enum OpKind {
     },
     /// Computes.
     Calc {
-        /// How long.
+        /// Duration of the calculation.
         duration: Picos,
     },
 }
@@ -43,7 +42,7 @@ pub enum OpKind {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Op {
-    /// What it does.
+    /// Kind of the operation.
     pub kind: OpKind,
     /// Processor of the rank that it occupies.
     pub cpu: u16,
@@ -55,21 +54,21 @@ pub struct Op {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Edge {
-    /// The operation that waits.
+    /// Operation that waits.
     pub op: u32,
-    /// The operation that it waits for.
+    /// Operation that it waits for.
     pub on: u32,
-    /// Whether it waits only for the start.
+    /// True if it waits for the start only.
     pub start: bool,
 }
 
-/// Where a schedule goes.
+/// Consumer of a schedule.
 ///
-/// Calls come rank by rank, in ascending order, each rank once:
-/// `begin_rank`, then its operations and dependencies in any order in which
-/// a dependency follows both its operations, then `end_rank`.
+/// Calls come rank by rank, in ascending order, each rank once: `begin_rank`, then its operations
+/// and dependencies in any order in which a dependency follows both its operations, then
+/// `end_rank`.
 pub trait Sink {
-    /// Why an element was not taken.
+    /// Reason why an element was refused.
     type Error;
 
     /// Announces the number of ranks, once, before everything else.

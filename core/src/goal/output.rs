@@ -1,16 +1,16 @@
-//! Where the writers put their bytes.
+//! Output of the writers.
 
 use core::fmt;
 
 use crate::slice::copy;
 
-/// A growing sequence of bytes whose first ones can be changed later.
+/// A growing sequence of bytes whose reserved beginning can be changed later.
 pub trait Output {
-    /// Why bytes were not taken.
+    /// Reason why bytes were refused.
     type Error;
 
-    /// Appends `length` zero bytes, as the first thing written, and keeps
-    /// them open to [`Output::patch`].
+    /// Appends `length` zero bytes, before anything else is written, and keeps them open to
+    /// [`Output::patch`].
     ///
     /// # Errors
     ///
@@ -60,13 +60,13 @@ impl<'m> SliceOutput<'m> {
         Self { memory, length: 0, reserved: 0 }
     }
 
-    /// What was written.
+    /// Bytes written so far.
     #[must_use]
     pub fn written(&self) -> &[u8] {
         self.memory.get(..self.length).unwrap_or(&[])
     }
 
-    /// The next `length` bytes, now taken.
+    /// Takes the next `length` bytes.
     fn take(&mut self, length: usize) -> Result<&mut [u8], NoRoom> {
         let end = self.length.checked_add(length).ok_or(NoRoom)?;
         let space = self.memory.get_mut(self.length..end).ok_or(NoRoom)?;

@@ -1,56 +1,56 @@
-//! The order of calls that a [`Sink`](super::Sink) may rely on, checked.
+//! Order of calls to a [`Sink`](super::Sink), and a check of it.
 
 use crate::worded::worded;
 
 worded! {
-    /// Calls to a sink in an order that its contract excludes.
+    /// Violation of the order of calls to a sink.
     pub enum Misuse {
         /// The number of ranks was announced twice, or after a rank.
         CountTwice => "number of ranks announced twice";
-        /// A rank was opened that is not the next one, or past the last.
+        /// The rank opened is not the next one, or is past the last.
         RankOutOfOrder {
-            /// The rank that comes next.
+            /// Rank that was expected.
             next: u32,
-            /// The rank that was opened.
+            /// Rank that was opened.
             found: u32,
         } => "rank {found} opened where rank {next} comes next";
         /// A rank was opened while another was open.
         RankOpen {
-            /// The open rank.
+            /// Rank that is open.
             rank: u32,
         } => "rank {rank} is still open";
-        /// An element came while no rank was open.
+        /// An element was added while no rank was open.
         NoOpenRank => "no rank is open";
         /// A dependency names an operation that does not exist yet.
         UnknownOp {
-            /// The open rank.
+            /// Rank that is open.
             rank: u32,
-            /// The unknown operation.
+            /// Operation that does not exist.
             op: u32,
         } => "rank {rank} has no operation {op} yet to depend on";
-        /// More operations than a `u32` counts.
+        /// A rank has more operations than a `u32` can count.
         TooManyOps {
-            /// The open rank.
+            /// Rank that is open.
             rank: u32,
         } => "rank {rank} has more than 4294967295 operations";
         /// The schedule ended before its last rank.
         Unfinished {
-            /// Ranks that came.
+            /// Number of ranks received.
             written: u32,
-            /// Ranks that were announced, if any.
+            /// Number of ranks announced, or 0.
             ranks: u32,
         } => "schedule ends after {written} of {ranks} ranks";
     }
 }
 
-/// Follows the calls to a sink.
+/// Checker of the calls to a sink.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Protocol {
     ranks: Option<u32>,
-    /// Ranks opened so far.
+    /// Number of ranks opened so far.
     opened: u32,
     open: bool,
-    /// Operations of the open rank.
+    /// Number of operations of the open rank.
     ops: u32,
 }
 
@@ -108,7 +108,7 @@ impl Protocol {
         Ok(())
     }
 
-    /// Whether everything announced has come.
+    /// Checks that all announced ranks are complete; returns their number.
     pub(super) fn finish(&self) -> Result<u32, Misuse> {
         match self.ranks {
             Some(ranks) if ranks == self.opened && !self.open => Ok(ranks),

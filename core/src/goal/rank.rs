@@ -1,45 +1,44 @@
-//! One rank's operations and dependencies on lent memory, with the
-//! dependencies grouped by the operation that others wait for.
+//! Operations and dependencies of one rank, in lent memory, with the dependencies grouped by the
+//! operation waited for.
 
 use super::op::{Edge, Op, OpKind};
 use crate::units::Picos;
 
-/// Memory for one rank at a time: nodes for its operations, edges and
-/// successors for its dependencies. Content on entry does not matter.
+/// Memory for one rank at a time. The content on entry does not matter.
 #[derive(Debug)]
 pub struct RankMemory<'m> {
-    /// One for each operation of the largest rank.
+    /// One node for each operation of the largest rank.
     pub nodes: &'m mut [RankNode],
-    /// One for each dependency of the rank that has most.
+    /// One edge for each dependency of the rank with the most.
     pub edges: &'m mut [Edge],
-    /// As many as edges.
+    /// As long as `edges`.
     pub successors: &'m mut [u32],
 }
 
-/// An operation with its place among the dependencies.
+/// Operation with the state of its dependencies.
 #[derive(Clone, Copy, Debug)]
 pub struct RankNode {
     pub(super) op: Op,
-    /// How many dependencies it waits for.
+    /// Number of dependencies that it waits for.
     pub(super) dependencies: u32,
-    /// Where its successors start; those that wait for its completion come
-    /// first, those that wait for its start behind them.
+    /// Position of its first successor: those that wait for its completion, followed by those that
+    /// wait for its start.
     pub(super) first: u32,
-    /// How many wait for its completion.
+    /// Number of operations that wait for its completion.
     pub(super) completions: u32,
-    /// How many wait for its start.
+    /// Number of operations that wait for its start.
     pub(super) starts: u32,
-    /// While grouping, how many wait for its completion; while ordering, how
-    /// many of its dependencies are left.
+    /// While grouping: number of operations that wait for its completion. While ordering: number of
+    /// unfulfilled dependencies.
     pub(super) mark: u32,
-    /// Operations on the longest chain of dependencies that ends with it.
+    /// Number of operations on the longest chain of dependencies that ends with it.
     pub(super) level: u32,
-    /// The next operation in a list.
+    /// Next operation of a list.
     pub(super) next: u32,
 }
 
 impl RankNode {
-    /// A calc that takes no time.
+    /// A calculation that takes no time.
     pub const EMPTY: Self =
         Self::new(Op { kind: OpKind::Calc { duration: Picos::ZERO }, cpu: 0, nic: 0 });
 
@@ -48,7 +47,7 @@ impl RankNode {
         Self { op, dependencies, first, completions, starts, mark: 0, level: 0, next: 0 }
     }
 
-    /// Where its successors end.
+    /// Position after its last successor.
     pub(super) const fn end(&self) -> u32 {
         self.first + self.completions + self.starts
     }
@@ -64,7 +63,7 @@ impl Default for RankNode {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct RankFull;
 
-/// One rank's content.
+/// Content of one rank.
 #[derive(Debug)]
 pub(super) struct RankBuffer<'m> {
     memory: RankMemory<'m>,
@@ -88,7 +87,7 @@ impl<'m> RankBuffer<'m> {
         Ok(())
     }
 
-    /// Adds a dependency between operations that are there.
+    /// Adds a dependency between operations of the rank.
     pub(super) fn push_edge(&mut self, edge: Edge) -> Result<(), RankFull> {
         if self.edges >= self.memory.successors.len() || u32::try_from(self.edges + 1).is_err() {
             return Err(RankFull);
@@ -98,8 +97,7 @@ impl<'m> RankBuffer<'m> {
         Ok(())
     }
 
-    /// Counts dependencies and groups successors; call it when the rank is
-    /// complete.
+    /// Counts dependencies and groups successors, once the rank is complete.
     pub(super) fn group(&mut self) {
         let nodes = self.memory.nodes.get_mut(..self.ops).unwrap_or_default();
         let edges = self.memory.edges.get(..self.edges).unwrap_or_default();
@@ -116,7 +114,7 @@ impl<'m> RankBuffer<'m> {
         for node in nodes.iter_mut() {
             node.first = first;
             first = node.end();
-            // Until all are placed, both counts say how many were.
+            // Until all are placed, `completions` and `starts` count those placed.
             (node.mark, node.completions, node.starts) = (node.completions, 0, 0);
         }
         for edge in edges {
@@ -138,25 +136,24 @@ impl<'m> RankBuffer<'m> {
         self.memory.nodes.get(..self.ops).unwrap_or_default()
     }
 
-    /// All successors, node by node. Valid after [`RankBuffer::group`].
+    /// Successors of all nodes, in order. Valid after [`RankBuffer::group`].
     pub(super) fn successors(&self) -> &[u32] {
         self.memory.successors.get(..self.edges).unwrap_or_default()
     }
 
-    /// Nodes and all successors. Valid after [`RankBuffer::group`].
+    /// Nodes, and successors of all nodes. Valid after [`RankBuffer::group`].
     pub(super) fn parts_mut(&mut self) -> (&mut [RankNode], &[u32]) {
         let nodes = self.memory.nodes.get_mut(..self.ops).unwrap_or_default();
         (nodes, self.memory.successors.get(..self.edges).unwrap_or_default())
     }
 
-    /// Dependencies in the order in which they came, and nodes.
+    /// Dependencies in the order of their addition, and nodes.
     pub(super) fn edges_and_nodes_mut(&mut self) -> (&[Edge], &mut [RankNode]) {
         let nodes = self.memory.nodes.get_mut(..self.ops).unwrap_or_default();
         (self.memory.edges.get(..self.edges).unwrap_or_default(), nodes)
     }
 
-    /// Nodes, dependencies in the order in which they came, and room for an
-    /// order of the dependencies.
+    /// Nodes, dependencies in the order of their addition, and space to sort the dependencies.
     pub(super) fn sorting_parts(&mut self) -> (&mut [RankNode], &[Edge], &mut [u32]) {
         let RankMemory { nodes, edges, successors } = &mut self.memory;
         (

@@ -1,48 +1,48 @@
-//! What a schedule consists of, counted while it passes.
+//! Statistics of a schedule, counted by a sink.
 
 use super::op::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 use super::protocol::{Misuse, Protocol};
 
-/// Classes of message sizes: 0, 1, 2 to 3, 4 to 7, … up to 2⁶³ and more.
+/// Number of size classes: 0, 1, 2 to 3, 4 to 7, … up to 2⁶³ and more.
 pub const SIZE_CLASSES: usize = 65;
 
-/// What a schedule consists of.
+/// Statistics of a schedule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Stats {
     /// Number of ranks.
     pub ranks: u32,
-    /// Ranks without any operation.
+    /// Number of ranks without operations.
     pub idle_ranks: u32,
-    /// Sends.
+    /// Number of sends.
     pub sends: u64,
-    /// Receives.
+    /// Number of receives.
     pub receives: u64,
-    /// Calcs.
+    /// Number of calculations.
     pub calcs: u64,
-    /// Dependencies on a completion.
+    /// Number of dependencies on a completion.
     pub requires: u64,
-    /// Dependencies on a start.
+    /// Number of dependencies on a start.
     pub irequires: u64,
-    /// Operations of the rank that has the most.
+    /// Largest number of operations of a rank.
     pub ops_most: u64,
-    /// Dependencies of the rank that has the most.
+    /// Largest number of dependencies of a rank.
     pub edges_most: u64,
-    /// Bytes of all sends.
+    /// Total size of all sends, bytes.
     pub bytes_sent: u128,
-    /// Picoseconds of all calcs.
+    /// Total duration of all calculations, ps.
     pub calc_picos: u128,
-    /// Sizes of the smallest and the largest send in bytes.
+    /// Size of the smallest and of the largest send, bytes.
     pub size_range: Option<(u64, u64)>,
-    /// Sends by size: class k counts those of k bits, see [`size_class`].
+    /// Number of sends by size: class k has the sizes of k bits, see [`size_class`].
     pub size_classes: [u64; SIZE_CLASSES],
-    /// Receives from any rank.
+    /// Number of receives from any rank.
     pub any_source: u64,
-    /// Sends and receives with any tag.
+    /// Number of sends and receives with a wildcard tag.
     pub any_tag: u64,
-    /// Highest cpu.
+    /// Highest processor in use.
     pub highest_cpu: u16,
-    /// Highest nic.
+    /// Highest interface in use.
     pub highest_nic: u16,
 }
 
@@ -67,47 +67,47 @@ impl Stats {
         highest_nic: 0,
     };
 
-    /// All operations.
+    /// Number of operations.
     #[must_use]
     pub const fn ops(&self) -> u64 {
         self.sends + self.receives + self.calcs
     }
 
-    /// All dependencies.
+    /// Number of dependencies.
     #[must_use]
     pub const fn edges(&self) -> u64 {
         self.requires + self.irequires
     }
 }
 
-/// The class of a message of `size` bytes: the number of its bits.
+/// Class of a message of `size` bytes: the number of bits of the size.
 #[must_use]
 pub const fn size_class(size: u64) -> usize {
     (u64::BITS - size.leading_zeros()) as usize
 }
 
-/// A sink that counts.
+/// Sink that counts a schedule's [`Stats`].
 #[derive(Debug)]
 pub struct Counter<'m> {
     protocol: Protocol,
     stats: Stats,
-    /// Operations and dependencies of the open rank.
+    /// Number of operations and of dependencies of the open rank.
     open: (u64, u64),
     tags: Tags<'m>,
 }
 
 impl<'m> Counter<'m> {
-    /// Lends memory for tags: as many different ones are told apart.
+    /// Creates a counter that distinguishes up to `tags.len()` tags.
     pub fn new(tags: &'m mut [u64]) -> Self {
         let tags = Tags { memory: tags, used: 0, complete: true };
         Self { protocol: Protocol::default(), stats: Stats::NOTHING, open: (0, 0), tags }
     }
 
-    /// The counts, and the tags that occurred.
+    /// Statistics, and the tags that occurred.
     ///
     /// # Errors
     ///
-    /// [`Misuse`] when ranks are missing.
+    /// [`Misuse`] if ranks are missing.
     pub fn finish(self) -> Result<(Stats, Tags<'m>), Misuse> {
         self.protocol.finish()?;
         Ok((self.stats, self.tags))
@@ -181,10 +181,10 @@ impl Sink for Counter<'_> {
     }
 }
 
-/// The different tags of a schedule, wildcards aside.
+/// Distinct tags of a schedule, without wildcards.
 #[derive(Debug)]
 pub struct Tags<'m> {
-    /// In ascending order up to `used`.
+    /// Ascending, up to `used`.
     memory: &'m mut [u64],
     used: usize,
     complete: bool,
@@ -197,7 +197,7 @@ impl Tags<'_> {
         self.memory.get(..self.used).unwrap_or_default()
     }
 
-    /// Whether these are all; else the memory lent for them was too small.
+    /// True if these are all tags; false if the lent memory was too small.
     #[must_use]
     pub const fn are_complete(&self) -> bool {
         self.complete

@@ -8,20 +8,19 @@ use super::op::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 use super::protocol::{Misuse, Protocol};
 use crate::units::Picos;
 
-/// `op` waits for the end of `on`.
+/// Dependency of `op` on the end of `on`.
 pub(crate) const fn edge(op: u32, on: u32) -> Edge {
     Edge { op, on, start: false }
 }
 
-/// What one rank does.
+/// Operations and dependencies of one rank.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Rank {
     pub(crate) ops: Vec<Op>,
     pub(crate) edges: Vec<Edge>,
 }
 
-/// A schedule. As a [`Sink`] it records what comes and checks the order of
-/// the calls.
+/// A schedule. As a [`Sink`] it records a schedule and checks the order of the calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
     pub(crate) ranks: Vec<Rank>,
@@ -39,7 +38,7 @@ impl Program {
         Self { ranks, protocol: Protocol::default() }
     }
 
-    /// Plays the schedule into `sink`.
+    /// Feeds the schedule to `sink`.
     pub(crate) fn feed<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
         sink.ranks(u32::try_from(self.ranks.len()).unwrap())?;
         for (rank, content) in self.ranks.iter().enumerate() {
@@ -118,7 +117,7 @@ fn op(g: &mut Gen, ranks: u32) -> Op {
 }
 
 impl Arbitrary for Program {
-    /// Any schedule that text can say, with cpu and nic up to 254.
+    /// Any schedule that text can express, with cpu and nic up to 254.
     fn arbitrary(g: &mut Gen) -> Self {
         let ranks = u32::arbitrary(g) % 6 + 1;
         let rank = |g: &mut Gen| {
@@ -136,7 +135,8 @@ impl Arbitrary for Program {
 }
 
 impl Program {
-    /// With tags of more than 32 bits, and cpus and nics of more than 8, in place of some.
+    /// Replaces some tags by ones of more than 32 bits, and some cpus and nics by ones of more than
+    /// 8.
     pub(crate) fn widened(mut self) -> Self {
         for op in self.ranks.iter_mut().flat_map(|rank| &mut rank.ops) {
             if let OpKind::Send { tag, .. } | OpKind::Receive { tag, .. } = &mut op.kind {
@@ -154,7 +154,7 @@ impl Program {
     }
 }
 
-/// Changes `count` bytes of `bytes`, drops or doubles some.
+/// Changes, drops or doubles bytes.
 pub(crate) fn mutate(bytes: &mut Vec<u8>, changes: &[(usize, u8)]) {
     for &(at, value) in changes {
         if bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! Why a schedule cannot be simulated.
+//! Errors of the builders.
 
 use core::fmt;
 
@@ -7,48 +7,46 @@ use crate::goal::ANY;
 use crate::worded::errors;
 
 errors! {
-    /// Why a schedule cannot be simulated.
+    /// Reason why a schedule cannot be simulated.
     pub enum BuildError {
         /// 2³² − 1 or more operations, or 2³¹ or more dependencies.
         TooManyOps => "a simulation holds less than 2^32 - 1 operations and 2^31 dependencies";
-        /// Less memory was lent than the survey asked for, or the schedule is
-        /// larger than the surveyed one.
+        /// Less memory was lent than the survey requires, or the schedule is larger than the
+        /// surveyed one.
         Full => "the schedule does not fit into the memory lent for it";
-        /// Ranks did not come in ascending order, or not as many as announced.
+        /// Ranks were not in ascending order, or not as many as announced.
         Order {
-            /// The rank that was expected.
+            /// Rank that was expected.
             rank: u32,
         } => "rank {rank} is missing or out of order";
         /// A dependency names an operation that the rank does not have.
         UnknownOp {
-            /// The rank.
+            /// Rank of the dependency.
             rank: u32,
-            /// The unknown operation.
+            /// Operation that does not exist.
             op: u32,
         } => "rank {rank} has no operation {op} to depend on";
-        /// A message goes to or comes from a rank that does not exist.
+        /// A peer is a rank that does not exist.
         Peer {
-            /// The rank that has the operation.
+            /// Rank of the operation.
             rank: u32,
-            /// The operation.
+            /// Index of the operation on its rank.
             op: u32,
-            /// The rank that does not exist.
+            /// Peer that does not exist.
             peer: u32,
         } => "operation {op} of rank {rank} {}", Missing(*peer);
-        /// An operation is on a processor or interface beyond those that the
-        /// survey found.
+        /// An operation is on a processor or interface beyond those of the survey.
         Unit {
-            /// The rank that has the operation.
+            /// Rank of the operation.
             rank: u32,
-            /// The operation.
+            /// Index of the operation on its rank.
             op: u32,
         } => "operation {op} of rank {rank} has a cpu or nic that the survey did not see";
-        /// A tag of more than 32 bits, or 2³² − 1. A schedule with such tags is simulated
-        /// after each of them got a number below.
+        /// A tag above 2³² − 2. Renumber such tags to simulate the schedule.
         Tag {
-            /// The rank that has the operation.
+            /// Rank of the operation.
             rank: u32,
-            /// The operation.
+            /// Index of the operation on its rank.
             op: u32,
         } => "operation {op} of rank {rank} has a tag above 2^32 - 2; give tags smaller numbers";
         /// The schedule cannot run in time windows.
@@ -56,7 +54,7 @@ errors! {
     }
 }
 
-/// What is wrong with a peer.
+/// Formats the reason why a peer is invalid.
 struct Missing(u32);
 
 impl fmt::Display for Missing {

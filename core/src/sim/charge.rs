@@ -1,11 +1,11 @@
-//! What an event charges to a processor and an interface, with noise, and what
-//! observers are told of it: the same in global order and in windows.
+//! Time that an event charges to a processor and an interface, with noise, and the report to the
+//! observer; the same in global order and in windows.
 
 use super::hooks::{Calculated, Handled, Noise, Observer, Sent, Taken};
 use super::price::{Handling, Leaving, Prices, Reception, sum};
 use crate::units::{Overflow, Picos};
 
-/// What costs come from, and who is told of them.
+/// Prices, noise and observer of a run.
 #[derive(Debug)]
 pub(super) struct Charges<'p, N, O> {
     pub(super) prices: Prices<'p>,
@@ -13,19 +13,19 @@ pub(super) struct Charges<'p, N, O> {
     pub(super) observer: O,
 }
 
-/// A message was received.
+/// Times that result from receiving a message, ps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Received {
-    /// When the processor is free again.
+    /// Time at which the processor is free again.
     pub(super) cpu: u64,
-    /// When the interface can take the next, unless it has taken this one before.
+    /// Time at which the interface can take the next message; `None` if it took this one before.
     pub(super) into: Option<u64>,
-    /// When all of the message is there and handled.
+    /// Time at which the message is completely received and handled.
     pub(super) done: u64,
 }
 
 impl<N: Noise, O: Observer> Charges<'_, N, O> {
-    /// A calculation: `event`, but for its noise. Returns its end.
+    /// Charges a calculation. `event` lacks its noise. Returns the end, ps.
     #[inline]
     pub(super) fn calculate(&mut self, event: Calculated) -> Result<u64, Overflow> {
         let Calculated { rank, start, work, .. } = event;
@@ -35,7 +35,7 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
         Ok(end)
     }
 
-    /// A message leaves: `event`, but for its costs.
+    /// Charges a message that leaves. `event` lacks its costs.
     #[inline]
     pub(super) fn send(&mut self, event: Sent) -> Result<Leaving, Overflow> {
         let price = self.prices.between(event.rank, event.to, event.size)?;
@@ -57,8 +57,8 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
         Ok(leaving)
     }
 
-    /// An interface takes a message of `size` bytes from the rank `from`. Returns
-    /// when it can take the next.
+    /// Charges an interface for taking a message of `size` bytes from rank `from`. Returns the time
+    /// at which it can take the next, ps.
     pub(super) fn take(
         &mut self,
         event: &Taken,
@@ -72,8 +72,8 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
         Ok(free)
     }
 
-    /// A processor that was free at `free` handles a message of `size` bytes: `event`,
-    /// but for what that takes.
+    /// Charges a processor, free from `free` on, for handling a message of `size` bytes. `event`
+    /// lacks the resulting times.
     #[allow(clippy::inline_always, reason = "measured")]
     #[inline(always)]
     pub(super) fn handle(
@@ -85,13 +85,13 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
     ) -> Result<Received, Overflow> {
         let Handled { rank, start: Picos(now), taken: Picos(taken), .. } = event;
         let price = self.prices.between(rank, event.from, size)?;
-        // One that had to wait for its processor is there already.
+        // A message that waited for its processor is already complete.
         let late = how.last && taken == now;
         let start = if late { price.begin_last(free, taken) } else { now };
         let noise = self.noise.lost(rank, Picos(start), Picos(price.costs.receive_overhead));
         let into = if how.overlap { None } else { Some(price.take(how, taken)?) };
         let Handling { held, cpu, done } = price.handle(how, start, taken, noise.0)?;
-        // Observers are told of first bytes.
+        // Observers get arrivals of first bytes.
         let taken = if how.last { price.begin_last(0, taken).min(start) } else { taken };
         let arrival = price.delay().map_or(start, |delay| event.sent.0.saturating_add(delay));
         self.observer.handled(&Handled {

@@ -1,4 +1,5 @@
-//! When processors and interfaces are free, and what waits for that.
+//! Clocks: the times at which processors and interfaces are free, and the queues that wait for
+//! them.
 
 use core::ops::Range;
 
@@ -8,7 +9,7 @@ use super::queues::queue::Entry;
 use super::rank::Rank;
 use super::record::NONE;
 
-/// Of a rank, a processor, or the sending or receiving side of an interface.
+/// Clock of a processor, or of the sending or receiving side of an interface.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Clock {
     Cpu(u16),
@@ -16,14 +17,14 @@ pub(super) enum Clock {
     Into(u16),
 }
 
-/// What waits for a clock.
+/// Groups of records that wait for one clock.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockQueue {
-    /// The root of the heap of its groups.
+    /// Root of the heap of groups.
     pub(super) groups: u32,
-    /// The group that came last, if it is still there.
+    /// Group that was added last; [`NONE`] once it has left.
     pub(super) newest: u32,
-    /// Where in the heap of clocks it is.
+    /// Position in the heap of clocks.
     place: u32,
 }
 
@@ -33,14 +34,15 @@ impl Default for ClockQueue {
     }
 }
 
-/// Clocks; those beyond a rank's last read as 0.
+/// Clocks beyond a rank's last one read as 0.
 impl<N, O, W, S> Engine<'_, '_, N, O, W, S> {
     #[inline]
     pub(super) fn rank(&self, rank: u32) -> &Rank {
         self.ranks.at(rank)
     }
 
-    /// Place of a clock that is not a first one.
+    /// Position of a clock among the additional ones; `None` for a rank's first processor or
+    /// interface.
     #[inline]
     fn extra(&self, rank: u32, clock: Clock) -> Option<usize> {
         let (Clock::Cpu(index) | Clock::Out(index) | Clock::Into(index)) = clock;
@@ -81,14 +83,14 @@ impl<N, O, W, S> Engine<'_, '_, N, O, W, S> {
         }
     }
 
-    /// The clocks of a rank among those of all.
+    /// Range of a rank's clocks among those of all ranks.
     const fn clocks_of(&self, rank: u32) -> Range<usize> {
         let each = self.cpus + 2 * self.nics;
         let first = rank as usize * each;
         first..first + each
     }
 
-    /// Which of its rank a clock is.
+    /// Number of a clock on its rank.
     fn clock_number(&self, clock: Clock) -> usize {
         match clock {
             Clock::Cpu(index) => usize::from(index),
@@ -97,7 +99,7 @@ impl<N, O, W, S> Engine<'_, '_, N, O, W, S> {
         }
     }
 
-    /// The clock of that number.
+    /// Clock with this number; inverse of `clock_number`.
     #[allow(clippy::cast_possible_truncation, reason = "cpus and nics are counted in 16 bits")]
     pub(super) const fn clock_at(&self, number: u32) -> Clock {
         let number = number as usize;
@@ -110,7 +112,7 @@ impl<N, O, W, S> Engine<'_, '_, N, O, W, S> {
         }
     }
 
-    /// Where the [`ClockQueue`] of a clock is.
+    /// Position of a clock's [`ClockQueue`].
     pub(super) fn clock_place(&self, rank: u32, clock: Clock) -> Option<usize> {
         let place = self.clocks_of(rank).start + self.clock_number(clock);
         debug_assert!(place < self.clock_queues.len(), "no clock {place}");
@@ -122,14 +124,13 @@ impl<N, O, W, S> Engine<'_, '_, N, O, W, S> {
         place.and_then(|place| self.clock_queues.get(place)).copied().unwrap_or_default()
     }
 
-    /// The clock that is free first of those that something waits for; the time may be
-    /// too early.
+    /// Entry of the earliest clock of a rank for which something waits; its time may be too early.
     pub(super) fn first_clock(&mut self, rank: u32) -> Option<Entry> {
         let first = self.clock_heap.get(self.clocks_of(rank).start).copied();
         first.filter(|_| *self.ranks.at_mut(rank).waited_for() > 0)
     }
 
-    /// Sees to it that a clock is in its place among those that something waits for.
+    /// Updates a clock's position in the heap of clocks for which something waits.
     #[allow(clippy::cast_possible_truncation, reason = "clocks of a rank are counted in 32 bits")]
     pub(super) fn refresh_clock(&mut self, rank: u32, clock: Clock) {
         let ClockQueue { groups, place, .. } = self.clock_queue(rank, clock);

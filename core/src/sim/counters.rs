@@ -1,44 +1,44 @@
-//! What each rank did, in numbers.
+//! Counters of each rank.
 
 use super::hooks::{Begun, Calculated, Handled, Matched, MessageKind, Observer, Sent, Turn};
 use crate::units::{Bytes, Picos};
 
-/// What one rank did. Times and counts saturate.
+/// Counters of one rank. Times and counts saturate.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct RankCounters {
-    /// Calculations.
+    /// Number of calculations.
     pub calcs: u64,
-    /// Messages sent, those of handshakes included.
+    /// Messages sent, RTS and CTS included.
     pub sent: u64,
     /// Bytes sent.
     pub bytes_sent: Bytes,
-    /// Messages handled, those of handshakes included.
+    /// Messages handled, RTS and CTS included.
     pub received: u64,
-    /// Messages that were there before their receive.
+    /// Unexpected messages: handled before their receive was posted.
     pub unexpected: u64,
-    /// Time that processors calculated, without noise.
+    /// Time spent calculating, without noise.
     pub calculating: Picos,
-    /// Time that processors sent, without noise.
+    /// Time spent sending, without noise.
     pub sending: Picos,
-    /// Time that processors received, without noise.
+    /// Time spent receiving, without noise.
     pub receiving: Picos,
     /// Time lost to noise.
     pub noise: Picos,
-    /// Time that messages waited for this rank after their arrival, each
-    /// from its first byte to the processor's first look at it.
+    /// Total time that messages waited for this rank, each from the arrival of its first byte until
+    /// the processor began to handle it.
     pub messages_waited: Picos,
-    /// The most receives that were posted at a time.
+    /// Largest number of receives posted at a time.
     pub max_posted: u32,
-    /// The most messages that waited for their receive at a time.
+    /// Largest number of unexpected messages at a time.
     pub max_unexpected: u32,
-    /// Receives that are posted now, and messages that wait for theirs.
+    /// Receives posted now; `waiting`: unexpected messages now.
     posted: u32,
     waiting: u32,
 }
 
 impl RankCounters {
-    /// Time that processors were occupied, noise included.
+    /// Time that processors were busy, noise included.
     #[must_use]
     pub const fn busy(&self) -> Picos {
         let Self { calculating, sending, receiving, noise, .. } = self;
@@ -46,7 +46,7 @@ impl RankCounters {
         Picos(sum.saturating_add(noise.0))
     }
 
-    /// One more message waits for its receive.
+    /// Counts one more unexpected message.
     fn queue(&mut self) {
         self.waiting = self.waiting.saturating_add(1);
         self.max_unexpected = self.max_unexpected.max(self.waiting);
@@ -57,41 +57,41 @@ fn add(to: &mut Picos, time: Picos) {
     to.0 = to.0.saturating_add(time.0);
 }
 
-/// An observer that counts for each rank, on lent memory.
+/// Observer that keeps counters for each rank, in lent memory.
 #[derive(Debug)]
 pub struct Counters<'m> {
-    /// The rank of the first of these.
+    /// Rank of the first element.
     first: u32,
     ranks: &'m mut [RankCounters],
-    /// Rank of the message just handled, which may be matched next.
+    /// Rank of the message handled last, which may be matched next.
     handled: Option<u32>,
-    /// Whether that was the data of a handshake, matched long ago.
+    /// True if that was the data of a handshake, which its RTS has matched before.
     data: bool,
 }
 
 impl<'m> Counters<'m> {
-    /// Counts in `ranks`, one element a rank. Content on entry does not matter;
-    /// ranks without an element are not counted.
+    /// Counts in `ranks`, one element for each rank. The content on entry does not matter; ranks
+    /// without an element are ignored.
     #[must_use]
     pub fn new(ranks: &'m mut [RankCounters]) -> Self {
         Self::from_rank(0, ranks)
     }
 
-    /// The same of the ranks from `first` on.
+    /// As `new`, for the ranks from `first` on.
     #[must_use]
     pub fn from_rank(first: u32, ranks: &'m mut [RankCounters]) -> Self {
         ranks.fill(RankCounters::default());
         Self { first, ranks, handled: None, data: false }
     }
 
-    /// What was counted.
+    /// Final counters.
     #[must_use]
     pub fn finish(mut self) -> &'m [RankCounters] {
         self.settle();
         self.ranks
     }
 
-    /// The message handled last has met no receive, or `self` would know.
+    /// Counts the message handled last as unexpected: it was not matched.
     fn settle(&mut self) {
         let rank = self.handled.take().filter(|_| !self.data);
         if let Some(counters) = rank.and_then(|rank| self.of(rank)) {
@@ -142,7 +142,7 @@ impl Observer for Counters<'_> {
         add(&mut counters.noise, event.noise);
         add(&mut counters.messages_waited, event.start.since(event.arrival));
         self.data = event.message_kind == MessageKind::Data;
-        // The answer of a handshake goes to its send, not to a receive.
+        // A CTS is addressed to its send, not to a receive.
         self.handled = (event.message_kind != MessageKind::Cts).then_some(event.rank);
     }
 
@@ -150,7 +150,7 @@ impl Observer for Counters<'_> {
         if !event.unexpected {
             self.handled = None;
         }
-        // The data of a handshake has its receive since its RTS met that.
+        // The data of a handshake was matched with its receive by the RTS.
         let met = event.unexpected || !self.data;
         let Some(counters) = self.rank(event.rank) else { return };
         counters.posted = counters.posted.saturating_sub(met.into());

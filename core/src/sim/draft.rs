@@ -1,33 +1,33 @@
-//! A schedule while it is built: what all forms of it have in common.
+//! Common part of the schedule builders: counts, checks and grouping of dependencies.
 
 use super::build_error::BuildError;
 use super::record::{NONE, Slot, Successors};
 use crate::goal::{ANY, ANY_TAG, Edge, OpKind};
 
-/// What grouping dependencies needs of a record.
+/// Words of a record that grouping dependencies uses.
 pub(super) trait Dependent {
-    /// One operation more to wait for.
+    /// Number of operations that this one waits for.
     fn waits(&mut self) -> &mut u32;
 
-    /// Two words that are free while a rank is built. In the end the first
-    /// one is that of [`Dependent::set_successors`], and the second anything.
+    /// Two words that are free while a rank is built. The first becomes the `next` of
+    /// [`Dependent::set_successors`]; the final value of the second does not matter.
     fn counts(&mut self) -> [&mut u32; 2];
 
-    /// How the operations after this one are found.
+    /// Storage form of the successors, the operations that wait for this one.
     fn successors(&self) -> Successors;
 
-    /// Sets how, and the operation or the place of their list.
+    /// Sets the storage form, and the only successor or the place of the list.
     fn set_successors(&mut self, successors: Successors, next: u32);
 }
 
-/// Marks a dependency on the start, in the first word of a pending edge.
+/// Flag of a dependency on the start, in the first word of a pending edge.
 const START: u32 = 1 << 31;
 
-/// How much of a schedule there is, and which rank is open.
+/// Counts of a schedule while it is built, and its open rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Draft {
     pub(super) ranks: u32,
-    /// The rank that comes next, or after the open one.
+    /// Rank that must come next, or after the open one.
     next: u32,
     pub(super) ops: u32,
     /// First operation of the open rank.
@@ -35,12 +35,12 @@ pub(super) struct Draft {
     edges: u32,
     pub(super) receives: u32,
     pub(super) sends: u32,
-    /// Dependencies of the open rank.
+    /// Number of dependencies of the open rank.
     pending: usize,
 }
 
 impl Draft {
-    /// Takes the number of ranks; there is room for `room`.
+    /// Takes the number of ranks; at most `room`.
     pub(super) const fn announce(&mut self, ranks: u32, room: usize) -> Result<(), BuildError> {
         if ranks as usize > room {
             return Err(BuildError::Full);
@@ -66,13 +66,12 @@ impl Draft {
         self.next.wrapping_sub(1)
     }
 
-    /// Operations of the open rank.
+    /// Number of operations of the open rank so far.
     pub(super) const fn index(&self) -> u32 {
         self.ops - self.first
     }
 
-    /// Counts the messages of the next operation, whose peer has to exist; a receive
-    /// has a slot.
+    /// Checks the next operation and counts its message; a receive also gets an empty slot.
     pub(super) fn count(&mut self, kind: OpKind, slots: &mut [Slot]) -> Result<(), BuildError> {
         let slot = self.receives as usize;
         self.count_message(kind)?;
@@ -82,7 +81,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The same without slots.
+    /// As `count`, without slots.
     pub(super) fn count_message(&mut self, kind: OpKind) -> Result<(), BuildError> {
         if let OpKind::Send { tag, .. } | OpKind::Receive { tag, .. } = kind
             && tag >= u64::from(ANY)
@@ -106,7 +105,7 @@ impl Draft {
         BuildError::Peer { rank: self.rank(), op: self.index(), peer }
     }
 
-    /// Notes a dependency of the open rank.
+    /// Stores a dependency of the open rank.
     pub(super) fn depend(
         &mut self,
         scratch: &mut [[u32; 2]],
@@ -123,11 +122,10 @@ impl Draft {
         Ok(())
     }
 
-    /// Groups the dependencies of the open rank by the operation waited for:
-    /// a single one in its record, more of them in a list in `words`, with
-    /// their numbers before them. Until then the two free words of a record
-    /// count those that wait for its end and its start, and say where the
-    /// next of them is written.
+    /// Groups the dependencies of the open rank by the operation waited for. A single one is stored
+    /// in the record, several as a list in `words`, after their two counts. Meanwhile the two free
+    /// words of a record hold first the counts of those that wait for its end and its start, then
+    /// the position at which the next of them is written.
     pub(super) fn group<R: Dependent>(
         &mut self,
         records: &mut [R],
@@ -175,8 +173,8 @@ impl Draft {
         Some(())
     }
 
-    /// Ends the schedule: the first operations of all ranks, with the number
-    /// of operations at last, and the lists.
+    /// Ends the schedule. Returns the first operations of all ranks, followed by the number of
+    /// operations, and the lists of edges.
     pub(super) fn finish<'m>(
         &self,
         firsts: &'m mut [u32],

@@ -1,4 +1,4 @@
-//! The loop: one event after the other, in the order of (time, stamp).
+//! Event loop: executes one event after the other, in the order of (time, stamp).
 
 use core::fmt;
 
@@ -21,13 +21,13 @@ use super::schedule::Schedule;
 use super::storage::{Storage, Stored};
 use crate::units::{Overflow, Picos};
 
-/// Why a run stopped.
+/// Reason why a run stopped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SimError {
-    /// A time past 2⁶⁴ ps, on this rank or on its way from it.
+    /// A time exceeds 2⁶⁴ ps, on this rank or for a message that it sent.
     Overflow {
-        /// The rank.
+        /// Rank of the event; `u32::MAX` for a time in the network.
         rank: u32,
     },
     /// More than 2³² operations and messages were created at one instant.
@@ -35,23 +35,22 @@ pub enum SimError {
         /// The instant.
         time: Picos,
     },
-    /// More messages are under way than the network has memory for; run again
-    /// with more.
+    /// More messages are under way than the network has memory for; run again with more.
     NetworkFull {
-        /// The memory is for so many.
+        /// Capacity in messages.
         messages: usize,
     },
-    /// More operations of a [streamed](super::streamed) schedule are under way than there
-    /// is memory for.
+    /// More operations of a [streamed](super::streamed) schedule are under way than there are
+    /// records.
     RecordsFull {
-        /// The memory is for so many.
+        /// Capacity in records.
         records: usize,
     },
-    /// An operation of a streamed schedule is not as it was.
+    /// An operation of a streamed schedule has changed in its file.
     Unreadable {
-        /// The rank.
+        /// Rank of the operation.
         rank: u32,
-        /// The operation, counted on its rank.
+        /// Index of the operation on its rank.
         op: u32,
     },
 }
@@ -94,7 +93,7 @@ impl fmt::Display for SimError {
 impl core::error::Error for SimError {}
 
 impl From<Overflow> for SimError {
-    /// The rank is filled in by the loop, which knows it.
+    /// The event loop fills in the rank.
     fn from(_: Overflow) -> Self {
         Self::Overflow { rank: NONE }
     }
@@ -109,22 +108,21 @@ impl From<NetworkStopped> for SimError {
     }
 }
 
-/// How a run ended.
+/// Result of a complete run.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Finished {
-    /// When the last rank was done.
+    /// Finishing time of the last rank.
     pub makespan: Picos,
-    /// The rank that was last, the lowest of several.
+    /// Rank that finished last; the lowest of several.
     pub last_rank: u32,
-    /// Operations released and messages created; the second and third of a
-    /// handshake count twice, as they want to leave and as they are on their
-    /// way.
+    /// Operations released plus messages created. CTS and data messages count twice: when they
+    /// become ready to leave, and when they are sent.
     pub events: u64,
 }
 
 impl Finished {
-    /// After so many events, of ranks and when each was done.
+    /// Result from the number of events and the finishing time of each rank.
     pub(super) fn of(events: u64, ranks: impl Iterator<Item = (u32, Picos)>) -> Self {
         let mut finished = Self { events, ..Self::default() };
         for (rank, finish) in ranks {
@@ -136,38 +134,39 @@ impl Finished {
     }
 }
 
-/// A simulation of one schedule.
+/// Simulation of one schedule in global order.
 #[derive(Debug)]
 pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat, S = Stored<'m>> {
     pub(super) records: Records<'m>,
     pub(super) storage: S,
     pub(super) ranks: Checked<'m, Rank>,
     pub(super) firsts: &'m [u32],
-    /// Of each rank its processors but the first, then the sending and the
-    /// receiving sides of its interfaces but the first.
+    /// For each rank: its processors except the first, then the sending sides and the receiving
+    /// sides of its interfaces except the first.
     pub(super) clocks: &'m mut [u64],
-    /// Of each rank the same, with the first ones, where they wait in heaps.
+    /// For each rank and each of its clocks, the first ones included: the queue of records that
+    /// wait. Empty if `single`.
     pub(super) clock_queues: &'m mut [ClockQueue],
-    /// Of each rank a heap of those clocks that something waits for.
+    /// For each rank: heap of the clocks for which something waits.
     pub(super) clock_heap: &'m mut [Entry],
-    /// Of each message, when it next tries to be received, or the receive that it claims
-    /// and the heap of those that follow it.
+    /// For each message: time of its next attempt to be received; or, if it claims a receive, that
+    /// receive and the heap of its followers.
     pub(super) next_attempts: &'m mut [u64],
     pub(super) done: &'m mut [u64],
     queue: Queue<'m>,
     pub(super) cpus: usize,
     pub(super) nics: usize,
-    /// Whether all that waits in a class has the same time, so that lists do;
-    /// everything else waits in heaps.
+    /// True if all records of a class have the same time, so that each class is a list; otherwise
+    /// they wait in heaps.
     pub(super) single: bool,
     pub(super) heaps: Heaps<&'m mut [u64]>,
     pub(super) charges: Charges<'p, N, O>,
     pub(super) settings: Settings,
     pub(super) network: W,
-    /// Messages on their way, by protocol, and how long they travel.
+    /// For each protocol: last message of its list in flight, and travel time.
     pub(super) flights: [(u32, u64); Parameters::MOST],
     pub(super) now: u64,
-    /// The second part of the next stamp, counted within an instant.
+    /// Second part of the next stamp, counted within an instant.
     seq: u32,
     events: u64,
     pub(super) released: [ReadyOn; 2],
@@ -177,7 +176,7 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat, S = Stored<'m>> {
 }
 
 impl<'m, 'p> Engine<'m, 'p> {
-    /// A simulation without noise or observer.
+    /// Simulation without noise or observer.
     #[must_use]
     pub fn new(schedule: Schedule<'m>, parameters: Parameters<'p>, settings: Settings) -> Self {
         Engine::with(schedule, parameters, settings, NoNoise, Silent)
@@ -185,7 +184,7 @@ impl<'m, 'p> Engine<'m, 'p> {
 }
 
 impl<'m, 'p, N: Noise, O: Observer, S: Storage> Engine<'m, 'p, N, O, Flat, S> {
-    /// A simulation with noise and an observer.
+    /// Simulation with noise and an observer.
     #[must_use]
     pub fn with(
         schedule: Schedule<'m, S>,
@@ -199,7 +198,7 @@ impl<'m, 'p, N: Noise, O: Observer, S: Storage> Engine<'m, 'p, N, O, Flat, S> {
 }
 
 impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O, W, S> {
-    /// A simulation with noise, an observer and a network between the ranks.
+    /// Simulation with noise, an observer and a network between the ranks.
     #[must_use]
     pub fn on_network(
         schedule: Schedule<'m, S>,
@@ -255,21 +254,21 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         }
     }
 
-    /// Runs to the end, which is when nothing can happen any more; whether
-    /// everything has happened, [`Engine::unfinished`] tells.
+    /// Runs until no event is left. [`Engine::unfinished`] reports operations that did not
+    /// complete.
     ///
     /// # Errors
     ///
-    /// [`SimError`]; the engine is of no further use then.
+    /// [`SimError`]; the engine cannot be used after it.
     pub fn run(&mut self) -> Result<Finished, SimError> {
         self.start()?;
         while self.step()? {}
         Ok(self.finished())
     }
 
-    /// Runs for at most so many `turns` of the loop, so that the caller can show
-    /// progress or stop; `None` if it is not over then. A turn executes an operation, or
-    /// lets a message arrive or be handled.
+    /// Runs for at most `turns` turns of the loop, so that the caller can show progress or stop;
+    /// `None` if events are left. A turn executes an operation, or lets a message arrive or be
+    /// handled.
     ///
     /// # Errors
     ///
@@ -284,13 +283,13 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         Ok(None)
     }
 
-    /// Operations released and messages created until now.
+    /// Operations released and messages created so far.
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.events
     }
 
-    /// Releases the operations that wait for nothing, rank by rank; once.
+    /// Releases the operations without dependencies, rank by rank. Does nothing when called again.
     fn start(&mut self) -> Result<(), SimError> {
         if core::mem::replace(&mut self.started, true) {
             return Ok(());
@@ -305,7 +304,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         Ok(())
     }
 
-    /// The next event; `false` when there is none.
+    /// Executes the next event; `false` at the end of the run.
     #[inline]
     fn step(&mut self) -> Result<bool, SimError> {
         let queued = self.queue.first();
@@ -357,8 +356,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         Ok(seq)
     }
 
-    /// The message that arrives next: its protocol, and its arrival as an
-    /// entry that has the record in place of the rank.
+    /// Next message to arrive: its protocol, and an entry that has its record in place of the rank.
     #[inline]
     fn next_flight(&self) -> Option<(usize, Entry)> {
         let mut next: Option<(usize, Entry)> = None;
@@ -377,7 +375,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         next
     }
 
-    /// Takes the first message of a protocol off its way.
+    /// Removes the first message in flight of a protocol.
     #[inline]
     fn land(&mut self, protocol: usize) {
         if W::SHARED {
@@ -389,7 +387,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         }
     }
 
-    /// Notes that the next event of a rank may be another now.
+    /// Notes that the next event of a rank may have changed.
     #[inline]
     pub(super) fn changed(&mut self, rank: u32) {
         let [own, other] = &mut self.touched;
@@ -410,7 +408,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         }
     }
 
-    /// Sees to it that the queue knows a rank's next event.
+    /// Updates a rank's entry in the queue.
     #[inline]
     fn refresh(&mut self, rank: u32) {
         match self.candidate(rank) {
@@ -430,8 +428,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         self.firsts.len().saturating_sub(1) as u32
     }
 
-    /// When `rank` was done: its processors, and the messages that it
-    /// received.
+    /// Finishing time of `rank`: when its processors are free and its last message is complete.
     #[must_use]
     pub fn finish(&self, rank: u32) -> Picos {
         let processors =
@@ -440,24 +437,24 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         Picos(processors.unwrap_or_default().max(done))
     }
 
-    /// The observer, with what it has seen.
+    /// The observer, with its results.
     pub fn into_observer(self) -> O {
         self.charges.observer
     }
 
-    /// The most operations that were under way at a time, where only these have records.
+    /// Largest number of records in use at a time; `None` if every operation has a record.
     pub fn most_records(&self) -> Option<u32> {
         self.storage.most_records()
     }
 
-    /// The network, with what it has carried.
+    /// The network, with its statistics.
     pub const fn network(&self) -> &W {
         &self.network
     }
 }
 
 impl SimError {
-    /// The same where `rank` is known to have caused it.
+    /// The error with `rank` as its cause.
     pub(super) const fn on(self, rank: u32) -> Self {
         match self {
             Self::Overflow { .. } => Self::Overflow { rank },

@@ -1,4 +1,4 @@
-//! The rules in global order: what they ask of the engine.
+//! Rules of a rank for the driver in global order.
 
 use super::charge::Charges;
 use super::clocks::Clock;
@@ -60,7 +60,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         self.storage.number(&self.records, op)
     }
 
-    /// What is ready now is released at the end of the event.
+    /// Operations that become ready are released at the end of the event.
     #[inline]
     fn satisfy(&mut self, rank: &mut u32, op: u32, _by: Creator, reached: Reached) {
         let rank = *rank;
@@ -69,7 +69,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         }
         let on = self.op_number(op);
         let Self { records, storage, released, charges, .. } = self;
-        // An event touches its own rank, and at most one other as well.
+        // An event touches its own rank, and at most one other.
         let [own, other] = released;
         let place = if own.rank == NONE || own.rank == rank { own } else { other };
         debug_assert!(place.rank == NONE || place.rank == rank, "an event touches two ranks");
@@ -117,8 +117,8 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         self.depart(*rank, cts, MessageKind::Data)
     }
 
-    /// Above the limit, with [`Rendezvous::Instant`], the send is done at the instant
-    /// of the match, not before its processor is done with it.
+    /// Ends a send above the eager limit under [`Rendezvous::Instant`]: at the instant of the
+    /// match, or when its processor has finished with it, whichever is later.
     #[inline]
     fn release_sender(&mut self, receiver: &mut u32, pair: &Match) -> Result<(), SimError> {
         if self.settings.rendezvous != Rendezvous::Instant {
@@ -159,7 +159,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
 }
 
 impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
-    /// Lets the next message of a handshake wait to leave from `rank`.
+    /// Queues the next message of a handshake to leave from `rank`.
     fn depart(&mut self, rank: u32, op: u32, message_kind: MessageKind) -> Result<(), SimError> {
         let seq = self.draw()?;
         let record = self.records.at_mut(op);

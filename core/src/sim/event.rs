@@ -1,4 +1,4 @@
-//! What a rank does next.
+//! Selection of a rank's next event.
 
 use super::clocks::Clock;
 use super::engine::Engine;
@@ -14,32 +14,32 @@ use super::storage::Storage;
 /// The next event of a rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
-    /// When, and the stamp of what happens.
+    /// Time and stamp of the event.
     pub(super) entry: Entry,
     pub(super) class: Class,
-    /// Where its record waits.
+    /// Container of its record.
     pub(super) from: WaitsIn,
     /// Its record.
     pub(super) at: u32,
 }
 
-/// Where a record waits.
+/// Container in which a record waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum WaitsIn {
-    /// In the list of its class, after this record.
+    /// The list of its class, after the record `before`.
     List { before: u32 },
-    /// In the heap of what has to wait for its time.
+    /// The heap of records that wait for a time.
     Later,
-    /// In a group, the first of those that wait for this clock.
+    /// First group that waits for `clock`; the record is the first of the group.
     Group { clock: Clock },
 }
 
-/// The order in which lists are looked at.
+/// Order in which the lists are searched.
 const CLASSES: [Class; 5] =
     [Class::Sends, Class::Receives, Class::Calcs, Class::Arrived, Class::Taken];
 
 impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
-    /// The next event of `rank`, not before now.
+    /// The next event of `rank`, at or after the current time.
     #[inline]
     pub(super) fn candidate(&mut self, rank: u32) -> Option<Candidate> {
         if self.single { self.first_listed(rank) } else { self.first_pending(rank) }
@@ -60,8 +60,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         best
     }
 
-    /// All of a list have the same time, so that the first, which is the
-    /// oldest, comes first.
+    /// The first of a list. All its members have the same time, so the oldest is first.
     #[inline]
     fn first_of(&self, rank: u32, class: Class, last: u32) -> Candidate {
         let at = self.records.at(last).link;
@@ -71,21 +70,21 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
             Class::Sends => state.cpu.max(state.out),
             Class::Receives => record.amount,
             Class::Calcs | Class::Taken => state.cpu,
-            // A message cannot be handled before it arrives.
+            // A message is not handled before it arrives.
             Class::Arrived => state.cpu.max(state.into).max(self.now),
         };
         let from = WaitsIn::List { before: last };
         Candidate { entry: record.entry(time, rank), class, from, at }
     }
 
-    /// When the receiver of a message on its way is free, by the processor and
-    /// interface that its send names.
+    /// Time at which the receiver of a message in flight is free, by the processor and interface
+    /// that its send names.
     pub(super) fn receiver_free(&self, op: u32) -> u64 {
         let send = self.records.at(op);
         self.free_to_receive(send.peer, Class::Arrived, self.records.units_of(op))
     }
 
-    /// When the processor or interface that a message of `class` waits for is free.
+    /// Time at which the processor or interface that a message of `class` waits for is free.
     pub(super) fn free_to_receive(&self, rank: u32, class: Class, units: Units) -> u64 {
         let Units { cpu, nic } = units;
         match (class, self.settings.receive) {

@@ -1,5 +1,4 @@
-//! What happens in global order: the next event of a rank is executed, and messages
-//! are handed on.
+//! Execution of events in global order, and transport of messages.
 
 use super::engine::{Engine, SimError};
 use super::event::{Candidate, WaitsIn};
@@ -28,7 +27,7 @@ impl Class {
 }
 
 impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
-    /// Executes the next event of `rank`, whose time has come.
+    /// Executes the next event of `rank`, which is due now.
     #[inline]
     pub(super) fn execute(&mut self, mut rank: u32, next: Candidate) -> Result<(), SimError> {
         match next.from {
@@ -56,8 +55,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         Ok(())
     }
 
-    /// A send, or a later message of a handshake, leaves. Above the limit it may begin
-    /// a handshake.
+    /// Sends the message of a send, or a CTS or data message. A send above the limit starts a
+    /// handshake in that mode.
     fn send(&mut self, mut rank: u32, op: u32) -> Result<(), SimError> {
         let record = self.records.at(op);
         let (peer, amount) = (record.peer, record.amount);
@@ -75,7 +74,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         self.launch(rank, op, &leaving)
     }
 
-    /// Puts a message on its way.
+    /// Puts a message in flight.
     #[inline]
     fn launch(&mut self, source: u32, op: u32, leaving: &Leaving) -> Result<(), SimError> {
         let (now, seq) = (self.now, self.draw()?);
@@ -100,7 +99,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         Ok(())
     }
 
-    /// A message is there: it joins those that wait on its rank.
+    /// Delivers a message, which waits on its rank from now on.
     pub(super) fn arrive(&mut self, op: u32) -> u32 {
         let rank = self.records.at(op).peer;
         let source = self.storage.sender(&self.records, self.firsts, op);
@@ -114,7 +113,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         rank
     }
 
-    /// Puts a message among those that wait.
+    /// Queues a message on its rank.
     #[inline]
     fn wait(&mut self, rank: u32, op: u32, next: &Attempt) {
         if self.single {

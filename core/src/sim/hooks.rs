@@ -1,12 +1,12 @@
-//! What a simulation can be given and can tell: noise and observers.
+//! Hooks of a simulation: noise that it applies, and observers of its events.
 
 use crate::noise::{Phases, Trace};
 use crate::units::Picos;
 
 /// Takes time from operations.
 pub trait Noise {
-    /// What an operation of `rank` that holds a processor for `length` from
-    /// `start` on loses.
+    /// Time lost to noise by an operation of `rank` that holds a processor for `length` from
+    /// `start` on.
     fn lost(&self, rank: u32, start: Picos, length: Picos) -> Picos;
 }
 
@@ -21,23 +21,23 @@ impl Noise for NoNoise {
     }
 }
 
-/// Which message of a send.
+/// Message of a send: the only one, or a step of its handshake.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum MessageKind {
-    /// The only one, or none yet.
+    /// An eager message, or a send that has not left yet.
     #[default]
     Whole,
-    /// Of a handshake: asks the receiver.
+    /// RTS of a handshake, to the receiver.
     Rts,
-    /// Of a handshake: tells the sender to go on.
+    /// CTS of a handshake, back to the sender.
     Cts,
-    /// Of a handshake: the data.
+    /// Data of a handshake, to the receiver.
     Data,
 }
 
 impl MessageKind {
-    /// Bytes of the message of a send of `size` bytes.
+    /// Size in bytes of this message of a send of `size` bytes.
     #[inline]
     pub(super) const fn bytes(self, size: u64) -> u64 {
         match self {
@@ -47,258 +47,257 @@ impl MessageKind {
     }
 }
 
-/// A calculation.
+/// Event: a calculation.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Calculated {
-    /// Its rank.
+    /// Rank that calculates.
     pub rank: u32,
-    /// The operation, counted over the whole schedule.
+    /// Index of the operation in the whole schedule.
     pub op: u32,
-    /// Its processor.
+    /// Processor that calculates.
     pub cpu: u16,
-    /// When it began.
+    /// Start time.
     pub start: Picos,
-    /// How long it was meant to take.
+    /// Duration without noise.
     pub work: Picos,
-    /// What noise added.
+    /// Time added by noise.
     pub noise: Picos,
 }
 
-/// A message leaves.
+/// Event: a message leaves.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Sent {
-    /// The rank that sends.
+    /// Rank that sends.
     pub rank: u32,
-    /// The rank that the message goes to.
+    /// Rank that receives.
     pub to: u32,
-    /// The send, counted over the whole schedule; it names the message.
+    /// Index of the send in the whole schedule; it identifies the message.
     pub op: u32,
-    /// Which message of the send.
+    /// Message of the send.
     pub message_kind: MessageKind,
-    /// The processor that sends.
+    /// Processor that sends.
     pub cpu: u16,
-    /// The interface that sends.
+    /// Interface that sends.
     pub nic: u16,
-    /// Bytes; 1 where only the handshake itself is sent.
+    /// Bytes of this message; 1 for RTS and CTS.
     pub size: u64,
     /// Tag; meaningless in CTS and data messages.
     pub tag: u64,
-    /// When the processor began.
+    /// Time at which the processor began.
     pub start: Picos,
-    /// What noise added.
+    /// Time added by noise.
     pub noise: Picos,
-    /// o, that of the sender where the overheads of both ends differ.
+    /// o; o_s where the overheads of the two ends differ.
     pub overhead: Picos,
-    /// (s − 1)·O, as o.
+    /// (s − 1)·O, of the sender.
     pub overhead_bytes: Picos,
-    /// o of the receiver.
+    /// o_r, of the receiver.
     pub receive_overhead: Picos,
-    /// (s − 1)·O of the receiver.
+    /// (s − 1)·O_r, of the receiver.
     pub receive_overhead_bytes: Picos,
     /// g.
     pub gap: Picos,
     /// (s − 1)·G.
     pub gap_bytes: Picos,
-    /// When the first byte arrives.
+    /// Arrival time of the first byte.
     pub arrival: Picos,
 }
 
-/// A message has been handled where it arrived.
+/// Event: the receiver has handled a message.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Handled {
-    /// The rank that received.
+    /// Rank that received.
     pub rank: u32,
-    /// The rank that sent.
+    /// Rank that sent.
     pub from: u32,
-    /// The send, counted over the whole schedule.
+    /// Index of the send in the whole schedule.
     pub op: u32,
-    /// Which message of the send.
+    /// Message of the send.
     pub message_kind: MessageKind,
-    /// When its sender began with it.
+    /// Time at which the sender began to send it.
     pub sent: Picos,
-    /// When its first byte arrived; on a network as if it shared no link.
+    /// Arrival time of the first byte; on a network, as if the message had its links for itself.
     pub arrival: Picos,
-    /// The processor that received.
+    /// Processor that received.
     pub cpu: u16,
-    /// The interface that received.
+    /// Interface that received.
     pub nic: u16,
-    /// When the interface took the message.
+    /// Time at which the interface took the message.
     pub taken: Picos,
-    /// When the processor began with it.
+    /// Time at which the processor began to handle it.
     pub start: Picos,
-    /// How long it was held.
+    /// Time for which the processor was held, without noise.
     pub held: Picos,
-    /// What noise added.
+    /// Time added by noise.
     pub noise: Picos,
-    /// When all of it was there and handled.
+    /// Time at which the message was completely received and handled.
     pub done: Picos,
 }
 
-/// A message and a receive have met.
+/// Event: a message and a receive are matched.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Matched {
-    /// The rank of the receive.
+    /// Rank of the receive.
     pub rank: u32,
-    /// The send, counted over the whole schedule.
+    /// Index of the send in the whole schedule.
     pub send: u32,
-    /// The receive, counted over the whole schedule.
+    /// Index of the receive in the whole schedule.
     pub receive: u32,
-    /// When.
+    /// Time of the match.
     pub time: Picos,
-    /// Whether the message was there before the receive.
+    /// True if the message was handled before the receive was posted.
     pub unexpected: bool,
 }
 
-/// What begins on a rank.
+/// Kind of event on a rank.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Turn {
     /// A calculation.
     Calculation,
-    /// A send, or a later message of a handshake, leaves.
+    /// A send, or a CTS or data message, leaves.
     Send,
-    /// A receive is posted, or finds its message.
+    /// A receive is posted or takes an unexpected message.
     Receive,
-    /// An interface takes a message, or a processor handles it. It may have
-    /// to wait again, for what its receive names; then neither is told.
+    /// An interface takes a message, or a processor handles it. If the processor or interface of
+    /// the matching receive is busy, the message waits again, and neither is reported.
     Message,
 }
 
-/// An event begins: what an operation or a message waited for has come.
+/// Event: an operation, or the handling of a message, begins on a rank.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Begun {
-    /// Where.
+    /// Rank of the event.
     pub rank: u32,
-    /// The operation, of a message its send; counted over the whole
-    /// schedule.
+    /// Index of the operation in the whole schedule; for a message, of its send.
     pub op: u32,
-    /// What begins.
+    /// Kind of the event.
     pub turn: Turn,
-    /// When.
+    /// Time of the event.
     pub time: Picos,
 }
 
-/// A dependency is fulfilled.
+/// Event: a dependency is fulfilled.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Satisfied {
-    /// The rank of both operations.
+    /// Rank of both operations.
     pub rank: u32,
-    /// The operation that waits, counted over the whole schedule.
+    /// Index of the waiting operation in the whole schedule.
     pub op: u32,
-    /// The operation that it waited for.
+    /// Index of the operation that it waited for, in the whole schedule.
     pub on: u32,
-    /// Whether for its end, not its start.
+    /// True if the dependency is on its end, false if on its start.
     pub end: bool,
 }
 
-/// An operation, or the next message of a handshake, is ready: from here on it
-/// waits for its turn on its rank. Told in the order of stamps.
+/// Event: an operation, or the next message of a handshake, becomes ready and waits for its turn on
+/// its rank. Reported in the order of stamps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Released {
-    /// The rank on which it waits.
+    /// Rank on which it waits.
     pub rank: u32,
-    /// The operation, counted over the whole schedule.
+    /// Index of the operation in the whole schedule.
     pub op: u32,
-    /// The processor that it names; of an answer, that of the receive.
+    /// Processor of the operation; for a CTS, that of the receive.
     pub cpu: u16,
 }
 
-/// A message has come through a network whose links are shared.
+/// Event: a message has crossed a network with shared links.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Arrived {
-    /// The rank that receives.
+    /// Rank that receives.
     pub rank: u32,
-    /// The send, counted over the whole schedule.
+    /// Index of the send in the whole schedule.
     pub op: u32,
-    /// When.
+    /// Arrival time.
     pub time: Picos,
-    /// Whether this is its last byte, as links were charged for the bytes.
+    /// True if this is the arrival of the last byte: the network charged its links for all bytes.
     pub whole: bool,
 }
 
-/// An interface has taken a message, whose processor may be busy.
+/// Event: an interface has taken a message; the processor may still be busy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Taken {
-    /// The rank that receives.
+    /// Rank that receives.
     pub rank: u32,
-    /// The send, counted over the whole schedule.
+    /// Index of the send in the whole schedule.
     pub op: u32,
-    /// The interface.
+    /// Interface that received.
     pub nic: u16,
-    /// When.
+    /// Time at which it took the message.
     pub time: Picos,
 }
 
-/// A match ends a send above the eager limit and holds its sender's processor
-/// and interface until that instant.
+/// Event: a match ends a send above the eager limit. The sender's processor and interface were
+/// blocked until now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Resumed {
-    /// The sender.
+    /// Rank that sends.
     pub rank: u32,
-    /// The send, counted over the whole schedule.
+    /// Index of the send in the whole schedule.
     pub op: u32,
-    /// Its processor.
+    /// Processor that is released.
     pub cpu: u16,
-    /// Its interface.
+    /// Interface that is released.
     pub nic: u16,
-    /// When.
+    /// Time of the match.
     pub time: Picos,
 }
 
-/// Is told what happens, in the order of events; in [windows](super::windows) each
-/// partition tells its own, of each rank in the order of its events.
+/// Receiver of a run's events, in the order of execution. In [windows](super::windows) each
+/// partition reports its own, in order for each rank.
 ///
-/// What delays an event can be told from the causes: an event begins when the
-/// dependencies that were [`Satisfied`], the processor and interface that it
-/// names, and the arrival of its message allow.
+/// The cause of a delay follows from the events: an event begins as soon as the dependencies that
+/// were [`Satisfied`], the processor and interface that it names, and the arrival of its message
+/// allow.
 pub trait Observer {
-    /// An event begins.
+    /// Start of an event.
     #[inline]
     fn begun(&mut self, event: &Begun) {
         let _ = event;
     }
-    /// A dependency is fulfilled.
+    /// Fulfilled dependency.
     #[inline]
     fn satisfied(&mut self, event: &Satisfied) {
         let _ = event;
     }
-    /// An operation is ready.
+    /// Operation that became ready.
     #[inline]
     fn released(&mut self, event: &Released) {
         let _ = event;
     }
-    /// A message has come through a network.
+    /// Message that crossed a network.
     #[inline]
     fn arrived(&mut self, event: &Arrived) {
         let _ = event;
     }
-    /// An interface has taken a message.
+    /// Message taken by an interface.
     #[inline]
     fn taken(&mut self, event: &Taken) {
         let _ = event;
     }
-    /// A match ends a send above the eager limit.
+    /// Send above the eager limit, ended by its match.
     #[inline]
     fn resumed(&mut self, event: &Resumed) {
         let _ = event;
     }
-    /// A calculation began.
+    /// Calculation.
     fn calculated(&mut self, event: &Calculated);
-    /// A message left.
+    /// Message sent.
     fn sent(&mut self, event: &Sent);
-    /// A message was handled.
+    /// Message handled.
     fn handled(&mut self, event: &Handled);
-    /// A message and a receive met.
+    /// Message matched with a receive.
     fn matched(&mut self, event: &Matched);
 }
 
@@ -317,10 +316,10 @@ impl Observer for Silent {
     fn matched(&mut self, _event: &Matched) {}
 }
 
-/// Observers that pass on all that they are told.
+/// Implements [`Observer`] for an optional observer and for a pair, by forwarding every event.
 macro_rules! pass_on {
     ($($told:ident: $event:ty,)*) => {
-        /// One that may be missing.
+        /// An optional observer.
         impl<O: Observer> Observer for Option<O> {
             $(
                 fn $told(&mut self, event: &$event) {
@@ -331,7 +330,7 @@ macro_rules! pass_on {
             )*
         }
 
-        /// Two, one after the other.
+        /// A pair of observers, called one after the other.
         impl<A: Observer, B: Observer> Observer for (A, B) {
             $(
                 fn $told(&mut self, event: &$event) {
@@ -356,12 +355,12 @@ pass_on! {
     matched: Matched,
 }
 
-/// Noise from a trace that every rank runs through from a phase of its own.
+/// Noise from one trace, which each rank replays from its own phase.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceNoise<'a> {
-    /// The trace.
+    /// Trace of detours.
     pub trace: Trace<'a>,
-    /// Where in it each rank begins.
+    /// Phase of each rank in the trace.
     pub phases: Phases,
 }
 

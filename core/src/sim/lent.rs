@@ -1,13 +1,13 @@
-//! Memory in parts, each named once.
+//! Lent memory, divided into named parts.
 
-/// Declares `Memory`, which borrows a slice for each part, and `Requirements`,
-/// which has the number of elements of each and some further fields.
+/// Declares `Memory`, which borrows a slice for each part, and `Requirements`, with the number of
+/// elements of each part and some further fields.
 macro_rules! lent_memory {
     (
         parts { $($(#[$doc:meta])* $part:ident: $element:ty,)* }
         further { $($(#[$further_doc:meta])* $further:ident: $further_type:ty,)* }
     ) => {
-        /// Elements of each part of [`Memory`].
+        /// Number of elements of each part of [`Memory`].
         #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
         #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         pub struct Requirements {
@@ -19,7 +19,7 @@ macro_rules! lent_memory {
         }
 
         impl Requirements {
-            /// Bytes of all parts together; saturating.
+            /// Size of all parts together, bytes; saturating.
             #[must_use]
             pub const fn bytes(&self) -> u64 {
                 let mut bytes = 0u64;
@@ -31,15 +31,15 @@ macro_rules! lent_memory {
             }
         }
 
-        /// Memory in parts; see [`Requirements`] for how much of each. Content on entry
-        /// does not matter.
+        /// Lent memory in parts, of the sizes in [`Requirements`]. The content on entry does not
+        /// matter.
         #[derive(Debug, Default)]
         pub struct Memory<'m> {
             $($(#[$doc])* pub $part: &'m mut [$element],)*
         }
 
         impl Memory<'_> {
-            /// The same, each part as long as required; `None` if one is shorter.
+            /// Shortens each part to its required length; `None` if one is shorter.
             pub(super) fn cut(self, requirements: &Requirements) -> Option<Self> {
                 Some(Self { $($part: self.$part.get_mut(..requirements.$part)?,)* })
             }
@@ -49,8 +49,8 @@ macro_rules! lent_memory {
 
 pub(super) use lent_memory;
 
-/// Lent elements. Where an index were none of theirs, reads give a default element and
-/// writes are lost, so that no index can stop the program.
+/// Lent elements with a sentinel: a read out of range returns a default element, and a write out of
+/// range is lost, so that no index can panic. Debug builds assert.
 #[derive(Debug)]
 pub(super) struct Checked<'m, T> {
     all: &'m mut [T],

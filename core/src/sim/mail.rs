@@ -1,35 +1,34 @@
-//! Messages between windows, binned by the partition that they go to.
+//! Mail: messages between windows, binned by destination partition.
 //!
-//! Messages lie in chunks. Each sender (a thread) takes chunks of its own
-//! part and chains them by destination; all but the newest chunk of a chain
-//! are full. What is sent in one window is read in the next, while the other
-//! one of two mails is written. What a message says is its kind's affair; it
-//! has to be atomic, because sender and receiver take turns with it. They
-//! never use it in the same window.
+//! Messages lie in chunks. Each sender (a thread) takes chunks from its own part of the memory and
+//! chains them by destination; all chunks of a chain but the newest are full. There are two mails:
+//! each is written in one window and read in the next, while the other is written. The type of a
+//! message must be atomic, because sender and receiver use it in turn; they never use it in the
+//! same window.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Messages of a chunk.
+/// Messages in a chunk.
 pub const CHUNK: u32 = 32;
 
-/// A chain of chunks: the messages of one sender to one partition.
+/// Chain of chunks: messages of one sender to one partition.
 #[derive(Debug, Default)]
 pub struct ChunkList {
-    /// Index of the newest chunk plus 1; 0 if there is none.
+    /// Index of the newest chunk plus 1; 0 for an empty chain.
     newest: AtomicU32,
-    /// Messages in that.
+    /// Messages in the newest chunk.
     fill: AtomicU32,
-    /// The last send whose message found no room, plus 1; 0 if there is none.
+    /// Last send whose message did not fit, plus 1; 0 if all did.
     spilled: AtomicU32,
 }
 
-/// The messages of one window.
+/// Messages of one window.
 #[derive(Debug)]
 pub struct Mail<'s, M> {
     messages: &'s [M],
-    /// Of each chunk the index of the one before plus 1; 0 if there is none.
+    /// Index of the preceding chunk plus 1, for each chunk; 0 for the first of a chain.
     before: &'s [AtomicU32],
-    /// Of each sender, of each partition.
+    /// Chains by sender, then by partition.
     chains: &'s [ChunkList],
     partitions: usize,
 }
@@ -43,8 +42,7 @@ impl<M> Clone for Mail<'_, M> {
 impl<M> Copy for Mail<'_, M> {}
 
 impl<'s, M> Mail<'s, M> {
-    /// A mail for `chains.len() / partitions` senders, all of whose chains
-    /// are new.
+    /// Creates a mail for `chains.len() / partitions` senders. All chains must be new.
     #[must_use]
     pub const fn new(
         messages: &'s [M],
@@ -60,8 +58,8 @@ impl<'s, M> Mail<'s, M> {
         self.messages.get(at as usize)
     }
 
-    /// Calls `take` with the last send to a partition of each sender that
-    /// found no room, and empties those chains.
+    /// Calls `take` with the last overflowed send of each sender to a partition, and empties those
+    /// chains.
     pub(in crate::sim) fn collect_spilled(&self, partition: u32, mut take: impl FnMut(u32)) {
         let mut at = partition as usize;
         while let Some(chain) = self.chains.get(at) {
@@ -73,8 +71,8 @@ impl<'s, M> Mail<'s, M> {
         }
     }
 
-    /// Calls `take` with all messages to a partition, those of each sender
-    /// from the last to the first, and empties its chains.
+    /// Calls `take` with all messages to a partition, those of each sender from last to first, and
+    /// empties its chains.
     pub(in crate::sim) fn collect(&self, partition: u32, mut take: impl FnMut(u32, &'s M)) {
         let mut at = partition as usize;
         while let Some(chain) = self.chains.get(at) {
@@ -99,7 +97,7 @@ impl<'s, M> Mail<'s, M> {
         }
     }
 
-    /// Whether there is something for a partition.
+    /// True if there are messages for a partition.
     #[must_use]
     pub fn any(&self, partition: u32) -> bool {
         let mut at = partition as usize;
@@ -113,12 +111,12 @@ impl<'s, M> Mail<'s, M> {
     }
 }
 
-/// Where one sender puts its messages of one window.
+/// Outbox of one sender for one window.
 #[derive(Debug)]
 pub struct Outbox<'s, M> {
     mail: Mail<'s, M>,
     sender: usize,
-    /// Its chunks: the first, the next unused one, the end.
+    /// Chunks of this sender: the first, the next unused one, the end.
     first: u32,
     next: u32,
     end: u32,
@@ -126,28 +124,26 @@ pub struct Outbox<'s, M> {
 }
 
 impl<'s, M> Outbox<'s, M> {
-    /// An outbox of `sender`, which has the chunks from the first of
-    /// `chunks` to before the second for itself.
+    /// Outbox of `sender`, which owns the chunks `chunks[0]..chunks[1]`.
     #[must_use]
     pub const fn new(mail: Mail<'s, M>, sender: usize, chunks: [u32; 2]) -> Self {
         let [first, end] = chunks;
         Self { mail, sender, first, next: first, end, sent: 0 }
     }
 
-    /// Messages put into it.
+    /// Number of messages sent.
     #[must_use]
     pub const fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Chunks that it has begun.
+    /// Number of chunks in use.
     #[must_use]
     pub const fn chunks(&self) -> u32 {
         self.next - self.first
     }
 
-    /// Sends a message to a partition: the place to write it to; `None`
-    /// without room.
+    /// Reserves a message to a partition, for the caller to write; `None` if there is no room.
     #[inline]
     pub(in crate::sim) fn send(&mut self, partition: u32) -> Option<&'s M> {
         let at = self.sender * self.mail.partitions + partition as usize;
@@ -172,8 +168,8 @@ impl<'s, M> Outbox<'s, M> {
         Some(message)
     }
 
-    /// Sends the message that the record of `send` keeps; returns the send to
-    /// chain it to, if there is one.
+    /// Sends an overflowed message, which stays in the record of `send`. Returns the previous
+    /// overflowed send to that partition, to be linked behind this one.
     #[cold]
     pub(in crate::sim) fn spill(&mut self, partition: u32, send: u32) -> Option<u32> {
         let at = self.sender * self.mail.partitions + partition as usize;

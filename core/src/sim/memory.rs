@@ -1,4 +1,4 @@
-//! The memory that a simulation is lent.
+//! Memory of a simulation.
 
 use super::clocks::ClockQueue;
 use super::lent::lent_memory;
@@ -9,57 +9,57 @@ use super::record::{Record, Slot};
 
 lent_memory! {
     parts {
-        /// Operations.
+        /// Records of operations.
         records: Record,
         /// Lists of dependants.
         edges: u32,
-        /// Ranks.
+        /// States of ranks.
         ranks: Rank,
         /// Index of each rank's first operation.
         firsts: u32,
-        /// Posted receives.
+        /// Slots of posted receives.
         slots: Slot,
-        /// Ranks that have more than a hundred receives.
+        /// Match indexes of ranks with more than a hundred receives.
         match_indexes: MatchIndex,
-        /// By which these find receives and messages, where many wait.
+        /// Hash tables and logs of the match indexes.
         index_words: u32,
-        /// Processors and interfaces but the first ones.
+        /// Clocks of processors and interfaces, except the first ones.
         clocks: u64,
-        /// What waits for each processor and side of an interface, where something does not
-        /// wait in lists: with several of them, or with overlap.
+        /// Queue of each clock, where records wait in heaps: with several processors or interfaces,
+        /// or with overlap.
         clock_queues: ClockQueue,
-        /// Those of each rank that something waits for.
+        /// Heap of each rank's clocks for which something waits.
         clock_heap: Entry,
-        /// Processor and interface of each operation, where one is above 255.
+        /// Processor and interface of each operation, if one is above 255.
         units: u32,
-        /// A time of each operation, where one is needed.
+        /// A time for each operation; with several processors or interfaces, or with overlap.
         times: u64,
-        /// When each message next tries to be received, where ranks have several
-        /// processors or interfaces; of a message that claims a receive, that receive.
+        /// Time of each message's next attempt to be received, or the receive that it claims; with
+        /// several processors or interfaces.
         next_attempts: u64,
-        /// The heaps of what waits, where ranks have several processors or
-        /// interfaces, or messages are received with overlap.
+        /// Links of the heaps of waiting records; with several processors or interfaces, or with
+        /// overlap.
         links: u64,
-        /// When the last message of each rank was all there, where that can be
-        /// later than its processor is free.
+        /// Time at which the last message of each rank was complete; with overlap, where that can
+        /// be later than the time at which the processor is free.
         done: u64,
-        /// Events to come.
+        /// Event queue.
         queue: Entry,
-        /// Where each rank's is among them.
+        /// Position of each rank's entry in the event queue.
         places: u32,
         /// Dependencies of one rank, while the schedule is built.
         scratch: [u32; 2],
     }
     further {
-        /// Processors of a rank.
+        /// Processors of each rank.
         cpus: usize,
-        /// Interfaces of a rank.
+        /// Interfaces of each rank.
         nics: usize,
     }
 }
 
 impl Requirements {
-    /// Whether ranks have several processors or interfaces.
+    /// True if ranks have several processors or interfaces.
     pub(super) const fn several(&self) -> bool {
         self.cpus > 1 || self.nics > 1
     }

@@ -1,46 +1,43 @@
-//! The simulator: schedules under LogGOPS.
+//! Simulator of GOAL schedules under LogGOPS.
 //!
 //! # Tour
 //!
-//! - [`Parameters`], [`Settings`]: what messages cost, and how they are
-//!   received and sent.
-//! - [`Survey`] counts a schedule and says how much memory to lend
-//!   ([`Memory`]); [`Builder`] is the sink that puts it there.
-//! - [`Engine`] runs it. [`Noise`] takes time from operations
-//!   ([`TraceNoise`]), an [`Observer`] is told what happens ([`Counters`]
-//!   for each rank); both are chosen at compile time, and
-//!   without them nothing is paid for them.
-//! - [`streamed`] schedules are read from a file while they run.
-//! - [`network`] lets messages share links.
-//! - [`windows`] and [`implicit`] cut time into windows, and send [`mail`]
-//!   from one to the next.
+//! - [`Parameters`], [`Settings`]: costs of messages, and how they are sent and received.
+//! - [`Survey`] counts a schedule and computes the memory to lend ([`Memory`]); [`Builder`] is the
+//!   sink that stores the schedule there.
+//! - [`Engine`] runs it. [`Noise`] takes time from operations ([`TraceNoise`]); an [`Observer`]
+//!   receives the events of the run ([`Counters`] keeps totals for each rank). Both are chosen at
+//!   compile time and cost nothing when absent.
+//! - [`streamed`] schedules are read from a file during the run.
+//! - [`network`] models links that messages share.
+//! - [`windows`] and [`implicit`] cut time into windows and exchange [`mail`] between them.
 //! - [`implicit`] runs patterns that are computed instead of stored.
-//! - [`Unfinished`] names what is left when a run cannot go on.
+//! - [`Unfinished`] names the operations and messages that a deadlocked run leaves over.
 //!
 //! # Rooms
 //!
 //! | | files |
 //! |---|---|
-//! | what a rank does at an event | `rules`, `charge`, `price`, `parameters`, `release` |
-//! | who meets whom | `matching` |
-//! | the driver in global order | `engine`, `engine_rules`, `event`, `execute`, `clocks`, `rank`, `pending` |
-//! | the driver in windows | [`windows`], [`mail`]; of computed programs `implicit::windows` |
+//! | a rank's rules at an event | `rules`, `charge`, `price`, `parameters`, `release` |
+//! | matching of messages and receives | `matching` |
+//! | driver in global order | `engine`, `engine_rules`, `event`, `execute` |
+//! | its ranks, clocks and pending records | `rank`, `clocks`, `pending` |
+//! | driver in windows | [`windows`], [`mail`]; for computed programs `implicit::windows` |
 //! | stored programs | `survey`, `draft`, `schedule`, `record`, `records`, `storage` |
-//! | programs read as they run, and computed ones | [`streamed`], [`implicit`] |
-//! | between ranks | [`network`] |
-//! | what is told of a run | `hooks`, `counters`, `unfinished` |
+//! | streamed and computed programs | [`streamed`], [`implicit`] |
+//! | network between ranks | [`network`] |
+//! | output of a run | `hooks`, `counters`, `unfinished` |
 //! | lists, heaps, queues | `queues` |
-//! | what is lent, and what can go wrong | `lent`, `memory`, `word`, `build_error`, `unsuitable` |
+//! | lent memory, errors | `lent`, `memory`, `word`, `build_error`, `unsuitable` |
 //!
 //! # Rules
 //!
-//! Those of `docs/simulating.md`, which are LogGOPSim's with its errors
-//! mended. Every operation and message, once created, waits until its time
-//! has come and its processor and interface are free; the next event is the
-//! one with the least (time, stamp), where stamps are drawn at creation. So
-//! at equal times the oldest comes first; what one event creates has the
-//! order: message, then released operations by rank, on a rank sends before
-//! receives before calculations, each in the order in which it became ready.
+//! The rules are those of `docs/simulating.md`: LogGOPSim's, with its errors corrected. Every
+//! operation and message, once created, waits until its time is reached and its processor and
+//! interface are free. The next event is the one with the least (time, stamp); stamps are drawn at
+//! creation, so at equal times the oldest is executed first. One event creates in this order: its
+//! message, then the operations that it releases, by rank; on a rank sends before receives before
+//! calculations, each in the order in which they became ready.
 
 mod build_error;
 mod charge;
@@ -76,7 +73,7 @@ mod unsuitable;
 #[cfg(test)]
 mod waiting_tests;
 mod word;
-// Partitions share 64-bit times, which not every firmware's processor can.
+// Partitions share 64-bit atomics, which not every firmware target has.
 #[cfg(target_has_atomic = "64")]
 pub mod windows;
 

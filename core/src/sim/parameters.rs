@@ -1,51 +1,50 @@
-//! What messages cost.
+//! Costs of messages.
 
 use core::num::NonZeroU32;
 
 use crate::model::{LogGops, Protocol, ReceiveOverhead};
 use crate::units::{Bytes, Overflow, Picos};
 
-/// How messages are received.
+/// Receive mode.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Receive {
-    /// The processor is held for o and the longer of (s − 1)·O and
-    /// (s − 1)·G, as in LogGOPSim.
+    /// The processor is held for o plus the longer of (s − 1)·O and (s − 1)·G, as in LogGOPSim.
     #[default]
     Hold,
-    /// The processor is held for o + (s − 1)·O, while the interface takes
-    /// the bytes by itself, as in LogGOPS.
+    /// The processor is held for o + (s − 1)·O, and the interface receives the bytes meanwhile, as
+    /// in LogGOPS.
     Overlap,
 }
 
-/// How messages above the eager limit are sent.
+/// Rendezvous mode: protocol of messages above the eager limit.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Rendezvous {
-    /// The sender is released at the instant of the match, as in LogGOPSim.
+    /// The sender is blocked until the instant of the match, as in LogGOPSim.
     #[default]
     Instant,
     /// RTS, CTS and data are messages, as in LogGPS.
     Handshake,
 }
 
-/// The switches of a simulation.
+/// Modes of a simulation.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Settings {
-    /// How messages are received.
+    /// Receive mode.
     pub receive: Receive,
-    /// How long messages are sent.
+    /// Rendezvous mode.
     pub rendezvous: Rendezvous,
 }
 
-/// What one message costs, in ps.
+/// Costs of one message, ps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     pub(super) overhead: u64,
     /// (s − 1)·O.
     pub(super) overhead_bytes: u64,
-    /// That of the receiver, o_r.
+    /// o_r.
     pub(super) receive_overhead: u64,
     /// (s − 1)·O_r.
     pub(super) receive_overhead_bytes: u64,
@@ -53,73 +52,71 @@ pub(super) struct Costs {
     /// (s − 1)·G.
     pub(super) gap_bytes: u64,
     pub(super) latency: u64,
-    /// Which of all sets.
+    /// Index of the parameter set.
     pub(super) protocol: usize,
-    /// Whether the message is longer than the eager limit.
+    /// True if the message is above the eager limit.
     pub(super) rendezvous: bool,
 }
 
-/// Parameter sets, one for each range of sizes, and others between ranks that are
-/// near each other.
+/// Parameter sets: one for each range of sizes, optionally different between ranks that are near
+/// each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters<'a> {
     first: Protocol,
     further: &'a [Protocol],
-    /// What receiving costs, for each set; none where that is what sending
-    /// costs.
+    /// Receive overheads, one for each set; empty where receiving costs the same as sending.
     receive: &'a [ReceiveOverhead],
     near: Option<Nearness<'a>>,
 }
 
-/// Levels, and what they mean: behind pointers, so that a program whose ranks are
-/// all equally near has no code for that.
+/// Levels of nearness. `level` and `sets` are function pointers, so that a program without levels
+/// links none of their code.
 #[derive(Clone, Copy, Debug)]
 struct Nearness<'a> {
-    /// The nearest first. Their sets are the last ones, in the same order.
+    /// Levels, nearest first. Their parameter sets come last in the list, in the same order.
     levels: &'a [Level],
-    /// Of each rank its place; none where that is its number.
+    /// Place of each rank; empty if a rank's place is its number.
     places: &'a [u32],
-    /// The level of two ranks.
+    /// Computes the level of two ranks.
     level: fn(&Nearness<'_>, u32, u32) -> usize,
-    /// Of a level, and so many sets in all, the first set and the end.
+    /// Computes the first set and the end of the sets of a level; the last argument is the number
+    /// of all sets.
     sets: fn(&Nearness<'_>, usize, usize) -> [usize; 2],
 }
 
-/// A level of nearness: ranks of one block, for whom messages cost something
-/// else.
+/// Level of nearness: a block of ranks among which messages have their own parameters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Level {
-    /// Places of a block; ranks at the places i and j are in one where
-    /// ⌊i / `places`⌋ = ⌊j / `places`⌋.
+    /// Size of a block in places: ranks at places i and j are in the same block if ⌊i / `places`⌋ =
+    /// ⌊j / `places`⌋.
     pub places: NonZeroU32,
-    /// Index of the first of its parameter sets.
+    /// Index of its first parameter set.
     pub first: usize,
     /// Number of its parameter sets.
     pub sets: usize,
 }
 
-/// The level of all ranks where there are no levels.
+/// Level of any two ranks if there are no levels.
 pub(super) const EVERYWHERE: usize = 0;
 
-/// Whether sets are in the order of sizes.
+/// True if the sets are in ascending order of size.
 fn ascend(sets: &[Protocol]) -> bool {
     sets.is_sorted_by(|a, b| a.first < b.first)
 }
 
 impl<'a> Parameters<'a> {
-    /// The most sets that a simulation takes, of all levels together.
+    /// Largest number of parameter sets, over all levels.
     pub const MOST: usize = 16;
 
-    /// One set for all sizes.
+    /// One parameter set for all sizes.
     #[must_use]
     pub const fn one(parameters: LogGops) -> Self {
         let first = Protocol { first: Bytes(0), parameters };
         Self { first, further: &[], receive: &[], near: None }
     }
 
-    /// One set per protocol, ascending in size; the first also holds for
-    /// smaller sizes. `None` without any, with more than
-    /// [`Self::MOST`], or out of order.
+    /// One set per protocol, in ascending order of size; the first also holds for smaller sizes.
+    /// `None` if empty, out of order, or more than [`Self::MOST`].
     #[must_use]
     pub fn per_protocol(protocols: &'a [Protocol]) -> Option<Self> {
         let (first, further) = protocols.split_first()?;
@@ -131,10 +128,10 @@ impl<'a> Parameters<'a> {
         })
     }
 
-    /// The same by nearness: `protocols` are those between ranks that share no
-    /// block, then those of each level. Blocks ascend, and each has whole blocks of
-    /// the level before. A rank is at its place among `places`, or where there is
-    /// none, at that of its number. `None` where a level has no set, as well.
+    /// Parameter sets by nearness: `protocols` has the sets between ranks that share no block, then
+    /// the sets of each level. Blocks grow from level to level, each a multiple of the one before.
+    /// `places` has each rank's place; a rank beyond its end is at the place of its number. `None`
+    /// also if a level has no set or blocks are not nested.
     #[must_use]
     pub fn by_level(
         protocols: &'a [Protocol],
@@ -161,15 +158,14 @@ impl<'a> Parameters<'a> {
         usable.then_some(Self { first: *first, further, receive: &[], near })
     }
 
-    /// The same, with receivers that pay these overheads and senders that pay
-    /// those of the sets; one for each set, in their order. `None` where their
-    /// number differs.
+    /// Sets the receive overheads o_r, O_r, one for each parameter set, in the same order; the sets
+    /// keep those of the sender. `None` if their number differs.
     #[must_use]
     pub const fn with_receive(self, receive: &'a [ReceiveOverhead]) -> Option<Self> {
         if receive.len() == self.further.len() + 1 { Some(Self { receive, ..self }) } else { None }
     }
 
-    /// Levels of nearness; what is beyond them not counted.
+    /// Number of levels, not counting pairs of ranks that share no block.
     #[must_use]
     pub const fn levels(&self) -> usize {
         match self.near {
@@ -178,21 +174,20 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// How near two ranks are: the number of their level, the nearest being 0, and
-    /// that of levels where they share no block.
+    /// Level of two ranks: 0 is the nearest; the number of levels if they share no block.
     #[inline]
     #[must_use]
     pub fn level(&self, one: u32, other: u32) -> usize {
         self.near.as_ref().map_or(EVERYWHERE, |near| (near.level)(near, one, other))
     }
 
-    /// The sets.
+    /// All parameter sets.
     fn all(&self) -> impl Iterator<Item = &Protocol> {
         core::iter::once(&self.first).chain(self.further)
     }
 
-    /// Whether messages between the same ranks, of the same sizes, are above the
-    /// eager limit as with `other`.
+    /// True if the same messages are above the eager limit as with `other`: equal ranges, eager
+    /// limits and blocks.
     #[cfg(target_has_atomic = "64")]
     pub(super) fn has_limits_of(&self, other: &Parameters<'_>) -> bool {
         let limits = |of: &Protocol| (of.first, of.parameters.eager_limit);
@@ -201,8 +196,8 @@ impl<'a> Parameters<'a> {
             && self.all().zip(other.all()).all(|(own, other)| limits(own) == limits(other))
     }
 
-    /// Time from the start of a send to the arrival of its message, for each
-    /// set; saturating.
+    /// o + L of each set, ps: time from the start of a send to the arrival of its message.
+    /// Saturating.
     pub(super) fn delays(&self) -> impl Iterator<Item = u64> {
         self.all().map(|protocol| {
             let set = &protocol.parameters;
@@ -210,8 +205,7 @@ impl<'a> Parameters<'a> {
         })
     }
 
-    /// Time from the start of a send of `size` bytes to the arrival of its
-    /// message at that level.
+    /// o + L of a message of `size` bytes at a level, ps.
     #[inline]
     #[cfg(target_has_atomic = "64")]
     pub(super) fn delay(&self, level: usize, size: u64) -> Result<u64, Overflow> {
@@ -219,7 +213,7 @@ impl<'a> Parameters<'a> {
         Ok(set.overhead.plus(set.latency)?.0)
     }
 
-    /// The number of the set of such messages, and the set.
+    /// Index and parameter set of a message of `size` bytes at a level.
     #[inline]
     fn at(&self, level: usize, size: u64) -> (usize, &LogGops) {
         if self.further.is_empty() {
@@ -230,8 +224,7 @@ impl<'a> Parameters<'a> {
         (number, &further.unwrap_or(&self.first).parameters)
     }
 
-    /// The number of the set of messages of `size` bytes at that level of nearness,
-    /// as sets were given.
+    /// Index of the parameter set of messages of `size` bytes at a level, in the order given.
     #[must_use]
     pub fn number(&self, level: usize, size: u64) -> usize {
         let all = self.further.len() + 1;
@@ -239,12 +232,12 @@ impl<'a> Parameters<'a> {
             Some(near) => (near.sets)(near, level, all),
             None => [0, all],
         };
-        // The first of them holds for smaller sizes, too.
+        // The first set also holds for smaller sizes.
         let later = self.further.get(before..end - 1).unwrap_or_default();
         before + later.iter().rposition(|set| set.first.0 <= size).map_or(0, |at| at + 1)
     }
 
-    /// What a message costs at that level.
+    /// Costs of a message of `size` bytes at a level.
     #[inline]
     pub(super) fn costs(&self, level: usize, size: u64) -> Result<Costs, Overflow> {
         let (protocol, set) = self.at(level, size);
@@ -267,9 +260,8 @@ impl<'a> Parameters<'a> {
         })
     }
 
-    /// The least time between the start of a send and the arrival of its
-    /// message, over all sets: how far ahead of the others a rank can be
-    /// simulated.
+    /// Least o + L over all sets: the conservative lookahead, by which a rank can be simulated
+    /// ahead of the others.
     #[must_use]
     pub fn lookahead(&self) -> Picos {
         Picos(self.delays().min().unwrap_or_default())
@@ -292,7 +284,7 @@ fn sets_of(near: &Nearness<'_>, level: usize, all: usize) -> [usize; 2] {
 
 #[cfg(target_has_atomic = "64")]
 impl<'a> Nearness<'a> {
-    /// Which ranks are near each other.
+    /// Blocks of ranks: the levels and places.
     const fn blocks(self) -> (&'a [Level], &'a [u32]) {
         (self.levels, self.places)
     }
@@ -324,7 +316,7 @@ mod tests {
         let sets = [protocol(0, 1), protocol(9, 2), protocol(0, 3), protocol(0, 4), protocol(5, 5)];
         let levels = [level(2, 2, 1), level(4, 3, 2)];
         let parameters = Parameters::by_level(&sets, &levels, &[7, 6]).unwrap();
-        // Ranks 0 and 1 change places with 7 and 6, who stay there themselves.
+        // Ranks 0 and 1 exchange places with 7 and 6, which keep theirs.
         assert_eq!(
             [(0, 1), (0, 7), (2, 3), (0, 4), (3, 4)].map(|(a, b)| parameters.level(a, b)),
             [0, 0, 0, 1, 2]

@@ -1,29 +1,26 @@
-//! What waits on a rank, where lists do not do: with several processors or
-//! interfaces, or with overlap, the members of a class have different times.
+//! Pending records of a rank whose classes are not lists: with several processors or interfaces, or
+//! with overlap, the members of a class have different times.
 //!
-//! What has to wait for a time of its own is in one heap, by time and stamp.
-//! What waits only until what it needs is free waits for a clock, that of a
-//! processor or of one side of an interface: of the two that it needs for the
-//! one that is free later. Those that need the same two make groups, which are
-//! heaps by stamp; the groups of a clock are a heap by the stamps of their first
-//! members, and the clocks of a rank for which something waits are a heap by the
-//! time when they are free and the stamp of what is first there. When a clock is
-//! free and the other one of its first group is not, the whole group waits for
-//! that, and joins the group that needs the same there. So an event costs time
-//! logarithmic in all that waits.
+//! A record with an earliest time in the future waits in the heap `later`, by time and stamp. Any
+//! other record waits for a clock (a processor or one side of an interface): of the one or two that
+//! it needs, the one that is free later. Records that need the same clocks form a group, a heap by
+//! stamp. The groups of a clock are a heap by the stamps of their first members. The clocks for
+//! which something waits are a heap for each rank, by the time at which they are free and the stamp
+//! of their first record. If a clock is free, but the other clock of its first group is not, the
+//! whole group moves to the other clock and joins the group with the same need there. An event
+//! therefore costs time logarithmic in the number of pending records.
 //!
-//! A message needs the processor and the interface of the receive that it will
-//! meet, or of its send where there is none. Where all receives of a rank, and
-//! all sends to it, name the same ones, that is known beforehand. On other
-//! ranks a message that waits for a processor claims the receive that it finds,
-//! if that names its sender and tag: nobody takes it before, as a rule. Later
-//! messages that find the same receive follow the one that claims it, and when
-//! that has its turn the first of them tries in its place. Any other message
-//! tries when what it needed the last time is free, since its receive may be
-//! another one by then; these tries are linear in their number.
+//! A message needs the processor and the interface of the receive that it will match, or those of
+//! its send if no receive is posted. If all receives of a rank and all sends to it name the same
+//! ones, they are known in advance. On other ranks a message that waits for a processor claims the
+//! receive that it finds, if that receive has no wildcard; no other message is then likely to take
+//! it. Later messages that find the same receive follow the claiming message, and the first of them
+//! makes its attempt when that one has had its turn. Any other message makes an attempt when the
+//! clocks of its last attempt are free, because the matching receive may have changed; the number
+//! of these attempts is linear.
 //!
-//! The first member of a group has a link to the heap of the others, a message that
-//! is going to try one to the heap of those that follow it.
+//! The link of a group's first member is the heap of the others; the link of a message with a
+//! planned attempt is the heap of its followers.
 
 use super::clocks::Clock;
 use super::engine::Engine;
@@ -42,17 +39,17 @@ use super::rules::Units;
 use super::storage::Storage;
 use crate::goal::ANY;
 
-/// The clocks that have to be free for a record; the same twice where it is one.
+/// Clocks that a record needs to be free; twice the same if it needs one.
 type Need = [Clock; 2];
 
-/// When a message tries to be received.
+/// Planned attempt of a message to be received.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
     pub(super) time: u64,
     pub(super) class: Class,
-    /// The receive that it has found.
+    /// Posted receive that matches the message.
     pub(super) receive: Option<u32>,
-    /// The heap of those that follow it.
+    /// Heap of the messages that follow this one.
     pub(super) followers: u32,
 }
 
@@ -62,27 +59,26 @@ impl Attempt {
     }
 }
 
-/// How many pairs of a processor and an interface messages for a rank may need, beside
-/// [`NONE`]: one, or several.
+/// Counts of different pairs of processor and interface that messages for a rank may need: [`NONE`]
+/// for none yet, one, or several.
 const ONE: u32 = 1;
 const DIFFERENT: u32 = 2;
 
-/// The words of a rank's lists, where they are none.
+/// Words in `lists` of a rank whose classes are not lists.
 impl Rank {
-    /// How many of its clocks something waits for.
+    /// Number of clocks for which something waits.
     pub(super) const fn waited_for(&mut self) -> &mut u32 {
         let [waited_for, ..] = &mut self.lists;
         waited_for
     }
 
-    /// The root of the heap of those that wait for their time.
+    /// Root of the heap of records that wait for a time.
     const fn later(&mut self) -> &mut u32 {
         let [_, later, ..] = &mut self.lists;
         later
     }
 
-    /// Notes a processor and an interface that messages for this rank may
-    /// need.
+    /// Notes a processor and an interface that messages for this rank may need.
     pub(super) fn note_units(&mut self, noted: Units) {
         let [_, _, units, many, ..] = &mut self.lists;
         let noted = noted.wide();
@@ -94,8 +90,8 @@ impl Rank {
         *units = noted;
     }
 
-    /// Processor and interface of all receives and of all sends to this rank;
-    /// `None` where there are several.
+    /// Processor and interface of all receives of this rank and all sends to it; `None` if they
+    /// differ.
     const fn unit(&self) -> Option<Units> {
         let [_, _, units, many, ..] = self.lists;
         match many {
@@ -121,7 +117,7 @@ impl Heaps<&mut [u64]> {
 }
 
 impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
-    /// Lets an operation wait on `rank`.
+    /// Queues an operation on `rank`.
     #[inline]
     pub(super) fn enlist(&mut self, rank: u32, class: Class, op: u32) {
         if self.single {
@@ -132,7 +128,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         }
     }
 
-    /// Puts a record into the heap where it belongs.
+    /// Inserts a record into the heap for its time or its clocks.
     pub(super) fn await_turn(&mut self, rank: u32, class: Class, at: u32) {
         self.records.at_mut(at).set_class(class);
         match self.need(rank, at) {
@@ -147,9 +143,9 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         }
     }
 
-    /// Lets a message wait for its next attempt, or until what the receive that it claims
-    /// names is free. An interface that takes messages by itself leaves their receives to
-    /// others: no claim then.
+    /// Plans a message's next attempt, or lets it wait for the clocks of the receive that it
+    /// claims. With overlap there is no claim while it waits for the interface, because the
+    /// interface leaves the receive to other messages.
     pub(super) fn await_attempt(&mut self, rank: u32, message: u32, next: &Attempt) {
         let &Attempt { time, class, receive, followers } = next;
         self.records.at_mut(message).set_class(class);
@@ -164,8 +160,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         }
     }
 
-    /// What a record needs; `None` for a receive, which needs nothing, and for a message
-    /// that will find out.
+    /// Clocks that a record needs; `None` for a receive, which needs none, and for a message whose
+    /// receive is unknown.
     fn need(&self, rank: u32, at: u32) -> Option<Need> {
         let record = self.records.at(at);
         let (class, records) = (record.class(), &self.records);
@@ -190,7 +186,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         })
     }
 
-    /// When that is free.
+    /// Time at which both clocks are free.
     fn free(&self, rank: u32, [one, other]: Need) -> u64 {
         self.clock_of(rank, one).max(self.clock_of(rank, other))
     }
@@ -199,13 +195,13 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         due(&self.records, at, self.next_attempts)
     }
 
-    /// Lets a record wait by itself until what it needs is free.
+    /// Queues a record, as a group of its own, until its clocks are free.
     fn await_clocks(&mut self, rank: u32, need: Need, at: u32) {
         self.records.at_mut(at).link = NONE;
         self.bind(rank, need, at);
     }
 
-    /// Lets a group wait for the clock that is free later.
+    /// Queues a group at the clock that is free later.
     fn bind(&mut self, rank: u32, need: Need, group: u32) {
         let [one, other] = need;
         let first = self.clock_of(rank, one) >= self.clock_of(rank, other);
@@ -221,7 +217,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         }
     }
 
-    /// Makes one group of two that need the same.
+    /// Merges two groups with the same need.
     fn join(&mut self, group: u32, younger: u32) {
         let Self { records, heaps, .. } = self;
         let (mut others, rest) = (records.at(group).link, records.at(younger).link);
@@ -240,7 +236,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         self.refresh_clock(rank, clock);
     }
 
-    /// Takes the first group of a clock out.
+    /// Removes the first group of a clock.
     fn pop_group(&mut self, rank: u32, clock: Clock) {
         let Some(place) = self.clock_place(rank, clock) else { return };
         let Self { records, heaps, clock_queues, .. } = self;
@@ -252,7 +248,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         }
     }
 
-    /// The group without its first member; [`NONE`] if there is no other.
+    /// Removes the first member of a group and returns the rest; [`NONE`] if it was the only one.
     fn others_of(&mut self, group: u32) -> u32 {
         let Self { records, heaps, .. } = self;
         let first = core::mem::replace(&mut records.at_mut(group).link, NONE);
@@ -264,13 +260,13 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         first
     }
 
-    /// The receive that a message claims.
+    /// Receive that a message claims.
     #[allow(clippy::cast_possible_truncation, reason = "a record's index was put there")]
     fn claimed_by(&self, message: u32) -> u32 {
         self.next_attempts.get(message as usize).map_or(NONE, |receive| *receive as u32)
     }
 
-    /// Notes the receive that a message claims, and the heap of those that follow it.
+    /// Stores the receive that a message claims, and the heap of its followers.
     fn set_claim(&mut self, message: u32, receive: u32, followers: u32) {
         if let Some(place) = self.next_attempts.get_mut(message as usize) {
             *place = u64::from(receive) | u64::from(followers) << 32;
@@ -282,9 +278,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         self.next_attempts.get(message as usize).map_or(NONE, |claim| (*claim >> 32) as u32)
     }
 
-    /// Lets a message, with those that follow it, claim a posted receive of `rank`, or
-    /// follow the message that does; whether it can. Then what it needs is known until it is
-    /// handled.
+    /// Lets a message, with its followers, claim a posted receive of `rank` or follow the message
+    /// that claims it. True if it does; its clocks are then known until it is handled.
     fn claim(&mut self, rank: u32, message: u32, receive: u32, followers: u32) -> bool {
         let wanted = self.records.at(receive);
         let exact = wanted.peer != ANY && wanted.tag != ANY && self.records.at(message).tag != ANY;
@@ -308,7 +303,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         true
     }
 
-    /// Lets a message follow the one that claims what it found, unless that is younger.
+    /// Adds a message to the followers of the claiming message `first`; false if it is older than
+    /// that.
     fn follow(&mut self, first: u32, message: u32, followers: u32) -> bool {
         let (mut all, receive) = (self.followers_of(first), self.claimed_by(first));
         let Self { records, heaps, .. } = self;
@@ -321,7 +317,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         true
     }
 
-    /// Ends the claim of a message that has its turn. Returns those that follow it.
+    /// Ends the claim of a message whose attempt is due. Returns its followers.
     #[inline]
     pub(super) fn disclaim(&mut self, message: u32) -> u32 {
         if self.single {
@@ -336,7 +332,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         followers
     }
 
-    /// Lets the first of some that followed a message try, the others after it.
+    /// Plans an attempt of the first follower for now; the others follow it.
     pub(super) fn promote(&mut self, rank: u32, followers: u32) {
         let Self { records, heaps, .. } = self;
         let (first, mut others) = (followers, followers);
@@ -344,7 +340,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         self.try_at(rank, first, self.now, others);
     }
 
-    /// Lets a message try at a time, before those that follow it.
+    /// Plans an attempt of a message at `time`, with its followers.
     fn try_at(&mut self, rank: u32, message: u32, time: u64, followers: u32) {
         if let Some(next) = self.next_attempts.get_mut(message as usize) {
             *next = time;
@@ -355,9 +351,9 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         self.await_turn(rank, class, message);
     }
 
-    /// Another message takes a claimed receive, an older one of the same
-    /// sender as a rule. What it names was free until then, so the one that
-    /// claims it tries again now.
+    /// Ends the claim on a receive that another message takes, usually an older one of the same
+    /// sender. The clocks of the receive were free until now, so the claiming message tries again
+    /// now.
     pub(super) fn dispossess(&mut self, rank: u32, receive: u32) {
         let message = claimed_through(self.records.at(receive));
         let Some(need) = self.need(rank, message) else { return };
@@ -366,8 +362,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         self.try_at(rank, message, self.now, followers);
     }
 
-    /// Takes a record out of the heap of those that need the same, wherever in
-    /// it that is.
+    /// Removes a record from the groups with its need, whichever of them it is in.
     fn leave_groups(&mut self, rank: u32, need: Need, at: u32) {
         for clock in need {
             let Some(place) = self.clock_place(rank, clock) else { return };
@@ -397,7 +392,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         debug_assert!(false, "it waits in a heap");
     }
 
-    /// Takes a record out of a group, if it is there, not as the first member.
+    /// Removes a record from a group, unless it is the first member. True if it was found.
     fn leave_group(&mut self, group: u32, at: u32) -> bool {
         let Self { records, heaps, .. } = self;
         let (mut rest, mut kept, mut found) = (records.at(group).link, NONE, false);
@@ -417,7 +412,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         self.clock_queues.get(place).map(|queue| queue.groups).filter(|&group| group != NONE)
     }
 
-    /// Takes the record of an event out of its heap.
+    /// Removes the record of an event from its heap.
     pub(super) fn leave_heap(&mut self, rank: u32, next: &Candidate) {
         let WaitsIn::Group { clock } = next.from else { return self.pop_later(rank) };
         self.pop_group(rank, clock);
@@ -445,8 +440,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         }
     }
 
-    /// The first of those that wait for a time of their own; those of which the time has
-    /// come wait for their clocks.
+    /// First record that waits for a time; records whose time is reached move to their clocks.
     fn first_later(&mut self, rank: u32) -> Option<Candidate> {
         loop {
             let at = *self.ranks.at_mut(rank).later();
@@ -467,8 +461,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         }
     }
 
-    /// The first of those that wait for clocks; groups whose other clock is free later
-    /// wait for that.
+    /// First record that waits for clocks; groups whose other clock is free later move to it.
     fn first_ready(&mut self, rank: u32) -> Option<Candidate> {
         loop {
             let Entry { time, index, .. } = self.first_clock(rank)?;
@@ -496,13 +489,13 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     }
 }
 
-/// The message that claims a receive.
+/// Message that claims a receive.
 #[allow(clippy::cast_possible_truncation, reason = "a record's index was put there")]
 const fn claimed_through(receive: &Record) -> u32 {
     receive.created as u32
 }
 
-/// The earliest time for a record that waits.
+/// Earliest time of a waiting record, ps.
 fn due(records: &Records<'_>, at: u32, next_attempts: &[u64]) -> u64 {
     let record = records.at(at);
     match record.class() {

@@ -1,19 +1,19 @@
-//! What messages cost a processor and an interface: the one place where the
-//! rules of sending and receiving turn into times, for all engines.
+//! Prices of messages for a processor and an interface: the one place where the rules of sending
+//! and receiving become times, for all engines.
 
 use super::parameters::{Costs, Parameters};
 use crate::units::Overflow;
 
-/// A sum, or that it is past 2⁶⁴ ps.
+/// Checked sum in ps; `Err` past 2⁶⁴ ps.
 type Sum = Result<u64, Overflow>;
 
-/// The sum of times, checked.
+/// Checked sum of two times, ps.
 #[inline]
 pub(super) fn sum(a: u64, b: u64) -> Sum {
     a.checked_add(b).ok_or(Overflow)
 }
 
-/// What a message costs, added up once for many of one size.
+/// Costs of a message, with sums precomputed for all messages of the same size and level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Price {
     level: usize,
@@ -31,47 +31,46 @@ pub(super) struct Price {
     delay: Sum,
 }
 
-/// A message leaves.
+/// Times that result from sending a message, ps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaving {
-    /// When the processor is free again.
+    /// Time at which the processor is free again.
     pub(super) cpu: u64,
-    /// When the interface can send again.
+    /// Time at which the interface can send again.
     pub(super) out: u64,
-    /// When the first byte arrives.
+    /// Arrival time of the first byte.
     pub(super) arrival: u64,
-    /// Which protocol it has.
+    /// Index of the parameter set.
     pub(super) protocol: usize,
-    /// Whether it waits for its receiver.
+    /// True if the message is above the eager limit.
     pub(super) rendezvous: bool,
     /// (s − 1)·G.
     pub(super) volume: u64,
 }
 
-/// How messages are received.
+/// Mode in which messages are received.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reception {
-    /// Whether interfaces take them by themselves.
+    /// True if interfaces take messages without the processor (overlap).
     pub(super) overlap: bool,
-    /// Whether they come with their last byte, over links that were charged for all of
-    /// them.
+    /// True if a message arrives with its last byte, because links were charged for all its bytes.
     pub(super) last: bool,
 }
 
-/// A processor handles a message.
+/// Times that result from handling a message, ps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handling {
-    /// How long it is held, but for noise.
+    /// Time for which the processor is held, without noise.
     pub(super) held: u64,
-    /// When it is free again.
+    /// Time at which the processor is free again.
     pub(super) cpu: u64,
-    /// When all of the message is there and handled.
+    /// Time at which the message is completely received and handled.
     pub(super) done: u64,
 }
 
 impl Price {
-    /// That of messages of `size` bytes at that level of nearness. Out of line, so
-    /// that looking at the last price is not.
+    /// Price of messages of `size` bytes at a level of nearness. Out of line, to keep the lookup of
+    /// the cached price inlined.
     #[inline(never)]
     pub(super) fn of(
         parameters: &Parameters<'_>,
@@ -92,7 +91,7 @@ impl Price {
         })
     }
 
-    /// Whether one message alone is past 2⁶⁴ ps.
+    /// `Err` if a single message exceeds 2⁶⁴ ps.
     pub(super) fn check(&self) -> Result<(), Overflow> {
         self.send
             .and(self.gap)
@@ -102,13 +101,13 @@ impl Price {
             .map(|_| ())
     }
 
-    /// From the start of a send to the arrival of its message.
+    /// o_s + L: time from the start of a send to the arrival of its message.
     #[inline]
     pub(super) const fn delay(&self) -> Sum {
         self.delay
     }
 
-    /// The processor and the interface send from `now` on.
+    /// Sends a message at `now`.
     #[inline]
     pub(super) fn leave(&self, now: u64, noise: u64) -> Result<Leaving, Overflow> {
         Ok(Leaving {
@@ -121,28 +120,28 @@ impl Price {
         })
     }
 
-    /// The end of a send that began then.
+    /// End of a send that began at `start`.
     pub(super) fn sent(&self, start: u64, noise: u64) -> Sum {
         sum(sum(start, self.send?)?, noise)
     }
 
-    /// When an interface that takes a message `now` can take the next. Links that were
-    /// charged for its bytes leave the gap.
+    /// Time at which an interface that takes a message at `now` can take the next. Only g if links
+    /// were charged for the bytes.
     #[inline]
     pub(super) fn take(&self, how: Reception, now: u64) -> Sum {
         sum(now, if how.last { self.costs.gap } else { self.gap? })
     }
 
-    /// When the processor, free from `free` on, begins with what the interface has all of
-    /// at `taken`: as the first byte would have been there, (s − 1)·G before, had the
-    /// message come alone.
+    /// Time at which a processor, free from `free` on, begins with a message that is complete at
+    /// `taken`: (s − 1)·G earlier, when the first byte would have arrived had the message come
+    /// alone.
     #[inline]
     pub(super) fn begin_last(&self, free: u64, taken: u64) -> u64 {
         free.max(taken.saturating_sub(self.costs.gap_bytes))
     }
 
-    /// The processor receives from `start` on what the interface began to take, or had all
-    /// of, at `taken`; without overlap until that is all there.
+    /// Handles a message from `start` on. The interface began to take it at `taken`, or with
+    /// `how.last` had all of it then. Without overlap the processor is held until it is complete.
     #[inline]
     pub(super) fn handle(
         &self,
@@ -164,7 +163,7 @@ impl Price {
     }
 }
 
-/// Prices for some parameters, of which the last is kept.
+/// Prices under some parameters, with the last one cached.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prices<'p> {
     parameters: Parameters<'p>,
@@ -176,14 +175,14 @@ impl<'p> Prices<'p> {
         Self { parameters, last: None }
     }
 
-    /// That of messages of `size` bytes from the one rank to the other.
+    /// Price of messages of `size` bytes between two ranks.
     #[cfg_attr(target_os = "none", inline(never))]
     #[cfg_attr(not(target_os = "none"), inline)]
     pub(super) fn between(&mut self, one: u32, other: u32, size: u64) -> Result<&Price, Overflow> {
         self.at(self.parameters.level(one, other), size)
     }
 
-    /// That of messages of `size` bytes at that level of nearness.
+    /// Price of messages of `size` bytes at a level of nearness.
     #[inline]
     pub(super) fn at(&mut self, level: usize, size: u64) -> Result<&Price, Overflow> {
         if self.last.as_ref().is_none_or(|last| last.size != size || last.level != level) {

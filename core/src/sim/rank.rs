@@ -1,15 +1,14 @@
-//! The state of one rank.
+//! State of one rank.
 
 use super::matching::slots::SlotRange;
 use super::record::{Kind, NONE};
 
-/// As what a record waits on a rank. Where ranks have one processor and one
-/// interface and hold the processor to receive, each class is a list, which is
-/// circular, known by its last record, and in the order of stamps; otherwise
-/// see [`super::pending`].
+/// Class of a waiting record on its rank. With one processor, one interface and
+/// [`Receive::Hold`](super::parameters::Receive::Hold) each class is a circular list in stamp
+/// order, known by its last record; otherwise see [`super::pending`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Class {
-    /// Released sends, and later messages of handshakes that leave from here.
+    /// Released sends, and CTS and data messages that are ready to leave.
     Sends = 0,
     /// Released receives that are not posted yet.
     Receives = 1,
@@ -22,7 +21,7 @@ pub(super) enum Class {
 }
 
 impl Class {
-    /// That of a released operation.
+    /// Class of a released operation.
     pub(super) const fn of(kind: Kind) -> Self {
         match kind {
             Kind::Send => Self::Sends,
@@ -32,28 +31,27 @@ impl Class {
     }
 }
 
-/// The state of one rank; 64 bytes, one cache line.
+/// State of one rank: 64 bytes, one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct Rank {
-    /// When the first processor is free.
+    /// Time at which the first processor is free, ps.
     pub(super) cpu: u64,
-    /// When the first interface can send.
+    /// Time at which the first interface can send, ps.
     pub(super) out: u64,
-    /// When the first interface can receive.
+    /// Time at which the first interface can receive, ps.
     pub(super) into: u64,
-    /// The last record of each list, by [`Class`]; or four words of
-    /// [`super::pending`].
+    /// Last record of each list, by [`Class`]; or four words of [`super::pending`].
     pub(super) lists: [u32; 5],
-    /// Handled messages without a receive: the last record of their list.
+    /// Unexpected messages: the last record of their list.
     pub(super) unexpected: u32,
     /// Slots of posted receives.
     pub(super) posted: SlotRange,
-    /// Of a schedule that is read while it runs, in place of slots: the last of its
-    /// posted receives.
+    /// Posted receives of a streamed schedule with wildcards, in place of slots: the last record of
+    /// their list.
     pub(super) receives: u32,
-    /// Its [`MatchIndex`](super::matching::match_index::MatchIndex); [`NONE`] where there are few
-    /// receives.
+    /// Index of the rank's [`MatchIndex`](super::matching::match_index::MatchIndex); [`NONE`] for a
+    /// rank with few receives.
     pub(super) match_index: u32,
 }
 

@@ -1,4 +1,4 @@
-//! One operation, and the message that it becomes, in 40 bytes.
+//! Record of an operation, and of the message that it becomes, in 40 bytes.
 
 use super::hooks::MessageKind;
 use super::matching::Envelope;
@@ -8,10 +8,10 @@ use super::rules::Units;
 use crate::goal::{ANY_TAG, Op, OpKind};
 use crate::units::Picos;
 
-/// No record, no rank, end of a list.
+/// Sentinel: no record, no rank, end of a list.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What an operation is, in the order in which one event releases them.
+/// Kind of an operation, in the order in which one event releases them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     Send = 0,
@@ -20,7 +20,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// As the lowest two bits of a record's `meta`.
+    /// Kind from the lowest two bits of a record's `meta`.
     #[inline]
     pub(super) const fn of(meta: u32) -> Self {
         match meta & 3 {
@@ -31,21 +31,21 @@ impl Kind {
     }
 }
 
-/// How the operations after this one are found.
+/// Storage form of an operation's successors, the operations that wait for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Successors {
     None = 0,
-    /// One, which waits for the end.
+    /// One, which waits for the end of this one.
     Ends = 1,
-    /// One, which waits for the start.
+    /// One, which waits for the start of this one.
     Starts = 2,
-    /// A list of edges: number for the end, number for the start, then the
-    /// operations.
+    /// A list of edges: the count of those that wait for the end, the count of those that wait for
+    /// the start, then the operations.
     Listed = 3,
 }
 
 impl Successors {
-    /// As the next two bits of a record's `meta`.
+    /// Form from bits 2 and 3 of a record's `meta`.
     #[inline]
     pub(super) const fn of(meta: u32) -> Self {
         match meta >> 2 & 3 {
@@ -56,29 +56,29 @@ impl Successors {
         }
     }
 
-    /// Sets them in `meta`.
+    /// `meta` with these bits set.
     pub(super) const fn put(self, meta: u32) -> u32 {
         meta & !(3 << 2) | (self as u32) << 2
     }
 }
 
-/// A tag in 32 bits, [`ANY`](crate::goal::ANY) for the wildcard. Builders refuse others
+/// Tag in 32 bits; the wildcard becomes [`ANY`](crate::goal::ANY). Builders refuse all other tags
 /// that do not fit.
 #[allow(clippy::cast_possible_truncation, reason = "the wildcards are all ones")]
 const fn narrow(tag: u64) -> u32 {
     tag as u32
 }
 
-/// The tag whose [`narrow`] form this is.
+/// Inverse of [`narrow`].
 pub(super) const fn widen(tag: u32) -> u64 {
     if tag == crate::goal::ANY { ANY_TAG } else { tag as u64 }
 }
 
-/// What a record says of its operation.
+/// Fields of a record that describe its operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Content {
     pub(super) kind: Kind,
-    /// Bytes, or picoseconds.
+    /// Send and receive: bytes; calculation: picoseconds.
     pub(super) amount: u64,
     pub(super) peer: u32,
     pub(super) tag: u32,
@@ -95,47 +95,44 @@ impl Content {
     }
 }
 
-/// An operation of a schedule.
+/// Record of an operation of a schedule.
 ///
-/// A record is in at most one list at a time, so one link is enough: a
-/// send's record is first an operation, then the message.
+/// A record is in at most one list at a time, so it has one link. The record of a send is first the
+/// operation, then its message.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Record {
-    /// Send and receive: bytes; calc: picoseconds. A released receive: the
-    /// time at which it is posted. An indexed receive: its slot.
+    /// Send and receive: bytes; calculation: picoseconds. Released receive: the time at which it is
+    /// posted. Indexed receive: its slot.
     pub(super) amount: u64,
-    /// When it, or its message, was created: the first part of its stamp. Of a
-    /// claimed receive: the message that claims it.
+    /// First part of the stamp: creation time of the operation or message. Claimed receive: the
+    /// message that claims it.
     pub(super) created: u64,
-    /// Send: the receiver, then the sender once the message is there.
-    /// Receive: the sender.
+    /// Send: the receiver, until the message arrives; then the sender. Receive: the sender.
     pub(super) peer: u32,
-    /// Send and receive: tag. A matched handshake: the receive.
+    /// Send and receive: tag. Handshake after the match: the receive.
     pub(super) tag: u32,
-    /// The operation after this one, or where its edges begin; in the
-    /// message of an eager send, the sender. Of a streamed schedule: the operation,
-    /// counted over the whole schedule.
+    /// The only successor, or the place of the list of edges. Eager message: the sender. Streamed
+    /// schedule: index of the operation in the whole schedule.
     pub(super) next: u32,
-    /// Before the release, how many operations it waits for; then the next
-    /// in the list.
+    /// Before the release: number of unfulfilled dependencies. After it: next record of the list.
     pub(super) link: u32,
-    /// The second part of its stamp. What waits in a hash table: the list after it, or
-    /// its key.
+    /// Second part of the stamp. In a hash table: the next list of the bucket (`matching::index`),
+    /// the next record (`streamed::partly`) or the key (`streamed::waiting`).
     pub(super) seq: u32,
-    /// Kind, successors, kind of message, processor and interface, and of what waits in
-    /// a heap its class.
+    /// Bit fields: kind, successors, kind of message, processor and interface, and the class of a
+    /// record that waits in a heap.
     pub(super) meta: u32,
 }
 
 const _: () = assert!(size_of::<Record>() == 40, "docs/lab/performance.md assumes it");
 
-/// A posted receive.
+/// Slot of a posted receive.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     /// Hash of sender and tag; see [`super::matching`].
     pub(super) key: u32,
-    /// The receive; [`NONE`] once it is matched.
+    /// Record of the receive; [`NONE`] once it is matched.
     pub(super) op: u32,
 }
 
@@ -147,16 +144,16 @@ impl Default for Slot {
 
 const CLASS_SHIFT: u32 = 24;
 
-/// What is marked in a record.
+/// Flags in a record's `meta`.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]
 pub(super) enum Mark {
-    /// It has been released.
+    /// The operation has been released.
     Started = 1 << 6,
-    /// It is a message of the log that has met its receive.
+    /// The message, in the log of a match index, is matched.
     Met = 1 << 7,
-    /// It is a posted receive that a message claims, or a message that claims one;
-    /// see [`super::pending`].
+    /// A posted receive claimed by a message, or the message that claims it; see
+    /// [`super::pending`].
     Claimed = 1 << 27,
 }
 
@@ -181,7 +178,7 @@ impl Record {
         self.next = next;
     }
 
-    /// Which message of its send it is at the moment.
+    /// Message of the send that this record is at present.
     pub(super) const fn message_kind(&self) -> MessageKind {
         match self.meta >> 4 & 3 {
             0 => MessageKind::Whole,
@@ -207,7 +204,7 @@ impl Record {
         self.meta &= !(mark as u32);
     }
 
-    /// As what it waits, where that is kept in heaps.
+    /// Class in which the record waits in a heap.
     pub(super) const fn class(&self) -> Class {
         match self.meta >> CLASS_SHIFT & 7 {
             0 => Class::Sends,
@@ -222,14 +219,14 @@ impl Record {
         self.meta = self.meta & !(7 << CLASS_SHIFT) | (class as u32) << CLASS_SHIFT;
     }
 
-    /// Its processor and interface as [`Units::packed`].
+    /// Processor and interface, as [`Units::packed`].
     #[inline]
     pub(super) const fn packed_units(&self) -> u16 {
         let [_, cpu, nic, _] = self.meta.to_le_bytes();
         u16::from_le_bytes([cpu, nic])
     }
 
-    /// Of a message, once it is there, or of a receive.
+    /// Envelope of a receive, or of a message after its arrival.
     #[inline]
     pub(super) const fn envelope(&self) -> Envelope {
         Envelope { sender: self.peer, tag: self.tag }
@@ -239,7 +236,7 @@ impl Record {
         (self.created, self.seq)
     }
 
-    /// What a queue says of it: that it is due on a rank, or arrives.
+    /// Queue entry for this record's stamp: its event on a rank, or the arrival of its message.
     #[inline]
     pub(super) const fn entry(&self, time: u64, index: u32) -> Entry {
         Entry { time, created: self.created, seq: self.seq, index }

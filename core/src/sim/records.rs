@@ -1,4 +1,4 @@
-//! The records of a schedule for the global order.
+//! Records of a schedule, for the engine in global order.
 
 use super::hooks::MessageKind;
 use super::lent::Checked;
@@ -7,14 +7,13 @@ use super::record::{Kind, NONE, Record, Successors};
 use super::release::Operations;
 use super::rules::Units;
 
-/// The records of a schedule. Every index in a list, an edge or a slot is one
-/// of theirs.
+/// Records of a schedule. Every index in a list, an edge or a slot is valid here.
 #[derive(Debug)]
 pub(super) struct Records<'m> {
     all: Checked<'m, Record>,
-    /// See [`Operations::time_of`]. Empty where the processor's clock says as much.
+    /// See [`Operations::time_of`]. Empty where the processor's clock holds the same time.
     times: &'m mut [u64],
-    /// [`Units::wide`] of each operation, where one does not fit into its record.
+    /// [`Units::wide`] of each operation; empty if all fit into their records.
     units: &'m mut [u32],
 }
 
@@ -23,7 +22,7 @@ impl<'m> Records<'m> {
         Self { all: Checked::new(all), times, units }
     }
 
-    /// The processor and interface that an operation names.
+    /// Processor and interface of an operation.
     #[inline]
     pub(super) fn units_of(&self, op: u32) -> Units {
         let packed = self.at(op).packed_units();
@@ -34,14 +33,14 @@ impl<'m> Records<'m> {
         wide.map_or(Units::of_packed(packed), Units::of_wide)
     }
 
-    /// Sets the processor and interface of an operation.
+    /// Stores the processor and interface of an operation.
     pub(super) fn set_units(&mut self, op: u32, units: Units) {
         if let Some(place) = self.units.get_mut(op as usize) {
             *place = units.wide();
         }
     }
 
-    /// How many there is memory for.
+    /// Capacity in records.
     pub(super) const fn len(&self) -> usize {
         self.all.len()
     }
@@ -56,7 +55,7 @@ impl<'m> Records<'m> {
         self.all.at_mut(index)
     }
 
-    /// Puts a record where its stamp belongs; at the end as a rule.
+    /// Inserts a record into a list in stamp order; usually at the end.
     pub(super) fn insert_by_stamp(&mut self, last: &mut u32, index: u32) {
         self.insert(last, index, |records, a, b| records.at(a).stamp() < records.at(b).stamp());
     }
@@ -132,14 +131,14 @@ impl Operations for Records<'_> {
     }
 }
 
-/// The rank that has an operation, by the first operations of all ranks.
+/// Rank of an operation, by binary search in the first operations of all ranks.
 #[allow(clippy::cast_possible_truncation, reason = "at most one for each rank")]
 #[inline]
 pub(super) fn owner(firsts: &[u32], op: u32) -> u32 {
     firsts.partition_point(|&first| first <= op).saturating_sub(1) as u32
 }
 
-/// First operation of a rank, and the one after its last.
+/// First operation of a rank, and one past its last.
 pub(super) fn bounds(firsts: &[u32], rank: u32) -> (u32, u32) {
     let at = |rank: usize| firsts.get(rank).copied().unwrap_or_default();
     (at(rank as usize), at(rank as usize + 1))

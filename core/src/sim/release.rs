@@ -1,7 +1,7 @@
-//! Dependencies: who is released by what.
+//! Dependencies, and the release of operations.
 //!
-//! Until an operation is ready, its link counts the operations that it waits
-//! for; then it is in a list.
+//! Until an operation is ready, its link counts its unfulfilled dependencies; from then on the link
+//! belongs to a list.
 
 use core::ops::Range;
 
@@ -16,49 +16,48 @@ use super::record::{Kind, NONE, Successors};
 use super::rules::{Rules, Units};
 use super::storage::Storage;
 
-/// The operations of a stored schedule, for either driver.
+/// Operations of a stored schedule, for either driver.
 pub(super) trait Operations: Chain {
     fn kind(&self, op: u32) -> Kind;
 
-    /// Which message of its send it is, or is to be.
+    /// Message of its send that the record is, or will be.
     fn message_kind(&self, op: u32) -> MessageKind;
 
-    /// What it runs on, of a CTS that leaves, what its receive does.
+    /// Processor and interface; for a CTS that leaves, those of its receive.
     fn units(&self, op: u32) -> Units;
 
     fn peer(&self, op: u32) -> u32;
     fn tag(&self, op: u32) -> u32;
 
-    /// Of a message, once it is there, or of a receive.
+    /// Envelope of a receive, or of a message after its arrival.
     #[inline]
     fn envelope(&self, op: u32) -> Envelope {
         Envelope { sender: self.peer(op), tag: self.tag(op) }
     }
 
-    /// Bytes, or the length of a calculation.
+    /// Send and receive: bytes; calculation: ps.
     fn amount(&self, op: u32) -> u64;
 
-    /// Where times are kept: before the release of an operation, the earliest time for
-    /// it; of a message, when an interface took it, then when all of it was handled.
-    /// Elsewhere 0.
+    /// Time kept for an operation, ps: before the release, its earliest start; for a message, when
+    /// an interface took it, then when it was completely handled. 0 where no times are stored.
     fn time_of(&self, op: u32) -> u64;
     fn set_time(&mut self, op: u32, time: u64);
 
-    /// How those that wait for an operation are found.
+    /// Storage form of the successors of `op`.
     fn successors(&self, op: u32) -> Successors;
 
-    /// The only one that waits for an operation, or where the edges of a list begin.
+    /// The only operation that waits for `op`, or the place of its list of edges.
     fn successor(&self, op: u32) -> u32;
 
-    /// Lets an operation not begin before `time`.
+    /// Delays the start of an operation to `time` at the earliest.
     #[inline]
     fn delay(&mut self, op: u32, time: u64) {
         self.set_time(op, self.time_of(op).max(time));
     }
 
-    /// Tells the only one that waits for `on` what that has `reached`;
-    /// `satisfied` learns which, and whether it waited for the end. Returns it if it is
-    /// ready now.
+    /// Fulfils the dependency of the only operation that waits for `on`, if `on` has `reached` the
+    /// moment that it waits for. `satisfied` is called with that operation and true if it waited
+    /// for the end. Returns the operation if it is ready now.
     #[inline]
     fn satisfy_one(
         &mut self,
@@ -76,8 +75,8 @@ pub(super) trait Operations: Chain {
         self.count_down(next, time).then_some(next)
     }
 
-    /// Tells those of the list of `on`, first those that wait for the start; those that
-    /// are ready now come to `ready`.
+    /// Fulfils the dependencies listed for `on`, those on its start first. Operations that are
+    /// ready now are added to `ready`.
     fn satisfy_listed(
         &mut self,
         on: u32,
@@ -98,8 +97,7 @@ pub(super) trait Operations: Chain {
         }
     }
 
-    /// One operation fewer for `op` to wait for; it may not begin before
-    /// `time`. Whether that was the last.
+    /// Fulfils one dependency of `op`, which may not begin before `time`. True if it was the last.
     #[inline]
     fn count_down(&mut self, op: u32, time: u64) -> bool {
         self.delay(op, time);
@@ -109,7 +107,7 @@ pub(super) trait Operations: Chain {
         left == 1
     }
 
-    /// Those of some operations that wait for nothing.
+    /// Operations in a range that have no dependencies.
     fn roots(&mut self, ops: Range<u32>) -> Ready {
         let mut ready = Ready::default();
         for op in ops {
@@ -121,7 +119,7 @@ pub(super) trait Operations: Chain {
     }
 }
 
-/// The list of edges at a place: those that wait for the end, and for the
+/// List of edges at a place: the operations that wait for the end, and those that wait for the
 /// start.
 fn listed(edges: &[u32], place: u32) -> Option<[&[u32]; 2]> {
     let (&[ends, starts], all) = edges.get(place as usize..)?.split_first_chunk()?;
@@ -129,8 +127,7 @@ fn listed(edges: &[u32], place: u32) -> Option<[&[u32]; 2]> {
     Some([ends, rest.get(..starts as usize)?])
 }
 
-/// When an operation has started and when it ends, as far as that is known in
-/// an event.
+/// Start and end of an operation, ps, as far as they are known in an event.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Reached {
     pub(super) start: Option<u64>,
@@ -147,8 +144,8 @@ impl Reached {
     }
 }
 
-/// Operations of one rank that have become ready in an event: lists of sends,
-/// receives and calculations, each in the order of becoming ready.
+/// Operations of one rank that became ready in an event: lists of sends, receives and calculations,
+/// each in the order of becoming ready.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ready {
     lists: [u32; 3],
@@ -168,7 +165,7 @@ impl Ready {
         }
     }
 
-    /// Takes out the one that is released next.
+    /// Removes the operation that is released next.
     #[inline]
     pub(super) fn take(&mut self, ops: &mut impl Operations) -> Option<u32> {
         let last = self.lists.iter_mut().find(|last| **last != NONE)?;
@@ -178,7 +175,7 @@ impl Ready {
     }
 }
 
-/// What is ready on one of the ranks that an event touches.
+/// Ready operations of one of the ranks that an event touches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadyOn {
     pub(super) rank: u32,
@@ -192,7 +189,7 @@ impl Default for ReadyOn {
 }
 
 impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
-    /// Releases what has become ready, in ascending order of ranks.
+    /// Releases all ready operations, in ascending order of ranks.
     #[inline]
     pub(super) fn release(&mut self) -> Result<(), SimError> {
         self.storage.check()?;
@@ -215,14 +212,14 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         Ok(())
     }
 
-    /// Releases the operations of a rank that wait for nothing.
+    /// Releases the operations of a rank that have no dependencies.
     pub(super) fn release_roots(&mut self, rank: u32) -> Result<(), SimError> {
         let ready = self.storage.roots(&mut self.records, self.firsts, rank);
         self.storage.check()?;
         self.release_on(ReadyOn { rank, ready })
     }
 
-    /// Draws a stamp for an operation and puts it into its list.
+    /// Draws a stamp for an operation and appends it to its list.
     #[inline]
     fn release_op(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
         let seq = self.draw()?;

@@ -1,5 +1,5 @@
-//! What a rank does at an event of a stored schedule: the rules of
-//! `docs/simulating.md`, for the driver in global order and the one in windows.
+//! Rules of a rank at an event, as in `docs/simulating.md`, for stored schedules: shared by the
+//! driver in global order and the one in windows.
 
 use super::charge::{Charges, Received};
 use super::clocks::Clock;
@@ -10,7 +10,7 @@ use super::record::widen;
 use super::release::{Operations, Reached};
 use crate::units::{Overflow, Picos};
 
-/// A processor and an interface of a rank.
+/// Processor and interface of an operation.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Units {
     pub(super) cpu: u16,
@@ -18,13 +18,13 @@ pub(super) struct Units {
 }
 
 impl Units {
-    /// Both in 16 bits, 8 for each, where they fit; 0 only for the first of both.
+    /// Both in 16 bits, 8 for each; `u16::MAX` if they do not fit, 0 only for the first of both.
     pub(super) const fn packed(self) -> u16 {
         let ([cpu, cpu_high], [nic, nic_high]) = (self.cpu.to_le_bytes(), self.nic.to_le_bytes());
         if cpu_high | nic_high == 0 { u16::from_le_bytes([cpu, nic]) } else { u16::MAX }
     }
 
-    /// Unpacks units that fitted into [`Units::packed`].
+    /// Inverse of [`Units::packed`], for units that fitted.
     pub(super) const fn of_packed(packed: u16) -> Self {
         let [cpu, nic] = packed.to_le_bytes();
         Self { cpu: cpu as u16, nic: nic as u16 }
@@ -35,66 +35,66 @@ impl Units {
         self.cpu as u32 | (self.nic as u32) << 16
     }
 
-    /// Unpacks [`Units::wide`].
+    /// Inverse of [`Units::wide`].
     pub(super) const fn of_wide(wide: u32) -> Self {
         let [a, b, c, d] = wide.to_le_bytes();
         Self { cpu: u16::from_le_bytes([a, b]), nic: u16::from_le_bytes([c, d]) }
     }
 }
 
-/// What a message says.
+/// Contents of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Letter {
-    /// When it was sent.
+    /// Time at which it was sent, ps.
     pub(super) created: u64,
-    /// The send.
+    /// Record of the send.
     pub(super) send: u32,
-    /// The rank that sent it.
+    /// Rank that sent it.
     pub(super) source: u32,
-    /// The tag; of the data of a handshake, the receive.
+    /// Tag; for the data of a handshake, the receive.
     pub(super) tag: u32,
-    /// Bytes of the send; of an RTS in windows, the record of its CTS.
+    /// Bytes of the send; for an RTS in windows, the record of its CTS.
     pub(super) size: u64,
 }
 
-/// Through what something is released.
+/// Cause of a release.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Creator {
-    /// An operation that is executed.
+    /// The operation that is executed.
     Op(u32),
-    /// The message of `send`, which meets the posted `receive` at `time`.
+    /// The match, at `time`, of the message of `send` with the posted `receive`.
     Match { receive: u32, send: u32, time: u64 },
-    /// The message of a handshake, which arrives.
+    /// The arrival of a message of a handshake.
     Arrival(u32),
 }
 
-/// A receive and a message that meet.
+/// A message and the receive that it is matched with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Match {
     pub(super) send: u32,
     pub(super) message_kind: MessageKind,
     pub(super) receive: u32,
-    /// When they meet.
+    /// Time of the match, ps.
     pub(super) time: u64,
-    /// Whether the message was there first.
+    /// True if the message was handled before the receive was posted.
     pub(super) unexpected: bool,
 }
 
-/// The rules, over what each driver does in its way.
+/// The rules; required methods are the parts in which the drivers differ.
 pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     type Ops: Operations;
-    /// A rank, with what of it is at hand.
+    /// Handle of a rank: its number, or its state.
     type Rank;
 
-    /// Whether `satisfy` releases what is ready at once, not at the end of the event: then
-    /// start and end of an operation are reported in one call.
+    /// True if `satisfy` releases ready operations immediately, not at the end of the event; then
+    /// the start and the end of an operation are passed in one call.
     const AT_ONCE: bool;
 
     fn rank_number(rank: &Self::Rank) -> u32;
     fn ops(&mut self) -> &mut Self::Ops;
 
-    /// The operation of a record, of a message its send, as observers are told of it:
-    /// counted over the whole schedule.
+    /// Index in the whole schedule of the operation of a record, or of the send of a message, as
+    /// observers see it.
     fn op_number(&self, op: u32) -> u32;
 
     fn charges(&mut self) -> &mut Charges<'p, N, O>;
@@ -102,37 +102,36 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
     fn clock(&self, rank: &Self::Rank, clock: Clock) -> u64;
     fn set_clock(&mut self, rank: &mut Self::Rank, clock: Clock, time: u64);
 
-    /// Lets those that wait for `on` know what it has `reached`; they are released
-    /// through `by`.
+    /// Fulfils the dependencies on `on`, which has `reached` its start, its end or both; `by` is
+    /// the cause of the releases.
     fn satisfy(&mut self, rank: &mut Self::Rank, on: u32, by: Creator, reached: Reached);
 
-    /// Takes the oldest message that waits for a receive like this one.
+    /// Removes the oldest unexpected message that matches a receive.
     fn take_message(&mut self, rank: &mut Self::Rank, receive: u32) -> Option<u32>;
     fn post(&mut self, rank: &mut Self::Rank, receive: u32);
 
-    /// Takes a posted receive, which has its message.
+    /// Removes a posted receive that is matched.
     fn take_posted(&mut self, rank: &mut Self::Rank, found: Found);
 
-    /// Lets a message that was handled wait for its receive.
+    /// Queues a handled message as unexpected.
     fn await_receive(&mut self, rank: &mut Self::Rank, message: &Letter);
 
-    /// An RTS has met its receive: the CTS may leave.
+    /// Lets the CTS leave after an RTS is matched.
     fn answer(&mut self, rank: &mut Self::Rank, pair: &Match, by: Creator) -> Result<(), E>;
 
-    /// A CTS was handled from `time` until `done`: the data may leave.
+    /// Lets the data leave after a CTS was handled from `time` until `done`.
     fn resume(&mut self, rank: &mut Self::Rank, cts: u32, time: u64, done: u64) -> Result<(), E>;
 
-    /// A message sent as a whole has met its receive, which may be what its sender
-    /// waits for.
+    /// Called when an eager or instant message is matched; may end its send.
     #[inline]
     fn release_sender(&mut self, _rank: &mut Self::Rank, _pair: &Match) -> Result<(), E> {
         Ok(())
     }
 
-    /// Notes when a message for a receive was all there.
+    /// Notes when the message of a receive was complete.
     fn note_done(&mut self, rank: &Self::Rank, time: u64);
 
-    /// Nothing is to come of an operation, nor of its message.
+    /// Releases the record of an operation that is complete, its message included.
     #[inline]
     fn retire(&mut self, _op: u32) {}
 
@@ -150,7 +149,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         Ok(())
     }
 
-    /// A send, or a later message of a handshake, leaves; the driver hands it on.
+    /// Sends a message: that of a send, or a CTS or data message. The driver transports it.
     #[inline]
     fn leave(&mut self, rank: &mut Self::Rank, op: u32, now: u64) -> Result<Leaving, E> {
         let number = self.op_number(op);
@@ -171,7 +170,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         let leaving = self.charges().send(event)?;
         self.set_clock(rank, Clock::Cpu(cpu), leaving.cpu);
         self.set_clock(rank, Clock::Out(nic), leaving.out);
-        // What is above the limit and no handshake is done when it meets its receive.
+        // A send above the limit without a handshake ends when it is matched.
         let reached = match message_kind {
             MessageKind::Whole if leaving.rendezvous => Reached::start(now),
             MessageKind::Whole => Reached { start: Some(now), end: Some(leaving.cpu) },
@@ -183,7 +182,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         Ok(leaving)
     }
 
-    /// A receive is posted, or finds its message.
+    /// Posts a receive, or matches it with an unexpected message.
     fn receive(&mut self, rank: &mut Self::Rank, receive: u32, time: u64) -> Result<(), E> {
         let mut reached = Reached::start(time);
         let creator = Creator::Op(receive);
@@ -209,7 +208,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         Ok(())
     }
 
-    /// The interface takes a message by itself.
+    /// The interface takes a message, without the processor.
     fn take(
         &mut self,
         rank: &mut Self::Rank,
@@ -227,7 +226,7 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         Ok(())
     }
 
-    /// A processor handles a message, which meets the receive that was `found`.
+    /// A processor handles a message, which matches the receive in `found`, if any.
     #[inline]
     fn handle(
         &mut self,
@@ -293,8 +292,8 @@ pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
         self.charges().observer.matched(&Matched { rank, send, receive, time, unexpected });
     }
 
-    /// A receive and a message that was all there at `end` have met. When the
-    /// receive is done, unless that is for later messages to say.
+    /// Completes a match with a message that was complete at `end`. Returns the end of the receive;
+    /// `None` if the data of a handshake is still to follow.
     #[inline]
     fn meet(
         &mut self,

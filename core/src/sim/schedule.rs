@@ -1,4 +1,4 @@
-//! Puts a schedule into lent memory.
+//! Builds a schedule in lent memory.
 
 use core::mem::take;
 
@@ -15,30 +15,28 @@ use super::rules::Units;
 use super::storage::Stored;
 use crate::goal::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 
-/// A schedule in lent memory, ready to run once; [`Schedule::copy`] it before,
-/// to run it again.
+/// A schedule in lent memory. It can run once; [`Schedule::copy`] it first to run it again.
 #[derive(Debug)]
 pub struct Schedule<'m, S = Stored<'m>> {
-    /// All of it but edges and firsts, which copies share.
+    /// Lent memory without edges and first operations, which copies share.
     pub(super) memory: Memory<'m>,
     pub(super) storage: S,
     pub(super) firsts: &'m [u32],
-    /// Those of `memory`.
+    /// Requirements of `memory`.
     pub(super) requirements: Requirements,
     pub(super) sends: u32,
 }
 
 impl<'m> Schedule<'m> {
-    /// Memory for [`Schedule::copy`], without what copies share with the
-    /// original.
+    /// Memory for [`Schedule::copy`], without the parts that copies share with the original.
     #[must_use]
     pub const fn copy_requirements(&self) -> Requirements {
         self.requirements
     }
 
-    /// The same schedule in `memory`, ready to run once; dependencies are
-    /// shared. Costs as much as its memory takes to copy. `None` where
-    /// `memory` is smaller than [`Schedule::copy_requirements`].
+    /// Copies the schedule into `memory`; the copy can run once. Dependencies are shared. The cost
+    /// is that of copying its memory. `None` if `memory` is smaller than
+    /// [`Schedule::copy_requirements`].
     #[must_use]
     pub fn copy<'n>(&'n self, memory: Memory<'n>) -> Option<Schedule<'n>> {
         let edges = self.storage.edges;
@@ -52,7 +50,7 @@ impl<'m> Schedule<'m> {
 }
 
 impl<'m> Schedule<'m> {
-    /// One whose records, ranks, slots and match indexes are those of `memory`.
+    /// A stored schedule with the records, ranks, slots and match indexes of `memory`.
     fn stored(
         memory: Memory<'m>,
         requirements: Requirements,
@@ -72,7 +70,7 @@ impl<'m> Schedule<'m> {
 }
 
 impl<'m, S> Schedule<'m, S> {
-    /// One whose records and ranks are those of `memory`, which is as long as is required.
+    /// A schedule with the records and ranks of `memory`, whose parts have the required lengths.
     pub(super) fn in_memory(
         memory: Memory<'m>,
         requirements: Requirements,
@@ -87,15 +85,14 @@ impl<'m, S> Schedule<'m, S> {
         Self { memory, storage, firsts, requirements, sends }
     }
 
-    /// Index of each rank's first operation, counted over the whole
-    /// schedule as in the events that observers see, and at last the number
-    /// of operations.
+    /// Index of each rank's first operation in the whole schedule, as observers see it, then the
+    /// number of operations.
     #[must_use]
     pub const fn first_ops(&self) -> &'m [u32] {
         self.firsts
     }
 
-    /// Sends; no more messages can be under way at a time.
+    /// Number of sends: an upper bound of the messages under way at a time.
     #[must_use]
     pub const fn sends(&self) -> u32 {
         self.sends
@@ -114,8 +111,8 @@ impl<'m, S> Schedule<'m, S> {
         self.requirements.nics
     }
 
-    /// Events of a run that goes to its end without handshakes; each of
-    /// those adds four, as in [`Finished::events`](crate::sim::Finished::events).
+    /// Events of a complete run without handshakes; each handshake adds four, as in
+    /// [`Finished::events`](crate::sim::Finished::events).
     #[must_use]
     pub const fn events(&self) -> u64 {
         let ops = match self.firsts.last() {
@@ -126,18 +123,18 @@ impl<'m, S> Schedule<'m, S> {
     }
 }
 
-/// The sink that builds a [`Schedule`].
+/// Sink that builds a [`Schedule`].
 #[derive(Debug)]
 pub struct Builder<'m> {
     memory: Memory<'m>,
     requirements: Requirements,
     draft: Draft,
-    /// Receives before the open rank.
+    /// Number of receives of the ranks before the open one.
     receives_before: u32,
-    /// Whether one of the open rank has a wildcard.
+    /// True if a receive of the open rank has a wildcard.
     wild: bool,
     match_indexes: u32,
-    /// Words that they have.
+    /// Words used by the match indexes.
     index_words: u32,
 }
 
@@ -160,12 +157,11 @@ impl Dependent for Record {
 }
 
 impl<'m> Builder<'m> {
-    /// Builds in `memory`, which has at least the elements of
-    /// `requirements`.
+    /// Creates a builder in `memory`, which needs at least the elements of `requirements`.
     ///
     /// # Errors
     ///
-    /// [`BuildError::Full`] when it has less.
+    /// [`BuildError::Full`] if it has fewer.
     pub fn new(memory: Memory<'m>, requirements: Requirements) -> Result<Self, BuildError> {
         Ok(Self {
             memory: memory.cut(&requirements).ok_or(BuildError::Full)?,
@@ -182,7 +178,7 @@ impl<'m> Builder<'m> {
     ///
     /// # Errors
     ///
-    /// [`BuildError::Order`] when ranks are missing.
+    /// [`BuildError::Order`] if ranks are missing.
     pub fn finish(self) -> Result<Schedule<'m>, BuildError> {
         let Self { mut memory, requirements, draft, .. } = self;
         let Draft { ranks, ops, receives, sends, .. } = draft;
@@ -202,7 +198,7 @@ impl<'m> Builder<'m> {
         Schedule::stored(memory, requirements, edges, firsts, sends).ok_or(BuildError::Full)
     }
 
-    /// Gives the open rank, which has so many receives, a [`MatchIndex`].
+    /// Gives the open rank, which has `receives` receives, a [`MatchIndex`].
     fn match_index(&mut self, receives: u32) -> Result<(), BuildError> {
         let receives = Receives { count: receives.into(), wild: self.wild };
         let match_index =
@@ -224,7 +220,7 @@ impl<'m> Builder<'m> {
     }
 }
 
-/// Notes where messages of an operation of `rank` may be handled.
+/// Notes the processor and interface on which messages of an operation of `rank` may be handled.
 pub(super) fn note_unit(ranks: &mut [Rank], rank: u32, op: &Op) {
     let receiver = match op.kind {
         OpKind::Send { peer, .. } => peer,
@@ -253,7 +249,7 @@ impl Sink for Builder<'_> {
         self.receives_before = self.draft.receives;
         self.wild = false;
         let state = self.memory.ranks.get_mut(rank as usize).ok_or(BuildError::Full)?;
-        // Sends to it may have been seen.
+        // Sends to this rank may have been noted before.
         let lists = if self.requirements.several() { state.lists } else { [NONE; 5] };
         *state = Rank { posted: SlotRange::at(self.draft.receives), lists, ..Rank::default() };
         Ok(())

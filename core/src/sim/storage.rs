@@ -1,5 +1,5 @@
-//! Where the operations of a schedule are while it runs in global order: all of them
-//! in records ([`Stored`]), or those that are under way, and the others in a file
+//! Storage of a schedule's operations during a run in global order: all of them in records
+//! ([`Stored`]), or those under way in records and the others in a file
 //! ([`Streamed`](super::streamed::Streamed)).
 
 use super::engine::SimError;
@@ -10,31 +10,31 @@ use super::record::{Mark, Record, Successors};
 use super::records::{Records, bounds, owner};
 use super::release::{Operations, Reached, Ready};
 
-/// Where the operations of a schedule are while it runs: [`Stored`], or
-/// [`Streamed`](super::streamed::Streamed).
+/// Storage of a schedule's operations: [`Stored`] or [`Streamed`](super::streamed::Streamed).
 #[allow(private_bounds, reason = "what it does is between it and the engine")]
 pub trait Storage: OperationStore {
-    /// The most operations that had a record at a time, where not all have one.
+    /// Largest number of records in use at a time; `None` if every operation has a record.
     fn most_records(&self) -> Option<u32>;
 }
 
-/// What an engine asks of a [`Storage`].
+/// Functions of a [`Storage`] that the engine calls.
 pub(super) trait OperationStore {
-    /// What waits, and how it meets.
+    /// Posted receives and unexpected messages.
     type Matching: Matching;
 
     fn matching(&mut self) -> &mut Self::Matching;
     fn waiting(&self) -> &Self::Matching;
 
-    /// Whether nothing waits for an operation, where its record says so.
+    /// True if the record shows that no operation waits for this one.
     #[inline]
     fn is_last(_record: &Record) -> bool {
         false
     }
 
-    /// Tells those that wait for an operation what that has `reached`, first those that
-    /// wait for the start; `satisfied` learns which, counted over the whole schedule, and whether
-    /// they waited for the end. Those that are ready now come to `ready`.
+    /// Fulfils the dependencies on an operation that has `reached` its start or end, those on its
+    /// start first. `satisfied` is called with the index of each waiting operation in the whole
+    /// schedule, and true if it waited for the end. Operations that are ready now are added to
+    /// `ready`.
     fn satisfy(
         &mut self,
         records: &mut Records<'_>,
@@ -44,40 +44,41 @@ pub(super) trait OperationStore {
         satisfied: impl FnMut(u32, bool),
     );
 
-    /// Those of a rank that wait for nothing, by the first operations of all ranks.
+    /// Operations of a rank that have no dependencies; `firsts` has the first operations of all
+    /// ranks.
     fn roots(&mut self, records: &mut Records<'_>, firsts: &[u32], rank: u32) -> Ready;
 
-    /// The operation of a record, counted over the whole schedule.
+    /// Index in the whole schedule of the operation of a record.
     fn number(&self, records: &Records<'_>, op: u32) -> u32;
 
     /// Notes that an operation is released.
     fn note_released(&mut self, records: &mut Records<'_>, op: u32);
 
-    /// Whether an operation, counted over the whole schedule, was released.
+    /// True if an operation, by its index in the whole schedule, was released.
     fn is_released(&self, records: &Records<'_>, number: u32) -> bool;
 
-    /// Notes the sender of an eager message, whose send is done.
+    /// Stores the sender in the record of an eager message, whose send is complete.
     fn note_sender(record: &mut Record, rank: u32);
 
-    /// The rank that sent a message.
+    /// Rank that sent a message.
     fn sender(&self, records: &Records<'_>, firsts: &[u32], op: u32) -> u32;
 
-    /// Forgets an operation of which nothing is to come.
+    /// Releases the record of an operation that is complete.
     #[inline]
     fn retire(&mut self, _records: &mut Records<'_>, _op: u32) {}
 
-    /// What made it impossible to tell those that wait.
+    /// Reports an error that occurred in `satisfy` or `roots`.
     ///
     /// # Errors
     ///
-    /// [`SimError`].
+    /// [`SimError`] of the first such failure.
     #[inline]
     fn check(&self) -> Result<(), SimError> {
         Ok(())
     }
 }
 
-/// All operations are in records.
+/// Storage with a record for every operation.
 #[derive(Debug)]
 pub struct Stored<'m> {
     pub(super) edges: &'m [u32],

@@ -1,4 +1,4 @@
-//! How large a schedule is, and how much memory a simulation of it needs.
+//! Survey: size of a schedule, and memory requirements of its simulation.
 
 use super::build_error::BuildError;
 use super::matching::match_index::{self, Receives, SHORT};
@@ -6,7 +6,7 @@ use super::memory::Requirements;
 use super::parameters::{Receive, Settings};
 use crate::goal::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 
-/// A sink that only counts.
+/// Sink that only counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Survey {
@@ -14,32 +14,30 @@ pub struct Survey {
     pub(super) ops: u64,
     pub(super) edges: u64,
     pub(super) receives: u64,
-    /// Those of them that have been seen.
+    /// Receives that were seen; `receives` may be an upper bound ([`Survey::bound`]).
     pub(super) sure_receives: u64,
-    /// Dependencies of the rank that has most.
+    /// Largest number of dependencies of a rank.
     pub(super) edges_most: u64,
     edges_here: u64,
-    /// Operations of the rank that has most.
+    /// Largest number of operations of a rank.
     pub(super) ops_most: u32,
     ops_here: u32,
     receives_here: u64,
-    /// Whether one of them has a wildcard.
+    /// True if a receive of the open rank has a wildcard.
     wild_here: bool,
-    /// Ranks that may have more than a few messages waiting, and words of
-    /// their indices.
+    /// Ranks with more than `SHORT` receives, and the words of their match indexes.
     match_indexes: u64,
     index_words: u64,
-    /// The highest index that occurs.
+    /// Highest processor and interface in use.
     pub(super) cpu: u16,
     pub(super) nic: u16,
 }
 
 impl Survey {
-    /// As if counted, for a schedule of which only this is known: its ranks,
-    /// and operations and dependencies, of all and of the rank that has most.
-    /// Enough memory if every rank has one processor and one interface, and no
-    /// rank with many receives has wildcards, which the builder finds out; too
-    /// much for receives.
+    /// Upper bounds for a schedule of which only these are known: number of ranks, and operations
+    /// and dependencies of all ranks and of the largest rank. The memory suffices if every rank has
+    /// one processor and one interface, and no rank with many receives has wildcards, which the
+    /// builder finds out. It is too large for receives.
     #[must_use]
     pub const fn bound(
         ranks: u32,
@@ -72,29 +70,30 @@ impl Survey {
         self.ranks
     }
 
-    /// Operations of all ranks.
+    /// Number of operations of all ranks.
     #[must_use]
     pub const fn ops(&self) -> u64 {
         self.ops
     }
 
-    /// Dependencies of all ranks.
+    /// Number of dependencies of all ranks.
     #[must_use]
     pub const fn edges(&self) -> u64 {
         self.edges
     }
 
-    /// The same, of so many records, without lists of dependants and slots for receives.
+    /// The survey with `records` operations, and without lists of dependants and slots for
+    /// receives.
     pub(super) const fn of_records(&self, records: u64) -> Self {
         let (receives, edges, match_indexes, index_words) = (0, 0, 0, 0);
         Self { ops: records, receives, edges, edges_most: 0, match_indexes, index_words, ..*self }
     }
 
-    /// Elements of memory to lend for a simulation with `settings`.
+    /// Memory to lend for a simulation with `settings`.
     ///
     /// # Errors
     ///
-    /// [`BuildError::TooManyOps`] past what a simulation can hold.
+    /// [`BuildError::TooManyOps`] beyond the capacity of a simulation.
     pub fn requirements(&self, settings: Settings) -> Result<Requirements, BuildError> {
         let size = |count: u64| usize::try_from(count).map_err(|_| BuildError::TooManyOps);
         if self.ops >= u64::from(u32::MAX) || self.edges > u64::from(u32::MAX) / 2 {
@@ -107,7 +106,7 @@ impl Survey {
         let waited_for = if timed { size(ranks * (extra + 3))? } else { 0 };
         Ok(Requirements {
             records: size(self.ops)?,
-            // A list has two words more than operations, of which at least two.
+            // A list has two words more than operations, and at least two operations.
             edges: size(2 * self.edges)?,
             ranks: size(ranks)?,
             firsts: size(ranks + 1)?,

@@ -1,4 +1,4 @@
-//! What is left when nothing can happen any more.
+//! Report of the operations and messages that did not complete.
 
 use core::fmt;
 
@@ -14,45 +14,45 @@ use crate::goal::{ANY, ANY_TAG};
 use crate::worded::worded;
 
 worded! {
-    /// Something that never came to its end.
+    /// An operation or message that did not complete.
     pub enum Unfinished {
-        /// A message that no receive took.
+        /// A message without a matching receive.
         Unreceived {
-            /// The rank that it was sent to.
+            /// Rank that it was sent to.
             rank: u32,
-            /// The rank that sent it.
+            /// Rank that sent it.
             from: u32,
-            /// The send, counted on that rank.
+            /// Index of the send on the sending rank.
             op: u32,
-            /// Its tag.
+            /// Tag of the message.
             tag: u64,
         } => "rank {rank} never receives the message with tag {} from rank {from} (its \
                  operation {op})",
                 TagOrAny(*tag);
-        /// A receive that no message came for.
+        /// A posted receive without a matching message.
         Waiting {
-            /// Its rank.
+            /// Rank that receives.
             rank: u32,
-            /// The receive, counted on its rank.
+            /// Index of the receive on its rank.
             op: u32,
-            /// The rank that it receives from, or [`ANY`].
+            /// Source rank of the receive, or [`ANY`].
             peer: u32,
-            /// Its tag, or [`ANY_TAG`].
+            /// Tag of the receive, or [`ANY_TAG`].
             tag: u64,
         } => "rank {rank} waits for ever in operation {op} for a message from rank {} with tag {}",
                 OrAny(*peer),
                 TagOrAny(*tag);
-        /// An operation that never became ready.
+        /// An operation with an unfulfilled dependency.
         NeverReady {
-            /// Its rank.
+            /// Rank of the operation.
             rank: u32,
-            /// The operation, counted on its rank.
+            /// Index of the operation on its rank.
             op: u32,
         } => "operation {op} of rank {rank} never becomes ready";
     }
 }
 
-/// A tag, or the wildcard.
+/// Formats a tag, or the wildcard as "any".
 struct TagOrAny(u64);
 
 impl fmt::Display for TagOrAny {
@@ -61,7 +61,7 @@ impl fmt::Display for TagOrAny {
     }
 }
 
-/// A rank, or the wildcard.
+/// Formats a rank, or the wildcard as "any".
 struct OrAny(u32);
 
 impl fmt::Display for OrAny {
@@ -71,9 +71,8 @@ impl fmt::Display for OrAny {
 }
 
 impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
-    /// Calls `tell` with everything that never came to its end, by rank:
-    /// messages without a receive, receives without a message, operations
-    /// that were never ready. After a run that went well there is nothing.
+    /// Calls `tell` with everything that did not complete, by rank: unmatched messages, unmatched
+    /// receives, then operations that never became ready. After a successful run there are none.
     pub fn unfinished(&mut self, mut tell: impl FnMut(Unfinished)) {
         self.storage.matching().prepare_lists(&mut self.records, &mut self.ranks);
         for rank in 0..self.rank_count() {
@@ -89,18 +88,18 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     }
 }
 
-/// Tells of what is left on a rank.
+/// Reports what did not complete on one rank.
 pub(super) struct Left<'o, P, F, T> {
     pub(super) ops: &'o P,
     pub(super) firsts: &'o [u32],
     pub(super) rank: u32,
-    /// The operation of a record, counted over the whole schedule.
+    /// Index in the whole schedule of the operation of a record.
     pub(super) number: F,
     pub(super) tell: T,
 }
 
 impl<P: Operations, F: Fn(u32) -> u32, T: FnMut(Unfinished)> Left<'_, P, F, T> {
-    /// Messages without a receive.
+    /// Reports messages without a receive.
     pub(super) fn unreceived(&mut self, unexpected: impl Iterator<Item = u32>) {
         let rank = self.rank;
         for message in unexpected {
@@ -110,7 +109,7 @@ impl<P: Operations, F: Fn(u32) -> u32, T: FnMut(Unfinished)> Left<'_, P, F, T> {
         }
     }
 
-    /// A receive without a message.
+    /// Reports a receive without a message.
     pub(super) fn waiting(&mut self, receive: u32) {
         let (rank, first) = (self.rank, bounds(self.firsts, self.rank).0);
         let (peer, tag) = (self.ops.peer(receive), widen(self.ops.tag(receive)));
@@ -118,7 +117,7 @@ impl<P: Operations, F: Fn(u32) -> u32, T: FnMut(Unfinished)> Left<'_, P, F, T> {
         (self.tell)(Unfinished::Waiting { rank, op, peer, tag });
     }
 
-    /// What was not `released`.
+    /// Reports operations for which `released` is false.
     pub(super) fn never_ready(&mut self, released: impl Fn(u32) -> bool) {
         let (rank, (first, end)) = (self.rank, bounds(self.firsts, self.rank));
         for op in (first..end).filter(|&op| !released(op)) {

@@ -1,4 +1,4 @@
-//! How much is looked at, where very much waits.
+//! Number of inspected records if very many wait.
 
 use super::{
     BuildError, Builder, ClockQueue, Engine, Entry, MatchIndex, Memory, Parameters, Rank, Receive,
@@ -10,7 +10,7 @@ use crate::units::{Bytes, PerByte, Picos};
 use std::vec;
 use std::vec::Vec;
 
-/// A schedule, as the operations of each rank and what each requires.
+/// Schedule: operations of each rank with their dependencies.
 #[derive(Default)]
 struct Program {
     ranks: Vec<Vec<(Op, Option<u32>)>>,
@@ -44,8 +44,7 @@ impl Program {
         Ok(())
     }
 
-    /// What was looked at in a run to the end, for each operation: among
-    /// posted receives and messages that were handled, and among all else.
+    /// Inspections in a complete run, for each operation: in matching, and everything else.
     fn looks(&self, receive: Receive) -> [u64; 2] {
         let settings = Settings { receive, ..Settings::default() };
         let mut survey = Survey::default();
@@ -84,10 +83,10 @@ impl Program {
     }
 }
 
-/// What a run in windows took.
+/// Result of a run in windows.
 #[derive(Debug)]
 struct Windows {
-    /// Looks for each operation.
+    /// Steps for each operation.
     each: u64,
     steps: u64,
     gave_up: bool,
@@ -95,8 +94,8 @@ struct Windows {
 
 #[cfg(target_has_atomic = "64")]
 impl Program {
-    /// A run in windows, on one partition, each window of which may take so
-    /// many steps besides those for its events.
+    /// A run in windows on one partition; `free` is the number of steps allowed for each window in
+    /// addition to those for its events.
     fn in_windows(&self, parameters: Parameters<'_>, receive: Receive, free: u64) -> Windows {
         use super::mail::{CHUNK, ChunkList};
         use super::windows::{
@@ -168,20 +167,20 @@ const fn receive(peer: u32, tag: u64) -> OpKind {
     OpKind::Receive { peer, size: 1, tag }
 }
 
-/// When the receives are posted, and of whom.
+/// Order and source of the receives.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Posted {
     First,
     AfterTheMessages,
-    /// Of any sender, and before all messages.
+    /// From any sender, posted before all messages.
     OfAnyoneFirst,
-    /// Of any sender, in the other order than the messages.
+    /// From any sender, in the reverse order of the messages.
     OfAnyone,
-    /// Of any sender, the newest, then in the order of the messages.
+    /// From any sender, the newest first, then in the order of the messages.
     OldestOfAnyone,
-    /// Those with odd tags of any sender, the others then of rank 1.
+    /// Those with odd tags from any sender, then the others from rank 1.
     OddOfAnyone,
-    /// Of any tag, but for the last.
+    /// With any tag, except the last.
     AnyTag,
 }
 
@@ -202,8 +201,8 @@ fn receives(posted: Posted, many: u32) -> Vec<(u32, u64)> {
     }
 }
 
-/// Rank 1 sends with tags counting down to rank 0, and at last a message
-/// for which rank 0 waits with its other receives, unless they are first.
+/// Rank 1 sends with descending tags to rank 0, and finally a message for which rank 0 waits before
+/// its other receives, unless they are posted first.
 fn reversed(posted: Posted, many: u32) -> Program {
     let mut program = Program::new(2);
     program.op(0, receive(1, many.into()), 0, None);
@@ -218,7 +217,7 @@ fn reversed(posted: Posted, many: u32) -> Program {
 }
 
 const MANY: u32 = 30_000;
-/// Twice the logarithm.
+/// Bound: twice the logarithm.
 const LOGARITHMIC: u64 = 30;
 
 #[test]
@@ -248,7 +247,7 @@ fn calculations_take_logarithmic_time_where_there_is_a_second_processor() {
     assert!(each <= LOGARITHMIC, "{each} looks an operation");
 }
 
-/// Rank 0 receives from all others, on the processors that `cpu` says.
+/// Rank 0 receives from all others, on the processors given by `cpu`.
 fn gather(ranks: u32, cpu: impl Fn(u32) -> u16) -> Program {
     let mut program = Program::new(ranks as usize);
     for rank in 1..ranks {
@@ -333,7 +332,7 @@ fn windows_take_logarithmic_time_with_overlap() {
 #[test]
 #[cfg(target_has_atomic = "64")]
 fn a_window_that_takes_too_many_steps_is_given_up_within_it() {
-    // All of it happens at two instants.
+    // All events occur at two instants.
     let set = LogGops {
         latency: Picos(1),
         overhead: Picos::ZERO,

@@ -1,12 +1,12 @@
-//! Words that several threads take turns with: never two of them in one window,
-//! so that relaxed accesses do.
+//! Words that threads use in turn. No two threads use one in the same window, so relaxed accesses
+//! suffice.
 
 use core::sync::atomic::AtomicU32;
 #[cfg(target_has_atomic = "64")]
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Declares a word of so many bits.
+/// Declares an atomic word with relaxed accesses.
 macro_rules! word {
     ($name:ident, $atomic:ident, $integer:ident) => {
         #[derive(Debug, Default)]

@@ -1,8 +1,8 @@
-//! Little-endian numbers at any offset of a file's bytes.
+//! Little-endian numbers at any offset in the bytes of a file.
 
 use super::error::{BinaryError, BinaryErrorKind};
 
-/// A file's bytes.
+/// Bytes of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes<'b>(pub(super) &'b [u8]);
 
@@ -12,7 +12,7 @@ impl<'b> Bytes<'b> {
         self.0.len() as u64
     }
 
-    /// `length` bytes from `at` on.
+    /// Slice of `length` bytes at offset `at`.
     #[inline]
     pub(super) fn part(&self, at: u64, length: u64) -> Result<&'b [u8], BinaryError> {
         let place = usize::try_from(at).ok().zip(usize::try_from(length).ok());
@@ -29,32 +29,32 @@ impl<'b> Bytes<'b> {
         Ok(u64_in(self.part(at, 8)?, 0))
     }
 
-    /// The file must have `needed` bytes.
+    /// Error: the file needs `needed` bytes.
     pub(super) const fn truncated(&self, needed: u64) -> BinaryError {
         let kind = BinaryErrorKind::Truncated { needed };
         BinaryError { at: self.length(), rank: None, kind }
     }
 }
 
-/// The number at byte `at` of `record`; 0 when it does not lie inside.
+/// Number at byte `at` of `record`; 0 out of range.
 #[inline]
 pub(super) fn u32_in(record: &[u8], at: usize) -> u32 {
     record.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |b| u32::from_le_bytes(*b))
 }
 
-/// The number at byte `at` of `record`; 0 when it does not lie inside.
+/// Number at byte `at` of `record`; 0 out of range.
 #[inline]
 pub(super) fn u64_in(record: &[u8], at: usize) -> u64 {
     record.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b))
 }
 
-/// The byte `at` of `record`; 0 when it does not lie inside.
+/// Byte `at` of `record`; 0 out of range.
 #[inline]
 pub(super) fn u8_in(record: &[u8], at: usize) -> u8 {
     record.get(at).copied().unwrap_or(0)
 }
 
-/// A record being put together.
+/// Record under construction.
 #[derive(Debug)]
 pub(super) struct Record<const LENGTH: usize> {
     bytes: [u8; LENGTH],
@@ -66,7 +66,7 @@ impl<const LENGTH: usize> Record<LENGTH> {
         Self { bytes: [0; LENGTH], used: 0 }
     }
 
-    /// Appends `bytes`, which the record has room for.
+    /// Appends `bytes`, for which there must be room.
     #[inline]
     pub(super) fn add<const N: usize>(mut self, bytes: [u8; N]) -> Self {
         let space = self.bytes.get_mut(self.used..).and_then(|rest| rest.first_chunk_mut::<N>());

@@ -1,80 +1,79 @@
-//! What can be wrong with a binary schedule, and where.
+//! Errors of binary schedules, with their position.
 
 use core::fmt;
 
 use crate::goal::protocol::Misuse;
 use crate::worded::{errors, worded};
 
-/// Why a binary schedule was refused, and where.
+/// Error in a binary schedule, with its position.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct BinaryError {
     /// Byte offset in the file.
     pub at: u64,
-    /// The rank concerned, if any.
+    /// Rank concerned, if any.
     pub rank: Option<u32>,
-    /// What was wrong there.
+    /// Kind of the error.
     pub kind: BinaryErrorKind,
 }
 
 worded! {
-    /// What was wrong at one place of a binary schedule.
+    /// Kind of an error in a binary schedule.
     pub enum BinaryErrorKind {
         /// The file ends here, but needs more bytes.
         Truncated {
-            /// Bytes that the whole file needs at least.
+            /// Least length of the whole file, bytes.
             needed: u64,
         } => "the file is cut off: it needs at least {needed} bytes";
-        /// Neither of the formats' first eight bytes.
+        /// The first eight bytes are those of neither format.
         Magic {
-            /// The bytes as a little-endian number.
+            /// These bytes as a little-endian number.
             found: u64,
         } => "not a binary schedule (first eight bytes {found:#x}): \
                  if this is GOAL text, name the file .goal";
-        /// Left behind by LogGOPSim's `--save-mem`, which counts the
-        /// dependencies down in the file.
+        /// The file was used by LogGOPSim's `--save-mem`, which counts down the dependencies in it.
         Consumed => "this file was used up by a simulation with --save-mem: compile it again";
         /// The format version is unknown.
         Version {
-            /// What the file says.
+            /// Version in the file.
             found: u32,
         } => "format version {found} is unknown: this program reads 1 and 2";
-        /// A schedule of no ranks.
+        /// The schedule has no ranks.
         NoRanks => "a schedule of no ranks";
         /// A field differs from the value that all other fields imply.
         Field {
-            /// Which.
+            /// Field that differs.
             field: Field,
-            /// The value implied.
+            /// Value implied.
             expected: u64,
-            /// What the file says.
+            /// Value in the file.
             found: u64,
         } => "{field} is {found} where {expected} is implied";
-        /// The sizes in a block's head do not add up to the block.
+        /// The sizes in a block's head do not add up to the length of the block.
         BlockSize {
-            /// Bytes of the block.
+            /// Length of the block, bytes.
             bytes: u64,
-            /// Operations that it says it holds.
+            /// Number of operations in its head.
             ops: u64,
         } => "{ops} operations do not add up to a block of {bytes} bytes \
                  (LogGOPSim2 files have larger operations under the same first bytes)";
         /// An operation's type is unknown.
         OpType {
-            /// What the file says.
+            /// Type in the file.
             found: u8,
         } => "operation type {found} is unknown";
-        /// A cpu or nic above the highest that the header announces.
+        /// A cpu or nic exceeds the highest in the header.
         Unit {
-            /// The header's highest.
+            /// Highest in the header.
             highest: u16,
-            /// What the operation says.
+            /// Value in the operation.
             found: u16,
         } => "cpu or nic {found}, but the header says at most {highest}";
-        /// A send has the wildcard as its peer.
+        /// The peer of a send is the wildcard.
         SendToAny => "a send to no particular rank";
-        /// A calc longer than 2⁶⁴ ps.
+        /// A calculation exceeds 2⁶⁴ ps.
         Duration {
-            /// Nanoseconds.
+            /// Duration, ns.
             found: u64,
         } => "a calc of {found} ns: at most {} fit", u64::MAX / 1_000;
         /// A list of successors reaches beyond the block.
@@ -83,34 +82,34 @@ worded! {
             first: u32,
             /// Its length.
             length: u32,
-            /// Elements in the block.
+            /// Number of elements in the block.
             available: u32,
         } => "successors {first} and {length} more, of {available}";
-        /// An index that no operation of the rank has.
+        /// An index exceeds the operations of the rank.
         OpIndex {
             /// The index.
             found: u32,
-            /// Operations in the rank.
+            /// Number of operations of the rank.
             ops: u32,
         } => "operation {found} of {ops}";
         /// The lent memory is too small.
         Memory {
-            /// Elements that are enough.
+            /// Number of elements that suffices.
             needed: usize,
         } => "memory lent is too small: lend {needed} elements";
     }
 }
 
 worded! {
-    /// A field whose value others imply.
+    /// Field whose value is implied by others.
     pub enum Field {
-        /// Where a rank's block starts.
+        /// Start of a rank's block.
         BlockStart => "start of the rank's block";
-        /// Where a rank's block ends.
+        /// End of a rank's block.
         BlockEnd => "end of the rank's block";
-        /// The version that wide ranks, or their absence, imply.
+        /// Format version, which is implied by the presence of wide ranks.
         Version => "format version";
-        /// Mark of a rank with tags of more than 32 bits, or cpus or nics of more than 8.
+        /// Flag of a rank with tags of more than 32 bits, or cpus or nics of more than 8.
         Wide => "mark of a rank with tags above 32 bits or cpus or nics above 8";
         /// Length of the file.
         FileLength => "file length";
@@ -118,17 +117,17 @@ worded! {
         HeaderLength => "header length";
         /// A field that must be zero.
         Reserved => "reserved field";
-        /// Number of operations that wait for nothing.
+        /// Number of operations without dependencies.
         RootCount => "number of operations without dependencies";
-        /// One of the operations that wait for nothing.
+        /// An operation without dependencies.
         Root => "operation without dependencies";
-        /// How many dependencies an operation waits for.
+        /// Number of dependencies of an operation.
         Dependencies => "number of dependencies of the operation";
         /// Number of successors in a block.
         Successors => "number of successors";
-        /// Number of all operations.
+        /// Number of operations of all ranks.
         Ops => "number of operations";
-        /// Number of all dependencies.
+        /// Number of dependencies of all ranks.
         Edges => "number of dependencies";
     }
 }
@@ -146,15 +145,15 @@ impl fmt::Display for BinaryError {
 impl core::error::Error for BinaryError {}
 
 errors! {
-    /// Why a binary schedule did not reach its sink.
+    /// Reason why a binary schedule could not be read.
     pub enum BinaryReadError<E> {
-        /// The file is wrong.
+        /// The file has an error.
         File(error: BinaryError) => "{error}";
         /// The sink refused an element of this rank.
         Sink {
-            /// The rank.
+            /// Rank of the element.
             rank: u32,
-            /// Why.
+            /// Error of the sink.
             error: E,
         } => "rank {rank}: {error}";
     }
@@ -167,31 +166,31 @@ impl<E> From<BinaryError> for BinaryReadError<E> {
 }
 
 errors! {
-    /// Why a schedule could not be written in a binary format.
+    /// Reason why a schedule could not be written in a binary format.
     pub enum BinaryWriteError<E> {
         /// The output refused bytes.
         Output(error: E) => "{error}";
-        /// Calls came in a wrong order.
+        /// The calls came in a wrong order.
         Misuse(misuse: Misuse) => "{misuse}";
-        /// The memory lent for one rank is too small for this one.
+        /// A rank is too large for the memory lent.
         RankMemory {
-            /// The rank.
+            /// Rank that is too large.
             rank: u32,
         } => "rank {rank} does not fit into the memory lent for one rank";
-        /// The format cannot say this operation.
+        /// The format cannot express an operation.
         Op {
-            /// The rank.
+            /// Rank of the operation.
             rank: u32,
-            /// The operation.
+            /// Index of the operation on its rank.
             op: u32,
-            /// What it cannot say.
+            /// Property that the format cannot express.
             why: Unsayable,
         } => "operation {op} of rank {rank} {why}";
-        /// A rank holds more operations or dependencies than the format allows.
+        /// A rank has more operations or dependencies than the format allows.
         RankTooLarge {
-            /// The rank.
+            /// Rank that is too large.
             rank: u32,
-            /// The most that fit.
+            /// Largest number allowed.
             most: u32,
         } => "rank {rank} has more than {most} operations or dependencies, \
                  which the format cannot hold";
@@ -199,13 +198,13 @@ errors! {
 }
 
 worded! {
-    /// What a format cannot say of an operation.
+    /// Property of an operation that a format cannot express.
     pub enum Unsayable {
-        /// A fraction of a nanosecond.
+        /// A duration with a fraction of a nanosecond.
         FractionOfNano => "lasts a fraction of a nanosecond: write the .lgs format";
-        /// A cpu or nic above 254, the highest that LogGOPSim holds.
+        /// A cpu or nic above 254, LogGOPSim's highest.
         Unit255 => "has a cpu or nic above 254, which LogGOPSim cannot hold: write the .lgs format";
-        /// A send to no particular rank.
+        /// A send with the wildcard as its peer.
         SendToAny => "sends to no particular rank";
     }
 }
@@ -217,15 +216,15 @@ impl<E> From<Misuse> for BinaryWriteError<E> {
 }
 
 errors! {
-    /// Why operations of a schedule cannot be looked up.
+    /// Reason why there is no random access to a schedule.
     pub enum LookupError {
-        /// The file is wrong.
+        /// The file has an error.
         File(error: BinaryError) => "{error}";
         /// The lent memory is too small.
         Full => "memory lent is too small to look operations up";
-        /// The dependencies of one operation are found only by looking at many others.
+        /// The dependencies of an operation are scattered, so that finding them would be slow.
         Scattered {
-            /// The rank.
+            /// Rank with the scattered dependencies.
             rank: u32,
         } => "rank {rank}: its dependencies stand in an order in which those of one operation \
                  are far apart; LogGOPSim's format groups them";

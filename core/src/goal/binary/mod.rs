@@ -1,7 +1,6 @@
-//! Binary schedules: the format of LogGOPSim's `txt2bin`, byte for byte
-//! ([`Reference`], [`ReferenceWriter`]), and our own ([`Native`],
-//! [`NativeWriter`]) for what that one cannot hold. `docs/goal.md` gives both
-//! byte by byte.
+//! Binary schedules: the format of LogGOPSim's `txt2bin`, byte for byte ([`Reference`],
+//! [`ReferenceWriter`]), and loggap's own ([`Native`], [`NativeWriter`]) for schedules that it
+//! cannot hold. `docs/goal.md` describes both byte by byte.
 //!
 //! | | reference (`.bin`) | ours (`.lgs`) |
 //! |---|---|---|
@@ -14,10 +13,10 @@
 //! | cpu, nic | 0 to 254 | 0 to 65,535 |
 //! | order of dependency statements | of those on one operation | all |
 //!
-//! Readers are views over bytes, a memory map for example: nothing is copied
-//! and nothing written. Each rank is checked whole, every count, index and
-//! list, before anything of it reaches the sink. [`Lookup`](super::Lookup) finds single
-//! operations in a file that was read once.
+//! Readers are views over bytes, for example a memory map: nothing is copied and nothing written.
+//! Each rank is checked completely, every count, index and list, before any part of it reaches the
+//! sink. [`Lookup`](super::Lookup) gives random access to the operations of a file that was read
+//! once.
 
 mod bytes;
 mod error;
@@ -44,18 +43,18 @@ const SEND: u8 = 1;
 const RECEIVE: u8 = 2;
 const CALC: u8 = 3;
 
-/// Which binary format some bytes are in.
+/// Binary format of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Format {
     /// LogGOPSim's, read by [`Reference`].
     Reference,
-    /// Ours, read by [`Native`].
+    /// Loggap's, read by [`Native`].
     Native,
 }
 
 impl Format {
-    /// The format that the first eight bytes announce, if any.
+    /// Format announced by the first eight bytes, if any.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<Self> {
         match bytes.first_chunk() {

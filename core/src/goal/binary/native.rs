@@ -1,11 +1,11 @@
-//! Reads our own binary format, versions 1 and 2.
+//! Reader of loggap's own binary format, versions 1 and 2.
 //!
-//! Little endian; every field aligned to its size from the file's start.
+//! Little-endian; every field is aligned to its size from the start of the file.
 //!
 //! | at | type | content |
 //! |---|---|---|
 //! | 0 | 8 bytes | 89 4C 47 53 0D 0A 1A 0A |
-//! | 8 | u32 | version: 2 where a rank is wide, else 1 |
+//! | 8 | u32 | version: 2 if a rank is wide, else 1 |
 //! | 12 | u32 | length of this header, 64 |
 //! | 16 | u64 | length of the file |
 //! | 24 | u64 | operations of all ranks |
@@ -15,15 +15,15 @@
 //! | 64 | ranks × (u64, u32, u32) | start of the rank's block, its operations, its dependencies |
 //! | then | | the blocks, without gaps |
 //!
-//! A block is 24 bytes for each operation, then 8 bytes for each dependency
-//! in the order of their statements: `u32` operation, `u32` operation that
-//! it waits for, with the top bit set when it waits only for the start.
+//! A block has 24 bytes for each operation, then 8 bytes for each dependency in the order of their
+//! statements: `u32` operation, `u32` operation that it waits for, with the top bit set if it waits
+//! only for the start.
 //!
-//! A rank is wide, and the top bit of its block's start set, where a tag does not fit
-//! into 32 bits (2³² − 1 is the wildcard) or a cpu or nic into 8. Its block ends with 8
-//! bytes more for each operation: the upper half of the tag as `u32` (where the lower
-//! half is 2³² − 1, one more than that, as 0 is the wildcard's), the upper bytes of cpu and
-//! nic, two zeros.
+//! A rank is wide, and the top bit of its block's start set, if a tag does not fit into 32 bits
+//! (2³² − 1 is the wildcard) or a cpu or nic into 8. Its block ends with 8 further bytes for each
+//! operation: the upper half of the tag as `u32`, the upper bytes of cpu and nic, two zeros. If the
+//! lower half of the tag is 2³² − 1, the upper half is stored plus 1, because 0 denotes the
+//! wildcard.
 
 use super::bytes::{Bytes, u8_in, u32_in, u64_in};
 use super::error::{BinaryError, BinaryErrorKind, BinaryReadError, Field};
@@ -33,33 +33,33 @@ use crate::goal::lookup::OpIndex;
 use crate::goal::op::{ANY, ANY_TAG, Op, OpKind, Sink};
 use crate::units::Picos;
 
-/// PNG's trick: a high bit, both line ends and a DOS end of file show what
-/// a transfer as text did.
+/// Magic bytes like those of PNG: a high bit, both line ends and a DOS end of file reveal damage by
+/// a transfer as text.
 pub(super) const MAGIC: [u8; 8] = *b"\x89LGS\r\n\x1a\n";
 pub(super) const VERSION: u32 = 1;
-/// The version of files with wide ranks.
+/// Version of files with wide ranks.
 pub(super) const WIDE_VERSION: u32 = 2;
-/// Bytes of the header.
+/// Length of the header, bytes.
 pub(super) const HEADER: u64 = HEADER_SIZE as u64;
 pub(super) const HEADER_SIZE: usize = HEADER_LENGTH as usize;
 pub(super) const HEADER_LENGTH: u32 = 64;
-/// Bytes of a table entry.
+/// Length of a table entry, bytes.
 pub(super) const ENTRY: u64 = ENTRY_SIZE as u64;
 pub(super) const ENTRY_SIZE: usize = 16;
-/// Bytes of an operation.
+/// Length of an operation, bytes.
 pub(super) const OP: u64 = OP_SIZE as u64;
 pub(super) const OP_SIZE: usize = 24;
-/// Bytes of a dependency.
+/// Length of a dependency, bytes.
 pub(super) const EDGE: u64 = EDGE_SIZE as u64;
 pub(super) const EDGE_SIZE: usize = 8;
-/// Bytes of the upper halves of an operation's numbers.
+/// Length of the upper halves of an operation's numbers, bytes.
 pub(super) const HIGH_SIZE: usize = 8;
-/// Marks a wide rank, in the start of its block.
+/// Flag of a wide rank, in the start of its block.
 pub(super) const WIDE: u64 = 1 << 63;
-/// Marks a dependency on a start.
+/// Flag of a dependency on a start.
 pub(super) const START: u32 = 1 << 31;
 
-/// A view of a file in our format, its header and table checked.
+/// View of a file in loggap's format, with its header and table checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Native<'b> {
     pub(super) bytes: Bytes<'b>,
@@ -71,11 +71,11 @@ pub struct Native<'b> {
 }
 
 impl<'b> Native<'b> {
-    /// Checks header and table: takes time proportional to the ranks.
+    /// Checks header and table, in time linear in the number of ranks.
     ///
     /// # Errors
     ///
-    /// What is wrong, and where.
+    /// The first error found, with its position.
     pub fn open(bytes: &'b [u8]) -> Result<Self, BinaryError> {
         let bytes = Bytes(bytes);
         let header = bytes.part(0, HEADER)?;
@@ -110,8 +110,8 @@ impl<'b> Native<'b> {
         Ok(view)
     }
 
-    /// Checks that the blocks follow each other up to the end of the file,
-    /// and adds up what they hold.
+    /// Checks that the blocks follow each other up to the end of the file, and sums up their
+    /// counts.
     fn measure_blocks(&mut self) -> Result<(), BinaryError> {
         let mut start = HEADER + u64::from(self.ranks) * ENTRY;
         if start > self.bytes.length() {
@@ -137,7 +137,7 @@ impl<'b> Native<'b> {
         Ok(Block { start: start & !WIDE, ops, edges, wide: start & WIDE != 0 })
     }
 
-    /// The upper halves of the operations of a wide rank.
+    /// Upper halves of the operations of a wide rank.
     fn highs(&self, block: &Block) -> Result<Option<&'b [[u8; HIGH_SIZE]]>, BinaryError> {
         if !block.wide {
             return Ok(None);
@@ -146,7 +146,7 @@ impl<'b> Native<'b> {
         Ok(Some(self.bytes.part(block.first_high(), length)?.as_chunks().0))
     }
 
-    /// An operation by its index; `None` past the last.
+    /// Operation at an index; `None` past the last.
     #[inline]
     pub(super) fn op(&self, OpIndex { rank, op }: OpIndex) -> Option<Op> {
         let block = self.block(rank).ok().filter(|block| op < block.ops)?;
@@ -164,25 +164,25 @@ impl<'b> Native<'b> {
         self.ranks
     }
 
-    /// Operations of all ranks.
+    /// Number of operations of all ranks.
     #[must_use]
     pub const fn ops(&self) -> u64 {
         self.ops
     }
 
-    /// Dependencies of all ranks.
+    /// Number of dependencies of all ranks.
     #[must_use]
     pub const fn edges(&self) -> u64 {
         self.edges
     }
 
-    /// Operations of the rank that has the most.
+    /// Largest number of operations of a rank.
     #[must_use]
     pub const fn ops_most(&self) -> u32 {
         self.ops_most
     }
 
-    /// Dependencies of the rank that has the most.
+    /// Largest number of dependencies of a rank.
     #[must_use]
     pub const fn edges_most(&self) -> u32 {
         self.edges_most
@@ -192,8 +192,8 @@ impl<'b> Native<'b> {
     ///
     /// # Errors
     ///
-    /// The first thing wrong in the file, with its place, or what the sink
-    /// refused. The sink then holds an unfinished schedule.
+    /// The first error of the file with its position, or the error of the sink. The sink then holds
+    /// an incomplete schedule.
     pub fn read<S: Sink>(&self, sink: &mut S) -> Result<(), BinaryReadError<S::Error>> {
         sink.ranks(self.ranks).map_err(|error| BinaryReadError::Sink { rank: 0, error })?;
         for rank in 0..self.ranks {
@@ -209,13 +209,13 @@ impl<'b> Native<'b> {
     }
 }
 
-/// Where a rank's block stands and what it holds.
+/// Position and counts of a rank's block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub(super) start: u64,
     pub(super) ops: u32,
     pub(super) edges: u32,
-    /// Its operations have upper halves.
+    /// True if its operations have upper halves.
     pub(super) wide: bool,
 }
 
@@ -225,13 +225,13 @@ impl Block {
             + if self.wide { HIGH_SIZE as u64 * self.ops as u64 } else { 0 }
     }
 
-    /// Where the upper halves stand.
+    /// Offset of the upper halves.
     const fn first_high(&self) -> u64 {
         self.start.saturating_add(OP * self.ops as u64 + EDGE * self.edges as u64)
     }
 }
 
-/// The operations of a block.
+/// Operations of a block.
 #[derive(Clone, Copy)]
 struct Operations<'b> {
     ops: &'b [u8],
@@ -239,7 +239,7 @@ struct Operations<'b> {
 }
 
 impl Operations<'_> {
-    /// Each decoded or refused.
+    /// Decodes the operations, each or an error.
     fn decoded(self) -> impl Iterator<Item = Result<Op, BinaryErrorKind>> {
         let mut highs = self.highs.map(<[_]>::iter);
         self.ops.as_chunks::<{ OP_SIZE }>().0.iter().map(move |record| {
@@ -248,8 +248,8 @@ impl Operations<'_> {
     }
 }
 
-/// The dependencies of a block: operation, what it waits for, and whether
-/// only for the start.
+/// Dependencies of a block: operation, operation that it waits for, and true if it waits only for
+/// the start.
 pub(super) fn dependencies(edges: &[u8]) -> impl Iterator<Item = (u32, u32, bool)> {
     edges.as_chunks::<{ EDGE_SIZE }>().0.iter().map(|record| {
         let (op, on) = (u32_in(record, 0), u32_in(record, 4));
@@ -280,7 +280,7 @@ fn check(rank: u32, block: &Block, ops: Operations<'_>, edges: &[u8]) -> Result<
     Ok(())
 }
 
-/// Hands a checked block to `sink`.
+/// Passes a checked block to `sink`.
 fn feed<S: Sink>(
     rank: u32,
     ops: Operations<'_>,
@@ -297,9 +297,8 @@ fn feed<S: Sink>(
     sink.end_rank()
 }
 
-/// The operation in 24 bytes: size or picoseconds, peer, tag, type, cpu,
-/// nic, zeros, with the upper halves of tag, cpu and nic where its rank is wide. A calc
-/// has zeros for peer and tag.
+/// Decodes an operation of 24 bytes: size or picoseconds, peer, tag, type, cpu, nic, zeros; in a
+/// wide rank with the upper halves of tag, cpu and nic. Peer and tag of a calculation are 0.
 #[inline]
 pub(super) fn decode(
     record: &[u8; OP_SIZE],
@@ -331,7 +330,7 @@ pub(super) fn decode(
     Ok(Op { kind, cpu: unit(0), nic: unit(1) })
 }
 
-/// The tag needs more than 32 bits, or the cpu or nic more than 8.
+/// True if the tag needs more than 32 bits, or the cpu or nic more than 8.
 pub(super) fn is_wide(op: &Op) -> bool {
     let tag = match op.kind {
         OpKind::Send { tag, .. } | OpKind::Receive { tag, .. } if tag != ANY_TAG => tag,

@@ -1,10 +1,10 @@
-//! Looks up operations of our own format, in which the dependencies of a rank stand in
-//! the order of their statements.
+//! Random access to loggap's format, where the dependencies of a rank are in the order of their
+//! statements.
 //!
-//! Of every 32 dependencies in a row it is noted which operations the
-//! ones before reach up to, and which the ones after reach down to. Where statements
-//! follow the operations that they name, as in schedules that were recorded or
-//! generated, the dependencies of an operation are then found in one or two such spans.
+//! The dependencies are divided into spans of 32. For each span the highest operation named up to
+//! it, and the lowest named from it on, are stored. If statements follow the operations that they
+//! name, as in recorded or generated schedules, the dependencies of an operation are in one or two
+//! spans.
 
 use core::ops::Range;
 
@@ -14,32 +14,32 @@ use super::native::{Block, EDGE, EDGE_SIZE, Native, OP, dependencies};
 use crate::goal::lookup::{Lookup, Moment, OpIndex};
 use crate::goal::op::Op;
 
-/// Dependencies in a span.
+/// Number of dependencies in a span.
 const SPAN: usize = 32;
 const SPAN_BYTES: usize = SPAN * EDGE_SIZE;
-/// Spans that a lookup may have to look at on average, beside so many in all.
+/// Spans that a lookup may inspect on average, in addition to `LOOKS` in all.
 const LOOKS_EACH: u64 = 64;
 const LOOKS: u64 = 1 << 22;
 
-/// What operations some dependencies in a row name.
+/// Bounds of the operations named in a span.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    /// The greatest of this span and of those before it.
+    /// Highest in this span and the preceding ones.
     most: u32,
-    /// The least of this span and of those after it.
+    /// Lowest in this span and the following ones.
     least: u32,
 }
 
-/// What is noted of 32 dependencies in a row.
+/// Bounds of a span of 32 dependencies.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeSpan {
-    /// Of the operations that wait.
+    /// Bounds of the operations that wait.
     waiting: Bounds,
-    /// Of those that are waited for.
+    /// Bounds of the operations waited for.
     awaited: Bounds,
 }
 
-/// Which operation of a dependency.
+/// Side of a dependency: the operation that waits, or the one waited for.
 type Side = fn(&EdgeSpan) -> Bounds;
 const WAITING: Side = |span| span.waiting;
 const AWAITED: Side = |span| span.awaited;
@@ -71,29 +71,28 @@ pub struct LookupMemory<'m> {
     pub firsts: &'m mut [u32],
 }
 
-/// A view of a file in our format, by which operations are looked up.
+/// Random access to a file in loggap's format.
 #[derive(Clone, Copy, Debug)]
 pub struct NativeLookup<'b> {
     view: Native<'b>,
     spans: &'b [EdgeSpan],
-    /// Of each rank its first span.
+    /// First span of each rank.
     firsts: &'b [u32],
 }
 
 impl<'b> Native<'b> {
-    /// Spans of dependencies of all ranks, for [`LookupMemory`].
+    /// Number of spans of all ranks, for [`LookupMemory`].
     #[must_use]
     pub fn spans(&self) -> u64 {
         let of = |rank| self.block(rank).map_or(0, |block| spans_of(&block));
         (0..self.ranks()).map(of).sum()
     }
 
-    /// A view by which operations are looked up, of a file that was
-    /// [read](Native::read) without an error.
+    /// Random access to a file that was [read](Native::read) without an error.
     ///
     /// # Errors
     ///
-    /// [`LookupError`], also where the order of the dependencies makes lookups slow.
+    /// [`LookupError`], also if the order of the dependencies makes lookups slow.
     pub fn lookup(self, memory: LookupMemory<'b>) -> Result<NativeLookup<'b>, LookupError> {
         let LookupMemory { spans, firsts } = memory;
         let full = LookupError::Full;
@@ -127,7 +126,7 @@ fn edges_of<'b>(bytes: Bytes<'b>, block: &Block) -> Result<&'b [u8], BinaryError
     bytes.part(block.start + OP * u64::from(block.ops), EDGE * u64::from(block.edges))
 }
 
-/// Notes what the spans of these dependencies name.
+/// Computes the bounds of the spans of these dependencies.
 fn note(spans: &mut [EdgeSpan], edges: &[u8]) {
     let mut before = EdgeSpan::default();
     for (span, edges) in spans.iter_mut().zip(edges.chunks(SPAN_BYTES)) {
@@ -154,18 +153,18 @@ fn note(spans: &mut [EdgeSpan], edges: &[u8]) {
     }
 }
 
-/// The spans in which one of so many operations of a rank can be named.
+/// Range of spans that can name `op`, one of the `ops` operations of a rank.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "no more than there are spans")]
 fn range(spans: &[EdgeSpan], side: Side, op: u32, ops: u32) -> Range<usize> {
-    // Most ranks have about as many dependencies here as there.
+    // Dependencies are usually spread evenly over the operations.
     let guess = u64::from(op) * spans.len() as u64 / u64::from(ops.max(1));
     let first = first_near(spans, guess as usize, |span| side(span).most < op);
     let later = spans.get(first..).unwrap_or_default();
     first..first + later.iter().take_while(|span| side(span).least <= op).count()
 }
 
-/// The partition point, which is looked for from a guess on.
+/// Partition point, searched from a guess on.
 #[inline]
 fn first_near<T>(all: &[T], guess: usize, is_before: impl Fn(&T) -> bool) -> usize {
     let is_before_at = |at: usize| all.get(at).is_some_and(&is_before);
@@ -184,7 +183,7 @@ fn first_near<T>(all: &[T], guess: usize, is_before: impl Fn(&T) -> bool) -> usi
     low + all.get(low..high).map_or(0, |between| between.partition_point(is_before))
 }
 
-/// The spans for each of so many operations in ascending order.
+/// Range of spans for each operation below `ops`, in ascending order.
 fn ranges(spans: &[EdgeSpan], side: Side, ops: u32) -> impl Iterator<Item = Range<usize>> {
     let (mut first, mut end) = (0, 0);
     (0..ops).map(move |op| {
@@ -198,15 +197,15 @@ fn ranges(spans: &[EdgeSpan], side: Side, ops: u32) -> impl Iterator<Item = Rang
     })
 }
 
-/// The dependencies of a range of spans: operation, what it waits for, and whether only
-/// for the start.
+/// Dependencies of a range of spans: operation, operation that it waits for, and true if it waits
+/// only for the start.
 fn within(edges: &[u8], spans: Range<usize>) -> impl Iterator<Item = (u32, u32, bool)> {
     let first = spans.start.saturating_mul(SPAN_BYTES);
     let end = spans.end.saturating_mul(SPAN_BYTES).min(edges.len());
     dependencies(edges.get(first..end).unwrap_or_default())
 }
 
-/// A rank: its spans, operations and dependencies.
+/// Spans, operations and dependencies of a rank.
 struct RankLookup<'b> {
     spans: &'b [EdgeSpan],
     block: Block,
@@ -214,7 +213,7 @@ struct RankLookup<'b> {
 }
 
 impl<'b> RankLookup<'b> {
-    /// The dependencies that may name an operation.
+    /// Dependencies that may name an operation.
     #[inline]
     fn near(&self, side: Side, op: u32) -> impl Iterator<Item = (u32, u32, bool)> + use<'b> {
         within(self.edges, range(self.spans, side, op, self.block.ops))

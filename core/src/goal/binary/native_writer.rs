@@ -1,4 +1,4 @@
-//! Writes our own binary format.
+//! Writer of loggap's own binary format.
 
 use super::bytes::Record;
 use super::error::{BinaryWriteError, Unsayable};
@@ -11,34 +11,35 @@ use crate::goal::op::{ANY, Edge, Op, OpKind, Sink};
 use crate::goal::output::Output;
 use crate::goal::protocol::Protocol;
 
-/// A sink that writes our own format.
+/// Sink that writes loggap's own format.
 #[derive(Debug)]
 pub struct NativeWriter<'m, O> {
     output: O,
     protocol: Protocol,
-    /// Dependencies of the open rank, encoded, from the first element on; where the rank
-    /// is wide, the high parts of its operations from the last element down.
+    /// Encoded dependencies of the open rank, from the first element on; for a wide rank also the
+    /// upper halves of its operations, from the last element down.
     pending: &'m mut [[u8; EDGE_SIZE]],
-    /// High parts of the open rank; 0 where it is not wide.
+    /// Number of upper halves of the open rank; 0 if it is not wide.
     high: u32,
-    /// A rank was wide.
+    /// True if a rank was wide.
     wide: bool,
-    /// Operations and dependencies of the open rank.
+    /// Number of operations and of dependencies of the open rank.
     open: (u32, u32),
-    /// Operations and dependencies of the ranks before.
+    /// Number of operations and of dependencies of the ranks before.
     closed: (u64, u64),
-    /// Where the open rank's block starts.
+    /// Offset of the open rank's block.
     start: u64,
 }
 
 impl<'m, O: Output> NativeWriter<'m, O> {
-    /// The top bit of an operation's number marks dependencies on starts.
+    /// Largest number of operations of a rank; the top bit of an index marks dependencies on
+    /// starts.
     pub const MOST_OPS: u32 = START - 1;
 
-    /// Writes to `output`, with `pending` for the dependencies of the rank
-    /// that has the most, and one element more for each operation of the rank that has the
-    /// most, if a tag needs more than 32 bits or a cpu or nic more than 8. Its content on
-    /// entry does not matter.
+    /// Writes to `output`. `pending` needs an element for each dependency of the largest rank, and
+    /// one more for each operation of the largest rank if a tag needs more than 32 bits or a cpu or
+    /// nic more than
+    /// 8. Its content on entry does not matter.
     pub fn new(output: O, pending: &'m mut [[u8; EDGE_SIZE]]) -> Self {
         let protocol = Protocol::default();
         Self {
@@ -53,12 +54,11 @@ impl<'m, O: Output> NativeWriter<'m, O> {
         }
     }
 
-    /// Checks that every rank was written, completes the header and gives
-    /// the output back.
+    /// Checks that every rank was written, completes the header and returns the output.
     ///
     /// # Errors
     ///
-    /// [`Misuse`](crate::goal::Misuse) when ranks are missing; the output refuses bytes.
+    /// [`Misuse`](crate::goal::Misuse) if ranks are missing, or the error of the output.
     pub fn finish(mut self) -> Result<O, BinaryWriteError<O::Error>> {
         let ranks = self.protocol.finish()?;
         let header = Record::<{ HEADER_SIZE }>::new()
@@ -75,7 +75,7 @@ impl<'m, O: Output> NativeWriter<'m, O> {
 }
 
 impl<O: Output> NativeWriter<'_, O> {
-    /// Keeps the high part of operation `index`. All operations of a wide rank have one.
+    /// Stores the upper halves of operation `index`. All operations of a wide rank have them.
     fn note_high(
         &mut self,
         index: u32,
@@ -96,7 +96,7 @@ impl<O: Output> NativeWriter<'_, O> {
     }
 }
 
-/// The lower half of a number.
+/// Lower half of a number.
 #[allow(clippy::cast_possible_truncation, reason = "the lower half")]
 const fn low(number: u64) -> u32 {
     number as u32
@@ -141,7 +141,7 @@ impl<O: Output> Sink for NativeWriter<'_, O> {
         if self.high > 0 || is_wide(&op) {
             let [_, cpu] = op.cpu.to_le_bytes();
             let [_, nic] = op.nic.to_le_bytes();
-            // That of the wildcard wraps to 0, as in a rank that is not wide.
+            // The wildcard's upper half wraps to 0, as in a rank that is not wide.
             let upper = low(tag >> 32).wrapping_add(u32::from(low(tag) == ANY));
             let high = Record::new().add(upper.to_le_bytes()).add([cpu, nic]);
             self.note_high(index, *high.bytes())?;

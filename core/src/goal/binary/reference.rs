@@ -1,6 +1,6 @@
-//! Reads the format of LogGOPSim's `txt2bin`.
+//! Reader of the format of LogGOPSim's `txt2bin`.
 //!
-//! Little endian, unaligned. Offsets in the table count from byte 8.
+//! Little-endian, unaligned. Offsets in the table count from byte 8.
 //!
 //! | at | type | content |
 //! |---|---|---|
@@ -10,10 +10,9 @@
 //! | 14 | ranks × (u64, u64) | start and end of each rank's block |
 //! | then | | the blocks, without gaps |
 //!
-//! A block is `u32` operations, `u32` roots, the roots (operations without
-//! dependencies, ascending), 39 bytes for each operation, and the successors
-//! of all operations, `u32` each: of each operation first those that wait for
-//! its completion, then those that wait for its start.
+//! A block has `u32` operations, `u32` roots, the roots (operations without dependencies,
+//! ascending), 39 bytes for each operation, and the successors of all operations, `u32` each: for
+//! each operation first those that wait for its completion, then those that wait for its start.
 
 use super::bytes::{Bytes, u8_in, u32_in, u64_in};
 use super::error::{BinaryError, BinaryErrorKind, BinaryReadError, Field};
@@ -29,13 +28,13 @@ pub(super) const BASE: u64 = 8;
 /// Offset of the table.
 pub(super) const TABLE: u64 = TABLE_AT as u64;
 pub(super) const TABLE_AT: usize = 14;
-/// Bytes of a table entry.
+/// Length of a table entry, bytes.
 pub(super) const ENTRY: u64 = 16;
-/// Bytes of an operation.
+/// Length of an operation, bytes.
 pub(super) const NODE: u64 = NODE_SIZE as u64;
 pub(super) const NODE_SIZE: usize = 39;
 
-/// A view of a file in the reference's format, its header and table checked.
+/// View of a file in the reference's format, with its header and table checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference<'b> {
     bytes: Bytes<'b>,
@@ -49,11 +48,11 @@ pub struct Reference<'b> {
 }
 
 impl<'b> Reference<'b> {
-    /// Checks header and table: takes time proportional to the ranks.
+    /// Checks header and table, in time linear in the number of ranks.
     ///
     /// # Errors
     ///
-    /// What is wrong, and where.
+    /// The first error found, with its position.
     pub fn open(bytes: &'b [u8]) -> Result<Self, BinaryError> {
         let bytes = Bytes(bytes);
         let header = bytes.part(0, TABLE)?;
@@ -84,8 +83,8 @@ impl<'b> Reference<'b> {
         Ok(view)
     }
 
-    /// Checks that the blocks follow each other up to the end of the file,
-    /// and adds up what they hold.
+    /// Checks that the blocks follow each other up to the end of the file, and sums up their
+    /// counts.
     fn measure_blocks(&mut self, first: u64) -> Result<(), BinaryError> {
         let mut start = first;
         for rank in 0..self.ranks {
@@ -99,7 +98,7 @@ impl<'b> Reference<'b> {
         implied(Field::FileLength, start, self.bytes.length()).at(self.bytes.length(), None)
     }
 
-    /// The parts of the block of `rank`, which must start at byte `start`.
+    /// Parts of the block of `rank`, which must start at byte `start`.
     fn block(&self, rank: u32, start: u64) -> Result<Block, BinaryError> {
         let entry = TABLE + u64::from(rank) * ENTRY;
         let place = self.bytes.u64(entry)?;
@@ -131,26 +130,25 @@ impl<'b> Reference<'b> {
         self.ranks
     }
 
-    /// Operations of all ranks.
+    /// Number of operations of all ranks.
     #[must_use]
     pub const fn ops(&self) -> u64 {
         self.ops
     }
 
-    /// Dependencies of all ranks.
+    /// Number of dependencies of all ranks.
     #[must_use]
     pub const fn edges(&self) -> u64 {
         self.edges
     }
 
-    /// Operations of the rank that has the most: elements of scratch memory
-    /// that [`Reference::read`] takes.
+    /// Largest number of operations of a rank: elements of scratch memory for [`Reference::read`].
     #[must_use]
     pub const fn ops_most(&self) -> u32 {
         self.ops_most
     }
 
-    /// Dependencies of the rank that has the most.
+    /// Largest number of dependencies of a rank.
     #[must_use]
     pub const fn edges_most(&self) -> u32 {
         self.edges_most
@@ -160,8 +158,8 @@ impl<'b> Reference<'b> {
     ///
     /// # Errors
     ///
-    /// The first thing wrong in the file, with its place, or what the sink
-    /// refused. The sink then holds an unfinished schedule.
+    /// The first error of the file with its position, or the error of the sink. The sink then holds
+    /// an incomplete schedule.
     pub fn read<S: Sink>(
         &self,
         scratch: &mut [u32],
@@ -202,7 +200,7 @@ impl<'b> Reference<'b> {
         sink.end_rank().map_err(Stop::Sink)
     }
 
-    /// The successors in one of a node's lists.
+    /// Successors in one of a node's lists.
     #[inline]
     fn list(
         &self,
@@ -217,14 +215,14 @@ impl<'b> Reference<'b> {
     }
 }
 
-/// Operations and lists are looked up where they stand.
+/// Random access.
 impl Reference<'_> {
     fn block_of(&self, rank: u32) -> Option<Block> {
         let start = self.bytes.u64(TABLE + u64::from(rank) * ENTRY).ok()?.checked_add(BASE)?;
         if start > self.bytes.length() { None } else { self.block(rank, start).ok() }
     }
 
-    /// The block of an operation, and its node.
+    /// Block of an operation, and its node.
     fn node(&self, OpIndex { rank, op }: OpIndex) -> Option<(Block, &[u8])> {
         let block = self.block_of(rank).filter(|block| op < block.ops)?;
         let node = self.bytes.part(block.nodes + NODE * u64::from(op), NODE).ok()?;
@@ -258,7 +256,7 @@ impl Lookup for Reference<'_> {
     }
 }
 
-/// Why feeding a sink stopped.
+/// Reason why feeding a sink stopped.
 enum Stop<E> {
     File(BinaryError),
     Sink(E),
@@ -270,7 +268,7 @@ impl<E> From<BinaryError> for Stop<E> {
     }
 }
 
-/// Where the parts of a rank's block stand. Offsets from the file's start.
+/// Parts of a rank's block, by their offsets in the file.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     ops: u32,
@@ -281,7 +279,7 @@ struct Block {
     end: u64,
 }
 
-/// Which successors of a node.
+/// List of successors of a node.
 #[derive(Clone, Copy)]
 enum List {
     Completions,
@@ -298,7 +296,7 @@ impl List {
     }
 }
 
-/// Checks one block before it is used.
+/// Check of one block before it is used.
 struct Checker<'v, 'b> {
     view: &'v Reference<'b>,
     rank: u32,
@@ -310,7 +308,7 @@ impl Checker<'_, '_> {
         BinaryError { at, rank: Some(self.rank), kind }
     }
 
-    /// Counts dependencies in `scratch` on the way.
+    /// Checks the block, counting dependencies in `scratch`.
     fn check(&self, scratch: &mut [u32]) -> Result<(), BinaryError> {
         let needed = self.view.ops_most as usize;
         let Some(waiting) = scratch.get_mut(..self.block.ops as usize) else {
@@ -350,7 +348,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Counts the dependencies that a list of successors stands for.
+    /// Counts the dependencies in a list of successors.
     fn count(&self, list: List, node: &[u8], waiting: &mut [u32]) -> Result<(), BinaryErrorKind> {
         let available = self.block.successors;
         let (length, first) = list.of(node);
@@ -367,7 +365,7 @@ impl Checker<'_, '_> {
         Ok(())
     }
 
-    /// The roots must be the operations that wait for nothing, in order.
+    /// Checks that the roots are the operations without dependencies, in order.
     fn check_roots(&self, waiting: &[u32]) -> Result<(), BinaryError> {
         let free = (0_u32..).zip(waiting).filter(|&(_, &count)| count == 0);
         let mut at = self.block.nodes - 4 * u64::from(self.block.roots);
@@ -383,7 +381,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// The operation in the 39 bytes of a node.
+/// Decodes the 39 bytes of a node.
 #[inline]
 fn decode(node: &[u8]) -> Result<Op, BinaryErrorKind> {
     let (peer, size) = (u32_in(node, 5), u64_in(node, 9));
@@ -404,12 +402,12 @@ fn decode(node: &[u8]) -> Result<Op, BinaryErrorKind> {
     Ok(Op { kind, cpu: u8_in(node, 21).into(), nic: u8_in(node, 22).into() })
 }
 
-/// Whether a field has the value that others imply.
+/// Check that a field has the value that others imply.
 pub(super) fn implied(field: Field, expected: u64, found: u64) -> Implied {
     Implied { field, expected, found }
 }
 
-/// A field and the value that others imply for it.
+/// Field, with the value found and the value that others imply.
 pub(super) struct Implied {
     field: Field,
     expected: u64,
@@ -417,7 +415,7 @@ pub(super) struct Implied {
 }
 
 impl Implied {
-    /// An error at byte `at` when the two differ.
+    /// Error at byte `at` if the two differ.
     pub(super) fn at(self, at: u64, rank: Option<u32>) -> Result<(), BinaryError> {
         let Self { field, expected, found } = self;
         if expected == found {

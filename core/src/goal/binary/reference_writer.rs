@@ -1,4 +1,4 @@
-//! Writes the format of LogGOPSim's `txt2bin`, byte for byte as it does.
+//! Writer of the format of LogGOPSim's `txt2bin`, byte for byte.
 
 use super::bytes::Record;
 use super::error::{BinaryWriteError, Unsayable};
@@ -9,20 +9,21 @@ use crate::goal::output::Output;
 use crate::goal::protocol::Protocol;
 use crate::goal::rank::{RankBuffer, RankMemory, RankNode};
 
-/// A sink that writes the reference's format, with [`cut_tag`] of each tag.
+/// Sink that writes the reference's format, with [`cut_tag`] applied to each tag.
 #[derive(Debug)]
 pub struct ReferenceWriter<'m, O> {
     output: O,
     protocol: Protocol,
     rank: RankBuffer<'m>,
-    /// Where the open rank's block starts, counted from [`BASE`].
+    /// Offset of the open rank's block, counted from [`BASE`].
     start: u64,
     highest_cpu: u8,
     highest_nic: u8,
 }
 
 impl<'m, O: Output> ReferenceWriter<'m, O> {
-    /// LogGOPSim multiplies operation numbers with the node size in 32 bits.
+    /// Largest number of operations of a rank: LogGOPSim multiplies their numbers by the node size
+    /// in 32 bits.
     pub const MOST_OPS: u32 = u32::MAX / 39;
 
     /// Writes to `output`, with `memory` for the largest rank.
@@ -37,12 +38,11 @@ impl<'m, O: Output> ReferenceWriter<'m, O> {
         }
     }
 
-    /// Checks that every rank was written, completes the header and gives
-    /// the output back.
+    /// Checks that every rank was written, completes the header and returns the output.
     ///
     /// # Errors
     ///
-    /// [`Misuse`](crate::goal::Misuse) when ranks are missing; the output refuses bytes.
+    /// [`Misuse`](crate::goal::Misuse) if ranks are missing, or the error of the output.
     pub fn finish(mut self) -> Result<O, BinaryWriteError<O::Error>> {
         let ranks = self.protocol.finish()?;
         let header = Record::<{ TABLE_AT }>::new()
@@ -53,7 +53,7 @@ impl<'m, O: Output> ReferenceWriter<'m, O> {
         Ok(self.output)
     }
 
-    /// Writes the complete rank and returns the length of its block.
+    /// Writes the complete rank; returns the length of its block.
     fn write_block(&mut self) -> Result<u64, O::Error> {
         let Self { output, rank, .. } = self;
         rank.group();
@@ -124,7 +124,7 @@ impl<O: Output> Sink for ReferenceWriter<'_, O> {
     }
 }
 
-/// What the format cannot say of `op`, or LogGOPSim cannot read.
+/// Property of `op` that the format cannot express or LogGOPSim cannot read.
 fn unsayable(op: Op) -> Option<Unsayable> {
     match op.kind {
         _ if op.cpu.max(op.nic) >= u8::MAX.into() => Some(Unsayable::Unit255),
@@ -136,15 +136,15 @@ fn unsayable(op: Op) -> Option<Unsayable> {
     }
 }
 
-/// A tag as LogGOPSim's 32 bits hold it: its lower half, which of the wildcard, and of
-/// other numbers, is the wildcard.
+/// Tag in LogGOPSim's 32 bits: the lower half. It is the wildcard for the wildcard, and also for
+/// any other tag with that lower half.
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "the lower half")]
 pub const fn cut_tag(tag: u64) -> u32 {
     tag as u32
 }
 
-/// The 39 bytes of a node.
+/// Encodes the 39 bytes of a node.
 fn encode(node: &RankNode) -> Record<{ NODE_SIZE }> {
     let (kind, peer, size, tag) = match node.op.kind {
         OpKind::Send { peer, size, tag } => (SEND, peer, size, tag),

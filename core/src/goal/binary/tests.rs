@@ -56,7 +56,7 @@ fn read_native(bytes: &[u8]) -> Result<Program, BinaryReadError<Misuse>> {
     Ok(program)
 }
 
-/// The order of dependencies that the reference's format keeps.
+/// Program with the order of dependencies that the reference's format keeps.
 fn grouped(program: &Program) -> Program {
     let mut program = Program::new(program.ranks.clone());
     for rank in &mut program.ranks {
@@ -65,8 +65,7 @@ fn grouped(program: &Program) -> Program {
     program
 }
 
-/// The reference's format, put together from its description without any of
-/// the code under test.
+/// Encodes the reference's format by its description, without the code under test.
 fn plain_reference(program: &Program) -> Vec<u8> {
     let mut blocks: Vec<Vec<u8>> = vec![];
     for rank in &program.ranks {
@@ -178,7 +177,7 @@ fn the_first_eight_bytes_tell_the_format() {
     assert_eq!(Format::of(&[0x7f, 0x10]), None);
 }
 
-/// A change to the sample's bytes, and what the reader says of it.
+/// Change to the sample's bytes, and the message of the reader.
 const REFERENCE_DAMAGE: &[(usize, u8, &str)] = &[
     (0, 0x26, "not a binary schedule"),
     (8, 0, "a schedule of no ranks"),
@@ -323,7 +322,7 @@ fn tags_of_64_bits_are_cut_off_in_the_reference_and_kept_in_ours() {
     let program = Program::new(ranks.to_vec());
     let bytes = write_native(&program).unwrap();
     assert_eq!(read_native(&bytes).as_ref(), Ok(&program));
-    // Ranks 1 to 3 are wide, and have 8 bytes more.
+    // Ranks 1 to 3 are wide, and have 8 additional bytes for each operation.
     assert_eq!((bytes[8], bytes.len()), (2, 64 + 5 * (16 + 24) + 3 * 8));
     let read = read_reference(&write_reference(&program).unwrap()).unwrap();
     let low = [7, 7, ANY_TAG, u64::from(u32::MAX) - 1, ANY_TAG];
@@ -334,7 +333,7 @@ fn tags_of_64_bits_are_cut_off_in_the_reference_and_kept_in_ours() {
         read_native(&bytes).unwrap_err().to_string()
     };
     assert!(marked(&bytes, 8, 3).contains("format version"), "version 1");
-    // Without its upper half the tag of rank 1 needs no mark.
+    // Without its upper half the tag of rank 1 needs no flag.
     assert!(marked(&bytes, 64 + 5 * 16 + 2 * 24, 1).contains("mark of a rank"), "rank 1");
 }
 

@@ -1,70 +1,69 @@
-//! What can be found wrong with a schedule before it runs.
+//! Findings of a check of a schedule.
 
 use core::fmt;
 
 use super::order::Cycle;
 use crate::goal::op::{ANY, ANY_TAG};
 
-/// Something wrong with a schedule, or possibly wrong.
+/// Error or possible error of a schedule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Finding {
     /// A send or receive names a rank that does not exist.
     PeerOutOfRange {
-        /// Where.
+        /// Operation with this peer.
         place: Place,
-        /// The rank it names.
+        /// Rank that it names.
         peer: u32,
-        /// How many ranks there are.
+        /// Number of ranks.
         ranks: u32,
     },
     /// Operations wait for each other in a cycle and never run.
     Cycle {
-        /// The first of them.
+        /// First operation of the cycle.
         place: Place,
-        /// All of them.
+        /// The cycle.
         cycle: Cycle,
-        /// Operations that never run because of this cycle or another one
-        /// of the rank.
+        /// Number of operations that never run because of this or another cycle of the rank.
         blocked: u32,
     },
-    /// There are not as many sends as receives.
+    /// The numbers of sends and receives differ.
     Unmatched {
-        /// An operation too many.
+        /// An unpaired send or receive.
         place: Place,
-        /// Which messages.
+        /// Envelope of the messages.
         messages: Envelope,
-        /// How many sends.
+        /// Number of sends.
         sends: u32,
-        /// How many receives.
+        /// Number of receives.
         receives: u32,
-        /// Whether the order in which wildcards take messages decides.
+        /// Certain, or possible depending on the order in which wildcards take messages.
         certainty: Certainty,
     },
-    /// A send and the receive that takes its message name different sizes.
+    /// A send and the receive that matches it have different sizes.
     SizeMismatch {
-        /// The send.
+        /// The send and its size, bytes.
         send: (Place, u64),
-        /// The receive.
+        /// The receive and its size, bytes.
         receive: (Place, u64),
-        /// Which messages.
+        /// Envelope of the messages.
         messages: Envelope,
-        /// Whether the order of the messages decides.
+        /// Certain, or possible depending on the order of the messages.
         certainty: Certainty,
     },
-    /// A receive with any tag can take a message of a collective operation, which another
-    /// receive then waits for.
+    /// A receive with a wildcard tag can take a message of a collective operation, for which
+    /// another receive then waits.
     TakesCollective {
-        /// The receive with any tag.
+        /// The receive with the wildcard tag.
         place: Place,
-        /// The collective's message.
+        /// Envelope of the collective's message.
         messages: Envelope,
         /// The receive that waits for it.
         instead_of: Place,
     },
 }
 
-/// An operation.
+/// Operation of a schedule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Place {
@@ -74,41 +73,41 @@ pub struct Place {
     pub op: u32,
 }
 
-/// Messages that a receive can tell apart from others.
+/// Envelope of messages, as receives distinguish them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Envelope {
-    /// Sending rank, [`ANY`] for all.
+    /// Sending rank; [`ANY`] for all.
     pub from: u32,
     /// Receiving rank.
     pub to: u32,
-    /// Tag, [`ANY`] for all.
+    /// Tag; [`ANY_TAG`] for all.
     pub tag: u64,
 }
 
-/// Whether something is wrong in every run.
+/// Certainty of a finding.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Certainty {
-    /// In every run.
+    /// It occurs in every run.
     Certain,
-    /// In some runs, or none: it depends on times.
+    /// It occurs in some runs or none, depending on times.
     Possible,
 }
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Severity {
-    /// It may be meant, or depend on times.
+    /// It may be intended, or depend on times.
     Warning,
-    /// The schedule cannot run to its end as written, or cuts messages off.
+    /// The schedule cannot complete as written, or truncates messages.
     Error,
 }
 
 impl Finding {
-    /// How bad it is. A receive larger than its message is a warning: in MPI
-    /// it is legal.
+    /// Severity of the finding. A receive larger than its message is a warning, because it is legal
+    /// in MPI.
     #[must_use]
     pub const fn severity(&self) -> Severity {
         match self {
@@ -125,7 +124,7 @@ impl Finding {
         }
     }
 
-    /// An operation that has to do with it.
+    /// Operation concerned.
     #[must_use]
     pub const fn place(&self) -> Place {
         match self {

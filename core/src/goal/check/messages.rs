@@ -1,17 +1,16 @@
-//! Whether every message that is sent is received, and in its size.
+//! Matching of messages: every message sent is received, with its size.
 //!
-//! Messages to one rank are split into components that no receive reaches
-//! across: by source and tag, or by what wildcards leave of these. In a
-//! component there must be as many sends as receives, in every run. Where
-//! every receive of a component takes every message of it, that is enough;
-//! elsewhere a wildcard may take a message that another receive needs, which
-//! depends on times and is reported as possible.
+//! Messages to one rank are split into components such that no receive takes messages of two: by
+//! source and tag; if some receive has a wildcard for one of the two, by the other alone; if for
+//! both, not at all. The numbers of sends and receives in a component must be equal in every run.
+//! That suffices if every receive in a component takes every message in it. Otherwise a wildcard
+//! may take a message that another receive needs, which depends on times and is reported as
+//! possible.
 
 use super::finding::{Certainty, Envelope, Finding, Place};
 use crate::goal::op::{ANY, ANY_TAG};
 
-/// A send or a receive. Lent to the check in bulk; content on entry does not
-/// matter.
+/// A send or a receive. Lent to the check in bulk; the content on entry does not matter.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Message {
@@ -24,12 +23,12 @@ pub struct Message {
 }
 
 impl Message {
-    /// A send of `size` bytes by `place`.
+    /// Send of `size` bytes by `place`.
     pub(super) const fn sent(place: Place, to: u32, tag: u64, size: u64) -> Self {
         Self { to, from: place.rank, tag, receive: false, op: place.op, size }
     }
 
-    /// A receive of `size` bytes by `place`.
+    /// Receive of `size` bytes by `place`.
     pub(super) const fn received(place: Place, from: u32, tag: u64, size: u64) -> Self {
         Self { to: place.rank, from, tag, receive: true, op: place.op, size }
     }
@@ -46,14 +45,14 @@ impl Message {
         self.tag == ANY_TAG
     }
 
-    /// Whether its tag is one of those that traces' collectives have, from 10⁶ on.
+    /// True if its tag is one that traces use for collectives, from 10⁶ on.
     const fn is_of_collective(&self) -> bool {
         self.tag >= 1_000_000 && !self.is_any_tag()
     }
 }
 
-/// Reports what does not match among all `messages`, in the order of the
-/// receiving ranks. Leaves them in some other order.
+/// Reports mismatches among all `messages`, in the order of the receiving ranks. Reorders the
+/// messages.
 pub(super) fn match_all(messages: &mut [Message], report: &mut impl FnMut(Finding)) {
     messages.sort_unstable();
     for group in messages.chunk_by_mut(|a, b| a.to == b.to) {
@@ -61,7 +60,7 @@ pub(super) fn match_all(messages: &mut [Message], report: &mut impl FnMut(Findin
     }
 }
 
-/// All messages to one rank, sorted.
+/// Matches all messages to one rank, which are sorted.
 fn match_rank(group: &mut [Message], report: &mut impl FnMut(Finding)) {
     let any_tag = group.iter().any(Message::is_any_tag);
     let any_source = group.iter().any(Message::is_any_source);
@@ -84,15 +83,15 @@ fn match_rank(group: &mut [Message], report: &mut impl FnMut(Finding)) {
     }
 }
 
-/// Messages without wildcards: those of one source and tag together.
+/// Matches messages without wildcards, by source and tag.
 fn match_classes(part: &mut [Message], report: &mut impl FnMut(Finding)) {
     for class in part.chunk_by_mut(|a, b| (a.from, a.tag) == (b.from, b.tag)) {
         match_exact(class, report);
     }
 }
 
-/// Messages of one source and tag, sorted: sends, then receives, each in the
-/// order of the operations.
+/// Matches messages of one source and tag, sorted: sends, then receives, each in the order of the
+/// operations.
 fn match_exact(part: &mut [Message], report: &mut impl FnMut(Finding)) {
     let Some(&Message { from, to, tag, .. }) = part.first() else { return };
     let messages = Envelope { from, to, tag };
@@ -101,12 +100,12 @@ fn match_exact(part: &mut [Message], report: &mut impl FnMut(Finding)) {
     }
     let (sends, receives) = split(part);
     if different_size(sends, receives).is_none() {
-        return; // in the order of the program, the usual case
+        return; // usual case: the sizes agree in program order
     }
     report_sizes(part, messages, report);
 }
 
-/// Messages among which every receive finds all that it can take.
+/// Matches a component: messages among which every receive finds all that it can take.
 fn match_component(part: &mut [Message], from: u32, tag: u64, report: &mut impl FnMut(Finding)) {
     if !part.iter().any(|message| message.is_any_source() || message.is_any_tag()) {
         return match_classes(part, report);
@@ -126,8 +125,8 @@ fn match_component(part: &mut [Message], from: u32, tag: u64, report: &mut impl 
     }
 }
 
-/// A receive with any tag, and the first message of a collective that it can take from a
-/// receive of that tag.
+/// Finds a receive with a wildcard tag, and the first message of a collective that it can take from
+/// a receive with that tag.
 fn takes_collective(part: &[Message]) -> Option<Finding> {
     part.iter().filter(|message| message.receive && message.is_any_tag()).find_map(|wild| {
         let takes = |other: &&Message| {
@@ -142,24 +141,24 @@ fn takes_collective(part: &[Message]) -> Option<Finding> {
     })
 }
 
-/// Sends and receives of a part in which the sends stand first.
+/// Sends and receives of a part that begins with the sends.
 fn split(part: &[Message]) -> (&[Message], &[Message]) {
     part.split_at_checked(part.partition_point(|message| !message.receive)).unwrap_or((part, &[]))
 }
 
-/// How many sends and how many receives.
+/// Number of sends and of receives.
 fn counts(part: &[Message]) -> (usize, usize) {
     let sends = part.iter().filter(|message| !message.receive).count();
     (sends, part.len() - sends)
 }
 
-/// What is wrong when there are not as many sends as receives.
+/// Finding if the numbers of sends and receives differ.
 fn unbalanced(part: &[Message], messages: Envelope) -> Option<Finding> {
     let (sends, receives) = counts(part);
     if sends == receives {
         return None;
     }
-    // The last of the side that has more: the first ones find partners.
+    // The last of the larger side: the first ones find partners.
     let more = receives > sends;
     let last = part.iter().filter(|message| message.receive == more).max_by_key(|m| m.op)?;
     Some(unmatched(last.place(), messages, (sends, receives), Certainty::Certain))
@@ -175,7 +174,7 @@ fn unmatched(
     Finding::Unmatched { place, messages, sends, receives, certainty }
 }
 
-/// Whether every receive of a component takes every message of it.
+/// True if every receive of a component takes every message of it.
 fn all_take_all(part: &[Message]) -> bool {
     let mut sends = part.iter().filter(|message| !message.receive);
     let Some(first) = sends.next() else { return true };
@@ -189,8 +188,8 @@ fn all_take_all(part: &[Message]) -> bool {
     })
 }
 
-/// Reports classes of equal source and tag that not even all wildcards of
-/// the component could balance; says whether there was one.
+/// Reports classes of equal source and tag that all wildcards of the component together could not
+/// balance; true if there was one.
 fn report_surplus(part: &[Message], report: &mut impl FnMut(Finding)) -> bool {
     let is_wildcard = |m: &&Message| m.receive && (m.is_any_source() || m.is_any_tag());
     let wildcard_receives = part.iter().filter(is_wildcard).count();
@@ -214,7 +213,7 @@ fn report_surplus(part: &[Message], report: &mut impl FnMut(Finding)) -> bool {
     found
 }
 
-/// A balanced component that an unlucky order may leave unmatched.
+/// Finding of a balanced component that some orders leave unmatched.
 fn possibly_unmatched(part: &[Message], messages: Envelope) -> Finding {
     let wildcard = part.iter().find(|m| m.is_any_source() || m.is_any_tag());
     let place =
@@ -222,7 +221,7 @@ fn possibly_unmatched(part: &[Message], messages: Envelope) -> Finding {
     unmatched(place, messages, counts(part), Certainty::Possible)
 }
 
-/// The first pair of a send and a receive of different size.
+/// First pair of a send and a receive with different sizes.
 fn different_size<'p>(
     sends: &'p [Message],
     receives: &'p [Message],
@@ -230,7 +229,7 @@ fn different_size<'p>(
     sends.iter().zip(receives).find(|(send, receive)| send.size != receive.size)
 }
 
-/// Compares sizes where any send may meet any receive.
+/// Compares sizes where any send may match any receive.
 fn report_sizes(part: &mut [Message], messages: Envelope, report: &mut impl FnMut(Finding)) {
     part.sort_unstable_by_key(|message| (message.receive, message.size, message.op));
     let (sends, receives) = split(part);
@@ -242,7 +241,7 @@ fn report_sizes(part: &mut [Message], messages: Envelope, report: &mut impl FnMu
         let certainty = Certainty::Certain;
         return report(Finding::SizeMismatch { send, receive, messages, certainty });
     }
-    // Equal sizes on both sides, but not all the same: the order decides.
+    // The sizes of both sides agree, but are not all equal: the order decides.
     if let (Some(smallest), Some(largest)) = (receives.first(), sends.last())
         && smallest.size != largest.size
     {

@@ -1,10 +1,8 @@
-//! Checks a schedule before it runs: cycles among dependencies, peers that
-//! do not exist, messages that are not received or not sent or differ in
-//! size.
+//! Checks of a schedule before it runs: cycles among dependencies, peers that do not exist, and
+//! messages that are not received, not sent, or differ in size.
 //!
-//! What is reported as certain goes wrong in every run. Not found are
-//! deadlocks across ranks, such as two ranks that each receive before they
-//! send: the simulator finds those.
+//! Findings reported as certain go wrong in every run. Deadlocks across ranks are not found, for
+//! example two ranks that each receive before they send; the simulator finds them.
 
 mod finding;
 mod messages;
@@ -20,17 +18,16 @@ use super::rank::{RankBuffer, RankMemory, RankNode};
 use crate::worded::errors;
 
 errors! {
-    /// Why a schedule could not be checked.
+    /// Reason why a schedule could not be checked.
     pub enum CheckError {
-        /// Calls came in a wrong order.
+        /// The calls came in a wrong order.
         Misuse(misuse: Misuse) => "{misuse}";
-        /// The memory lent for one rank is too small for this one.
+        /// A rank is too large for the memory lent.
         RankMemory {
-            /// The rank.
+            /// Rank that is too large.
             rank: u32,
         } => "rank {rank} does not fit into the memory lent for one rank";
-        /// The memory lent for messages is too small: lend one for each send and
-        /// receive.
+        /// The memory lent for messages is too small; each send and receive needs one element.
         MessageMemory => "the memory lent for messages is too small: one a send and receive";
     }
 }
@@ -41,17 +38,17 @@ impl From<Misuse> for CheckError {
     }
 }
 
-/// What a check saw besides findings.
+/// Statistics of a check.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Checked {
-    /// Operations on the longest chain of dependencies within a rank.
+    /// Number of operations on the longest chain of dependencies within a rank.
     pub depth: u32,
-    /// Operations that a dependency joins to others.
+    /// Number of operations with a dependency, in either direction.
     pub linked: u64,
 }
 
-/// A sink that reports cycles among dependencies to a closure, as they come.
+/// Sink that reports cycles among dependencies to a closure, as they are found.
 #[derive(Debug)]
 pub struct DependencyChecker<'m, F> {
     protocol: Protocol,
@@ -61,7 +58,7 @@ pub struct DependencyChecker<'m, F> {
 }
 
 impl<'m, F: FnMut(Finding)> DependencyChecker<'m, F> {
-    /// Lends memory for the largest rank.
+    /// Creates the sink with memory for the largest rank.
     pub fn new(rank: RankMemory<'m>, report: F) -> Self {
         let protocol = Protocol::default();
         Self { protocol, rank: RankBuffer::new(rank), checked: Checked::default(), report }
@@ -71,7 +68,7 @@ impl<'m, F: FnMut(Finding)> DependencyChecker<'m, F> {
     ///
     /// # Errors
     ///
-    /// [`Misuse`] when ranks are missing.
+    /// [`Misuse`] if ranks are missing.
     pub fn finish(self) -> Result<Checked, CheckError> {
         self.protocol.finish()?;
         Ok(self.checked)
@@ -125,8 +122,8 @@ impl<F: FnMut(Finding)> Sink for DependencyChecker<'_, F> {
     }
 }
 
-/// A sink that reports findings to a closure: cycles and wrong peers as
-/// they come, messages at the end.
+/// Sink that reports findings to a closure: cycles and invalid peers as they are found, messages at
+/// the end.
 #[derive(Debug)]
 pub struct Checker<'m, F> {
     dependencies: DependencyChecker<'m, F>,
@@ -136,7 +133,7 @@ pub struct Checker<'m, F> {
 }
 
 impl<'m, F: FnMut(Finding)> Checker<'m, F> {
-    /// Lends memory for the largest rank and for every send and receive.
+    /// Creates the sink with memory for the largest rank and for every send and receive.
     pub fn new(rank: RankMemory<'m>, messages: &'m mut [Message], report: F) -> Self {
         Self { dependencies: DependencyChecker::new(rank, report), ranks: 0, messages, used: 0 }
     }
@@ -145,7 +142,7 @@ impl<'m, F: FnMut(Finding)> Checker<'m, F> {
     ///
     /// # Errors
     ///
-    /// [`Misuse`] when ranks are missing.
+    /// [`Misuse`] if ranks are missing.
     pub fn finish(mut self) -> Result<Checked, CheckError> {
         self.dependencies.protocol.finish()?;
         let messages = self.messages.get_mut(..self.used).unwrap_or_default();

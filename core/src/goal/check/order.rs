@@ -1,21 +1,21 @@
-//! The order that dependencies leave to one rank's operations: how long its
-//! longest chain is, and which operations wait for each other in a cycle.
+//! Order of one rank's operations by their dependencies: the longest chain, and operations that
+//! wait for each other in a cycle.
 
 use crate::goal::rank::{RankBuffer, RankNode};
 
-/// What the dependencies of one rank allow.
+/// Result of ordering one rank's operations.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Order {
-    /// Operations on the longest chain of dependencies.
+    /// Number of operations on the longest chain of dependencies.
     pub(super) depth: u32,
-    /// Operations that wait on a cycle, directly or not.
+    /// Number of operations that wait for a cycle, directly or indirectly.
     pub(super) blocked: u32,
 }
 
 const NONE: u32 = u32::MAX;
 
-/// Lets every operation of the grouped `rank` run as soon as it may. Blocked
-/// ones keep a `mark` above 0.
+/// Orders the operations of the grouped `rank` topologically. Blocked operations keep a `mark`
+/// above 0.
 pub(super) fn order(rank: &mut RankBuffer<'_>) -> Order {
     let (nodes, successors) = rank.parts_mut();
     let mut ready = NONE;
@@ -41,7 +41,7 @@ pub(super) fn order(rank: &mut RankBuffer<'_>) -> Order {
     found
 }
 
-/// One dependency of operation `index` is met.
+/// Fulfils one dependency of operation `index`.
 fn release(nodes: &mut [RankNode], index: u32, level: u32, ready: &mut u32) {
     let Some(node) = nodes.get_mut(index as usize) else { return };
     node.level = node.level.max(level.saturating_add(1));
@@ -52,8 +52,7 @@ fn release(nodes: &mut [RankNode], index: u32, level: u32, ready: &mut u32) {
     }
 }
 
-/// Operations that wait for each other in a cycle, each for the next, the
-/// last for the first.
+/// Operations that wait for each other in a cycle: each for the next, the last for the first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Cycle {
@@ -62,27 +61,27 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// The most operations that are kept.
+    /// Largest number of operations stored.
     pub const SHOWN: usize = 8;
 
-    /// The first operations of the cycle, from the lowest on.
+    /// First operations of the cycle, from the lowest on.
     #[must_use]
     pub fn ops(&self) -> &[u32] {
         let shown = Self::SHOWN.min(self.length as usize);
         self.ops.get(..shown).unwrap_or_default()
     }
 
-    /// How many operations it has.
+    /// Number of operations of the cycle.
     #[must_use]
     pub const fn length(&self) -> u32 {
         self.length
     }
 }
 
-/// A cycle of the rank that [`order`] left blocked operations in.
+/// A cycle in a rank in which [`order`] left blocked operations.
 pub(super) fn cycle(rank: &mut RankBuffer<'_>) -> Option<Cycle> {
     let (edges, nodes) = rank.edges_and_nodes_mut();
-    // Every blocked operation waits for another one: remember which.
+    // Every blocked operation waits for another blocked one, which is stored in `next`.
     for edge in edges {
         let blocked = nodes.get(edge.on as usize).is_some_and(|node| node.mark > 0);
         if let Some(node) = nodes.get_mut(edge.op as usize).filter(|_| blocked) {
@@ -93,7 +92,7 @@ pub(super) fn cycle(rank: &mut RankBuffer<'_>) -> Option<Cycle> {
     let next = |op: u32| nodes.get(op as usize).map_or(NONE, |node| node.next);
     let mut op = (0..).zip(nodes).find(|(_, node)| node.mark > 0)?.0;
     for _ in nodes {
-        op = next(op); // as many steps as operations lead into the cycle
+        op = next(op); // after as many steps as there are operations, `op` is on the cycle
     }
     let steps = || core::iter::successors(Some(op), |&at| Some(next(at)).filter(|&at| at != op));
     let lowest = steps().min()?;

@@ -9,7 +9,7 @@ use crate::goal::testing::{Program, Rank};
 use crate::goal::{ANY_TAG, RankNode};
 use crate::units::Picos;
 
-/// All findings of a check, and what else it saw.
+/// Findings and statistics of a check.
 fn check(program: &Program) -> (Vec<Finding>, Checked) {
     let mut findings = vec![];
     let mut nodes = [RankNode::EMPTY; 64];
@@ -75,7 +75,7 @@ fn a_receive_with_any_tag_that_can_take_a_collectives_message_is_warned_of() {
     let collective = receive(1, 1_000_003, 8);
     assert_eq!(takes(&[receive(2, 5, 8), collective, receive(1, ANY_TAG, 8)]), [warning(2, 1)]);
     assert_eq!(takes(&[receive(ANY, ANY_TAG, 8), receive(2, 5, 8), collective]), [warning(0, 2)]);
-    // Not from a rank of which the collective has no message, nor with a tag.
+    // Not from a rank that sends no message of the collective, nor with a tag.
     let other = takes(&[receive(2, ANY_TAG, 8), receive(1, 7, 8), collective]);
     assert_eq!(other, [""; 0]);
     assert_eq!(takes(&[receive(ANY, 7, 8), receive(2, 5, 8), collective]), [""; 0]);
@@ -190,8 +190,7 @@ fn wildcards_that_may_take_the_wrong_message_are_possible() {
     );
 }
 
-/// Whether the messages pair up when they come in this order, each taking
-/// the oldest partner that fits.
+/// True if the messages pair up in this order of arrival, each taking the oldest matching partner.
 fn pairs_up(order: &[Op], froms: &[u32]) -> bool {
     let mut waiting: Vec<(bool, u32, u64)> = vec![];
     for (op, &from) in order.iter().zip(froms) {
@@ -214,7 +213,7 @@ fn pairs_up(order: &[Op], froms: &[u32]) -> bool {
     waiting.is_empty()
 }
 
-/// Whether some and whether all orders of `ops` pair up.
+/// Finds if some and if all orders of `ops` pair up.
 fn some_and_all(ops: &mut Vec<(Op, u32)>, from: usize, found: &mut (bool, bool)) {
     if from == ops.len() {
         let (order, froms): (Vec<Op>, Vec<u32>) = ops.iter().copied().unzip();
@@ -230,7 +229,7 @@ fn some_and_all(ops: &mut Vec<(Op, u32)>, from: usize, found: &mut (bool, bool))
 }
 
 quickcheck! {
-    /// Against every order in which the messages can come.
+    /// Compared with every order in which the messages can arrive.
     fn certain_is_certain_and_silence_is_sound(codes: Vec<(u8, u8)>) -> TestResult {
         let codes = &codes[..codes.len().min(6)];
         let mut ranks = [vec![], vec![], vec![]];

@@ -1,11 +1,11 @@
-//! Dissemination: every rank knows of every other after ⌈log P⌉ rounds.
+//! Dissemination: after ⌈log P⌉ rounds every rank has data of every other.
 
 use super::script::{Place, Script};
 use crate::goal::Sink;
 use crate::units::Picos;
 
-/// Dissemination: round k sends 2ᵏ up the ring and receives from 2ᵏ down;
-/// a send waits for the receive of the round before.
+/// Dissemination: in round k a rank sends to the rank 2ᵏ above on the ring and receives from the
+/// rank 2ᵏ below; a send waits for the receive of the round before.
 pub(super) fn dissemination<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Result<(), S::Error> {
     let mut received = None;
     let mut distance = 1u64;
@@ -21,8 +21,8 @@ pub(super) fn dissemination<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Res
     received.map_or(Ok(()), |receive| out.end(receive))
 }
 
-/// Rounds of the n-way dissemination, ⌈log P⌉ to the base n + 1, and one
-/// more in the cases of [`ROUNDED_UP`].
+/// Number of rounds of the n-way dissemination: ⌈log P⌉ to the base n + 1, and one more in the
+/// cases of [`ROUNDED_UP`].
 pub(super) fn nway_rounds(ranks: u32, ways: u32) -> u32 {
     let base = u64::from(ways) + 1;
     let mut reached = 1;
@@ -36,10 +36,9 @@ pub(super) fn nway_rounds(ranks: u32, ways: u32) -> u32 {
     if exact && rounded_up { rounds + 1 } else { rounds }
 }
 
-/// Schedgen takes ⌈ln P / ln(n + 1)⌉ in double precision. For some
-/// P = (n + 1)ᵏ the quotient is just above k, and a last round is added in
-/// which every rank sends to itself. These are the (n, k) up to n = 63 and
-/// P < 2³² (with the logarithm of the GNU C library).
+/// Cases (n, k) in which Schedgen adds a round. It computes ⌈ln P / ln(n + 1)⌉ in double precision;
+/// for some P = (n + 1)ᵏ the quotient is just above k, and in the last round every rank sends to
+/// itself. Complete up to n = 63 and P < 2³², with the logarithm of the GNU C library.
 const ROUNDED_UP: [(u32, u32); 32] = [
     (1, 29),
     (1, 31),
@@ -75,19 +74,18 @@ const ROUNDED_UP: [(u32, u32); 32] = [
     (57, 5),
 ];
 
-/// The receives of one round of the n-way dissemination, by index.
+/// Receives of one round of the n-way dissemination.
 #[derive(Clone, Copy)]
 struct Received {
-    /// Index of the first of them; the others follow it.
+    /// Index of the first; the others follow it.
     first: u32,
     count: u32,
 }
 
-/// n-way dissemination: round k sends to the n ranks w(n + 1)ᵏ up the ring.
-/// Between two rounds the data of the first receive is folded in by one
-/// calculation, which every send waits for, and that of the others by a
-/// chain of calculations, which only the last send waits for. Each
-/// calculation takes one nanosecond a byte.
+/// n-way dissemination: in round k a rank sends to the n ranks that are w(n + 1)ᵏ above on the
+/// ring. Between two rounds one calculation folds in the data of the first receive, and every send
+/// waits for it; a chain of calculations folds in the data of the others, and only the last send
+/// waits for that. Each calculation takes one nanosecond for each byte.
 pub(super) fn nway_dissemination<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
@@ -114,7 +112,7 @@ pub(super) fn nway_dissemination<S: Sink>(
             out.end(send)?;
         }
         before = Some(receive_round(out, at, ways, distance)?);
-        // Only the distance modulo P matters, so that it cannot overflow.
+        // Only the distance modulo P matters; reducing it avoids overflow.
         distance = u64::from(at.on_ring(distance * (u64::from(ways) + 1)));
     }
     match before {
@@ -125,8 +123,7 @@ pub(super) fn nway_dissemination<S: Sink>(
     }
 }
 
-/// The n − 1 chained calculations over the receives after the first;
-/// returns the last.
+/// Emits the n − 1 chained calculations for the receives after the first; returns the last.
 fn fold_chain<S: Sink>(
     out: &mut Script<'_, S>,
     received: Received,
@@ -142,7 +139,7 @@ fn fold_chain<S: Sink>(
     Ok(last)
 }
 
-/// The receives of one round; they wait for nothing.
+/// Emits the receives of one round, which have no dependencies.
 fn receive_round<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,

@@ -1,19 +1,17 @@
-//! Recursive doubling: allreduce by recursive halving, then doubling.
+//! Allreduce by recursive halving, then recursive doubling.
 
 use super::script::{Place, Script};
 use crate::goal::Sink;
 use crate::units::Picos;
 
-/// Allreduce by recursive halving (reduce-scatter) and doubling
-/// (allgather).
+/// Allreduce by recursive halving (reduce-scatter) and recursive doubling (allgather).
 ///
-/// Schedgen sends to ranks that do not exist where P is no power of two.
-/// Here, with Q the largest power of two up to P, each rank from Q on hands
-/// its data to the rank Q below before and gets the result after; the
-/// lower Q ranks are as for P = Q.
+/// If P is no power of two, Schedgen sends to ranks that do not exist. Here, with Q the largest
+/// power of two not above P, each rank from Q on sends its data to the rank Q below first, and
+/// receives the result at the end; the lower Q ranks do the same as for P = Q.
 ///
-/// `compute` replaces the wait for the last receive by a calculation of
-/// this length that waits for nothing (`--rpl-dep-cmp`).
+/// `compute` replaces the dependency on the last receive by a calculation of this duration without
+/// dependencies (`--rpl-dep-cmp`).
 pub(super) fn allreduce<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
@@ -53,7 +51,7 @@ pub(super) fn allreduce<S: Sink>(
     }
 }
 
-/// The part of a rank from the largest power of two on.
+/// Emits the part of a rank from Q on.
 fn extra_rank<S: Sink>(out: &mut Script<'_, S>, at: &Place, lower: u32) -> Result<(), S::Error> {
     let partner = at.rank.wrapping_sub(lower);
     let send = out.send(partner, at.size)?;
@@ -64,16 +62,16 @@ fn extra_rank<S: Sink>(out: &mut Script<'_, S>, at: &Place, lower: u32) -> Resul
     out.end(receive)
 }
 
-/// What one exchange waits for.
+/// Dependency of one exchange.
 #[derive(Clone, Copy)]
 struct Step {
-    /// The receive before.
+    /// Receive of the preceding exchange.
     ready: Option<u32>,
-    /// A calculation in its place.
+    /// Duration of the calculation that replaces the dependency on it.
     compute: Option<Picos>,
 }
 
-/// Sends to and receives from `peer`; returns the receive.
+/// Emits a send to and a receive from `peer`; returns the receive.
 fn exchange<S: Sink>(
     out: &mut Script<'_, S>,
     peer: u32,

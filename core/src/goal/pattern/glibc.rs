@@ -1,15 +1,15 @@
-//! The pseudo-random numbers of the GNU C library's `rand`, which decide
-//! the message sizes of `linear_alltoallv`.
+//! Pseudo-random numbers of the GNU C library's `rand`, from which `linear_alltoallv` draws message
+//! sizes.
 
 /// Lag of the additive feedback, and length of the state.
 const LONG: usize = 31;
 /// Lag of the nearer term.
 const SHORT: usize = 3;
-/// Outputs thrown away after seeding.
+/// Number of outputs discarded after seeding.
 const DISCARDED: usize = 310;
 
-/// `rand` of the GNU C library with `TYPE_3` state: rᵢ = rᵢ₋₃ + rᵢ₋₃₁ modulo
-/// 2³², of which the low bit is dropped.
+/// `rand` of the GNU C library with `TYPE_3` state: rᵢ = rᵢ₋₃ + rᵢ₋₃₁ modulo 2³², without the low
+/// bit.
 #[derive(Clone, Debug)]
 pub(super) struct Rand {
     state: [u32; LONG],
@@ -20,9 +20,8 @@ pub(super) struct Rand {
 }
 
 impl Rand {
-    /// The generator after `srand(seed)`; a program that never calls
-    /// `srand` has seed 1. The state is filled by the minimal-standard
-    /// generator 16,807·r modulo 2³¹ − 1.
+    /// Generator after `srand(seed)`; a program that does not call `srand` has seed 1. The state is
+    /// filled by the minimal-standard generator 16,807·r modulo 2³¹ − 1.
     pub(super) fn new(seed: u32) -> Self {
         let mut state = [0; LONG];
         let mut value = if seed == 0 { 1 } else { seed };
@@ -37,7 +36,7 @@ impl Rand {
         rand
     }
 
-    /// The next number, 0 to 2³¹ − 1.
+    /// Draws the next number, 0 to 2³¹ − 1.
     pub(super) fn draw(&mut self) -> u32 {
         let recent = self.state.get(self.recent).copied().unwrap_or_default();
         let Some(oldest) = self.state.get_mut(self.oldest) else { return 0 };
@@ -49,8 +48,7 @@ impl Rand {
     }
 }
 
-/// 16,807·value modulo 2³¹ − 1 for a signed `value`, with the sign of a C
-/// remainder mended.
+/// 16,807·`value` modulo 2³¹ − 1 for a signed `value`, never negative (unlike a C remainder).
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,

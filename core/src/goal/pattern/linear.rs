@@ -1,4 +1,4 @@
-//! Linear collectives: one rank talks to all, or all to all.
+//! Linear collectives: between one rank and all others, or between all.
 
 use super::script::{Place, Script};
 use crate::goal::Sink;
@@ -34,8 +34,7 @@ pub(super) fn scatter<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Result<()
     Ok(())
 }
 
-/// Linear barrier: rank 0 hears one byte from every rank, then tells every
-/// rank one byte.
+/// Linear barrier: rank 0 receives one byte from every other rank, then sends one byte to each.
 pub(super) fn linear_barrier<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Result<(), S::Error> {
     if at.rank != 0 {
         let send = out.send(0, 1)?;
@@ -71,8 +70,8 @@ pub(super) fn linear_barrier<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Re
     Ok(())
 }
 
-/// All-to-all: step k sends to the rank k above and receives from the rank
-/// k below; nothing waits. `size(from, to)` gives each message's bytes.
+/// All-to-all: in step k a rank sends to the rank k above and receives from the rank k below,
+/// without dependencies. `size(from, to)` is the size of each message in bytes.
 pub(super) fn all_to_all<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,

@@ -1,21 +1,19 @@
-//! Communication patterns as schedules: the collectives and synthetic
-//! traffic of Schedgen 1 and 2, operation by operation in their order, and
-//! repaired where Schedgen's own does not run.
+//! Communication patterns as schedules: the collectives and synthetic traffic of Schedgen 1 and 2,
+//! operation by operation in their order, with corrections where Schedgen's schedules do not run.
 //!
-//! [`generate`] writes a pattern into any [`Sink`]: a file, a schedule, a
-//! counter. It keeps nothing but the caller's scratch memory, so the number
-//! of ranks is bounded by the sink alone.
+//! [`generate`] writes a pattern into any [`Sink`]: a file, a schedule, a counter. It uses only the
+//! caller's scratch memory, so the number of ranks is limited by the sink alone.
 //!
-//! # What differs from Schedgen
+//! # Differences from Schedgen
 //!
-//! - [`Pattern::BinaryBroadcast`] takes any root.
-//! - [`Pattern::RecursiveDoubling`] takes any number of ranks.
-//! - [`Pattern::ChainedDissemination`] sends to ranks that exist.
-//! - Random patterns take their seed from the options, not from the clock.
-//! - Every pattern can be repeated ([`Options::repeat`]), each rank starting
-//!   the next repetition when its part of the last one is done, with a root
-//!   that stays or moves on ([`Options::rotate_root`]); and run in several
-//!   groups of ranks at once ([`Options::groups`]).
+//! - [`Pattern::BinaryBroadcast`] works with any root.
+//! - [`Pattern::RecursiveDoubling`] works with any number of ranks.
+//! - [`Pattern::ChainedDissemination`] sends only to ranks that exist.
+//! - Random patterns use a seed from the options, not the clock.
+//! - Every pattern can be repeated ([`Options::repeat`]): each rank starts the next repetition when
+//!   its part of the last one is complete, with a fixed or rotating root
+//!   ([`Options::rotate_root`]). It can also run in several groups of ranks at the same time
+//!   ([`Options::groups`]).
 
 mod dissemination;
 mod doubling;
@@ -41,20 +39,20 @@ use ring::Passing;
 use script::{Place, Script};
 
 errors! {
-    /// Why a pattern was not written.
+    /// Reason why a pattern was not written.
     pub enum GenerateError<E> {
-        /// The options do not make a pattern; nothing was written.
+        /// The options are invalid for the pattern; nothing was written.
         Options(error: OptionError) => "{error}";
         /// The sink refused an element.
         Sink(error: E) => "{error}";
     }
 }
 
-/// Words of scratch memory that [`generate`] needs.
+/// Number of words of scratch memory that [`generate`] needs.
 ///
 /// # Errors
 ///
-/// [`OptionError::TooLarge`] past the address space.
+/// [`OptionError::TooLarge`] beyond the address space.
 pub fn scratch_words(pattern: Pattern, options: &Options) -> Result<usize, OptionError> {
     let ranks = u64::from(options.ranks);
     let words = match pattern {
@@ -65,13 +63,13 @@ pub fn scratch_words(pattern: Pattern, options: &Options) -> Result<usize, Optio
     words.and_then(|words| usize::try_from(words).ok()).ok_or(OptionError::TooLarge)
 }
 
-/// Writes `pattern` into `sink`, on at least [`scratch_words`] words of
-/// `scratch`, whatever they hold.
+/// Writes `pattern` into `sink`. `scratch` needs at least [`scratch_words`] words, with any
+/// content.
 ///
 /// # Errors
 ///
-/// [`GenerateError::Options`] before anything is written,
-/// [`GenerateError::Sink`] at the first element that the sink refuses.
+/// [`GenerateError::Options`] before anything is written, [`GenerateError::Sink`] at the first
+/// element that the sink refuses.
 pub fn generate<S: Sink>(
     pattern: Pattern,
     options: &Options,
@@ -93,8 +91,8 @@ pub fn generate<S: Sink>(
     Ok(())
 }
 
-/// The options as they apply to `pattern`, checked, and the algorithm of a
-/// collective of Schedgen 2.
+/// Checks the options and adjusts them to `pattern`; selects the algorithm of a collective of
+/// Schedgen 2.
 pub(crate) fn settled(
     pattern: Pattern,
     options: &Options,
@@ -114,7 +112,7 @@ pub(crate) fn settled(
     Ok((options, algorithm))
 }
 
-/// A pattern whose options have been checked.
+/// Pattern with checked options.
 struct Plan<'a> {
     pattern: Pattern,
     options: Options,
@@ -144,7 +142,7 @@ impl<'a> Plan<'a> {
         Ok(Self { pattern, options, algorithm, scratch })
     }
 
-    /// One rank: background calculations, then every repetition.
+    /// Emits one rank: background calculations, then every repetition.
     fn rank<S: Sink>(
         &self,
         out: &mut Script<'_, S>,
@@ -169,7 +167,7 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// One repetition of the pattern.
+    /// Emits one repetition of the pattern.
     fn once<S: Sink>(
         &self,
         out: &mut Script<'_, S>,
@@ -209,7 +207,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The permutation of the random pairs.
+    /// Permutation of the random pairs.
     fn maps(&self) -> Maps<'_> {
         let (place_of, rank_at) = self.scratch.split_at(self.scratch.len() / 2);
         Maps { place_of, rank_at }
@@ -226,9 +224,8 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Bytes of a message of the skewed all-to-all: everything to the root,
-    /// with `outcast` also everything from the rank above it, and a drawn
-    /// size elsewhere.
+    /// Size of a message of the skewed all-to-all, bytes: the whole size to the root and, with
+    /// `outcast`, from the rank above it; otherwise the drawn size.
     fn skewed_size(&self, at: &Place, from: u32, to: u32) -> u64 {
         if full_size(&self.options, from, to) {
             return at.size;
@@ -239,15 +236,15 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Whether the skewed all-to-all sends the whole size from `from` to `to`.
+/// True if the skewed all-to-all sends the whole size from `from` to `to`.
 fn full_size(options: &Options, from: u32, to: u32) -> bool {
     let above_root =
         if options.root + 1 == options.ranks { 0 } else { options.root.wrapping_add(1) };
     to == options.root || (options.outcast && from == above_root)
 }
 
-/// Fills a P by P table, row by row, with the drawn sizes of the skewed
-/// all-to-all; entries of full size draw nothing.
+/// Fills a P × P table, row by row, with the drawn sizes of the skewed all-to-all. Nothing is drawn
+/// for entries of the whole size.
 fn draw_sizes(table: &mut [u32], options: &Options) {
     let bound = options.size / u64::from(options.skew.max(1));
     let mut rand = glibc::Rand::new(1);
@@ -262,8 +259,8 @@ fn draw_sizes(table: &mut [u32], options: &Options) {
     }
 }
 
-/// Draws the permutation of the random pairs; the lower half maps ranks to
-/// places, the upper half places to ranks.
+/// Draws the permutation of the random pairs. The lower half maps ranks to places, the upper half
+/// places to ranks.
 fn draw_pairs(maps: &mut [u32], seed: u64) {
     let (place_of, rank_at) = maps.split_at_mut(maps.len() / 2);
     pairs::shuffle(rank_at, seed);
@@ -274,7 +271,7 @@ fn draw_pairs(maps: &mut [u32], seed: u64) {
     }
 }
 
-/// Two disseminations, the second when the rank's part of the first is done.
+/// Emits two disseminations; the second starts when the rank's part of the first is complete.
 fn chained<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Result<(), S::Error> {
     let join = out.joined(|out| dissemination::dissemination(out, at))?;
     let after = out.set_after(Some(join));
@@ -286,8 +283,7 @@ fn chained<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Result<(), S::Error>
     Ok(())
 }
 
-/// The calculations that run beside the pattern: one, or a chain when they
-/// poll.
+/// Emits the background calculations: one, or a chain if they poll.
 fn background_calcs<S: Sink>(
     out: &mut Script<'_, S>,
     background: Background,
@@ -305,7 +301,7 @@ fn background_calcs<S: Sink>(
 }
 
 impl Background {
-    /// How many calculations of what length.
+    /// Number and duration of the calculations.
     fn calcs(self) -> (u64, Picos) {
         match self.poll {
             Some(poll) if poll.0 > 0 => (self.duration.0.div_ceil(poll.0), poll),

@@ -1,5 +1,5 @@
-//! The collectives of Schedgen 2, with its algorithms, its automatic choice
-//! and its tags: 1000·(tag) + group, groups counted from 1, tags from 42.
+//! Collectives of Schedgen 2, with its algorithms, automatic choice and tags. A written tag is
+//! 1000·tag + group, with tags from 42 and groups from 1.
 
 use super::script::{Place, Script};
 use super::{Algorithm, Collective, OptionError, tree};
@@ -8,31 +8,29 @@ use crate::units::Picos;
 
 /// First tag of a rank's first collective.
 const FIRST_TAG: u32 = 42;
-/// Factor between tag and the written number, of which the group is the
-/// rest.
+/// Multiplier of the tag in a written tag, to which the number of the group is added.
 const TAG_FACTOR: u32 = 1_000;
-/// Largest message, in bytes, for which the automatic choice takes the
-/// algorithm of few rounds.
+/// Largest size in bytes for which the automatic choice prefers the algorithm with few rounds.
 const SHORT: u64 = 4_096;
 
-/// What a collective of Schedgen 2 needs beside its place.
+/// Settings of a collective of Schedgen 2.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
-    /// Which collective.
+    /// Kind of the collective.
     pub collective: Collective,
-    /// How; never [`Algorithm::Auto`].
+    /// Algorithm; never [`Algorithm::Auto`].
     pub algorithm: Algorithm,
-    /// Sends of a linear algorithm in flight at once.
+    /// Largest number of sends of a linear algorithm in flight.
     pub window: Option<u32>,
-    /// Calculation between a receive and what it allows.
+    /// Duration of a calculation between a receive and the operation that waits for it.
     pub compute: Option<Picos>,
-    /// This group, from 1.
+    /// Number of this group, from 1.
     pub group: u32,
-    /// Groups in all.
+    /// Number of groups.
     pub groups: u32,
 }
 
-/// Settles [`Algorithm::Auto`] and refuses pairs that do not go together.
+/// Resolves [`Algorithm::Auto`]; refuses an algorithm that the collective does not have.
 pub(super) fn settle(
     collective: Collective,
     algorithm: Algorithm,
@@ -67,7 +65,7 @@ pub(super) fn settle(
     }
 }
 
-/// One rank's part.
+/// Emits one rank's part of a collective.
 pub(super) fn collective<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
@@ -102,13 +100,13 @@ fn within_group<S: Sink>(
     }
 }
 
-/// Sets the tag of round `round`.
+/// Sets the tag of a round.
 const fn tag<S: Sink>(out: &mut Script<'_, S>, with: &Settings, round: u32) {
     let tag = FIRST_TAG.wrapping_add(round);
     out.set_tag(tag.wrapping_mul(TAG_FACTOR).wrapping_add(with.group));
 }
 
-/// Who sends in a linear collective.
+/// Ranks that send in a linear collective.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Senders {
     Root,
@@ -116,7 +114,8 @@ enum Senders {
     All,
 }
 
-/// Linear collectives: each anchor in turn exchanges with every other rank.
+/// Linear collective: each anchor (the root, or every rank in turn) exchanges with every other
+/// rank.
 fn linear<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
@@ -151,8 +150,7 @@ fn receive_from_all<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Result<(), 
     Ok(())
 }
 
-/// Sends to every other rank; with a window of w, send i waits for send
-/// i − w.
+/// Emits sends to every other rank; with a window of w, send i waits for send i − w.
 fn send_to_all<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
@@ -173,7 +171,7 @@ fn send_to_all<S: Sink>(
     Ok(())
 }
 
-/// The halves of an allreduce.
+/// Half of an allreduce.
 #[derive(Clone, Copy)]
 enum Half {
     /// Reduce-scatter.
@@ -182,7 +180,7 @@ enum Half {
     Gather { first_round: u32 },
 }
 
-/// Reduce-scatter, a join of all its last operations, allgather.
+/// Emits a reduce-scatter, a join of all its last operations, and an allgather.
 fn allreduce<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
@@ -195,7 +193,7 @@ fn allreduce<S: Sink>(
     Ok(())
 }
 
-/// One half by ring or recursive doubling.
+/// Emits one half by ring or recursive doubling.
 fn half<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
@@ -234,7 +232,7 @@ fn half<S: Sink>(
     ready.map_or(Ok(()), |last| out.end(last))
 }
 
-/// Target, source and bytes of one `round` out of `rounds`.
+/// Target, source and size in bytes of one of the rounds.
 fn step(at: &Place, algorithm: Algorithm, half: Half, round: u32, rounds: u32) -> (u32, u32, u64) {
     if algorithm == Algorithm::Ring {
         let part = at.size.checked_div(u64::from(at.ranks)).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The patterns and their names.
+//! Patterns and their names.
 
 use core::fmt;
 use core::str::FromStr;
@@ -21,7 +21,7 @@ pub enum Pattern {
     ChainedDissemination,
     /// Broadcast in segments along a ring.
     PipelinedRing,
-    /// The same, each rank with one segment at a time.
+    /// As `PipelinedRing`, each rank with one segment at a time.
     PipelinedRingBlocking,
     /// One message around the ring in each direction.
     DoubleRing,
@@ -45,7 +45,7 @@ pub enum Pattern {
     RandomPairs,
     /// Random pairs of ranks, one message each way.
     RandomPairsBothWays,
-    /// A collective as Schedgen 2 writes it.
+    /// A collective as written by Schedgen 2.
     Mpi(Collective),
 }
 
@@ -88,17 +88,17 @@ pub enum Algorithm {
     Ring,
 }
 
-/// Names and purpose of a pattern.
+/// Names and help text of a pattern.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Description {
-    /// The pattern.
+    /// Pattern described.
     pub pattern: Pattern,
     /// Schedgen's name.
     pub name: &'static str,
-    /// A name that reads better; `_` and `-` mean the same in both.
+    /// Readable alias; `_` and `-` are equivalent in both names.
     pub alias: &'static str,
-    /// What it does, and which options it takes beside ranks and size.
+    /// Help text: purpose, and options besides ranks and size.
     pub help: &'static str,
 }
 
@@ -111,7 +111,7 @@ const fn entry(
     Description { pattern, name, alias, help }
 }
 
-/// Every pattern with its names.
+/// All patterns with their names.
 static DESCRIPTIONS: [Description; 27] = [
     entry(
         Pattern::BinomialBroadcast,
@@ -154,7 +154,7 @@ static DESCRIPTIONS: [Description; 27] = [
         Pattern::PipelinedRingBlocking,
         "pipelinedringdep",
         "pipelined-broadcast-blocking",
-        "the same, one segment at a time on each rank; root, segment",
+        "pipelined broadcast, one segment at a time on each rank; root, segment",
     ),
     entry(Pattern::DoubleRing, "doublering", "double-ring", "a message each way around the ring"),
     entry(Pattern::Gather, "gather", "linear-gather", "every rank sends to the root; root"),
@@ -238,7 +238,7 @@ static DESCRIPTIONS: [Description; 27] = [
 ];
 
 impl Pattern {
-    /// All patterns with their names, in the order of a help text.
+    /// All patterns with their names, in the order of the help text.
     #[must_use]
     pub const fn all() -> &'static [Description] {
         &DESCRIPTIONS
@@ -264,7 +264,7 @@ impl fmt::Display for Collective {
     }
 }
 
-/// A name that no pattern or algorithm has.
+/// Error: no pattern or algorithm has this name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct UnknownName;
@@ -315,7 +315,7 @@ impl FromStr for Algorithm {
     }
 }
 
-/// Equality with `_` and `-` taken for one character.
+/// True if the names are equal, with `_` and `-` equivalent.
 fn same(a: &str, b: &str) -> bool {
     let plain = |byte: u8| if byte == b'_' { b'-' } else { byte };
     a.bytes().map(plain).eq(b.bytes().map(plain))

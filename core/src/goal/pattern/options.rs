@@ -1,67 +1,64 @@
-//! What a pattern can be told, and what it refuses.
+//! Options of patterns, and their errors.
 
 use super::name::{Algorithm, Collective, Pattern};
 use super::ring::segments;
 use crate::goal::ANY;
 use crate::units::Picos;
 use crate::worded::errors;
-/// Settings of a pattern; those it does not know are ignored.
+/// Options of a pattern; a pattern ignores those that it does not use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Options {
-    /// Ranks of each group.
+    /// Number of ranks in each group.
     pub ranks: u32,
-    /// Bytes of the collective.
+    /// Size of the collective, bytes.
     pub size: u64,
-    /// Rank at the root of broadcast, reduction, gather and scatter; the
-    /// receiver of most in the skewed all-to-all.
+    /// Root of broadcast, reduction, gather and scatter; in the skewed all-to-all the rank that
+    /// receives the large messages.
     pub root: u32,
-    /// Targets of a rank in each round of the n-way dissemination.
+    /// Number of targets of a rank in each round of the n-way dissemination.
     pub ways: u32,
-    /// Bytes of a segment of the pipelined rings; the whole message if
-    /// `None`.
+    /// Size of a segment of the pipelined rings, bytes; `None` for the whole message.
     pub segment: Option<u64>,
-    /// Sends in flight at once in linear collectives of Schedgen 2.
+    /// Largest number of sends in flight in linear collectives of Schedgen 2.
     pub window: Option<u32>,
-    /// A calculation between the rounds: in recursive doubling in place of
-    /// the wait for the last receive (`--rpl-dep-cmp`), in collectives of
-    /// Schedgen 2 after it (`--compute_time_dependency`).
+    /// Duration of a calculation between the rounds: in recursive doubling it replaces the
+    /// dependency on the last receive (`--rpl-dep-cmp`), in collectives of Schedgen 2 it follows it
+    /// (`--compute_time_dependency`).
     pub compute: Option<Picos>,
-    /// Divides the size for the small messages of the skewed all-to-all.
+    /// Divisor of the size for the small messages of the skewed all-to-all.
     pub skew: u32,
-    /// In the skewed all-to-all, the rank above the root sends large
-    /// messages only.
+    /// True if, in the skewed all-to-all, the rank above the root sends only large messages.
     pub outcast: bool,
-    /// A calculation beside the pattern on every rank (`--nb`).
+    /// Calculation in the background on every rank (`--nb`).
     pub background: Option<Background>,
     /// Algorithm of a collective of Schedgen 2 (`--ptrn`).
     pub algorithm: Algorithm,
-    /// Disjoint groups of ranks that all run the pattern
-    /// (`--num_comm_groups`).
+    /// Number of disjoint groups of ranks, each of which runs the pattern (`--num_comm_groups`).
     pub groups: u32,
-    /// Repetitions, one after the other on each rank.
+    /// Number of repetitions, one after the other on each rank.
     pub repeat: u32,
-    /// Whether each repetition has the root one rank further.
+    /// True if the root moves to the next rank in each repetition.
     pub rotate_root: bool,
-    /// Decides random patterns.
+    /// Seed of random patterns.
     pub seed: u64,
 }
 
-/// Calculations beside the pattern.
+/// Background calculations on each rank.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Background {
-    /// How long in all (`--nb`).
+    /// Total duration (`--nb`).
     pub duration: Picos,
-    /// Length of the pieces into which it is cut, between which the rank
-    /// can communicate (`--nb-poll`); the last is not shortened.
+    /// Duration of the pieces into which it is divided, between which the rank can communicate
+    /// (`--nb-poll`); the last is not shortened. `None` for one piece.
     pub poll: Option<Picos>,
-    /// The processor that calculates (`--cpu`).
+    /// Processor (`--cpu`).
     pub cpu: u8,
 }
 
 impl Options {
-    /// The defaults for `ranks` ranks and `size` bytes.
+    /// Default options for `ranks` ranks and `size` bytes.
     #[must_use]
     pub const fn new(ranks: u32, size: u64) -> Self {
         Self {
@@ -83,12 +80,12 @@ impl Options {
         }
     }
 
-    /// Bytes of a segment, at least 1.
+    /// Size of a segment, at least 1, bytes.
     pub(super) fn segment(&self) -> u64 {
         self.segment.unwrap_or(self.size).max(1)
     }
 
-    /// Refuses what makes no schedule.
+    /// Checks that the options make a schedule.
     pub(super) fn check(&self, pattern: Pattern) -> Result<(), OptionError> {
         let Self { ranks, root, groups, .. } = *self;
         if ranks == 0 || groups == 0 || self.repeat == 0 {
@@ -115,7 +112,7 @@ impl Options {
         Ok(())
     }
 
-    /// No rank has more operations than this; saturating.
+    /// Upper bound of the number of operations of a rank; saturating.
     fn operations_bound(&self, pattern: Pattern) -> u64 {
         let ranks = u64::from(self.ranks);
         let once = match pattern {
@@ -133,47 +130,47 @@ impl Options {
 }
 
 errors! {
-    /// Why options make no pattern.
+    /// Reason why options are invalid for a pattern.
     pub enum OptionError {
-        /// No ranks, no groups or no repetitions.
+        /// There are no ranks, no groups or no repetitions.
         Nothing => "ranks, groups and repetitions must be at least 1";
-        /// A window, segment, number of ways, skew or poll interval of 0.
+        /// A window, segment, number of ways, skew or poll interval is 0.
         Zero => "window, segment, ways, skew and poll interval must be at least 1";
         /// The root is not one of the ranks.
         Root {
-            /// The root.
+            /// Root given.
             root: u32,
-            /// Ranks, so that the last is one less.
+            /// Number of ranks.
             ranks: u32,
         } => "root {root} is not among ranks 0 to {}", ranks.saturating_sub(1);
         /// The skew leaves less than one byte for the small messages.
         Skew {
-            /// The divisor.
+            /// Divisor given.
             skew: u32,
-            /// The size, in bytes, that it divides.
+            /// Size that it divides, bytes.
             size: u64,
         } => "skew {skew} leaves less than one of {size} bytes; take a skew of at most {size}";
-        /// 2³² or more ranks, or operations on one rank.
+        /// There are 2³² or more ranks, or operations on one rank.
         TooLarge => "more than 2^32 - 2 ranks, or operations on one rank; \
                  take fewer ranks or repetitions, or larger segments";
-        /// Recursive doubling between ranks that are no power of two.
+        /// Recursive doubling needs a number of ranks that is a power of two.
         PowerOfTwo {
-            /// How many ranks.
+            /// Number of ranks.
             ranks: u32,
         } => "this collective by recursive doubling needs a power of two of ranks, not \
                  {ranks}; take the ring, or the pattern allreduce_recdoub";
-        /// The collective has no such algorithm.
+        /// The collective does not have this algorithm.
         Algorithm {
-            /// The collective.
+            /// Collective given.
             collective: Collective,
-            /// The algorithm.
+            /// Algorithm given.
             algorithm: Algorithm,
         } => "{collective} has no algorithm {algorithm}; try auto";
         /// The lent scratch memory is too small.
         Scratch {
-            /// Words needed.
+            /// Number of words needed.
             needed: usize,
-            /// Words lent.
+            /// Number of words lent.
             given: usize,
         } => "{needed} words of scratch memory needed, {given} lent";
     }

@@ -4,8 +4,7 @@ use super::script::{Place, Script};
 use crate::goal::Sink;
 use crate::random::Random;
 
-/// Fills `order` with a random permutation of 0..len, the same for the same
-/// seed on every machine.
+/// Fills `order` with a random permutation of 0..len, which depends only on the seed.
 pub(super) fn shuffle(order: &mut [u32], seed: u64) {
     for (slot, value) in order.iter_mut().zip(0u32..) {
         *slot = value;
@@ -16,23 +15,24 @@ pub(super) fn shuffle(order: &mut [u32], seed: u64) {
 /// A permutation and its inverse.
 #[derive(Clone, Copy)]
 pub(super) struct Maps<'a> {
-    /// The place of each rank.
+    /// Place of each rank.
     pub place_of: &'a [u32],
-    /// The rank at each place.
+    /// Rank at each place.
     pub rank_at: &'a [u32],
 }
 
-/// How many messages a pair exchanges.
+/// Messages that a pair exchanges.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum Traffic {
-    /// One.
+    /// One message.
     OneWay,
-    /// One each way.
+    /// One message in each direction.
     BothWays,
 }
 
-/// A rank's partner stands half the permutation away; the lower half sends,
-/// the upper receives, and with [`Traffic::BothWays`] answers.
+/// Emits a rank's messages with its partner, at half the permutation's length from its place. The
+/// lower half sends and the upper half receives; with [`Traffic::BothWays`] the upper half also
+/// answers.
 pub(super) fn pairs<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,

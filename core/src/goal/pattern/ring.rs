@@ -3,22 +3,22 @@
 use super::script::{Place, Script};
 use crate::goal::Sink;
 
-/// Segments of a message of `size` bytes, the last one possibly shorter.
+/// Number of segments of a message of `size` bytes; the last may be shorter.
 pub(super) const fn segments(size: u64, segment: u64) -> u64 {
     if segment == 0 { 0 } else { size.div_ceil(segment) }
 }
 
-/// When a rank takes the next segment of a pipelined ring.
+/// Time at which a rank posts the receive of the next segment of a pipelined ring.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) enum Passing {
-    /// At any time.
+    /// Immediately.
     Free,
-    /// After it has passed on the last one.
+    /// After it has forwarded the last segment.
     Blocking,
 }
 
-/// Pipelined ring broadcast: the message travels the ring of virtual ranks
-/// in segments, each passed on as soon as it is there.
+/// Pipelined ring broadcast: the message travels along the ring of virtual ranks in segments, each
+/// forwarded on receipt.
 pub(super) fn pipelined_ring<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
@@ -55,8 +55,8 @@ pub(super) fn pipelined_ring<S: Sink>(
     Ok(())
 }
 
-/// Double ring: one message up the ring and one down, both starting at rank
-/// 0, which waits for nothing.
+/// Double ring: one message up the ring and one down, both from rank 0, whose sends have no
+/// dependencies.
 pub(super) fn double_ring<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Result<(), S::Error> {
     for up in [true, false] {
         let (to, from) = if up { (at.above(1), at.below(1)) } else { (at.below(1), at.above(1)) };
@@ -74,8 +74,8 @@ pub(super) fn double_ring<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Resul
     Ok(())
 }
 
-/// Ring allreduce: 2(P − 1) steps of ⌊size/P⌋ bytes to the next rank, each
-/// but the first after the receive of the step before.
+/// Ring allreduce: 2(P − 1) steps of ⌊size/P⌋ bytes to the next rank, each except the first after
+/// the receive of the preceding step.
 pub(super) fn allreduce_ring<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Result<(), S::Error> {
     let part = at.size.checked_div(u64::from(at.ranks)).unwrap_or(0);
     let mut received = None;

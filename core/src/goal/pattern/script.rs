@@ -1,26 +1,25 @@
-//! One rank's part of one collective, on its way into a [`Sink`].
+//! One rank's part of a collective, emitted into a [`Sink`].
 
 use core::num::NonZeroU64;
 
 use crate::goal::{Op, OpKind, Sink};
 use crate::units::Picos;
 
-/// The rank for which a pattern is being emitted, within its group.
+/// Rank for which a pattern is emitted, within its group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// This rank, 0 to `ranks − 1`.
+    /// Number of this rank, 0 to `ranks − 1`.
     pub rank: u32,
-    /// Ranks in the group.
+    /// Number of ranks in the group.
     pub ranks: u32,
-    /// The rank at the root of the collective.
+    /// Root of the collective.
     pub root: u32,
-    /// Bytes of the collective.
+    /// Size of the collective, bytes.
     pub size: u64,
 }
 
 impl Place {
-    /// `x` with 0 and the root exchanged: the virtual rank of a rank, and
-    /// the rank of a virtual rank.
+    /// Exchanges 0 and the root: converts a rank to its virtual rank and back.
     pub(super) const fn swapped(&self, x: u32) -> u32 {
         if x == 0 {
             self.root
@@ -31,23 +30,23 @@ impl Place {
         }
     }
 
-    /// This rank as if the root were 0.
+    /// Virtual rank of this rank: its number if the root were 0.
     pub(super) const fn virtual_rank(&self) -> u32 {
         self.swapped(self.rank)
     }
 
-    /// The rank `distance` above this one on the ring.
+    /// Rank at `distance` above this one on the ring.
     pub(super) fn above(&self, distance: u64) -> u32 {
         self.on_ring(u64::from(self.rank) + distance)
     }
 
-    /// The rank `distance` below this one on the ring.
+    /// Rank at `distance` below this one on the ring.
     pub(super) fn below(&self, distance: u64) -> u32 {
         let ranks = u64::from(self.ranks);
         self.on_ring(u64::from(self.rank) + ranks - u64::from(self.on_ring(distance)))
     }
 
-    /// `distance` modulo the number of ranks, of which there is at least one.
+    /// `distance` modulo the number of ranks, which is at least 1.
     #[allow(clippy::cast_possible_truncation, reason = "a remainder of a u32 fits")]
     pub(super) fn on_ring(&self, distance: u64) -> u32 {
         let ranks = NonZeroU64::new(u64::from(self.ranks)).unwrap_or(NonZeroU64::MIN);
@@ -55,58 +54,54 @@ impl Place {
     }
 }
 
-/// What a walk over a collective does with what it meets.
+/// Mode of a traversal of a collective.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Walk {
     /// Emits operations and edges.
     Emit,
-    /// Emits nothing but the edges by which this operation requires the
-    /// ends of the collective.
+    /// Emits only the edges by which this operation requires the ends of the collective.
     Tie(u32),
-    /// Emits nothing, counts operations.
+    /// Emits nothing, but counts operations.
     Skip,
 }
 
-/// Receives one rank's part of a collective.
+/// Emitter of one rank's part of a collective.
 ///
-/// A collective calls [`send`](Self::send), [`receive`](Self::receive) and
-/// [`calc`](Self::calc), names the edges with [`requires`](Self::requires),
-/// and marks its first operations with [`start`](Self::start) and its last
-/// ones with [`end`](Self::end). It can be walked a second time, to tie its
-/// ends to an operation emitted after it; so nothing has to be remembered.
+/// A collective calls [`send`](Self::send), [`receive`](Self::receive) and [`calc`](Self::calc),
+/// adds edges with [`requires`](Self::requires), and marks its first operations with
+/// [`start`](Self::start) and its last ones with [`end`](Self::end). It can be traversed a second
+/// time, to tie its ends to an operation emitted after it, so nothing has to be stored.
 pub(super) struct Script<'s, S> {
     sink: &'s mut S,
     walk: Walk,
     /// Index of the rank's next operation.
     next: u32,
-    /// What first operations wait for.
+    /// Operation that first operations wait for.
     after: Option<u32>,
     first_rank: u32,
     tag: u32,
 }
 
 impl<'s, S: Sink> Script<'s, S> {
-    /// A script for a rank without operations, whose peers count from
-    /// `first_rank`.
+    /// Script for a rank without operations; peers are counted from `first_rank`.
     pub(super) const fn new(sink: &'s mut S, first_rank: u32) -> Self {
         Self { sink, walk: Walk::Emit, next: 0, after: None, first_rank, tag: 0 }
     }
 
-    /// Lets the first operations of what follows wait for `after`, and
-    /// returns what they waited for.
+    /// Lets the first operations from now on wait for `after`; returns the operation that they
+    /// waited for so far.
     pub(super) const fn set_after(&mut self, after: Option<u32>) -> Option<u32> {
         let before = self.after;
         self.after = after;
         before
     }
 
-    /// Tag of the messages that follow.
+    /// Sets the tag of the messages from now on.
     pub(super) const fn set_tag(&mut self, tag: u32) {
         self.tag = tag;
     }
 
-    /// Emits `part`, then an empty calculation that requires its ends, and
-    /// returns that one.
+    /// Emits `part`, then an empty calculation that requires its ends; returns that calculation.
     pub(super) fn joined<F>(&mut self, part: F) -> Result<u32, S::Error>
     where
         F: Fn(&mut Self) -> Result<(), S::Error>,
@@ -140,35 +135,34 @@ impl<'s, S: Sink> Script<'s, S> {
         }
     }
 
-    /// A message of `size` bytes to `peer` of the group.
+    /// Emits a send of `size` bytes to `peer` of the group.
     pub(super) fn send(&mut self, peer: u32, size: u64) -> Result<u32, S::Error> {
         let peer = self.first_rank.wrapping_add(peer);
         self.op(OpKind::Send { peer, size, tag: self.tag.into() }, 0)
     }
 
-    /// A message of `size` bytes from `peer` of the group.
+    /// Emits a receive of `size` bytes from `peer` of the group.
     pub(super) fn receive(&mut self, peer: u32, size: u64) -> Result<u32, S::Error> {
         let peer = self.first_rank.wrapping_add(peer);
         self.op(OpKind::Receive { peer, size, tag: self.tag.into() }, 0)
     }
 
-    /// A computation.
+    /// Emits a calculation.
     pub(super) fn calc(&mut self, duration: Picos) -> Result<u32, S::Error> {
         self.op(OpKind::Calc { duration }, 0)
     }
 
-    /// A computation on processor `cpu`.
+    /// Emits a calculation on processor `cpu`.
     pub(super) fn calc_on(&mut self, duration: Picos, cpu: u8) -> Result<u32, S::Error> {
         self.op(OpKind::Calc { duration }, cpu)
     }
 
-    /// `op` waits for `on`.
+    /// Emits a dependency of `op` on `on`.
     pub(super) fn requires(&mut self, op: u32, on: u32) -> Result<(), S::Error> {
         if self.walk == Walk::Emit { self.sink.requires(op, on) } else { Ok(()) }
     }
 
-    /// `op` waits for `on` where there is one, and is a first operation
-    /// where there is not.
+    /// Emits a dependency of `op` on `on`; without `on`, marks `op` as a first operation.
     pub(super) fn follows(&mut self, op: u32, on: Option<u32>) -> Result<(), S::Error> {
         match on {
             Some(on) => self.requires(op, on),
@@ -176,7 +170,7 @@ impl<'s, S: Sink> Script<'s, S> {
         }
     }
 
-    /// Nothing in the collective precedes `op`.
+    /// Marks a first operation of the collective.
     pub(super) fn start(&mut self, op: u32) -> Result<(), S::Error> {
         match self.after {
             Some(after) => self.requires(op, after),
@@ -184,7 +178,7 @@ impl<'s, S: Sink> Script<'s, S> {
         }
     }
 
-    /// Nothing in the collective follows `op`.
+    /// Marks a last operation of the collective.
     pub(super) fn end(&mut self, op: u32) -> Result<(), S::Error> {
         match self.walk {
             Walk::Tie(join) => self.sink.requires(join, op),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::vec;
 use std::vec::Vec;
 
-/// Everything that flowed into a sink.
+/// Record of the calls to a sink.
 #[derive(Default)]
 struct Written {
     ranks: Vec<Vec<Op>>,
@@ -50,7 +50,7 @@ fn written(pattern: Pattern, options: &Options) -> Written {
     sink
 }
 
-/// Options that every pattern takes, with every option set.
+/// Options with every option set, which all patterns accept.
 fn all_options(ranks: u32, root: u32) -> Options {
     Options { root, ways: 2, segment: Some(300), skew: 10, ..Options::new(ranks, 1_000) }
 }
@@ -83,9 +83,9 @@ fn every_message_has_both_its_ends() {
     }
 }
 
-/// In the pattern repeated twice, the operations of the first repetition
-/// that nothing in it follows are exactly those that the join requires, and
-/// those of the second that nothing in it precedes are those that require it.
+/// Checks the pattern repeated twice: the operations of the first repetition that nothing in it
+/// follows are exactly those that the join requires, and those of the second that nothing in it
+/// precedes are those that require it.
 #[test]
 fn a_repetition_waits_for_exactly_the_ends_of_the_one_before() {
     for description in Pattern::all() {
@@ -139,8 +139,8 @@ fn groups_are_copies_with_shifted_ranks() {
     }
 }
 
-/// Extra rounds that the quotient of two double-precision logarithms gives
-/// with the GNU C library, as (ranks, ways, rounds).
+/// Additional rounds due to the quotient of two double-precision logarithms of the GNU C library,
+/// as (ranks, ways, rounds).
 const EXTRA_ROUNDS: [(u32, u32, u32); 12] = [
     (125, 4, 4),
     (15_625, 4, 7),

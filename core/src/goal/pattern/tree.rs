@@ -3,8 +3,8 @@
 use super::script::{Place, Script};
 use crate::goal::Sink;
 
-/// Binomial broadcast: in round k the virtual ranks below 2ᵏ send to the
-/// virtual rank 2ᵏ above them.
+/// Binomial broadcast: in round k the virtual ranks below 2ᵏ send to the virtual rank 2ᵏ above
+/// them.
 pub(super) fn binomial_broadcast<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
@@ -34,8 +34,8 @@ pub(super) fn binomial_broadcast<S: Sink>(
     }
 }
 
-/// Binomial reduction: the broadcast reversed. The send to the parent is
-/// emitted first and waits for every receive.
+/// Binomial reduction: the reversed broadcast. The send to the parent is emitted first and waits
+/// for every receive.
 pub(super) fn binomial_reduce<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
@@ -71,9 +71,8 @@ pub(super) fn binomial_reduce<S: Sink>(
     }
 }
 
-/// Binary broadcast: virtual rank v sends to 2v + 1 and 2v + 2. With a root
-/// other than 0 Schedgen takes roles from real and peers from virtual ranks
-/// and deadlocks; here both are virtual.
+/// Binary broadcast: virtual rank v sends to 2v + 1 and 2v + 2. With a root other than 0 Schedgen
+/// takes roles from real ranks but peers from virtual ranks, and deadlocks; here both are virtual.
 pub(super) fn binary_broadcast<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
@@ -100,12 +99,12 @@ pub(super) fn binary_broadcast<S: Sink>(
     }
 }
 
-/// The virtual rank `bit` above `own`, where there is one.
+/// Virtual rank `bit` above `own`, if it exists.
 fn child(at: &Place, own: u32, bit: u64) -> Option<u32> {
     u32::try_from(u64::from(own) + bit).ok().filter(|&child| child < at.ranks)
 }
 
-/// The virtual rank `bit` below `own`, which is at least `bit`.
+/// Virtual rank `bit` below `own`, which is at least `bit`.
 #[allow(clippy::cast_possible_truncation, reason = "bit <= own, which is a u32")]
 const fn parent(own: u32, bit: u64) -> u32 {
     (own as u64).saturating_sub(bit) as u32

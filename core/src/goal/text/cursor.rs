@@ -1,26 +1,23 @@
-//! A position in text and the steps every reader of it takes: blanks, whole
-//! numbers, identifiers, words.
+//! Cursor in a text, with the elementary parsing steps: blanks, whole numbers, identifiers, words.
 //!
-//! Numbers and words are read eight bytes at a time from one little-endian
-//! load; past the end of the text the load yields zero bytes, which belong
-//! to no token, so that no step needs a bounds check of its own.
+//! Numbers and words are read eight bytes at a time by one little-endian load. Past the end of the
+//! text the load yields zero bytes, which belong to no token, so no step needs a bounds check.
 
-/// Every byte of a word set to 1.
+/// Word with every byte set to 1.
 pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
-/// The top bit of every byte of a word.
+/// Mask of the top bit of every byte of a word.
 pub(super) const TOPS: u64 = 0x8080_8080_8080_8080;
-/// All bits but the top one of every byte of a word.
+/// Mask of all bits but the top one of every byte of a word.
 const LOWS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
 
-/// The top bit of each byte of `word` that equals `byte`, exactly.
+/// Top bit set in each byte of `word` that equals `byte`, exactly.
 #[inline]
 pub(super) const fn equal(word: u64, byte: u8) -> u64 {
     let differ = word ^ (ONES * byte as u64);
     !(((differ & LOWS) + LOWS) | differ | LOWS)
 }
 
-/// How many bytes of `word` are decimal digits before the first other byte,
-/// and the number they form.
+/// Number of leading decimal digits of `word`, and their value.
 #[inline]
 pub(super) const fn digits(word: u64) -> (u32, u64) {
     let values = word ^ (ONES * b'0' as u64);
@@ -29,8 +26,8 @@ pub(super) const fn digits(word: u64) -> (u32, u64) {
     if count == 0 {
         return (0, 0);
     }
-    // Move the digits to the top, so that zeros lead, then join neighbours:
-    // 8 digits to 4 pairs to 2 fours to 1.
+    // Shift the digits to the top, so that zeros lead, then join neighbours: 8 digits to 4 pairs to
+    // 2 fours to 1.
     let ones = values << (64 - 8 * count);
     let pairs = (ones & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(2_561) >> 8;
     let fours = (pairs & 0x00ff_00ff_00ff_00ff).wrapping_mul(6_553_601) >> 16;
@@ -38,22 +35,22 @@ pub(super) const fn digits(word: u64) -> (u32, u64) {
     (count, eight)
 }
 
-/// Whether `byte` may stand in an identifier after its first letter.
+/// True if `byte` can continue an identifier after its first letter.
 #[inline]
 pub(super) const fn continues_identifier(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Why no number was read.
+/// Reason why no number was read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum NoNumber {
-    /// There is no digit here.
+    /// No digit at the cursor.
     Missing,
-    /// More than 2⁶⁴ − 1.
+    /// The number exceeds 2⁶⁴ − 1.
     TooLarge,
 }
 
-/// A place in text.
+/// Cursor in a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'t> {
     text: &'t [u8],
@@ -61,7 +58,7 @@ pub(super) struct Cursor<'t> {
 }
 
 impl<'t> Cursor<'t> {
-    /// The byte `at` of `text`.
+    /// Cursor at byte `at` of `text`.
     pub(super) const fn new(text: &'t [u8], at: usize) -> Self {
         Self { text, at }
     }
@@ -77,32 +74,31 @@ impl<'t> Cursor<'t> {
         self.text
     }
 
-    /// Whether nothing is left.
+    /// True at the end of the text.
     #[inline]
     pub(super) const fn is_at_end(&self) -> bool {
         self.at >= self.text.len()
     }
 
-    /// The byte here; 0 at the end.
+    /// Byte at the cursor; 0 at the end.
     #[inline]
     pub(super) fn byte(&self) -> u8 {
         self.byte_after(0)
     }
 
-    /// The byte `offset` bytes further on; 0 past the end.
+    /// Byte at `offset` after the cursor; 0 past the end.
     #[inline]
     pub(super) fn byte_after(&self, offset: usize) -> u8 {
         self.text.get(self.at.wrapping_add(offset)).copied().unwrap_or(0)
     }
 
-    /// The eight bytes here, the first in the lowest place; zeros past the
-    /// end.
+    /// Eight bytes from the cursor on, the first in the lowest byte; zeros past the end.
     #[inline]
     pub(super) fn word(&self) -> u64 {
         self.word_after(0)
     }
 
-    /// The eight bytes from `offset` bytes further on.
+    /// Eight bytes from `offset` after the cursor on.
     #[inline]
     pub(super) fn word_after(&self, offset: usize) -> u64 {
         let start = self.at.wrapping_add(offset);
@@ -119,13 +115,13 @@ impl<'t> Cursor<'t> {
         rest.iter().take(8).rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
     }
 
-    /// Moves `count` bytes on.
+    /// Skips `count` bytes.
     #[inline]
     pub(super) const fn advance(&mut self, count: usize) {
         self.at = self.at.wrapping_add(count);
     }
 
-    /// Moves past blanks and tabs.
+    /// Skips blanks and tabs.
     #[inline]
     pub(super) fn skip_blanks(&mut self) {
         while matches!(self.byte(), b' ' | b'\t') {
@@ -133,8 +129,8 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Moves past one line end, `\n` or `\r\n`; says whether there was one.
-    /// The end of the text ends a line too.
+    /// Skips one line end, `\n` or `\r\n`; true if there was one. The end of the text counts as
+    /// one.
     #[inline]
     pub(super) fn take_line_end(&mut self) -> bool {
         match self.byte() {
@@ -150,8 +146,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Moves past `word` and the blanks behind it; says whether it was here.
-    /// `LENGTH` is at most 8.
+    /// Skips `word` and the blanks behind it; true if it was at the cursor. `LENGTH` is at most 8.
     #[inline]
     pub(super) fn take<const LENGTH: usize>(&mut self, word: &[u8; LENGTH]) -> bool {
         let wanted = word.iter().rev().fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
@@ -164,7 +159,7 @@ impl<'t> Cursor<'t> {
         true
     }
 
-    /// Moves past a whole decimal number.
+    /// Reads a whole decimal number.
     #[inline]
     pub(super) fn take_number(&mut self) -> Result<u64, NoNumber> {
         let (count, value) = digits(self.word());
@@ -195,8 +190,7 @@ impl<'t> Cursor<'t> {
         Ok(value)
     }
 
-    /// Offset of the first byte at or after this place that continues no
-    /// identifier.
+    /// Offset of the first byte at or after the cursor that does not continue an identifier.
     #[inline]
     pub(super) fn identifier_end(&self) -> usize {
         let mut end = *self;
@@ -206,12 +200,12 @@ impl<'t> Cursor<'t> {
         end.at
     }
 
-    /// Moves past a comment that starts here, up to but not including the
-    /// line end of a `//` comment; says whether there was one.
+    /// Skips a comment at the cursor, without the line end of a `//` comment; true if there was
+    /// one.
     ///
     /// # Errors
     ///
-    /// `Err(())` when `/*` has no `*/`; the cursor then stands at the `/*`.
+    /// `Err(())` if `/*` has no `*/`; the cursor is then at the `/*`.
     pub(super) fn take_comment(&mut self) -> Result<bool, ()> {
         let rest = self.text.get(self.at..).unwrap_or(&[]);
         if rest.starts_with(b"//") {

@@ -1,9 +1,9 @@
-//! What can be wrong with GOAL text, and where.
+//! Errors of GOAL text, with their position.
 
 use crate::worded::{errors, worded};
 use core::fmt;
 
-/// A name from the text, cut to what an error message can carry.
+/// Name from the text, truncated to what an error carries.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub struct Name {
     bytes: [u8; Self::LENGTH],
@@ -12,10 +12,10 @@ pub struct Name {
 }
 
 impl Name {
-    /// The longest name that is carried whole.
+    /// Length of the longest name that is not truncated.
     pub const LENGTH: usize = 30;
 
-    /// The first bytes of `name`.
+    /// Copies the first bytes of `name`.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, reason = "at most LENGTH, which fits")]
     pub fn new(name: &[u8]) -> Self {
@@ -28,7 +28,7 @@ impl Name {
         Self { bytes, length, cut: name.len() > Self::LENGTH }
     }
 
-    /// As much of the name as is carried.
+    /// The name, or its beginning if truncated.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or(&[])
@@ -56,7 +56,7 @@ impl defmt::Format for Name {
 }
 
 worded! {
-    /// What the grammar allows at the place of an error.
+    /// Tokens that the grammar allows at the position of an error.
     pub enum Wanted {
         /// Outside of all ranks.
         RankOrCount => "\"num_ranks N\" or \"rank N {{\"";
@@ -94,11 +94,11 @@ worded! {
 }
 
 worded! {
-    /// A quantity with a range.
+    /// Quantity with a range.
     pub enum Quantity {
         /// Number of ranks.
         Ranks => "number of ranks";
-        /// A rank's number.
+        /// Number of a rank.
         Rank => "rank";
         /// Message length in bytes.
         Size => "message size in bytes";
@@ -116,17 +116,17 @@ worded! {
 }
 
 worded! {
-    /// Another project's GOAL, by an operation that only it has.
+    /// Dialect of GOAL of another project, recognised by an operation that only it has.
     pub enum Dialect {
         /// LogGOPSim2.
         Portals => "a Portals 4 operation of LogGOPSim2";
-        /// Collectives of NCCL in ATLAHS, and of switches in its forks.
+        /// ATLAHS with collectives of NCCL, and its forks with collectives of switches.
         Collectives => "a collective that ATLAHS or its generators expand to send, recv and calc";
     }
 }
 
 impl Dialect {
-    /// The dialect that has an operation of this name.
+    /// Dialect with an operation of this name.
     #[must_use]
     pub const fn of(operation: &[u8]) -> Option<Self> {
         match operation {
@@ -139,7 +139,7 @@ impl Dialect {
     }
 }
 
-/// A word in quotes, or the end of the text.
+/// Formats a word in quotes, or the end of the text.
 struct Found(Option<Name>);
 
 impl fmt::Display for Found {
@@ -152,27 +152,27 @@ impl fmt::Display for Found {
 }
 
 worded! {
-    /// What was wrong at one place of GOAL text.
+    /// Kind of an error in GOAL text.
     pub enum TextErrorKind {
         /// The grammar allows something else here.
         Expected {
-            /// What it allows.
+            /// Tokens that the grammar allows.
             wanted: Wanted,
             /// The word, number or other byte found instead, `None` at the end of the text.
             found: Option<Name>,
         } => "expected {wanted}, found {}", Found(*found);
         /// An operation that this grammar does not have.
         OtherDialect {
-            /// Its name.
+            /// Name of the operation.
             name: Name,
-            /// Whose it is.
+            /// Dialect that has it.
             dialect: Dialect,
         } => "\"{name}\" is {dialect}; expected \"send\", \"recv\" or \"calc\"";
         /// A number is above its range.
         TooLarge {
-            /// What it counts.
+            /// Quantity that is too large.
             what: Quantity,
-            /// The largest number allowed.
+            /// Largest value allowed.
             most: u64,
         } => "{what} too large: at most {most}";
         /// `num_ranks 0`.
@@ -183,23 +183,23 @@ worded! {
         CountMissing => "no num_ranks: start the text with \"num_ranks N\"";
         /// A rank has two blocks.
         DuplicateRank {
-            /// The rank.
+            /// Rank of the blocks.
             rank: u32,
             /// Line of its first block, from 1.
             first_line: usize,
         } => "rank {rank} has a second block (first in line {first_line})";
         /// A block's rank is not below the number of ranks.
         RankOutOfRange {
-            /// The rank.
+            /// Rank of the block.
             rank: u32,
-            /// The number of ranks announced.
+            /// Number of ranks announced.
             ranks: u32,
         } => "rank {rank} is out of range: num_ranks is {ranks}";
         /// A rank has no block.
         MissingRank {
-            /// The lowest such rank.
+            /// Lowest such rank.
             rank: u32,
-            /// The number of ranks announced.
+            /// Number of ranks announced.
             ranks: u32,
         } => "rank {rank} of {ranks} has no block: add \"rank {rank} {{ }}\" or correct num_ranks";
         /// A label is defined twice in one rank.
@@ -223,19 +223,19 @@ worded! {
         UnterminatedComment => "comment without \"*/\"";
         /// The text ends inside a rank's block.
         UnterminatedRank {
-            /// The rank.
+            /// Rank of the block.
             rank: u32,
         } => "the text ends inside rank {rank}: \"}}\" is missing, or the file is cut off";
-        /// A rank has more operations than a `u32` counts.
+        /// A rank has more operations than a `u32` can count.
         TooManyOps => "more than 4294967295 operations in one rank";
         /// The label memory lent is too small.
         LabelMemory {
-            /// Entries and buckets that are enough for this text.
+            /// Number of entries and of buckets that suffices for this text.
             needed: usize,
         } => "label memory too small: lend {needed} entries and buckets";
         /// The block memory lent is too small.
         BlockMemory {
-            /// Entries that are enough for this text.
+            /// Number of entries that suffices for this text.
             needed: usize,
         } => "block memory too small: lend {needed} entries";
         /// The text is not the one that was surveyed.
@@ -243,7 +243,7 @@ worded! {
     }
 }
 
-/// Why GOAL text was refused, and where.
+/// Error in GOAL text, with its position.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct TextError {
@@ -253,12 +253,12 @@ pub struct TextError {
     pub line: usize,
     /// Byte within the line, from 1.
     pub column: usize,
-    /// What was wrong there.
+    /// Kind of the error.
     pub kind: TextErrorKind,
 }
 
 impl TextError {
-    /// `kind` at byte `at` of `text`. Takes time proportional to `at`.
+    /// Creates an error at byte `at` of `text`. Takes time linear in `at`.
     #[cold]
     #[must_use]
     pub fn new(text: &[u8], at: usize, kind: TextErrorKind) -> Self {
@@ -275,7 +275,7 @@ impl fmt::Display for TextError {
 
 impl core::error::Error for TextError {}
 
-/// Line and byte within the line, both from 1, of byte `at` of `text`.
+/// Line, and byte within the line, of byte `at` of `text`; both from 1.
 #[must_use]
 pub fn line_and_column(text: &[u8], at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
@@ -285,17 +285,17 @@ pub fn line_and_column(text: &[u8], at: usize) -> (usize, usize) {
 }
 
 errors! {
-    /// Why a schedule did not reach its sink.
+    /// Reason why a schedule could not be read.
     pub enum ReadError<E> {
-        /// The text is wrong.
+        /// The text has an error.
         Text(error: TextError) => "{error}";
-        /// The sink refused what the text says at this place.
+        /// The sink refused an element at this position.
         Sink {
             /// Byte offset in the text.
             at: usize,
             /// Line, from 1.
             line: usize,
-            /// Why.
+            /// Error of the sink.
             error: E,
         } => "line {line}: {error}";
     }

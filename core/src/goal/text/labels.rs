@@ -1,40 +1,37 @@
-//! Labels of one rank: which operation each of them names.
+//! Labels of one rank, and the operations that they name.
 //!
-//! Generators number their labels (`l1`, `l2`, … in the order of the
-//! operations), so a run of labels with one prefix and consecutive numbers
-//! from the rank's first operation on is not stored at all: the number says
-//! the operation. Every other label goes into a hash table on lent memory.
-//! The hash is a polynomial over the label modulo 2⁶¹ − 1 at a point that
-//! the caller's seed chooses, so that text cannot be written to collide by
-//! someone who does not know the seed; what a label means never depends on
-//! the seed.
+//! Generators number their labels (`l1`, `l2`, … in the order of the operations). Labels with the
+//! same prefix and consecutive numbers, from the rank's first operation on, are therefore not
+//! stored: the number gives the operation. All other labels are in a hash table in lent memory. The
+//! hash is a polynomial over the label modulo 2⁶¹ − 1, evaluated at a point derived from the
+//! caller's seed, so that colliding labels cannot be crafted without the seed. Results never depend
+//! on the seed.
 
 use super::cursor::{Cursor, continues_identifier, digits};
 use crate::random::Random;
 
 /// Memory for the labels of one rank, and the seed of their hash.
 ///
-/// Both slices should hold [`labels_most`](super::Survey::labels_most)
-/// elements; less is enough when labels are numbered in order. Content on
-/// entry does not matter.
+/// Both slices should have [`labels_most`](super::Survey::labels_most) elements; fewer suffice if
+/// labels are numbered in order. The content on entry does not matter.
 #[derive(Debug)]
 pub struct LabelMemory<'m> {
     /// One entry for each label.
     pub entries: &'m mut [[u64; 2]],
     /// Heads of the hash chains.
     pub buckets: &'m mut [u32],
-    /// Choose it at random when the text is not trusted.
+    /// Seed of the hash; choose it at random for untrusted text.
     pub seed: u64,
 }
 
-/// A label in the text.
+/// Label in the text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Label {
     /// Offset of its first byte.
     pub(super) start: usize,
-    /// Offset behind its last byte.
+    /// Offset after its last byte.
     pub(super) end: usize,
-    /// What follows the sequence's prefix, or [`NO_NUMBER`].
+    /// Number after the sequence's prefix, or [`NO_NUMBER`].
     number: u64,
 }
 
@@ -47,7 +44,7 @@ impl Label {
 
 const NO_NUMBER: u64 = u64::MAX;
 
-/// Why a label was not defined.
+/// Reason why a label was not defined.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum NotDefined {
     /// It names an earlier operation of the rank.
@@ -58,7 +55,7 @@ pub(super) enum NotDefined {
     Reserved,
 }
 
-/// The labels of the open rank.
+/// Labels of the open rank.
 #[derive(Debug)]
 pub(super) struct Labels<'t, 'm> {
     text: &'t [u8],
@@ -71,7 +68,7 @@ impl<'t, 'm> Labels<'t, 'm> {
         Self { text, sequence: Sequence::NONE, table: Table::new(memory) }
     }
 
-    /// Forgets all labels.
+    /// Removes all labels.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.sequence.count = 0;
@@ -80,7 +77,7 @@ impl<'t, 'm> Labels<'t, 'm> {
         }
     }
 
-    /// Moves past a label, `None` if there is none here.
+    /// Skips a label at the cursor; `None` without one.
     #[inline]
     pub(super) fn scan(&self, cursor: &mut Cursor<'t>) -> Option<Label> {
         let sequence = &self.sequence;
@@ -112,7 +109,7 @@ impl<'t, 'm> Labels<'t, 'm> {
         Some(Label { start, end, number })
     }
 
-    /// Lets `label` name operation `op`, the rank's newest.
+    /// Defines `label` as the name of operation `op`, the rank's newest.
     #[inline]
     pub(super) fn define(&mut self, label: Label, op: u32) -> Result<(), NotDefined> {
         let sequence = &mut self.sequence;
@@ -147,7 +144,7 @@ impl<'t, 'm> Labels<'t, 'm> {
         self.table.insert(self.text, label.start, name, op)
     }
 
-    /// The operation that `label` names.
+    /// Operation that `label` names.
     #[inline]
     pub(super) fn find(&self, label: Label) -> Option<u32> {
         match self.sequence.position(label.number) {
@@ -162,31 +159,31 @@ impl<'t, 'm> Labels<'t, 'm> {
     }
 }
 
-/// A run of labels that share a prefix and count up with the operations.
+/// Sequence of labels that have the same prefix and are numbered like the operations.
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
-    /// The prefix, its first byte in the lowest place.
+    /// Prefix, with its first byte in the lowest byte.
     prefix: u64,
-    /// All bits of the bytes that the prefix covers.
+    /// Mask of the bytes of the prefix.
     mask: u64,
-    /// Length of the prefix, 1 to 8; 0 while there is no sequence.
+    /// Length of the prefix, 1 to 8; 0 without a sequence.
     length: usize,
-    /// Number of operation 0's label.
+    /// Number in the label of operation 0.
     first: u64,
-    /// Operations in the run.
+    /// Number of operations in the sequence.
     count: u32,
 }
 
 impl Sequence {
     const NONE: Self = Self { prefix: 0, mask: 0, length: 0, first: 0, count: 0 };
-    /// Numbers of at most 18 digits add up without overflow.
+    /// Largest number of digits; numbers of this length add up without overflow.
     const MOST_DIGITS: usize = 18;
 
-    /// The sequence that `name` starts, if it is a prefix and a number.
+    /// Sequence that starts with `name`; `None` unless it is a prefix and a number.
     fn starting_with(name: &[u8]) -> Option<Self> {
         let tail = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
         let run = name.get(name.len() - tail..)?;
-        // Leading zeros count as prefix, but the last digit is a number.
+        // Leading zeros are part of the prefix, but the last digit is a number.
         let zeros =
             run.iter().take_while(|&&byte| byte == b'0').count().min(tail.saturating_sub(1));
         let length = name.len() - tail + zeros;
@@ -198,7 +195,7 @@ impl Sequence {
         Some(Self { prefix, mask: u64::MAX >> (64 - 8 * length), length, first, count: 1 })
     }
 
-    /// What follows the prefix in `name`, when both have the right form.
+    /// Number after the prefix in `name`; `None` if `name` has another form.
     fn number_of(&self, name: &[u8]) -> Option<u64> {
         let prefix = self.prefix.to_le_bytes();
         match self.length {
@@ -207,7 +204,7 @@ impl Sequence {
         }
     }
 
-    /// The operation whose label has this number.
+    /// Operation whose label has this number.
     #[inline]
     fn position(&self, number: u64) -> Option<u32> {
         let offset = number.wrapping_sub(self.first);
@@ -215,7 +212,7 @@ impl Sequence {
     }
 }
 
-/// The number that `name` spells without leading zeros.
+/// Value of `name` if it is a number without leading zeros.
 fn number_in(name: &[u8]) -> Option<u64> {
     let canonical = match name {
         [] => false,
@@ -228,15 +225,15 @@ fn number_in(name: &[u8]) -> Option<u64> {
     Some(name.iter().fold(0, |sum, &byte| sum * 10 + u64::from(byte - b'0')))
 }
 
-/// Chained hash table. An entry holds the label's offset in the text (48
-/// bits), 16 bits of its hash, its operation and the next entry of its chain.
+/// Chained hash table. An entry has the label's offset in the text (48 bits), 16 bits of its hash,
+/// its operation and the next entry of its chain.
 #[derive(Debug)]
 struct Table<'m> {
     memory: LabelMemory<'m>,
     /// Point at which the hash polynomial is evaluated.
     point: u64,
     length: usize,
-    /// Buckets in use: 0 or a power of two.
+    /// Number of buckets in use: 0 or a power of two.
     active: usize,
 }
 
@@ -286,7 +283,7 @@ impl<'m> Table<'m> {
         Ok(())
     }
 
-    /// Puts entry `index` at the head of its chain.
+    /// Inserts entry `index` at the head of its chain.
     fn link(&mut self, index: usize, place: u64, op: u32, hash: u64) -> Option<()> {
         let bucket = self.bucket(hash)?;
         let number = u32::try_from(index).ok().filter(|&number| number != END_OF_CHAIN)?;
@@ -297,7 +294,7 @@ impl<'m> Table<'m> {
         Some(())
     }
 
-    /// Doubles the buckets in use, as far as the lent memory goes.
+    /// Doubles the number of buckets in use, as far as the lent memory allows.
     fn grow(&mut self, text: &[u8]) {
         let wanted = (self.active * 2).max(LEAST_BUCKETS);
         let lent = self.memory.buckets.len();
@@ -323,7 +320,7 @@ impl<'m> Table<'m> {
     }
 }
 
-/// Bits of an entry that hold an offset.
+/// Bits of an entry that hold the offset.
 const PLACE: u64 = (1 << 48) - 1;
 
 const fn tag_of(hash: u64) -> u64 {
@@ -335,14 +332,14 @@ const fn low_half(word: u64) -> u32 {
     word as u32
 }
 
-/// The identifier that starts at `place`.
+/// Identifier at offset `place`.
 fn identifier_at(text: &[u8], place: u64) -> &[u8] {
     let rest = usize::try_from(place).ok().and_then(|at| text.get(at..)).unwrap_or(&[]);
     let end = rest.iter().position(|&byte| !continues_identifier(byte)).unwrap_or(rest.len());
     rest.get(..end).unwrap_or(&[])
 }
 
-/// Whether the identifier that starts at `place` is `name`.
+/// True if the identifier at offset `place` is `name`.
 fn label_at(text: &[u8], place: u64, name: &[u8]) -> bool {
     usize::try_from(place)
         .ok()
@@ -354,13 +351,13 @@ fn label_at(text: &[u8], place: u64, name: &[u8]) -> bool {
 /// The prime 2⁶¹ − 1.
 const PRIME: u64 = (1 << 61) - 1;
 
-/// Chooses the evaluation point from `seed`.
+/// Derives the evaluation point from `seed`.
 const fn hash_point(seed: u64) -> u64 {
     Random::new(seed).draw() % (PRIME - 1) + 1
 }
 
-/// The polynomial whose coefficients are the label's bytes, seven at a time,
-/// evaluated at `point` modulo 2⁶¹ − 1.
+/// Hash of a label: the polynomial whose coefficients are its bytes, seven at a time, evaluated at
+/// `point` modulo 2⁶¹ − 1.
 fn hash_of(name: &[u8], point: u64) -> u64 {
     name.chunks(7).fold(0, |sum, chunk| {
         let coefficient = chunk.iter().fold(0_u64, |word, &byte| word << 8 | u64::from(byte));

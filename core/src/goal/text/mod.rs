@@ -15,17 +15,14 @@
 //! comment = "//" up to the line end | "/*" ... "*/" ;
 //! ```
 //!
-//! Blanks and tabs may stand between any two tokens and are needed nowhere
-//! except where two words would become one. Differences from the reference
-//! are listed in `docs/goal.md`: lines may be indented, comments may end a
-//! line, blocks may come in any order, and what the reference truncates,
-//! overwrites or crashes on is an error with its place.
+//! Blanks and tabs are allowed between any two tokens, and required only where two words would
+//! become one. `docs/goal.md` lists the differences from the reference: lines may be indented,
+//! comments may end a line, blocks may be in any order, and input that the reference truncates,
+//! overwrites or crashes on is an error with its position.
 //!
-//! Reading takes two steps. [`Survey::of`] takes a fast first look and says
-//! how much memory to lend; [`read`] then passes the schedule to a
-//! [`Sink`](super::Sink), rank by rank in ascending order. Neither panics,
-//! recurses or takes more than time proportional to the text, whatever the
-//! text is.
+//! Reading takes two steps. [`Survey::of`] scans the text and computes the memory to lend; [`read`]
+//! then passes the schedule to a [`Sink`](super::Sink), rank by rank in ascending order. On any
+//! input both take linear time, without recursion or panic.
 
 mod cursor;
 mod error;

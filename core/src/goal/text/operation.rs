@@ -1,5 +1,4 @@
-//! The operations: what follows `send`, `recv` and `calc`, up to and
-//! including the line end.
+//! Parser of the operands of `send`, `recv` and `calc`, up to and including the line end.
 
 use super::cursor::Cursor;
 use super::error::{Quantity, Wanted};
@@ -7,14 +6,14 @@ use super::outline::{Fault, number_up_to, take_comment};
 use crate::goal::op::{ANY, ANY_TAG, Op, OpKind};
 use crate::units::Picos;
 
-/// Peers stay below [`ANY`], tags below [`ANY_TAG`].
+/// Largest peer and tag: [`ANY`] and [`ANY_TAG`] are reserved.
 const MOST_PEER: u64 = ANY as u64 - 1;
 const MOST_TAG: u64 = ANY_TAG - 1;
 const MOST_UNIT: u64 = u16::MAX as u64;
-/// The longest calc in nanoseconds that a [`Picos`] holds.
+/// Longest calculation in nanoseconds that a [`Picos`] can hold.
 const MOST_NANOS: u64 = u64::MAX / 1_000;
 
-/// The rest of `send N b to P [tag T] [cpu C] [nic N]`.
+/// Operands of `send N b to P [tag T] [cpu C] [nic N]`.
 #[inline]
 pub(super) fn take_send(cursor: &mut Cursor<'_>) -> Result<Op, Fault> {
     let size = take_size(cursor)?;
@@ -26,7 +25,7 @@ pub(super) fn take_send(cursor: &mut Cursor<'_>) -> Result<Op, Fault> {
     Ok(Op { kind: OpKind::Send { peer, size, tag }, cpu, nic })
 }
 
-/// The rest of `recv N b from P [tag T] [cpu C] [nic N]`.
+/// Operands of `recv N b from P [tag T] [cpu C] [nic N]`.
 #[inline]
 pub(super) fn take_receive(cursor: &mut Cursor<'_>) -> Result<Op, Fault> {
     let size = take_size(cursor)?;
@@ -38,7 +37,7 @@ pub(super) fn take_receive(cursor: &mut Cursor<'_>) -> Result<Op, Fault> {
     Ok(Op { kind: OpKind::Receive { peer, size, tag }, cpu, nic })
 }
 
-/// The rest of `calc N [cpu C]`.
+/// Operands of `calc N [cpu C]`.
 #[inline]
 pub(super) fn take_calc(cursor: &mut Cursor<'_>) -> Result<Op, Fault> {
     let nanos = number_up_to(cursor, MOST_NANOS, Quantity::Duration)?;
@@ -62,7 +61,7 @@ fn take_size(cursor: &mut Cursor<'_>) -> Result<u64, Fault> {
     Ok(size)
 }
 
-/// What may follow the peer.
+/// Optional operands after the peer.
 struct Tail {
     tag: u64,
     cpu: u16,
@@ -99,14 +98,14 @@ fn take_peer(cursor: &mut Cursor<'_>) -> Result<u32, Fault> {
     number_up_to(cursor, MOST_PEER, Quantity::Peer).map(|number| number as u32)
 }
 
-/// A sending rank; [`ANY`] for `-1`.
+/// Sending rank; [`ANY`] for `-1`.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "the wildcards are all ones")]
 fn take_peer_or_any(cursor: &mut Cursor<'_>) -> Result<u32, Fault> {
     take_or_any(cursor, MOST_PEER, Quantity::Peer).map(|number| number as u32)
 }
 
-/// A number up to `most`; all ones for the wildcard `-1`.
+/// Number up to `most`; all ones for the wildcard `-1`.
 #[inline]
 fn take_or_any(cursor: &mut Cursor<'_>, most: u64, what: Quantity) -> Result<u64, Fault> {
     match cursor.byte() {
@@ -126,7 +125,7 @@ fn take_unit(cursor: &mut Cursor<'_>, what: Quantity) -> Result<u16, Fault> {
     number_up_to(cursor, MOST_UNIT, what).map(|number| number as u16)
 }
 
-/// Moves past blanks, comments and the line end.
+/// Skips blanks, comments and the line end.
 #[inline]
 pub(super) fn take_end(cursor: &mut Cursor<'_>, wanted: Wanted) -> Result<(), Fault> {
     if cursor.byte() == b'\n' {

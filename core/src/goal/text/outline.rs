@@ -1,10 +1,10 @@
-//! What stands outside of the ranks' blocks: `num_ranks N`, `rank N {` and
-//! comments.
+//! Outline of a text: the parts outside of the ranks' blocks, which are `num_ranks N`, `rank N {`
+//! and comments.
 
 use super::cursor::{Cursor, NoNumber};
 use super::error::{Dialect, Name, Quantity, TextError, TextErrorKind, Wanted};
 
-/// What is wrong at one byte. Becomes a [`TextError`] once the line is known.
+/// Error at a byte offset. Becomes a [`TextError`] once its line is computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fault {
     pub(super) at: usize,
@@ -17,7 +17,7 @@ impl Fault {
         Self { at, kind }
     }
 
-    /// Something other than `wanted` stands at `cursor`.
+    /// Error for a token at `cursor` other than `wanted`.
     #[cold]
     #[inline(never)]
     pub(super) fn expected(cursor: &Cursor<'_>, wanted: Wanted) -> Self {
@@ -27,7 +27,7 @@ impl Fault {
         Self::new(at, TextErrorKind::Expected { wanted, found })
     }
 
-    /// The word at `at` is no operation, and `wanted` is not at `cursor`.
+    /// Error for the word at `at`, which is no operation, with `wanted` expected at `cursor`.
     #[cold]
     #[inline(never)]
     pub(super) fn no_operation(cursor: &Cursor<'_>, at: usize, wanted: Wanted) -> Self {
@@ -40,13 +40,13 @@ impl Fault {
         other.unwrap_or_else(|| Self::expected(cursor, wanted))
     }
 
-    /// With line and column.
+    /// Adds line and column.
     pub(super) fn in_text(self, text: &[u8]) -> TextError {
         TextError::new(text, self.at, self.kind)
     }
 }
 
-/// Takes a number of at most `most`, and the blanks behind it.
+/// Reads a number up to `most`, and skips the blanks behind it.
 #[inline]
 pub(super) fn number_up_to(
     cursor: &mut Cursor<'_>,
@@ -66,7 +66,7 @@ pub(super) fn number_up_to(
     }
 }
 
-/// The start of a rank's block.
+/// Header of a rank's block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     pub(super) rank: u32,
@@ -74,18 +74,18 @@ pub(super) struct Header {
     pub(super) at: usize,
 }
 
-/// Walks from block to block.
+/// Iterator over the blocks of a text.
 #[derive(Debug)]
 pub(super) struct Outline<'t> {
-    /// Stands outside of all blocks, or after [`Outline::next_block`] behind
-    /// the `{` of one; who calls must then move it behind the `}`.
+    /// Position outside of all blocks; after [`Outline::next_block`] behind the `{` of a block,
+    /// from where the caller must move it behind the `}`.
     pub(super) cursor: Cursor<'t>,
-    /// What `num_ranks` says, once it was met.
+    /// Value of `num_ranks`, once it was read.
     pub(super) ranks: Option<u32>,
 }
 
 impl<'t> Outline<'t> {
-    /// From byte `at` of `text` on, behind a byte-order mark of UTF-8.
+    /// Starts at byte `at` of `text`, after a UTF-8 byte-order mark.
     pub(super) fn new(text: &'t [u8], at: usize) -> Self {
         let marked = at == 0 && text.starts_with(b"\xef\xbb\xbf");
         Self { cursor: Cursor::new(text, if marked { 3 } else { at }), ranks: None }
@@ -112,7 +112,7 @@ impl<'t> Outline<'t> {
         }
     }
 
-    /// The rest of `rank N {`.
+    /// Reads the rest of `rank N {`.
     fn header(&mut self, at: usize) -> Result<Header, Fault> {
         let cursor = &mut self.cursor;
         let rank = number_up_to(cursor, u64::from(u32::MAX) - 1, Quantity::Rank)?;
@@ -122,7 +122,7 @@ impl<'t> Outline<'t> {
         Ok(Header { rank: u32::try_from(rank).unwrap_or(u32::MAX), at })
     }
 
-    /// `num_ranks N`.
+    /// Reads `num_ranks N`.
     fn take_count(&mut self) -> Result<(), Fault> {
         let cursor = &mut self.cursor;
         let at = cursor.at();
@@ -142,7 +142,7 @@ impl<'t> Outline<'t> {
     }
 }
 
-/// Moves past a comment, if one starts here.
+/// Skips a comment; true if there was one at the cursor.
 #[inline(never)]
 pub(super) fn take_comment(cursor: &mut Cursor<'_>) -> Result<bool, Fault> {
     let unterminated = Fault { at: cursor.at(), kind: TextErrorKind::UnterminatedComment };

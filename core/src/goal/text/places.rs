@@ -1,5 +1,4 @@
-//! Where in the text something stands: operations, and labels that nothing
-//! refers to.
+//! Positions in the text: of operations, and of unused labels.
 
 use core::convert::Infallible;
 
@@ -9,13 +8,13 @@ use super::read::{Events, Reader, TextMemory};
 use super::survey::Survey;
 use crate::goal::op::{Edge, Op};
 
-/// An operation to find. Give rank and index; [`locate`] fills in the rest.
+/// Operation to locate. The caller sets rank and index; [`locate`] fills in the rest.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct OpPlace {
-    /// The rank.
+    /// Rank of the operation.
     pub rank: u32,
-    /// The operation's index in its rank, from 0.
+    /// Index of the operation on its rank.
     pub op: u32,
     /// Byte offset of its statement.
     pub at: Option<usize>,
@@ -24,19 +23,19 @@ pub struct OpPlace {
 }
 
 impl OpPlace {
-    /// Operation `op` of `rank`, not yet found.
+    /// Operation `op` of `rank`, not located yet.
     #[must_use]
     pub const fn new(rank: u32, op: u32) -> Self {
         Self { rank, op, at: None, label: None }
     }
 }
 
-/// Finds operations in the surveyed `text`. `wanted` must be in ascending
-/// order of rank and operation.
+/// Locates operations in the surveyed `text`. `wanted` must be in ascending order of rank and
+/// operation.
 ///
 /// # Errors
 ///
-/// The first thing wrong in the text.
+/// The first error of the text.
 pub fn locate(
     text: &[u8],
     survey: &Survey,
@@ -46,21 +45,20 @@ pub fn locate(
     run(text, survey, memory, &mut Locator { text, here: (0, 0), wanted: wanted.iter_mut() })
 }
 
-/// Whether a label of the open rank is referred to. Content on entry does
-/// not matter.
+/// Label of an operation of the open rank, and whether a dependency names it. The content on entry
+/// does not matter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LabelUse {
     label: Option<Label>,
     used: bool,
 }
 
-/// Reports every label of the surveyed `text` that no dependency names, in
-/// the order of ranks and operations. `uses` must hold
-/// [`Survey::ops_most`] elements.
+/// Reports every label of the surveyed `text` that no dependency names, in the order of ranks and
+/// operations. `uses` needs [`Survey::ops_most`] elements.
 ///
 /// # Errors
 ///
-/// The first thing wrong in the text.
+/// The first error of the text.
 pub fn unused_labels(
     text: &[u8],
     survey: &Survey,
@@ -86,10 +84,10 @@ fn run<E: Events<Error = Infallible>>(
     }
 }
 
-/// Watches for the next operation that is wanted.
+/// Fills in the wanted operations while the text is read.
 struct Locator<'t, 'w> {
     text: &'t [u8],
-    /// Rank, and index of the operation that comes next.
+    /// Rank and index of the next operation.
     here: (u32, u32),
     wanted: core::slice::IterMut<'w, OpPlace>,
 }
@@ -131,7 +129,7 @@ impl Events for Locator<'_, '_> {
     }
 }
 
-/// Keeps the labels of the open rank.
+/// Records the labels of the open rank and their use.
 struct Uses<'t, 'u, F> {
     text: &'t [u8],
     rank: u32,

@@ -1,4 +1,4 @@
-//! Reads statements into a sink.
+//! Parser of statements, into a sink.
 
 use super::cursor::Cursor;
 use super::error::{Name, ReadError, TextErrorKind, Wanted, line_and_column};
@@ -8,22 +8,22 @@ use super::outline::{Fault, Outline, take_comment};
 use super::survey::{Block, Survey};
 use crate::goal::op::{Edge, Op, Sink};
 
-/// Memory lent for reading one text.
+/// Memory for reading one text.
 #[derive(Debug)]
 pub struct TextMemory<'m> {
     /// [`Survey::blocks_to_lend`] elements.
     pub blocks: &'m mut [Block],
-    /// For the labels of one rank at a time.
+    /// Memory for the labels of one rank at a time.
     pub labels: LabelMemory<'m>,
 }
 
-/// Reads the surveyed `text` into `sink`, its ranks in ascending order
-/// whatever their order in the text.
+/// Reads the surveyed `text` into `sink`, with its ranks in ascending order, whatever their order
+/// in the text.
 ///
 /// # Errors
 ///
-/// The first thing wrong in the text, with its place, or what the sink
-/// refused. The sink then holds an unfinished schedule.
+/// The first error of the text with its position, or the error of the sink. The sink then holds an
+/// incomplete schedule.
 pub fn read<S: Sink>(
     text: &[u8],
     survey: &Survey,
@@ -36,19 +36,19 @@ pub fn read<S: Sink>(
     reader.read_all(text, survey, blocks, &mut events).map_err(|stop| stop.in_text(text))
 }
 
-/// Who hears of statements.
+/// Receiver of parsed statements.
 pub(super) trait Events {
     type Error;
 
     fn ranks(&mut self, ranks: u32) -> Result<(), Self::Error>;
     fn begin_rank(&mut self, rank: u32) -> Result<(), Self::Error>;
-    /// An operation whose statement starts at `at`, with its label.
+    /// Operation with its label; its statement starts at `at`.
     fn op(&mut self, at: usize, label: Option<Label>, op: Op) -> Result<(), Self::Error>;
     fn edge(&mut self, edge: Edge) -> Result<(), Self::Error>;
     fn end_rank(&mut self) -> Result<(), Self::Error>;
 }
 
-/// Hands statements to a [`Sink`].
+/// Forwards statements to a [`Sink`].
 struct ToSink<'s, S>(&'s mut S);
 
 impl<S: Sink> Events for ToSink<'_, S> {
@@ -79,7 +79,7 @@ impl<S: Sink> Events for ToSink<'_, S> {
     }
 }
 
-/// Why reading stopped.
+/// Reason why reading stopped.
 pub(super) enum Stop<E> {
     Fault(Fault),
     Sink { at: usize, error: E },
@@ -103,7 +103,7 @@ impl<E> Stop<E> {
     }
 }
 
-/// Marks the place of what a sink refused.
+/// Adds the position to an error of a sink.
 trait At<T, E> {
     fn at(self, at: usize) -> Result<T, Stop<E>>;
 }
@@ -115,14 +115,14 @@ impl<T, E> At<T, E> for Result<T, E> {
     }
 }
 
-/// State between statements.
+/// Parser state between statements.
 pub(super) struct Reader<'t, 'm> {
     labels: Labels<'t, 'm>,
-    /// Operations of the open rank.
+    /// Number of operations of the open rank.
     ops: u32,
     /// Offset behind the `{` of the open rank.
     block: usize,
-    /// Label memory that is enough.
+    /// Number of label entries that suffices.
     needed: usize,
 }
 
@@ -170,7 +170,7 @@ impl<'t, 'm> Reader<'t, 'm> {
         Ok(())
     }
 
-    /// Reads one block, which must be that of `rank`.
+    /// Reads the next block, which must be that of `rank`.
     fn read_next<E: Events>(
         &mut self,
         outline: &mut Outline<'t>,
@@ -245,7 +245,7 @@ impl<'t, 'm> Reader<'t, 'm> {
         self.add(label.start, Some(label), op, events)
     }
 
-    /// Passes an operation on.
+    /// Passes an operation to `events`.
     #[inline]
     fn add<E: Events>(
         &mut self,
@@ -261,8 +261,7 @@ impl<'t, 'm> Reader<'t, 'm> {
         events.op(at, label, op).at(at)
     }
 
-    /// A dependency, or an operation without a label, from behind its first
-    /// word and blanks.
+    /// Reads a dependency, or an operation without a label, from after its first word and blanks.
     #[inline]
     fn without_colon<E: Events>(
         &mut self,
@@ -333,8 +332,8 @@ fn undefined(cursor: &Cursor<'_>, label: Label) -> Fault {
     Fault::new(label.start, TextErrorKind::UndefinedLabel { name })
 }
 
-/// Offset of the statement that defines `name` in the block whose
-/// statements start at `block` and are right up to there.
+/// Offset of the statement that defines `name`, in the block whose statements start at `block` and
+/// are free of errors up to there.
 fn first_definition(text: &[u8], block: usize, name: &[u8]) -> usize {
     let mut cursor = Cursor::new(text, block);
     while !cursor.is_at_end() {

@@ -1,15 +1,13 @@
-//! A first, fast look at GOAL text: how many ranks, operations and edges it
-//! holds, in which order its blocks stand, and how much memory reading it
-//! takes. It looks at line starts, colons, braces and comments only; whether
-//! the statements are right is for the reader to say.
+//! Survey of GOAL text: number of ranks, operations and edges, order of the blocks, and the memory
+//! that reading takes. It inspects only line starts, colons, braces and comments; the reader checks
+//! the statements.
 
 use super::cursor::{Cursor, ONES, TOPS, continues_identifier, equal};
 use super::error::{TextError, TextErrorKind, Wanted};
 use super::outline::{Fault, Header, Outline, take_comment};
 use crate::stats::heap_sort::heap_sort;
 
-/// What a first look at a text found. Counts are exact for text that reads
-/// without error.
+/// Size of a text. Counts are exact if the text has no errors.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Survey {
@@ -22,13 +20,12 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Surveys `text`; takes time proportional to its length.
+    /// Surveys `text`, in linear time.
     ///
     /// # Errors
     ///
-    /// Anything wrong outside of the ranks' blocks, a block or comment that
-    /// does not end, no `num_ranks`, a rank out of its range, or the last
-    /// ranks missing.
+    /// Any error outside of the ranks' blocks, an unterminated block or comment, no `num_ranks`, a
+    /// rank out of range, or missing last ranks.
     pub fn of(text: &[u8]) -> Result<Self, TextError> {
         Self::scan(text).map_err(|fault| fault.in_text(text))
     }
@@ -84,58 +81,57 @@ impl Survey {
         self.ranks
     }
 
-    /// Operations of all ranks.
+    /// Number of operations of all ranks.
     #[must_use]
     pub const fn ops(&self) -> usize {
         self.total.ops
     }
 
-    /// Dependencies of all ranks.
+    /// Number of dependencies of all ranks.
     #[must_use]
     pub const fn edges(&self) -> usize {
         self.total.edges
     }
 
-    /// Labels of all ranks.
+    /// Number of labels of all ranks.
     #[must_use]
     pub const fn labels(&self) -> usize {
         self.total.labels
     }
 
-    /// Operations of the rank that has the most.
+    /// Largest number of operations of a rank.
     #[must_use]
     pub const fn ops_most(&self) -> usize {
         self.most.ops
     }
 
-    /// Dependencies of the rank that has the most.
+    /// Largest number of dependencies of a rank.
     #[must_use]
     pub const fn edges_most(&self) -> usize {
         self.most.edges
     }
 
-    /// Labels of the rank that has the most: enough entries and buckets of
+    /// Largest number of labels of a rank: sufficient number of entries and of buckets of
     /// [`LabelMemory`](super::LabelMemory).
     #[must_use]
     pub const fn labels_most(&self) -> usize {
         self.most.labels
     }
 
-    /// Elements of [`Block`] memory that reading takes: 0 when the ranks
-    /// stand in ascending order.
+    /// Elements of [`Block`] memory for reading: 0 if the ranks are in ascending order.
     #[must_use]
     pub const fn blocks_to_lend(&self) -> usize {
         if self.consecutive { 0 } else { self.blocks }
     }
 
-    /// Length of the surveyed text in bytes.
+    /// Length of the surveyed text, bytes.
     #[must_use]
     pub const fn length(&self) -> usize {
         self.length
     }
 }
 
-/// Where the block of one rank stands. Content on entry does not matter.
+/// Position of the block of one rank. The content on entry does not matter.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Block {
@@ -144,8 +140,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Finds all blocks of the surveyed `text` and puts them in the order of
-    /// the ranks.
+    /// Locates all blocks of the surveyed `text`, in ascending order of ranks.
     pub(super) fn find_all<'b>(
         text: &[u8],
         survey: &Survey,
@@ -170,7 +165,7 @@ impl Block {
         Ok(blocks)
     }
 
-    /// Refuses ranks that stand twice or not at all.
+    /// Checks that every rank has exactly one block.
     fn complete(text: &[u8], ranks: u32, blocks: &[Self]) -> Result<(), Fault> {
         let twice = blocks.iter().zip(blocks.iter().skip(1)).find(|(a, b)| a.rank == b.rank);
         if let Some((first, second)) = twice {
@@ -189,7 +184,7 @@ impl Block {
         }
     }
 
-    /// The rank.
+    /// Rank of the block.
     pub(super) const fn rank(&self) -> u32 {
         self.rank
     }
@@ -200,7 +195,7 @@ impl Block {
     }
 }
 
-/// What one block holds.
+/// Counts of one block.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Counts {
@@ -209,18 +204,18 @@ struct Counts {
     labels: usize,
 }
 
-/// Moves from behind a `{` to behind its `}` and counts.
+/// Counts a block, and moves the cursor from behind its `{` to behind its `}`.
 ///
-/// Every statement starts a line (or follows a comment or the brace), every
-/// label ends with the block's only colons, and an operation has a label or
-/// starts with its own name; so operations = labels + bare operations, and
-/// edges = statements − operations. Lines that start with `l`, as generated
-/// ones do, need no second look to be statements with a label.
+/// Every statement starts a line, or follows a comment or the brace. Every label definition ends
+/// with a colon, and there are no other colons. An operation has a label or starts with its own
+/// name. Therefore operations = labels + bare operations, and edges = statements − operations.
+/// Lines that start with `l`, as generated ones do, are counted as labelled statements without
+/// further inspection.
 fn count_body(cursor: &mut Cursor<'_>, rank: u32) -> Result<Counts, Fault> {
     let mut statements = 0;
     let mut bare = 0;
     let mut labels = 0;
-    // Bit 7 while the next byte starts a line.
+    // Bit 7 is set while the next byte starts a line.
     let mut starts = 0x80_u64;
     loop {
         let word = cursor.word();
@@ -266,7 +261,7 @@ fn count_body(cursor: &mut Cursor<'_>, rank: u32) -> Result<Counts, Fault> {
             }
             b'{' => return Err(brace_inside(cursor)),
             _ => {
-                // A `/` that starts no comment is the reader's to refuse.
+                // A `/` that starts no comment is left to the reader.
                 let comment = take_comment(cursor)?;
                 cursor.advance(usize::from(!comment));
                 starts = u64::from(comment) << 7;
@@ -275,14 +270,13 @@ fn count_body(cursor: &mut Cursor<'_>, rank: u32) -> Result<Counts, Fault> {
     }
 }
 
-/// The top bit of the lowest zero byte of `word`; above it, bits may be
-/// wrong.
+/// Top bit of the lowest zero byte of `word`; higher bits may be wrong.
 #[inline]
 const fn zeros(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & TOPS
 }
 
-/// Names the line with a `{` inside a block: the `}` before it is missing.
+/// Error at the line with a `{` inside a block: the preceding `}` is missing.
 #[cold]
 fn brace_inside(cursor: &Cursor<'_>) -> Fault {
     let before = cursor.text().get(..cursor.at()).unwrap_or(&[]);
@@ -292,14 +286,14 @@ fn brace_inside(cursor: &Cursor<'_>) -> Fault {
     Fault::expected(&start, Wanted::Statement)
 }
 
-/// How many bytes of `tops` have their top bit set.
+/// Number of bytes of `tops` with their top bit set.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "at most 8")]
 const fn count(tops: u64) -> usize {
     ((tops >> 7).wrapping_mul(ONES) >> 56) as usize
 }
 
-/// What starts at a line start.
+/// Kind of a line, by its start.
 enum LineStart {
     /// No statement: an empty line, a comment, a brace.
     Nothing,

@@ -10,7 +10,7 @@ use crate::goal::testing::{Program, Rank, edge, mutate};
 use crate::goal::{ANY, ANY_TAG, Edge, Misuse, NoRoom, Op, OpKind, Output, SliceOutput};
 use crate::units::Picos;
 
-/// Reads `text` with as much memory as its survey asks for.
+/// Parses `text` with the memory that its survey requires.
 fn parse(text: &[u8]) -> Result<Program, ReadError<Misuse>> {
     let survey = Survey::of(text).map_err(ReadError::Text)?;
     let mut blocks = vec![Block::default(); survey.blocks_to_lend()];
@@ -36,7 +36,7 @@ fn print(program: &Program) -> Vec<u8> {
     writer.finish().unwrap().written().to_vec()
 }
 
-/// The first rank's content.
+/// Content of the first rank.
 fn parse_first(text: &str) -> Rank {
     match parse(text.as_bytes()) {
         Ok(mut program) => program.ranks.swap_remove(0),
@@ -126,7 +126,7 @@ fn words_of_the_tail_are_good_labels() {
     assert_eq!(rank.edges, [edge(1, 0), Edge { start: true, ..edge(2, 1) }]);
 }
 
-/// Text, line, column and message of each refusal.
+/// Text, line, column and message of each error.
 const REFUSED: &[(&str, usize, usize, &str)] = &[
     ("", 1, 1, "no num_ranks"),
     ("rank 0 {\n}\n", 3, 1, "no num_ranks"),
@@ -337,7 +337,7 @@ fn what_text_cannot_say_is_refused_by_the_writer() {
     assert_eq!(output.append(b"x"), Err(NoRoom));
 }
 
-/// Words from which random text is made that gets past the first token.
+/// Words of which random text is made, so that it gets past the first token.
 const PIECES: [&str; 28] = [
     "num_ranks ",
     "2",
@@ -415,7 +415,7 @@ fn colliding_labels_do_not_make_reading_slow() {
     println!("{} bytes", text.len());
 }
 
-/// Lends memory that is enough for `text` and hands it to `work`.
+/// Lends sufficient memory for `text` and passes it to `work`.
 fn with_memory<T>(text: &[u8], work: impl FnOnce(&Survey, TextMemory<'_>) -> T) -> T {
     let survey = Survey::of(text).unwrap();
     let mut blocks = vec![Block::default(); survey.blocks_to_lend()];

@@ -1,5 +1,5 @@
-//! Writes a schedule as GOAL text, labelled as Schedgen labels: `l1`, `l2`,
-//! … in the order of each rank's operations.
+//! Writer of GOAL text, with Schedgen's labels: `l1`, `l2`, … in the order of each rank's
+//! operations.
 
 use crate::goal::op::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 use crate::goal::output::Output;
@@ -8,34 +8,33 @@ use crate::slice::copy;
 use crate::worded::errors;
 
 errors! {
-    /// Why a schedule could not be written as text.
+    /// Reason why a schedule could not be written as text.
     pub enum TextWriteError<E> {
         /// The output refused bytes.
         Output(error: E) => "{error}";
-        /// Calls came in a wrong order.
+        /// The calls came in a wrong order.
         Misuse(misuse: Misuse) => "{misuse}";
-        /// A calc does not last a whole number of nanoseconds, the unit of the
-        /// text.
+        /// A calculation does not last a whole number of nanoseconds, the unit of the text.
         FractionOfNano {
-            /// The rank.
+            /// Rank of the calculation.
             rank: u32,
-            /// The operation.
+            /// Index of the calculation on its rank.
             op: u32,
         } => "operation {op} of rank {rank} lasts a fraction of a nanosecond, \
                  which GOAL text cannot say: write the loggap binary format";
-        /// A calc has a network interface, for which the text has no place.
+        /// A calculation has a network interface, which the text cannot express.
         CalcNic {
-            /// The rank.
+            /// Rank of the calculation.
             rank: u32,
-            /// The operation.
+            /// Index of the calculation on its rank.
             op: u32,
         } => "operation {op} of rank {rank} is a calc with a nic, \
                  which GOAL text cannot say: write a binary format";
-        /// A send has the wildcard as its peer.
+        /// The peer of a send is the wildcard.
         SendToAny {
-            /// The rank.
+            /// Rank of the send.
             rank: u32,
-            /// The operation.
+            /// Index of the send on its rank.
             op: u32,
         } => "operation {op} of rank {rank} sends to no particular rank";
     }
@@ -47,7 +46,7 @@ impl<E> From<Misuse> for TextWriteError<E> {
     }
 }
 
-/// A sink that writes GOAL text.
+/// Sink that writes GOAL text.
 #[derive(Debug)]
 pub struct TextWriter<O> {
     output: O,
@@ -60,11 +59,11 @@ impl<O: Output> TextWriter<O> {
         Self { output, protocol: Protocol::default() }
     }
 
-    /// Checks that every rank was written, and gives the output back.
+    /// Checks that every rank was written, and returns the output.
     ///
     /// # Errors
     ///
-    /// [`Misuse`] when ranks are missing.
+    /// [`Misuse`] if ranks are missing.
     pub fn finish(self) -> Result<O, TextWriteError<O::Error>> {
         self.protocol.finish()?;
         Ok(self.output)
@@ -74,7 +73,7 @@ impl<O: Output> TextWriter<O> {
         self.output.append(line.bytes()).map_err(TextWriteError::Output)
     }
 
-    /// The part of an operation's line after its label.
+    /// Appends the part of an operation's line after its label.
     fn describe(
         &self,
         line: &mut Line,
@@ -149,15 +148,14 @@ impl<O: Output> Sink for TextWriter<O> {
     }
 }
 
-/// One line on its way out.
+/// Buffer of one line.
 struct Line {
     bytes: [u8; Self::CAPACITY],
     length: usize,
 }
 
 impl Line {
-    /// More than the longest line: a send with every number at its longest
-    /// takes 109 bytes.
+    /// Larger than the longest line: a send with every number at its longest takes 109 bytes.
     const CAPACITY: usize = 128;
 
     const fn new() -> Self {
@@ -199,12 +197,12 @@ impl Line {
         if tag == ANY_TAG { self.text(b"-1") } else { self.number(tag) }
     }
 
-    /// The label of operation `op`.
+    /// Appends the label of operation `op`.
     fn label(&mut self, op: u32) -> &mut Self {
         self.text(b"l").number(u64::from(op) + 1)
     }
 
-    /// A cpu or nic, left out when 0.
+    /// Appends a cpu or nic, unless it is 0.
     fn unit(&mut self, word: &[u8], unit: u16) -> &mut Self {
         if unit == 0 { self } else { self.text(word).number(u64::from(unit)) }
     }

@@ -1,47 +1,46 @@
-//! Why a program was not run, or not to its end.
+//! Errors of a computed schedule.
 
 use crate::sim::engine::SimError;
 use crate::worded::errors;
 
 errors! {
-    /// Why a program was not run, or not to its end.
+    /// Reason why a program could not be run, or not to the end.
     pub enum ImplicitError {
-        /// A time is past 2⁶⁴ ps, too much happens at once, or the network is full.
+        /// A time exceeds 2⁶⁴ ps, too many operations become ready at once, or the network is full.
         Stopped(error: SimError) => "{error}";
-        /// o + L is 0, so that no rank can be run ahead of the others.
+        /// o + L is 0, so there is no lookahead.
         NoLookahead => "with o + L = 0 a pattern cannot be computed; take a stored schedule";
         /// Messages of this size are above the eager limit.
         Rendezvous {
-            /// Bytes.
+            /// Size, bytes.
             size: u64,
         } => "messages of {size} bytes are above the eager limit; take a stored schedule";
-        /// The messages are of more than one protocol or level of nearness.
+        /// The messages use several protocols or levels of nearness.
         Protocols => "the messages are of several protocols or levels; take a stored schedule";
-        /// More messages and operations wait than there are nodes.
+        /// More messages and operations are waiting than there are nodes.
         Nodes {
-            /// How many were lent.
+            /// Number of nodes lent.
             lent: usize,
         } => "more than {lent} messages and operations wait; lend more nodes";
-        /// Parts send each other more messages in a window than the mail has room
-        /// for.
+        /// Parts send each other more messages in a window than the mail can hold.
         Mail => "more messages are sent at a time than the mail has room for";
-        /// A part of the lent memory is smaller than [`Requirements`](super::Requirements) says.
+        /// A part of the lent memory is smaller than its [`Requirements`](super::Requirements).
         Memory => "the memory lent is smaller than needed";
         /// The program sends to a rank that does not exist.
         Peer {
-            /// The rank that sends.
+            /// Rank that sends.
             rank: u32,
-            /// The rank it sends to.
+            /// Rank that does not exist.
             peer: u32,
         } => "rank {rank} sends to rank {peer}, which does not exist";
-        /// The program ends with messages that nobody received.
+        /// Messages were left without a receive.
         Unreceived {
-            /// How many.
+            /// Number of messages.
             messages: u64,
         } => "{messages} messages were never received";
-        /// The program ends with receives that no message came for.
+        /// Receives were left without a message.
         Waiting {
-            /// How many.
+            /// Number of receives.
             receives: u64,
         } => "{receives} receives never got a message";
     }
@@ -54,13 +53,13 @@ impl<E: Into<SimError>> From<E> for ImplicitError {
 }
 
 impl ImplicitError {
-    /// Whether the program would run if it were stored.
+    /// True if the program can be run as a stored schedule.
     #[must_use]
     pub const fn wants_storing(&self) -> bool {
         matches!(self, Self::NoLookahead | Self::Rendezvous { .. } | Self::Protocols)
     }
 
-    /// The same where `rank` is known to have caused it.
+    /// The error with `rank` as its cause.
     pub(super) const fn on(self, rank: u32) -> Self {
         match self {
             Self::Stopped(error) => Self::Stopped(error.on(rank)),

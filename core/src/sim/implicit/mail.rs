@@ -1,18 +1,18 @@
-//! A message on its way from one part of the ranks to another.
+//! Messages between parts of the ranks.
 
 use super::pool::Item;
 use super::rank::{halves, whole};
 use crate::sim::mail;
 use crate::sim::word::Word32;
 
-/// What is sent from part to part in one window.
+/// Messages between parts in one window.
 pub type Mail<'s> = mail::Mail<'s, Message>;
 
-/// Where one sender puts what it sends in one window.
+/// Outbox of one sender for one window.
 pub type Outbox<'s> = mail::Outbox<'s, Message>;
 
-/// A message on its way to another part, in 28 bytes; times in halves, as not
-/// every processor has atomic integers of 64 bits.
+/// A message to another part, in 28 bytes. Times are split in halves, because not every target has
+/// 64-bit atomics.
 #[derive(Debug, Default)]
 pub struct Message {
     created: [Word32; 2],
@@ -33,7 +33,7 @@ fn get([low, high]: &[Word32; 2]) -> u64 {
 }
 
 impl Message {
-    /// Puts what a node says of a message to `target` into it.
+    /// Writes a message to rank `target`.
     #[inline]
     pub(super) fn write(&self, target: u32, message: &Item) {
         set(&self.created, message.created);
@@ -43,13 +43,13 @@ impl Message {
         self.receive.set(message.last);
     }
 
-    /// The rank that it goes to.
+    /// Rank that receives.
     #[inline]
     pub(super) fn target(&self) -> u32 {
         self.target.get()
     }
 
-    /// What a node says of it.
+    /// Node contents for the message.
     #[inline]
     pub(super) fn read(&self) -> Item {
         Item {

@@ -1,4 +1,4 @@
-//! The memory that a simulation is lent.
+//! Memory of a simulation of a program.
 
 use super::pool::Node;
 use super::program::Program;
@@ -6,7 +6,7 @@ use super::rank::RankState;
 use crate::sim::queues::queue::Entry;
 use crate::sim::queues::wheel;
 
-/// Elements of each part of [`Memory`].
+/// Number of elements of each part of [`Memory`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Requirements {
@@ -14,22 +14,22 @@ pub struct Requirements {
     pub ranks: usize,
     /// [`Memory::words`].
     pub words: usize,
-    /// [`Memory::nodes`], as far as can be foreseen.
+    /// [`Memory::nodes`], estimate.
     pub nodes: usize,
-    /// [`Memory::nodes`] that are always enough.
+    /// [`Memory::nodes`], upper bound.
     pub nodes_most: usize,
-    /// Bytes of a rank.
+    /// Size of the state of a rank, bytes.
     rank_bytes: usize,
 }
 
 impl Requirements {
-    /// What `program` needs.
+    /// Requirements of `program`.
     #[must_use]
     pub fn of<P: Program>(program: &P) -> Self {
         Self::of_ranks(program, program.ranks() as usize)
     }
 
-    /// What a [part](super::RankRange) of `program` with so many ranks needs.
+    /// Requirements of a [part](super::RankRange) of `program` with `ranks` ranks.
     #[must_use]
     pub fn of_ranks<P: Program>(program: &P, ranks: usize) -> Self {
         let nodes_most = usize::try_from(program.waiting().saturating_add(1)).unwrap_or(usize::MAX);
@@ -42,14 +42,13 @@ impl Requirements {
         }
     }
 
-    /// Bytes of all parts together, with the foreseen number of nodes;
-    /// saturating.
+    /// Size of all parts with the estimated number of nodes, bytes; saturating.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes_with(self.nodes)
     }
 
-    /// Bytes of all parts together, with this many nodes; saturating.
+    /// Size of all parts with `nodes` nodes, bytes; saturating.
     #[must_use]
     pub const fn bytes_with(&self, nodes: usize) -> u64 {
         let ranks = (self.ranks as u64).saturating_mul(self.rank_bytes as u64);
@@ -57,8 +56,7 @@ impl Requirements {
         ranks.saturating_add(nodes).saturating_add((self.words as u64).saturating_mul(8))
     }
 
-    /// Bytes of all parts of [`OrderedMemory`] together, with this many nodes;
-    /// saturating.
+    /// Size of all parts of [`OrderedMemory`] with `nodes` nodes, bytes; saturating.
     #[must_use]
     pub const fn ordered_bytes_with(&self, nodes: usize) -> u64 {
         let rank = self.rank_bytes + 2 * size_of::<Entry>() + size_of::<u32>();
@@ -67,28 +65,26 @@ impl Requirements {
     }
 }
 
-/// Memory for a simulation; see [`Requirements`] for how much of each part. Ranks
-/// are in their default state on entry; what the others hold does not
-/// matter.
+/// Lent memory of a simulation, of the sizes in [`Requirements`]. Ranks must be in their default
+/// state on entry; the content of the other parts does not matter.
 #[derive(Debug)]
 pub struct Memory<'m, S> {
-    /// Ranks.
+    /// States of ranks.
     pub ranks: &'m mut [RankState<S>],
-    /// Which ranks are due when.
+    /// Timing wheel of the windows in which ranks are due.
     pub words: &'m mut [u64],
-    /// Messages and operations that wait; used from the first on.
+    /// Nodes of waiting messages and operations; used from the first on.
     pub nodes: &'m mut [Node],
 }
 
-/// Memory for a simulation in global order, as [`Memory`].
+/// Lent memory of a simulation in global order, as [`Memory`].
 #[derive(Debug)]
 pub struct OrderedMemory<'m, S> {
-    /// Ranks: [`Requirements::ranks`].
+    /// States of ranks: [`Requirements::ranks`].
     pub ranks: &'m mut [RankState<S>],
-    /// The next event of each of them: two for each, one of them for those that are
-    /// put there in their order.
+    /// Event queue: two entries for each rank, one for the heap and one for the ring.
     pub queue: &'m mut [Entry],
-    /// Where in the queue: as many.
+    /// Position of each rank's entry in the queue.
     pub places: &'m mut [u32],
     /// As [`Memory::nodes`].
     pub nodes: &'m mut [Node],

@@ -1,35 +1,32 @@
-//! Simulation of schedules that are computed instead of stored.
+//! Computed schedules: simulated without being stored.
 //!
-//! A [`Program`] tells what each rank does next, so that nothing is kept but
-//! the state of each rank, the messages under way and the operations that
-//! wait. [`PatternProgram`] has the built-in patterns; a [`Simulation`] runs
-//! any program, with the results of the [`Engine`](super::Engine).
+//! A [`Program`] computes what each rank does next. Memory holds only the state of each rank, the
+//! messages under way and the waiting operations. [`PatternProgram`] has the built-in patterns; a
+//! [`Simulation`] runs any program, with the results of the [`Engine`](super::Engine).
 //!
-//! [`Lanes`] are a program under several parameters in one simulation.
+//! [`Lanes`] run one program under several parameters in one simulation.
 //!
-//! # How it runs
+//! # Windows
 //!
-//! A message arrives at least o + L after its send began. So time is cut
-//! into windows of that length, and in a window every rank can be simulated
-//! by itself: what it sends concerns later windows only. So ranks can be
-//! grouped into [parts](RankRange), which run a window side by side and exchange
-//! [`Mail`] between windows; results do not depend on the parts.
+//! A message arrives at least o + L after its send began. Time is therefore cut into windows of
+//! that length (the lookahead): within a window each rank can be simulated by itself, because its
+//! messages arrive in later windows. Ranks can be grouped into [parts](RankRange), which run a
+//! window in parallel and exchange [`Mail`] between windows; results do not depend on the
+//! partition.
 //!
-//! On a [network](super::network) whose links messages share, there are no
-//! windows: [`Simulation::on_network`] runs one event of all ranks after the
-//! other, in the order of stamps, as the engine does, and is exact.
+//! On a [network](super::network) with shared links there are no windows:
+//! [`Simulation::on_network`] executes the events of all ranks in the order of stamps, as the
+//! engine does, and is exact.
 //!
-//! # When it is exact
+//! # Exactness
 //!
-//! In windows ranks are run one after the other, so nobody draws stamps in the order in
-//! which things happen. What waits on a rank is ordered by when it was
-//! created, then by when that which created it was created, and at the start
-//! by rank; that is the order of stamps as far as it goes. Where it leaves a
-//! tie between different ranks open, and where the tie is between messages
-//! that are not [interchangeable](Program::interchangeable), the lower rank
-//! comes first, and the tie is counted in [`ProgramFinished::open_ties`]. When none
-//! was counted, finishing times and events are those of the engine, bit for
-//! bit.
+//! In windows ranks are run one after the other, so stamps are not drawn in global order. The
+//! elements that wait on a rank are ordered by their creation time, then by the creation time of
+//! their creator, and at the start by rank; this agrees with the order of stamps as far as it
+//! decides. If it leaves a tie between different ranks, and the tied messages are not
+//! [interchangeable](Program::interchangeable), the lower rank comes first and the tie is counted
+//! in [`ProgramFinished::open_ties`]. If none is counted, finishing times and events equal those of
+//! the engine, bit for bit.
 
 mod driver;
 mod error;

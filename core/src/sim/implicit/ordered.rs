@@ -1,5 +1,5 @@
-//! Global order: one event after the other, by (time, stamp), with a network
-//! whose links messages share.
+//! Driver in global order: one event after the other, by (time, stamp), on a network with shared
+//! links.
 
 use super::driver::{Driver, Outgoing, Stamps};
 use super::error::ImplicitError;
@@ -16,19 +16,18 @@ use crate::sim::parameters::Parameters;
 use crate::sim::queues::queue::{Entry, Queue};
 use crate::units::Picos;
 
-/// The driver in global order. Stamps are those of the
-/// [`Engine`](crate::sim::Engine): the instant, and a number that counts
-/// within it. A node has the instant as `Item::created`; the number is
-/// `Item::parent`, but of receives `Item::first`, as they have their time
-/// there. Of several things in a node it is the first one's; nothing is
-/// between them.
+/// Driver in global order. Stamps are those of the [`Engine`](crate::sim::Engine): the instant, and
+/// a number counted within it. The instant is `Item::created` of a node. The number is
+/// `Item::parent`; for receives, which have their time there, it is `Item::first`. A node of
+/// several
+/// operations has the stamp of the first; their stamps are consecutive.
 #[derive(Debug)]
 pub struct Ordered<'m, W> {
-    /// The next event of each rank that has one.
+    /// Event queue.
     queue: Queue<'m>,
     network: W,
     now: u64,
-    /// The number of the next stamp.
+    /// Number of the next stamp.
     seq: u32,
 }
 
@@ -128,13 +127,13 @@ impl<W: Network> Driver for Ordered<'_, W> {
     }
 }
 
-/// The number of a stamp.
+/// Number of a stamp, in 32 bits.
 #[allow(clippy::cast_possible_truncation, reason = "drawn as a u32")]
 const fn number(seq: u64) -> u32 {
     seq as u32
 }
 
-/// What the queue says of the next event of a rank.
+/// Queue entry of a rank's next event.
 #[inline]
 const fn entry(rank: u32, next: &Next) -> Entry {
     let Item { first, kind, created, parent, .. } = next.item;
@@ -143,8 +142,8 @@ const fn entry(rank: u32, next: &Next) -> Entry {
 }
 
 impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<'m, W>> {
-    /// A simulation of `program` with `noise`, on a network whose links messages
-    /// share, in the lent `memory`. It decides all ties.
+    /// Simulation of `program` with `noise` on a network with shared links, in the lent `memory`.
+    /// All ties are decided as by the engine.
     ///
     /// # Errors
     ///
@@ -174,12 +173,12 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
 }
 
 impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> {
-    /// The network, with what it has carried.
+    /// The network, with its statistics.
     pub const fn network(&self) -> &W {
         &self.driver.network
     }
 
-    /// A message is there: it joins those that wait on its rank.
+    /// Delivers a message, which waits on its rank from now on.
     #[inline]
     fn land(&mut self, landing: Entry) -> Result<(), ImplicitError> {
         self.driver.advance(landing.time);
@@ -190,7 +189,7 @@ impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> 
         let mut state = state.load();
         self.pool.insert(&mut state.inbox, node);
         let result = match self.next_in_order(&state) {
-            // Nobody else is earlier.
+            // No other event is earlier.
             Some(next) if entry(node, &next) == landing => {
                 self.execute_next(rank, &mut state, &next)
             }
@@ -215,7 +214,7 @@ impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> 
         Ok(())
     }
 
-    /// Sees to it that the queue knows the next event of a rank.
+    /// Updates the queue entry of a rank.
     #[inline]
     fn refresh(&mut self, rank: u32, state: &Rank<P::State>) {
         match self.next_in_order(state) {
@@ -224,7 +223,7 @@ impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> 
         }
     }
 
-    /// The next event of a rank, not before now.
+    /// The next event of a rank, at or after the current time.
     #[inline]
     fn next_in_order(&self, state: &Rank<P::State>) -> Option<Next> {
         let work = next_work(&self.pool, state);

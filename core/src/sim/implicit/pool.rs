@@ -1,40 +1,38 @@
-//! Messages and pending operations, in lists on lent memory.
+//! Pool of nodes for messages and waiting operations, linked in lists, in lent memory.
 
 use super::error::ImplicitError;
 use crate::sim::queues::chain::Chain;
 
-/// A message, or operations that wait, in 32 bytes of lent memory; what it
-/// holds on entry does not matter.
+/// Node: a message or waiting operations, in 32 bytes of lent memory. The content on entry does not
+/// matter.
 pub type Node = [u64; 4];
 
-/// The end of a list; no node has this number.
+/// Sentinel: end of a list; no node has this number.
 pub(super) const NONE: u32 = 0;
 
-/// What a node says. Creation times are [`super::runner::created`] times.
+/// Contents of a node. Creation times are those of [`super::runner::created`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Item {
-    /// A message: its sender in windows, its receiver in global order. Operations: the
-    /// first.
+    /// Message: the sender in windows, the receiver in global order. Operations: the first one.
     pub(super) first: u32,
-    /// A message: the receive that it meets. Operations: the one after the
-    /// last.
+    /// Message: the receive that it matches. Operations: one past the last.
     pub(super) last: u32,
-    /// What the operations are; 0 for a message.
+    /// Kind of the operations; 0 for a message.
     pub(super) kind: u32,
-    /// When it was created.
+    /// Creation time.
     pub(super) created: u64,
-    /// When what created it was created, in global order the number of its stamp; of
-    /// receives in windows, when they are posted.
+    /// Creation time of the creator; in global order the number of the stamp. Receives in windows:
+    /// the time at which they are posted.
     pub(super) parent: u64,
 }
 
-/// All nodes.
+/// Pool of nodes with a free list.
 #[derive(Debug)]
 pub(super) struct Pool<'m> {
     nodes: &'m mut [Node],
-    /// The first node that was never used.
+    /// First node that was never used.
     fresh: u32,
-    /// The first that is free again.
+    /// First node of the free list.
     free: u32,
 }
 
@@ -72,7 +70,7 @@ impl<'m> Pool<'m> {
         Self { nodes, fresh: 1, free: NONE }
     }
 
-    /// How many are in use or were.
+    /// Number of nodes ever used, including the sentinel.
     pub(super) const fn used(&self) -> u32 {
         self.fresh
     }
@@ -97,7 +95,7 @@ impl<'m> Pool<'m> {
         Item { first: high(a), last: low(b), kind: high(b), created, parent }
     }
 
-    /// Moves the first operation of a node on by one.
+    /// Replaces the first operation of a node.
     #[inline]
     pub(super) fn set_first(&mut self, node: u32, first: u32) {
         if let Some([word, ..]) = self.nodes.get_mut(node as usize) {
@@ -105,7 +103,7 @@ impl<'m> Pool<'m> {
         }
     }
 
-    /// A free node.
+    /// Takes a free node.
     #[inline]
     fn take(&mut self) -> Result<u32, ImplicitError> {
         if self.free != NONE {
@@ -121,7 +119,7 @@ impl<'m> Pool<'m> {
         Ok(node)
     }
 
-    /// Appends to the circular list that ends with `last`.
+    /// Appends a node to the circular list that ends with `last`.
     #[inline]
     pub(super) fn push(&mut self, last: &mut u32, item: Item) -> Result<(), ImplicitError> {
         let node = self.keep(item)?;
@@ -129,7 +127,7 @@ impl<'m> Pool<'m> {
         Ok(())
     }
 
-    /// The same at the beginning of the list.
+    /// As `push`, at the beginning of the list.
     #[inline]
     pub(super) fn push_first(&mut self, last: &mut u32, item: Item) -> Result<(), ImplicitError> {
         let end = *last;
@@ -140,13 +138,13 @@ impl<'m> Pool<'m> {
         Ok(())
     }
 
-    /// The first of a list that is not empty.
+    /// First node of a list that is not empty.
     #[inline]
     pub(super) fn first(&self, last: u32) -> u32 {
         self.next(last)
     }
 
-    /// A node of its own, in no list.
+    /// Creates a node that is in no list.
     #[inline]
     pub(super) fn keep(&mut self, item: Item) -> Result<u32, ImplicitError> {
         let node = self.take()?;
@@ -155,22 +153,21 @@ impl<'m> Pool<'m> {
         Ok(node)
     }
 
-    /// What orders nodes in a list of messages.
+    /// Key by which messages are ordered in a list.
     #[inline]
     fn stamp(&self, node: u32) -> (u64, u64) {
         let [_, _, created, parent] = self.raw(node);
         (created, parent)
     }
 
-    /// Puts a node of its own where it belongs by when it was created; at the
-    /// end as a rule.
+    /// Inserts a node into a list by creation time; usually at the end.
     #[inline]
     pub(super) fn insert(&mut self, last: &mut u32, node: u32) {
         Chain::insert(self, last, node, |pool, a, b| pool.stamp(a) < pool.stamp(b));
     }
 
-    /// Moves the first of the chain of nodes that begins with `first` to the
-    /// end of a list; returns the rest of the chain.
+    /// Moves the first node of the chain that begins with `first` to the end of a list; returns the
+    /// rest of the chain.
     #[inline]
     pub(super) fn append(&mut self, last: &mut u32, first: u32) -> u32 {
         let rest = self.next(first);
@@ -191,7 +188,7 @@ impl<'m> Pool<'m> {
         *last = end;
     }
 
-    /// Opens a list that is not empty: a chain that ends with [`NONE`].
+    /// Turns a circular list that is not empty into a chain that ends with [`NONE`].
     #[inline]
     pub(super) fn open(&mut self, last: u32) -> u32 {
         let first = self.next(last);
@@ -199,7 +196,7 @@ impl<'m> Pool<'m> {
         first
     }
 
-    /// Takes the node after `before` out of its list, and frees it.
+    /// Removes the node after `before` from its list and frees it.
     #[inline]
     pub(super) fn remove_after(&mut self, last: &mut u32, before: u32) {
         let node = self.next(before);

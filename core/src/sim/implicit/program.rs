@@ -1,140 +1,134 @@
-//! Schedules that are computed instead of stored.
+//! Trait of schedules that are computed instead of stored.
 
 use core::ops::Range;
 
 use crate::units::Picos;
 
-/// Operations of one rank that become ready together. Their order is that
-/// of every release: sends, then receives, then calculations.
+/// Operations of one rank that become ready together, in the order of every release: sends, then
+/// receives, then calculations.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Release {
     /// Sends, by their numbers on the rank.
     pub sends: Range<u32>,
-    /// How many further receives; they become ready in the order of their
-    /// numbers.
+    /// Number of further receives; they become ready in the order of their numbers.
     pub receives: u32,
     /// Calculations, by their numbers on the rank.
     pub calcs: Range<u32>,
 }
 
 impl Release {
-    /// Nothing becomes ready.
+    /// Empty release.
     pub const NOTHING: Self = Self { sends: 0..0, receives: 0, calcs: 0..0 };
 
-    /// One send.
+    /// Release of one send.
     #[must_use]
     pub const fn send(number: u32) -> Self {
         Self::sends(number, number.saturating_add(1))
     }
 
-    /// The sends from `first` to before `end`.
+    /// Release of the sends `first..end`.
     #[must_use]
     pub const fn sends(first: u32, end: u32) -> Self {
         Self { sends: first..end, ..Self::NOTHING }
     }
 
-    /// The next `count` receives.
+    /// Release of the next `count` receives.
     #[must_use]
     pub const fn receives(count: u32) -> Self {
         Self { receives: count, ..Self::NOTHING }
     }
 
-    /// One calculation.
+    /// Release of one calculation.
     #[must_use]
     pub const fn calc(number: u32) -> Self {
         Self::calcs(number, number.saturating_add(1))
     }
 
-    /// The calculations from `first` to before `end`.
+    /// Release of the calculations `first..end`.
     #[must_use]
     pub const fn calcs(first: u32, end: u32) -> Self {
         Self { calcs: first..end, ..Self::NOTHING }
     }
 
-    /// These, and `count` further receives.
+    /// This release with `count` receives.
     #[must_use]
     pub const fn and_receives(self, count: u32) -> Self {
         Self { receives: count, ..self }
     }
 }
 
-/// What a send sends.
+/// Destination and size of a send's message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Transfer {
-    /// The rank that receives.
+    /// Rank that receives.
     pub to: u32,
-    /// The receive that the message is meant for, by its number on that
-    /// rank.
+    /// Number of the receive on that rank.
     pub receive: u32,
-    /// Bytes.
+    /// Size, bytes.
     pub size: u64,
 }
 
-/// A schedule that is computed: what each rank does next.
+/// A computed schedule: the operations of each rank, released one after the other.
 ///
-/// Sends, receives and calculations of a rank are each numbered from 0.
-/// Operations use the first processor and interface; every message is eager.
+/// Sends, receives and calculations of a rank are each numbered from 0. Operations use the first
+/// processor and interface; every message is eager.
 pub trait Program {
-    /// What a rank has to remember.
+    /// State of a rank in the program.
     type State: Copy + Default;
 
-    /// Ranks.
+    /// Number of ranks.
     fn ranks(&self) -> u32;
 
-    /// Bytes of the shortest and of the longest message.
+    /// Size of the shortest and of the longest message, bytes.
     fn sizes(&self) -> [u64; 2];
 
-    /// Messages and groups of released operations that can wait at the same
-    /// time, at most.
+    /// Largest number of messages and groups of released operations that wait at the same time.
     fn waiting(&self) -> u64;
 
-    /// Messages of a whole run: how far a run is can be told by it.
+    /// Number of messages of a complete run, for progress reports.
     fn messages(&self) -> u64;
 
-    /// Ranks that have something to do at the same time, about, for most of the
-    /// run: how much there is to share out among threads.
+    /// Typical number of ranks with events at the same time: the parallelism that threads can use.
     fn busy(&self) -> u32 {
         self.ranks()
     }
 
-    /// Whether `rank` does the same whichever of several messages it handles
-    /// first, as long as they are of one size.
+    /// True if messages of equal size to `rank` can be handled in any order with the same result.
     fn interchangeable(&self, rank: u32) -> bool;
 
-    /// What waits for nothing.
+    /// Operations without dependencies.
     fn start(&self, rank: u32, state: &mut Self::State) -> Release;
 
-    /// What a send releases.
+    /// Operations that a send releases.
     #[inline]
     fn sent(&self, _rank: u32, _state: &mut Self::State, _send: u32) -> Release {
         Release::NOTHING
     }
 
-    /// What a receive releases once it has its message.
+    /// Operations that a matched receive releases.
     fn received(&self, rank: u32, state: &mut Self::State, receive: u32) -> Release;
 
-    /// What a calculation releases.
+    /// Operations that a calculation releases.
     fn calculated(&self, _rank: u32, _state: &mut Self::State, _calc: u32) -> Release {
         Release::NOTHING
     }
 
-    /// What a send sends.
+    /// Destination and size of a send's message.
     fn transfer(&self, rank: u32, send: u32) -> Transfer;
 
-    /// The receive that the next message meant for `receive` meets. It can
-    /// be another one where a rank may send two messages that fit both in
-    /// any order.
+    /// Receive that the next message for `receive` matches. It differs from `receive` if a rank may
+    /// send two messages that fit both in either order.
     #[inline]
     fn met(&self, _rank: u32, _state: &mut Self::State, receive: u32) -> u32 {
         receive
     }
 
-    /// Bytes of the message that is meant for a receive.
+    /// Size of the message that a receive is meant for, bytes.
     fn expected(&self, rank: u32, receive: u32) -> u64;
 
-    /// How long a calculation takes.
+    /// Duration of a calculation.
     fn calc(&self, _rank: u32, _calc: u32) -> Picos {
         Picos::ZERO
     }

@@ -1,13 +1,13 @@
-//! The state of one rank.
+//! State of one rank.
 
 use super::pool::NONE;
 
-/// The state of one rank as it is kept: 44 bytes and what its program
-/// remembers. Zeroed memory is the state at the start.
+/// State of one rank in memory: 44 bytes, plus the state of its program. Zeroed memory is the
+/// initial state.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct RankState<S> {
-    /// Times of [`Rank`], in halves, so that they need no alignment of 8.
+    /// Times of [`Rank`], split in halves to avoid an alignment of 8.
     times: [[u32; 2]; 3],
     lists: [u32; 4],
     posted: u32,
@@ -17,27 +17,24 @@ pub struct RankState<S> {
 const _: () = assert!(size_of::<RankState<()>>() == 44, "the figures in the docs assume it");
 const _: () = assert!(NONE == 0, "the default is the state at the start");
 
-/// The same while the rank is run.
+/// State of one rank during its turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rank<S> {
-    /// When the processor is free.
+    /// Time at which the processor is free, ps.
     pub(super) cpu: u64,
-    /// When the interface can send.
+    /// Time at which the interface can send, ps.
     pub(super) out: u64,
-    /// When the interface can receive.
+    /// Time at which the interface can receive, ps.
     pub(super) into: u64,
-    /// The last node of the released operations, oldest first.
+    /// Released operations, oldest first: last node of the list.
     pub(super) work: u32,
-    /// The last node of the messages that were sent since this rank was run,
-    /// in no order.
+    /// Messages sent to this rank since its last turn, unordered: last node of the list.
     pub(super) incoming: u32,
-    /// The last node of the messages that are there and not handled, in the
-    /// order of handling.
+    /// Arrived messages that are not handled, in the order of handling: last node of the list.
     pub(super) inbox: u32,
-    /// The last node of the messages that were handled before their
-    /// receives were posted.
+    /// Unexpected messages: last node of the list.
     pub(super) unexpected: u32,
-    /// Receives that are posted.
+    /// Number of receives posted.
     pub(super) posted: u32,
     pub(super) state: S,
 }
@@ -79,12 +76,12 @@ impl<S: Copy> RankState<S> {
         };
     }
 
-    /// When the processor is free.
+    /// Time at which the processor is free, ps.
     pub(super) const fn cpu(&self) -> u64 {
         whole(self.times[0])
     }
 
-    /// The list of messages that were sent since the rank was run.
+    /// List of messages sent to the rank since its last turn.
     #[inline]
     pub(super) const fn incoming_mut(&mut self) -> &mut u32 {
         &mut self.lists[1]

@@ -1,4 +1,4 @@
-//! A simulation, whichever driver it has.
+//! Simulation of a program, with either driver.
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -16,52 +16,51 @@ use crate::sim::parameters::{EVERYWHERE, Parameters};
 use crate::sim::price::{Price, Prices};
 use crate::units::Picos;
 
-/// How a run ended.
+/// Result of a complete run.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ProgramFinished {
-    /// When the last rank was done.
+    /// Finishing time of the last rank.
     pub makespan: Picos,
-    /// The rank that was last, the lowest of several.
+    /// Rank that finished last; the lowest of several.
     pub last_rank: u32,
-    /// Operations released and messages created.
+    /// Operations released plus messages created.
     pub events: u64,
     /// Messages created.
     pub messages: u64,
-    /// Ties that were decided by rank; without any, the result is exactly
-    /// that of the stored schedule.
+    /// Ties that were decided by rank number. If 0, the result equals that of the stored schedule.
     pub open_ties: u64,
 }
 
-/// What the operations of a node are.
+/// Kinds of operations in a node.
 pub(super) mod kind {
     pub(in super::super) const SENDS: u32 = 1;
     pub(in super::super) const RECEIVES: u32 = 2;
     pub(in super::super) const CALCS: u32 = 3;
 }
 
-/// A creation time as it is compared: what waits for nothing is created
-/// before the first instant, everything else after its instant.
+/// Creation time in the form that is compared: 0 for operations without dependencies, otherwise the
+/// instant plus 1.
 pub(super) const fn created(time: u64) -> u64 {
     time.wrapping_add(1)
 }
 
-/// The creation time of what waits for nothing.
+/// Creation time of operations without dependencies.
 const AT_START: u64 = 0;
 
 /// The next event of a rank.
 #[derive(Clone, Copy)]
 pub(super) struct Next {
     pub(super) time: u64,
-    /// The node before it in its list.
+    /// Preceding node in its list.
     pub(super) before: u32,
     pub(super) item: Item,
-    /// Whether a tie with an event of another rank was not decided.
+    /// True if a tie with an event of another rank was decided by rank number.
     pub(super) open: bool,
 }
 
-/// The price of the longest of messages of these sizes, which all have one
-/// protocol, are eager, and take time to arrive.
+/// Price of the longest of messages of these sizes. All of them must have one protocol, be eager,
+/// and have o + L > 0.
 pub(super) fn eager_price(
     parameters: &Parameters<'_>,
     [shortest, longest]: [u64; 2],
@@ -82,23 +81,23 @@ pub(super) fn eager_price(
     Ok(price)
 }
 
-/// A simulation of one program.
+/// Simulation of one program.
 pub struct Simulation<'m, 'p, P: Program, N = NoNoise, D = Windows<'m>> {
     pub(super) program: &'p P,
-    /// One set of parameters, whoever sends.
+    /// Prices under one parameter set for all pairs of ranks.
     pub(super) charges: Charges<'p, N, Silent>,
-    /// o + L: from the start of a send to the arrival of its message.
+    /// o + L: time from the start of a send to the arrival of its message, ps.
     pub(super) delay: NonZeroU64,
-    /// The rank of the first of these.
+    /// Rank of the first element of `ranks`.
     pub(super) first: u32,
     pub(super) ranks: &'m mut [RankState<P::State>],
     pub(super) pool: Pool<'m>,
     pub(super) driver: D,
-    /// Whether what waits for nothing was released.
+    /// True if the operations without dependencies were released.
     pub(super) begun: bool,
-    /// Operations released and messages created.
+    /// Operations released plus messages created.
     pub(super) events: u64,
-    /// Messages created, and matched; receives posted.
+    /// Messages created; messages matched; receives posted.
     pub(super) sent: u64,
     pub(super) matched: u64,
     pub(super) receives: u64,
@@ -116,7 +115,7 @@ impl<P: Program, N, D> fmt::Debug for Simulation<'_, '_, P, N, D> {
 
 #[allow(private_bounds, reason = "both drivers are here")]
 impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
-    /// At the start, with the driver for this o + L.
+    /// Initial state, with a driver for this o + L.
     pub(super) fn driven(
         program: &'p P,
         parameters: Parameters<'p>,
@@ -145,11 +144,11 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
         })
     }
 
-    /// Runs to the end; a simulation of all ranks.
+    /// Runs to the end; requires a simulation of all ranks.
     ///
     /// # Errors
     ///
-    /// [`ImplicitError`]; the simulation is of no further use then.
+    /// [`ImplicitError`]; the simulation cannot be used after it.
     pub fn run(&mut self) -> Result<ProgramFinished, ImplicitError> {
         loop {
             if let Some(outcome) = self.run_some(u64::MAX)? {
@@ -158,7 +157,7 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
         }
     }
 
-    /// Runs to the end, or until there were so many further events.
+    /// Runs to the end, or for about `events` events; `None` if events are left.
     ///
     /// # Errors
     ///
@@ -174,14 +173,13 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
         Ok(None)
     }
 
-    /// Releases what waits for nothing, if that has not been done.
+    /// Releases the operations without dependencies, the first time.
     #[inline]
     pub(super) fn begin_once(&mut self) -> Result<(), ImplicitError> {
         if core::mem::replace(&mut self.begun, true) { Ok(()) } else { D::begin_all(self) }
     }
 
-    /// How the run of all `parts` of a program, in the order of their ranks,
-    /// ended.
+    /// Result of the run of all `parts` of a program, in the order of their ranks.
     ///
     /// # Errors
     ///
@@ -216,38 +214,37 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
         Ok(outcome)
     }
 
-    /// The state of `rank`, if it is one of these.
+    /// State of `rank`; `None` if it is in another part.
     #[inline]
     pub(super) fn state(&self, rank: u32) -> Option<Rank<P::State>> {
         self.ranks.get(rank.wrapping_sub(self.first) as usize).map(RankState::load)
     }
 
-    /// Operations released and messages created until now.
+    /// Operations released and messages created so far.
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.events
     }
 
-    /// Sends and receives executed and messages that met their receives until now; three for
-    /// each of [`Program::messages`] at the end.
+    /// Sends executed plus receives posted plus messages matched so far; at the end three times
+    /// [`Program::messages`].
     #[must_use]
     pub const fn progress(&self) -> u64 {
         self.sent.saturating_add(self.receives).saturating_add(self.matched)
     }
 
-    /// How many of the nodes were in use at some time; what the others hold was
-    /// never looked at.
+    /// Number of nodes ever in use; the others were never touched.
     #[must_use]
     pub const fn nodes_used(&self) -> u32 {
         self.pool.used()
     }
 
-    /// The ranks that are here, and when each was done.
+    /// Finishing times of the ranks in this part.
     pub fn finishes(&self) -> impl Iterator<Item = (u32, Picos)> {
         (self.first..).zip(self.ranks.iter().map(|state| Picos(state.cpu())))
     }
 
-    /// When `rank` was done; 0 of one that is not here.
+    /// Finishing time of `rank`; 0 if it is in another part.
     #[must_use]
     pub fn finish(&self, rank: u32) -> Picos {
         let local = rank.wrapping_sub(self.first) as usize;
@@ -257,13 +254,13 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
 
 #[allow(private_bounds, reason = "both drivers are here")]
 impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
-    /// Releases what waits for nothing on `rank`; whether it can do something
-    /// at once.
+    /// Releases the operations of `rank` that have no dependencies. True if it has an event before
+    /// any message arrives.
     #[inline]
     pub(super) fn begin(&mut self, rank: u32) -> Result<bool, ImplicitError> {
         let Some(mut state) = self.state(rank) else { return Ok(false) };
         let release = self.program.start(rank, &mut state.state);
-        // Nothing can arrive before all of them are posted.
+        // No message can arrive before all of them are posted.
         state.posted = release.receives;
         self.receives += u64::from(release.receives);
         self.events += u64::from(release.receives);
@@ -273,7 +270,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         Ok(state.work != NONE)
     }
 
-    /// Keeps the new state of `rank`, and names the rank in an error.
+    /// Stores the new state of `rank`, and names the rank in an error.
     #[inline]
     pub(super) fn put(
         &mut self,

@@ -1,4 +1,4 @@
-//! One event of one rank.
+//! Execution of one event of one rank.
 
 use super::driver::{Driver, Outgoing, Stamps};
 use super::error::ImplicitError;
@@ -13,7 +13,7 @@ use crate::units::Picos;
 
 #[allow(private_bounds, reason = "both drivers are here")]
 impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
-    /// Puts released operations into the list of their rank.
+    /// Appends released operations to the list of their rank.
     #[inline]
     pub(super) fn release(
         &mut self,
@@ -37,7 +37,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         Ok(())
     }
 
-    /// Takes the first operation off its node.
+    /// Removes the first operation of its node.
     #[cfg_attr(target_os = "none", inline)]
     #[cfg_attr(not(target_os = "none"), inline(always))]
     fn started(&mut self, state: &mut Rank<P::State>, next: &Next) {
@@ -50,7 +50,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         }
     }
 
-    /// The next event of a rank happens.
+    /// Executes the next event of a rank.
     #[inline]
     pub(super) fn execute(
         &mut self,
@@ -107,7 +107,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         self.pool.remove_after(&mut state.inbox, next.before);
         let size = self.program.expected(rank, next.item.last);
         let how = Reception { overlap: false, last: D::SHARED };
-        // One price for all pairs: who sent it does not matter.
+        // One price for all pairs of ranks, so the sender does not matter.
         let event = Handled {
             rank,
             from: rank,
@@ -128,7 +128,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         self.meet(rank, state, receive, D::stamps(now, next.item.created))
     }
 
-    /// A receive has its message.
+    /// A receive is matched.
     #[inline]
     fn meet(
         &mut self,
@@ -142,7 +142,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         self.release(state, release, stamps)
     }
 
-    /// The next receive is posted.
+    /// Posts the next receive.
     fn post(
         &mut self,
         rank: u32,
@@ -186,7 +186,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
     }
 }
 
-/// The next of the released operations: of each kind the oldest can be next.
+/// Next of the released operations: the earliest among the oldest of each kind.
 #[inline]
 pub(super) fn next_work<S>(pool: &Pool<'_>, state: &Rank<S>) -> Option<Next> {
     let mut before = state.work;

@@ -1,4 +1,4 @@
-//! Windows of length o + L, and the ranks in them one after the other.
+//! Driver in windows of length o + L, which runs one rank after the other in each.
 
 use core::cmp::Ordering;
 
@@ -18,12 +18,11 @@ use crate::sim::price::sum;
 use crate::sim::queues::chain::{self, Chain};
 use crate::sim::queues::wheel::Wheel;
 
-/// A range of ranks, which a [`Simulation::part`] has: those from `index` · 2^`shift`
-/// on, 2^`shift` of them.
+/// Range of the ranks of a [`Simulation::part`]: 2^`shift` ranks from `index` · 2^`shift` on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct RankRange {
-    /// Which of the parts, from 0.
+    /// Index of the part.
     pub index: u32,
     /// Binary logarithm of the ranks of a part, at most 32.
     pub shift: u32,
@@ -33,13 +32,13 @@ impl RankRange {
     /// All ranks.
     pub const WHOLE: Self = Self { index: 0, shift: 32 };
 
-    /// The number of the part that has `rank`.
+    /// Index of the part that has `rank`.
     #[allow(clippy::cast_possible_truncation, reason = "at most the rank")]
     const fn of(self, rank: u32) -> u32 {
         (rank as u64 >> self.shift) as u32
     }
 
-    /// Its first rank and how many there are, of so many in all.
+    /// First rank and number of ranks, if the program has `ranks` ranks.
     fn extent(self, ranks: u32) -> (u32, usize) {
         let first = u64::from(self.index) << self.shift;
         let first = u32::try_from(first).unwrap_or(u32::MAX).min(ranks);
@@ -48,12 +47,12 @@ impl RankRange {
     }
 }
 
-/// The driver in windows: every rank by itself to the end of the window.
+/// Driver in windows: runs each rank by itself until the end of the window.
 #[derive(Debug)]
 pub struct Windows<'m> {
     pub(super) wheel: Wheel<'m>,
     part: RankRange,
-    /// For messages to other parts.
+    /// Outbox for messages to other parts.
     outbox: Outbox<'m>,
 }
 
@@ -85,7 +84,7 @@ impl Driver for Windows<'_> {
         own: &mut Rank<P::State>,
         message: &Outgoing,
     ) -> Result<(), ImplicitError> {
-        // One picosecond is left for creation times.
+        // Creation times are larger than the instant by one picosecond.
         sum(message.arrival, 1)?;
         let (to, item) = (message.transfer.to, message.item(message.source));
         let local = to.wrapping_sub(simulation.first);
@@ -128,14 +127,14 @@ impl Driver for Windows<'_> {
 }
 
 impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
-    /// A simulation of `program` with `noise`, in the lent `memory`.
+    /// Simulation of `program` with `noise`, in the lent `memory`.
     ///
     /// # Errors
     ///
     /// [`ImplicitError::NoLookahead`], [`ImplicitError::Rendezvous`] and
-    /// [`ImplicitError::Protocols`] where the program cannot be run with
-    /// these parameters, [`ImplicitError::Memory`] where there is not enough
-    /// of it, [`SimError::Overflow`](crate::sim::SimError::Overflow) where one message is past 2⁶⁴ ps.
+    /// [`ImplicitError::Protocols`] if the program cannot be run with these parameters,
+    /// [`ImplicitError::Memory`] if a part of the memory is too small,
+    /// [`SimError::Overflow`](crate::sim::SimError::Overflow) if a single message exceeds 2⁶⁴ ps.
     pub fn new(
         program: &'p P,
         parameters: Parameters<'p>,
@@ -145,13 +144,13 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         Self::part(program, parameters, noise, memory, RankRange::WHOLE)
     }
 
-    /// The part of a simulation that has some of the ranks; [`Requirements::of_ranks`]
-    /// says how much memory it wants.
+    /// Part of a simulation, with the ranks of `part`; [`Requirements::of_ranks`] has its memory
+    /// requirements.
     ///
     /// # Errors
     ///
     /// As [`Simulation::new`].
-    // On a device what is copied here has left the stack when the run begins.
+    // Out of line, so that the copied arguments leave a device's stack before the run.
     #[cfg_attr(target_os = "none", inline(never))]
     pub fn part(
         program: &'p P,
@@ -175,21 +174,22 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
 }
 
 impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
-    /// A window not after the first in which a rank has an event without further
-    /// messages; `None` where all ranks wait for messages, or are done.
+    /// A window up to the first in which a rank has an event without further messages; `None` if
+    /// all ranks wait for messages or are done.
     #[must_use]
     pub const fn next_window(&self) -> Option<u64> {
         if self.begun { self.driver.wheel.next() } else { Some(0) }
     }
 
-    /// Runs a window: later than those before, not after any that
-    /// [`Simulation::next_window`] named, and the very next if there is mail.
-    /// Reads what other parts sent from `inbox`, sends with `outbox`.
+    /// Runs a window, which must be later than those before and not later than any named by
+    /// [`Simulation::next_window`]; the next one if there is mail. Reads the messages of other
+    /// parts from
+    /// `inbox` and sends to `outbox`.
     ///
     /// # Errors
     ///
-    /// [`ImplicitError`]; the simulation is of no further use then. Of several
-    /// parts that fail in a window, the first says what the whole fails with.
+    /// [`ImplicitError`]; the simulation cannot be used after it. If several parts fail in a
+    /// window, the error of the first part is that of the run.
     pub fn run_window(
         &mut self,
         window: u64,
@@ -209,7 +209,7 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
         self.run_due()
     }
 
-    /// Moves on to a window.
+    /// Advances to a window.
     fn go_to(&mut self, window: u64) {
         self.driver.wheel.go_to(window);
         while let Some(mut sweep) = self.driver.wheel.nearer() {
@@ -219,7 +219,7 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
         }
     }
 
-    /// Gives every rank what has come for it.
+    /// Distributes incoming messages to the ranks.
     fn collect(&mut self, inbox: &Mail<'_>) -> Result<(), ImplicitError> {
         let Self { driver, ranks, pool, first, .. } = self;
         let mut result = Ok(());
@@ -227,7 +227,7 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
             let local = message.target().wrapping_sub(*first);
             debug_assert!((local as usize) < ranks.len(), "it came to the wrong part");
             let Some(state) = ranks.get_mut(local as usize) else { return };
-            // What one rank sent comes from the last to the first.
+            // The mail has the messages of each sender from last to first.
             if let Err(full) = pool.push_first(state.incoming_mut(), message.read()) {
                 result = Err(full);
             }
@@ -245,14 +245,14 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
         Ok(())
     }
 
-    /// Sees to it that a rank is run when it is due.
+    /// Enters a rank into the wheel for its next event.
     fn schedule(&mut self, local: u32) {
         if let Some(time) = self.due(self.first.wrapping_add(local)) {
             self.driver.wheel.add_at(local, time);
         }
     }
 
-    /// When `rank` has to be run, or earlier.
+    /// Time at which `rank` is due, or earlier.
     fn due(&self, rank: u32) -> Option<u64> {
         let state = self.state(rank)?;
         let mut first = self.next(rank, &state).map(|next| next.time);
@@ -268,7 +268,7 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
         first
     }
 
-    /// Runs `rank` to the end of the window.
+    /// Runs `rank` until the end of the window.
     #[inline]
     fn turn(&mut self, rank: u32) -> Result<(), ImplicitError> {
         let Some(mut state) = self.state(rank) else { return Ok(()) };
@@ -291,7 +291,7 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
     }
 }
 
-/// What has come for a rank, and what it does next.
+/// Incoming messages of a rank, and its next event.
 impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
     /// The next event of a rank.
     #[cfg_attr(target_os = "none", inline)]
@@ -309,23 +309,22 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
             return Some(if work.time < time { work } else { message });
         }
         if work.item.kind == kind::RECEIVES {
-            // A receive that is posted at the instant of the message meets
-            // it at this instant, whichever is first.
+            // A receive posted at the instant at which the message is handled matches it at this
+            // instant, in either order.
             return Some(if work.item.created <= item.created { work } else { message });
         }
         let (ordering, open) = order(&work.item, rank, &item, item.first);
         Some(if ordering.is_lt() { Next { open, ..work } } else { Next { open, ..message } })
     }
 
-    /// When a message arrives. Creation times are one more than the instant.
+    /// Arrival time of a message; creation times are one more than the instant.
     #[inline]
     pub(super) const fn arrival(&self, message: &Item) -> u64 {
         message.created.wrapping_sub(1).wrapping_add(self.delay.get())
     }
 
-    /// Puts the messages that arrive before the end of the window into the
-    /// inbox. They were sent in earlier windows, so that all of them are
-    /// known, and whatever follows is younger.
+    /// Moves the messages that arrive before the end of the window to the inbox. They were sent in
+    /// earlier windows, so all of them are known, and later ones are younger.
     #[inline]
     pub(super) fn receive(&mut self, rank: u32, state: &mut Rank<P::State>) {
         if state.incoming == NONE {
@@ -366,9 +365,9 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
     }
 }
 
-/// Order of two things created by events of the ranks `a` and `b`, and
-/// whether that is open: known is when each was created, and when what
-/// created it was. At the start creation is by rank.
+/// Order of two elements created by events of the ranks `a` and `b`, by creation time, then by that
+/// of the creator, then by rank; and true if the rank decided a tie. At the start creation is by
+/// rank, so there is no tie.
 #[inline]
 fn order(one: &Item, a: u32, other: &Item, b: u32) -> (Ordering, bool) {
     let by_time = (one.created, one.parent).cmp(&(other.created, other.parent));
@@ -376,7 +375,7 @@ fn order(one: &Item, a: u32, other: &Item, b: u32) -> (Ordering, bool) {
     (by_time.then(a.cmp(&b)), open)
 }
 
-/// Whether the message `b` is handled before `a`; counts open ties.
+/// True if message `b` is handled before `a`; counts open ties.
 #[inline]
 fn precedes(a: &Item, b: &Item, ties: &mut u64) -> bool {
     let (ordering, open) = order(b, b.first, a, a.first);

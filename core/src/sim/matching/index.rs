@@ -1,19 +1,17 @@
-//! A hash table of what waits by sender and tag, for ranks where many
-//! receives or messages wait.
+//! Hash table of receives and unexpected messages by sender and tag, for ranks where many wait.
 //!
-//! The table takes no memory but its buckets: what waits has two words to
-//! spare. What has one key forms a circular list through its links, the oldest
-//! first; the last of them stands for the list and says which list comes after
-//! it in the same bucket.
+//! The table needs no memory except its buckets, because a waiting record has two words to spare.
+//! Records with the same key form a circular list through their links, the oldest first. The last
+//! record represents the list and names the next list of the same bucket.
 
 use crate::sim::queues::chain::Chain;
 use crate::sim::record::{Kind, NONE};
 use crate::sim::records::Records;
 
-/// What a list of the table has in common.
+/// Key of a list of the table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::sim) struct Key {
-    /// Of receives, or of messages, whose records are sends.
+    /// Receives, or messages (whose records are sends).
     pub(in crate::sim) kind: Kind,
     pub(in crate::sim) sender: u32,
     pub(in crate::sim) tag: u32,
@@ -27,16 +25,17 @@ impl Key {
     }
 }
 
-/// What is in a table.
+/// Records in a table.
 pub(in crate::sim) trait Keyed: Chain {
     fn key(&self, at: u32) -> Key;
-    /// Of the last one with its key, that of the list after it.
+    /// Next list of the same bucket, as the last record of that list; `at` is the last of its own
+    /// list.
     fn after(&self, at: u32) -> u32;
     fn set_after(&mut self, at: u32, after: u32);
 }
 
 impl Keyed for Records<'_> {
-    /// A message's is that of its sender.
+    /// The key of a message has its sender.
     #[inline]
     fn key(&self, at: u32) -> Key {
         let record = self.at(at);
@@ -54,17 +53,17 @@ impl Keyed for Records<'_> {
     }
 }
 
-/// Where a list hangs: in its bucket, or behind the list of `before`.
+/// Position of a list: first in its bucket, or behind the list of `before`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct ListPosition {
     bucket: usize,
     before: u32,
-    /// The last of the list; [`NONE`] where there is no such list.
+    /// Last record of the list; [`NONE`] if there is no such list.
     last: u32,
 }
 
-/// Looks for a list; also says how many lists it looked at. The number of
-/// buckets is a power of two.
+/// Searches for a list; also returns the number of lists inspected. The number of buckets is a
+/// power of two.
 pub(in crate::sim) fn find(all: &impl Keyed, buckets: &[u32], key: Key) -> (ListPosition, u32) {
     debug_assert!(buckets.len().is_power_of_two(), "{} buckets", buckets.len());
     let bucket = key.bucket(buckets.len());
@@ -80,12 +79,12 @@ pub(in crate::sim) fn find(all: &impl Keyed, buckets: &[u32], key: Key) -> (List
 }
 
 impl ListPosition {
-    /// The oldest of the list.
+    /// Oldest record of the list.
     pub(in crate::sim) fn first(&self, all: &impl Keyed) -> Option<u32> {
         (self.last != NONE).then(|| all.next(self.last))
     }
 
-    /// Appends one that has the key.
+    /// Appends a record with the same key.
     pub(in crate::sim) fn append(self, all: &mut impl Keyed, buckets: &mut [u32], at: u32) {
         let after = if self.last == NONE { NONE } else { all.after(self.last) };
         all.push(&mut { self.last }, at);
@@ -93,7 +92,7 @@ impl ListPosition {
         self.hang(all, buckets, at);
     }
 
-    /// Takes the oldest out.
+    /// Removes the oldest record.
     pub(in crate::sim) fn remove_first(&mut self, all: &mut impl Keyed, buckets: &mut [u32]) {
         let Some(first) = self.first(all) else { return };
         if first == self.last {
@@ -104,7 +103,7 @@ impl ListPosition {
         }
     }
 
-    /// Hangs a list here, in place of what hangs here now.
+    /// Links a list here, in place of the present one.
     fn hang(&self, all: &mut impl Keyed, buckets: &mut [u32], last: u32) {
         if self.before != NONE {
             all.set_after(self.before, last);

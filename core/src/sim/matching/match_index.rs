@@ -1,25 +1,23 @@
-//! What a rank with many receives keeps of those that wait.
+//! Match index of a rank with many receives.
 
 use super::Envelope;
 use super::wildcards::{self, Wildcards};
 use crate::sim::record::NONE;
 use crate::sim::records::Records;
 
-/// How many receives or messages a search may look at before it has them
-/// indexed.
+/// Number of receives or messages that a search may inspect before they are indexed.
 pub(in crate::sim) const SHORT: u32 = 100;
 
-/// The receives of a rank.
+/// Number and kind of a rank's receives.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct Receives {
     pub(in crate::sim) count: u64,
-    /// Whether one of them has a wildcard.
+    /// True if one of them has a wildcard.
     pub(in crate::sim) wild: bool,
 }
 
-/// Words of [`Memory::index_words`](crate::sim::Memory::index_words) for a rank with that many
-/// receives: buckets, and the log of messages; and if some have a wildcard,
-/// [`Wildcards`].
+/// Words of [`Memory::index_words`](crate::sim::Memory::index_words) for a rank with these
+/// receives: buckets, the log of messages and, with wildcards, [`Wildcards`].
 pub(in crate::sim) const fn index_words(receives: Receives) -> u64 {
     let Receives { count, wild } = receives;
     let buckets = buckets(count);
@@ -27,66 +25,64 @@ pub(in crate::sim) const fn index_words(receives: Receives) -> u64 {
     buckets.saturating_add(count).saturating_add(tables)
 }
 
-/// Not less than [`index_words`] of any ranks with that many receives in all,
-/// none of which has a wildcard.
+/// Upper bound of the sum of [`index_words`] over any ranks with `receives` receives in all, none
+/// of which has a wildcard.
 pub(in crate::sim) const fn index_words_most(receives: u64) -> u64 {
     receives.saturating_mul(2)
 }
 
-/// Buckets for a rank with that many receives: a power of two, of about half
-/// as many.
+/// Buckets for a rank with `receives` receives: a power of two, about half as many.
 const fn buckets(receives: u64) -> u64 {
     (receives / 2).next_power_of_two()
 }
 
-/// What a rank with more than a hundred receives finds receives and messages by, where
-/// many wait.
+/// Match index of a rank with more than a hundred receives: finds receives and messages in constant
+/// time where many wait.
 ///
-/// Content on entry to a simulation does not matter.
+/// The content on entry to a simulation does not matter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MatchIndex {
-    /// Its first word, the first of the buckets.
+    /// First word of the index, and of its buckets.
     buckets: u32,
-    /// The first word of the log.
+    /// First word of the log.
     log_begin: u32,
-    /// One past the last word of the log, and the first of [`Wildcards`].
+    /// One past the last word of the log; first word of [`Wildcards`].
     log_end: u32,
-    /// One past its words.
+    /// One past the last word of the index.
     end: u32,
-    /// Whether the buckets were emptied once, after which they are empty
-    /// whenever nothing waits.
+    /// True if the buckets were cleared once; from then on they are empty whenever nothing waits.
     ready: bool,
-    /// Whether posted receives are indexed.
+    /// True if posted receives are indexed.
     pub(in crate::sim) posted: bool,
-    /// Whether messages are indexed and logged; those after them, for which
-    /// the log has no room, are in the rank's list.
+    /// True if messages are indexed and logged. Later messages, for which the log has no room, are
+    /// in the rank's list.
     pub(in crate::sim) logged: bool,
-    /// Whether messages are found by tag or sender alone as well, and whether
-    /// those buckets were emptied once.
+    /// True if messages are also indexed by tag and sender alone; `prepared`: those buckets were
+    /// cleared once.
     by_one: bool,
     prepared: bool,
-    /// Posted receives with a wildcard among those indexed.
+    /// Number of indexed receives with a wildcard.
     pub(in crate::sim) wild: u32,
-    /// Where in the log messages may wait.
+    /// Range of the log that may have waiting messages.
     pub(in crate::sim) log: LogRange,
-    /// Messages of the log that wait.
+    /// Number of waiting messages in the log.
     pub(in crate::sim) waiting: u32,
-    /// Of them with a wildcard for a tag.
+    /// Number of these with a wildcard tag.
     pub(in crate::sim) any_tag: u32,
 }
 
-/// Words of a log.
+/// Range of words of a log.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::sim) struct LogRange {
-    /// That of the first message that may wait.
+    /// Word of the oldest message that may wait.
     pub(in crate::sim) first: u32,
-    /// One past that of the newest message.
+    /// One past the word of the newest message.
     pub(in crate::sim) end: u32,
 }
 
 impl MatchIndex {
-    /// For a rank with such receives, with words from `first` on; `None` where
-    /// they are not counted in 32 bits.
+    /// Index for a rank with these receives, in the words from `first` on; `None` if they exceed 32
+    /// bits.
     pub(in crate::sim) fn new(first: u32, receives: Receives) -> Option<Self> {
         let log_begin = u64::from(first) + buckets(receives.count);
         let log_end = u32::try_from(log_begin + receives.count).ok()?;
@@ -96,13 +92,12 @@ impl MatchIndex {
         Some(Self { buckets: first, log_begin, log_end, end, log, ..Self::default() })
     }
 
-    /// One past the words of this rank.
+    /// One past the last word of the index.
     pub(in crate::sim) const fn end(&self) -> u32 {
         self.end
     }
 
-    /// Messages by tag and by sender alone; `None` without receives that have
-    /// wildcards.
+    /// Tables of messages by tag and by sender alone; `None` if no receive has a wildcard.
     fn wildcards<'i>(&self, words: &'i mut [u32]) -> Option<Wildcards<'i>> {
         let log = (self.log_end - self.log_begin) as usize;
         let words = words.get_mut(self.log_begin as usize..self.end as usize)?;
@@ -110,9 +105,8 @@ impl MatchIndex {
         Wildcards::new(log, words, (self.log_begin - self.buckets) as usize)
     }
 
-    /// The oldest message of the log that a receive meets that has a wildcard,
-    /// and how many were looked at. The log has a message, and none of any
-    /// tag.
+    /// Oldest message of the log that matches a receive with one wildcard, and the number of
+    /// messages inspected. The log must have a message, and none with a wildcard tag.
     pub(in crate::sim) fn oldest_by_one(
         &mut self,
         words: &mut [u32],
@@ -136,7 +130,7 @@ impl MatchIndex {
         Some((found, looks + more))
     }
 
-    /// Notes the newest message of the log, which has a tag.
+    /// Indexes the newest message of the log, which has no wildcard.
     pub(in crate::sim) fn note_logged(&self, words: &mut [u32], records: &Records<'_>) {
         if self.by_one
             && let Some(mut wildcards) = self.wildcards(words)
@@ -145,36 +139,36 @@ impl MatchIndex {
         }
     }
 
-    /// Its buckets.
+    /// Buckets of the index.
     pub(in crate::sim) fn buckets<'i>(&self, words: &'i [u32]) -> &'i [u32] {
         words.get(self.buckets as usize..self.log_begin as usize).unwrap_or_default()
     }
 
-    /// Its buckets.
+    /// Buckets of the index.
     pub(in crate::sim) fn buckets_mut<'i>(&self, words: &'i mut [u32]) -> &'i mut [u32] {
         words.get_mut(self.buckets as usize..self.log_begin as usize).unwrap_or_default()
     }
 
-    /// Empties the buckets, the first time.
+    /// Clears the buckets, the first time.
     pub(in crate::sim) fn prepare(&mut self, words: &mut [u32]) {
         if !core::mem::replace(&mut self.ready, true) {
             self.buckets_mut(words).fill(NONE);
         }
     }
 
-    /// Whether the log has room for one more.
+    /// True if the log has room for another message.
     pub(in crate::sim) const fn has_room(&self) -> bool {
         self.log.end < self.log_end
     }
 
-    /// Forgets the log, in which nothing waits.
+    /// Clears the log, in which no message waits.
     pub(in crate::sim) fn clear_log(&mut self, words: &mut [u32]) {
         self.forget_by_one(words);
         self.log = LogRange { first: self.log_begin, end: self.log_begin };
         self.logged = false;
     }
 
-    /// Finds messages no longer by tag or sender alone.
+    /// Stops indexing messages by tag and sender alone.
     fn forget_by_one(&mut self, words: &mut [u32]) {
         if core::mem::replace(&mut self.by_one, false)
             && let Some(mut wildcards) = self.wildcards(words)
@@ -183,7 +177,7 @@ impl MatchIndex {
         }
     }
 
-    /// Moves the beginning of the log up to what still waits.
+    /// Advances the beginning of the log to the first waiting message.
     pub(in crate::sim) fn advance(&mut self, words: &[u32], waits: impl Fn(u32) -> bool) {
         let LogRange { first, end } = &mut self.log;
         while *first < *end && words.get(*first as usize).is_none_or(|&op| !waits(op)) {
@@ -191,9 +185,9 @@ impl MatchIndex {
         }
     }
 
-    /// Drops from the log what does not wait any more.
+    /// Removes messages that no longer wait from the log.
     pub(in crate::sim) fn compact(&mut self, words: &mut [u32], waits: impl Fn(u32) -> bool) {
-        // They are found by their places in it.
+        // The tables refer to positions in the log.
         self.forget_by_one(words);
         let LogRange { first, end } = &mut self.log;
         let mut kept = *first;

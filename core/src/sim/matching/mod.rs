@@ -1,16 +1,15 @@
-//! Which message meets which receive.
+//! Matching of messages and receives.
 //!
-//! Receives are looked for in the order of posting, in their [`slots`].
-//! Messages that wait are a list in the order in which they were handled.
+//! Posted receives are searched in the order of posting, in their [`slots`]. Unexpected messages
+//! are a list in the order in which they were handled.
 //!
-//! Once a search on a rank has looked at more than [`SHORT`] of them, they
-//! are indexed by sender and tag as well ([`index`]), until none is
-//! left. A receive with a wildcard is indexed as such: for a message there are
-//! four keys to look for, and the slots say which receive was posted first.
-//! Messages are logged in their order, and for receives with one wildcard
-//! indexed by sender and by tag alone ([`wildcards`]). So receives and
-//! messages meet in constant time however many wait, but for messages of any
-//! tag, which only LogGOPSim's schedules have: among them one looks.
+//! Once a search on a rank has inspected more than [`SHORT`] of them, they are also indexed by
+//! (sender, tag) in a hash table ([`index`]), until none is left. A receive with a wildcard is
+//! indexed under that; a message looks up four keys, and the slots tell which receive was posted
+//! first. Messages are logged in order, and indexed by sender alone and by tag alone for receives
+//! with one wildcard ([`wildcards`]). Matching therefore takes constant time however many wait. The
+//! exception is messages with a wildcard tag, which only LogGOPSim's schedules have: they are
+//! searched linearly.
 
 pub(super) mod index;
 pub(super) mod match_index;
@@ -28,7 +27,7 @@ use index::{Key, Keyed};
 use match_index::{LogRange, MatchIndex, SHORT};
 use slots::{Found, SlotRange, Slots, WILD};
 
-/// Sender and tag of a message; of a receive, those that it takes. [`ANY`] is any.
+/// Sender and tag of a message, or those that a receive accepts; [`ANY`] is a wildcard.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::sim) struct Envelope {
     pub(in crate::sim) sender: u32,
@@ -36,21 +35,21 @@ pub(in crate::sim) struct Envelope {
 }
 
 impl Envelope {
-    /// The rule: whether a receive takes a message. The sender is equal or a wildcard,
-    /// and so is the tag, on either side.
+    /// Matching rule: the receive's sender is equal or a wildcard; the tags are equal, or either is
+    /// a wildcard.
     #[inline]
     pub(in crate::sim) const fn takes(self, message: Self) -> bool {
         (self.sender == ANY || self.sender == message.sender)
             && (self.tag == message.tag || self.tag == ANY || message.tag == ANY)
     }
 
-    /// Whether any sender or any tag will do.
+    /// True if sender or tag is a wildcard.
     #[inline]
     pub(in crate::sim) const fn is_wild(self) -> bool {
         self.sender == ANY || self.tag == ANY
     }
 
-    /// A hash that is [`WILD`] where it has a wildcard, and only there.
+    /// Hash of sender and tag; [`WILD`] if and only if one is a wildcard.
     #[inline]
     pub(in crate::sim) const fn hash(self) -> u32 {
         let Self { sender, tag } = self;
@@ -63,8 +62,8 @@ impl Envelope {
     }
 }
 
-/// The oldest message of a list, which ends with `last`, that a receive takes: the one
-/// before it in the list, and its own number. Also how many were looked at.
+/// Oldest matching message of a list that ends with `last`, with its predecessor; and the number of
+/// messages inspected.
 #[inline]
 pub(in crate::sim) fn first_message(
     ops: &impl Operations,
@@ -79,18 +78,18 @@ pub(in crate::sim) fn first_message(
     (found, looks)
 }
 
-/// An operation of a rank.
+/// Operation of a rank.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct OnRank {
-    /// The rank.
+    /// Its rank.
     pub(in crate::sim) rank: u32,
-    /// The record of the operation.
+    /// Its record.
     pub(in crate::sim) op: u32,
 }
 
-/// Which receives are posted, which messages wait, and who meets whom.
+/// Posted receives and unexpected messages of all ranks.
 pub(in crate::sim) trait Matching {
-    /// The first posted receive of a rank that takes a message.
+    /// First posted receive of a rank that matches a message.
     fn find_posted(
         &mut self,
         records: &mut Records<'_>,
@@ -102,13 +101,13 @@ pub(in crate::sim) trait Matching {
     /// Posts a receive.
     fn post(&mut self, records: &mut Records<'_>, on: OnRank, rank: &mut Rank);
 
-    /// Takes out a receive that was found for a message.
+    /// Removes a posted receive that was found for a message.
     fn take_posted(&mut self, records: &mut Records<'_>, rank: &mut Rank, found: Found);
 
-    /// Lets a message wait for its receive.
+    /// Queues a message as unexpected.
     fn await_receive(&mut self, records: &mut Records<'_>, on: OnRank, rank: &mut Rank);
 
-    /// Takes out the oldest message of a rank that a receive takes.
+    /// Removes the oldest unexpected message of a rank that matches a receive.
     fn take_message(
         &mut self,
         records: &mut Records<'_>,
@@ -117,25 +116,25 @@ pub(in crate::sim) trait Matching {
         receive: Envelope,
     ) -> Option<u32>;
 
-    /// Sees to it that all that is left can be listed by rank.
+    /// Prepares `messages` and `receives`, which list the rest by rank.
     #[inline]
     fn prepare_lists(&mut self, _records: &mut Records<'_>, _ranks: &mut Checked<'_, Rank>) {}
 
-    /// Every message that waits on a rank.
+    /// Unexpected messages of a rank.
     fn messages(&self, records: &Records<'_>, rank: &Rank) -> impl Iterator<Item = u32>;
 
-    /// Every receive that is posted on a rank.
+    /// Posted receives of a rank.
     fn receives(&self, records: &Records<'_>, rank: &Rank) -> impl Iterator<Item = u32>;
 }
 
-/// What waits on all ranks: the receives that are posted, and what ranks
-/// with many receives keep to find things by.
+/// Matching state of all ranks: slots of posted receives, and match indexes of ranks with many
+/// receives.
 #[derive(Debug)]
 pub(in crate::sim) struct Waiting<'m> {
     slots: Slots<'m>,
     match_indexes: &'m mut [MatchIndex],
     words: &'m mut [u32],
-    /// Receives, messages and lists of them that were looked at.
+    /// Number of receives, messages and lists inspected.
     #[cfg(test)]
     pub(in crate::sim) looks: core::cell::Cell<u64>,
 }
@@ -155,7 +154,7 @@ impl<'m> Waiting<'m> {
         }
     }
 
-    /// Takes over what was built, before a run.
+    /// Copies the state of another instance, before its run.
     pub(in crate::sim) fn copy_from(&mut self, other: &Waiting<'_>) {
         self.slots.copy_from(&other.slots);
         self.match_indexes.copy_from_slice(other.match_indexes);
@@ -168,7 +167,7 @@ impl<'m> Waiting<'m> {
         self.looks.set(self.looks.get() + u64::from(_count));
     }
 
-    /// The [`MatchIndex`] of a rank, where its posted receives are indexed.
+    /// [`MatchIndex`] of a rank whose posted receives are indexed.
     #[inline]
     fn indexed(&self, rank: &Rank) -> Option<&MatchIndex> {
         if rank.match_index == NONE {
@@ -270,7 +269,7 @@ impl Matching for Waiting<'_> {
 
 /// Receives.
 impl Waiting<'_> {
-    /// An indexed receive has the number of its slot for an amount.
+    /// Searches the index. The `amount` of an indexed receive is its slot.
     #[allow(clippy::cast_possible_truncation, reason = "slots are counted in 32 bits")]
     fn posted_indexed(
         &self,
@@ -289,7 +288,7 @@ impl Waiting<'_> {
         found.min_by_key(|found| found.slot)
     }
 
-    /// Indexes the posted receives of a rank with many, if they are not.
+    /// Indexes the posted receives of a rank, unless they are.
     #[cold]
     #[inline(never)]
     fn index_posted(&mut self, records: &mut Records<'_>, rank: &Rank) {
@@ -333,8 +332,7 @@ impl Waiting<'_> {
 
 /// Messages.
 impl Waiting<'_> {
-    /// Moves messages from the list of a rank with many receives to the log,
-    /// as far as that has room.
+    /// Moves unexpected messages of a rank from its list to the log, as far as there is room.
     #[cold]
     #[inline(never)]
     fn log_list(&mut self, records: &mut Records<'_>, rank: &mut Rank) {
@@ -350,7 +348,7 @@ impl Waiting<'_> {
         }
     }
 
-    /// Appends a message to the log of a rank's index, which has room.
+    /// Appends a message to the log of a match index, which must have room.
     fn log(&mut self, records: &mut Records<'_>, match_index: u32, op: u32) {
         let Some(index) = self.match_indexes.get_mut(match_index as usize) else { return };
         debug_assert!(index.has_room(), "it was asked before");
@@ -414,7 +412,7 @@ impl Waiting<'_> {
         found.map(|(_, message)| message)
     }
 
-    /// The oldest message of the log that `receive` meets.
+    /// Oldest message of the log that matches `receive`.
     fn oldest_logged(
         &mut self,
         records: &Records<'_>,
@@ -437,7 +435,7 @@ impl Waiting<'_> {
         })
     }
 
-    /// Takes a message out of the log and the index.
+    /// Removes a message from the log and the index.
     fn take_logged(&mut self, records: &mut Records<'_>, match_index: u32, op: u32) {
         let Some(index) = self.match_indexes.get_mut(match_index as usize) else { return };
         records.at_mut(op).mark(Mark::Met);

@@ -1,35 +1,34 @@
-//! Receives that are posted: of each rank its slots, in the order of posting.
+//! Posted receives: the slots of each rank, in the order of posting.
 //!
-//! A slot has a hash of its receive's sender and tag. The hash of an exact receive
-//! differs from that of most messages, so that few records are looked at; a
-//! wildcard's is 0 and fits all.
+//! A slot has a hash of its receive's sender and tag. An exact receive's hash differs from that of
+//! most other messages, so few records are inspected; a wildcard's hash is 0 and fits all.
 
 use super::Envelope;
 use crate::sim::record::{NONE, Slot};
 use crate::sim::release::Operations;
 
-/// The key of receives, and of messages, that need a closer look.
+/// Hash of receives, and of messages, with a wildcard: their records must be compared.
 pub(in crate::sim) const WILD: u32 = 0;
 
-/// A posted receive that was found.
+/// A posted receive that matches, and its slot.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct Found {
     pub(in crate::sim) slot: u32,
     pub(in crate::sim) op: u32,
 }
 
-/// The slots of one rank that are in use.
+/// Slots of one rank in use.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(in crate::sim) struct SlotRange {
-    /// The first that may be unmatched.
+    /// First slot that may be unmatched.
     pub(in crate::sim) first: u32,
-    /// One past the newest.
+    /// One past the newest slot.
     pub(in crate::sim) end: u32,
 }
 
 impl SlotRange {
-    /// None, where the slots of the rank begin.
+    /// Empty range at the first slot of a rank.
     pub(in crate::sim) const fn at(first: u32) -> Self {
         Self { first, end: first }
     }
@@ -38,18 +37,18 @@ impl SlotRange {
         self.first == self.end
     }
 
-    /// How many a search has looked at, but for the one that it found.
+    /// Number of slots that a search inspected, without the one that it found.
     #[inline]
     pub(in crate::sim) fn looked_at(self, found: Option<Found>) -> u32 {
         found.map_or(self.end, |found| found.slot) - self.first
     }
 }
 
-/// The slots of some ranks.
+/// Slots of some ranks.
 #[derive(Debug)]
 pub(in crate::sim) struct Slots<'m> {
     all: &'m mut [Slot],
-    /// Which of all slots is the first here.
+    /// Number of the first slot here, among those of all ranks.
     first: u32,
 }
 
@@ -69,7 +68,7 @@ impl<'m> Slots<'m> {
         self.all.get_mut(place)
     }
 
-    /// Those in use, matched ones among them as [`NONE`].
+    /// Slots in use; matched ones have [`NONE`].
     #[inline]
     pub(in crate::sim) fn of(&self, posted: SlotRange) -> &[Slot] {
         let [first, end] =
@@ -77,12 +76,12 @@ impl<'m> Slots<'m> {
         self.all.get(first..end).unwrap_or_default()
     }
 
-    /// The receives that are posted.
+    /// Posted receives.
     pub(in crate::sim) fn receives(&self, posted: SlotRange) -> impl Iterator<Item = u32> + '_ {
         self.of(posted).iter().map(|slot| slot.op).filter(|&op| op != NONE)
     }
 
-    /// The first posted receive that takes a message.
+    /// First posted receive that matches a message.
     #[inline]
     pub(in crate::sim) fn find(
         &self,
@@ -98,7 +97,7 @@ impl<'m> Slots<'m> {
         })
     }
 
-    /// Appends a receive to those that are posted. Returns its slot.
+    /// Appends a posted receive. Returns its slot.
     #[inline]
     pub(in crate::sim) fn post(
         &mut self,
@@ -114,7 +113,7 @@ impl<'m> Slots<'m> {
         newest
     }
 
-    /// Takes a receive out.
+    /// Removes a posted receive.
     #[inline]
     pub(in crate::sim) fn take(&mut self, posted: &mut SlotRange, found: Found) {
         if found.slot > posted.first {

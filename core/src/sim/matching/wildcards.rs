@@ -1,9 +1,7 @@
-//! Messages that wait, by tag alone and by sender alone, for receives with a
-//! wildcard.
+//! Unexpected messages indexed by tag alone and by sender alone, for receives with one wildcard.
 //!
-//! A message has a place in the log of its rank; here it is known by that. One
-//! that has met a receive stays in a list until it is the first, and then is
-//! passed over.
+//! A message is identified by its position in the log of its rank. A matched message stays in a
+//! list until it is the first, and is then skipped.
 
 use super::Envelope;
 use super::index::{self, Key, Keyed};
@@ -12,14 +10,14 @@ use crate::sim::queues::chain::Chain;
 use crate::sim::record::{Kind, Mark, NONE};
 use crate::sim::records::Records;
 
-/// What all messages of a list have in common.
+/// The field in which all messages of a list agree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Common {
     Tag,
     Sender,
 }
 
-/// One table: its buckets, and of each place of the log three words.
+/// One table: its buckets, and three words for each position of the log.
 #[derive(Debug)]
 struct Table<'i> {
     common: Common,
@@ -27,7 +25,7 @@ struct Table<'i> {
     places: Places<'i>,
 }
 
-/// What hangs in the buckets.
+/// Positions of the log, linked in the buckets.
 #[derive(Debug)]
 struct Places<'i> {
     common: Common,
@@ -97,7 +95,7 @@ impl Table<'_> {
         place.append(&mut self.places, self.buckets, at);
     }
 
-    /// Empties the bucket of a place of the log.
+    /// Clears the bucket of a position of the log.
     fn forget(&mut self, at: u32) {
         let bucket = self.places.key(at).bucket(self.buckets.len());
         if let Some(bucket) = self.buckets.get_mut(bucket) {
@@ -105,8 +103,7 @@ impl Table<'_> {
         }
     }
 
-    /// The oldest message of `log` with the key that has met no receive, and
-    /// how many were looked at.
+    /// Oldest unmatched message of `log` with this key, and the number of messages inspected.
     fn oldest(&mut self, log: &[u32], records: &Records<'_>, key: Key) -> (Option<u32>, u32) {
         let (mut place, mut looks) = index::find(&self.places, self.buckets, key);
         while let Some(at) = place.first(&self.places) {
@@ -128,14 +125,13 @@ pub(in crate::sim) struct Wildcards<'i> {
     tables: [Table<'i>; 2],
 }
 
-/// Words that they take beside a log of so many places.
+/// Words of both tables for a log of `places` positions.
 pub(in crate::sim) const fn words(places: u64, buckets: u64) -> u64 {
     places.saturating_mul(6).saturating_add(buckets.saturating_mul(2))
 }
 
 impl<'i> Wildcards<'i> {
-    /// The tables in `words`, for a log of that length; `None` where there is
-    /// no room for them.
+    /// Tables in `words`, for this log; `None` if there is no room for them.
     pub(in crate::sim) fn new(
         log: &'i [u32],
         words: &'i mut [u32],
@@ -154,14 +150,14 @@ impl<'i> Wildcards<'i> {
         Some(Self { log, tables })
     }
 
-    /// Empties the buckets.
+    /// Clears the buckets.
     pub(in crate::sim) fn prepare(&mut self) {
         for table in &mut self.tables {
             table.buckets.fill(NONE);
         }
     }
 
-    /// Takes the message at a place of the log, which has a tag.
+    /// Adds the message at a position of the log, which must have a tag.
     pub(in crate::sim) fn append(&mut self, records: &Records<'_>, at: u32) {
         let message = records.at(word(self.log, at));
         debug_assert!(message.tag != ANY, "it would fit any tag");
@@ -170,7 +166,7 @@ impl<'i> Wildcards<'i> {
         }
     }
 
-    /// Empties the buckets of the first places of the log.
+    /// Clears the buckets of the first `places` positions of the log.
     pub(in crate::sim) fn clear(&mut self, places: u32) {
         for table in &mut self.tables {
             for at in 0..places {
@@ -179,8 +175,8 @@ impl<'i> Wildcards<'i> {
         }
     }
 
-    /// The oldest message that a receive with one wildcard meets, and how many
-    /// were looked at.
+    /// Oldest message that matches a receive with one wildcard, and the number of messages
+    /// inspected.
     pub(in crate::sim) fn oldest(
         &mut self,
         records: &Records<'_>,

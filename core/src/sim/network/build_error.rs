@@ -1,18 +1,18 @@
-//! Why there is no network.
+//! Errors of creating a network.
 
 use core::fmt;
 
 use super::topology::TopologyError;
 
-/// Why there is no network.
+/// Reason why a network cannot be created.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum NetworkBuildError {
-    /// The memory that was lent is less than it requires.
+    /// Less memory was lent than required.
     Full,
-    /// A rank has no host, or one that there is not.
+    /// A rank is placed on no host, or on one that does not exist.
     Placement {
-        /// The first such rank.
+        /// First such rank.
         rank: u32,
     },
     /// The topology has too few hosts.

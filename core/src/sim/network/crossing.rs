@@ -1,37 +1,36 @@
-//! From which taper on a network would decide how long a flat run takes.
+//! Least taper at which a network would limit a flat run.
 
 use crate::goal::{Edge, Op, OpKind, Sink};
 use crate::sim::parameters::Parameters;
 use crate::sim::{BuildError, price::Prices};
 use crate::units::{Overflow, Picos};
 
-/// Ranks of the smallest leaf that is looked at.
+/// Number of ranks of the smallest leaf considered.
 const SMALLEST: u32 = 8;
 const _: () = assert!(SMALLEST.is_power_of_two(), "leaves are told apart by shifting");
 
-/// What a leaf switch would have to be like, to take as long as a run.
+/// Taper of a leaf switch whose uplinks would be busy for a whole run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Taper {
     /// Contiguous ranks of a leaf.
     pub leaf: u32,
-    /// Links of its hosts for each link that leaves it.
+    /// Ratio of its hosts' links to its uplinks.
     pub taper: f64,
 }
 
-/// A sink that adds up what crosses the edge of leaves of 8, 16, 32 …
-/// contiguous ranks, and of halves.
+/// Sink that adds up the traffic across the edge of leaves of 8, 16, 32 … contiguous ranks, and of
+/// halves.
 #[derive(Debug)]
 pub struct Crossing<'p, 'm> {
     prices: Prices<'p>,
     ranks: u32,
     rank: u32,
     ops: u32,
-    /// Of each leaf of each size what leaves it and what enters it, in ps of a
-    /// host's link.
+    /// Traffic out of and into each leaf of each size, in ps of a host's link.
     carried: &'m mut [[u64; 2]],
 }
 
-/// The sizes of leaves for so many ranks: powers of two below half, then half.
+/// Sizes of leaves: powers of two below half the ranks, then half.
 fn sizes(ranks: u32) -> impl Iterator<Item = u32> {
     let half = ranks.div_ceil(2);
     let powers = (0..32).map_while(|power| SMALLEST.checked_shl(power));
@@ -39,20 +38,20 @@ fn sizes(ranks: u32) -> impl Iterator<Item = u32> {
     powers.chain(Some(half).filter(|&half| half >= SMALLEST))
 }
 
-/// Leaves of that size.
+/// Number of leaves of a size.
 fn leaves(ranks: u32, size: u32) -> usize {
     ranks.saturating_sub(1).checked_div(size).map_or(0, |last| last as usize + 1)
 }
 
 impl<'p, 'm> Crossing<'p, 'm> {
-    /// Elements that `carried` needs.
+    /// Number of elements that `carried` needs.
     #[must_use]
     pub fn requirement(ranks: u32) -> usize {
         sizes(ranks).map(|size| leaves(ranks, size)).sum()
     }
 
-    /// For a schedule of `ranks` ranks; `None` where `carried` has less than
-    /// [`Crossing::requirement`].
+    /// Creates the sink for a schedule of `ranks` ranks; `None` if `carried` has fewer elements
+    /// than [`Crossing::requirement`].
     #[must_use]
     pub fn new(
         parameters: Parameters<'p>,
@@ -64,8 +63,8 @@ impl<'p, 'm> Crossing<'p, 'm> {
         Some(Self { prices: Prices::new(parameters), ranks, rank: 0, ops: 0, carried })
     }
 
-    /// The least taper at which what crosses the edge of the busiest leaf would
-    /// alone take longer than `makespan`; `None` where nothing crosses.
+    /// Least taper at which the traffic across the edge of the busiest leaf alone would take longer
+    /// than `makespan`; `None` if there is no such traffic.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "a ratio of few digits")]
     pub fn taper(&self, makespan: Picos) -> Option<Taper> {
@@ -86,7 +85,7 @@ impl<'p, 'm> Crossing<'p, 'm> {
         least
     }
 
-    /// (s − 1)·G of a message from the rank at hand.
+    /// (s − 1)·G of a message from the open rank.
     fn volume(&mut self, peer: u32, size: u64) -> Result<u64, Overflow> {
         Ok(self.prices.between(self.rank, peer, size)?.costs.gap_bytes)
     }
@@ -98,7 +97,7 @@ impl<'p, 'm> Crossing<'p, 'm> {
         while 1 << shift < half {
             let (from, to) = (self.rank >> shift, peer >> shift);
             if from == to {
-                // Larger leaves hold both as well.
+                // Larger leaves contain both as well.
                 break;
             }
             self.add_at(first, [from, to], volume);

@@ -1,57 +1,55 @@
-//! What flows need to know of a network: its links, and which of them a message
-//! takes.
+//! Trait by which a network uses a topology: its links, and the route of each message.
 
 use super::Departure;
 use super::build_error::NetworkBuildError;
 use super::memory::NONE;
 use super::topology::TopologyError;
 
-/// Hosts, links that go one way, and routes from host to host.
+/// Hosts, unidirectional links, and routes between hosts.
 ///
-/// Capacities count in links of a host: 1 is 1/G, the pace of one interface.
+/// Capacities are in units of a host's link: 1 is 1/G, the rate of one interface.
 pub trait Fabric {
-    /// Hosts.
+    /// Number of hosts.
     fn hosts(&self) -> u32;
 
-    /// Links, of both directions.
+    /// Number of links, of both directions.
     fn links(&self) -> u32;
 
-    /// How wide a link is: a finite number above 0.
+    /// Capacity of a link: finite and above 0.
     fn capacity(&self, link: u32) -> f64;
 
-    /// The most links of a route.
+    /// Largest number of links of a route.
     fn longest_route(&self) -> u32;
 
-    /// Calls `each` with the links from `source` to `target`, in order, none twice
-    /// and as many as [`Fabric::longest_route`] at most; with none for a host and
-    /// itself. `seed` chooses among equal routes, always the same for a pair.
+    /// Calls `each` with the links from `source` to `target`, in order: no link twice, at most
+    /// [`Fabric::longest_route`], and none if both are the same host. `seed` selects among equal
+    /// routes; a pair always has the same one.
     fn route(&self, source: u32, target: u32, seed: u64, each: impl FnMut(u32));
 }
 
-/// Who sends how much over a network.
+/// Placement of ranks on hosts, and number of their messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tenants<'m> {
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u32,
-    /// The host of each rank; empty where each rank is on the host of its
-    /// number.
+    /// Host of each rank; empty if each rank is on the host of its number.
     pub hosts: &'m [u32],
-    /// Chooses among equal routes.
+    /// Seed that selects among equal routes.
     pub seed: u64,
-    /// Messages that may be under way at a time.
+    /// Capacity: number of messages under way at a time.
     pub messages: usize,
 }
 
-/// A fabric and the hosts that ranks are on.
+/// Fabric with the placement of ranks.
 #[derive(Debug)]
 pub(super) struct PlacedFabric<'m, F> {
     pub(super) fabric: &'m F,
-    /// Those of [`Tenants`].
+    /// As in [`Tenants`].
     hosts: &'m [u32],
     seed: u64,
 }
 
-/// The way from one host to another.
+/// Route from one host to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Route<'m, F> {
     fabric: &'m F,
@@ -61,7 +59,7 @@ pub(super) struct Route<'m, F> {
 }
 
 impl<F: Fabric> Route<'_, F> {
-    /// Whether it is from a host to itself, over no links.
+    /// True if source and target are the same host; the route then has no links.
     #[inline]
     pub(super) const fn is_local(&self) -> bool {
         self.source == self.target
@@ -75,7 +73,7 @@ impl<F: Fabric> Route<'_, F> {
 }
 
 impl<'m, F: Fabric> PlacedFabric<'m, F> {
-    /// Each rank has to have a host.
+    /// Fails unless each rank has a host.
     pub(super) fn new(fabric: &'m F, tenants: &Tenants<'m>) -> Result<Self, NetworkBuildError> {
         let Tenants { ranks, hosts, seed, .. } = *tenants;
         let count = fabric.hosts();
@@ -90,7 +88,7 @@ impl<'m, F: Fabric> PlacedFabric<'m, F> {
         }
     }
 
-    /// The host of a rank.
+    /// Host of a rank.
     #[inline]
     fn host_of(&self, rank: u32) -> u32 {
         if self.hosts.is_empty() {
@@ -99,7 +97,7 @@ impl<'m, F: Fabric> PlacedFabric<'m, F> {
         self.hosts.get(rank as usize).copied().unwrap_or(NONE)
     }
 
-    /// The way of a message from its source to its target.
+    /// Route of a message.
     #[inline]
     pub(super) fn route_of(&self, message: &Departure) -> Route<'m, F> {
         let [source, target] = [message.source, message.target].map(|rank| self.host_of(rank));

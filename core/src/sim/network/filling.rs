@@ -1,35 +1,32 @@
-//! Rates after a change: links are filled in the order of the rates of the flows
-//! that they limit.
+//! Rates after a change: links are filled in the order of the rates to which they limit flows.
 //!
-//! A link limits the flows whose bottleneck it is. All of these have one rate, and
-//! every flow without a bottleneck is as fast as an interface. So a change is found
-//! link by link: where a link has capacity to spare, the flows that it limits become
-//! faster until it is full; where its flows do not fit, it becomes the bottleneck of
-//! those above the rate at which it is full. Either changes what is left of other
-//! links, which are filled after it.
+//! A link limits the flows whose bottleneck it is. All of these have the same rate, and every flow
+//! without a bottleneck has the rate of an interface. A change is therefore computed link by link:
+//! if a link has spare capacity, the flows that it limits become faster until it is full; if its
+//! flows exceed it, it becomes the bottleneck of those above the rate at which it is full. Both
+//! change the spare capacity of other links, which are filled after it.
 //!
-//! Links leave the queue by the lowest rate that filling them could change. All
-//! rates below that level are final, because a step at a level replaces only rates
-//! at or above it, by rates at or above it.
+//! Links leave the queue by the lowest rate that filling them could change (the level). All rates
+//! below the level are final, because a step replaces only rates at or above the level, by rates at
+//! or above it.
 //!
-//! A pass ends, whatever is rounded. A step in which flows become slower gives them the
-//! rate of the level, below which nothing falls later, and their link does not let them
-//! be faster again in this pass (`Link::filled_in`): each flow becomes slower once at
-//! most. Between two such steps a link lets its flows be faster once, after which it is
-//! full, and other links can only take capacity from it.
+//! A pass terminates regardless of rounding. A step that slows flows gives them the rate of the
+//! level, below which nothing falls later, and their link does not let them be faster again in this
+//! pass (`Link::filled_in`); so each flow is slowed at most once. Between two such steps each link
+//! lets its flows be faster once, after which it is full and other links can only take capacity
+//! from it.
 
 use super::memory::{Flow, Hop, Link, NONE, QueuedLink};
 use super::observer::{FlowObserver, FlowRate};
 use super::rates::{Rates, hops_of, note_position, real};
 use crate::sim::queues::array_heap::{self, Precedes};
 
-/// Rates that differ by less, as a share, are the same: sums of doubles do not
-/// tell them apart. What is compared with closed forms and SimGrid is off by
-/// 10⁻⁹ at most.
+/// Relative difference below which two rates count as equal, because sums of doubles do not
+/// separate them. Results agree with closed forms and SimGrid to 10⁻⁹.
 const SAME: f64 = 1e-12;
 
-/// Of so many changed links so many flows are checked after a pass: all would take time
-/// quadratic in their number.
+/// Number of changed links, and of flows on each, that are checked after a pass; all would take
+/// time quadratic in their number.
 #[cfg(debug_assertions)]
 pub(super) const CHECKED: usize = if cfg!(any(test, fuzzing)) { usize::MAX } else { 8 };
 
@@ -40,51 +37,51 @@ impl Precedes for QueuedLink {
     }
 }
 
-/// Whether a rate is above another, and not the same.
+/// True if a rate exceeds another by more than rounding.
 #[inline]
 fn above(rate: f64, other: f64) -> bool {
     rate > other + other * SAME
 }
 
-/// At which rate a link is full.
+/// Rate at which a link is full.
 #[derive(Clone, Copy)]
 struct Full {
-    /// Infinite where it never is.
+    /// Infinite if it never is.
     rate: f64,
-    /// Whether the flows that it limits become faster.
+    /// True if the flows that it limits become faster.
     rises: bool,
-    /// Whether it becomes the bottleneck of flows that are faster than that.
+    /// True if it becomes the bottleneck of faster flows.
     limits_faster: bool,
 }
 
-/// What a link does to its flows.
+/// Limit that a link imposes on its flows.
 #[derive(Clone, Copy)]
 struct Limit {
     link: u32,
-    /// The rate of the flows that it limits from now on.
+    /// Rate of the flows that it limits from now on.
     rate: f64,
-    /// Whether it becomes the bottleneck of flows that are faster.
+    /// True if it becomes the bottleneck of faster flows.
     limits_faster: bool,
     now: u64,
 }
 
-/// Steps of a pass.
+/// Number of steps of a pass.
 #[derive(Clone, Copy, Default)]
 struct Steps {
-    /// In which flows became slower.
+    /// Steps in which flows became slower.
     slower: usize,
-    /// In which flows became faster, since the last of those.
+    /// Steps in which flows became faster, after the last that made flows slower.
     faster: usize,
 }
 
 impl Link {
-    /// Whether its flows do not fit it.
+    /// True if its flows exceed its capacity.
     #[inline]
     pub(super) fn is_overfull(&self) -> bool {
         self.spare < -self.capacity * SAME
     }
 
-    /// Is no longer the bottleneck of a flow.
+    /// Removes a flow whose bottleneck it was.
     #[inline]
     pub(super) fn release(&mut self, flow: u32) {
         debug_assert!(self.limited_flows > 0, "it was the bottleneck of the flow");
@@ -94,7 +91,7 @@ impl Link {
         }
     }
 
-    /// A rate below which nothing changes on it; `None` where nothing changes at all.
+    /// Rate below which nothing changes on the link; `None` if nothing changes at all.
     #[inline]
     fn first_change(&self) -> Option<f64> {
         let overfull = self.is_overfull();
@@ -102,13 +99,14 @@ impl Link {
             return overfull.then(|| self.capacity / f64::from(self.flows));
         }
         if !overfull {
-            // Flows that left and flows that began may have taken as much at other rates.
+            // Flows that left and flows that began may have taken equal amounts at different rates.
             let changes = self.spare > self.capacity * SAME
                 || self.leader == NONE
                 || above(self.fastest, self.limited_rate);
             return changes.then_some(self.limited_rate);
         }
-        // Its flows become slower, but where others have left, those it limits become faster.
+        // Its flows become slower; if others have left, those that it limits may still become
+        // faster.
         let equal = self.capacity / f64::from(self.flows);
         let least = (self.limited_rate + self.spare / f64::from(self.limited_flows)).max(equal);
         Some(least.min(self.limited_rate))
@@ -160,8 +158,7 @@ impl<T: FlowObserver> Rates<'_, T> {
         }
     }
 
-    /// The rate at which a link is full if it limits its flows, and every faster one,
-    /// to that.
+    /// Rate at which a link is full if it limits its flows, and every faster one, to that rate.
     fn full(&mut self, link: u32) -> Option<Full> {
         let state = *self.links.get(link as usize)?;
         let found = |rate: f64, limits_faster| {
@@ -183,7 +180,7 @@ impl<T: FlowObserver> Rates<'_, T> {
             let (mut left, mut sharing) = (state.capacity, 0u32);
             let (mut slowest, mut fastest) = (f64::INFINITY, 0.0);
             self.each_flow(&state, |flow| {
-                // Without branches: they could not be predicted.
+                // Branch-free, because the branches would be unpredictable.
                 let limited = flow.bottleneck == link;
                 let shares = limited || flow.rate > bound;
                 left -= if shares { 0.0 } else { flow.rate };
@@ -195,7 +192,7 @@ impl<T: FlowObserver> Rates<'_, T> {
             });
             self.links.get_mut(link as usize)?.fastest = fastest;
             if sharing == 0 {
-                // Summed anew: what changes leave of it strays with many flows.
+                // Summed again, because incremental updates of `spare` drift with many flows.
                 self.links.get_mut(link as usize)?.spare = left;
                 return found(f64::INFINITY, false);
             }
@@ -218,8 +215,8 @@ impl<T: FlowObserver> Rates<'_, T> {
         }
     }
 
-    /// Limits the flows of a link to a rate, and notes on their other links by how much
-    /// they are slower; at rate 1 they have no bottleneck any more.
+    /// Limits the flows of a link to a rate, and updates their other links; at rate 1 they have no
+    /// bottleneck any more.
     fn limit(&mut self, limit: Limit) {
         let Limit { link, rate, limits_faster, now } = limit;
         let Some(state) = self.links.get(link as usize) else { return };
@@ -274,7 +271,7 @@ impl<T: FlowObserver> Rates<'_, T> {
         self.mark_changed(link);
     }
 
-    /// A flow gets another bottleneck than this one, or than none.
+    /// Removes a flow from its bottleneck, or from the flows without one.
     #[inline]
     fn leave_bottleneck(&mut self, bottleneck: u32, number: u32) {
         if let Some(state) = self.links.get_mut(bottleneck as usize) {
@@ -289,7 +286,7 @@ impl<T: FlowObserver> Rates<'_, T> {
         }
     }
 
-    /// Notes on the link of a hop, unless that is `bottleneck`, that its flow is slower.
+    /// Updates the link of a hop, unless it is `bottleneck`, after its flow became slower.
     #[inline]
     fn note_slower(&mut self, hop: usize, bottleneck: u32, slower: f64, rate: f64) {
         let Some(&Hop { link, .. }) = self.hops.get(hop) else { return };
@@ -298,7 +295,7 @@ impl<T: FlowObserver> Rates<'_, T> {
         };
         state.spare += slower;
         state.fastest = if rate > state.fastest { rate } else { state.fastest };
-        // One that is in the queue by a lower rate stays there.
+        // A link that is queued by a lower rate stays there.
         if (slower < 0.0 || state.queue_position == NONE)
             && (state.limited_flows > 0 || state.spare < 0.0)
         {
@@ -306,7 +303,7 @@ impl<T: FlowObserver> Rates<'_, T> {
         }
     }
 
-    /// Puts a link whose flows have to change into the queue.
+    /// Queues a link whose flows have to change.
     #[inline]
     fn enqueue(&mut self, link: u32) {
         let Some(state) = self.links.get(link as usize) else { return };
@@ -326,8 +323,7 @@ impl<T: FlowObserver> Rates<'_, T> {
         }
     }
 
-    /// Moves the first link of the queue to a higher rate; whether it is still
-    /// the first.
+    /// Moves the first link of the queue to a higher rate; true if it is still the first.
     fn stays_first(&mut self, queued: QueuedLink) -> bool {
         let Self { links, link_queue, link_queue_length, .. } = self;
         let Some(link_queue) = link_queue.get_mut(..*link_queue_length) else { return false };
@@ -335,7 +331,7 @@ impl<T: FlowObserver> Rates<'_, T> {
         link_queue.first().is_some_and(|first| first.link == queued.link)
     }
 
-    /// Takes the first link out of the queue.
+    /// Removes the first link of the queue.
     fn dequeue_first(&mut self) {
         let Self { links, link_queue, link_queue_length, .. } = self;
         if let Some(state) = link_queue.first().and_then(|first| links.get_mut(first.link as usize))
@@ -348,8 +344,8 @@ impl<T: FlowObserver> Rates<'_, T> {
         *link_queue_length -= 1;
     }
 
-    /// Asserts what max-min fairness is for the flows of a link: no link of theirs
-    /// carries more than it can, and their bottleneck is full and has no faster flow.
+    /// Asserts max-min fairness of the flows of a link: no link of theirs is overloaded, and their
+    /// bottleneck is full and has no faster flow.
     #[cfg(debug_assertions)]
     pub(super) fn check(&self, link: u32) {
         let mut at = self.links.get(link as usize).map_or(NONE, |link| link.first);
@@ -386,7 +382,7 @@ impl<T: FlowObserver> Rates<'_, T> {
     }
 }
 
-/// Notes where in the queue a link is.
+/// Stores the position of a link in the queue.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "at most one position a link")]
 fn note_queued(links: &mut [Link], queued: &QueuedLink, at: usize) {

@@ -1,4 +1,4 @@
-//! Messages as flows that share links.
+//! Network of flows that share links.
 
 use super::build_error::NetworkBuildError;
 use super::fabric::{Fabric, PlacedFabric, Tenants};
@@ -11,23 +11,23 @@ use super::{Departure, Network, NetworkStopped};
 use crate::sim::queues::agenda::Agenda;
 use crate::sim::queues::queue::Entry;
 
-/// A network whose links messages share, max-min fairly.
+/// Network whose links are shared max-min fairly.
 #[derive(Debug)]
 pub struct Flows<'m, F = Topology, T = Unobserved> {
     fabric: PlacedFabric<'m, F>,
     rates: Rates<'m, T>,
-    /// Messages whose last byte is under way.
+    /// Messages whose last byte is in flight.
     arrivals: Agenda<'m>,
-    /// Messages that may be under way at a time.
+    /// Capacity: number of messages under way at a time.
     capacity: usize,
     under_way: usize,
-    /// Messages that went over links.
+    /// Number of messages that crossed links.
     begun: u64,
     now: u64,
 }
 
 impl<'m, F: Fabric> Flows<'m, F> {
-    /// A network of `fabric` for its tenants.
+    /// Creates a network on `fabric` with a placement of ranks.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl<'m, F: Fabric> Flows<'m, F> {
 }
 
 impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
-    /// The same, where `observer` sees the rates of flows.
+    /// As [`Flows::new`], with an observer of the rates of flows.
     ///
     /// # Errors
     ///
@@ -72,44 +72,43 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
         })
     }
 
-    /// The same, with links that are watched over time.
+    /// Records link loads over time.
     #[must_use]
     pub fn with_usage(mut self, usage: Usage<'m>) -> Self {
         self.rates.usage = Some(usage);
         self
     }
 
-    /// What links carried over time, where that was watched.
+    /// Link loads over time, if recorded.
     #[must_use]
     pub const fn usage(&self) -> Option<&Usage<'m>> {
         self.rates.usage.as_ref()
     }
 
-    /// What messages travel over.
+    /// Topology of the network.
     #[must_use]
     pub const fn fabric(&self) -> &'m F {
         self.fabric.fabric
     }
 
-    /// How many messages had bytes that links carried.
+    /// Number of messages that crossed links with at least one byte after the first.
     #[must_use]
     pub const fn begun(&self) -> u64 {
         self.begun
     }
 
-    /// What each link carried: its bytes after the first of each message, times
-    /// G, in ps of a host's link.
+    /// Load of each link: bytes after the first of each message, times G, in ps of a host's link.
     pub fn carried(&self) -> impl Iterator<Item = f64> {
         self.rates.links.iter().map(|link| link.carried)
     }
 
-    /// Ends what ends at `time`.
+    /// Ends all flows that end at `time`.
     fn end(&mut self, time: u64) -> Result<(), NetworkStopped> {
         debug_assert!(time > self.now, "flows take time");
         self.now = time;
         let Self { rates, arrivals, .. } = self;
         let mut overflow = false;
-        // Messages of a pair that are through together arrive in their order.
+        // Messages of a pair that complete together arrive in their order.
         let (mut last_pair, mut last_arrival) = (0, 0);
         let mut through = |flow: &Flow, delivery: &Delivery| {
             let &Flow { created, seq, op, .. } = flow;

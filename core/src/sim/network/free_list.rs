@@ -1,14 +1,14 @@
-//! Which elements of lent memory are free.
+//! Free list of elements of lent memory.
 
 use super::memory::NONE;
 
-/// Elements that are taken and given back. One that was never taken is taken only
-/// where no other is free, so that memory that is not needed is not touched.
+/// Free list. An element that was never taken is taken only if no other is free, so that unused
+/// memory is not touched.
 #[derive(Debug)]
 pub(super) struct FreeList {
-    /// The one that was given back last, or [`NONE`].
+    /// Element that was returned last, or [`NONE`].
     first: u32,
-    /// The first that was never taken.
+    /// First element that was never taken.
     fresh: u32,
 }
 
@@ -17,7 +17,7 @@ impl FreeList {
         Self { first: NONE, fresh: 0 }
     }
 
-    /// Takes one of `count` elements; `next` says which free one follows another.
+    /// Takes one of `count` elements; `next` returns the free element behind another.
     #[inline]
     pub(super) fn take(&mut self, count: usize, next: impl FnOnce(u32) -> u32) -> Option<u32> {
         if self.first != NONE {
@@ -30,7 +30,7 @@ impl FreeList {
         (at < self.fresh).then_some(at)
     }
 
-    /// Gives one back; returns the free one that follows it now.
+    /// Returns an element to the list; returns the free element that follows it now.
     #[inline]
     pub(super) const fn give_back(&mut self, at: u32) -> u32 {
         core::mem::replace(&mut self.first, at)

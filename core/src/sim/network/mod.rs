@@ -1,49 +1,48 @@
 //! Networks between ranks.
 //!
-//! The engine sees a [`Network`]: it launches messages that leave, asks for the first
-//! arrival, and lands it. Which network it is is chosen at compile time, so that a flat
-//! run pays nothing. With [`Flat`] every message travels alone, as in LogP. With
-//! [`Flows`] a message of s bytes is a flow of s − 1 bytes over the links of its route,
-//! which flows share max-min fairly. [`Simple`] is the network that LogGOPSim calls
-//! `simple`. `docs/networks.md` has the rules.
+//! The engine uses a [`Network`]: it launches messages, asks for the first arrival, and lands it.
+//! The network is chosen at compile time, so a flat run has no overhead. With [`Flat`] every
+//! message travels alone, as in LogP. With [`Flows`] a message of s bytes is a flow of s − 1 bytes
+//! over the links of its route, which flows share max-min fairly. [`Simple`] is LogGOPSim's network
+//! `simple`.
+//! `docs/networks.md` has the rules.
 //!
 //! # Parts
 //!
 //! | module | |
 //! |---|---|
 //! | `topology`, `routes` | a [`Topology`]: hosts, links and routes, computed from a few numbers |
-//! | `fabric` | [`Fabric`], what a network needs of any topology; ranks on its hosts, the route of a message |
-//! | `flows` | [`Flows`]: departures in, arrivals out |
-//! | `rates` | which flows are on which link, and the queue of their ends |
+//! | `fabric` | [`Fabric`], the trait of topologies; placement of ranks, routes of messages |
+//! | `flows` | [`Flows`]: launches messages and delivers arrivals |
+//! | `rates` | flows on links, and the queue of their ends |
 //! | `filling` | the rates of flows after a change |
-//! | `order` | messages of a pair of ranks stay in order |
-//! | `observer`, `usage` | how rates change, and what links carry over time, for who asks |
+//! | `order` | in-order delivery for each pair of ranks |
+//! | `observer`, `usage` | optional records of rates, and of link loads over time |
 //! | `memory`, `free_list` | lent memory: links, flows, and a hop for each link of a flow |
 //! | `simple` | [`Simple`], on the same fabric, links and hops |
-//! | `crossing` | after a flat run: the [`Taper`] at which links would decide |
+//! | `crossing` | after a flat run: the [`Taper`] from which links would limit it |
 //!
-//! # A message on its way through flows
+//! # Life of a message in flows
 //!
-//! 1. [`Network::launch`] finds its route and takes a flow. Its hops are put into the
-//!    lists of their links, the flow into the bucket of its pair of ranks. If all its
-//!    links have capacity to spare, its end at rate 1 is put into the queue of ends; if
-//!    not, the links that have too little are listed as changed.
-//! 2. Before time goes on, [`Network::first`] computes rates in one pass for all that
-//!    changed at this instant. A flow has rate 1 or a bottleneck, a full link on which
-//!    no flow is faster. The queue of ends has the first end of each bottleneck, and
-//!    that of each flow without one.
-//! 3. When a flow ends, it is taken off its links, which are listed as changed if they
-//!    are bottlenecks. Its message waits for an earlier flow of its pair, or goes to the
-//!    queue of arrivals, o + L later.
-//! 4. [`Network::land`] takes it out when the engine has handled its arrival.
+//! 1. [`Network::launch`] finds its route and takes a flow. Its hops are added to the lists of
+//!    their links, the flow to the bucket of its pair of ranks. If all its links have spare
+//!    capacity, its end at rate 1 is added to the queue of ends; otherwise the links with too
+//!    little are listed as changed.
+//! 2. Before time advances, [`Network::first`] computes rates in one pass for everything that
+//!    changed at this instant. A flow has rate 1, or a bottleneck: a full link on which no flow is
+//!    faster. The queue of ends has the first end of each bottleneck, and the end of each flow
+//!    without one.
+//! 3. When a flow ends, it is removed from its links, which are listed as changed if they are
+//!    bottlenecks. Its message waits for an earlier flow of its pair, or is added to the queue of
+//!    arrivals, o + L later.
+//! 4. [`Network::land`] removes it when the engine has handled its arrival.
 //!
 //! # Cost
 //!
-//! Without a bottleneck on its route a message costs time linear in the links of that,
-//! and logarithmic in the messages under way. A pass looks at all flows on each link
-//! that it fills, and at all links of each flow whose rate changes: a link with n flows
-//! costs time linear in n at each instant at which flows begin or end on it, however
-//! many do.
+//! Without a bottleneck on its route a message costs time linear in the number of its links and
+//! logarithmic in the number of messages under way. A pass visits all flows on each link that it
+//! fills, and all links of each flow whose rate changes: a link with n flows costs O(n) at each
+//! instant at which flows begin or end on it, however many do.
 
 mod build_error;
 mod crossing;
@@ -83,68 +82,68 @@ pub use usage::Usage;
 
 use super::queues::queue::Entry;
 
-/// A message leaves.
+/// A message that leaves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Departure {
-    /// The send, counted over the whole schedule.
+    /// Index of the send in the whole schedule.
     pub op: u32,
-    /// The rank that sends.
+    /// Rank that sends.
     pub source: u32,
-    /// The rank that the message goes to.
+    /// Rank that receives.
     pub target: u32,
-    /// When.
+    /// Time at which the send begins, ps.
     pub now: u64,
-    /// Counts what was created at that instant.
+    /// Second part of the stamp, counted within the instant.
     pub seq: u32,
-    /// s.
+    /// s, bytes.
     pub bytes: u64,
-    /// (s − 1)·G, in ps.
+    /// (s − 1)·G, ps.
     pub volume: u64,
-    /// o + L, in ps.
+    /// o + L, ps.
     pub delay: u64,
 }
 
-/// Why a network cannot go on.
+/// Error of a network during a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum NetworkStopped {
-    /// A time past 2⁶⁴ ps.
+    /// A time exceeds 2⁶⁴ ps.
     Overflow,
     /// More messages are under way than there is memory for.
     Full {
-        /// The memory is for so many.
+        /// Capacity in messages.
         messages: usize,
     },
 }
 
-/// What is between ranks.
+/// Network between ranks.
 pub trait Network {
-    /// Whether messages share links, so that they arrive when the network says.
+    /// True if messages share links, so that the network decides when they arrive.
     const SHARED: bool;
 
-    /// Whether links are charged for a message's bytes in place of its receiver, so
-    /// that what arrives is its last byte.
+    /// True if links are charged for a message's bytes in place of its receiver; its arrival is
+    /// then that of the last byte.
     const CHARGES: bool = Self::SHARED;
 
-    /// A message leaves; `now` never decreases.
+    /// Launches a message. `now` must not decrease.
     ///
     /// # Errors
     ///
-    /// [`NetworkStopped`]; the network is of no further use then.
+    /// [`NetworkStopped`]; the network cannot be used after it.
     fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped>;
 
-    /// The first arrival, if nothing leaves before `next`, the time of the next event
-    /// at a rank.
+    /// First arrival, provided that nothing leaves before `next`, the time of the next event at a
+    /// rank.
     ///
     /// # Errors
     ///
     /// As [`Network::launch`].
     fn first(&mut self, next: u64) -> Result<Option<Entry>, NetworkStopped>;
 
-    /// Whether the message that [`Network::first`] gave is still under way: then it
-    /// comes again later, and not before its receiver is free, which will be at `free`
-    /// as far as is known now. By default none is.
+    /// True if the message that [`Network::first`] returned is still under way. It is then returned
+    /// again later, not before its receiver is free; `free` is the time of that as known now. False
+    /// by default.
     ///
     /// # Errors
     ///
@@ -155,11 +154,11 @@ pub trait Network {
         Ok(false)
     }
 
-    /// The message that [`Network::first`] gave has arrived.
+    /// Removes the message that [`Network::first`] returned.
     fn land(&mut self);
 }
 
-/// Messages do not meet; o + L later the first byte is there.
+/// Flat network: messages do not interact, and the first byte arrives after o + L.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flat;
 

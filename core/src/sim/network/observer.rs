@@ -1,23 +1,23 @@
-//! What an observer of flows learns while they are under way.
+//! Observer of the rates of flows.
 
 use super::memory::{Flow, NONE};
 
-/// From now on a flow has this rate.
+/// Event: the rate of a flow changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct FlowRate {
-    /// The send of its message, counted over the whole schedule.
+    /// Index of the message's send in the whole schedule.
     pub op: u32,
-    /// When, in ps.
+    /// Time of the change, ps.
     pub now: u64,
-    /// Of a host's link; 0 where the flow has ended.
+    /// New rate, in units of a host's link; 0 if the flow has ended.
     pub rate: f64,
-    /// The link that limits it, if one does.
+    /// Bottleneck of the flow.
     pub bottleneck: Option<u32>,
 }
 
 impl FlowRate {
-    /// That of `flow`.
+    /// Event for `flow`.
     #[inline]
     pub(super) fn of(flow: &Flow, rate: f64, now: u64) -> Self {
         let bottleneck = Some(flow.bottleneck).filter(|&link| link != NONE && rate > 0.0);
@@ -25,14 +25,14 @@ impl FlowRate {
     }
 }
 
-/// Is called whenever the rate of a flow changes, or its bottleneck. Of a flow that has no
-/// bottleneck until it ends, it sees only the end.
+/// Observer that is called when the rate or the bottleneck of a flow changes. For a flow that never
+/// has a bottleneck it is called only at the end.
 pub trait FlowObserver {
-    /// The rate of a flow changes.
+    /// Called when the rate of a flow changes.
     fn changed(&mut self, flow: &FlowRate);
 }
 
-/// No observer; the calls vanish.
+/// No observer; compiled to nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 
@@ -41,7 +41,7 @@ impl FlowObserver for Unobserved {
     fn changed(&mut self, _flow: &FlowRate) {}
 }
 
-/// A function, which may be missing.
+/// An optional function.
 impl<T: FnMut(&FlowRate)> FlowObserver for Option<T> {
     #[inline]
     fn changed(&mut self, flow: &FlowRate) {

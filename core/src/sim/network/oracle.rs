@@ -1,29 +1,29 @@
-//! When messages arrive over shared links, by the definition and slowly: of the links with
-//! flows that have no rate, the one with the least share decides, from the beginning at
-//! every change.
+//! Reference implementation of message arrivals over shared links, by the definition of max-min
+//! fairness and slow: at every change all rates are computed anew, each time fixing the link with
+//! the least share among those that have flows without a rate.
 //!
-//! What the tests of this crate and the fuzzer of `loggap-tests`, which compiles this file
-//! as well, compare [`Flows`](super::Flows) with. It knows nothing of them but [`Fabric`].
+//! Compared with [`Flows`](super::Flows) by the tests of this crate and by the fuzzer of
+//! `loggap-tests`, which compiles this file, too. It uses nothing of them except [`Fabric`].
 
 use std::vec;
 use std::vec::Vec;
 
 use super::Fabric;
 
-/// A message, between hosts.
+/// Message between hosts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {
-    /// When it leaves.
+    /// Time at which it leaves, ps.
     pub(super) now: u64,
     pub(super) source: u32,
     pub(super) target: u32,
-    /// Ps of a host's link.
+    /// Volume, in ps of a host's link.
     pub(super) volume: u64,
-    /// From when it is through to its arrival.
+    /// Time from the end of its flow to its arrival, ps.
     pub(super) delay: u64,
 }
 
-/// Between which times a message arrives.
+/// Interval in which a message arrives, ps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) earliest: f64,
@@ -31,17 +31,17 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
-    /// Whether a time in ps is one of those.
+    /// True if the interval contains a time.
     pub(super) fn holds(&self, time: u64) -> bool {
         (self.earliest..=self.latest).contains(&(time as f64))
     }
 }
 
-/// When the messages, which are in the order of time, arrive.
+/// Arrivals of the messages, which are in the order of time.
 pub(super) fn arrivals<F: Fabric>(fabric: &F, seed: u64, messages: &[Message]) -> Vec<Arrival> {
     let routes = Routes::new(fabric, seed, messages);
     let ended = ends(&routes, messages);
-    // Each change of rate comes up to half a picosecond off.
+    // Each change of rate adds a rounding error of up to half a picosecond.
     let off = |time: f64| time * 1e-11 + messages.len() as f64 * 4.0;
     let mut through = ended.clone();
     let mut arrivals = Vec::<Arrival>::new();
@@ -49,7 +49,7 @@ pub(super) fn arrivals<F: Fabric>(fabric: &F, seed: u64, messages: &[Message]) -
         let is_before = |other: &usize| {
             messages[*other].source == message.source && messages[*other].target == message.target
         };
-        // Those of a pair wait for each other, but for those of a host to itself.
+        // Messages of a pair wait for each other, except on the same host.
         let may_wait = message.source != message.target;
         let before: Vec<usize> = (0..at).filter(is_before).filter(|_| may_wait).collect();
         through[at] = before.iter().map(|&other| through[other]).fold(ended[at], f64::max);
@@ -57,8 +57,9 @@ pub(super) fn arrivals<F: Fabric>(fabric: &F, seed: u64, messages: &[Message]) -
         let alone = time + message.delay as f64;
         let mut arrival = Arrival { earliest: alone, latest: alone };
         for other in before {
-            // One that had to wait does not overtake the one that it waited for, which is
-            // through at the same time. Where both may have ended together either may be.
+            // A message that had to wait does not overtake the one that it waited for, which
+            // completes at the same time. If both may have ended together, either order is
+            // possible.
             let together = 2.0 * off(time);
             if through[other] >= time && own < time - together {
                 arrival.earliest = arrival.earliest.max(arrivals[other].earliest);
@@ -76,7 +77,7 @@ pub(super) fn arrivals<F: Fabric>(fabric: &F, seed: u64, messages: &[Message]) -
     arrivals
 }
 
-/// Which links messages go over, as numbers of those that any of them does.
+/// Routes of messages, over links numbered in the order of their first use.
 struct Routes {
     capacities: Vec<f64>,
     of_messages: Vec<Vec<usize>>,
@@ -100,7 +101,7 @@ impl Routes {
         Self { capacities: links.iter().map(|&link| fabric.capacity(link)).collect(), of_messages }
     }
 
-    /// The rates of the messages whose flows are `active`.
+    /// Rates of the `active` flows.
     fn rates(&self, active: &[usize]) -> Vec<f64> {
         let mut rates: Vec<Option<f64>> = vec![None; active.len()];
         loop {
@@ -126,9 +127,9 @@ impl Routes {
     }
 }
 
-/// When the last byte of each message has left its links.
+/// Time at which the last byte of each message has left its links.
 fn ends(routes: &Routes, messages: &[Message]) -> Vec<f64> {
-    // What shares no link.
+    // Messages that share no link.
     let is_alone = |at: usize| messages[at].volume == 0 || routes.of_messages[at].is_empty();
     let mut ended: Vec<f64> =
         messages.iter().map(|message| message.now as f64 + message.volume as f64).collect();
@@ -151,7 +152,7 @@ fn ends(routes: &Routes, messages: &[Message]) -> Vec<f64> {
         active.retain(|&flow| {
             let (&end, rate) = end.next().unwrap();
             left[flow] -= rate * (until - now);
-            // What doubles leave of it has ended.
+            // A remainder due to rounding counts as ended.
             let has_ended = end <= until * (1.0 + 1e-14) + 1e-3;
             if has_ended {
                 ended[flow] = until;

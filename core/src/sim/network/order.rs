@@ -1,31 +1,29 @@
-//! Messages of one rank to another arrive in the order in which they left: one
-//! that is through the network while an earlier one is not waits until that is
-//! through as well.
+//! In-order delivery: messages from one rank to another arrive in the order in which they left. A
+//! message that completes before an earlier one waits until that is complete as well.
 //!
-//! Flows are in a hash table by their pair of ranks. A bucket is a list of flows,
-//! the newest first, so an earlier flow of a pair is found in constant time,
-//! however many flows share a link.
+//! Flows are in a hash table by pair of ranks. A bucket is a list of flows, the newest first, so an
+//! earlier flow of a pair is found in constant time, however many flows share a link.
 
 use super::free_list::FreeList;
 use super::memory::{Delivery, NONE};
 
-/// The messages under way, by the number of their flow.
+/// Messages under way, by the number of their flow.
 #[derive(Debug)]
 pub(super) struct Order<'m> {
     messages: &'m mut [Delivery],
-    /// Of each bucket the newest flow, or [`NONE`].
+    /// Newest flow of each bucket, or [`NONE`].
     buckets: &'m mut [u32],
     free: FreeList,
 }
 
 impl<'m> Order<'m> {
-    /// Without messages.
+    /// Creates the table without messages.
     pub(super) fn new(messages: &'m mut [Delivery], buckets: &'m mut [u32]) -> Self {
         buckets.fill(NONE);
         Self { messages, buckets, free: FreeList::new() }
     }
 
-    /// The bucket of a pair of ranks.
+    /// Bucket of a pair of ranks.
     #[inline]
     fn bucket(&mut self, pair: u64) -> Option<&mut u32> {
         let hash = pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -40,7 +38,7 @@ impl<'m> Order<'m> {
         self.free.take(self.messages.len(), next)
     }
 
-    /// Adds a message without a flow; its number, unless all are taken.
+    /// Adds a message without a flow; returns its number, or `None` if all are taken.
     pub(super) fn add(&mut self, delivery: Delivery) -> Option<u32> {
         let at = self.take()?;
         *self.messages.get_mut(at as usize)? = Delivery { last_waiting: at, ..delivery };
@@ -60,8 +58,8 @@ impl<'m> Order<'m> {
         Some(at)
     }
 
-    /// The flow of a message ends; what is the newest of the earlier flows of its
-    /// pair, for which it has to wait.
+    /// Removes the flow of a message from its bucket; returns the newest of the earlier flows of
+    /// its pair, for which it has to wait.
     #[inline]
     pub(super) fn end(&mut self, at: u32) -> Option<u32> {
         let &Delivery { pair, older, newer, .. } = self.messages.get(at as usize)?;
@@ -75,13 +73,13 @@ impl<'m> Order<'m> {
         self.of_pair(pair, older)
     }
 
-    /// The newest flow of a pair of ranks.
+    /// Newest flow of a pair of ranks.
     pub(super) fn newest(&mut self, pair: u64) -> Option<u32> {
         let newest = *self.bucket(pair)?;
         self.of_pair(pair, newest)
     }
 
-    /// The newest flow of a pair among `at` and the older ones of its bucket.
+    /// Newest flow of a pair among `at` and the older ones of its bucket.
     #[inline]
     fn of_pair(&self, pair: u64, mut at: u32) -> Option<u32> {
         while let Some(message) = self.messages.get(at as usize) {
@@ -93,7 +91,7 @@ impl<'m> Order<'m> {
         None
     }
 
-    /// Lets a message, and what waits for it, wait until `earlier` is through.
+    /// Lets a message, with those that wait for it, wait until `earlier` is complete.
     pub(super) fn wait(&mut self, at: u32, earlier: u32) {
         let Some(&Delivery { last_waiting, .. }) = self.messages.get(at as usize) else { return };
         let Some(earlier) = self.messages.get_mut(earlier as usize) else { return };
@@ -103,8 +101,8 @@ impl<'m> Order<'m> {
         }
     }
 
-    /// Frees a message that is through, and all that wait for it; calls `through`
-    /// with each, in the order in which they left.
+    /// Frees a message that is complete, with those that wait for it; calls `through` with each, in
+    /// the order in which they left.
     #[inline]
     pub(super) fn let_through(&mut self, mut at: u32, mut through: impl FnMut(u32, &Delivery)) {
         let Some(&Delivery { last_waiting, .. }) = self.messages.get(at as usize) else { return };

@@ -1,6 +1,6 @@
-//! Rates: max-min fair shares of links (Bertsekas and Gallager, Data Networks,
-//! §6.5.2). A flow is never faster than one interface, 1. Changes of one instant
-//! are computed once, by [`Rates::fill`], for the links that they concern.
+//! Rates: max-min fair shares of links (Bertsekas and Gallager, Data Networks, §6.5.2). A flow is
+//! at most as fast as one interface, 1. All changes of one instant are computed at once, by
+//! [`Rates::fill`], for the links that they concern.
 
 use super::NetworkStopped;
 use super::fabric::{Fabric, Route};
@@ -12,53 +12,54 @@ use crate::sim::queues::agenda::Agenda;
 use crate::sim::queues::queue::Entry;
 use crate::units::Overflow;
 
-/// Links, the flows on them, and when these end.
+/// Links, the flows on them, and the ends of these.
 #[derive(Debug)]
 pub(super) struct Rates<'m, T> {
     pub(super) links: &'m mut [Link],
     pub(super) hops: &'m mut [Hop],
     pub(super) flows: &'m mut [Flow],
-    /// Of each link that limits flows the first end of one, by the link; and the ends
-    /// of flows without a bottleneck, by the number of links plus that of the flow.
+    /// Queue of ends: for each link that limits flows the first end of one, under the link's
+    /// number; and the ends of flows without a bottleneck, under the number of links plus that of
+    /// the flow.
     pub(super) ends: Agenda<'m>,
-    /// Links to be filled, a heap; and how many.
+    /// Heap of links to be filled, and its length.
     pub(super) link_queue: &'m mut [QueuedLink],
     pub(super) link_queue_length: usize,
-    /// Links whose flows have changed since rates were computed; and how many.
+    /// Links whose flows have changed since rates were computed, and their number.
     pub(super) changed: &'m mut [u32],
     pub(super) changed_count: usize,
-    /// Flows that have no bottleneck since then, whose ends are not in the queue yet;
-    /// and how many.
+    /// Flows without a bottleneck since then, whose ends are not queued yet, and their number.
     pub(super) unlimited: &'m mut [u32],
     pub(super) unlimited_count: usize,
-    /// The most links of a flow.
+    /// Largest number of links of a flow.
     pub(super) longest_route: u32,
     pub(super) order: Order<'m>,
-    /// How often rates were computed.
+    /// Number of passes.
     pub(super) pass: u64,
-    /// The rate below which all are final in this pass.
+    /// Level of the current pass: all rates below it are final.
     pub(super) level: f64,
     pub(super) usage: Option<Usage<'m>>,
     pub(super) observer: T,
 }
 
 impl Flow {
-    /// When a flow with so much left at `since` and this rate ends.
+    /// End of a flow that has `remaining` left at `since`, at its present rate, ps.
     #[inline]
     fn end(&self, remaining: f64) -> Result<u64, Overflow> {
         self.since.checked_add(time_left(remaining, self.rate)).ok_or(Overflow)
     }
 
-    /// Its end as an entry of the queue, by its own number or that of its bottleneck.
+    /// Queue entry of its end, under its own number or that of its bottleneck.
     #[inline]
     const fn end_entry(&self, time: u64, index: u32) -> Entry {
         Entry { time, created: self.created, seq: self.seq, index }
     }
 
-    /// Whether a flow with so much left at `since` and this rate has ended by `now`.
+    /// True if a flow that has `remaining` left at `since`, at its present rate, has ended by
+    /// `now`.
     #[inline]
     fn has_ended(&self, remaining: f64, now: u64) -> bool {
-        // No division for most flows.
+        // Avoids the division for most flows.
         remaining <= self.rate * (real(now - self.since) + 1.0)
             && self.end(remaining).is_ok_and(|end| end <= now)
     }
@@ -69,7 +70,7 @@ pub(super) const fn real(time: u64) -> f64 {
     time as f64
 }
 
-/// The time that `remaining` takes at `rate`, to the nearest ps, at least one.
+/// Time that `remaining` takes at `rate`, rounded to ps, at least 1.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -80,7 +81,7 @@ fn time_left(remaining: f64, rate: f64) -> u64 {
 }
 
 impl<'m, T: FlowObserver> Rates<'m, T> {
-    /// Without flows, on the links of `fabric`.
+    /// State without flows, on the links of `fabric`.
     pub(super) fn new(memory: Memory<'m>, fabric: &impl Fabric, observer: T) -> Self {
         for (link, state) in (0..).zip(memory.links.iter_mut()) {
             let capacity = fabric.capacity(link);
@@ -114,32 +115,31 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         }
     }
 
-    /// When the first flow ends; those that began at this instant may not be
-    /// among them before [`Rates::solve`].
+    /// End of the first flow; flows that began at this instant may be missing before
+    /// [`Rates::solve`].
     #[inline]
     pub(super) fn first_end(&self) -> Option<u64> {
         self.ends.first().map(|end| end.time)
     }
 
-    /// The number among ends of the first flow, which follows those of links.
+    /// Number of the first flow in the queue of ends, after the links.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "links and flows together are below 2^32")]
     const fn first_flow(&self) -> u32 {
         self.links.len() as u32
     }
 
-    /// Whether rates have to be computed before time goes on.
+    /// True if rates have to be computed before time advances.
     #[inline]
     pub(super) const fn is_stale(&self) -> bool {
         self.changed_count > 0
     }
 
-    /// Begins a flow when it was created, over the links of `route`.
+    /// Begins a flow at its creation, over the links of `route`.
     ///
     /// # Errors
     ///
-    /// [`NetworkStopped`] where all flows are taken, or it would end past
-    /// 2⁶⁴ ps.
+    /// [`NetworkStopped`] if all flows are in use, or the end exceeds 2⁶⁴ ps.
     pub(super) fn begin(
         &mut self,
         flow: Flow,
@@ -148,7 +148,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     ) -> Result<(), NetworkStopped> {
         let full = NetworkStopped::Full { messages: self.flows.len() };
         let now = flow.created;
-        // If it shares nothing; it is never through earlier.
+        // End of the flow on unshared links, the earliest possible.
         let time = now.checked_add(flow.volume).ok_or(NetworkStopped::Overflow)?;
         let at = self.order.begin(delivery).ok_or(full)?;
         let state = self.flows.get_mut(at as usize).ok_or(full)?;
@@ -186,9 +186,8 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         Ok(())
     }
 
-    /// Ends the flows of the first entry of the queue of ends, if they have ended by
-    /// `now`; calls `through` with the messages that are through by that. `None` where
-    /// none has ended.
+    /// Ends the flows of the first entry of the queue of ends, if it is due by `now`; calls
+    /// `through` with the messages that are complete then. `None` if no entry is due.
     pub(super) fn end(
         &mut self,
         now: u64,
@@ -245,8 +244,8 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         });
     }
 
-    /// Lets a message without bytes wait until earlier ones of its pair of ranks are
-    /// through; `false` where there are none.
+    /// Lets a message without bytes wait until earlier ones of its pair of ranks are complete;
+    /// `false` if there are none.
     pub(super) fn wait_in_order(&mut self, flow: Flow, delivery: Delivery) -> bool {
         let Some(earlier) = self.order.newest(delivery.pair) else { return false };
         let Some(at) = self.order.add(delivery) else { return false };
@@ -257,7 +256,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         true
     }
 
-    /// Takes a flow off a link.
+    /// Removes a flow from a link.
     fn leave(&mut self, at: usize, flow: &Flow) {
         let Some(&Hop { link, .. }) = self.hops.get(at) else { return };
         let Some(state) = self.links.get_mut(link as usize) else { return };
@@ -282,7 +281,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         }
     }
 
-    /// Lists a flow that has no bottleneck.
+    /// Lists a flow without a bottleneck.
     #[inline]
     pub(super) fn list_unlimited(&mut self, flow: u32) {
         debug_assert!(self.unlimited_count < self.unlimited.len(), "a flow is listed once a pass");
@@ -296,12 +295,12 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Overflow`] when a flow ends past 2⁶⁴ ps.
+    /// [`Overflow`] if the end of a flow exceeds 2⁶⁴ ps.
     pub(super) fn solve(&mut self, now: u64) -> Result<(), Overflow> {
         self.fill(now);
         let (changed_count, unlimited_count) = (self.changed_count, self.unlimited_count);
         (self.changed_count, self.unlimited_count) = (0, 0);
-        // Links first whose ends are taken out: there is room for one end a flow.
+        // Removals first: the queue has room for one end for each flow.
         for index in 0..changed_count {
             let Some(&link) = self.changed.get(index) else { break };
             if self.links.get(link as usize).is_some_and(|link| link.leader == NONE) {
@@ -327,7 +326,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         Ok(())
     }
 
-    /// Puts the end of a flow without a bottleneck into the queue.
+    /// Queues the end of a flow without a bottleneck.
     fn note_flow_end(&mut self, at: u32, time: u64) {
         let Some(flow) = self.flows.get(at as usize) else { return };
         let end = flow.end_entry(time, self.first_flow().wrapping_add(at));
@@ -335,7 +334,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         ends.add(end, |end, at| note_position(links, flows, end, at));
     }
 
-    /// Brings the end of a link's leader in the queue up to date.
+    /// Updates the end of a link's leader in the queue.
     fn note_link_end(&mut self, link: u32) -> Result<(), Overflow> {
         let Some(state) = self.links.get_mut(link as usize) else { return Ok(()) };
         state.is_changed = false;
@@ -359,7 +358,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
     }
 }
 
-/// Notes where in the queue an end is.
+/// Stores the position of an end in the queue.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "at most two positions a flow")]
 pub(super) fn note_position(links: &mut [Link], flows: &mut [Flow], end: &Entry, at: usize) {
@@ -371,15 +370,14 @@ pub(super) fn note_position(links: &mut [Link], flows: &mut [Flow], end: &Entry,
     }
 }
 
-/// Hops of a flow.
+/// Range of the hops of a flow.
 #[inline]
 pub(super) const fn hops_of(at: u32, flow: &Flow, longest_route: u32) -> core::ops::Range<usize> {
     let first = at as usize * longest_route as usize;
     first..first + flow.hops as usize
 }
 
-/// Puts a flow on the link of one of its hops, at rate 1; whether its flows do not fit
-/// the link then.
+/// Adds a flow at rate 1 to the link of one of its hops; true if the link is overfull then.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "the caller lends at most 2^32 - 1 hops")]
 pub(super) fn enlist(links: &mut [Link], hops: &mut [Hop], hop: Hop, at: usize) -> bool {
@@ -398,7 +396,7 @@ pub(super) fn enlist(links: &mut [Link], hops: &mut [Hop], hop: Hop, at: usize) 
     state.is_overfull()
 }
 
-/// Takes a flow off the link of one of its hops.
+/// Removes a flow from the link of one of its hops.
 #[inline]
 pub(super) fn unlink(links: &mut [Link], hops: &mut [Hop], at: usize) {
     let Some(&Hop { link, next, before, .. }) = hops.get(at) else { return };

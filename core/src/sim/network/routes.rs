@@ -1,8 +1,8 @@
-//! Routes: the links from one host to another, computed.
+//! Routes: the links from one host to another, computed from the topology.
 //!
-//! Routes are minimal. Where there are several, a hash of source, target and a
-//! seed chooses, so that all messages of a pair take the same one; a torus is
-//! crossed dimension after dimension, the shorter way round.
+//! Routes are minimal. Among several, a hash of source, target and seed selects one, so all
+//! messages of a pair take the same route. A torus is crossed one dimension after the other, in the
+//! shorter direction.
 
 use core::fmt;
 use core::num::{NonZeroU32, NonZeroU64};
@@ -11,38 +11,38 @@ use super::fabric::Fabric;
 use super::topology::{DIMENSIONS, Shape, Topology};
 use crate::random::Random;
 
-/// Links of a router of a torus to others: two a dimension.
+/// Links from a router of a torus to others: two for each dimension.
 const WAYS: u32 = 10;
 const _: () = assert!(WAYS as usize == 2 * DIMENSIONS, "two a dimension");
 
-/// Which of several equal routes a pair of hosts takes.
+/// Hash that selects among the equal routes of a pair of hosts.
 fn choice(source: u32, target: u32, seed: u64) -> u64 {
     Random::stream(seed, u64::from(source) << 32 | u64::from(target)).draw()
 }
 
-/// One of `count`, by a hash.
+/// Number below `count`, selected by a hash.
 #[allow(clippy::cast_possible_truncation, reason = "less than the count")]
 fn one_of(count: NonZeroU32, hash: u64) -> u32 {
     (hash % NonZeroU64::from(count)) as u32
 }
 
-/// Switches of a fat tree, and where the links of each level begin.
+/// Dimensions of a fat tree, and the first link of each level.
 struct FatTree {
     half: NonZeroU32,
-    /// Uplinks of an edge switch, and aggregations of a pod.
+    /// Uplinks of an edge switch; also aggregation switches of a pod.
     up: NonZeroU32,
     first: u32,
     level: u32,
 }
 
 impl FatTree {
-    /// From an edge switch to one of its pod's aggregations, and back.
+    /// Links from an edge switch to an aggregation switch of its pod, and back.
     const fn edge(&self, edge: u32, aggregation: u32) -> [u32; 2] {
         let up = self.first + edge * self.up.get() + aggregation;
         [up, up + self.level]
     }
 
-    /// From an aggregation of a pod to one of its cores, and back.
+    /// Links from an aggregation switch of a pod to one of its core switches, and back.
     const fn core(&self, pod: u32, aggregation: u32, core: u32) -> [u32; 2] {
         let half = self.half.get();
         let switch = pod * self.up.get() + aggregation;
@@ -93,7 +93,7 @@ impl Fabric for Topology {
 }
 
 impl Topology {
-    /// The links between the first and the last switch.
+    /// Links between the first and the last switch.
     fn between(&self, source: u32, target: u32, seed: u64, each: &mut impl FnMut(u32)) {
         let first = 2 * self.hosts;
         match self.shape {
@@ -125,7 +125,7 @@ impl Topology {
         }
     }
 
-    /// Dimension after dimension, the shorter way round.
+    /// Crosses one dimension after the other, in the shorter direction.
     fn around(
         &self,
         sizes: [NonZeroU32; DIMENSIONS],
@@ -134,7 +134,8 @@ impl Topology {
         each: &mut impl FnMut(u32),
     ) {
         let hash = choice(source, target, seed);
-        // What is left of both hosts' numbers, and hosts from one coordinate to the next.
+        // Remaining digits of both host numbers, and the distance between neighbours of a
+        // dimension.
         let (mut from, mut toward) = (source, target);
         let (mut here, mut stride) = (source, 1u32);
         for (dimension, size) in (0u32..).zip(sizes) {
@@ -158,7 +159,7 @@ impl Topology {
         debug_assert_eq!(here, target, "every dimension was crossed");
     }
 
-    /// A link's name.
+    /// Name of a link.
     #[must_use]
     pub const fn link_name(&self, link: u32) -> LinkName<'_> {
         LinkName { topology: self, link }
@@ -183,8 +184,8 @@ impl FatTree {
     }
 }
 
-/// Routers of a dragonfly, and where their links begin: those within groups,
-/// then those between groups.
+/// Dimensions of a dragonfly, and the first link: those within groups come before those between
+/// groups.
 struct Dragonfly {
     groups: NonZeroU32,
     routers: NonZeroU32,
@@ -192,10 +193,10 @@ struct Dragonfly {
 }
 
 impl Dragonfly {
-    /// The router of `group` that has the link to `other`.
+    /// Router of `group` with the link to `other`.
     fn gateway(&self, group: u32, other: u32) -> u32 {
         let port = (other + self.groups.get() - group - 1) % self.groups;
-        // Ports of a router: its part of the links to all other groups.
+        // Ports of a router: its share of the links to the other groups.
         let ports = (self.groups.get() - 1).div_ceil(self.routers.get());
         group * self.routers.get() + port.checked_div(ports).unwrap_or(0)
     }
@@ -219,7 +220,7 @@ impl Dragonfly {
     }
 }
 
-/// Names a link: what it joins.
+/// Formats a link as the two ends that it joins.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkName<'t> {
     topology: &'t Topology,

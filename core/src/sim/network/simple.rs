@@ -1,15 +1,15 @@
-//! LogGOPSim's network `simple`: links of one byte per ns, shared by counting.
+//! LogGOPSim's network `simple`: links of one byte per ns, shared by counting messages.
 //!
-//! A message of s bytes occupies all links of its route from its send until it has
-//! left the network. Its bytes go at 1 B/ns divided by its congestion, the greatest
-//! number of messages on any of its links. What is left of it is counted in
-//! 1/10,000 byte, and brought up to date when that number may change, and when it is
-//! polled: first o + L after its send, then as often as needed, each time after as
-//! many ns as it would take alone. It leaves the network at the first poll that finds
-//! nothing left. `docs/networks.md` has the rules, and what differs from LogGOPSim's.
+//! A message of s bytes occupies all links of its route from its send until it has left the
+//! network. Its bytes advance at 1 B/ns divided by its congestion, the largest number of messages
+//! on any of its links. The remaining bytes are counted in 1/10,000 byte, and updated when the
+//! congestion may change and when the message is polled: first o + L after its send, then after the
+//! time that the remaining bytes would take alone, in whole ns. It leaves the network at the first
+//! poll that finds nothing left.
+//! `docs/networks.md` has the rules, and the differences from LogGOPSim's.
 //!
-//! A message costs O(messages on its links × longest route) where it enters and where
-//! it leaves, and O(c·log s) polls, c being its congestion.
+//! A message costs O(messages on its links × longest route) when it enters and when it leaves, and
+//! O(c·log s) polls, with c its congestion.
 
 use super::build_error::NetworkBuildError;
 use super::fabric::{Fabric, PlacedFabric, Tenants};
@@ -21,7 +21,7 @@ use crate::sim::lent::lent_memory;
 use crate::sim::queues::agenda::Agenda;
 use crate::sim::queues::queue::Entry;
 
-/// Units of a byte in which it is counted what is left of a message.
+/// Units per byte, in which the remaining bytes of a message are counted.
 const UNITS: u64 = 10_000;
 /// Units that a link carries in a picosecond: 1 B/ns.
 const PACE: u64 = 10;
@@ -30,16 +30,16 @@ const PICOS_PER_NANO: u64 = 1000;
 /// A message that has not arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Transmission {
-    /// Units that were not carried yet at `since`.
+    /// Units left at `since`.
     left: u64,
     since: u64,
-    /// The message's stamp and record.
+    /// Stamp and record of the message.
     created: u64,
     seq: u32,
     op: u32,
-    /// Links that it occupies; none once it has left the network.
+    /// Number of links that it occupies; 0 once it has left the network.
     hops: u32,
-    /// Of a free one, the next free one.
+    /// For a free element, the next free one.
     next_free: u32,
 }
 
@@ -47,20 +47,20 @@ lent_memory! {
     parts {
         /// Links.
         links: Link,
-        /// Messages on links.
+        /// Hops of messages on links.
         hops: Hop,
         /// Messages that have not arrived.
         transmissions: Transmission,
-        /// When each is polled next.
+        /// Next poll of each message.
         polls: Entry,
-        /// When each would have left alone.
+        /// Time at which each message would have left alone.
         alone: Entry,
     }
     further {}
 }
 
 impl Requirements {
-    /// For at most so many `messages` under way at a time; saturating.
+    /// Requirements for at most `messages` messages under way at a time; saturating.
     #[must_use]
     pub fn new(fabric: &impl Fabric, messages: usize) -> Self {
         Self {
@@ -73,17 +73,16 @@ impl Requirements {
     }
 }
 
-/// A network whose messages slow each other down by their number, as LogGOPSim's
-/// `simple` does.
+/// Network in which messages slow each other down by their number, as LogGOPSim's `simple`.
 #[derive(Debug)]
 pub struct Simple<'m, F> {
     fabric: PlacedFabric<'m, F>,
     links: &'m mut [Link],
-    /// Of each transmission the longest route's length.
+    /// Hops: the length of the longest route for each transmission.
     hops: &'m mut [Hop],
     longest: usize,
     transmissions: &'m mut [Transmission],
-    /// Entries name transmissions, here and in `alone`, in place of ranks.
+    /// Entries of `polls` and `alone` have transmissions in place of ranks.
     polls: Agenda<'m>,
     alone: Agenda<'m>,
     free: FreeList,
@@ -92,7 +91,7 @@ pub struct Simple<'m, F> {
 }
 
 impl<'m, F: Fabric> Simple<'m, F> {
-    /// A network of `fabric` for its tenants. Capacities of links have no effect.
+    /// Creates a network on `fabric` with a placement of ranks. Link capacities have no effect.
     ///
     /// # Errors
     ///
@@ -122,13 +121,13 @@ impl<'m, F: Fabric> Simple<'m, F> {
         })
     }
 
-    /// What messages travel over.
+    /// Topology of the network.
     #[must_use]
     pub const fn fabric(&self) -> &'m F {
         self.fabric.fabric
     }
 
-    /// How many messages there were.
+    /// Number of messages.
     #[must_use]
     pub const fn begun(&self) -> u64 {
         self.begun
@@ -140,21 +139,21 @@ impl<'m, F: Fabric> Simple<'m, F> {
         self.free.take(self.transmissions.len(), next)
     }
 
-    /// Where the hops of a transmission are.
+    /// Range of the hops of a transmission.
     fn hops_of(&self, at: u32) -> core::ops::Range<usize> {
         let first = (at as usize).saturating_mul(self.longest);
         let count = self.transmissions.get(at as usize).map_or(0, |message| message.hops as usize);
         first..first + count
     }
 
-    /// The most messages on any link of a transmission, itself included.
+    /// Congestion: largest number of messages on any link of a transmission, itself included.
     fn congestion(&self, at: u32) -> u64 {
         let hops = self.hops.get(self.hops_of(at)).unwrap_or_default();
         let on = |hop: &Hop| self.links.get(hop.link as usize).map_or(0, |link| link.flows);
         hops.iter().map(on).max().unwrap_or_default().max(1).into()
     }
 
-    /// Notes what was carried of a transmission until now, at its present congestion.
+    /// Updates the remaining bytes of a transmission, at its present congestion.
     fn advance(&mut self, at: u32) {
         let (now, congestion) = (self.now, self.congestion(at));
         let Some(message) = self.transmissions.get_mut(at as usize) else { return };
@@ -165,15 +164,15 @@ impl<'m, F: Fabric> Simple<'m, F> {
             Some(units) => units / congestion,
             None => (spent / congestion).saturating_mul(PACE),
         };
-        // Time too short for a unit counts the next time, or messages on a link with many
-        // others would never get on.
+        // A time too short for one unit is kept for the next update; otherwise messages on a link
+        // with many others would never advance.
         if carried > 0 {
             message.left = message.left.saturating_sub(carried);
             message.since = now;
         }
     }
 
-    /// Advances all that occupy one of the links of a transmission.
+    /// Updates all messages on the links of a transmission.
     fn advance_neighbours(&mut self, at: u32) {
         for hop in self.hops_of(at) {
             let link = self.hops.get(hop).map_or(NONE, |hop| hop.link);
@@ -185,7 +184,7 @@ impl<'m, F: Fabric> Simple<'m, F> {
         }
     }
 
-    /// Occupies the links of a transmission, whose hops name them.
+    /// Occupies the links of a transmission, as listed in its hops.
     fn occupy(&mut self, at: u32) {
         self.advance_neighbours(at);
         for own in self.hops_of(at) {
@@ -194,8 +193,7 @@ impl<'m, F: Fabric> Simple<'m, F> {
         }
     }
 
-    /// Advances a transmission and lets it leave the network if nothing is left of
-    /// it; whether it has left.
+    /// Updates a transmission and removes it from the network if nothing is left; true if removed.
     fn poll(&mut self, at: u32) -> bool {
         self.advance(at);
         if self.transmissions.get(at as usize).is_some_and(|message| message.left > 0) {
@@ -211,8 +209,8 @@ impl<'m, F: Fabric> Simple<'m, F> {
         true
     }
 
-    /// Polls those that would have left now if they had been alone, oldest first:
-    /// what enters now does not share links with them if they were.
+    /// Polls the messages that would leave now if they had been alone, oldest first, so that a
+    /// message that enters now does not share links with them.
     fn poll_alone(&mut self) {
         while let Some(entry) = self.alone.first().filter(|entry| entry.time <= self.now) {
             self.alone.remove_first(|_, _| {});

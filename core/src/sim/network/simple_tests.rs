@@ -1,4 +1,4 @@
-//! The network `simple`: cases computed by hand, and what holds for all.
+//! Network `simple`: cases computed by hand, and invariants.
 
 use std::vec;
 use std::vec::Vec;
@@ -8,12 +8,12 @@ use crate::random::Random;
 
 const NANO: u64 = 1000;
 
-/// Send's time, source, target, bytes, delay: times in ns.
+/// Send time, source, target, bytes, delay; times in ns.
 type Message = (u64, u32, u32, u64, u64);
 
-/// When each message leaves the network and arrives, in ps, and how often messages
-/// were polled; `free` is when receivers are said to be free. Times of `messages` are
-/// in units of `unit` ps, and in order.
+/// Times at which each message leaves the network and arrives, ps, and the number of polls; `free`
+/// is the time passed as that at which receivers are free. Times of `messages` are in units of
+/// `unit` ps, and ascending.
 fn arrivals(topology: Topology, messages: &[Message], unit: u64, free: u64) -> (Vec<u64>, usize) {
     let needs = SimpleRequirements::new(&topology, messages.len());
     let memory = SimpleMemory {
@@ -48,7 +48,7 @@ fn arrivals(topology: Topology, messages: &[Message], unit: u64, free: u64) -> (
     (arrived, polled)
 }
 
-/// Over a star of eight hosts, in ns.
+/// Arrivals on a star of eight hosts, ns.
 fn over_star(messages: &[Message]) -> Vec<u64> {
     let (arrived, _) = arrivals(Topology::star(8).unwrap(), messages, NANO, 0);
     assert!(arrived.iter().all(|time| time % NANO == 0), "{arrived:?}");
@@ -75,7 +75,7 @@ fn two_that_share_a_link_are_polled_in_halving_steps_until_both_are_through() {
     );
     assert_eq!(arrived, [2_000_000; 2]);
     assert_eq!(polled, 2 * 12);
-    // What goes elsewhere is not slowed down.
+    // Messages on other links are not slowed down.
     let apart = over_star(&[(0, 0, 2, 1000, 100), (0, 1, 3, 1000, 100)]);
     assert_eq!(apart, [1000; 2]);
 }
@@ -96,9 +96,9 @@ fn a_message_keeps_its_links_until_it_is_polled() {
     let first = (0, 0, 2, 1000, 4000);
     assert_eq!(over_star(&[first, (1001, 1, 2, 1000, 0)]), [4000, 3001]);
     assert_eq!(over_star(&[first, (999, 1, 2, 1000, 0)]), [4000, 2999]);
-    // What enters when it would have left alone finds it gone.
+    // A message that enters when the first would have left alone finds it gone.
     assert_eq!(over_star(&[first, (1000, 1, 2, 1000, 0)]), [4000, 2000]);
-    // So it is where that is another's doing, on other links.
+    // The same if another message causes the poll, on other links.
     let third = (1100, 1, 2, 1000, 0);
     assert_eq!(over_star(&[first, (1000, 5, 6, 1, 0), third]), [4000, 1001, 2100]);
 }
@@ -114,7 +114,7 @@ fn what_is_under_way_is_not_polled_before_its_receiver_is_free() {
 
 #[test]
 fn looks_that_are_closer_than_a_unit_stop_no_message() {
-    // Each look is a picosecond, 10 units, among up to 200 messages.
+    // Each update is a picosecond, 10 units, among up to 200 messages.
     let messages: Vec<Message> = (0..200).map(|at| (at, 0, 1, 1, 0)).collect();
     let (arrived, _) = arrivals(Topology::star(2).unwrap(), &messages, 1, 0);
     let last = *arrived.iter().max().unwrap();
@@ -169,7 +169,7 @@ fn every_message_arrives_once_and_none_before_it_could_alone() {
         for (&(now, _, _, bytes_own, delay), &at) in messages.iter().zip(&arrived) {
             let alone = (delay * unit).max(bytes_own * NANO);
             assert!(at >= now * unit + alone, "{at} of {now} + {alone}");
-            // All bytes one after the other, and all waits for polls.
+            // All bytes in sequence, and all waits for polls.
             assert!(at <= (now + 1800) * unit + (bytes + 40 * 900) * NANO, "{at}");
         }
     }

@@ -1,4 +1,4 @@
-//! Closed forms, and a slow oracle.
+//! Closed forms, and a slow reference implementation.
 
 use std::format;
 use std::vec;
@@ -9,18 +9,17 @@ use super::*;
 use crate::random::Random;
 
 const SEED: u64 = 3;
-/// Steps of time in which links are watched.
+/// Number of time steps in which link loads are recorded.
 const STEPS: usize = 8;
 
-/// When a message leaves, its source and target, and its volume; it arrives when it is
-/// through.
+/// Send time, source, target and volume of a message without delay.
 type Sent = (u64, u32, u32, u64);
 
 const fn undelayed((now, source, target, volume): Sent) -> Message {
     Message { now, source, target, volume, delay: 0 }
 }
 
-/// Calls `then` with a network for so many messages under way, whose links are watched.
+/// Calls `then` with a network for `messages` messages under way, with recorded link loads.
 fn on<F: Fabric, T>(fabric: &F, messages: usize, then: impl FnOnce(&mut Flows<'_, F>) -> T) -> T {
     let needs = FlowsRequirements::new(fabric, messages);
     let memory = FlowsMemory {
@@ -43,7 +42,7 @@ fn on<F: Fabric, T>(fabric: &F, messages: usize, then: impl FnOnce(&mut Flows<'_
     then(&mut Flows::new(fabric, tenants, memory).unwrap().with_usage(usage))
 }
 
-/// Lands what arrives before `until`, with its time.
+/// Lands the arrivals before `until`; `landed` is called with each and its time.
 fn drain<F: Fabric>(network: &mut Flows<'_, F>, until: u64, mut landed: impl FnMut(u32, u64)) {
     while let Some(entry) = network.first(until).unwrap().filter(|entry| entry.time < until) {
         landed(entry.index, entry.time);
@@ -60,7 +59,7 @@ fn launch<F: Fabric>(network: &mut Flows<'_, F>, op: u32, message: &Message) {
     network.launch(&departure(op, message)).unwrap();
 }
 
-/// When each message arrives; they are in the order of time.
+/// Arrivals of the messages, which are in the order of time.
 fn arrivals<F: Fabric>(fabric: &F, messages: &[Message]) -> Vec<u64> {
     on(fabric, messages.len(), |network| {
         let mut arrived = vec![0; messages.len()];
@@ -74,19 +73,19 @@ fn arrivals<F: Fabric>(fabric: &F, messages: &[Message]) -> Vec<u64> {
     })
 }
 
-/// Steps of time add up to what links carried.
+/// Checks that the loads of all time steps add up to the load of each link.
 fn check_usage<F: Fabric>(network: &Flows<'_, F>, messages: usize) {
     let usage = network.usage().unwrap();
     for (link, carried) in (0..).zip(network.carried()) {
         let watched: f64 = usage.of_link(link).iter().sum();
-        // Each end is up to a picosecond off.
+        // Each end is off by up to a picosecond.
         let most = carried * 1e-9 + messages as f64;
         assert!((watched - carried).abs() <= most, "link {link}: {watched} of {carried}");
     }
 }
 
-/// When the last byte of each message has left the network; `messages` are in
-/// the order of time.
+/// Time at which the last byte of each message has left the network; `messages` are in the order of
+/// time.
 fn ends<F: Fabric>(fabric: &F, messages: &[Sent]) -> Vec<u64> {
     let messages: Vec<Message> = messages.iter().copied().map(undelayed).collect();
     arrivals(fabric, &messages)
@@ -146,7 +145,7 @@ fn random_messages_arrive_when_a_slow_oracle_says() {
     }
 }
 
-/// Compares with the slow oracle; when each message has arrived.
+/// Compares with the reference implementation; returns the arrivals.
 fn compare<F: Fabric>(fabric: &F, messages: &[Message], about: &str) -> Vec<u64> {
     let (fast, slow) = (arrivals(fabric, messages), oracle::arrivals(fabric, SEED, messages));
     for (at, (&fast, slow)) in fast.iter().zip(&slow).enumerate() {
@@ -200,7 +199,7 @@ fn flows_of_links_that_are_nearly_alike_end_when_the_slow_oracle_says() {
         let mut random = Random::new(seed);
         let links = 1 + random.below(5);
         let base = [0.1, 0.25, 1.0 / 3.0, 0.75, 1.0][usize::try_from(random.below(5)).unwrap()];
-        // Less apart than what counts as one rate, and a little more.
+        // Rates that differ by less than the tolerance, and slightly more.
         let capacity = |random: &mut Random| {
             let off = random.below(41) as f64 - 20.0;
             base * (1 + random.below(3)) as f64 * (1.0 + off * 1e-13)
@@ -252,8 +251,7 @@ fn a_link_that_overflows_while_others_leave_is_shared_fairly() {
     compare(&topology, &messages, "seven messages");
 }
 
-/// Hosts, links of two of them, capacities: each message goes over the links that it
-/// names.
+/// Fabric of hosts and links with capacities; each message takes the links given.
 struct Wires {
     capacities: Vec<f64>,
     routes: Vec<Vec<u32>>,
@@ -297,8 +295,8 @@ fn what_begins_when_as_much_ends_shares_the_link() {
 #[test]
 fn flows_whose_ends_round_to_one_time_end_together() {
     let wires = Wires { capacities: vec![1.8], routes: vec![vec![0]; 3] };
-    // 0.9 each until 4 and 0.6 each until 13, when the second one ends; the third one would
-    // end at 114 7/9, and the first one at 115 2/9.
+    // 0.9 each until 4 and 0.6 each until 13, when the second ends; the third would end at 114 7/9,
+    // and the first at 115 2/9.
     let messages = [(0, 0, 1, 101), (0, 2, 3, 9), (4, 4, 5, 97)];
     assert_eq!(ends(&wires, &messages), [115, 13, 115]);
 }
@@ -307,9 +305,8 @@ fn flows_whose_ends_round_to_one_time_end_together() {
 fn a_link_that_was_never_empty_is_shared_after_many_messages_as_at_first() {
     const MESSAGES: u32 = 200_000;
     const LONG: u64 = 1 << 40;
-    // The first flow has half a link all the time; narrow links limit those that follow, so
-    // that link 0, where each begins at 1, is left something by all, until the last three
-    // fill it.
+    // The first flow has half a link all the time. Narrow links limit those that follow, so all of
+    // them leave capacity on link 0, where each begins at 1, until the last three fill it.
     let routes = [vec![0, 1], vec![0, 2], vec![0, 3], vec![0], vec![0], vec![0, 3]];
     let wires = Wires { capacities: vec![1.3, 0.5, 0.1, 1.0 / 3.0], routes: routes.to_vec() };
     let on_route = |route, now, volume| undelayed((now, 2 * route, 2 * route + 1, volume));
@@ -357,7 +354,7 @@ fn a_queue_of_as_many_ends_as_messages_is_enough() {
         let message = |at: u32| (0, 2 * at, 2 * at + 1, 10_000 - 100 * u64::from(at));
         let mut messages: Vec<Sent> = (0..links).map(message).collect();
         messages.push((0, 2 * links, 2 * links + 1, 100));
-        // A half each until the last one is through.
+        // A half each until the last is complete.
         let mut expected: Vec<u64> = messages.iter().map(|message| message.3 + 100).collect();
         *expected.last_mut().unwrap() = 200;
         assert_eq!(ends(&wires, &messages), expected, "{links} links");
@@ -471,8 +468,8 @@ fn max_min_is_fair_to_a_flow_over_two_links() {
 #[test]
 fn messages_of_a_pair_arrive_in_their_order() {
     let topology = Topology::star(3).unwrap();
-    // The first has half of the link into 2 until the end; those without bytes
-    // and the short one would be there before.
+    // The first has half of the link into 2 until the end; those without bytes and the short one
+    // would arrive before it.
     let messages = [
         (0, 0, 2, 1_000),
         (0, 1, 2, 1_000),
@@ -577,7 +574,7 @@ fn steps_of_time_grow_and_keep_what_links_carried() {
     assert_eq!((usage.step(), usage.of_link(1)), (1, &[1., 1., 1., 0.][..]));
     usage.add_flow(&hops, 0..1, &flow(3, 0.5), 13);
     assert_eq!((usage.step(), usage.of_link(1)), (4, &[3.5, 2., 2., 0.5][..]));
-    // Of what is little beside what is there nothing is lost.
+    // A small volume is not lost beside a large time.
     usage.add_flow(&hops, 0..1, &flow(0, 1.0), 1 << 40);
     let before = usage.of_link(1)[0];
     usage.add_flow(&hops, 0..1, &flow(0, 1.0), 1);
@@ -613,7 +610,7 @@ fn the_taper_that_decides_is_that_of_the_busiest_leaf() {
     assert_eq!(taper(64, &[(0, 8, 11)]), Some((8, 80.0)));
     assert_eq!(taper(64, &[(0, 48, 51), (1, 56, 51)]), Some((8, 8.0)), "out of one leaf");
     assert_eq!(taper(64, &[(0, 48, 51), (20, 56, 101), (40, 63, 101)]), Some((8, 4.0)));
-    // Leaves of 8 are crossed by nothing, halves of 10 are.
+    // Nothing crosses the edge of leaves of 8, but of halves of 10.
     assert_eq!(taper(20, &[(9, 10, 101)]), Some((10, 10.0)));
     assert_eq!(taper(8, &[(0, 7, 101)]), None, "too few to be parted");
 }

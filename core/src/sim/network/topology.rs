@@ -1,83 +1,84 @@
-//! Topologies: which links there are, and how wide.
+//! Topologies: hosts, switches and link capacities.
 //!
-//! A topology is a few numbers. Routes are computed from them when they are
-//! needed ([`super::routes`]); nothing is stored for a pair of hosts. Links go
-//! one way. The first are those of the hosts: host `h` sends over link `h` and
-//! receives over link `hosts + h`.
+//! A topology is a few numbers. Routes are computed from them on demand ([`super::routes`]);
+//! nothing is stored for a pair of hosts. Links are unidirectional. The first ones are those of the
+//! hosts: host
+//! `h` sends over link `h` and receives over link `hosts + h`.
 
 use core::fmt;
 use core::num::NonZeroU32;
 
-/// The most dimensions of a torus.
+/// Largest number of dimensions of a torus.
 pub const DIMENSIONS: usize = 5;
 
-/// The most links, and hosts, of a topology.
+/// Largest number of links, and of hosts.
 const MOST: u64 = 1 << 31;
 
-/// How switches and hosts are connected.
+/// Kind of a topology.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Shape {
     /// All hosts at one switch.
     Star,
-    /// Leaves of so many hosts, under a core that does not block. The uplinks
-    /// of a leaf are one link.
+    /// Two levels: leaf switches of `each` hosts under a non-blocking core. The uplinks of a leaf
+    /// are one link.
     Tree { each: NonZeroU32, leaves: u32 },
-    /// Three levels of switches with `half`·2 ports (Al-Fares, Loukissas and
-    /// Vahdat, SIGCOMM '08), `up` uplinks of each edge switch.
+    /// Three levels of switches with 2·`half` ports (Al-Fares, Loukissas and Vahdat, SIGCOMM '08),
+    /// with
+    /// `up` uplinks for each edge switch.
     FatTree { half: NonZeroU32, up: NonZeroU32 },
-    /// A router a host, in a grid that is closed in every direction.
+    /// Grid that is closed in every dimension, with a router for each host.
     Torus { sizes: [NonZeroU32; DIMENSIONS] },
-    /// Groups of routers, all connected within a group, one link between each
-    /// pair of groups (Kim, Dally, Scott and Abts, ISCA '08).
+    /// Groups of routers, fully connected within a group, with one link between each pair of groups
+    /// (Kim, Dally, Scott and Abts, ISCA '08).
     Dragonfly { groups: NonZeroU32, routers: NonZeroU32, each: NonZeroU32 },
-    /// Nodes of `rails` hosts. The hosts of equal number in a block of `nodes`
-    /// nodes share a leaf, the leaves are under a core that does not block,
-    /// and the hosts of a node reach each other over links of their own.
+    /// Nodes of `rails` hosts. The hosts with the same number within a block of `nodes` nodes share
+    /// a leaf switch. The leaves are under a non-blocking core. The hosts of a node reach each
+    /// other over separate links.
     Rail { rails: NonZeroU32, nodes: NonZeroU32, leaves: u32 },
 }
 
-/// Hosts, switches and links, as a small value.
+/// Topology: hosts, switches and links, as a small value.
 ///
-/// Capacities count in links of a host: 1 is 1/G, the pace of one interface.
+/// Capacities are in units of a host's link: 1 is 1/G, the rate of one interface.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Topology {
     pub(super) shape: Shape,
     pub(super) hosts: u32,
-    /// Numbers of links. Of a torus of few dimensions and a dragonfly some are of no
-    /// link: [`Topology::links_there_are`].
+    /// Number of link indices. In a torus of few dimensions and in a dragonfly some have no link:
+    /// [`Topology::links_there_are`].
     pub(super) links: u32,
-    /// Links that lead to or from a host; the first ones.
+    /// Number of links from and to hosts, which come first.
     pub(super) host_links: u32,
     pub(super) host_capacity: f64,
-    /// That of every other link.
+    /// Capacity of all other links.
     pub(super) inner_capacity: f64,
 }
 
-/// Why there is no such topology.
+/// Reason why a topology is invalid.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum TopologyError {
-    /// A number that has to be at least 1 is 0.
+    /// A count is 0.
     Zero,
     /// A taper or capacity is not a finite number above 0.
     Capacity,
-    /// A fat tree of switches with an odd number of ports.
+    /// The switches of a fat tree have an odd number of ports.
     OddPorts {
         /// Ports of a switch.
         ports: u32,
     },
-    /// A torus of no or of more than [`DIMENSIONS`] dimensions.
+    /// A torus has no dimension, or more than [`DIMENSIONS`].
     Dimensions {
-        /// How many.
+        /// Number of dimensions.
         dimensions: usize,
     },
     /// More than 2³¹ hosts or links.
     TooLarge,
     /// More ranks than hosts.
     TooFewHosts {
-        /// Hosts that there are.
+        /// Number of hosts.
         hosts: u32,
-        /// Ranks that want one.
+        /// Number of ranks.
         ranks: u32,
     },
     /// The text names no topology, or lacks numbers.
@@ -111,7 +112,7 @@ impl fmt::Display for TopologyError {
 
 impl core::error::Error for TopologyError {}
 
-/// A product of counts, at most 2³¹.
+/// Product of counts, at most 2³¹.
 fn product(factors: &[u32]) -> Result<u32, TopologyError> {
     let mut all = 1u64;
     for &factor in factors {
@@ -135,7 +136,7 @@ fn positive(number: f64) -> Result<f64, TopologyError> {
     if number.is_finite() && number > 0.0 { Ok(number) } else { Err(TopologyError::Capacity) }
 }
 
-/// A number such as 4 or 2.5, of which 15 digits count.
+/// Parses a number such as 4 or 2.5, with up to 15 significant digits.
 #[allow(clippy::cast_precision_loss, reason = "15 digits fit a double exactly")]
 fn decimal(word: &[u8]) -> Option<f64> {
     let (mut number, mut scale, mut digits, mut fraction) = (0u64, 1u64, 0, false);
@@ -147,7 +148,7 @@ fn decimal(word: &[u8]) -> Option<f64> {
         let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
         digits += 1;
         if digits > 15 {
-            // Further ones of a fraction change nothing that matters.
+            // Further digits of a fraction are ignored.
             if fraction { continue } else { return None }
         }
         number = number * 10 + u64::from(digit);
@@ -156,7 +157,7 @@ fn decimal(word: &[u8]) -> Option<f64> {
     (digits > 0).then_some(number as f64 / scale as f64)
 }
 
-/// A count.
+/// Parses a count.
 fn whole(word: &[u8]) -> Result<u32, TopologyError> {
     let mut number = None;
     for &byte in word {
@@ -168,13 +169,13 @@ fn whole(word: &[u8]) -> Result<u32, TopologyError> {
     number.ok_or(TopologyError::Unknown)
 }
 
-/// A taper; 1 where there is none.
+/// Parses a taper; 1 if absent.
 fn taper(word: &[u8]) -> Result<f64, TopologyError> {
     if word.is_empty() { Ok(1.0) } else { decimal(word).ok_or(TopologyError::Unknown) }
 }
 
 impl Topology {
-    /// With so many links `per_host`, and between switches.
+    /// Topology with `per_host` links for each host, and `inner` links between switches.
     fn new(shape: Shape, hosts: u32, per_host: u64, inner: u64) -> Result<Self, TopologyError> {
         let host_links = per_host.saturating_mul(u64::from(hosts));
         Ok(Self {
@@ -187,7 +188,7 @@ impl Topology {
         })
     }
 
-    /// All `hosts` at one switch that does not block.
+    /// Star: all `hosts` at one non-blocking switch.
     ///
     /// # Errors
     ///
@@ -196,8 +197,8 @@ impl Topology {
         Self::new(Shape::Star, product(&[hosts])?, 2, 0)
     }
 
-    /// As many leaves of `each` hosts as `ranks` need; what leaves a leaf
-    /// shares `each`/`taper` links of a host, and so does what enters it.
+    /// Tree: as many leaf switches of `each` hosts as `ranks` need. The uplinks of a leaf together
+    /// have the capacity of `each`/`taper` host links, in each direction.
     ///
     /// # Errors
     ///
@@ -211,9 +212,9 @@ impl Topology {
         tree.with_inner(f64::from(each) / positive(taper)?)
     }
 
-    /// Three levels of switches with `ports` ports: `ports`³/4 hosts. The uplinks
-    /// of an edge switch carry together what 1/`taper` of its hosts do: as many
-    /// of them are there as are no narrower than a host's link, one at least.
+    /// Fat tree of three levels of switches with `ports` ports: `ports`³/4 hosts. The uplinks of an
+    /// edge switch together have the capacity of 1/`taper` of its hosts' links. Their number is the
+    /// largest for which each is at least as wide as a host's link, but at least 1.
     ///
     /// # Errors
     ///
@@ -237,7 +238,8 @@ impl Topology {
         Self::new(shape, hosts, 2, 4 * level)?.with_inner(together / f64::from(up.get()))
     }
 
-    /// A grid of `sizes` routers, closed in every dimension, a host each; a ring with one size.
+    /// Torus: a grid of `sizes` routers, closed in every dimension, with one host each; one size
+    /// gives a ring.
     ///
     /// # Errors
     ///
@@ -257,7 +259,7 @@ impl Topology {
         Self::new(Shape::Torus { sizes: all }, hosts, 2, inner)
     }
 
-    /// `groups` of `routers` with `each` hosts a router.
+    /// Dragonfly: `groups` groups of `routers` routers with `each` hosts each.
     ///
     /// # Errors
     ///
@@ -271,9 +273,10 @@ impl Topology {
         Self::new(shape, hosts, 2, local + global)
     }
 
-    /// Nodes of `rails` hosts, in blocks of `nodes` nodes, as many as `ranks`
-    /// need; a leaf joins the hosts of one rail in a block, and what leaves
-    /// it shares `nodes`/`taper` links of a host.
+    /// Rail topology: nodes of `rails` hosts, in blocks of `nodes` nodes, as many as `ranks` need.
+    /// A leaf switch connects the hosts of one rail in a block; its uplinks together have the
+    /// capacity of
+    /// `nodes`/`taper` host links.
     ///
     /// # Errors
     ///
@@ -293,7 +296,7 @@ impl Topology {
         Ok(Self { inner_capacity: positive(inner_capacity)?, ..self })
     }
 
-    /// The same with the links between switches `factor` times as wide.
+    /// Topology with the links between switches `factor` times as wide.
     ///
     /// # Errors
     ///
@@ -303,8 +306,8 @@ impl Topology {
         self.with_inner(inner)
     }
 
-    /// The same with hosts that have `capacity` times the pace of one
-    /// interface, as those with several interfaces.
+    /// Topology with hosts of `capacity` times the rate of one interface, for hosts with several
+    /// interfaces.
     ///
     /// # Errors
     ///
@@ -313,8 +316,7 @@ impl Topology {
         Ok(Self { host_capacity: positive(capacity)?, ..self })
     }
 
-    /// The topology that `text` names, for so many ranks; see
-    /// `docs/networks.md`.
+    /// Parses the name of a topology, for `ranks` ranks; see `docs/networks.md`.
     ///
     /// # Errors
     ///
@@ -354,7 +356,7 @@ impl Topology {
         if hosts < ranks { Err(TopologyError::TooFewHosts { hosts, ranks }) } else { Ok(topology) }
     }
 
-    /// How many links there are, of both directions.
+    /// Number of links, of both directions.
     #[must_use]
     pub fn links_there_are(&self) -> u32 {
         let inner = match self.shape {
@@ -371,13 +373,13 @@ impl Topology {
         2 * self.hosts + inner
     }
 
-    /// How wide the links between switches are, in links of a host.
+    /// Capacity of the links between switches, in units of a host's link.
     #[must_use]
     pub const fn link_capacity(&self) -> f64 {
         self.inner_capacity
     }
 
-    /// Hosts that share a first switch; block placement fills them in order.
+    /// Number of hosts that share a first switch; block placement fills them in order.
     #[must_use]
     pub const fn hosts_together(&self) -> u32 {
         match self.shape {

@@ -1,23 +1,23 @@
-//! What each link carries over time, in steps that grow with the run.
+//! Link loads over time, in steps that grow with the run.
 
 use core::ops::Range;
 
 use super::memory::{Flow, Hop};
 use super::rates::real;
 
-/// Counts what links carry in each step of time. When time passes the last
-/// step, steps become twice as long.
+/// Recorder of the load of each link in each step of time. When time passes the last step, the
+/// length of a step is doubled.
 #[derive(Debug)]
 pub struct Usage<'m> {
-    /// Of each link, each step: ps of a host's link.
+    /// Load by link, then by step, in ps of a host's link.
     carried: &'m mut [f64],
     steps: usize,
     step: u64,
 }
 
 impl<'m> Usage<'m> {
-    /// In `carried`, which has `steps` elements a link; `None` with less than
-    /// two steps or for no link.
+    /// Recorder in `carried`, with `steps` elements for each link; `None` with less than two steps
+    /// or for no link.
     #[must_use]
     pub fn new(carried: &'m mut [f64], steps: usize) -> Option<Self> {
         if steps < 2 || carried.len() < steps {
@@ -27,20 +27,20 @@ impl<'m> Usage<'m> {
         Some(Self { carried, steps, step: 1 })
     }
 
-    /// Length of a step, in ps.
+    /// Length of a step, ps.
     #[must_use]
     pub const fn step(&self) -> u64 {
         self.step
     }
 
-    /// What a link carried in each step, in ps of a host's link.
+    /// Load of a link in each step, in ps of a host's link.
     #[must_use]
     pub fn of_link(&self, link: u32) -> &[f64] {
         let first = (link as usize).saturating_mul(self.steps);
         self.carried.get(first..first.saturating_add(self.steps)).unwrap_or_default()
     }
 
-    /// Adds what a flow has sent since its rate last changed.
+    /// Adds the volume that a flow has sent since its rate last changed.
     pub(super) fn add_flow(&mut self, hops: &[Hop], route: Range<usize>, flow: &Flow, now: u64) {
         if flow.rate <= 0.0 || now <= flow.since {
             return;
@@ -70,13 +70,13 @@ impl<'m> Usage<'m> {
         }
     }
 
-    /// The step of a time.
+    /// Step of a time.
     fn at(&self, time: u64) -> u64 {
         debug_assert!(self.step > 0, "steps take time");
         time.checked_div(self.step).unwrap_or_default()
     }
 
-    /// Makes steps twice as long.
+    /// Doubles the length of a step.
     fn double(&mut self) {
         self.step = self.step.saturating_mul(2);
         let steps = self.steps.max(1);

@@ -1,5 +1,5 @@
-//! What happens when: a queue that is fast where entries are put into it in the
-//! order in which they come out, as where many ranks do the same.
+//! Priority queue of entries with a fast path: entries added in ascending order, as when many ranks
+//! do the same, go through a ring.
 
 use super::array_heap::{self, Precedes};
 use super::queue::Entry;
@@ -12,44 +12,43 @@ impl Precedes for Entry {
     }
 }
 
-/// A ring of entries in order, and a heap of those that came too late for it.
+/// Ring of entries in ascending order, and a heap of those that were added out of order.
 #[derive(Debug)]
 pub(in crate::sim) struct Agenda<'m> {
     heap: &'m mut [Entry],
     heaped: usize,
     ring: &'m mut [Entry],
-    /// Where in the ring the first entry is; it is never a cancelled one, which
-    /// names [`NONE`].
+    /// Position of the first entry in the ring. That entry is never cancelled; a cancelled entry
+    /// has the index [`NONE`].
     head: usize,
     ringed: usize,
 }
 
-/// Where an entry is: places of the ring follow those of the heap.
+/// Positions: first those of the heap, then those of the ring.
 impl<'m> Agenda<'m> {
-    /// Without entries. The heap has room for all that there may be; the ring
-    /// may have any length.
+    /// Empty agenda. The heap needs room for all entries; the ring may have any length.
     pub(in crate::sim) const fn new(heap: &'m mut [Entry], ring: &'m mut [Entry]) -> Self {
         Self { heap, heaped: 0, ring, head: 0, ringed: 0 }
     }
 
-    /// One without a ring, whose first entries are as left by another one.
+    /// Agenda without a ring, with the first `heaped` entries of a heap left by another one.
     pub(in crate::sim) fn of_heap(heap: &'m mut [Entry], heaped: usize) -> Self {
         Self { heaped, ..Self::new(heap, &mut []) }
     }
 
-    /// Entries in the heap.
+    /// Number of entries in the heap.
     pub(in crate::sim) const fn heaped(&self) -> usize {
         self.heaped
     }
 
-    /// The next entry.
+    /// The least entry.
     #[inline]
     pub(in crate::sim) fn first(&self) -> Option<Entry> {
         let next = if self.is_ring_next() { self.ring.get(self.head) } else { self.heap.first() };
         next.filter(|_| self.ringed + self.heaped > 0).copied()
     }
 
-    /// Whether the next entry, if there is one, is in the ring.
+    /// True if the least entry is in the ring.
     #[inline]
     fn is_ring_next(&self) -> bool {
         if self.heaped == 0 || self.ringed == 0 {
@@ -61,7 +60,8 @@ impl<'m> Agenda<'m> {
         }
     }
 
-    /// Adds an entry; `moved` is told where it is, and where others are now.
+    /// Adds an entry. `moved` is called with each entry whose position changes, the new one
+    /// included.
     #[inline]
     pub(in crate::sim) fn add(&mut self, entry: Entry, mut moved: impl FnMut(&Entry, usize)) {
         let last = self.ring_at(self.ringed.wrapping_sub(1));
@@ -70,7 +70,7 @@ impl<'m> Agenda<'m> {
                 if self.ringed > 1 {
                     return self.add_to_heap(entry, moved);
                 }
-                // One that is far off must not keep all others out.
+                // An entry in the far future must not keep all others out of the ring.
                 self.ringed = 0;
                 self.add_to_heap(last, &mut moved);
             }
@@ -93,14 +93,14 @@ impl<'m> Agenda<'m> {
         self.heaped += 1;
     }
 
-    /// Where in the ring the entry `after` the first is.
+    /// Position in the ring of the entry `after` the first.
     #[inline]
     const fn ring_at(&self, after: usize) -> usize {
         let at = self.head.wrapping_add(after);
         if at >= self.ring.len() { at.wrapping_sub(self.ring.len()) } else { at }
     }
 
-    /// Takes the next entry out.
+    /// Removes the least entry.
     #[inline]
     pub(in crate::sim) fn remove_first(&mut self, moved: impl FnMut(&Entry, usize)) {
         if self.is_ring_next() {
@@ -111,8 +111,7 @@ impl<'m> Agenda<'m> {
         }
     }
 
-    /// Takes the first entry out of the ring, and those after it that were
-    /// cancelled.
+    /// Removes the first entry of the ring, and cancelled ones behind it.
     #[inline]
     fn remove_ringed(&mut self) {
         loop {
@@ -125,7 +124,7 @@ impl<'m> Agenda<'m> {
         }
     }
 
-    /// What is at a place, if that is in use.
+    /// Entry at a position in use.
     #[inline]
     fn at(&self, place: usize) -> Option<&Entry> {
         match place.checked_sub(self.heap.len()) {
@@ -134,8 +133,7 @@ impl<'m> Agenda<'m> {
         }
     }
 
-    /// Puts `entry` in the place of another one, or adds it where `place` is
-    /// none.
+    /// Replaces the entry at `place`, or adds `entry` if that position is not in use.
     #[inline]
     pub(in crate::sim) fn set(
         &mut self,
@@ -158,7 +156,7 @@ impl<'m> Agenda<'m> {
         }
     }
 
-    /// Takes what is at a place out.
+    /// Removes the entry at a position.
     #[inline]
     pub(in crate::sim) fn remove(&mut self, place: usize, moved: impl FnMut(&Entry, usize)) {
         if place >= self.heap.len() {
@@ -197,8 +195,8 @@ mod tests {
     const RANKS: u32 = 40;
     const PLACES: usize = RANKS as usize;
 
-    /// Sets, drops and takes out at random, beside a set; how often the ring was
-    /// used.
+    /// Random insertions, removals and replacements, compared with a set; returns how often the
+    /// ring was used.
     fn compare(ring: usize, late: u64) -> usize {
         let mut random = Random::new(7);
         let (mut heap, mut ring) = (vec![Entry::default(); PLACES], vec![Entry::default(); ring]);

@@ -1,15 +1,15 @@
-//! A heap on lent memory, four children a node.
+//! Four-ary heap in lent memory.
 
 /// Children of a node.
 const WIDTH: usize = 4;
 
-/// An element of a heap.
+/// Order of the elements of a heap.
 pub(in crate::sim) trait Precedes: Copy {
-    /// Whether it comes out first.
+    /// True if `self` comes out before `other`.
     fn before(&self, other: &Self) -> bool;
 }
 
-/// Places `item` at `at` or above; `moved` is told where each element is now.
+/// Places `item` at `at` or moves it towards the root; `moved` is called with each new position.
 #[inline]
 pub(in crate::sim) fn rise<T: Precedes>(
     heap: &mut [T],
@@ -28,7 +28,7 @@ pub(in crate::sim) fn rise<T: Precedes>(
     put(heap, at, item, &mut moved);
 }
 
-/// Places `item` at `at` or below; the heap is all of `heap`.
+/// Places `item` at `at` or moves it towards the leaves; the heap is all of `heap`.
 #[inline]
 pub(in crate::sim) fn sink<T: Precedes>(
     heap: &mut [T],
@@ -56,8 +56,7 @@ pub(in crate::sim) fn sink<T: Precedes>(
     put(heap, at, item, &mut moved);
 }
 
-/// Takes the first element out; the heap is all but the last place of `heap`
-/// then.
+/// Removes the least element; the heap then ends before the last position of `heap`.
 #[inline]
 pub(in crate::sim) fn remove_first<T: Precedes>(heap: &mut [T], moved: impl FnMut(&T, usize)) {
     if let Some((&mut last, rest)) = heap.split_last_mut()

@@ -1,12 +1,12 @@
-//! Lists through links that lie elsewhere: sorting, and circular lists that
-//! are known by their last member.
+//! Linked lists whose links are stored by the caller: sorting, and circular lists that are known by
+//! their last member.
 
-/// Merge lists of 2ⁿ runs each.
+/// Number of merge lists; list n has 2ⁿ runs.
 const MERGING: usize = 32;
 
-/// What is linked: each member has one link.
+/// Container of members with one link each.
 pub(in crate::sim) trait Chain {
-    /// The end of a list; no member has this number.
+    /// Sentinel: end of a list; no member has this number.
     const END: u32;
 
     fn next(&self, at: u32) -> u32;
@@ -26,8 +26,7 @@ pub(in crate::sim) trait Chain {
         *last = at;
     }
 
-    /// Puts a member where it belongs in a circular list that is in the order of `before`;
-    /// at the end as a rule.
+    /// Inserts a member into a circular list sorted by `before`; usually at the end.
     #[inline]
     fn insert(&mut self, last: &mut u32, at: u32, before: impl Fn(&Self, u32, u32) -> bool) {
         if *last == Self::END || before(self, *last, at) {
@@ -43,7 +42,7 @@ pub(in crate::sim) trait Chain {
         self.set_next(place, at);
     }
 
-    /// Takes `at`, which follows `before`, out of a circular list.
+    /// Removes `at`, which follows `before`, from a circular list.
     #[inline]
     fn remove(&mut self, last: &mut u32, before: u32, at: u32) {
         if before == at {
@@ -56,14 +55,13 @@ pub(in crate::sim) trait Chain {
         }
     }
 
-    /// Every member of a circular list with the one before it, from the first
-    /// on.
+    /// Iterates over a circular list: each member with its predecessor, from the first on.
     fn walk(&self, last: u32) -> Walk<'_, Self> {
         Walk { chain: self, before: last, last, done: last == Self::END }
     }
 }
 
-/// A walk through a circular list.
+/// Iterator over a circular list.
 pub(in crate::sim) struct Walk<'c, C: ?Sized> {
     chain: &'c C,
     before: u32,
@@ -72,7 +70,7 @@ pub(in crate::sim) struct Walk<'c, C: ?Sized> {
 }
 
 impl<C: Chain + ?Sized> Iterator for Walk<'_, C> {
-    /// The member before, and the member.
+    /// Predecessor, and member.
     type Item = (u32, u32);
 
     #[inline]
@@ -88,16 +86,15 @@ impl<C: Chain + ?Sized> Iterator for Walk<'_, C> {
     }
 }
 
-/// A list, as its ends; both are [`Chain::END`] where it is empty.
+/// First and last member of a list; both [`Chain::END`] if it is empty.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::sim) struct Ends {
     pub(in crate::sim) first: u32,
     pub(in crate::sim) last: u32,
 }
 
-/// Sorts the list that begins with `first`; `before` says whether its first
-/// argument belongs before its second. What is equal keeps its order. One that
-/// is in order is only walked through.
+/// Stable merge sort of the list that begins with `first`; `before` is true if its first argument
+/// belongs before its second. A sorted list is only traversed.
 pub(in crate::sim) fn sort<C: Chain>(
     chain: &mut C,
     first: u32,
@@ -124,8 +121,7 @@ pub(in crate::sim) fn sort<C: Chain>(
     runs.reduce(|younger, older| merge(chain, [older, younger], &mut before)).unwrap_or(empty)
 }
 
-/// Cuts the list after its first members that are in order; `rest` becomes
-/// what follows.
+/// Cuts the list after its leading sorted run; `rest` becomes the remainder.
 fn cut<C: Chain>(
     chain: &mut C,
     first: u32,
@@ -147,7 +143,7 @@ fn cut<C: Chain>(
     }
 }
 
-/// Makes one list of two, of which the first is older.
+/// Merges two sorted lists; of equal members those of `older` come first.
 fn merge<C: Chain>(
     chain: &mut C,
     [older, younger]: [Ends; 2],

@@ -1,19 +1,15 @@
-//! Heaps of records on lent memory: pairing heaps (Fredman, Sedgewick,
-//! Sleator, Tarjan, 1986).
+//! Pairing heaps of records in lent memory (Fredman, Sedgewick, Sleator, Tarjan, 1986).
 //!
-//! A heap is known by its least record, or [`NONE`]. Each record has two
-//! links, whichever heap it is in; which of two records is less, the caller
-//! says, the same way for all operations on one heap. Putting one in takes
-//! one comparison; taking the least out takes logarithmically many,
-//! amortised.
+//! A heap is known by its least record, or [`NONE`] if empty. Each record has two links and is in
+//! at most one heap. The caller passes the comparison, the same for all operations on one heap.
+//! Insertion takes one comparison; removal of the least takes O(log n), amortised.
 
 #[cfg(target_has_atomic = "64")]
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::sim::record::NONE;
 
-/// Where the links of records are: of each its first child, and in the upper
-/// half the next child of its parent.
+/// Storage of the links of records: first child in the lower half, next sibling in the upper.
 pub(in crate::sim) trait Links {
     fn link(&self, at: u32) -> u64;
     fn set_link(&mut self, at: u32, link: u64);
@@ -34,8 +30,8 @@ impl Links for &mut [u64] {
     }
 }
 
-/// Partitions share the links of all records; each uses those of what waits
-/// on its own ranks.
+/// Partitions share the links of all records; each uses only those of records that wait on its own
+/// ranks.
 #[cfg(target_has_atomic = "64")]
 impl Links for &[AtomicU64] {
     #[inline]
@@ -52,7 +48,7 @@ impl Links for &[AtomicU64] {
     }
 }
 
-/// No child, no next.
+/// Link without child and sibling.
 const EMPTY: u64 = u64::MAX;
 
 #[allow(clippy::cast_possible_truncation, reason = "the lower half of a word")]
@@ -68,11 +64,11 @@ const fn link(child: u32, next: u32) -> u64 {
     child as u64 | (next as u64) << 32
 }
 
-/// The heaps whose records are linked in `links`.
+/// Heaps whose records are linked in `links`.
 #[derive(Debug)]
 pub(in crate::sim) struct Heaps<L> {
     links: L,
-    /// Comparisons, and heaps that were looked at.
+    /// Number of comparisons and inspected heaps.
     #[cfg(test)]
     pub(in crate::sim) looks: u64,
 }
@@ -86,7 +82,7 @@ impl<L: Links> Heaps<L> {
         }
     }
 
-    /// Counts what was looked at.
+    /// Counts a comparison or inspection.
     #[inline]
     #[cfg_attr(not(test), allow(clippy::unused_self, reason = "counts in tests"))]
     pub(in crate::sim) const fn look(&mut self) {
@@ -106,7 +102,7 @@ impl<L: Links> Heaps<L> {
         least
     }
 
-    /// Makes one heap of two.
+    /// Merges two heaps.
     pub(in crate::sim) fn join(
         &mut self,
         a: u32,
@@ -119,7 +115,7 @@ impl<L: Links> Heaps<L> {
         }
     }
 
-    /// Puts a record into the heap of `root`.
+    /// Inserts a record into the heap with root `root`.
     #[inline]
     pub(in crate::sim) fn push(
         &mut self,
@@ -131,12 +127,12 @@ impl<L: Links> Heaps<L> {
         *root = if *root == NONE { at } else { self.meld(*root, at, &mut before) };
     }
 
-    /// Takes the least record out of the heap of `root`.
+    /// Removes the least record of the heap with root `root`.
     #[inline]
     pub(in crate::sim) fn pop(&mut self, root: &mut u32, mut before: impl FnMut(u32, u32) -> bool) {
         debug_assert!(*root != NONE, "nothing to take");
         let mut rest = child(self.links.link(*root));
-        // Pairs of children, the last one first.
+        // Melds the children in pairs; the list of pairs is in reverse order.
         let mut pairs = NONE;
         while rest != NONE {
             let one = rest;

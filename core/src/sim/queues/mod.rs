@@ -1,9 +1,9 @@
-//! Lists, heaps and queues on lent memory.
+//! Lists, heaps and queues in lent memory.
 //!
-//! - [`chain`]: lists through links that lie elsewhere.
-//! - [`array_heap`] and [`heap`]: the least of many, in an array and through links.
-//! - [`agenda`]: entries in the order of (time, stamp); [`queue`]: one of each rank.
-//! - [`wheel`]: in which window each rank is next due.
+//! - [`chain`]: linked lists whose links are stored by the caller.
+//! - [`array_heap`] and [`heap`]: priority queues, in an array and as pairing heaps through links.
+//! - [`agenda`]: entries in the order of (time, stamp); [`queue`]: at most one entry for each rank.
+//! - [`wheel`]: timing wheel of the windows in which ranks are due.
 
 pub(super) mod agenda;
 pub(super) mod array_heap;

@@ -1,29 +1,29 @@
-//! The queue of ranks: who has the next event.
+//! Event queue: the next event of each rank.
 
 use super::agenda::Agenda;
 use crate::sim::record::NONE;
 use crate::units::Picos;
 
-/// A rank and its next event.
+/// Queue entry: a rank and its next event.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Entry {
     pub(in crate::sim) time: u64,
-    /// The event's stamp.
+    /// First part of the event's stamp; `seq` is the second.
     pub(in crate::sim) created: u64,
     pub(in crate::sim) seq: u32,
-    /// The rank; of what a network delivers, the send or the message.
+    /// Rank; for an arrival, the send or message.
     pub(in crate::sim) index: u32,
 }
 
 impl Entry {
-    /// When.
+    /// Time of the event.
     #[must_use]
     pub const fn time(&self) -> Picos {
         Picos(self.time)
     }
 
-    /// The rank; of what a network delivers, the send.
+    /// Rank; for an arrival, the send.
     #[must_use]
     pub const fn index(&self) -> u32 {
         self.index
@@ -41,17 +41,17 @@ impl Entry {
     }
 }
 
-/// The next event of each rank that has one.
+/// Event queue with at most one entry for each rank.
 #[derive(Debug)]
 pub(in crate::sim) struct Queue<'m> {
     agenda: Agenda<'m>,
-    /// Of each rank where its entry is; [`NONE`] without one.
+    /// Position of each rank's entry; [`NONE`] without one.
     places: &'m mut [u32],
 }
 
 impl<'m> Queue<'m> {
-    /// Without entries. All parts have one element a rank, but the ring may
-    /// have any length; see [`Agenda::new`].
+    /// Empty queue. All parts have one element for each rank, except that the ring may have any
+    /// length; see [`Agenda::new`].
     pub(in crate::sim) fn new(
         heap: &'m mut [Entry],
         ring: &'m mut [Entry],
@@ -74,7 +74,7 @@ impl<'m> Queue<'m> {
         agenda.set(place as usize, entry, |entry, at| note(places, entry, at));
     }
 
-    /// Drops a rank's entry, if it has one.
+    /// Removes a rank's entry, if there is one.
     #[inline]
     pub(in crate::sim) fn drop(&mut self, rank: u32) {
         let Self { agenda, places } = self;
@@ -86,7 +86,7 @@ impl<'m> Queue<'m> {
     }
 }
 
-/// Notes where the entry of a rank is.
+/// Stores the position of a rank's entry.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "at most two places a rank")]
 fn note(places: &mut [u32], entry: &Entry, at: usize) {

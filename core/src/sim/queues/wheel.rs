@@ -1,48 +1,47 @@
-//! Windows of one length, and when each rank is next due: a hierarchical timing
-//! wheel of bitmaps.
+//! Hierarchical timing wheel of bitmaps: the time window of fixed length in which each rank is next
+//! due.
 //!
-//! A slot is a set of ranks. The slots of the first level stand for one
-//! window each, those of the next for 16 windows, then 256; the last slot
-//! holds what is still later. A rank may be in several slots; being asked
-//! before it is due costs time, but changes nothing. Sets are visited in
-//! ascending order, so that memory is read in order.
+//! A slot is a set of ranks. A slot of the first level stands for one window, of the second for 16,
+//! of the third for 256; the last slot holds all later ranks. A rank may be in several slots: an
+//! early visit costs time but changes nothing. Sets are visited in ascending order, for sequential
+//! memory access.
 
 use core::num::NonZeroU64;
 
 /// Slots of a level.
 const SLOTS: u64 = 16;
-/// The slot of what is beyond all levels.
+/// Slot of the ranks beyond all levels.
 const FAR: u32 = 48;
-/// Bitmaps in all.
+/// Number of bitmaps, one for each slot.
 const BITMAPS: usize = 49;
 
-/// The wheel.
+/// Timing wheel.
 #[derive(Debug)]
 pub(in crate::sim) struct Wheel<'m> {
     words: &'m mut [u64],
-    /// Words of a bitmap, of their summary, and of the summary's.
+    /// Words of a bitmap, of its summary, and of the summary's summary.
     shape: [usize; 3],
-    /// Slots that are not empty.
+    /// Bitmap of slots that are not empty.
     used: u64,
-    /// The first window of those in the far slot.
+    /// Earliest window of the ranks in the far slot.
     far_first: u64,
-    /// Length of a window.
+    /// Length of a window, ps.
     pub(in crate::sim) width: NonZeroU64,
-    /// The window that is being run.
+    /// Number of the current window.
     now: u64,
-    /// Its last instant.
+    /// Last instant of the current window, ps.
     pub(in crate::sim) last: u64,
 }
 
-/// A walk through a slot that empties it.
+/// Iteration over a slot that empties it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct Sweep {
     /// First word of the bitmap.
     base: usize,
-    /// Bits still to visit of a word on each level, and where they stand.
+    /// Unvisited bits of the current word of each level, and the positions of these words.
     bits: [u64; 3],
     at: [usize; 2],
-    /// The next word of the last level.
+    /// Next word of the top level.
     next: usize,
 }
 
@@ -60,14 +59,14 @@ pub(in crate::sim) const fn words(ranks: usize) -> usize {
 }
 
 impl<'m> Wheel<'m> {
-    /// An empty wheel on at least [`words`] words, in the first window.
+    /// Empty wheel in at least [`words`] words, in window 0.
     pub(in crate::sim) fn new(words: &'m mut [u64], ranks: usize, width: NonZeroU64) -> Self {
         words.fill(0);
         let (shape, last) = (shape(ranks), width.get() - 1);
         Self { words, shape, used: 0, far_first: u64::MAX, width, now: 0, last }
     }
 
-    /// Moves on to a later window.
+    /// Advances to a later window.
     pub(in crate::sim) fn go_to(&mut self, window: u64) {
         debug_assert!(window >= self.now, "windows ascend");
         let width = self.width.get();
@@ -75,16 +74,16 @@ impl<'m> Wheel<'m> {
         self.last = window.saturating_mul(width).saturating_add(width - 1);
     }
 
-    /// Notes that `rank` is due at `time`, in one of the next windows as a rule.
+    /// Notes that `rank` is due at `time`, usually in the next window.
     #[inline]
     pub(in crate::sim) fn add_at(&mut self, rank: u32, time: u64) {
-        // Wraps up to the last instant of this window.
+        // Wraps for times up to the last instant of this window.
         let later = time.wrapping_sub(self.last).wrapping_sub(1);
         let next = later < self.width.get();
         self.add(rank, if next { self.now + 1 } else { time / self.width });
     }
 
-    /// Notes that `rank` is due in this window.
+    /// Notes that `rank` is due in the current window.
     #[inline]
     pub(in crate::sim) fn add_now(&mut self, rank: u32) {
         self.add(rank, self.now);
@@ -95,8 +94,7 @@ impl<'m> Wheel<'m> {
         slot as usize * (leaves + middle + top)
     }
 
-    /// Notes that `rank` is due in `window`, which is not before the present
-    /// one.
+    /// Notes that `rank` is due in `window`, which is not before the current one.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "the number of a slot is small")]
     fn add(&mut self, rank: u32, window: u64) {
@@ -127,8 +125,8 @@ impl<'m> Wheel<'m> {
         }
     }
 
-    /// A window, not before the present one and not after the first in which
-    /// a rank is due.
+    /// A window between the current one and the first in which a rank is due, both included; `None`
+    /// if no rank is due.
     pub(in crate::sim) const fn next(&self) -> Option<u64> {
         let first = self.used.trailing_zeros();
         let number = first as u64 % SLOTS;
@@ -144,8 +142,8 @@ impl<'m> Wheel<'m> {
         }
     }
 
-    /// A walk through ranks to add again, now that `now` has moved on to a
-    /// window up to [`Wheel::next`]; `None` when there are none.
+    /// Iteration over a slot whose ranks have to be added again, after the wheel advanced to a
+    /// window up to [`Wheel::next`]; `None` if no such slot is left.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "the number of a slot is small")]
     pub(in crate::sim) const fn nearer(&mut self) -> Option<Sweep> {
@@ -169,7 +167,7 @@ impl<'m> Wheel<'m> {
         Some(self.sweep(slot))
     }
 
-    /// A walk through the ranks that are due now.
+    /// Iteration over the ranks due in the current window.
     #[allow(clippy::cast_possible_truncation, reason = "the number of a slot is small")]
     pub(in crate::sim) const fn due(&mut self) -> Sweep {
         let slot = (self.now % SLOTS) as u32;
@@ -177,12 +175,12 @@ impl<'m> Wheel<'m> {
         self.sweep(slot)
     }
 
-    /// A walk through `slot`.
+    /// Iteration over `slot`.
     const fn sweep(&self, slot: u32) -> Sweep {
         Sweep { base: self.base(slot), bits: [0; 3], at: [0; 2], next: 0 }
     }
 
-    /// Takes the next rank out.
+    /// Removes and returns the next rank.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "ranks were counted in a u32")]
     pub(in crate::sim) fn take(&mut self, sweep: &mut Sweep) -> Option<u32> {
@@ -215,7 +213,7 @@ impl<'m> Wheel<'m> {
     }
 }
 
-/// A word, which becomes 0.
+/// Reads a word and sets it to 0.
 #[inline]
 fn empty(words: &mut [u64], at: usize) -> u64 {
     words.get_mut(at).map_or(0, core::mem::take)
@@ -256,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Each rank is due at one window; windows without any may lie between.
+    /// Each rank is due in one window; windows without any may lie between.
     #[test]
     fn every_rank_is_there_in_its_window() {
         let mut random = Random::new(4);

@@ -1,4 +1,4 @@
-//! Prepares the memory of a schedule that is read while it runs.
+//! Prepares the memory of a streamed schedule.
 
 use super::buckets::Buckets;
 use super::memory::{Memory, Requirements};
@@ -11,22 +11,22 @@ use crate::sim::draft::Draft;
 use crate::sim::rank::Rank;
 use crate::sim::schedule::{Schedule, note_unit};
 
-/// The sink that checks a schedule and notes what has to be known of it before the run.
+/// Sink that checks a schedule and builds the parts that a streamed run keeps in memory.
 #[derive(Debug)]
 pub struct Builder<'m> {
     memory: Memory<'m>,
     requirements: Requirements,
     draft: Draft,
-    /// Whether a receive or a message has a wildcard.
+    /// True if a receive or a message has a wildcard.
     wild: bool,
 }
 
 impl<'m> Builder<'m> {
-    /// Builds in `memory`, which has at least the elements of `requirements`.
+    /// Creates a builder in `memory`, which needs at least the elements of `requirements`.
     ///
     /// # Errors
     ///
-    /// [`BuildError::Full`] when it has less.
+    /// [`BuildError::Full`] if it has fewer.
     pub fn new(memory: Memory<'m>, requirements: Requirements) -> Result<Self, BuildError> {
         let Memory { simulation, buckets, released } = memory;
         let memory = Memory {
@@ -37,11 +37,11 @@ impl<'m> Builder<'m> {
         Ok(Self { memory, requirements, draft: Draft::default(), wild: false })
     }
 
-    /// The schedule, whose operations are those of `file`, from which it came here.
+    /// The schedule; `file` is the one that was fed to this sink.
     ///
     /// # Errors
     ///
-    /// [`BuildError::Order`] when ranks are missing.
+    /// [`BuildError::Order`] if ranks are missing.
     pub fn finish<F: Lookup>(self, file: F) -> Result<Schedule<'m, Streamed<'m, F>>, BuildError> {
         let Self { memory: Memory { mut simulation, buckets, released }, draft, wild, .. } = self;
         let requirements = self.requirements.simulation;

@@ -1,12 +1,12 @@
-//! The memory of a schedule that is read while it runs.
+//! Memory of a streamed schedule.
 
 use crate::sim::{self, BuildError, Settings, Survey};
 
-/// Elements of each part of [`Memory`].
+/// Number of elements of each part of [`Memory`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Requirements {
-    /// As for a schedule that is stored, but records are those under way.
+    /// As for a stored schedule, with records for operations under way only.
     pub simulation: sim::Requirements,
     /// [`Memory::buckets`].
     pub buckets: usize,
@@ -15,12 +15,11 @@ pub struct Requirements {
 }
 
 impl Requirements {
-    /// Those of a surveyed schedule of which at most so many operations are under way at
-    /// a time.
+    /// Requirements of a surveyed schedule with at most `records` operations under way at a time.
     ///
     /// # Errors
     ///
-    /// [`BuildError::TooManyOps`] past what a simulation can count.
+    /// [`BuildError::TooManyOps`] beyond the capacity of a simulation.
     pub fn of(survey: &Survey, settings: Settings, records: u64) -> Result<Self, BuildError> {
         if survey.ops() >= u64::from(u32::MAX) {
             return Err(BuildError::TooManyOps);
@@ -35,7 +34,7 @@ impl Requirements {
         })
     }
 
-    /// Bytes of all parts together; saturating.
+    /// Size of all parts together, bytes; saturating.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         let buckets = (self.buckets as u64).saturating_mul(size_of::<u32>() as u64);
@@ -44,15 +43,15 @@ impl Requirements {
     }
 }
 
-/// Memory for a schedule that is read while it runs; see [`Requirements`] for how much
-/// of each part. Content on entry does not matter.
+/// Lent memory of a streamed schedule, of the sizes in [`Requirements`]. The content on entry does
+/// not matter.
 #[derive(Debug, Default)]
 pub struct Memory<'m> {
-    /// That of the simulation.
+    /// Memory of the simulation.
     pub simulation: sim::Memory<'m>,
-    /// By which operations are found that wait for some more, and receives and messages
-    /// that wait for each other.
+    /// Buckets of two hash tables: operations with an unfulfilled dependency, and posted receives
+    /// and unexpected messages.
     pub buckets: &'m mut [u32],
-    /// A bit for each operation.
+    /// One bit for each operation: released.
     pub released: &'m mut [u64],
 }

@@ -1,18 +1,17 @@
-//! Schedules that are read while they run, in global order.
+//! Streamed schedules: read from a file during the run, in global order.
 //!
-//! Only operations that are under way have a record: those that are released and of
-//! which something is still to come (a send until its message has met its receive), and
-//! those of which one dependency is fulfilled and another is not. All else is looked up
-//! in the file ([`Lookup`](crate::goal::Lookup)) when it is needed: who waits for an operation when that
-//! begins or ends, what waits and for how many when the first of these does. So
-//! operations are released in the order of a stored schedule, for the same reasons.
+//! Only operations under way have a record: released ones that are not complete (a send until its
+//! message is matched), and those with both a fulfilled and an unfulfilled dependency. The file
+//! ([`Lookup`](crate::goal::Lookup)) is read for the rest: for the operations that wait for one,
+//! when that begins or ends; for a waiting operation and the number of its dependencies, when the
+//! first of these is fulfilled. So operations are released in the same order as in a stored
+//! schedule.
 //!
-//! Beside its record an operation takes one bit, which says that it was released:
-//! so no file, whatever becomes of it during the run, has an operation run twice.
+//! Each operation has one more bit, set when it is released, so that no change to the file during
+//! the run can make an operation run twice.
 //!
-//! Receives that are posted, and messages that wait, are found by rank, sender and tag in
-//! a hash table; where a schedule has wildcards, they are lists of their ranks, which are
-//! looked through.
+//! Posted receives and unexpected messages are in a hash table by rank, sender and tag; in a
+//! schedule with wildcards they are in lists of their ranks, which are searched linearly.
 
 mod buckets;
 mod builder;

@@ -1,4 +1,4 @@
-//! The operations of a schedule that is read while it runs: what the engine asks of them.
+//! Operations of a streamed schedule.
 
 use super::partly::Partly;
 use super::waiting::StreamedMatching;
@@ -14,26 +14,25 @@ use crate::sim::release::{Operations, Reached, Ready};
 use crate::sim::rules::Units;
 use crate::sim::storage::{OperationStore, Storage};
 
-/// The operations of a file.
+/// Operations of a file.
 ///
-/// A record's word for those after it is here the number of the operation, counted over the
-/// whole schedule.
+/// A record's `next` is the index of its operation in the whole schedule.
 #[derive(Debug)]
 pub struct Streamed<'m, F> {
     file: F,
     firsts: &'m [u32],
-    /// Those that wait for some more.
+    /// Operations with both a fulfilled and an unfulfilled dependency.
     partly: Partly<'m>,
     waiting: StreamedMatching<'m>,
-    /// A bit for each operation: whether it became ready, and so was released.
+    /// One bit for each operation: set when it is ready, and so released.
     released: &'m mut [u64],
-    /// The first record of those that are free again.
+    /// First record of the free list.
     free: u32,
-    /// Records that were ever in use.
+    /// Number of records that were ever in use.
     used: u32,
     cpus: usize,
     nics: usize,
-    /// What went wrong where nothing could be returned.
+    /// First error of a call that cannot return one; see `check`.
     stopped: Option<SimError>,
 }
 
@@ -75,7 +74,7 @@ impl<'m, F: Lookup> Streamed<'m, F> {
         word.is_some_and(|word| word >> (number % u64::BITS) & 1 != 0)
     }
 
-    /// The operation in the file, which has to be one that was checked.
+    /// Reads an operation from the file, and checks it again.
     fn read(&self, index: OpIndex) -> Result<Op, SimError> {
         let ranks = self.firsts.len().saturating_sub(1);
         let sound = |op: &Op| {
@@ -91,7 +90,7 @@ impl<'m, F: Lookup> Streamed<'m, F> {
         self.file.op(index).filter(sound).ok_or_else(|| unreadable(index))
     }
 
-    /// An operation is ready. Whatever becomes of the file, it is so only once.
+    /// Marks an operation as released; this happens once, whatever the file says.
     fn note_ready(&mut self, records: &Records<'_>, at: u32) {
         let number = records.at(at).next;
         if let Some(word) = self.released.get_mut((number / u64::BITS) as usize) {
@@ -99,7 +98,7 @@ impl<'m, F: Lookup> Streamed<'m, F> {
         }
     }
 
-    /// A record for an operation that is not released yet.
+    /// Takes a record for an operation that is not released yet.
     fn begin(&mut self, records: &mut Records<'_>, index: OpIndex) -> Result<u32, SimError> {
         let (op, number) = (self.read(index)?, self.number_of(index));
         if self.was_released(number) {
@@ -123,8 +122,8 @@ impl<'m, F: Lookup> Streamed<'m, F> {
         Ok(at)
     }
 
-    /// One operation fewer for this one to wait for, before `time` at the earliest. Its
-    /// record, if that was the last.
+    /// Fulfils one dependency of an operation, which may not begin before `time`. Returns its
+    /// record if it was the last.
     fn count_down(
         &mut self,
         records: &mut Records<'_>,
@@ -156,7 +155,7 @@ impl<'m, F: Lookup> Streamed<'m, F> {
     }
 }
 
-/// The first few of some operations.
+/// Fixed-size buffer of operations, which counts those that do not fit.
 #[derive(Clone, Copy, Debug, Default)]
 struct Few {
     first: [u32; 8],
@@ -171,7 +170,7 @@ impl Few {
         self.count += 1;
     }
 
-    /// All of them, unless there are more than a few.
+    /// All operations; `None` if some did not fit.
     fn all(&self) -> Option<&[u32]> {
         self.first.get(..self.count)
     }
@@ -220,7 +219,7 @@ impl<'m, F: Lookup> OperationStore for Streamed<'m, F> {
                 Err(error) => self.stop(error),
             }
         };
-        // Those that wait for the end come after all that wait for the start.
+        // Operations that wait for the end come after all that wait for the start.
         let mut later = Few::default();
         let read = file.dependents(on, |op, moment| match (moment, reached.start) {
             (Moment::Start, Some(time)) => fulfil(op, moment, time),

@@ -1,7 +1,6 @@
-//! Operations of which one dependency is fulfilled and another is not, by number.
+//! Hash table of operations with both a fulfilled and an unfulfilled dependency, by index.
 //!
-//! A hash table whose buckets are lists through a word of the records that is free until
-//! the operation is released.
+//! Buckets are lists through `seq`, a word of the records that is free until the release.
 
 use super::buckets::Buckets;
 use crate::sim::record::NONE;
@@ -12,7 +11,7 @@ pub(super) struct Partly<'m> {
     buckets: Buckets<'m>,
 }
 
-/// The record of an operation, and the one before it in its bucket.
+/// Record of an operation, and its predecessor in the bucket.
 struct Found {
     before: u32,
     at: u32,
@@ -23,7 +22,7 @@ impl<'m> Partly<'m> {
         Self { buckets }
     }
 
-    /// An operation, counted over the whole schedule.
+    /// Searches for an operation by its index in the whole schedule.
     fn search(&self, records: &Records<'_>, number: u32) -> Found {
         let (mut before, mut at) = (NONE, self.buckets.of(number));
         while at != NONE && records.at(at).next != number {
@@ -57,7 +56,7 @@ impl<'m> Partly<'m> {
         }
     }
 
-    /// Sees to it that there are about as many buckets as `records_used`.
+    /// Doubles the number of buckets when there are more records.
     #[inline]
     pub(super) fn grow(&mut self, records: &mut Records<'_>, records_used: u32) {
         if self.buckets.are_few(records_used) {

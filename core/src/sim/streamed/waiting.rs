@@ -1,11 +1,10 @@
-//! Receives that are posted and messages that wait, by rank, sender and tag.
+//! Posted receives and unexpected messages of a streamed schedule, by rank, sender and tag.
 //!
-//! A hash table whose buckets are lists, the oldest first. A record's second word of a
-//! stamp, which it needs no longer, is its key here: its rank, mixed with sender and tag
-//! in such a way that it can be told from the three. So what has the same key, sender and
-//! tag is on the same rank.
+//! A hash table whose buckets are lists, the oldest record first. The key replaces `seq`, which a
+//! waiting record no longer needs. It mixes the rank with sender and tag such that the rank can be
+//! recovered from the three: records with equal key, sender and tag are on the same rank.
 //!
-//! Where a schedule has wildcards, it is not used: all wait in lists of their ranks.
+//! A schedule with wildcards uses lists of its ranks instead.
 
 use super::buckets::Buckets;
 use crate::sim::lent::Checked;
@@ -17,7 +16,7 @@ use crate::sim::record::{Kind, NONE};
 use crate::sim::records::Records;
 use crate::sim::release::Operations;
 
-/// Odd, and its inverse modulo 2³².
+/// Odd multiplier, and its inverse modulo 2³².
 const ODD: u32 = 0x85eb_ca6b;
 const INVERSE: u32 = 0xa5cb_9243;
 const _: () = assert!(ODD.wrapping_mul(INVERSE) == 1, "ranks are told from keys");
@@ -30,15 +29,14 @@ const fn rank_of(key: u32, envelope: Envelope) -> u32 {
     (key ^ envelope.hash()).wrapping_mul(INVERSE)
 }
 
-/// Without wildcards.
+/// Hash table of a schedule without wildcards.
 #[derive(Debug)]
 pub(in crate::sim) struct WaitingTable<'m> {
     buckets: Buckets<'m>,
 }
 
 impl WaitingTable<'_> {
-    /// The oldest of a kind on `rank` with this sender and tag; its slot is the record
-    /// before it.
+    /// Oldest record of a kind on `rank` with this sender and tag; its slot is its predecessor.
     #[inline]
     fn find(
         &self,
@@ -55,14 +53,14 @@ impl WaitingTable<'_> {
         Some(Found { slot, op })
     }
 
-    /// Lets a receive or a message wait on `rank`.
+    /// Adds a receive or a message of `rank`.
     #[inline]
     fn push(&mut self, records: &mut Records<'_>, rank: u32, at: u32) {
         records.at_mut(at).seq = key(rank, records.envelope(at));
         push(&mut self.buckets, records, at);
     }
 
-    /// Takes out what was [found](Self::find).
+    /// Removes a record that [`find`](Self::find) returned.
     #[inline]
     fn take(&mut self, records: &mut Records<'_>, found: Found) {
         let key = records.at(found.op).seq;
@@ -71,7 +69,7 @@ impl WaitingTable<'_> {
         self.buckets.replace(key, last);
     }
 
-    /// Sees to it that there are about as many buckets as `records_used`.
+    /// Doubles the number of buckets when there are more records.
     #[inline]
     fn grow(&mut self, records: &mut Records<'_>, records_used: u32) {
         if self.buckets.are_few(records_used) {
@@ -81,7 +79,7 @@ impl WaitingTable<'_> {
         }
     }
 
-    /// Moves all that waits to the lists of its ranks, in no order.
+    /// Moves all records to the lists of their ranks, in no particular order.
     fn list(&mut self, records: &mut Records<'_>, ranks: &mut Checked<'_, Rank>) {
         self.buckets.drain(|last| {
             each(records, last, |records, at| {
@@ -94,11 +92,11 @@ impl WaitingTable<'_> {
     }
 }
 
-/// What waits of a schedule that is read while it runs.
+/// Matching of a streamed schedule.
 #[derive(Debug)]
 pub(in crate::sim) enum StreamedMatching<'m> {
     Table(WaitingTable<'m>),
-    /// Where the schedule has wildcards, all wait in lists of their ranks.
+    /// With wildcards: records are in lists of their ranks.
     Lists,
 }
 
@@ -107,7 +105,7 @@ impl<'m> StreamedMatching<'m> {
         Self::Table(WaitingTable { buckets })
     }
 
-    /// Sees to it that there are about as many buckets as `records_used`.
+    /// Doubles the number of buckets when there are more records.
     #[inline]
     pub(super) fn grow(&mut self, records: &mut Records<'_>, records_used: u32) {
         if let Self::Table(table) = self {
@@ -116,7 +114,7 @@ impl<'m> StreamedMatching<'m> {
     }
 }
 
-/// A slot is here the record before that of the receive.
+/// A slot here is the predecessor of the receive's record.
 impl Matching for StreamedMatching<'_> {
     fn find_posted(
         &mut self,
@@ -193,7 +191,7 @@ impl Matching for StreamedMatching<'_> {
     }
 }
 
-/// Calls `take` with each record of a circular list, which may put it into another one.
+/// Calls `take` with each record of a circular list; `take` may link it into another one.
 fn each(records: &mut Records<'_>, last: u32, mut take: impl FnMut(&mut Records<'_>, u32)) {
     if last == NONE {
         return;
@@ -235,8 +233,8 @@ mod tests {
         Op { kind: OpKind::Receive { peer, size: 1, tag: tag.into() }, cpu: 0, nic: 0 }
     }
 
-    /// Posts receives and takes them out again, the oldest of each rank, sender and tag
-    /// first; the most members of a bucket at the end.
+    /// Posts receives and removes them again, the oldest of each rank, sender and tag first;
+    /// returns the largest number of members of a bucket at the end.
     fn compare(tags: u64) -> usize {
         let mut random = Random::new(tags);
         let mut all = vec![Record::default(); RECEIVES as usize];

@@ -1,4 +1,4 @@
-//! Puts a schedule into lent memory, ready to be run in windows.
+//! Builds a schedule in lent memory, for a run in windows.
 
 use core::mem::take;
 
@@ -17,26 +17,26 @@ use crate::sim::record::NONE;
 use crate::sim::release::Operations;
 use crate::units::Picos;
 
-/// The sink that builds a [`Schedule`].
+/// Sink that builds a [`Schedule`].
 #[derive(Debug)]
 pub struct Builder<'m> {
     memory: Memory<'m>,
     requirements: Requirements,
     parameters: Parameters<'m>,
     draft: Draft,
-    /// A size whose messages are eager.
+    /// A message size known to be eager: a cache for `check`.
     eager: u64,
-    /// Handshakes, and those before the open rank.
+    /// Number of handshakes, and of those before the open rank.
     handshakes: [u32; 2],
 }
 
 impl<'m> Builder<'m> {
-    /// Builds in `memory`, which has at least the elements of
-    /// `requirements`, for a run with `parameters`.
+    /// Creates a builder in `memory`, which needs at least the elements of `requirements`, for a
+    /// run with `parameters`.
     ///
     /// # Errors
     ///
-    /// [`BuildError::Full`] when it has less.
+    /// [`BuildError::Full`] if it has fewer.
     pub fn new(
         memory: Memory<'m>,
         requirements: Requirements,
@@ -56,7 +56,7 @@ impl<'m> Builder<'m> {
     ///
     /// # Errors
     ///
-    /// [`BuildError::Order`] when ranks are missing.
+    /// [`BuildError::Order`] if ranks are missing.
     pub fn finish(self) -> Result<Schedule<'m>, BuildError> {
         let [handshakes, _] = self.handshakes;
         let further = if handshakes > 0 { self.further(0)? } else { NONE };
@@ -77,7 +77,7 @@ impl<'m> Builder<'m> {
         Ok(Schedule { memory, edges, firsts, parameters, requirements, further, handshakes, sends })
     }
 
-    /// Releases what waits for nothing on the open rank.
+    /// Releases the operations of the open rank that have no dependencies.
     fn release(&mut self) -> Option<()> {
         let records = &*self.memory.records;
         let mut shared = Shared::new(records, &[], &[], self.parameters, &*self.memory.times);
@@ -92,13 +92,13 @@ impl<'m> Builder<'m> {
         Some(())
     }
 
-    /// The first further record of a handshake.
+    /// First of the three additional records of a handshake.
     fn further(&self, handshake: u32) -> Result<u32, BuildError> {
         let all = u32::try_from(self.requirements.ops).ok().zip(handshake.checked_mul(3));
         all.and_then(|(ops, before)| ops.checked_add(before)).ok_or(BuildError::Full)
     }
 
-    /// Makes the last operation, a send to `peer`, begin a handshake.
+    /// Turns the last operation, a send to `peer`, into a handshake, with three additional records.
     fn add_handshake(&mut self, peer: u32, size: u64) -> Result<(), BuildError> {
         let further = self.further(self.handshakes[0])?;
         self.handshakes[0] += 1;
@@ -120,7 +120,7 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
-    /// The ends of sends that begin handshakes are those of their data.
+    /// Moves the successors of sends with handshakes to their data messages.
     fn forward_ends(&mut self) -> Option<()> {
         let [end, first] = self.handshakes;
         self.handshakes[1] = end;
@@ -139,7 +139,7 @@ impl<'m> Builder<'m> {
         Some(())
     }
 
-    /// Whether a send of `size` bytes to `peer` is a handshake.
+    /// True if a send of `size` bytes to `peer` is a handshake.
     fn check(&mut self, peer: u32, size: u64) -> Result<bool, BuildError> {
         if size == self.eager && self.parameters.levels() == 0 {
             return Ok(false);
@@ -148,7 +148,7 @@ impl<'m> Builder<'m> {
             return Err(BuildError::Unsuitable(Unsuitable::Long { size }));
         }
         let level = self.parameters.level(self.draft.rank(), peer);
-        // What costs too much is found out by the run.
+        // An overflow of the costs is reported by the run.
         if self.parameters.costs(level, size).is_ok_and(|costs| costs.rendezvous) {
             if self.requirements.records > self.requirements.ops {
                 return Ok(true);

@@ -1,4 +1,4 @@
-//! What has come for one rank in a window, in the order of stamps.
+//! Messages for one rank in a window, in the order of stamps.
 
 use core::cmp::Ordering;
 
@@ -23,8 +23,8 @@ impl Chain for Mail<'_> {
     }
 }
 
-/// Sorts messages in the mail by stamp, and returns the first; adds the steps
-/// taken to `steps`.
+/// Sorts messages in the mail by stamp and returns the first; adds the number of history steps to
+/// `steps`.
 pub(super) fn sort_mail(
     shared: &Shared<'_>,
     mail: &mut Mail<'_>,
@@ -38,7 +38,7 @@ pub(super) fn sort_mail(
     chain::sort(mail, first, before).first
 }
 
-/// The same of messages in the records of their sends.
+/// As [`sort_mail`], for messages that stayed in the records of their sends.
 pub(super) fn sort_kept(shared: &mut Shared<'_>, first: u32, steps: &mut u64) -> u32 {
     let before = |shared: &Shared<'_>, a, b| {
         was_created_before(shared, [shared.kept(a), shared.kept(b)], steps)

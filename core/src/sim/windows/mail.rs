@@ -1,20 +1,20 @@
-//! What a message says that is on its way between two windows.
+//! Messages between two windows.
 //!
-//! Where a sender has no room left in the [mail](crate::sim::mail), messages
-//! stay in the records of their sends, which are chained instead.
+//! A message for which the sender has no room in the [mail](crate::sim::mail) stays in the record
+//! of its send; these records are chained instead.
 
 use crate::sim::mail;
 use crate::sim::record::NONE;
 use crate::sim::rules::Letter;
 use crate::sim::word::{Word32, Word64};
 
-/// The messages of one window.
+/// Messages of one window.
 pub type Mail<'s> = mail::Mail<'s, Message>;
 
-/// Where one sender puts its messages of one window.
+/// Outbox of one sender for one window.
 pub type Outbox<'s> = mail::Outbox<'s, Message>;
 
-/// A message on its way, in 32 bytes.
+/// A message in flight, in 32 bytes.
 #[derive(Debug, Default)]
 #[repr(C, align(32))]
 pub struct Message {
@@ -52,5 +52,5 @@ impl Message {
     }
 }
 
-/// End of a list of messages.
+/// Sentinel: end of a list of messages.
 pub(super) const END: u32 = NONE;

@@ -1,4 +1,4 @@
-//! Whether a schedule can run in windows, and the memory for that.
+//! Memory of a schedule in windows, and the check that it can run in them.
 
 use core::sync::atomic::AtomicU64;
 
@@ -14,44 +14,43 @@ pub use crate::sim::unsuitable::Unsuitable;
 
 lent_memory! {
     parts {
-        /// Operations.
+        /// Records of operations and handshakes.
         records: WindowRecord,
         /// Lists of dependants.
         edges: u32,
-        /// Ranks.
+        /// States of ranks.
         ranks: WindowRank,
         /// Index of each rank's first operation.
         firsts: u32,
-        /// Posted receives.
+        /// Slots of posted receives.
         slots: Slot,
-        /// When ranks are due.
+        /// Timing wheels of the partitions.
         words: u64,
-        /// A time of each operation, where messages are received with overlap.
+        /// A time for each operation; with overlap.
         times: AtomicU64,
-        /// With overlap: the heaps of what waits.
+        /// Links of the heaps of waiting records; with overlap.
         links: AtomicU64,
-        /// With overlap: of each rank what it receives.
+        /// Receiving state of each rank; with overlap.
         receiving: Receiving,
         /// Dependencies of one rank, while the schedule is built.
         scratch: [u32; 2],
     }
     further {
-        /// Operations; there are further records for handshakes.
+        /// Number of operations; records may be more, three for each handshake.
         ops: usize,
-        /// Partitions.
+        /// Number of partitions.
         partitions: usize,
-        /// A rank's number, shifted by this, is that of its partition.
+        /// Partition of a rank: its number, shifted right by this.
         shift: u32,
     }
 }
 
 impl Requirements {
-    /// What the surveyed schedule needs, with partitions of 2^`shift` ranks.
+    /// Requirements of the surveyed schedule, with partitions of 2^`shift` ranks.
     ///
     /// # Errors
     ///
-    /// [`Unsuitable`] where it cannot run in windows, as far as is known
-    /// before it is built.
+    /// [`Unsuitable`] if it cannot run in windows, as far as the survey shows that.
     pub fn of(
         survey: &Survey,
         parameters: &Parameters<'_>,
@@ -69,7 +68,7 @@ impl Requirements {
         if survey.ops > MOST || survey.edges > most_edges || survey.ops_most > MOST_OF_RANK {
             return Err(Unsuitable::TooManyOps);
         }
-        // Each handshake has three records more than its send.
+        // Each handshake has three records in addition to that of its send.
         let sends = survey.ops.saturating_sub(survey.sure_receives);
         let further = if settings.rendezvous == Rendezvous::Handshake { 3 * sends } else { 0 };
         if survey.ops + further > MOST {
@@ -83,7 +82,7 @@ impl Requirements {
         Ok(Self {
             records: size(survey.ops + further)?,
             ops: size(survey.ops)?,
-            // A list has two words more than operations, of which at least two.
+            // A list has two words more than operations, and at least two operations.
             edges: size(2 * survey.edges)?,
             ranks,
             firsts: ranks + 1,

@@ -1,25 +1,22 @@
 //! Stored schedules in time windows, on any number of partitions and threads.
 //!
-//! A message arrives at least o + L after its send began. So time is cut
-//! into windows of that length: in a window every rank can be run by itself,
-//! and what it sends concerns later windows only. Ranks are grouped into
-//! [`Partition`]s, each a state machine on lent memory that runs one window
-//! at a time; between windows they exchange [`Mail`].
+//! A message arrives at least o + L after its send began. Time is therefore cut into windows of
+//! that length (the lookahead): within a window each rank can be run by itself, because its
+//! messages arrive in later windows. Ranks are grouped into [`Partition`]s, each a state machine on
+//! lent memory that runs one window at a time; between windows they exchange [`Mail`].
 //!
-//! # How the order of stamps is kept
+//! # Order of stamps
 //!
-//! The [`Engine`](super::Engine) breaks ties by stamps that it draws one
-//! after the other. Nobody does here. But what was created first can be told
-//! from the history: of two things created at different times, the earlier
-//! one; at the same time, that whose creator was created first; and so on,
-//! back to what waits for nothing, which is created rank after rank. Records
-//! keep what released them and when they were executed, so any partition can
-//! follow the history of any operation. Results are those of the engine, bit
-//! for bit, for any number of partitions.
+//! The [`Engine`](super::Engine) breaks ties by stamps that it draws in sequence. Here no stamps
+//! are drawn; the order of creation follows from the history. Of two items created at different
+//! times, the earlier is first; at the same time, the one whose creator was created first; and so
+//! on, back to operations without dependencies, which are created rank by rank. Records keep the
+//! cause of their release and the time of their execution, so any partition can follow the history
+//! of any operation. Results equal those of the engine, bit for bit, for any number of partitions.
 //!
-//! # When it is possible
+//! # Limits
 //!
-//! [`Unsuitable`] says when not.
+//! [`Unsuitable`] lists the schedules that cannot run in windows.
 
 mod build;
 mod incoming;

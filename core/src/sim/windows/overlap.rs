@@ -1,15 +1,13 @@
-//! Receiving with overlap: the interface takes a message by itself, and the
-//! processor handles it later.
+//! Receiving with overlap: the interface takes a message by itself, and the processor handles it
+//! later.
 //!
-//! Then what waits in one class has different times, so it waits in heaps: an
-//! operation that has a time of its own by that time, in `receives` of its
-//! rank; else, until the processor is free, with its class, by number.
-//! Messages have numbers in the order of their stamps, which they come in. One
-//! that arrives later than the interface is free is in `waiting`, by arrival;
-//! else in [`Receiving`], by number.
+//! The records of a class then have different times, so they wait in heaps. An operation with an
+//! earliest time in the future waits by that time in the rank's `receives`; otherwise it waits with
+//! its class for the processor, by number. Messages are numbered in the order of their stamps, in
+//! which they are collected. A message that arrives after the interface is free waits in `waiting`,
+//! by arrival; otherwise in [`Receiving`], by number.
 //!
-//! What the usual way of receiving calls from here is marked cold, so that it
-//! does not grow the code of that way.
+//! Functions called from the path without overlap are marked cold, to keep that path small.
 
 use super::partition::Partition;
 use super::rank::{Active, WindowRank};
@@ -19,14 +17,14 @@ use crate::sim::hooks::{Noise, Observer};
 use crate::sim::record::{Kind, NONE};
 use crate::sim::release::Operations;
 
-/// What a rank needs to receive with overlap.
+/// State of a rank that receives with overlap.
 #[derive(Clone, Copy, Debug)]
 pub struct Receiving {
-    /// When the last message was all there.
+    /// Time at which the last message was complete, ps.
     pub(super) done: u64,
-    /// Messages that the interface takes next: their heap.
+    /// Heap of messages that the interface takes next.
     arrived: u32,
-    /// Messages that it has taken, for the processor.
+    /// Heap of messages that it has taken, for the processor.
     taken: u32,
 }
 
@@ -36,13 +34,13 @@ impl Default for Receiving {
     }
 }
 
-/// What a heap has: operations, or messages.
+/// Members of a heap: operations or messages.
 const OPS: bool = false;
 const MESSAGES: bool = true;
 
-/// Which of two members of a heap is less.
+/// Order of the members of a heap.
 impl Shared<'_> {
-    /// The earliest time for what waits.
+    /// Earliest time of a waiting operation, ps.
     fn due(&self, at: u32) -> u64 {
         match self.at(at).kind() {
             Kind::Receive => self.at(at).time.get(),
@@ -66,7 +64,7 @@ impl Shared<'_> {
         move |a, b| key(a) < key(b)
     }
 
-    /// Lets a released operation wait for its turn.
+    /// Queues a released operation until its turn.
     #[cold]
     pub(super) fn await_turn(&self, heaps: &mut HeapLinks<'_>, state: &mut WindowRank, op: u32) {
         let (root, free) = match self.at(op).kind() {
@@ -83,7 +81,7 @@ impl Shared<'_> {
         }
     }
 
-    /// The first of some events.
+    /// First of some events; those without a record are ignored.
     #[inline]
     fn first_of<const MEMBERS: bool>(&self, events: [Next; 3]) -> Option<Next> {
         let number = |next: &Next| self.number_of::<MEMBERS>(next.op);
@@ -98,7 +96,7 @@ impl Shared<'_> {
     }
 }
 
-/// What a partition needs at hand, with what a rank receives.
+/// Parts of a partition that the heaps need, with the receiving state of a rank.
 struct Heaped<'p, 's> {
     shared: &'p Shared<'s>,
     heaps: &'p mut HeapLinks<'s>,
@@ -113,8 +111,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         Heaped { shared: &self.shared, heaps: &mut self.heaps, receiving }
     }
 
-    /// Takes a message among those that wait; they come in the order of their
-    /// stamps.
+    /// Queues an incoming message for the interface and numbers it; called in the order of stamps.
     #[cold]
     pub(super) fn await_interface(&mut self, rank: &mut Active, send: u32) {
         self.shared.at(send).link.set(self.came);
@@ -125,14 +122,14 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         self.heaps.push(&mut rank.state.waiting, send, before);
     }
 
-    /// Lets a message that the interface has taken wait for the processor.
+    /// Queues a message that the interface has taken for the processor.
     #[cold]
     pub(super) fn await_processor(&mut self, rank: &Active, send: u32) {
         let Heaped { shared, heaps, receiving } = self.heaped(rank);
         heaps.push(&mut receiving.taken, send, shared.by_number::<MESSAGES>());
     }
 
-    /// The next event of a rank.
+    /// Next event of a rank.
     #[cold]
     pub(super) fn next_overlapping(&mut self, rank: &mut Active) -> Option<Next> {
         let Heaped { shared, heaps, receiving } = self.heaped(rank);
@@ -180,7 +177,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         }
     }
 
-    /// Takes what an event is about out of its heap.
+    /// Removes the record of an event from its heap.
     #[cold]
     pub(super) fn leave_heap(&mut self, rank: &mut Active, next: &Next) {
         let Heaped { shared, heaps, receiving } = self.heaped(rank);

@@ -1,4 +1,4 @@
-//! Some of the ranks, window after window.
+//! Partition: a group of ranks that runs one window after the other.
 
 use core::cmp::Ordering;
 use core::num::NonZeroU64;
@@ -25,7 +25,7 @@ use crate::sim::rules::Letter;
 use crate::sim::unfinished::{Left, Unfinished};
 use crate::units::Picos;
 
-/// What could not happen because its time is past 2⁶⁴ ps.
+/// First event that failed because a time exceeds 2⁶⁴ ps.
 #[derive(Clone, Copy, Debug)]
 struct Failure {
     time: u64,
@@ -33,48 +33,46 @@ struct Failure {
     rank: u32,
 }
 
-/// Steps for each event from which on a run in windows takes longer than one
-/// event by event.
+/// Steps for each event above which a run in windows takes longer than one in global order.
 pub const STEPS: u64 = 16;
 
-/// Some of the ranks of a schedule: a state machine that is told which
-/// window to run, and is given the messages that were sent in the last one.
+/// Partition of the ranks of a schedule: a state machine that runs the window it is given, with the
+/// messages that were sent in the previous window.
 #[derive(Debug)]
 pub struct Partition<'s, N, O = Silent> {
     pub(super) shared: Shared<'s>,
     index: u32,
-    /// A rank's number, shifted by this, is that of its partition.
+    /// Partition of a rank: its number, shifted right by this.
     pub(super) shift: u32,
-    /// Its first rank.
+    /// First rank of the partition.
     pub(super) first: u32,
     pub(super) ranks: &'s mut [WindowRank],
     pub(super) slots: Slots<'s>,
     pub(super) wheel: Wheel<'s>,
     pub(super) charges: Charges<'s, N, O>,
-    /// Whether messages can take longer than a window, because there are
-    /// several protocols.
+    /// True if there are several parameter sets, so that messages can take longer than a window.
     pub(super) several: bool,
-    /// Whether messages are received with overlap.
+    /// True if messages are received with overlap.
     pub(super) overlap: bool,
-    /// In place of what a rank receives that there is not.
+    /// Receiving state of each rank; `nowhere` is the sentinel for an invalid index.
     pub(super) receiving: &'s mut [Receiving],
     pub(super) nowhere: Receiving,
     pub(in crate::sim) heaps: HeapLinks<'s>,
-    /// With overlap: messages that have come, which numbers them.
+    /// Number of messages collected so far, which numbers them; with overlap.
     pub(super) came: u32,
-    /// Operations released and messages created.
+    /// Operations released plus messages created.
     pub(super) events: u64,
-    /// Steps that orders and searches took.
+    /// Steps taken to order elements and to search lists.
     pub(super) steps: u64,
-    /// How many the next window may take in all, and [`STEPS`] more for each
-    /// event after so many.
+    /// Limit on `steps` for the next window, without the [`STEPS`] for each event after
+    /// `events_before`.
     most_steps: u64,
     events_before: u64,
     gave_up: bool,
     failure: Option<Failure>,
 }
 
-/// The part of the memory that a partition has for itself.
+/// Memory of one partition.
 pub(super) struct Share<'s> {
     pub(super) index: u32,
     pub(super) shift: u32,
@@ -90,7 +88,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         let Share { index, shift, ranks, slots, words, links, receiving } = share;
         receiving.fill(Receiving::default());
         let overlap = !links.is_empty();
-        // The least o + L; the requirements refuse 0.
+        // Least o + L; the requirements refuse 0.
         let width = NonZeroU64::new(shared.parameters.lookahead().0);
         let mut wheel = Wheel::new(words, ranks.len(), width.unwrap_or(NonZeroU64::MIN));
         let mut events = 0;
@@ -126,29 +124,29 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         }
     }
 
-    /// A window in which a rank has something to do of its own accord, or
-    /// one before that; `None` when only a message can wake it.
+    /// A window up to the first in which a rank has an event without further messages; `None` if
+    /// only a message can wake a rank.
     #[must_use]
     pub const fn next(&self) -> Option<u64> {
         self.wheel.next()
     }
 
-    /// Has the next window given up after `free` steps, and [`STEPS`] more for
-    /// each event in it.
+    /// Makes the next window give up after `free` steps plus [`STEPS`] for each event in it.
     pub const fn allow(&mut self, free: u64) {
         self.most_steps = self.steps.saturating_add(free);
         self.events_before = self.events;
     }
 
-    /// Whether a window was given up; the run is of no use then.
+    /// True if a window gave up; the run cannot be continued.
     #[must_use]
     pub const fn gave_up(&self) -> bool {
         self.gave_up
     }
 
-    /// Runs a window: later than those before, not after any that
-    /// [`Partition::next`] named, and the very next if there is mail. Reads
-    /// what other partitions sent from `inbox`, sends with `outbox`.
+    /// Runs a window, which must be later than those before and not later than any named by
+    /// [`Partition::next`]; the next one if there is mail. Reads the messages of other partitions
+    /// from
+    /// `inbox` and sends to `outbox`.
     pub fn run(&mut self, window: u64, inbox: &Mail<'_>, outbox: &mut Outbox<'_>) {
         self.wheel.go_to(window);
         while let Some(mut sweep) = self.wheel.nearer() {
@@ -170,7 +168,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         }
     }
 
-    /// Gives every rank what has come for it.
+    /// Distributes incoming messages to the ranks.
     fn collect(&mut self, inbox: &Mail<'_>) {
         let Self { shared, ranks, wheel, first, .. } = self;
         inbox.collect(self.index, |at, message| {
@@ -188,7 +186,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
                 let (next, local) = (record.link.get(), record.peer.get().wrapping_sub(*first));
                 let source = match send < shared.further {
                     true => owner(shared.firsts, send),
-                    // Noted there as it left.
+                    // Stored there when the message left.
                     false => shared.handshake(send).link.get(),
                 };
                 record.keep(source, record.next.get().into());
@@ -208,7 +206,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         }
     }
 
-    /// Sees to it that a rank is run when its next event is due.
+    /// Enters a rank into the wheel for its next event.
     fn reschedule(&mut self, local: u32, inbox: &Mail<'_>) {
         let Some(&state) = self.ranks.get(local as usize) else { return };
         let mut rank = Active { number: self.first.wrapping_add(local), state };
@@ -220,7 +218,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         }
     }
 
-    /// Runs a rank to the end of the window.
+    /// Runs a rank until the end of the window.
     #[inline]
     fn turn(&mut self, local: u32, inbox: &Mail<'_>, outbox: &mut Outbox<'_>) {
         let Some(&state) = self.ranks.get(local as usize) else { return };
@@ -252,7 +250,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         self.put(local, &rank);
     }
 
-    /// Brings what came in the mail in order.
+    /// Sorts the messages that came in the mail.
     #[inline]
     fn sort(&mut self, rank: &mut Active, inbox: &Mail<'_>) {
         let state = &mut rank.state;
@@ -272,7 +270,8 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         }
     }
 
-    /// When the kept message of `send` arrives at `rank`; checked when it left.
+    /// Arrival time of the stored message of `send` at `rank`; it was checked for overflow when it
+    /// left.
     pub(super) fn arrival(&self, rank: u32, send: u32) -> u64 {
         let Letter { created, source, size, .. } = self.shared.kept(send);
         let (parameters, bytes) =
@@ -283,7 +282,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         arrival.unwrap_or(u64::MAX)
     }
 
-    /// Notes what failed, if nothing did before.
+    /// Stores a failure, unless an earlier one is stored.
     #[cold]
     fn fail(&mut self, rank: u32, next: &Next) {
         let failure = Failure { time: next.time, element: next.element(), rank };
@@ -297,8 +296,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         a.time.cmp(&b.time).then_with(order) == Ordering::Less
     }
 
-    /// What the run of all partitions has to stop with after a window: the
-    /// first failure of all.
+    /// Error of the run after a window: the first failure of all partitions.
     #[must_use]
     pub fn error<'p>(partitions: impl IntoIterator<Item = &'p Self>) -> Option<SimError>
     where
@@ -314,47 +312,45 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         first.map(|failure| SimError::Overflow { rank: failure.rank })
     }
 
-    /// The observer, with what it was told.
+    /// The observer, with its results.
     pub fn into_observer(self) -> O {
         self.charges.observer
     }
 
-    /// Whether there is a failure.
+    /// True if an event failed.
     #[must_use]
     pub const fn failed(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// Operations released and messages created until now.
+    /// Operations released and messages created so far.
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.events
     }
 
-    /// Steps taken until now to find the order of what was created at the
-    /// same instant, and to find receives and messages among many that wait.
-    /// Where they are many times the events, the engine that runs event by
-    /// event is quicker.
+    /// Steps taken so far to order what was created at the same instant, and to search receives and
+    /// messages. If they are many times the events, the engine in global order is faster.
     #[must_use]
     pub const fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// The ranks, and when each was done.
+    /// Finishing time of each rank.
     pub fn finish(&self) -> impl Iterator<Item = (u32, Picos)> {
         let done = self.receiving.iter().map(|rank| rank.done).chain(core::iter::repeat(0));
         let times = self.ranks.iter().zip(done).map(|(rank, done)| Picos(rank.cpu.max(done)));
         (self.first..).zip(times)
     }
 
-    /// How this partition's part of the run ended.
+    /// Result of this partition's ranks.
     #[must_use]
     pub fn finished(&self) -> Finished {
         Finished::of(self.events, self.finish())
     }
 
-    /// Calls `tell` with everything that never came to its end, by rank, as
-    /// [`Engine::unfinished`](crate::sim::Engine::unfinished) does.
+    /// Calls `tell` with everything that did not complete, by rank, as
+    /// [`Engine::unfinished`](crate::sim::Engine::unfinished).
     pub fn unfinished(&self, mut tell: impl FnMut(Unfinished)) {
         for (rank, state) in (self.first..).zip(self.ranks.iter()) {
             let unexpected = self.shared.walk(state.unexpected).map(|(_, message)| message);

@@ -1,9 +1,8 @@
-//! Looks at memory some time before it is needed.
+//! Prefetch of memory for the ranks of a batch.
 //!
-//! What a rank does is a chain of records that lead to each other, each far
-//! from the last: most of the time would be spent on waiting for memory. So
-//! the beginnings of the chains of several ranks are looked at together, one
-//! link at a time, and their waits overlap.
+//! An event follows a chain of records that are far apart in memory, so most of the time would be
+//! spent on cache misses. The first links of the chains of several ranks are therefore read
+//! together, one link at a time, which overlaps their misses.
 
 use core::hint::black_box;
 
@@ -13,26 +12,26 @@ use crate::sim::hooks::{Noise, Observer};
 use crate::sim::queues::wheel::Sweep;
 use crate::sim::record::NONE;
 
-/// Ranks that are looked at together.
+/// Ranks in a batch.
 pub(super) const BATCH: usize = 16;
-/// Fewer than this are quicker without.
+/// Smallest batch for which prefetching pays.
 const WORTHWHILE: usize = 4;
 
-/// Ranks that have their turn next.
+/// Ranks to run next.
 pub(super) struct Batch {
     ranks: [u32; BATCH],
     len: usize,
 }
 
 impl Batch {
-    /// The ranks.
+    /// Ranks of the batch.
     pub(super) fn ranks(&self) -> &[u32] {
         self.ranks.get(..self.len).unwrap_or_default()
     }
 }
 
 impl<N: Noise, O: Observer> Partition<'_, N, O> {
-    /// The next ranks of a walk.
+    /// Takes the next ranks from a sweep.
     #[inline]
     pub(super) fn batch(&mut self, sweep: &mut Sweep) -> Batch {
         let mut batch = Batch { ranks: [0; BATCH], len: 0 };
@@ -44,7 +43,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         batch
     }
 
-    /// Looks at what the ranks will need.
+    /// Reads the memory that the ranks of a batch will need.
     #[inline]
     pub(super) fn prefetch(&self, batch: &Batch, inbox: &Mail<'_>) {
         if batch.len < WORTHWHILE {
@@ -59,7 +58,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
                 seen ^= message.tag.get();
                 *receive = self.slots.of(state.posted).first().map_or(NONE, |slot| slot.op);
             }
-            // A list that is empty is NONE, the greatest.
+            // An empty list is NONE, the greatest value.
             *list = state.sends.min(state.calcs).min(state.receives).min(state.waiting);
         }
         for (receive, list) in receives.iter_mut().zip(&mut lists) {
@@ -75,7 +74,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
             }
         }
         for index in receives.into_iter().chain(lists) {
-            // It may be no record, but a place in a list of edges.
+            // It may be a position in a list of edges instead of a record.
             if let Some(record) = self.shared.records.get(index as usize) {
                 seen ^= record.link.get();
             }

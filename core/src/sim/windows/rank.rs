@@ -1,18 +1,18 @@
-//! The state of one rank.
+//! State of one rank.
 
 use crate::sim::matching::slots::SlotRange;
 use crate::sim::record::NONE;
 
-/// The state of one rank; 64 bytes, one cache line. Lists of operations and
-/// of waiting messages are circular, known by their last record.
+/// State of one rank: 64 bytes, one cache line. Lists of operations and of waiting messages are
+/// circular, known by their last record.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct WindowRank {
-    /// When the processor is free.
+    /// Time at which the processor is free, ps.
     pub(super) cpu: u64,
-    /// When the interface can send.
+    /// Time at which the interface can send, ps.
     pub(super) out: u64,
-    /// When the interface can receive.
+    /// Time at which the interface can receive, ps.
     pub(super) into: u64,
     /// Released sends.
     pub(super) sends: u32,
@@ -22,20 +22,19 @@ pub struct WindowRank {
     pub(super) calcs: u32,
     /// Messages of earlier windows that are not handled yet.
     pub(super) waiting: u32,
-    /// Handled messages without a receive.
+    /// Unexpected messages.
     pub(super) unexpected: u32,
-    /// The first of the messages that came in this window, in the mail.
+    /// First message of this window, in the mail.
     pub(super) incoming: u32,
-    /// Of those that found no room in the mail, the first, in the record of
-    /// its send.
+    /// First message that did not fit in the mail, as the record of its send.
     pub(super) spilled: u32,
     /// Slots of posted receives.
     pub(super) posted: SlotRange,
-    /// Operations released.
+    /// Number of operations released.
     pub(super) released: u32,
 }
 
-/// A rank that has its turn.
+/// A rank during its turn.
 #[derive(Debug)]
 pub(in crate::sim) struct Active {
     pub(super) number: u32,

@@ -1,9 +1,8 @@
-//! The rules in windows: what they ask of a partition.
+//! Rules of a rank for the driver in windows.
 //!
-//! Of a long message the send itself sends the RTS. The CTS and the data leave from
-//! records of their own, which are released like operations: that of the CTS on the
-//! receiver, when the RTS has met its receive; that of the data on the sender,
-//! when the CTS is handled.
+//! The RTS of a handshake is sent by the send itself. The CTS and the data leave from records of
+//! their own, which are released like operations: that of the CTS on the receiver when the RTS is
+//! matched; that of the data on the sender when the CTS is handled.
 
 use super::partition::Partition;
 use super::rank::{Active, WindowRank};
@@ -21,12 +20,11 @@ use crate::sim::release::{Operations, Reached, Ready};
 use crate::sim::rules::{Creator, Letter, Match, Rules};
 use crate::units::Overflow;
 
-/// Messages, which lie anywhere, that are looked at in the time of a step in a
-/// history.
+/// Scattered messages that can be inspected in the time of one history step.
 const MESSAGES_OF_STEP: u64 = 2;
 
 impl Creator {
-    /// As a record keeps it.
+    /// Encoding in a record.
     #[inline]
     const fn word(self) -> u32 {
         match self {
@@ -82,7 +80,7 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
         }
     }
 
-    /// What is ready now is released at once.
+    /// Operations that become ready are released immediately.
     #[allow(clippy::inline_always, reason = "so that the creator is a word: measured")]
     #[inline(always)]
     fn satisfy(&mut self, rank: &mut Active, on: u32, by: Creator, reached: Reached) {
@@ -124,7 +122,7 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
         pair: &Match,
         creator: Creator,
     ) -> Result<(), Overflow> {
-        // Kept as the size of the RTS: see `WindowRecord::set_handshake`.
+        // The RTS carries the record of its CTS as its size: see `WindowRecord::set_handshake`.
         let cts = self.shared.at(pair.send).next.get();
         self.shared.handshake(cts).meet(pair.receive, pair.time);
         // The processor may have been idle before the receive was posted.
@@ -159,7 +157,7 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
 }
 
 impl<N: Noise, O: Observer> Partition<'_, N, O> {
-    /// Tells those that wait for `op` what it has reached, and releases what is ready.
+    /// Fulfils the dependencies on `op` and releases the operations that are ready.
     #[inline]
     fn tell(&mut self, rank: &mut Active, op: u32, creator: u32, reached: Reached) {
         let (on, number) = (self.shared.send_of(op), rank.number);
@@ -191,7 +189,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
 }
 
 impl Shared<'_> {
-    /// Puts a released operation into its list, or its heap.
+    /// Inserts a released operation into its list or heap.
     #[inline]
     pub(super) fn enlist(
         &mut self,

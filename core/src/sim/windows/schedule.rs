@@ -13,25 +13,25 @@ use crate::sim::matching::slots::Slots;
 use crate::sim::parameters::Parameters;
 use crate::sim::queues::wheel;
 
-/// A schedule in lent memory, ready to run once.
+/// A schedule in lent memory. It can run once.
 #[derive(Debug)]
 pub struct Schedule<'m> {
-    /// All of it but edges and firsts, which copies share.
+    /// Lent memory without edges and first operations, which copies share.
     pub(super) memory: Memory<'m>,
     pub(super) edges: &'m [u32],
     pub(super) firsts: &'m [u32],
     pub(super) parameters: Parameters<'m>,
-    /// Those of `memory`.
+    /// Requirements of `memory`.
     pub(super) requirements: Requirements,
     /// See [`Shared::further`].
     pub(super) further: u32,
-    /// Handshakes.
+    /// Number of handshakes.
     pub(super) handshakes: u32,
     pub(super) sends: u32,
 }
 
 impl<'m> Schedule<'m> {
-    /// Index of each rank's first operation, and at last their number.
+    /// Index of each rank's first operation, then the number of operations.
     #[must_use]
     pub const fn first_ops(&self) -> &'m [u32] {
         self.firsts
@@ -43,13 +43,13 @@ impl<'m> Schedule<'m> {
         self.requirements.shift
     }
 
-    /// Sends of all ranks.
+    /// Number of sends of all ranks.
     #[must_use]
     pub const fn sends(&self) -> u32 {
         self.sends
     }
 
-    /// Bytes that it takes, whatever was lent.
+    /// Memory in use, bytes; the lent memory may be larger.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let records = self.requirements.ops + self.further_records().len();
@@ -57,7 +57,7 @@ impl<'m> Schedule<'m> {
         Requirements { records, ..self.requirements }.bytes() + shared as u64
     }
 
-    /// Where the records of handshakes are.
+    /// Range of the additional records of handshakes.
     pub(super) fn further_records(&self) -> Range<usize> {
         if self.handshakes == 0 {
             return 0..0;
@@ -66,20 +66,20 @@ impl<'m> Schedule<'m> {
         first..first + 3 * self.handshakes as usize
     }
 
-    /// Events of a run that goes to its end.
+    /// Number of events of a complete run.
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.requirements.ops as u64 + self.sends as u64 + 4 * self.handshakes as u64
     }
 
-    /// The partitions, by their ranks.
+    /// Partitions, in the order of their ranks.
     pub fn partitions<N: Noise + Clone>(self, noise: N) -> impl Iterator<Item = Partition<'m, N>> {
         self.observed(noise, |_| Silent)
     }
 
-    /// The partitions, by their ranks, each with the observer that `observe` makes
-    /// for those from its first rank on. It is told all but the release of what
-    /// waits for nothing.
+    /// Partitions, in the order of their ranks, each with the observer that `observe` creates for
+    /// its first rank. Observers get all events except the release of operations without
+    /// dependencies.
     pub fn observed<N: Noise + Clone, O: Observer>(
         self,
         noise: N,
@@ -116,19 +116,17 @@ impl<'m> Schedule<'m> {
     }
 }
 
-/// Copies of one that has not run, for runs with other parameters.
+/// Copies of a schedule that has not run, for runs with other parameters.
 impl Schedule<'_> {
-    /// Memory for [`Schedule::copy`], without what copies share with the
-    /// original.
+    /// Memory for [`Schedule::copy`], without the parts that copies share with the original.
     #[must_use]
     pub const fn copy_requirements(&self) -> Requirements {
         self.requirements
     }
 
-    /// The same schedule in `memory`, for a run with `parameters`;
-    /// dependencies are shared. `None` where `memory` is smaller than
-    /// [`Schedule::copy_requirements`], o + L is 0, or other messages than
-    /// with the parameters of the original are above the eager limit.
+    /// Copies the schedule into `memory`, for a run with `parameters`; dependencies are shared.
+    /// `None` if `memory` is smaller than [`Schedule::copy_requirements`], if o + L is 0, or if the
+    /// parameters put other messages above the eager limit than those of the original.
     #[must_use]
     pub fn copy<'n>(
         &'n self,
@@ -150,7 +148,7 @@ impl Schedule<'_> {
         Some(Schedule { memory, parameters, ..*self })
     }
 
-    /// Copies some of the records; others were not built.
+    /// Copies a range of the records; those outside were not built.
     fn copy_records(&self, records: &mut [WindowRecord], range: Range<usize>) -> Option<()> {
         records.get_mut(range.clone())?.clone_from_slice(self.memory.records.get(range)?);
         Some(())

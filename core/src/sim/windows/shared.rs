@@ -1,5 +1,5 @@
-//! What all partitions see: records, edges, parameters; and the order of
-//! what was created at one instant.
+//! State that all partitions share: records, edges, parameters; and the order of elements that were
+//! created at the same instant.
 
 use core::cmp::Ordering;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,29 +13,29 @@ use crate::sim::record::{Kind, NONE, Successors};
 use crate::sim::release::Operations;
 use crate::sim::rules::{Letter, Units};
 
-/// The heaps of what waits, where messages are received with overlap.
+/// Heaps of waiting records; with overlap.
 pub(super) type HeapLinks<'s> = Heaps<&'s [AtomicU64]>;
 
-/// Something that was created: an operation released, or a message sent.
+/// An operation that was released, or a message that was sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Element {
     Op(u32),
-    /// The message of this send.
+    /// Message of this send.
     Message(u32),
 }
 
-/// What partitions have in common.
+/// State that all partitions share.
 #[derive(Debug)]
 pub(in crate::sim) struct Shared<'s> {
     pub(super) records: &'s [WindowRecord],
     pub(super) edges: &'s [u32],
-    /// Index of each rank's first operation, and at last their number.
+    /// Index of each rank's first operation, then the number of operations.
     pub(super) firsts: &'s [u32],
     pub(super) parameters: Parameters<'s>,
-    /// See [`Operations::time_of`]; empty unless messages are received with overlap.
+    /// See [`Operations::time_of`]; empty without overlap.
     pub(super) times: &'s [AtomicU64],
-    /// The first record of handshakes: of each the departure of the CTS,
-    /// that of the data, and what is known of both.
+    /// First additional record of handshakes. Each handshake has three: the departure of the CTS,
+    /// that of the data, and the state of both.
     pub(super) further: u32,
     pub(super) sentinel: WindowRecord,
 }
@@ -52,9 +52,8 @@ impl<'s> Shared<'s> {
         Self { records, edges, firsts, parameters, times, further: NONE, sentinel }
     }
 
-    /// What is known of the handshake that the departure of a CTS or of
-    /// data belongs to: the receive and when the RTS met it, and when the CTS
-    /// was handled.
+    /// State of the handshake that the departure of a CTS or of data belongs to: the receive, the
+    /// time at which the RTS was matched, and the time at which the CTS was handled.
     #[inline]
     pub(super) fn handshake(&self, departure: u32) -> &WindowRecord {
         debug_assert!(departure >= self.further, "{departure} is of no handshake");
@@ -62,7 +61,7 @@ impl<'s> Shared<'s> {
         self.at(departure.wrapping_add(2 - place))
     }
 
-    /// What the record of a send keeps of its message.
+    /// Message stored in the record of a send.
     #[inline]
     pub(super) fn kept(&self, send: u32) -> Letter {
         let record = self.at(send);
@@ -75,17 +74,16 @@ impl<'s> Shared<'s> {
         }
     }
 
-    /// The record of an operation. Every index in a list, an edge or a slot
-    /// is one of theirs; where one were not, an idle record takes its part,
-    /// so that no index can stop the program.
+    /// Record of an operation. Every index in a list, an edge or a slot is valid; an invalid one
+    /// would read the sentinel, so that no index can panic. Debug builds assert.
     #[inline]
     pub(super) fn at(&self, op: u32) -> &WindowRecord {
         debug_assert!((op as usize) < self.records.len(), "no record {op}");
         self.records.get(op as usize).unwrap_or(&self.sentinel)
     }
 
-    /// When an element was created, and by what; `None` for operations that
-    /// wait for nothing, which come before all else.
+    /// Creation time and creator of an element; `None` for operations without dependencies, which
+    /// precede everything else.
     #[inline]
     fn origin(&self, element: Element) -> Option<(u64, Element)> {
         match element {
@@ -114,12 +112,10 @@ impl<'s> Shared<'s> {
         }
     }
 
-    /// Which of two elements was created first: the rule that decides
-    /// between them at equal times. Earlier creation; then the order of what
-    /// created them, by this rule; then the message before what was
-    /// released, and that in the order of its release. What waits for
-    /// nothing comes before everything else, rank after rank. Adds the steps
-    /// taken to `steps`.
+    /// Order of creation of two elements, which breaks ties at equal times: by creation time; then
+    /// by the order of their creators, recursively; of the same creator first the message, then the
+    /// released operations in the order of their release. Operations without dependencies precede
+    /// everything else, rank by rank. Adds the number of steps to `steps`.
     #[inline]
     pub(super) fn order(&self, a: Element, b: Element, steps: &mut u64) -> Ordering {
         let (mut a, mut b) = (a, b);
@@ -141,7 +137,7 @@ impl<'s> Shared<'s> {
                     }
                     (Element::Message(_), Element::Op(_)) => Ordering::Less,
                     (Element::Op(_), Element::Message(_)) => Ordering::Greater,
-                    // An operation creates one message at most.
+                    // An operation creates at most one message.
                     (Element::Message(_), Element::Message(_)) => Ordering::Equal,
                 };
             }
@@ -173,7 +169,7 @@ impl Chain for Shared<'_> {
 }
 
 impl Shared<'_> {
-    /// The operation of a record: of a later message of a handshake, its send.
+    /// Operation of a record: for a CTS or data message, its send.
     #[inline]
     pub(super) fn send_of(&self, record: u32) -> u32 {
         if record < self.further { record } else { self.handshake(record).creator.get() }
@@ -224,7 +220,7 @@ impl Operations for Shared<'_> {
         self.at(op).tag.get()
     }
 
-    /// Of an RTS, where its other records are.
+    /// For an RTS, the first additional record of its handshake.
     #[inline]
     fn amount(&self, op: u32) -> u64 {
         self.at(op).time.get()

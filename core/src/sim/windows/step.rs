@@ -1,4 +1,4 @@
-//! What a rank does next, and the doing of it.
+//! Selection and execution of a rank's next event.
 
 use core::cmp::Ordering;
 
@@ -15,17 +15,16 @@ use crate::sim::release::Operations;
 use crate::sim::rules::{Letter, Rules, Units};
 use crate::units::Overflow;
 
-/// Slots in a row that are looked at in the time of a step in a history.
+/// Contiguous slots that can be inspected in the time of one history step.
 const SLOTS_OF_STEP: u64 = 32;
 
-/// The list that something waits in.
+/// Container in which a record waits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Class {
     Sends,
     Receives,
     Calcs,
-    /// Messages that came in earlier windows, or that the interface takes
-    /// before the processor handles them.
+    /// Messages of earlier windows; with overlap, all messages that the interface has not taken.
     Waiting,
     /// Messages that the interface has taken.
     Taken,
@@ -49,15 +48,14 @@ impl Class {
 pub(super) struct Next {
     pub(super) time: u64,
     pub(super) class: Class,
-    /// The record before it in its list; of an incoming message its place in
-    /// the mail.
+    /// Preceding record in its list; for an incoming message, its position in the mail.
     pub(super) before: u32,
-    /// The operation, or the send of the message.
+    /// Operation, or send of the message.
     pub(super) op: u32,
 }
 
 impl Next {
-    /// What happens.
+    /// Operation or message of the event.
     pub(super) const fn element(&self) -> Element {
         match self.class {
             Class::Sends | Class::Receives | Class::Calcs => Element::Op(self.op),
@@ -67,8 +65,7 @@ impl Next {
 }
 
 impl<N: Noise, O: Observer> Partition<'_, N, O> {
-    /// The next event of a rank. Asked for once an event, and out of line by
-    /// itself 2% slower.
+    /// The next event of a rank. Called once for each event; 2% slower when not inlined.
     #[allow(clippy::inline_always, reason = "measured")]
     #[inline(always)]
     pub(super) fn next_of(&mut self, rank: &mut Active, inbox: &Mail<'_>) -> Option<Next> {
@@ -107,8 +104,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         best
     }
 
-    /// The next of the messages that came in earlier windows: the oldest of
-    /// those that can be handled first.
+    /// Next message of earlier windows: of those that can be handled first, the oldest.
     #[inline]
     fn next_waiting(&self, rank: &Active) -> Option<Next> {
         let state = &rank.state;
@@ -132,7 +128,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         best
     }
 
-    /// Which of two events of a rank comes first.
+    /// True if event `a` of a rank precedes event `b`.
     #[inline]
     pub(super) fn comes_before(&mut self, a: &Next, b: &Next) -> bool {
         if a.time != b.time {
@@ -184,7 +180,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
                 };
                 rank.state.incoming = message.link.get();
                 let message = message.read();
-                // `answer` looks for the CTS there.
+                // `answer` reads the CTS from this record.
                 if self.shared.message_kind(op) == MessageKind::Rts {
                     self.shared.at(op).keep(message.source, message.size);
                 }
@@ -193,7 +189,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         }
     }
 
-    /// Takes what an event is about out of its list.
+    /// Removes the record of an event from its list.
     #[inline]
     fn leave_list(&mut self, state: &mut WindowRank, next: &Next) {
         let last = match next.class {
@@ -206,7 +202,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         self.shared.remove(last, next.before, next.op);
     }
 
-    /// A send, or a later message of a handshake, leaves.
+    /// Sends the message of a send, or a CTS or data message.
     #[inline]
     fn send(
         &mut self,
@@ -225,7 +221,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
             place.write(target, &Letter { created: now, send: op, source: rank.number, tag, size });
             return Ok(());
         }
-        // The record is of no further use to its own rank.
+        // The rank of the send does not use its record any more.
         record.keep(target, size);
         if matches!(self.shared.message_kind(op), MessageKind::Cts | MessageKind::Data) {
             self.shared.handshake(op).link.set(rank.number);
@@ -234,7 +230,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         Ok(())
     }
 
-    /// The processor handles a message; the data of a handshake has its receive.
+    /// The processor handles a message; a CTS or data message needs no posted receive.
     #[inline]
     fn receive_message(
         &mut self,
@@ -255,7 +251,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         self.handle(rank, message, found, Units::default(), now)
     }
 
-    /// Keeps what has not been handled of the mail beyond the window.
+    /// Stores the unhandled messages of the mail, for later windows.
     pub(super) fn keep(&mut self, rank: &mut Active, inbox: &Mail<'_>) {
         while let Some(message) = inbox.message(rank.state.incoming) {
             let letter = message.read();
@@ -266,8 +262,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         rank.state.incoming = END;
     }
 
-    /// Takes a message among those that wait; they come in the order of their
-    /// stamps.
+    /// Queues a message for handling; called in the order of stamps.
     #[inline]
     fn await_handling(&mut self, rank: &mut Active, send: u32) {
         if self.overlap {
@@ -277,8 +272,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         }
     }
 
-    /// Takes the messages that found no room in the mail among those that
-    /// wait, and all others that came with them.
+    /// Queues the messages that did not fit in the mail, together with those that did.
     #[cold]
     pub(super) fn keep_spilled(&mut self, rank: &mut Active, inbox: &Mail<'_>) {
         while let Some(message) = inbox.message(rank.state.incoming) {

@@ -1,23 +1,20 @@
-//! One program under several parameters in one simulation.
+//! Lanes: one program under several parameters in one simulation.
 //!
-//! [`Lanes`] is a program around another one. The simulation runs it with the
-//! first parameters and decides the order of events; the wrapper computes
-//! beside it when each event would begin with the other parameters, a lane
-//! each. That is what a simulation with those would find as long as every rank
-//! has the same events in the same order. In each lane, for every event of a
-//! rank,
+//! [`Lanes`] wrap a program. The simulation runs it with the first parameters and decides the order
+//! of events; beside it the wrapper computes when each event begins under the other parameters, one
+//! lane each. This equals a simulation with those parameters provided that every rank has the same
+//! sequence of events. The conditions for that, in each lane and for every event of a rank, are:
 //!
-//! - a message must have arrived after the event before it began, or after
-//!   the message before it;
-//! - it must begin before sends that wait, and no calculation may wait;
-//! - sends and calculations must not wait beside each other, and no message
-//!   for a receive that is posted later.
+//! - a message arrives after the preceding event of the rank began, or after the preceding message;
+//! - it begins before waiting sends, and no calculation waits;
+//! - sends and calculations do not wait at the same time, and neither waits beside a handled
+//!   message whose receive is posted later.
 //!
-//! Then each event was the only next one: begins of a rank never descend, so
-//! that what arrives after one was no choice at those before. All comparisons
-//! are strict, so that ties, which stamps would decide, do not arise. Where one
-//! of this fails, [`Lanes::makespans`] has nothing to say; the program may
-//! need a run for each of the parameters.
+//! Then each event was the only possible next one: the start times of a rank's events never
+//! descend, so a message that arrives after one event was no alternative at earlier ones. All
+//! comparisons are strict, so no tie has to be decided by stamps. If a condition fails,
+//! [`Lanes::makespans`] returns
+//! `None`, and the program has to be run once for each of the parameters.
 
 mod shared;
 
@@ -32,21 +29,21 @@ use crate::sim::engine::SimError;
 use crate::sim::parameters::Parameters;
 use crate::units::Picos;
 
-/// What a rank has to remember, besides its program's.
+/// State of a rank, including that of its program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LaneState<S> {
     state: S,
-    /// Sends and calculations that wait.
+    /// Number of waiting sends and of waiting calculations.
     sends: u32,
     calcs: u32,
-    /// Whether it had an event.
+    /// True if the rank had an event.
     begun: bool,
-    /// Whether a message was handled whose receive has not got it yet.
+    /// True if a message was handled that is not matched yet.
     unmatched: bool,
 }
 
-/// A program under the parameters of the simulation, which is one without
-/// noise, and beside it under others.
+/// A program under the parameters of the simulation, which must be without noise, and under `K`
+/// others beside it.
 #[derive(Debug)]
 pub struct Lanes<'p, P, const K: usize> {
     program: &'p P,
@@ -55,12 +52,11 @@ pub struct Lanes<'p, P, const K: usize> {
 }
 
 impl<'p, P: Program, const K: usize> Lanes<'p, P, K> {
-    /// `program` beside a simulation of it with other parameters.
+    /// Wraps `program`, for a simulation with other parameters than these.
     ///
     /// # Errors
     ///
-    /// Those of [`Simulation::new`](super::Simulation::new) with these
-    /// parameters.
+    /// Errors of [`Simulation::new`](super::Simulation::new) with these parameters.
     pub fn new(
         program: &'p P,
         parameters: [Parameters<'p>; K],
@@ -85,15 +81,15 @@ impl<'p, P: Program, const K: usize> Lanes<'p, P, K> {
         Ok(Self { program, parameters, shared: RefCell::new(shared) })
     }
 
-    /// After a simulation that came to its end: the makespan in each lane;
-    /// `None` where the order of events is not known to be the same.
+    /// Makespan of each lane, after a complete simulation; `None` if the order of events may differ
+    /// in a lane.
     #[must_use]
     pub fn makespans(&self) -> Option<[Picos; K]> {
         let shared = self.shared.try_borrow().ok()?;
         (!shared.apart).then(|| shared.makespans.map(Picos))
     }
 
-    /// Notes what an event releases.
+    /// Counts the operations that an event releases.
     #[inline]
     fn released(state: &mut LaneState<P::State>, release: Release) -> Release {
         let Release { sends, calcs, .. } = &release;
@@ -102,7 +98,7 @@ impl<'p, P: Program, const K: usize> Lanes<'p, P, K> {
         release
     }
 
-    /// What messages of `size` bytes cost.
+    /// Prices of messages of `size` bytes.
     #[inline]
     fn price(&self, shared: &mut Shared<'_, K>, size: u64) -> LanePrices<K> {
         if shared.prices.size != size {
@@ -114,7 +110,7 @@ impl<'p, P: Program, const K: usize> Lanes<'p, P, K> {
         shared.prices
     }
 
-    /// A send of `size` bytes begins; `None` where lent memory is too short.
+    /// Starts a send of `size` bytes in each lane; `None` if lent memory is too short.
     #[inline]
     fn leave(&self, rank: u32, state: &mut LaneState<P::State>, size: u64) -> Option<()> {
         let shared = &mut *self.shared.try_borrow_mut().ok()?;
@@ -137,8 +133,7 @@ impl<'p, P: Program, const K: usize> Lanes<'p, P, K> {
         Some(())
     }
 
-    /// A message of `size` bytes is handled; `None` where lent memory is too
-    /// short.
+    /// Handles a message of `size` bytes in each lane; `None` if lent memory is too short.
     #[inline]
     fn handle(
         &self,
@@ -169,7 +164,7 @@ impl<'p, P: Program, const K: usize> Lanes<'p, P, K> {
         Some(())
     }
 
-    /// A calculation begins; `None` where lent memory is too short.
+    /// Starts a calculation in each lane; `None` if lent memory is too short.
     fn calculate(&self, rank: u32, state: &mut LaneState<P::State>, work: Picos) -> Option<()> {
         let shared = &mut *self.shared.try_borrow_mut().ok()?;
         let Clocks { cpu, out, after, .. } = Clocks::of(shared.clocks, rank, &mut state.begun)?;
@@ -183,7 +178,7 @@ impl<'p, P: Program, const K: usize> Lanes<'p, P, K> {
         Some(())
     }
 
-    /// Lanes that could not be followed are of no further use.
+    /// Marks the lanes as diverged if `followed` is `None`.
     #[inline]
     fn follow(&self, followed: Option<()>) {
         if let (None, Ok(mut shared)) = (followed, self.shared.try_borrow_mut()) {
@@ -225,12 +220,11 @@ impl<P: Program, const K: usize> Program for Lanes<'_, P, K> {
         Self::released(state, release)
     }
 
-    /// The simulation asks for the transfer of a send, and then at once what
-    /// the send releases.
+    /// The simulation calls this for a send, and then immediately `sent`.
     #[inline]
     fn transfer(&self, rank: u32, send: u32) -> Transfer {
         let transfer = self.program.transfer(rank, send);
-        // To no rank: ends the simulation, which is of no use any more.
+        // Sends to no rank, which ends the simulation; its result is not needed.
         let ended = Transfer { to: u32::MAX, ..transfer };
         let Ok(mut shared) = self.shared.try_borrow_mut() else { return ended };
         let Some(place) = shared.take(transfer.receive).filter(|_| !shared.apart) else {
@@ -268,7 +262,7 @@ impl<P: Program, const K: usize> Program for Lanes<'_, P, K> {
 
     #[inline]
     fn received(&self, rank: u32, state: &mut Self::State, receive: u32) -> Release {
-        // Right after it was handled: anything else in between was noticed.
+        // Directly follows `handle`; an event in between has set `apart`.
         state.unmatched = false;
         let release = self.program.received(rank, &mut state.state, receive);
         Self::released(state, release)

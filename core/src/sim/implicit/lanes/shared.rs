@@ -1,22 +1,21 @@
-//! What lanes keep in lent memory: clocks of ranks, messages under way.
+//! Lane state in lent memory: clocks of ranks, and messages under way.
 
 use crate::sim::parameters::{EVERYWHERE, Parameters};
 use crate::sim::price::{Leaving, Price, Reception};
 
-/// A time in each lane.
+/// A time in each lane, ps.
 pub(super) type Times<const K: usize> = [u64; K];
 
-/// Words of a rank's clocks for each lane.
+/// Clocks of a rank in each lane.
 const CLOCKS: usize = 4;
 
-/// The clocks of a rank in each lane, in lent memory, which nobody touches
-/// before the first event of the rank.
+/// Clocks of a rank in each lane, in lent memory that is not touched before the rank's first event.
 pub(super) struct Clocks<'a, const K: usize> {
-    /// When the processor is free, and the interface to send and to receive.
+    /// Time at which the processor is free, and the interface to send and to receive.
     pub(super) cpu: &'a mut Times<K>,
     pub(super) out: &'a mut Times<K>,
     pub(super) into: &'a mut Times<K>,
-    /// The first instant at which the next message may arrive.
+    /// Earliest instant at which the next message may arrive.
     pub(super) after: &'a mut Times<K>,
 }
 
@@ -35,29 +34,28 @@ impl<'a, const K: usize> Clocks<'a, K> {
     }
 }
 
-/// Memory of [`Lanes`](super::Lanes); what it holds on entry does not matter.
+/// Memory of [`Lanes`](super::Lanes). The content on entry does not matter.
 #[derive(Debug)]
 pub struct LaneMemory<'m> {
-    /// 4 words for each lane of each rank.
+    /// Four words for each lane of each rank.
     pub clocks: &'m mut [u64],
-    /// A word for each lane, and one more, for each node that the simulation is
-    /// lent.
+    /// For each node lent to the simulation: one word for each lane, and one more.
     pub messages: &'m mut [u64],
 }
 
-/// What messages of one size cost in each lane.
+/// Prices of messages of one size in each lane, ps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LanePrices<const K: usize> {
     pub(super) size: u64,
     pub(super) send: Times<K>,
     pub(super) gap: Times<K>,
     pub(super) receive: Times<K>,
-    /// From the start of a send to the arrival of its message.
+    /// o + L: time from the start of a send to the arrival of its message.
     pub(super) delay: Times<K>,
 }
 
 impl<const K: usize> LanePrices<K> {
-    /// Those of messages of `size` bytes; `None` past 2⁶⁴ ps.
+    /// Prices of messages of `size` bytes; `None` past 2⁶⁴ ps.
     pub(super) fn of(parameters: &[Parameters<'_>; K], size: u64) -> Option<Self> {
         let zero = [0; K];
         let mut prices = Self { size, send: zero, gap: zero, receive: zero, delay: zero };
@@ -74,25 +72,25 @@ impl<const K: usize> LanePrices<K> {
     }
 }
 
-/// What all ranks share.
+/// State that all ranks share.
 #[derive(Debug)]
 pub(super) struct Shared<'m, const K: usize> {
     pub(super) prices: LanePrices<K>,
     pub(super) clocks: &'m mut [u64],
-    /// Messages under way: when each arrives in each lane, and the receive
-    /// that it is meant for; of a free place the next free one.
+    /// Messages under way: arrival time in each lane, and the receive; for a free place, the next
+    /// one of the free list.
     pub(super) messages: &'m mut [u64],
-    /// The first place that was never used, and the first that is free again.
+    /// First place that was never used, and first place of the free list.
     pub(super) fresh: u32,
     pub(super) free: u32,
-    /// Where the message that is being sent is put.
+    /// Place of the message that is being sent.
     pub(super) sending: u32,
     pub(super) makespans: Times<K>,
-    /// Whether the order of events, or a time, is not known in every lane.
+    /// True if the lanes have diverged: the order of events or a time is unknown in one of them.
     pub(super) apart: bool,
 }
 
-/// The end of the list of free places.
+/// Sentinel: end of the free list.
 pub(super) const NO_PLACE: u32 = u32::MAX;
 
 #[allow(clippy::cast_possible_truncation, reason = "a u32 was put there")]
@@ -100,7 +98,7 @@ pub(super) const fn narrow(word: u64) -> u32 {
     word as u32
 }
 
-/// The words of a message: its arrivals, and its receive.
+/// Words of a message: its arrival times, and its receive.
 #[inline]
 pub(super) fn message<const K: usize>(
     messages: &mut [u64],
@@ -112,7 +110,7 @@ pub(super) fn message<const K: usize>(
 }
 
 impl<const K: usize> Shared<'_, K> {
-    /// A place for a message for this receive; `None` when all are in use.
+    /// Takes a place for a message to this receive; `None` if all are in use.
     pub(super) fn take(&mut self, receive: u32) -> Option<u32> {
         let place = if self.free == NO_PLACE { self.fresh } else { self.free };
         let word = message::<K>(self.messages, place)?.1;
@@ -125,13 +123,13 @@ impl<const K: usize> Shared<'_, K> {
         Some(place)
     }
 
-    /// The receive that a message is meant for.
+    /// Receive that a message is addressed to.
     #[inline]
     pub(super) fn receive(&mut self, place: u32) -> Option<u32> {
         message::<K>(self.messages, place).map(|(_, receive)| narrow(*receive))
     }
 
-    /// Takes a message out: when it arrives, and its receive.
+    /// Removes a message; returns its arrival times and the receive that it is addressed to.
     pub(super) fn remove(&mut self, place: u32) -> Option<(Times<K>, u32)> {
         let next = self.free.into();
         let (&mut arrival, word) = message(self.messages, place)?;
@@ -141,8 +139,8 @@ impl<const K: usize> Shared<'_, K> {
     }
 }
 
-/// Looks at when a processor is free after an event. Times end at 2⁶⁴ ps, with
-/// one left for [`Clocks::after`]; whether one ended.
+/// Updates the makespans after an event. True if a time reached the end, 2⁶⁴ − 1 ps, which leaves
+/// one ps for [`Clocks::after`].
 #[inline]
 pub(super) fn held<const K: usize>(
     makespans: &mut Times<K>,

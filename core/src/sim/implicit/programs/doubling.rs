@@ -1,17 +1,17 @@
-//! Recursive halving and doubling on any number of ranks: with Q the largest
-//! power of two among them, each rank from Q on hands its data to the rank Q
-//! below before, and gets the result after.
+//! Recursive halving and doubling on any number of ranks: with Q the largest power of two not above
+//! P, each rank from Q on sends its data to the rank Q below first, and receives the result at the
+//! end.
 
 use super::place::Place;
 use crate::sim::implicit::{Program, Release, Transfer};
 use crate::units::Picos;
 
-/// An allreduce.
+/// Allreduce by recursive halving and doubling.
 #[derive(Clone, Copy, Debug)]
 pub struct Doubling {
     pub(super) place: Place,
     pub(super) size: u64,
-    /// A calculation in place of the wait for a receive.
+    /// Duration of a calculation that replaces the dependency of each send on a receive.
     pub(super) compute: Option<Picos>,
 }
 
@@ -29,12 +29,12 @@ impl Doubling {
         2 * self.bits()
     }
 
-    /// Whether one of the lower ranks has an upper rank to serve.
+    /// True if a rank below Q has a partner above.
     fn serves(&self, rank: u32) -> bool {
         rank < self.place.ranks - self.lower()
     }
 
-    /// The bit by which the partner of an exchange differs.
+    /// Bit in which the ranks of the two partners of an exchange differ.
     fn bit(&self, exchange: u32) -> u32 {
         let bits = self.bits();
         if exchange < bits { exchange } else { (2 * bits).wrapping_sub(1 + exchange) }
@@ -50,7 +50,7 @@ impl Doubling {
 }
 
 impl Program for Doubling {
-    /// One bit for each partner of whom a message has come.
+    /// One bit for each partner: set when its first message was handled.
     type State = u32;
 
     fn ranks(&self) -> u32 {
@@ -92,7 +92,7 @@ impl Program for Doubling {
             return Release::NOTHING;
         }
         let serves = self.serves(rank);
-        // The exchange that comes next.
+        // The next exchange.
         let next = receive + u32::from(!serves);
         if next == self.exchanges() {
             return if serves { Release::send(next) } else { Release::NOTHING };
@@ -117,8 +117,8 @@ impl Program for Doubling {
         Transfer { to, receive, size: self.bytes(send) }
     }
 
-    /// A rank exchanges twice with each partner, and may send its second
-    /// message first: an upper rank can keep it from the first exchanges.
+    /// A rank exchanges twice with each partner, and may send its second message first, because its
+    /// partner above Q can delay its first exchanges.
     fn met(&self, rank: u32, state: &mut u32, receive: u32) -> u32 {
         let serves = u32::from(self.serves(rank));
         if rank >= self.lower() || receive < serves {

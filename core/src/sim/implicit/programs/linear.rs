@@ -1,25 +1,25 @@
-//! Linear collectives: one rank talks to all, or all to all.
+//! Linear collectives: between one rank and all others, or between all.
 
 use super::place::Place;
 use crate::sim::implicit::{Program, Release, Transfer};
 
-/// Who talks to whom, and in which order.
+/// Direction and order of the messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum LinearKind {
-    /// The root sends to the others, by virtual rank.
+    /// The root sends to the others, in the order of virtual ranks.
     Scatter,
-    /// The others send to the root, by virtual rank.
+    /// The others send to the root, in the order of virtual ranks.
     Gather,
-    /// Rank 0 hears from all, then tells all.
+    /// Rank 0 receives from all, then sends to all.
     Barrier,
-    /// All send to all, beginning with the rank above.
+    /// All send to all, each beginning with the next rank.
     AllToAll,
-    /// The root sends to the others, by rank.
+    /// The root sends to the others, in the order of ranks.
     Outcast,
-    /// The others send to the root, by rank.
+    /// The others send to the root, in the order of ranks.
     Incast,
-    /// All send to all, each by rank.
+    /// All send to all, each in the order of ranks.
     AllToAllByRank,
 }
 
@@ -29,11 +29,11 @@ pub struct Linear {
     pub(super) kind: LinearKind,
     pub(super) place: Place,
     pub(super) size: u64,
-    /// Sends of a rank in flight at once; `u32::MAX` for any number.
+    /// Largest number of a rank's sends in flight; `u32::MAX` for no limit.
     pub(super) window: u32,
 }
 
-/// The numbers 0, 1, ... without `gap`, and back.
+/// Numbers 0, 1, ... without `gap`: number at an index; `index_without` is the inverse.
 const fn without(gap: u32, index: u32) -> u32 {
     if index < gap { index } else { index + 1 }
 }
@@ -47,7 +47,7 @@ impl Linear {
         self.place.ranks.saturating_sub(1)
     }
 
-    /// The rank that all others talk to.
+    /// Rank that exchanges messages with all others.
     const fn hub(&self) -> u32 {
         if matches!(self.kind, LinearKind::Barrier) { 0 } else { self.place.root }
     }
@@ -58,7 +58,7 @@ impl Linear {
 }
 
 impl Program for Linear {
-    /// Barrier: messages that rank 0 still waits for.
+    /// Barrier: number of messages that rank 0 still waits for.
     type State = u32;
 
     fn ranks(&self) -> u32 {
@@ -91,7 +91,7 @@ impl Program for Linear {
     fn busy(&self) -> u32 {
         match self.kind {
             LinearKind::AllToAll | LinearKind::AllToAllByRank => self.place.ranks,
-            // One rank has to do with each of the others in turn.
+            // One rank handles the messages of all others in turn.
             _ => 2,
         }
     }

@@ -1,4 +1,4 @@
-//! The built-in patterns as programs.
+//! Built-in patterns as programs.
 
 mod doubling;
 mod linear;
@@ -19,21 +19,21 @@ use place::Place;
 /// A built-in pattern as a program.
 #[derive(Clone, Copy, Debug)]
 pub enum PatternProgram {
-    /// From the root of a tree.
+    /// Broadcast along a tree.
     Tree(Tree),
-    /// To the root of a tree.
+    /// Reduction along a tree.
     Reduction(Reduction),
-    /// Between one rank and all, or all and all.
+    /// Between one rank and all others, or between all.
     Linear(Linear),
-    /// Around a ring.
+    /// Ring.
     Ring(Ring),
-    /// In rounds.
+    /// Rounds with one message for each rank.
     Rounds(Rounds),
-    /// By halving and doubling, on any number of ranks.
+    /// Recursive halving and doubling, on any number of ranks.
     Doubling(Doubling),
 }
 
-/// Does the same with whichever [`PatternProgram`] it is:
+/// Evaluates an expression with the program in a [`PatternProgram`], whichever it is:
 /// `with_program!(program, one => run(one))`.
 #[macro_export]
 macro_rules! with_program {
@@ -50,13 +50,13 @@ macro_rules! with_program {
 }
 
 impl PatternProgram {
-    /// `pattern` with `options`; `None` where it has only the stored form:
-    /// tables and random pairs, n-way dissemination, training, repetitions,
-    /// several groups, calculations in the background.
+    /// Program for `pattern` with `options`; `None` if it exists only as a stored schedule: tables
+    /// and random pairs, n-way dissemination, training, repetitions, several groups, background
+    /// calculations.
     ///
     /// # Errors
     ///
-    /// [`OptionError`] where the options make no pattern.
+    /// [`OptionError`] if the options are invalid for the pattern.
     pub fn new(pattern: Pattern, options: &Options) -> Result<Option<Self>, OptionError> {
         let (options, algorithm) = settled(pattern, options)?;
         if options.repeat > 1 || options.groups > 1 || options.background.is_some() {
@@ -92,7 +92,7 @@ impl PatternProgram {
     }
 }
 
-/// Makes programs from options that have been checked.
+/// Creates programs from options that have been checked.
 struct Maker {
     options: Options,
     place: Place,
@@ -129,7 +129,7 @@ impl Maker {
         Some(PatternProgram::Ring(Ring { kind, place, size, segment, segments }))
     }
 
-    /// Rounds of log₂ P, rounded up.
+    /// Program of ⌈log₂ P⌉ rounds.
     fn rounds(&self, halves: [Option<Round>; 2]) -> Option<PatternProgram> {
         let rounds = self.place.ranks.saturating_sub(1).checked_ilog2().map_or(0, |last| last + 1);
         self.some_rounds(halves, rounds, None)
@@ -146,7 +146,7 @@ impl Maker {
         rounds: u32,
         compute: Option<crate::units::Picos>,
     ) -> Option<PatternProgram> {
-        // The calculations of both halves, and the one between, are counted.
+        // The calculations of both halves, and the one between, are numbered in 32 bits.
         rounds.checked_mul(2)?.checked_add(1)?;
         let (place, size) = (self.place, self.options.size);
         Some(PatternProgram::Rounds(Rounds { halves, place, size, rounds, compute }))

@@ -1,6 +1,6 @@
-//! Where a rank stands among the others.
+//! Ranks of a pattern, and arithmetic on them.
 
-/// The ranks of a pattern.
+/// Number of ranks and root of a pattern.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) ranks: u32,
@@ -8,8 +8,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// `x` with 0 and the root exchanged: the virtual rank of a rank, and
-    /// the rank of a virtual rank.
+    /// Exchanges 0 and the root: converts a rank to its virtual rank and back.
     #[inline]
     pub(super) const fn swapped(&self, x: u32) -> u32 {
         if x == 0 {
@@ -21,15 +20,14 @@ impl Place {
         }
     }
 
-    /// The rank `distance` above `rank` on the ring; both are below the
-    /// number of ranks.
+    /// Rank at `distance` above `rank` on the ring; both must be below the number of ranks.
     #[inline]
     pub(super) const fn above(&self, rank: u32, distance: u32) -> u32 {
         let left = self.ranks - rank;
         if distance < left { rank + distance } else { distance - left }
     }
 
-    /// The rank `distance` below `rank` on the ring.
+    /// Rank at `distance` below `rank` on the ring.
     #[inline]
     pub(super) const fn below(&self, rank: u32, distance: u32) -> u32 {
         if distance <= rank { rank - distance } else { self.ranks - (distance - rank) }

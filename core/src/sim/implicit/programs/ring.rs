@@ -1,34 +1,35 @@
-//! Rings: pipelined broadcast, and a message each way.
+//! Rings: pipelined broadcast, and a message in each direction.
 
 use super::place::Place;
 use crate::sim::implicit::{Program, Release, Transfer};
 
-/// What travels around the ring.
+/// Traffic around the ring.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum RingKind {
     /// A broadcast in segments.
     Pipelined,
-    /// The same; a rank takes a segment when it has passed on the last one.
+    /// As `Pipelined`, but a rank posts the receive of a segment when it has forwarded the last
+    /// one.
     PipelinedBlocking,
-    /// A message each way.
+    /// A message in each direction.
     Double,
 }
 
-/// A ring.
+/// Ring pattern.
 #[derive(Clone, Copy, Debug)]
 pub struct Ring {
     pub(super) kind: RingKind,
     pub(super) place: Place,
     pub(super) size: u64,
-    /// Bytes of a segment, at least 1.
+    /// Size of a segment, at least 1, bytes.
     pub(super) segment: u64,
-    /// How many segments.
+    /// Number of segments.
     pub(super) segments: u32,
 }
 
 impl Ring {
-    /// Whether a rank passes on what it gets.
+    /// True if a rank forwards its segments.
     fn passes(&self, rank: u32) -> bool {
         self.place.swapped(rank).saturating_add(1) < self.place.ranks
     }

@@ -1,40 +1,39 @@
-//! Rounds in which every rank sends and receives once: dissemination, ring
-//! allreduce, recursive halving and doubling.
+//! Rounds in which every rank sends and receives once: dissemination, ring allreduce, recursive
+//! halving and doubling.
 
 use super::place::Place;
 use crate::sim::implicit::{Program, Release, Transfer};
 use crate::units::Picos;
 
-/// Who talks to whom in a round.
+/// Partner and size of the messages of a round.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Round {
     /// To the rank 2ᵏ above, in round k.
     Dissemination,
-    /// To the rank above.
+    /// To the next rank.
     Ring,
-    /// With the rank that differs in bit k, half as much as before.
+    /// With the rank that differs in bit k; the size is halved in each round.
     Halving,
-    /// The same backwards.
+    /// As `Halving`, in reverse order.
     Doubling,
 }
 
-/// Rounds; a send waits for the receive of the round before. In two halves,
-/// an empty calculation between them waits for all of the first.
+/// Sequence of rounds; a send waits for the receive of the preceding round. If there are two
+/// halves, an empty calculation (the join) between them waits for all of the first.
 #[derive(Clone, Copy, Debug)]
 pub struct Rounds {
     pub(super) halves: [Option<Round>; 2],
     pub(super) place: Place,
     pub(super) size: u64,
-    /// Rounds of a half.
+    /// Number of rounds of each half.
     pub(super) rounds: u32,
-    /// A calculation between a receive and what waits for it.
+    /// Duration of a calculation between a receive and the send that waits for it.
     pub(super) compute: Option<Picos>,
 }
 
 impl Rounds {
-    /// Round `number`, counted over both halves: what kind, and which one of
-    /// its half.
+    /// Kind of round `number`, counted over both halves, and its number within its half.
     #[inline]
     const fn round(&self, number: u32) -> (Round, u32) {
         let [first, second] = self.halves;
@@ -49,7 +48,7 @@ impl Rounds {
         matches!(self.halves, [_, Some(_)])
     }
 
-    /// Number of the calculation between the halves.
+    /// Number of the join among the calculations.
     const fn join(&self) -> u32 {
         self.rounds.saturating_mul(2)
     }
@@ -64,13 +63,13 @@ impl Rounds {
         }
     }
 
-    /// One thing less to wait for before the join.
+    /// Fulfils one dependency of the join.
     fn part_done(&self, state: &mut u32) -> Release {
         *state = state.saturating_sub(1);
         if *state == 0 { Release::calc(self.join()) } else { Release::NOTHING }
     }
 
-    /// What waits for the end of a round.
+    /// Operations that wait for the end of a round.
     #[inline]
     fn after(&self, state: &mut u32, round: u32) -> Release {
         let next = round.saturating_add(1);
@@ -85,7 +84,7 @@ impl Rounds {
 }
 
 impl Program for Rounds {
-    /// What the join still waits for.
+    /// Number of unfulfilled dependencies of the join.
     type State = u32;
 
     fn ranks(&self) -> u32 {

@@ -3,7 +3,7 @@
 use super::place::Place;
 use crate::sim::implicit::{Program, Release, Transfer};
 
-/// Which tree.
+/// Kind of a tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum TreeKind {
@@ -13,7 +13,7 @@ pub enum TreeKind {
     Binary,
 }
 
-/// A broadcast along a tree.
+/// Broadcast along a tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
     pub(super) kind: TreeKind,
@@ -21,27 +21,27 @@ pub struct Tree {
     pub(super) size: u64,
 }
 
-/// A reduction along the binomial tree.
+/// Reduction along the binomial tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Reduction {
     pub(super) place: Place,
     pub(super) size: u64,
 }
 
-/// The first round in which the virtual rank `own` has the data.
+/// First round in which the virtual rank `own` has the data.
 const fn first_round(own: u32) -> u32 {
     u32::BITS - own.leading_zeros()
 }
 
-/// Children of the virtual rank `own` in the binomial tree: 2ᵏ above it,
-/// for the rounds k from [`first_round`] on.
+/// Number of children of the virtual rank `own` in the binomial tree: 2ᵏ above it, for the rounds k
+/// from [`first_round`] on.
 fn children(own: u32, ranks: u32) -> u32 {
     let above = ranks.saturating_sub(1).saturating_sub(own);
     let rounds = above.checked_ilog2().map_or(0, |last| last + 1);
     rounds.saturating_sub(first_round(own))
 }
 
-/// Children of `own` in the binary tree.
+/// Number of children of `own` in the binary tree.
 fn binary_children(own: u32, ranks: u32) -> u32 {
     let first = 2 * u64::from(own) + 1;
     match u64::from(ranks).saturating_sub(first) {
@@ -111,7 +111,7 @@ impl Program for Tree {
 }
 
 impl Program for Reduction {
-    /// Receives still without a message.
+    /// Number of receives without a message.
     type State = u32;
 
     fn ranks(&self) -> u32 {
