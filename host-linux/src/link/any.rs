@@ -60,7 +60,7 @@ impl AnyLink {
     }
 
     /// Sends a control frame without waiting, regardless of the settings. False if the peer is gone
-    /// or the frame was lost: the link is then unusable.
+    /// or accepts nothing: the link is then unusable.
     pub(crate) fn send_at_once(&mut self, frame: &[u8]) -> bool {
         each!(self, link => link.send_at_once(frame))
     }

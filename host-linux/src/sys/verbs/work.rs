@@ -123,7 +123,7 @@ impl Queue {
     }
 
     /// Posts the request built last with another identifier, signalled or not, and, for writes,
-    /// with another address. Calls `built` immediately before the system's post call.
+    /// with another address. Calls `built` immediately before the post itself.
     #[inline(always)]
     pub(crate) fn post_again(
         &mut self,
