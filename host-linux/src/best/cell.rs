@@ -93,7 +93,7 @@ impl Contest {
         Self { draws, won, rivals }
     }
 
-    /// True if the winner is significant: fastest in at least [`TOLD_APART_PERCENT`] of the draws.
+    /// True if the winner is significant: fastest in at least [`TOLD_APART_PERCENT`]% of draws.
     #[must_use]
     pub const fn is_told_apart(&self) -> bool {
         self.won * 100 >= self.draws * TOLD_APART_PERCENT

@@ -5,13 +5,13 @@ use loggap_core::units::Picos;
 use super::call::Call;
 use super::rounds::{Message, Round, doubled, power_of_two};
 
-/// Mapping to the largest power of two of ranks. The ranks beyond it only take part before and
-/// after the main rounds.
+/// Mapping of ranks to places 0, 1, … below a power of two, between which the main rounds take
+/// place. Surplus ranks only take part before and after them.
 struct Core {
-    /// Largest power of two up to the number of ranks.
+    /// Number of places: the largest power of two up to the number of ranks.
     ranks: u32,
-    /// Number of ranks beyond it. Of the first `2 * rest` ranks, each even one shares a place with
-    /// the odd one above it.
+    /// Number of surplus ranks. Of the first `2 * rest` ranks, each even one shares a place with the
+    /// odd one above it.
     rest: u32,
 }
 

@@ -47,7 +47,7 @@ pub(super) const APART: &[Parameter] = &[
     Parameter::ReceiveOverheadPerByte,
 ];
 
-/// A number of a parameter set.
+/// A value of a parameter set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Stored {
     Latency,
@@ -63,7 +63,7 @@ impl Stored {
     /// Number of variants.
     pub(super) const COUNT: usize = 7;
 
-    /// Index among the numbers of all sets, for the number of the set with index `set`.
+    /// Index of this value of the set with index `set`, among the values of all sets.
     pub(super) fn of_set(self, set: usize) -> u16 {
         u16::try_from(set * Self::COUNT + self as usize).unwrap_or(u16::MAX)
     }
@@ -110,13 +110,13 @@ impl Parameter {
         )
     }
 
-    /// True if changing this parameter changes a number that `other` changes too.
+    /// True if this parameter and `other` change the same value of a parameter set.
     #[must_use]
     pub fn shares(self, other: Self) -> bool {
         self.stored().iter().any(|stored| other.stored().contains(stored))
     }
 
-    /// The numbers that it comprises.
+    /// The values of a parameter set that it changes.
     pub(super) const fn stored(self) -> &'static [Stored] {
         match self {
             Self::Latency => &[Stored::Latency],

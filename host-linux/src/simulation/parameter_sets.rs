@@ -36,7 +36,7 @@ pub struct LevelSet<'a> {
 /// Why sets are invalid.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SetsError {
-    /// There is none, there are too many, or they are not in ascending order.
+    /// Their number is 0 or too large, or they are not in ascending order.
     #[error("a simulation takes up to {most} parameter sets, in ascending order of size", most = Parameters::MOST)]
     Number,
     /// The size of a level is no multiple of that of the previous one.

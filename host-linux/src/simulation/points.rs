@@ -158,7 +158,7 @@ pub(super) struct Batch<'a> {
 /// Memory of a thread for runs of copies.
 struct CopyMemory {
     schedule: OwnedMemory,
-    /// Number of messages in flight that there is memory for, as a multiple of the usual number.
+    /// Number of messages in flight that fit into memory, as a multiple of the usual number.
     times: usize,
 }
 

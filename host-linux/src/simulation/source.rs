@@ -72,7 +72,7 @@ pub enum LoadError {
          {allowed} bytes of memory; raise --max-memory"
     )]
     UnderWay {
-        /// Number of operations that there is memory for.
+        /// Number of operations that fit into memory.
         records: usize,
         /// Allowed memory, bytes.
         allowed: u64,

@@ -14,7 +14,7 @@ use loggap_core::sim::windows::{Message, Receiving, WindowRank, WindowRecord};
 use loggap_core::sim::{ClockQueue, Entry, MatchIndex, Rank, Record, Slot};
 use memmap2::{Advice, MmapMut, MmapOptions};
 
-/// Smaller allocations stay in small pages, bytes.
+/// Smallest allocation for which huge pages are requested, bytes.
 const HUGE: usize = 2 << 20;
 
 /// Types consisting only of integers, floats and booleans, for which zeroed memory is a valid

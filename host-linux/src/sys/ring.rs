@@ -67,9 +67,9 @@ impl Part {
 pub(crate) enum Taken {
     /// The ring is empty.
     Nothing,
-    /// Length of the payload, now removed from the ring.
+    /// A record was removed from the ring: length of its payload, and position in the message.
     Bytes { length: usize, part: Part },
-    /// Length of a payload that does not fit into the buffer; the record stays in the ring.
+    /// A record stays in the ring, because its payload, of this length, does not fit into the buffer.
     NoRoom { length: usize },
 }
 

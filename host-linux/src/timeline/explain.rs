@@ -197,13 +197,13 @@ pub struct Step {
     pub start: Picos,
     /// End of the step.
     pub end: Picos,
-    /// Index on its rank of a calculation.
+    /// For a calculation, index of its operation on the rank.
     pub op: Option<u32>,
-    /// Rank at the other end of a message.
+    /// For a message, rank at its other end.
     pub peer: u32,
-    /// Size of a message, bytes.
+    /// For a message, its size in bytes.
     pub size: u64,
-    /// Time that a transfer lost to other messages.
+    /// For a transfer, time lost to other messages.
     pub lost: Picos,
     /// Link on which most of `lost` was lost.
     pub link: Option<u32>,

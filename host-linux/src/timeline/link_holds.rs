@@ -19,7 +19,7 @@ pub struct LinkLoss {
 #[derive(Clone, Debug, Default)]
 struct Flow {
     since: u64,
-    /// Rate since then, as a share of that of a host's link.
+    /// Rate from `since` on, as a share of that of a host's link.
     rate: f64,
     bottleneck: Option<u32>,
     ended: bool,

@@ -29,7 +29,7 @@ pub(super) struct Edge {
 pub struct DotError {
     /// Line number, from 1 on.
     pub line: usize,
-    /// What was expected, or is not supported.
+    /// Text of the error.
     pub what: String,
 }
 

@@ -34,7 +34,7 @@ pub enum NetworkError {
         path = .path.display()
     )]
     Word {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The line, from 1 on.
         line: usize,

@@ -227,7 +227,7 @@ pub struct Progress {
 
 /// Number of events between two progress reports.
 pub(super) const WATCHED: u64 = 1 << 18;
-/// The same on a network, where each event may examine all messages in flight.
+/// Smaller number on a network, where each event may examine all messages in flight.
 pub(super) const WATCHED_ON_NETWORK: u64 = 1 << 10;
 
 /// Callback for progress reports.

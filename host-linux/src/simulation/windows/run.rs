@@ -16,7 +16,7 @@ pub enum WindowError {
     /// The simulation stopped with an error.
     #[error(transparent)]
     Stopped(SimError),
-    /// There is not enough memory for the messages of a window.
+    /// The messages of a window do not fit into memory.
     #[error("no memory for messages: {0}")]
     Memory(io::Error),
     /// Sorting simultaneous events or searching waiting ones takes too many steps; a run in order

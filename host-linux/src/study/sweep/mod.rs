@@ -188,7 +188,7 @@ impl Sweep {
     }
 }
 
-/// The numbers of a parameter, in all sets.
+/// The values that a parameter changes, in all sets.
 fn numbers(sets: &mut ParameterSets, swept: Swept) -> impl Iterator<Item = &mut u64> {
     let ends = sets.protocols.iter_mut().zip(&mut sets.receive);
     ends.flat_map(move |(protocol, receive)| swept.numbers(&mut protocol.parameters, receive))
@@ -205,7 +205,7 @@ fn told_apart(sets: &ParameterSets) -> ParameterSets {
     sets
 }
 
-/// True if two parameters comprise the same number.
+/// True if two parameters change the same value of a parameter set.
 fn clash(one: Swept, other: Swept) -> bool {
     match (one, other) {
         (Swept::Cost(one), Swept::Cost(other)) => one.shares(other),

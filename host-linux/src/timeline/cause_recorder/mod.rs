@@ -77,7 +77,7 @@ pub struct CauseRecorder {
     costs: HashMap<MessageCosts, u32>,
     /// The current event.
     current: EventId,
-    /// Time at which the current message's turn came.
+    /// Time at which the current message was taken from the event queue.
     turn: Picos,
     /// Collects the links that limit the flows of a network.
     holds: Option<LinkHolds>,
@@ -117,7 +117,7 @@ impl CauseRecorder {
         Self { holds: Some(holds), ..self }
     }
 
-    /// The graph, to be called after the last event.
+    /// Completes the graph; to be called after the last event.
     #[must_use]
     pub fn finish(mut self) -> Causes {
         let clocks = self.first.iter().chain(self.others.values());
