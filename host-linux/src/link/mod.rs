@@ -77,7 +77,7 @@ pub(crate) enum Queued {
     Gone,
     /// It sends more than a waiting client has to.
     Flooding,
-    /// It sends something else than frames.
+    /// It sends data that are not frames.
     Foreign,
 }
 

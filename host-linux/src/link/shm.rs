@@ -30,8 +30,8 @@ pub const RING_BYTES: u64 = 1 << 20;
 /// Alignment of the rings: each starts on its own page.
 const PAGE: u64 = 4_096;
 
-/// Consecutive empty polls before the control socket is checked for the peer's end: some 100 µs, so
-/// that the system call occurs in no round trip of interest.
+/// Consecutive empty polls before the control socket is checked for the end of the peer's process:
+/// some 100 µs, which is longer than the round trips to be measured.
 const LOOKS_BEFORE_ASKING: u32 = 1 << 15;
 
 /// Empty polls for which a yield counts: it takes some 400 ns, but milliseconds on a busy machine.
@@ -232,8 +232,8 @@ impl ShmLink {
         }
     }
 
-    /// Counts an empty poll, and yields if the settings say so. True if the polls were enough to
-    /// check the peer, which is alive.
+    /// Counts an empty poll, and yields if the settings say so. True if the peer was due to be
+    /// checked, and is alive.
     #[inline]
     fn look_again(&mut self) -> Result<bool, LinkError> {
         self.looks += match self.settings.waiting {

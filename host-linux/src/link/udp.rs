@@ -76,8 +76,8 @@ impl UdpLink {
         }
     }
 
-    /// A link to that of `addresses` which first answers a hello; if there is only one, no hello is
-    /// sent.
+    /// A link to whichever of `addresses` answers a hello first; if there is only one address, no
+    /// hello is sent.
     ///
     /// # Errors
     ///
@@ -124,8 +124,8 @@ impl UdpLink {
     }
 }
 
-/// Removes from `links` that whose peer answers a hello first. The responder keeps no state of it,
-/// so the session can say hello again over the same socket.
+/// Removes and returns the first of `links` whose peer answers a hello. The responder keeps no
+/// state of it, so the session can say hello again over the socket.
 fn first_answered(links: &mut Vec<UdpLink>) -> Option<UdpLink> {
     const BETWEEN_HELLOS: Duration = Duration::from_millis(500);
     let (versions, bounds) = (Versions::OURS, Bounds::default());

@@ -82,7 +82,7 @@ impl<S: Copy + Default> PatternMemories<S> {
         })
     }
 
-    /// `None` if there is not enough memory for a group; there may be enough for a single point.
+    /// `None` if memory is insufficient for a group; it may suffice for a single point.
     fn group(&mut self) -> Option<&mut GroupMemory<S>> {
         match &mut self.group {
             Some(group) => Some(group),

@@ -71,7 +71,7 @@ impl Means<'_> {
     pub const LEAST_MESSAGES: u64 = 1 << 17;
 }
 
-/// Number of steps of a run of `program`: for each message its send, the message and its receive.
+/// Number of steps of a run of `program`, three for each message: send, arrival and receive.
 pub(super) fn steps_of<P: Program>(program: &P) -> u64 {
     program.messages().saturating_mul(3)
 }

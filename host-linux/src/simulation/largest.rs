@@ -6,7 +6,7 @@ use loggap_core::units::Bytes;
 
 use super::{LoadError, Source};
 
-/// Size of the largest message of `source`, which has `ops` operations. `None` if there is none,
+/// Size of the largest message of `source`, which has `ops` operations. `None` without messages,
 /// and for schedules that would take too long to be read again.
 ///
 /// # Errors

@@ -36,7 +36,7 @@ pub struct NoiseSummary {
     pub longest: Picos,
 }
 
-/// Error of noise.
+/// Why noise is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum NoiseError {
     /// The file cannot be read.

@@ -98,7 +98,7 @@ pub fn run_points(
 ///
 /// # Errors
 ///
-/// [`RunError`] that does not concern a single point: there is not enough memory, or the schedule
+/// [`RunError`] that does not concern a single point: memory is insufficient, or the schedule
 /// cannot be read.
 pub fn run_each_point(
     source: &Source,
@@ -294,7 +294,7 @@ impl Batch<'_> {
         }
         let limit = Limit {
             bytes: self.plan.most_bytes,
-            // Memory for one copy; further ones are made if there is memory for them.
+            // Memory for one copy; more copies are made as far as memory allows.
             besides: &|needs| needs.bytes.saturating_add(self.kept(needs.ranks)),
         };
         let ran = source.load(self.plan.settings, &limit, |schedule, needs| {
@@ -400,7 +400,8 @@ impl Batch<'_> {
         u64::from(ranks).saturating_mul(EACH).saturating_mul(self.plan.finish as u64)
     }
 
-    /// Number of threads for which there is memory, at `each` bytes plus `kept` bytes in total.
+    /// Number of threads that fit into memory, with `each` bytes for each of them and `kept` bytes
+    /// in total.
     pub(super) fn threads(&self, each: u64, kept: u64, points: usize) -> Result<usize, RunError> {
         let allowed = self.plan.most_bytes;
         let room = allowed.saturating_sub(kept) / each.max(1);

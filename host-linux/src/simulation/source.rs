@@ -66,7 +66,7 @@ pub enum LoadError {
     /// Patterns cannot be read during a run.
     #[error("only a file is read as it runs; 'loggap goal generate' writes a pattern to one")]
     NoFile,
-    /// More operations are in progress at a time than there is memory for.
+    /// More operations are in progress at a time than fit into memory.
     #[error(
         "more than {records} operations are under way at a time, and the simulation may take \
          {allowed} bytes of memory; raise --max-memory"

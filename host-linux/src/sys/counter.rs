@@ -67,7 +67,7 @@ pub(crate) fn is_invariant() -> bool {
     false
 }
 
-/// Never called, because [`is_invariant`] and [`KERNEL_NAME`] report that there is no counter.
+/// Never called, because [`is_invariant`] and [`KERNEL_NAME`] deny a counter.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn read() -> u64 {
     0

@@ -7,7 +7,7 @@ use memmap2::{Advice, Mmap, MmapOptions};
 
 /// Maps the first `length` bytes of a regular `file` for reading.
 ///
-/// If another program shortens the file while it is mapped, this process ends with SIGBUS, as any
+/// If another program shortens the file while it is mapped, this process ends with SIGBUS, like any
 /// program that maps files.
 pub(crate) fn map(file: &File, length: usize) -> io::Result<Mmap> {
     // SAFETY: private and read-only, so nothing here can change the file. Another program that

@@ -40,8 +40,8 @@ pub enum Via {
     /// Arrival through a network, with the last byte if links were charged for the bytes: o + L and
     /// the [`Transfer`].
     Transfer,
-    /// Arrival of the first byte of a message that is reported with its last byte: −w·G, as if it
-    /// had come without sharing.
+    /// Arrival of the first byte, for messages that are reported with their last byte: w·G earlier,
+    /// the transmission time without sharing.
     FirstByte,
     /// End of handling the last byte: o.
     LastByte,
@@ -216,7 +216,7 @@ impl Causes {
         self.causes.get(first..first + event.causes as usize).unwrap_or_default()
     }
 
-    /// Event with this index; the start if there is none.
+    /// Event with this index; the start of the simulation for an invalid index.
     #[must_use]
     pub fn event(&self, id: EventId) -> Event {
         debug_assert!((id as usize) < self.events.len(), "no event {id}");

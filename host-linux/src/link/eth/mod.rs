@@ -29,7 +29,7 @@ pub struct EthSocket {
     station: Station,
     /// Address of the peer; while it is unknown, messages are broadcast.
     peer: Option<Address>,
-    /// Released when the link is dropped, which tells the listener that the peer has none any more.
+    /// Reference count shared with the listener, which thus learns that the link was dropped.
     _alive: Arc<()>,
 }
 

@@ -9,7 +9,7 @@
 use super::settings::Operation;
 
 /// Largest number of work requests for a message: the message itself and the escape of its last
-/// byte.
+/// byte (see `send_escaped`).
 const REQUESTS_OF_A_MESSAGE: u64 = 2;
 
 /// Counters of one end since the link was created.

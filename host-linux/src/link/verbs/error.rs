@@ -93,7 +93,7 @@ pub enum VerbsError {
     Register {
         /// Size of the memory in bytes.
         bytes: usize,
-        /// Limit of this process on locked memory in bytes; `None` if there is none.
+        /// Limit of this process on locked memory in bytes; `None` if it is unlimited.
         limit: Option<u64>,
         /// Error of the system.
         source: io::Error,
@@ -292,7 +292,7 @@ fn queue_pair_hint(inline: Option<u32>) -> String {
 
 fn not_opened(device: &str, source: &io::Error) -> String {
     let hint = match source.kind() {
-        // The library reports that there is no device if it may not open one.
+        // The library reports a missing device if this user may not open it.
         io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound => {
             "this user may not open /dev/infiniband/uverbs*: join its group (often `rdma`), or, in a container, pass the devices in; without those files, load the module ib_uverbs"
         }

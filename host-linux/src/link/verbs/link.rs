@@ -1,12 +1,12 @@
 //! Link over a queue pair.
 //!
-//! Control frames are copied into and out of registered memory. The messages of rounds, of which
-//! only the first byte matters, are sent from a slot that was filled when the link was created, and
-//! stay where they arrive: the processor writes and reads only that byte. Short messages are sent
-//! inline, within the work request. The memory of an end has slots for as many messages in each
-//! direction as may be in flight. On a reliable queue pair the receiver announces how many messages
-//! it has consumed, after half of the slots and when it is idle, so that a message always finds a
-//! free slot.
+//! Control frames are copied into and out of registered memory. The other messages of a session are
+//! those of its timed rounds. Only their first byte matters, so they are sent from a slot that was
+//! filled when the link was created, and stay where they arrive: the processor writes and reads
+//! only that byte. Short messages are sent inline, within the work request. The memory of an end
+//! has slots for as many messages in each direction as may be in flight. On a reliable queue pair
+//! the receiver announces how many messages it has consumed, after half of the slots and when it is
+//! idle, so that a message always finds a free slot.
 //!
 //! The path of a message from the timed kernels to the device is inlined completely: half a round
 //! trip takes 12,500 instructions on soft-RoCE and far fewer on a network interface, so calls would

@@ -39,7 +39,7 @@ pub(super) struct StationData {
     pub(super) packet_number: u32,
     /// LID in an InfiniBand subnet.
     pub(super) lid: u16,
-    /// GID; zero if there is none.
+    /// GID, or zero.
     pub(super) gid: [u8; 16],
     /// Address of its registered memory.
     pub(super) address: u64,
@@ -54,7 +54,7 @@ pub(super) struct StationData {
 /// Error of connection data.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Unusable {
-    /// No connection data.
+    /// Data of another protocol.
     Foreign,
     /// Connection data of another version.
     Version,

@@ -330,7 +330,7 @@ fn quiet(control: TcpStream, peer: &str) -> Result<TcpStream, LinkError> {
     Ok(link.into_stream())
 }
 
-/// Everything besides the station of which a link is made.
+/// Everything that a link is made of, besides the station.
 struct Join<'a> {
     control: TcpStream,
     peer: String,

@@ -35,8 +35,8 @@ impl VerbsLink {
     }
 
     /// Counts an empty poll; true if [`Self::housekeep`] is due. Work that a message causes is done
-    /// after the next empty poll, when an answer to it is already in flight; rarely due work is
-    /// done after many.
+    /// after the next empty poll, when an answer to it is already in flight; other work only after
+    /// many.
     #[inline(always)]
     pub(super) const fn count_fruitless_look(&mut self) -> bool {
         self.housekeeping.tick()

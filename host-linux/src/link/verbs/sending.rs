@@ -368,7 +368,7 @@ impl VerbsLink {
         self.credits.under_way() >= u64::from(self.signal.every())
     }
 
-    /// Polls one completion of a send; false if there is none.
+    /// Polls for one completion of a send; true if one was found.
     #[inline(always)]
     pub(super) fn reap_one(&mut self) -> Result<bool, LinkError> {
         let Self { queue, calls, .. } = self;

@@ -486,7 +486,7 @@ fn may_lock_everything() -> bool {
         .is_some_and(|capabilities| capabilities >> IPC_LOCK & 1 == 1)
 }
 
-/// Limit of this process on locked memory, bytes; `None` if there is none.
+/// Limit of this process on locked memory, bytes; `None` if it is unlimited.
 fn lock_limit() -> Option<u64> {
     let (soft, _hard) = getrlimit(Resource::RLIMIT_MEMLOCK).ok()?;
     (soft != RLIM_INFINITY && !may_lock_everything()).then_some(soft)

@@ -105,7 +105,8 @@ impl NetworkPlan {
     }
 
     /// True if all ranks are placed on hosts with the same first switch. False for graphs from
-    /// files, for which this is unknown here, and if it could be so only by chance.
+    /// files, for which this is not determined, and for random placements that have this property
+    /// by chance.
     #[must_use]
     pub fn is_below_one_switch(&self, ranks: u32) -> bool {
         let Ok(Wiring::Generated(topology)) = self.topology(ranks, 1) else { return false };

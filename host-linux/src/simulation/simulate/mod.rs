@@ -31,7 +31,7 @@ pub struct Job<'a> {
     /// Largest number of threads to use, at least one.
     pub threads: usize,
     /// Location of a file's operations during the run. By default they are read from the file only
-    /// if there is no memory for all of them.
+    /// if they do not all fit into memory.
     pub program: Option<ProgramForm>,
     /// Requested results besides the makespan.
     pub wanted: Wanted,

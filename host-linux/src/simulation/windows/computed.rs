@@ -62,13 +62,13 @@ struct Division {
     parts: usize,
     /// Nodes of a partition.
     nodes: usize,
-    /// Memory for messages to other partitions in a window; there are not more of them than can
-    /// wait in the whole program.
+    /// Memory for messages to other partitions in a window; their number is at most that of the
+    /// messages that can wait in the whole program.
     mail: MailRoom,
 }
 
 impl Division {
-    /// `None` if a single thread is as fast, or if there is not enough memory.
+    /// `None` if a single thread is as fast, or if memory is insufficient.
     fn of<P: Program>(program: &P, means: &Means<'_>) -> Option<Self> {
         let ranks = program.ranks();
         let enough = program.messages() >= means.least_messages && program.busy() >= LEAST_BUSY;
@@ -100,7 +100,7 @@ impl Division {
 }
 
 /// Runs `program` in partitions on several threads, and calls `each` with every rank and its
-/// finishing time. `None` if a single thread is as fast, or if there is not enough memory.
+/// finishing time. `None` if a single thread is as fast, or if memory is insufficient.
 ///
 /// # Errors
 ///

@@ -8,8 +8,7 @@ use crate::simulation::{Limit, LoadError, Needs, Source};
 
 /// log₂ of the largest number of ranks in a partition: their states fit into a second-level cache.
 const MOST_SHIFT: u32 = 13;
-/// log₂ of the smallest number of ranks in a partition, so that there are not more partitions than
-/// messages.
+/// log₂ of the smallest number of ranks in a partition, so that messages outnumber partitions.
 const LEAST_SHIFT: u32 = 4;
 /// Partitions for each thread, so that the load is balanced.
 const EACH: u32 = 8;

@@ -156,8 +156,7 @@ impl Swept {
         matches!(self, Self::Cost(parameter) if parameter.is_per_byte())
     }
 
-    /// Mutable references to the numbers of a parameter set that it comprises, in the units of
-    /// their types.
+    /// The values of a parameter set that it changes (one or two), in the units of their types.
     pub(super) const fn numbers<'a>(
         self,
         set: &'a mut LogGops,

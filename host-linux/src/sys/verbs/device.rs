@@ -75,7 +75,7 @@ impl Context {
         Ok(devices.iter().filter_map(name).collect())
     }
 
-    /// Opens the named device; `NotFound` if there is none.
+    /// Opens the named device; `NotFound` for an unknown name.
     pub(crate) fn open(name: &str) -> io::Result<Self> {
         let mut count = 0;
         // SAFETY: the count is written to a local variable.
