@@ -38,7 +38,7 @@ pub struct Offer {
 }
 
 impl Case {
-    /// [`Case::most_ranks`] where the next tested rank count is `next`.
+    /// Value of the field `most_ranks` if the next tested rank count is `next`.
     #[must_use]
     pub fn most_ranks(ranks: u32, next: Option<u32>) -> u32 {
         next.unwrap_or(ranks.saturating_mul(2)).saturating_sub(1)

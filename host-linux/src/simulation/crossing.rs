@@ -11,7 +11,7 @@ pub(super) const MOST_OPS: u64 = 1 << 20;
 
 /// Smallest taper at which the traffic between leaves of contiguous ranks would by itself take
 /// longer than `makespan`. `None` if there is no such traffic, and for schedules of more than
-/// [`MOST_OPS`] operations, because they would have to be read again.
+/// 2²⁰ operations, because they would have to be read again.
 ///
 /// # Errors
 ///
