@@ -21,7 +21,7 @@ use crate::sys::pages::Pages;
 const LANES: usize = 7;
 /// Points of a group, computed in one run.
 const GROUP: usize = 1 + LANES;
-/// Run time of a group, in units of the run time of one point.
+/// Approximate run time of a group, in units of the run time of one point.
 const APART: usize = 3;
 /// Limit on a thread's memory for group runs, bytes.
 const MOST_GROUP_BYTES: u64 = 1 << 30;

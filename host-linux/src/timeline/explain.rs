@@ -258,7 +258,7 @@ pub fn explain(causes: &Causes, parameters: &Parameters<'_>) -> Result<Explanati
     Ok(explanation)
 }
 
-/// Rank of causes that end at the same time; the path takes the lowest.
+/// Preference among causes that end at the same time; the path takes the lowest value.
 const fn preference(via: Via) -> u8 {
     match via {
         Via::Calc | Via::Send | Via::Receive => 0,

@@ -335,8 +335,8 @@ fn waiting(from: f64, to: f64, y: f64) -> [Pixel; 2] {
     [at(from, y - 0.7), at(to, y + 0.7)]
 }
 
-/// Height of a band with the space below it, in processor lanes; an average over one processor and
-/// two interface lanes.
+/// Approximate height of a band with the space below it, in processor lanes; a lane counts 0.7, as
+/// interface lanes are lower.
 #[allow(clippy::cast_precision_loss, reason = "pixels")]
 fn band_units(lanes: usize) -> f64 {
     1.6 + lanes as f64 * 0.7

@@ -146,7 +146,7 @@ impl Wired {
         Ok(Ways::Given(all))
     }
 
-    /// Links from a node to the host `target`, or its links to switches if `target` is none.
+    /// Links from a node to the host `target`; its links to switches if `target` is [`NONE`].
     fn ahead(&self, node: u32, target: u32) -> &[u32] {
         let leaving = self.leaving(node);
         let host = |link: &u32| {

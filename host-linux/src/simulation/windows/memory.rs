@@ -47,7 +47,7 @@ struct Half<M> {
 /// Limits on the messages of a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MailRoom {
-    /// Messages of one sender.
+    /// Largest number of messages of one sender.
     pub(super) messages: u32,
     /// Total memory, bytes.
     pub(super) bytes: u64,
