@@ -1,14 +1,14 @@
-//! What came of one number of ranks and one size.
+//! Results for one pair of rank count and size.
 
 use loggap_core::units::Picos;
 
 use super::TOLD_APART_PERCENT;
 use crate::collective::Algorithm;
 
-/// Two times that are closer than this, as a share, tie: a table would show 0.0%.
+/// Relative difference below which two times tie: a table would show 0.0%.
 const TIE: f64 = 5e-4;
 
-/// An algorithm with a size of segments.
+/// An algorithm with a segment size.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Candidate {
     /// The algorithm.
@@ -17,12 +17,12 @@ pub struct Candidate {
     pub segment: u64,
 }
 
-/// How long a candidate takes, with the measured parameters.
+/// Duration of a candidate with the measured parameters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Time {
-    /// So long.
+    /// Simulated duration.
     Simulated(Picos),
-    /// No less than this, which is too much for it to win: not simulated.
+    /// Lower bound, already too slow to win: not simulated.
     AtLeast(Picos),
 }
 
@@ -36,39 +36,38 @@ impl Time {
     }
 }
 
-/// A candidate and how long it takes.
+/// A candidate and its duration.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Timed {
     /// The candidate.
     pub candidate: Candidate,
-    /// How long it takes.
+    /// Its duration.
     pub time: Time,
 }
 
-/// What a candidate of a cell takes in each draw.
+/// Durations of a candidate of a cell, one for each draw.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Drawn {
     /// Index into [`Cell::candidates`].
     pub(super) place: usize,
-    /// A time for each draw.
+    /// Duration in each draw.
     pub(super) times: Vec<Picos>,
 }
 
-/// What draws say of a winner.
+/// Results of a winner over all draws.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Contest {
-    /// How many there were.
+    /// Number of draws.
     pub draws: usize,
-    /// In how many the winner was faster than every other candidate.
+    /// Draws in which the winner was faster than every other candidate.
     pub won: usize,
-    /// Other candidates that were the fastest, or as fast, in more draws than
-    /// a winner that is told apart may lose: indices into
-    /// [`Cell::candidates`].
+    /// Indices into [`Cell::candidates`]: other candidates that were the fastest, or tied for it,
+    /// in more draws than a significant winner may lose.
     pub rivals: Vec<usize>,
 }
 
 impl Contest {
-    /// Of the winner against the others.
+    /// Compares the draws of the winner with those of the other candidates.
     pub(super) fn of(winner: &[Picos], others: &[Drawn]) -> Self {
         let draws = winner.len();
         let fastest = |draw: usize| {
@@ -94,42 +93,41 @@ impl Contest {
         Self { draws, won, rivals }
     }
 
-    /// Whether the winner is told apart from all others.
+    /// True if the winner is significant: fastest in at least [`TOLD_APART_PERCENT`]% of draws.
     #[must_use]
     pub const fn is_told_apart(&self) -> bool {
         self.won * 100 >= self.draws * TOLD_APART_PERCENT
     }
 }
 
-/// What came of one number of ranks and one size.
+/// Results for one pair of rank count and size.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Cell {
     /// Ranks.
     pub ranks: u32,
     /// Bytes of the vector, or of each block.
     pub size: u64,
-    /// One for each algorithm offered, with its best size of segments, the
-    /// fastest first.
+    /// One for each algorithm offered, with its best segment size, fastest first.
     pub candidates: Vec<Timed>,
-    /// What draws say; `None` without intervals.
+    /// Results over all draws; `None` without intervals.
     pub contest: Option<Contest>,
 }
 
 impl Cell {
-    /// The fastest, with the measured parameters.
+    /// Fastest candidate with the measured parameters.
     #[must_use]
     pub fn winner(&self) -> Option<&Timed> {
         self.candidates.first()
     }
 
-    /// The next one after the winner.
+    /// Second fastest candidate.
     #[must_use]
     pub fn runner_up(&self) -> Option<&Timed> {
         self.candidates.get(1)
     }
 
-    /// How much longer the runner-up takes, or takes at least, as a share of
-    /// the winner's time.
+    /// Excess of the runner-up's time (or of its lower bound) over the winner's, as a share of the
+    /// latter.
     #[must_use]
     pub fn margin(&self) -> Option<f64> {
         let best = self.winner()?.time.bound();
@@ -137,14 +135,15 @@ impl Cell {
         (best > Picos::ZERO).then(|| next.since(best).seconds() / best.seconds())
     }
 
-    /// Whether the winner is told apart; `None` without intervals.
+    /// [`Contest::is_told_apart`] of the winner; `None` without intervals.
     #[must_use]
     pub fn is_told_apart(&self) -> Option<bool> {
         self.contest.as_ref().map(Contest::is_told_apart)
     }
 
-    /// The same with the candidates that do what they are called for all numbers of
-    /// ranks from the first to the last. Nothing was drawn for another winner.
+    /// This cell, restricted to candidates whose condition holds for every rank count from `first`
+    /// to `last`. If that removes any, the contest is dropped, because no draws were made for the
+    /// new winner.
     #[must_use]
     pub(super) fn for_all(&self, (first, last): (u32, u32)) -> Self {
         let holds = |timed: &&Timed| timed.candidate.algorithm.condition.holds_from(first, last);
@@ -153,12 +152,12 @@ impl Cell {
         }
         let known = |timed: &Timed| matches!(timed.time, Time::Simulated(_));
         let mut candidates: Vec<Timed> = self.candidates.iter().filter(holds).copied().collect();
-        // What was too slow to be simulated is slower than what was.
+        // Bounds go last: a candidate too slow to be simulated is slower than any simulated one.
         candidates.sort_by_key(|timed| !known(timed));
         Self { candidates, contest: None, ..*self }
     }
 
-    /// The winner, and what it is not told apart from.
+    /// The winner, its rivals and the candidates that tie with it.
     pub fn possible(&self) -> impl Iterator<Item = &Candidate> {
         let contest = self.contest.as_ref().filter(|contest| !contest.is_told_apart());
         let rivals = contest.map_or(&[][..], |contest| &contest.rivals);
@@ -167,8 +166,8 @@ impl Cell {
         places.filter_map(|place| self.candidates.get(place)).map(|timed| &timed.candidate)
     }
 
-    /// Candidates that tie with the winner: less than 0.05% slower, where draws do not
-    /// tell it apart.
+    /// Candidates that tie with the winner: less than 0.05% slower, and the winner is not
+    /// significant.
     pub fn tied(&self) -> impl Iterator<Item = &Candidate> {
         self.tied_places().filter_map(|place| self.candidates.get(place)).map(|t| &t.candidate)
     }

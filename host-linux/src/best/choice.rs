@@ -1,15 +1,15 @@
-//! What to do where, with few changes.
+//! Choice of an algorithm for each size, with few changes along the sizes.
 
 use super::cell::{Candidate, Cell};
 
-/// What is done at a size.
+/// Candidate to use at a size.
 pub type Choice = Option<Candidate>;
 
-/// A choice for each of `cells`, which have ascending sizes.
+/// Chooses a candidate for each of `cells`, which are in ascending order of size.
 ///
-/// It is the winner, or something that the winner is not told apart from: the
-/// longest run of cells that have a winner in common gets that one, and so on
-/// from its end. `None` where a cell has no candidate.
+/// The choice is the winner or a candidate that does not differ significantly from it. The longest
+/// run of cells that share such a candidate gets it; the next run begins where that one ends.
+/// `None` for a cell without candidates.
 #[must_use]
 pub fn settle(cells: &[Cell]) -> Vec<Choice> {
     let mut choices = Vec::with_capacity(cells.len());
@@ -25,12 +25,12 @@ pub fn settle(cells: &[Cell]) -> Vec<Choice> {
 struct Run {
     candidate: Candidate,
     length: usize,
-    /// In how many of them it is the winner.
+    /// Cells of the run in which it is the winner.
     wins: usize,
 }
 
-/// As many of the first cells as have a choice in common that wins in one of
-/// them; of several the one that wins more often.
+/// Longest prefix of `cells` that shares a possible candidate which wins at least one of them. Ties
+/// go to the candidate with more wins.
 fn longest_run(cells: &[Cell]) -> Option<Run> {
     let mut found: Option<Run> = None;
     for candidate in cells.first()?.possible() {

@@ -1,11 +1,10 @@
-//! Which algorithm of a collective operation is the fastest where, by
-//! simulation, and rules that say so to Open MPI.
+//! Fastest algorithm of a collective operation for each rank count and size, found by simulation,
+//! and rules that tell Open MPI to use it.
 //!
-//! A [`Question`] names an operation, numbers of ranks and sizes; its
-//! [`Answer`] has a [`Cell`] for each pair of them, with the time of every
-//! algorithm that is offered there. Where parameters have intervals, the same
-//! draws from these are given to all algorithms, and a winner is told apart
-//! where it is the fastest in at least [`TOLD_APART_PERCENT`] of 100 draws.
+//! A [`Question`] names an operation, rank counts and sizes; its [`Answer`] has a [`Cell`] for each
+//! pair of them, with the time of every algorithm offered there. Where parameters have intervals,
+//! all algorithms are simulated with the same draws from these, and a winner counts as significant
+//! if it is the fastest in at least [`TOLD_APART_PERCENT`]% of the draws.
 //! [`Rules`] are the winners as few rules of the `tuned` component.
 
 mod cell;
@@ -19,7 +18,7 @@ pub use choice::{Choice, settle};
 pub use question::{Answer, Case, Offer, Question, Refused, SEGMENTS, TooShort};
 pub use rules::{CommunicatorRules, Rule, Rules, Threshold};
 
-/// Of 100 draws, so many must be won by a winner that is told apart.
+/// Share of the draws, in percent, that a significant winner must win.
 pub const TOLD_APART_PERCENT: usize = 95;
 
 #[cfg(test)]

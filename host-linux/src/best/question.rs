@@ -1,4 +1,4 @@
-//! From a question to its answer: what is simulated, and what is left out.
+//! Simulates the candidates of a [`Question`], and decides which of them need no simulation.
 
 use loggap_core::model::{Protocol, ReceiveOverhead};
 use loggap_core::noise::Phases;
@@ -9,44 +9,43 @@ use super::spread::reach;
 use crate::collective::{Algorithm, Call, Operation};
 use crate::simulation::{Completed, ParameterSets, Plan, Point, RunError, Source, run_points};
 
-/// Sizes of segments that are tried, beside whole messages.
+/// Segment sizes to try, in addition to whole messages.
 pub const SEGMENTS: [u64; 3] = [1 << 10, 8 << 10, 64 << 10];
-/// Segments are not made so small that more messages than this are sent.
+/// Limit on the messages of a call: smaller segments are not tried.
 const MOST_SEGMENTS: u64 = 1 << 18;
-/// Draws are not made, and long chains not simulated, for algorithms that take
-/// longer than so many times as long as the winner, however wide intervals
-/// are.
+/// Upper limit on [`Answer::reach`]: candidates slower than this multiple of the winner's time are
+/// neither drawn nor, for long chains, simulated, however wide the intervals are.
 const MOST_REACH: f64 = 3.0;
 
-/// Where an algorithm is to be used.
+/// Rank count and size at which an algorithm is to be used.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Case {
-    /// Ranks that are simulated.
+    /// Simulated rank count.
     pub ranks: u32,
-    /// The largest number of ranks that has the same rules.
+    /// Largest rank count to which the same rules apply.
     pub most_ranks: u32,
     /// Bytes of the vector, or of each block.
     pub size: u64,
 }
 
-/// Which algorithms take part.
+/// Restrictions on the algorithms that take part.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
-    /// Bytes of an element: some algorithms need one for each rank.
+    /// Bytes of an element: some algorithms need at least one element for each rank.
     pub element: u64,
-    /// Whether operators of reductions are known to commute.
+    /// True if the reduction operators are known to commute.
     pub commutative: bool,
 }
 
 impl Case {
-    /// Where the next number of ranks is `next`.
+    /// Value of the field `most_ranks` if the next tested rank count is `next`.
     #[must_use]
     pub fn most_ranks(ranks: u32, next: Option<u32>) -> u32 {
         next.unwrap_or(ranks.saturating_mul(2)).saturating_sub(1)
     }
 
-    /// Whether rules can name `algorithm` for what is between this number of ranks
-    /// and the next.
+    /// True if rules may name `algorithm` for all rank counts between this one and the next tested
+    /// one.
     fn holds_between(self, algorithm: &Algorithm) -> bool {
         let first = self.ranks.saturating_add(1);
         first <= self.most_ranks && algorithm.condition.holds_from(first, self.most_ranks)
@@ -54,7 +53,7 @@ impl Case {
 }
 
 impl Offer {
-    /// Whether `algorithm` is one for this case.
+    /// True if `algorithm` may be used in this case.
     #[must_use]
     pub fn holds(&self, algorithm: &Algorithm, at: Case) -> bool {
         let elements = at.size / self.element.max(1);
@@ -64,48 +63,48 @@ impl Offer {
     }
 }
 
-/// What is asked.
+/// Operation, sizes and parameters to compare algorithms for.
 #[derive(Debug)]
 pub struct Question<'a> {
     /// The operation.
     pub operation: Operation,
-    /// Numbers of ranks, ascending.
+    /// Rank counts, ascending.
     pub ranks: &'a [u32],
     /// Bytes of the vector, or of each block, ascending.
     pub sizes: &'a [u64],
-    /// Which algorithms.
+    /// Restrictions on the algorithms.
     pub offer: Offer,
-    /// What combining a byte takes.
+    /// Time to combine a byte of two vectors.
     pub combine: PerByte,
-    /// The parameters, as they were measured or given.
+    /// The parameters as measured or given.
     pub measured: &'a ParameterSets,
-    /// The same, drawn from their intervals; none without intervals.
+    /// Parameter sets drawn from the intervals of `measured`; empty without intervals.
     pub draws: &'a [ParameterSets],
     /// How to simulate.
     pub plan: Plan<'a>,
 }
 
-/// An algorithm that was left out for vectors of too few elements.
+/// An algorithm left out because the vectors have too few elements.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TooShort {
-    /// Which one.
+    /// The algorithm.
     pub algorithm: &'static Algorithm,
-    /// The smallest size for which it was, in bytes.
+    /// Smallest size at which it was left out, in bytes.
     pub first: u64,
-    /// The largest.
+    /// Largest size at which it was left out, in bytes.
     pub last: u64,
 }
 
-/// What was answered.
+/// Result of a [`Question`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// By ranks, then by size.
+    /// Cells by ranks, then by size.
     pub cells: Vec<Cell>,
-    /// So many of them, the first ones, were looked at before the runs were
-    /// [stopped](Plan::stop); all without that. The others have no candidates.
+    /// Number of leading cells that were completed; less than all only if the runs were
+    /// [stopped](Plan::stop). The other cells have no candidates.
     pub done: usize,
-    /// Algorithms that took more than so many times as long as the winner had
-    /// no draws, as these could not change that, or not by as much.
+    /// Multiple of the winner's time above which an algorithm got no draws, because it cannot win
+    /// any of them (or, if this is the upper limit, is very unlikely to).
     pub reach: f64,
 }
 
@@ -113,18 +112,18 @@ pub struct Answer {
 #[derive(Debug, thiserror::Error)]
 #[error("{} of {} ranks, {} B: {source}", .algorithm.name, .call.ranks, .call.size)]
 pub struct Refused {
-    /// By which algorithm.
+    /// The algorithm.
     pub algorithm: &'static Algorithm,
-    /// Of what.
+    /// Rank count and size.
     pub call: Call,
-    /// Why.
+    /// The error.
     pub source: RunError,
 }
 
 impl Question<'_> {
-    /// Simulates whatever is needed; calls `note` after each cell, with the first
-    /// simulation that failed. A cell of which one failed has no candidates.
-    /// Once the plan is stopped no further cell is looked at.
+    /// Simulates all candidates that can win. Calls `note` after each cell, with the first
+    /// simulation that failed, if any; such a cell has no candidates. Once the plan is stopped, no
+    /// further cell is simulated.
     pub fn answer(&self, note: &mut dyn FnMut(Result<(), Refused>)) -> Answer {
         let largest = self.sizes.last().copied().unwrap_or(0);
         // The longest messages carry the blocks of all ranks.
@@ -150,8 +149,8 @@ impl Question<'_> {
         Answer { cells, done, reach }
     }
 
-    /// Algorithms that a cell has not because its vector has fewer elements than
-    /// ranks to which the same rules apply.
+    /// Algorithms left out of a cell because its vector has fewer elements than the largest rank
+    /// count to which its rules apply.
     #[must_use]
     pub fn too_short(&self) -> Vec<TooShort> {
         let of = |algorithm: &'static Algorithm| {
@@ -165,7 +164,7 @@ impl Question<'_> {
         self.operation.algorithms().filter_map(of).collect()
     }
 
-    /// What every cell is about, by ranks, then by size.
+    /// All cases, by ranks, then by size.
     fn cases(&self) -> impl Iterator<Item = Case> {
         self.ranks.iter().enumerate().flat_map(|(place, &ranks)| {
             let most_ranks = Case::most_ranks(ranks, self.ranks.get(place + 1).copied());
@@ -188,7 +187,7 @@ impl Question<'_> {
         Ok(Cell { ranks: at.ranks, size: at.size, candidates, contest })
     }
 
-    /// The time of every algorithm that is offered, the fastest first.
+    /// Times of all offered algorithms, fastest first.
     fn times(&self, at: Case, reach: f64) -> Result<Vec<Timed>, Refused> {
         let offered = |algorithm: &&Algorithm| self.offer.holds(algorithm, at);
         let mut open: Vec<(Candidate, Picos)> = self
@@ -198,10 +197,11 @@ impl Question<'_> {
             .flat_map(|algorithm| segments(algorithm, at))
             .map(|candidate| (candidate, self.bound(&self.call(&candidate, at))))
             .collect();
-        // What may be long is known to be too long when the rest has run.
+        // Smallest lower bound first: those with a large one can often be ruled out without
+        // simulation.
         open.sort_by_key(|(_, bound)| *bound);
         let mut times: Vec<Timed> = Vec::new();
-        // Of all, and of those that rules can name between numbers of ranks.
+        // Best time of all candidates, and of those that rules may name between tested rank counts.
         let (mut best, mut best_between) = (None::<Picos>, None::<Picos>);
         for (candidate, bound) in open {
             let holds_between = at.holds_between(candidate.algorithm);
@@ -219,7 +219,7 @@ impl Question<'_> {
                 }
                 Time::Simulated(time)
             };
-            // Of the sizes of segments of an algorithm the best one is kept.
+            // Keep only the best segment size of each algorithm.
             let of_same = |kept: &&mut Timed| kept.candidate.algorithm == candidate.algorithm;
             match times.iter_mut().find(of_same) {
                 None => times.push(Timed { candidate, time }),
@@ -227,14 +227,14 @@ impl Question<'_> {
                 Some(_) => {}
             }
         }
-        // Of two that take equally long, one that does not copy is preferred.
+        // Ties go to the algorithm that copies nothing in memory.
         times.sort_by_key(|Timed { candidate: Candidate { algorithm, .. }, time }| {
             (time.bound(), algorithm.copies, algorithm.number)
         });
         Ok(times)
     }
 
-    /// What `candidate` takes in each draw.
+    /// Durations of `candidate`, one for each draw.
     fn drawn(&self, candidate: &Candidate, at: Case) -> Result<Vec<Picos>, Refused> {
         let point = |draw: usize| self.point(self.draws.get(draw).unwrap_or(self.measured));
         let call = self.call(candidate, at);
@@ -263,15 +263,14 @@ impl Question<'_> {
         Call { shape, ranks, size, segment: candidate.segment, combine: self.combine }
     }
 
-    /// The least that a call takes, as far as its [`Call::chain`] says;
-    /// saturating.
+    /// Lower bound of a call's duration, from its [`Call::chain`]; saturating.
     pub(super) fn bound(&self, call: &Call) -> Picos {
         let chain = call.chain();
         Picos(self.hop(Bytes(chain.size)).saturating_mul(chain.messages))
     }
 
-    /// From the start of a send of so many bytes to the end of its receive, at
-    /// least, in ps.
+    /// Lower bound, in ps, of the time from the start of a send of `size` bytes to the end of its
+    /// receive.
     fn hop(&self, size: Bytes) -> u64 {
         let sets = self.measured;
         let place = sets.protocols.iter().rposition(|protocol| protocol.first <= size);
@@ -289,13 +288,12 @@ impl Question<'_> {
     }
 }
 
-/// Whether `time` is more than `reach` times `best`.
+/// True if `time` is more than `reach` times `best`.
 fn is_beyond(time: Picos, best: Picos, reach: f64) -> bool {
     time.seconds() > best.seconds() * reach
 }
 
-/// A time that is known is better than a bound, and a lesser one than a
-/// greater one.
+/// Ordering of times: a simulated time beats a bound; otherwise the lesser one wins.
 fn is_better(time: Time, than: Time) -> bool {
     match (time, than) {
         (Time::Simulated(time), Time::Simulated(than)) => time < than,
@@ -305,7 +303,7 @@ fn is_better(time: Time, than: Time) -> bool {
     }
 }
 
-/// `algorithm` with each size of segments that it can have.
+/// `algorithm` with each segment size that is possible in this case.
 fn segments(algorithm: &'static Algorithm, at: Case) -> impl Iterator<Item = Candidate> {
     let possible = move |segment: &u64| {
         let messages = at.size.div_ceil(*segment).saturating_mul(at.ranks.into());

@@ -1,11 +1,10 @@
-//! Rules for the `tuned` component of Open MPI 4.1.
+//! Rules files for the `tuned` component of Open MPI 4.1.
 //!
-//! Whole numbers without zeros in front (they would be octal), ascending. The
-//! reader takes the last rule whose number does not exceed what it looks for,
-//! and the first rule of communicators also for smaller ones: a first rule of
-//! 0 ranks, and one at twice the largest number of ranks, leave what was not
-//! tested to the library. So do the first threshold of sizes, which has to be
-//! 0, and one at twice the largest size.
+//! All numbers are written without leading zeros (a zero would make them octal) and in ascending
+//! order. Open MPI uses the last rule whose number does not exceed the one it looks up, and the
+//! first rule of communicators even for smaller ones. Rules for 0 ranks and for twice the largest
+//! tested rank count therefore leave untested communicators to the library. Likewise for sizes: the
+//! first threshold must be 0, and another one stands at twice the largest size.
 
 use std::io::{self, Write};
 
@@ -14,7 +13,7 @@ use super::choice::{Choice, settle};
 use super::question::Case;
 use crate::collective::Operation;
 
-/// What a rule names.
+/// Algorithm, fan-out and segment size of a rule.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Rule {
     /// Number of the algorithm; 0 for the library's own choice.
@@ -27,21 +26,21 @@ pub struct Rule {
     pub name: &'static str,
 }
 
-/// From a size on, in the unit of the operation.
+/// A rule that applies from a size upwards.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Threshold {
-    /// The size.
+    /// Size, in the unit of the operation.
     pub from: u64,
-    /// What is done.
+    /// Rule to apply.
     pub rule: Rule,
 }
 
-/// From a number of ranks on.
+/// Rules that apply from a rank count upwards.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CommunicatorRules {
-    /// The number of ranks.
+    /// Rank count.
     pub ranks: u32,
-    /// By size; the first from 0.
+    /// Thresholds by size; the first is 0.
     pub thresholds: Vec<Threshold>,
 }
 
@@ -50,14 +49,14 @@ pub struct CommunicatorRules {
 pub struct Rules {
     /// The operation.
     pub operation: Operation,
-    /// By number of ranks; the first from 0.
+    /// By rank count; the first is 0.
     pub rows: Vec<CommunicatorRules>,
 }
 
-/// What the library decides by itself.
+/// Leaves the decision to Open MPI.
 const LIBRARY_DECIDES: Rule =
     Rule { algorithm: 0, fanout: 0, segment: 0, name: "Open MPI's choice" };
-/// No algorithm has this number: whoever reads the rules fails.
+/// Number that no algorithm has: a call to which such a rule applies fails.
 const NO_ALGORITHM: u32 = 99;
 
 impl Rule {
@@ -72,7 +71,7 @@ impl Rule {
 }
 
 impl Rules {
-    /// The rules of `cells`, which come by ranks, then by size.
+    /// Builds the rules from `cells`, which are ordered by ranks, then by size.
     #[must_use]
     pub fn of(operation: Operation, cells: &[Cell]) -> Self {
         let own = |ranks| CommunicatorRules {
@@ -92,8 +91,8 @@ impl Rules {
                 rest.split_at(rest.iter().take_while(|cell| cell.ranks == ranks).count());
             let most_ranks = Case::most_ranks(ranks, others.first().map(|cell| cell.ranks));
             add(ranks, row);
-            // Numbers of ranks between tested ones, where the library would take
-            // another algorithm than the one that the row names.
+            // Rank counts between tested ones, for which the library would replace the algorithm
+            // that the row names.
             let between = (ranks.saturating_add(1), most_ranks);
             if between.0 <= between.1 {
                 let row: Vec<Cell> = row.iter().map(|cell| cell.for_all(between)).collect();
@@ -107,8 +106,8 @@ impl Rules {
         Self { operation, rows }
     }
 
-    /// The same conditions, each with an algorithm that does not exist: a call
-    /// they apply to fails with `MPI_ERR_ARG` if the file is read.
+    /// Copy of these rules in which every algorithm is replaced by a number that does not exist: a
+    /// call fails with `MPI_ERR_ARG` if, and only if, the file is read and a rule applies.
     #[must_use]
     pub fn probe(&self) -> Self {
         let mut probe = self.clone();
@@ -122,14 +121,14 @@ impl Rules {
         probe
     }
 
-    /// Writes the file; `remarks` first, as comments.
+    /// Writes the rules file, with `remarks` as leading comments.
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write(&self, out: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
         for remark in remarks {
-            // A comment ends with its line.
+            // Control characters, such as a line feed, would end the comment.
             writeln!(out, "# {}", remark.replace(char::is_control, "?"))?;
         }
         writeln!(out, "1 # number of operations")?;
@@ -147,8 +146,7 @@ impl Rules {
     }
 }
 
-/// The thresholds of one number of ranks. What does not change is not said
-/// again.
+/// Thresholds of one rank count; neighbours with equal rules are merged.
 fn thresholds(operation: Operation, row: &[Cell]) -> Vec<Threshold> {
     let mut thresholds: Vec<Threshold> = Vec::new();
     let mut add = |from: u64, rule: Rule| {

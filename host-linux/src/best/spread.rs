@@ -1,20 +1,19 @@
-//! How far drawn parameters lie from the measured ones.
+//! Spread of the drawn parameters around the measured ones.
 
 use crate::simulation::ParameterSets;
 use loggap_core::model::{Protocol, ReceiveOverhead};
 use loggap_core::units::PerByte;
 
-/// No draw lets an algorithm win that takes more than so many times as long
-/// as the winner with the measured parameters.
+/// Ratio of times, to the winner's with the measured parameters, beyond which an algorithm cannot
+/// win in any draw.
 ///
-/// A simulated time grows with every cost of a message, and in proportion to
-/// them all. Where a draw's costs are between a and b times the measured ones,
-/// so are all times, and what took more than b/a times the least then takes
-/// more than the least now. (That holds where the order of events stays.)
+/// A simulated time increases with every cost of a message, and is homogeneous of degree 1 in them.
+/// If all costs of a draw are between a and b times the measured ones, so are all times, and an
+/// algorithm that took more than b/a times the shortest time still takes longer than that one.
+/// (This holds as long as the order of events does not change.)
 ///
-/// `largest` is the size of the longest message. Costs of a range grow along
-/// a line, so that its ends have the extremes. `combine` is a cost that is the
-/// same in all draws.
+/// `largest` is the size of the longest message. Within a range costs are linear in the size, so
+/// its two ends have the extreme ratios. `combine` is the same in all draws.
 pub(super) fn reach(
     measured: &ParameterSets,
     draws: &[ParameterSets],
@@ -24,7 +23,7 @@ pub(super) fn reach(
     draws.iter().map(|draw| ratio(measured, draw, (largest, fixed))).fold(1.0, f64::max)
 }
 
-/// b/a of one draw; one of the changes is `fixed`, if any.
+/// The ratio b/a of one draw; `fixed` is a further ratio to include, if any.
 fn ratio(
     measured: &ParameterSets,
     draw: &ParameterSets,
@@ -44,7 +43,7 @@ fn ratio(
             let before = costs(old, &receive(measured, old), size);
             let after = costs(new, &receive(draw, new), size);
             for (before, after) in before.into_iter().zip(after) {
-                // Infinite where something is added to nothing.
+                // Infinite if the measured cost is zero and the drawn one is not.
                 let change = after / before;
                 if change.is_nan() {
                     continue;
@@ -56,8 +55,8 @@ fn ratio(
     if most > 0.0 { most / least } else { 1.0 }
 }
 
-/// What a message of `size` bytes costs, in seconds: L, both ends, a receiver
-/// that is held while the bytes come, the interface, and the bytes on the wire.
+/// Costs of a message of `size` bytes, in seconds: L, both overheads, the time the receiver is held
+/// while bytes arrive, the interface's gap, and the time per byte on the wire.
 #[allow(clippy::cast_precision_loss, reason = "only ratios matter")]
 fn costs(protocol: &Protocol, receive: &ReceiveOverhead, size: u64) -> [f64; 6] {
     let set = &protocol.parameters;

@@ -64,8 +64,8 @@ fn winner(cell: &Cell) -> &'static str {
     cell.winner().unwrap().candidate.algorithm.name
 }
 
-/// A broadcast of one byte to 15 others: by the root alone 14·max{o, g} + 2o +
-/// L, by a binomial tree 4(2o + L).
+/// A broadcast of one byte to 15 others takes 14·max{o, g} + 2o + L from the root alone, and 4(2o +
+/// L) by a binomial tree.
 #[test]
 fn a_tree_wins_where_processors_are_slow_and_the_root_alone_where_the_wire_is() {
     let slow_processor = cell(Operation::Bcast, (16, 1), &sets([100, 1_000, 500, 0]));
@@ -80,12 +80,12 @@ fn a_tree_wins_where_processors_are_slow_and_the_root_alone_where_the_wire_is() 
 /// L = 1 µs, o = 100 ns, g = 50 ns, G = 1 ns/B.
 const USUAL: [u64; 4] = [1_000, 100, 50, 1_000];
 
-/// With these an exchange takes 2o + L + (s − 1)G, in ns.
+/// Time in ns of an exchange with these parameters: 2o + L + (s − 1)G.
 fn round(size: u64) -> u64 {
     1_200 + size.max(1) - 1
 }
 
-/// Rounds of one after the other.
+/// Rounds follow one another, so their times add up.
 #[test]
 fn exchanges_take_their_closed_forms_and_the_winner_changes_with_the_size() {
     let set = sets(USUAL);
@@ -93,7 +93,7 @@ fn exchanges_take_their_closed_forms_and_the_winner_changes_with_the_size() {
     assert_eq!(time(&small, "recursive_doubling"), [1, 2, 4].map(round).iter().sum::<u64>());
     assert_eq!(time(&small, "bruck"), time(&small, "recursive_doubling"));
     assert_eq!(time(&small, "neighbor"), round(1) + 3 * round(2));
-    // Of the two the one that copies nothing in memory.
+    // Of the two that tie, the one that copies nothing in memory wins.
     assert_eq!(winner(&small), "recursive_doubling");
     let blocks = cell(Operation::Alltoall, (8, 100_000), &set);
     assert_eq!(time(&blocks, "pairwise"), 7 * round(100_000));
@@ -110,13 +110,13 @@ fn exchanges_take_their_closed_forms_and_the_winner_changes_with_the_size() {
     assert_eq!(winner(&sum), "recursive_doubling");
 }
 
-/// Of s bytes on P ranks, trees send all on each level, scatter and allgather
-/// 2s(P − 1)/P.
+/// For s bytes and P ranks, trees send all s bytes on each level; scatter and allgather send 2s(P −
+/// 1)/P.
 #[test]
 fn long_broadcasts_are_scattered_and_gathered() {
     let set = sets(USUAL);
     let long = cell(Operation::Bcast, (8, 8_000_000), &set);
-    // Down the tree 4, 2 and 1 blocks of a million bytes, then as many again.
+    // Down the tree 4, 2 and 1 blocks of a million bytes, then the same amounts again.
     let blocks = [4_000_000, 2_000_000, 1_000_000].map(round).iter().sum::<u64>();
     assert_eq!(time(&long, "scatter_allgather"), 2 * blocks);
     assert!(timed(&long, "binomial").time.bound().0 / 1_000 > 2 * blocks);
@@ -162,7 +162,7 @@ fn algorithms_that_are_not_themselves_are_not_offered() {
     assert!(safe.holds(neighbour, at(6, 7, 1)) && !safe.holds(neighbour, at(5, 7, 1)));
 }
 
-/// All times grow by a tenth in every draw: the order stays whatever else.
+/// All times scale alike in every draw, so the ranking cannot change.
 #[test]
 fn draws_are_paired() {
     let measured = sets([80_000, 1_000, 500, 1_000]);
@@ -173,11 +173,11 @@ fn draws_are_paired() {
     let contest = answer.cells[0].contest.as_ref().unwrap();
     assert_eq!((contest.draws, contest.won), (100, 100));
     assert!(contest.is_told_apart() && contest.rivals.is_empty());
-    // In proportion all the same: nothing beyond the winner's time can win.
+    // In proportion as well: nothing slower than the winner can win.
     assert!((answer.reach - 1.0).abs() < 1e-9, "{}", answer.reach);
 }
 
-/// Whatever wins in a draw was within reach of the winner before it.
+/// The winner in a draw was within `reach` of the winner with the measured parameters.
 #[test]
 fn no_draw_lets_something_beyond_reach_win() {
     let mut random = Random::new(7);
@@ -200,11 +200,11 @@ fn no_draw_lets_something_beyond_reach_win() {
     assert!(changed > 5, "{changed}");
 }
 
-/// Where o is as likely above as below the value at which two algorithms take
-/// equally long, neither is told apart, and each is a rival of the other.
+/// If o is as likely above as below the value at which two algorithms take equally long, neither is
+/// significant, and each is a rival of the other.
 #[test]
 fn what_intervals_do_not_tell_apart_is_said() {
-    // 16·o + L against 4(2o + L): equal where 8o = 3L.
+    // 16·o + L and 4(2o + L) are equal where 8o = 3L.
     let mut random = Random::new(1);
     let mut draw = || sets([8_000, 2_500 + random.below(1_001), 50, 0]);
     let draws: Vec<ParameterSets> = (0..200).map(|_| draw()).collect();
@@ -233,7 +233,7 @@ fn a_contest_counts_draws_and_ties_are_nobodys() {
         [cell::Drawn { place: 1, times: picos(other) }, slow]
     };
     let contest = Contest::of(&picos(&winner), &others(&other));
-    // Lost 0 and 1, tied 2 and 3.
+    // The winner lost draws 0 and 1, and tied in 2 and 3.
     assert_eq!((contest.draws, contest.won), (100, 96));
     assert!(contest.is_told_apart() && contest.rivals.is_empty());
     other[..8].fill(1);
@@ -242,7 +242,7 @@ fn a_contest_counts_draws_and_ties_are_nobodys() {
     assert!(!contest.is_told_apart());
 }
 
-/// What is left out as too slow is known by this bound alone.
+/// Candidates that are too slow to be simulated are judged by this bound alone.
 #[test]
 fn no_call_takes_less_than_its_bound() {
     let range = |first: u64, costs: [u64; 4], per_byte: u64| {
@@ -284,7 +284,7 @@ fn no_call_takes_less_than_its_bound() {
     assert!(called > 100 && tight > 10, "{tight} of {called} are near their bound");
 }
 
-/// A cell with winners and rivals by their numbers in the order of `names`.
+/// A cell with the given winner and rivals, as indices into `Operation::Bcast.algorithms()`.
 fn made(size: u64, winner: usize, rivals: &[usize]) -> Cell {
     let all: Vec<&'static Algorithm> = Operation::Bcast.algorithms().collect();
     let places = std::iter::once(&winner).chain(rivals);
@@ -306,19 +306,18 @@ fn cells_that_are_not_told_apart_take_a_neighbours_winner() {
     let (a, b, c) = ("basic_linear", "chain", "pipeline");
     let cells = [made(1, 0, &[1]), made(2, 1, &[]), made(4, 0, &[1]), made(8, 2, &[0])];
     assert_eq!(settled(&cells), [b, b, b, c]);
-    // Each has its own where no draw says otherwise.
+    // Without rivals each cell keeps its own winner.
     let cells = [made(1, 0, &[]), made(2, 1, &[]), made(4, 0, &[])];
     assert_eq!(settled(&cells), [a, b, a]);
-    // Nobody's winner is not taken, though it is possible everywhere.
+    // A candidate that wins no cell is not chosen, even if it is possible in all.
     let cells = [made(1, 0, &[2]), made(2, 1, &[2])];
     assert_eq!(settled(&cells), [a, b]);
 }
 
-/// A number of ranks, with sizes, algorithms, fan-outs and segments.
+/// A rank count, and for each threshold: size, algorithm, fan-out, segment.
 type Row = (u64, Vec<[u64; 4]>);
 
-/// What a strict reader of Open MPI's format finds: the operation, and its
-/// rules.
+/// Strict parser of Open MPI's rules format: the operation's number and its rows.
 fn read(text: &str) -> (u64, Vec<Row>) {
     let mut words = text
         .lines()
@@ -370,9 +369,9 @@ fn rules_are_read_back_by_a_strict_reader() {
     assert_eq!(probe[1].1, [[0; 4], [8, 99, 0, 0], [32, 99, 0, 0], [64, 0, 0, 0]]);
 }
 
-/// What is too slow to win where recursive doubling takes part may win where it does
-/// not: whatever a rule names between tested numbers of ranks is faster than all that
-/// was not simulated.
+/// An algorithm that is too slow to win against recursive doubling may win where that one is not
+/// available: the algorithm that a rule names between tested rank counts must be faster than all
+/// that were not simulated.
 #[test]
 fn nothing_that_was_left_out_is_faster_than_what_rules_name_between_tested_ranks() {
     let slow = sets([2_500, 1_500, 1_000, 6]);
@@ -393,7 +392,7 @@ fn nothing_that_was_left_out_is_faster_than_what_rules_name_between_tested_ranks
     }
 }
 
-/// Recursive doubling is what it is called for powers of two only.
+/// Open MPI runs recursive doubling as such only for powers of two.
 #[test]
 fn rules_between_tested_numbers_of_ranks_name_what_the_library_does_there() {
     let sets = sets(USUAL);
@@ -422,7 +421,7 @@ fn rules_between_tested_numbers_of_ranks_name_what_the_library_does_there() {
         (32, ""),
     ];
     assert_eq!(names(&rules), expected);
-    // Nothing lies between 8 and 9 ranks.
+    // There are no rank counts between 8 and 9.
     let mut close = cells.clone();
     close[1].ranks = 9;
     close[1].candidates.retain(|timed| timed.candidate.algorithm.name == "bruck");
@@ -437,7 +436,7 @@ fn sizes_in_rules_are_in_the_unit_of_the_operation() {
     assert_eq!([Operation::Bcast, Operation::Allreduce].map(first), [8, 8]);
     let blocks = [Operation::Allgather, Operation::Alltoall, Operation::Gather, Operation::Scatter];
     assert_eq!(blocks.map(first), [32; 4]);
-    // A barrier has no sizes.
+    // A barrier has no size.
     let barrier = Rules::of(Operation::Barrier, &[Cell { size: 0, ..cells[0].clone() }]);
     assert_eq!(barrier.rows[1].thresholds.len(), 1);
     assert_eq!(barrier.rows[1].thresholds[0].from, 0);
@@ -452,7 +451,7 @@ fn every_operation_has_two_algorithms_for_any_number_of_ranks_and_size() {
             let count = operation.algorithms().filter(|one| safe.holds(one, at)).count();
             assert!(count >= 2, "{operation} {ranks}");
         }
-        // Nothing fails where the number of ranks is not what was tested.
+        // No algorithm may fail at a rank count that was not tested.
         assert!(operation.algorithms().all(|one| !one.name.contains("two_proc")));
         assert!(
             operation

@@ -1,56 +1,54 @@
-//! The algorithms of Open MPI 4.1's `tuned` component of which we know what
-//! messages they send.
+//! Algorithms of Open MPI 4.1's `tuned` component whose messages are known.
 //!
-//! Left out are those whose course a rules file does not fix (`knomial`,
-//! `linear_sync`, and the ones that call other collective operations:
-//! `nonoverlapping`, `allgather` 1), `split_binary_tree`, `segmented_ring`, and
-//! `two_proc`, which fails for any number of ranks but two.
+//! Left out are algorithms that a rules file does not fully determine (`knomial`, `linear_sync`),
+//! those that call other collective operations (`nonoverlapping`, `allgather` 1),
+//! `split_binary_tree`, `segmented_ring`, and `two_proc`, which fails for any rank count but two.
 
 use super::operation::Operation;
 
-/// What messages an algorithm sends.
+/// Communication pattern of an algorithm.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Shape {
     /// The root sends everything to each rank.
     BroadcastLinear,
-    /// Segments along so many chains that begin at the root.
+    /// Segments along chains that begin at the root.
     BroadcastChains {
-        /// How many.
+        /// Number of chains.
         chains: u32,
     },
     /// Segments down a binary tree.
     BroadcastBinary,
-    /// Segments down a binomial tree, the nearest child first.
+    /// Segments down a binomial tree; a rank sends to its nearest child first.
     BroadcastBinomial,
-    /// Blocks down a binomial tree, then to all by recursive doubling.
+    /// Scatter of blocks down a binomial tree, then allgather by recursive doubling.
     BroadcastScatterDoubling,
-    /// Blocks down a binomial tree, then to all along a ring.
+    /// Scatter of blocks down a binomial tree, then allgather along a ring.
     BroadcastScatterRing,
-    /// All vectors to rank 0, which combines them and sends the result to each.
+    /// All vectors go to rank 0, which combines them and sends the result to each.
     AllreduceLinear,
     /// Exchanges of whole vectors at distances 1, 2, 4, ….
     AllreduceDoubling,
-    /// Blocks around a ring, twice.
+    /// Reduce-scatter and allgather, both along a ring.
     AllreduceRing,
     /// Reduce-scatter by recursive halving, allgather by recursive doubling.
     AllreduceRabenseifner,
-    /// Twice as many blocks each round, at distances 1, 2, 4, …, any ranks.
+    /// Twice as many blocks each round, at distances 1, 2, 4, …, for any rank count.
     AllgatherBruck,
-    /// Exchanges of all that is there, at distances 1, 2, 4, …
+    /// Exchanges of all blocks held so far, at distances 1, 2, 4, …
     AllgatherDoubling,
-    /// A block each round to the next rank.
+    /// Each rank passes a block a round to the next rank.
     AllgatherRing,
-    /// Two blocks each round, with the neighbours in turn.
+    /// Exchanges of two blocks a round with the two neighbours alternately.
     AllgatherNeighbour,
     /// All messages at once.
     AlltoallLinear,
-    /// One exchange a round, with ranks further and further away.
+    /// One exchange a round, at increasing distances.
     AlltoallPairwise,
-    /// ⌈log₂ P⌉ rounds, half of all blocks in each.
+    /// ⌈log₂ P⌉ rounds, each with about half of all blocks.
     AlltoallBruck,
-    /// All to rank 0, and back.
+    /// All ranks send to rank 0, which answers each.
     BarrierLinear,
-    /// A message around the ring, twice.
+    /// A message goes around the ring twice.
     BarrierDoubleRing,
     /// Exchanges at distances 1, 2, 4, …
     BarrierDoubling,
@@ -58,32 +56,32 @@ pub enum Shape {
     BarrierDissemination,
     /// Up a binomial tree, and down again.
     BarrierTree,
-    /// All to rank 0.
+    /// All ranks send to rank 0.
     GatherLinear,
-    /// Up a binomial tree, blocks of whole subtrees.
+    /// Up a binomial tree, with the blocks of whole subtrees.
     GatherBinomial,
-    /// Rank 0 to all.
+    /// Rank 0 sends to all.
     ScatterLinear,
-    /// Down a binomial tree, blocks of whole subtrees, the nearest first.
+    /// Down a binomial tree, with the blocks of whole subtrees, nearest child first.
     ScatterBinomial,
 }
 
-/// For which numbers of ranks an algorithm does what it is called.
+/// Rank counts for which Open MPI runs the algorithm as such.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Condition {
-    /// All.
+    /// All rank counts.
     Any,
-    /// Powers of two: elsewhere the library takes another one, or adds steps
-    /// that are not simulated.
+    /// Powers of two: for others the library takes another algorithm, or adds steps that are not
+    /// simulated.
     PowerOfTwo,
-    /// Even ones; the library takes another one elsewhere.
+    /// Even rank counts; for odd ones the library takes another algorithm.
     Even,
-    /// More than so many.
+    /// More ranks than this.
     MoreThan(u32),
 }
 
 impl Condition {
-    /// Whether it holds for `ranks`.
+    /// True if it holds for `ranks`.
     #[must_use]
     pub const fn holds(self, ranks: u32) -> bool {
         match self {
@@ -94,46 +92,45 @@ impl Condition {
         }
     }
 
-    /// Whether it holds for all numbers of ranks from `first` to `last`.
+    /// True if it holds for every rank count from `first` to `last`.
     #[must_use]
     pub const fn holds_from(self, first: u32, last: u32) -> bool {
         match self {
             Self::Any => true,
-            // One of two numbers that follow each other is not; 1 and 2 are not asked for.
+            // Of two consecutive rank counts only one is even, or a power of two (except 1 and 2,
+            // which callers never pass together).
             Self::PowerOfTwo | Self::Even => first == last && self.holds(first),
             Self::MoreThan(_) => self.holds(first),
         }
     }
 }
 
-/// An algorithm of Open MPI's.
+/// An algorithm of Open MPI.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Algorithm {
-    /// What it is an algorithm of.
+    /// The collective operation.
     pub operation: Operation,
-    /// Its number there.
+    /// Its number in Open MPI's rules.
     pub number: u32,
-    /// What Open MPI calls it.
+    /// Its name in Open MPI.
     pub name: &'static str,
-    /// What it sends.
+    /// Its communication pattern.
     pub shape: Shape,
-    /// For which numbers of ranks.
+    /// Rank counts for which Open MPI runs it.
     pub condition: Condition,
-    /// Whether it cuts messages into segments as a rule says.
+    /// True if a rule may set its segment size.
     pub segments: bool,
-    /// Whether the library quietly takes another one where there are fewer
-    /// elements than ranks.
+    /// True if the library silently takes another algorithm where there are fewer elements than
+    /// ranks.
     pub wants_elements: bool,
-    /// Whether it moves blocks in memory beside its messages, which is not
-    /// counted.
+    /// True if it also moves blocks in memory, which the simulation does not count.
     pub copies: bool,
-    /// Whether results are wrong, without a word, where the operator does not
-    /// commute.
+    /// True if it silently returns wrong results where the operator does not commute.
     pub commutes: bool,
 }
 
 impl Algorithm {
-    /// What its rule has in the column of fan-outs.
+    /// Value of the fan-out column in its rule.
     #[must_use]
     pub const fn fanout(&self) -> u32 {
         match self.shape {
@@ -171,15 +168,15 @@ const fn known(
     }
 }
 
-/// Chains of Open MPI's algorithm of that name: its own default.
+/// Number of chains of Open MPI's `chain` algorithm, its own default.
 const CHAINS: u32 = 4;
 
 use Condition::{Any, Even, MoreThan, PowerOfTwo};
 use Operation as O;
 use Shape as S;
 
-/// All, those of an operation in the order of Open MPI's numbers (`ompi_info
-/// --param coll tuned --level 9`).
+/// All algorithms; those of an operation are in the order of Open MPI's numbers (`ompi_info --param
+/// coll tuned --level 9`).
 pub static ALGORITHMS: [Algorithm; 27] = [
     known(O::Bcast, (1, "basic_linear"), S::BroadcastLinear, Any),
     known(O::Bcast, (2, "chain"), S::BroadcastChains { chains: CHAINS }, MoreThan(CHAINS + 1)),

@@ -1,4 +1,4 @@
-//! Broadcasts.
+//! Rounds of broadcasts.
 
 use super::call::Call;
 use super::rounds::{Binomial, Message, Place, Round, doubled};
@@ -8,7 +8,7 @@ impl Call {
         self.root_sends(rank, self.size)
     }
 
-    /// `size` bytes from rank 0 to each, all at once.
+    /// Rank 0 sends `size` bytes to each other rank, all in one round.
     pub(super) fn root_sends(&self, rank: u32, size: u64) -> Vec<Round> {
         if rank > 0 {
             return vec![Round::receive(0, size)];
@@ -17,8 +17,8 @@ impl Call {
         vec![Round { sends, ..Round::default() }]
     }
 
-    /// Segments down a tree: a rank passes one on to all its children while
-    /// the next one comes (`ompi_coll_base_bcast_intra_generic`).
+    /// Segments down a tree: a rank forwards one to all its children while it receives the next
+    /// (`ompi_coll_base_bcast_intra_generic`).
     pub(super) fn broadcast_segments(&self, place: Place) -> Vec<Round> {
         let lengths = self.segment_lengths();
         let sends = |size: u64| place.children.iter().map(|&peer| Message { peer, size }).collect();
@@ -39,7 +39,7 @@ impl Call {
         rounds
     }
 
-    /// Bytes of each segment; a single one where it is not cut.
+    /// Bytes of each segment; a single one if the message is not cut.
     fn segment_lengths(&self) -> impl Iterator<Item = u64> {
         let size = self.size;
         let segment = if self.segment == 0 { size.max(1) } else { self.segment };
@@ -47,7 +47,7 @@ impl Call {
         (0..count).map(move |index| (size - index * segment).min(segment))
     }
 
-    /// Chains of about equal length, the longer ones first
+    /// Place of `rank` in chains of about equal length, longer ones first
     /// (`ompi_coll_base_topo_build_chain`).
     pub(super) fn chains_place(&self, rank: u32, chains: u32) -> Place {
         let others = self.ranks.saturating_sub(1);
@@ -68,8 +68,8 @@ impl Call {
         Place { parent: Some(parent), children: next.into_iter().collect() }
     }
 
-    /// Rank r of level l has the children r + 2ˡ and r + 2ˡ⁺¹
-    /// (`ompi_coll_base_topo_build_tree` of fan-out 2).
+    /// Place of `rank` in a binary tree: rank r of level l has the children r + 2ˡ and r + 2ˡ⁺¹
+    /// (`ompi_coll_base_topo_build_tree` with fan-out 2).
     pub(super) fn binary_place(&self, rank: u32) -> Place {
         let reach = 1u64 << (u64::from(rank) + 1).ilog2();
         let own = u64::from(rank);
@@ -78,7 +78,7 @@ impl Call {
         if rank == 0 {
             return Place { parent: None, children };
         }
-        // The level above ends at rank 2ˡ − 2.
+        // The last rank of the level above is 2ˡ − 2.
         let near = own - reach / 2;
         let parent = if near + 2 <= reach { near } else { own - reach };
         Place { parent: u32::try_from(parent).ok(), children }
@@ -88,12 +88,12 @@ impl Call {
         Binomial::Near.place(rank, self.ranks)
     }
 
-    /// Each rank's block and those of its subtree, down a binomial tree, the
-    /// largest subtree first.
+    /// Scatter down a binomial tree: a rank receives its own block and those of its subtree, and
+    /// sends the largest subtree first.
     fn scatter_blocks(&self, rank: u32) -> Vec<Round> {
         let place = Binomial::Far.place(rank, self.ranks);
         let size = |rank| self.blocks(rank, Binomial::subtree(rank, self.ranks));
-        // An empty message is not sent.
+        // Empty messages are not sent.
         let parent = place.parent.filter(|_| size(rank) > 0);
         let mut rounds: Vec<Round> =
             parent.map(|parent| Round::receive(parent, size(rank))).into_iter().collect();

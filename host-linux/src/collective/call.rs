@@ -1,4 +1,4 @@
-//! An algorithm at work on so many ranks and bytes.
+//! One call of a collective operation.
 
 use loggap_core::goal::Sink;
 use loggap_core::units::{Bytes, Overflow, PerByte, Picos};
@@ -6,26 +6,25 @@ use loggap_core::units::{Bytes, Overflow, PerByte, Picos};
 use super::algorithm::Shape;
 use super::rounds::{Message, Round, feed};
 
-/// One call of a collective operation by an algorithm, with rank 0 at the
-/// root.
+/// One call of a collective operation with a given algorithm; rank 0 is the root.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Call {
-    /// What it sends.
+    /// Communication pattern of the algorithm.
     pub shape: Shape,
-    /// Ranks, at least one.
+    /// Number of ranks, at least one.
     pub ranks: u32,
     /// Bytes of the vector, or of each block.
     pub size: u64,
-    /// Bytes of a segment, where the algorithm has any; 0 for whole messages.
+    /// Bytes of a segment, if the algorithm has segments; 0 for whole messages.
     pub segment: u64,
-    /// What combining a byte of two vectors takes.
+    /// Time to combine a byte of two vectors.
     pub combine: PerByte,
 }
 
-/// Messages of which each waits for the one before.
+/// Messages that depend on each other, one after the other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Chain {
-    /// How many.
+    /// Number of messages.
     pub messages: u64,
     /// Bytes of each.
     pub size: u64,
@@ -67,8 +66,8 @@ impl Call {
         }
     }
 
-    /// Whether all ranks do the same at the same time, so that one that sends
-    /// to itself takes as long as all of them.
+    /// True if all ranks do the same at the same time, so that the simulation of one rank that
+    /// sends to itself gives the makespan of all.
     #[must_use]
     pub const fn is_symmetric(&self) -> bool {
         match self.shape {
@@ -88,8 +87,7 @@ impl Call {
         }
     }
 
-    /// The longest chain of equal messages that is known without looking at
-    /// rounds.
+    /// The longest chain of dependent, equal messages that is known without the rounds.
     #[must_use]
     pub fn chain(&self) -> Chain {
         let hops = u64::from(self.ranks.saturating_sub(1));
@@ -98,18 +96,17 @@ impl Call {
                 let size = if self.segment == 0 { self.size } else { self.size.min(self.segment) };
                 Chain { messages: hops.div_ceil(chains.max(1).into()), size }
             }
-            // The first block goes to each rank in turn.
+            // The first block reaches each rank in turn.
             Shape::BroadcastScatterRing => Chain { messages: hops, size: self.block() },
             _ => Chain { messages: 0, size: 0 },
         }
     }
 
-    /// Writes the call into `sink`; of ranks that all do the same, one that
-    /// sends to itself.
+    /// Writes the call into `sink`; for a symmetric call only one rank, which sends to itself.
     ///
     /// # Errors
     ///
-    /// Those of `sink`.
+    /// Errors of `sink`.
     pub fn feed<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
         if !self.is_symmetric() {
             return self.feed_all(sink);
@@ -134,12 +131,12 @@ impl Call {
     ///
     /// # Errors
     ///
-    /// Those of `sink`.
+    /// Errors of `sink`.
     pub fn feed_all<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
         feed(self.ranks, |rank| self.rounds(rank), sink)
     }
 
-    /// What combining `size` bytes takes.
+    /// Time to combine `size` bytes.
     ///
     /// # Errors
     ///
@@ -148,13 +145,13 @@ impl Call {
         self.combine.times(Bytes(size))
     }
 
-    /// Bytes of the blocks that a vector is cut into, one for each rank; the
-    /// last ones may be shorter, or empty.
+    /// Block size when the vector is cut into one block for each rank, in bytes; the last blocks
+    /// may be shorter or empty.
     pub(super) fn block(&self) -> u64 {
         self.size.div_ceil(self.ranks.max(1).into())
     }
 
-    /// Bytes of `count` such blocks from the one of rank `first` on.
+    /// Bytes of the `count` blocks that begin with the one of rank `first`.
     pub(super) fn blocks(&self, first: u32, count: u32) -> u64 {
         let place = |rank: u64| self.block().saturating_mul(rank).min(self.size);
         place(u64::from(first) + u64::from(count)) - place(first.into())

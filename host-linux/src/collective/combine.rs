@@ -1,17 +1,17 @@
-//! Allreduce: what combines vectors on the way.
+//! Rounds of allreduce.
 
 use loggap_core::units::Picos;
 
 use super::call::Call;
 use super::rounds::{Message, Round, doubled, power_of_two};
 
-/// A rank among those that are a power of two: the others take part before
-/// and after only.
+/// Mapping of ranks to places 0, 1, … below a power of two, between which the main rounds take
+/// place. Surplus ranks only take part before and after them.
 struct Core {
-    /// The largest power of two up to the number of ranks.
+    /// Number of places: the largest power of two up to the number of ranks.
     ranks: u32,
-    /// How many ranks there are beyond it: below twice as many, an even and an
-    /// odd rank share a place.
+    /// Number of surplus ranks. Of the first `2 * rest` ranks, each even one shares a place with the
+    /// odd one above it.
     rest: u32,
 }
 
@@ -29,19 +29,19 @@ impl Core {
         if self.is_shared(rank) { rank / 2 } else { rank - self.rest }
     }
 
-    /// The rank at a place; of two that share it, the even one.
+    /// The rank at a place; the even one if two share it.
     const fn even_rank(&self, place: u32) -> u32 {
         if place < self.rest { 2 * place } else { place + self.rest }
     }
 
-    /// The same; of two, the odd one.
+    /// The rank at a place; the odd one if two share it.
     const fn odd_rank(&self, place: u32) -> u32 {
         if place < self.rest { 2 * place + 1 } else { place + self.rest }
     }
 }
 
 impl Call {
-    /// Computing on `size` bytes; saturating.
+    /// Round that combines `size` bytes; saturating.
     fn combining(&self, size: u64) -> Round {
         Round::compute(self.combine_time(size).unwrap_or(Picos(u64::MAX)))
     }
@@ -58,7 +58,8 @@ impl Call {
         rounds
     }
 
-    /// Even ranks that share a place leave their part to the odd one.
+    /// Recursive doubling; of two ranks that share a place, the even one passes its vector to the
+    /// odd one.
     pub(super) fn allreduce_doubling(&self, rank: u32) -> Vec<Round> {
         let core = Core::of(self.ranks);
         let shared = core.is_shared(rank);
@@ -80,7 +81,7 @@ impl Call {
         rounds
     }
 
-    /// Blocks are taken as equally long, the longest.
+    /// Ring; all blocks are counted at the size of the longest.
     pub(super) fn allreduce_ring(&self, rank: u32) -> Vec<Round> {
         let to = Message { peer: self.above(rank, 1), size: self.block() };
         let from = Message { peer: self.below(rank, 1), size: self.block() };
@@ -94,8 +95,8 @@ impl Call {
         rounds
     }
 
-    /// Of two ranks that share a place, each combines a half, and the even one
-    /// goes on. Halves of odd lengths are taken as rounded up.
+    /// Rabenseifner's algorithm. Of two ranks that share a place, each combines one half, and the
+    /// even one takes part in the main rounds. Halves of odd lengths are rounded up.
     pub(super) fn rabenseifner(&self, rank: u32) -> Vec<Round> {
         let core = Core::of(self.ranks);
         let half = self.size.div_ceil(2);

@@ -1,10 +1,10 @@
-//! Allgather, all-to-all and barriers.
+//! Rounds of allgather, all-to-all and barriers.
 
 use super::call::Call;
 use super::rounds::{Message, Round, doubled};
 
 impl Call {
-    /// A round that sends `blocks` blocks so far up the ring, or down.
+    /// Round that sends `blocks` blocks to rank `to` and receives as many from rank `from`.
     fn around(&self, rank: u32, (to, from): (u32, u32), blocks: u64) -> Round {
         let size = self.size.saturating_mul(blocks);
         let message = |peer| Message { peer, size };
@@ -21,7 +21,7 @@ impl Call {
         doubled(self.ranks).map(round).collect()
     }
 
-    /// For powers of two.
+    /// Recursive doubling, for powers of two.
     pub(super) fn allgather_doubling(&self, rank: u32) -> Vec<Round> {
         let round =
             |distance: u32| self.around(rank, (rank ^ distance, rank ^ distance), distance.into());
@@ -33,8 +33,8 @@ impl Call {
         (1..self.ranks).map(|_| self.around(rank, peers, 1)).collect()
     }
 
-    /// For even numbers of ranks: a block to one neighbour, then two blocks to
-    /// the other and the one in turn.
+    /// Neighbour exchange, for even rank counts: one block with the first neighbour, then two
+    /// blocks with the other and the first alternately.
     pub(super) fn allgather_neighbour(&self, rank: u32) -> Vec<Round> {
         let [above, below] = [self.above(rank, 1), self.below(rank, 1)];
         let round = |step: u32| {
@@ -57,7 +57,7 @@ impl Call {
         (1..self.ranks).map(round).collect()
     }
 
-    /// The round of distance 2ᵏ carries the blocks whose number has bit k.
+    /// Bruck's algorithm: the round of distance 2ᵏ carries the blocks whose number has bit k.
     pub(super) fn alltoall_bruck(&self, rank: u32) -> Vec<Round> {
         let round = |distance: u32| {
             let peers = (self.above(rank, distance), self.below(rank, distance));
@@ -84,7 +84,7 @@ impl Call {
         vec![receive.clone(), send.clone(), receive, send]
     }
 
-    /// Ranks beyond the largest power of two take part before and after only.
+    /// Recursive doubling. Ranks beyond the largest power of two only take part before and after.
     pub(super) fn barrier_doubling(&self, rank: u32) -> Vec<Round> {
         let core = super::rounds::power_of_two(self.ranks);
         if rank >= core {
@@ -107,7 +107,7 @@ impl Call {
         doubled(self.ranks).map(round).collect()
     }
 
-    /// `ompi_coll_base_barrier_intra_tree`.
+    /// As `ompi_coll_base_barrier_intra_tree`.
     pub(super) fn barrier_tree(&self, rank: u32) -> Vec<Round> {
         let partner = |distance: u32| {
             let other = rank ^ distance;
@@ -126,7 +126,7 @@ impl Call {
     }
 }
 
-/// How many numbers below `end` have the bit `bit`.
+/// Number of integers below `end` that have the bit `bit`.
 fn with_bit(end: u32, bit: u32) -> u64 {
     let (end, bit) = (u64::from(end), u64::from(bit));
     let whole = end / (2 * bit) * bit;

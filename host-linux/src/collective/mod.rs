@@ -1,9 +1,9 @@
-//! Collective operations as Open MPI's `tuned` component carries them out:
-//! which algorithms there are, and what each rank sends.
+//! Collective operations as implemented by Open MPI's `tuned` component: the algorithms, and the
+//! messages of each rank.
 //!
-//! A [`Call`] is one algorithm on so many ranks and bytes; it gives the
-//! [`Round`]s of each rank, and is a [`Source`](crate::simulation::Source) of a
-//! simulation. Copies of a rank's own blocks in its memory are not counted.
+//! A [`Call`] is one algorithm with a rank count and a size. It yields the [`Round`]s of each rank,
+//! and is a [`Source`](crate::simulation::Source) for simulations. Copies of blocks within a rank's
+//! memory are not counted.
 
 mod algorithm;
 mod broadcast;

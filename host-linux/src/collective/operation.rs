@@ -1,4 +1,4 @@
-//! Collective operations that have rules in Open MPI.
+//! Collective operations for which Open MPI reads rules.
 
 use std::fmt;
 
@@ -7,24 +7,24 @@ use super::algorithm::{ALGORITHMS, Algorithm};
 /// A collective operation.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Operation {
-    /// From rank 0 to all.
+    /// Vector of rank 0 to all ranks.
     Bcast,
-    /// The combination of all vectors, on every rank.
+    /// Combination of all vectors, on every rank.
     Allreduce,
-    /// The blocks of all ranks, on every rank.
+    /// Blocks of all ranks, on every rank.
     Allgather,
     /// A block from each rank to each.
     Alltoall,
-    /// Nobody goes on before all have come.
+    /// No rank leaves before all have entered.
     Barrier,
-    /// The blocks of all ranks, on rank 0.
+    /// Blocks of all ranks, on rank 0.
     Gather,
     /// A block from rank 0 to each rank.
     Scatter,
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 7] = [
         Self::Bcast,
         Self::Allreduce,
@@ -35,7 +35,7 @@ impl Operation {
         Self::Scatter,
     ];
 
-    /// As MPI calls it, without its prefix.
+    /// MPI's name without the prefix `MPI_`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,14 +63,14 @@ impl Operation {
         }
     }
 
-    /// Whether messages have a size.
+    /// True if messages have a size.
     #[must_use]
     pub const fn has_size(self) -> bool {
         !matches!(self, Self::Barrier)
     }
 
-    /// What `size`, the bytes of a call's count times its type, is in Open
-    /// MPI's rules: whole vectors count once, blocks once for each rank.
+    /// The size that Open MPI's rules use for a call whose count times type size is `size` bytes:
+    /// that of the vector, or, for operations on blocks, that of all ranks' blocks.
     #[must_use]
     pub const fn rule_size(self, size: u64, ranks: u32) -> u64 {
         match self {

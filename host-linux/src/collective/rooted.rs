@@ -1,10 +1,10 @@
-//! Gather and scatter.
+//! Rounds of gather and scatter.
 
 use super::call::Call;
 use super::rounds::{Binomial, Round};
 
 impl Call {
-    /// `size` bytes from each rank to rank 0, in any order.
+    /// Rank 0 receives `size` bytes from each other rank, in any order.
     pub(super) fn root_receives(&self, rank: u32, size: u64) -> Vec<Round> {
         self.root_sends(rank, size).into_iter().map(Round::reversed).collect()
     }
@@ -17,12 +17,12 @@ impl Call {
         self.root_sends(rank, self.size)
     }
 
-    /// Bytes of the blocks of a rank and of those below it.
+    /// Bytes of the blocks of a rank's subtree, its own included.
     fn subtree_size(&self, rank: u32) -> u64 {
         self.size.saturating_mul(Binomial::subtree(rank, self.ranks).into())
     }
 
-    /// From each child, the nearest first, then to the parent.
+    /// Receives from each child, nearest first, then sends to the parent.
     pub(super) fn gather_binomial(&self, rank: u32) -> Vec<Round> {
         let place = Binomial::Far.place(rank, self.ranks);
         let children = place.children.iter().rev();
@@ -31,7 +31,7 @@ impl Call {
         receives.chain(send).collect()
     }
 
-    /// From the parent, then to each child, the nearest first.
+    /// Receives from the parent, then sends to each child, nearest first.
     pub(super) fn scatter_binomial(&self, rank: u32) -> Vec<Round> {
         let place = Binomial::Far.place(rank, self.ranks);
         let receive = place.parent.map(|parent| Round::receive(parent, self.subtree_size(rank)));

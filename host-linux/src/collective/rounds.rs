@@ -1,9 +1,9 @@
-//! What each rank of a collective operation does: rounds of sends and
-//! receives, and how they become a schedule.
+//! Rounds of sends and receives of each rank of a collective operation, and their translation into
+//! a schedule.
 //!
-//! The core's patterns are Schedgen's, in which whatever can wait for nothing
-//! does. Here a rank is as the code of an MPI library has it: it begins a
-//! round when the one before is over.
+//! The core's patterns are those of Schedgen, in which operations wait for nothing but their data.
+//! Here a rank follows the code of an MPI library: a round begins when the previous one is
+//! complete.
 
 use loggap_core::goal::{Op, OpKind, Sink};
 use loggap_core::units::Picos;
@@ -17,65 +17,65 @@ pub struct Message {
     pub size: u64,
 }
 
-/// What a rank does at once, and then waits for.
+/// Operations of a rank that start together; the next round waits for all of them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Round {
-    /// Computes so long first.
+    /// Computation before the messages.
     pub calc: Picos,
-    /// What it sends, in this order.
+    /// Sends, in this order.
     pub sends: Vec<Message>,
-    /// What it receives.
+    /// Receives.
     pub receives: Vec<Message>,
 }
 
 impl Round {
-    /// Whether it both sends and receives.
+    /// True if it has both sends and receives.
     #[must_use]
     pub const fn exchanges(&self) -> bool {
         !self.sends.is_empty() && !self.receives.is_empty()
     }
 
-    /// One that only sends `size` bytes to `peer`.
+    /// Round that only sends `size` bytes to `peer`.
     #[must_use]
     pub fn send(peer: u32, size: u64) -> Self {
         Self { sends: vec![Message { peer, size }], ..Self::default() }
     }
 
-    /// One that only receives `size` bytes from `peer`.
+    /// Round that only receives `size` bytes from `peer`.
     #[must_use]
     pub fn receive(peer: u32, size: u64) -> Self {
         Self { receives: vec![Message { peer, size }], ..Self::default() }
     }
 
-    /// One that sends a message and receives one.
+    /// Round that sends one message and receives one.
     #[must_use]
     pub fn exchange(to: Message, from: Message) -> Self {
         Self { sends: vec![to], receives: vec![from], ..Self::default() }
     }
 
-    /// The same the other way: what was sent is received.
+    /// This round with sends and receives exchanged.
     #[must_use]
     pub fn reversed(self) -> Self {
         Self { sends: self.receives, receives: self.sends, ..self }
     }
 
-    /// One that only computes.
+    /// Round that only computes.
     #[must_use]
     pub fn compute(calc: Picos) -> Self {
         Self { calc, ..Self::default() }
     }
 }
 
-/// The most dependencies between two rounds that are written one by one.
+/// Largest number of dependencies between two rounds that are written one by one.
 const MOST_PAIRS: usize = 16;
 
-/// Plays rank after rank into `sink`: an operation of a round waits for all of
-/// the round before. Large rounds wait for an empty calculation between them,
-/// so that dependencies are as many as operations and not their square.
+/// Writes all ranks into `sink`: each operation of a round requires all of the previous round.
+/// Between large rounds an empty calculation is inserted, so that the number of dependencies is
+/// linear in that of operations instead of quadratic.
 ///
 /// # Errors
 ///
-/// Those of `sink`.
+/// Errors of `sink`.
 pub fn feed<S: Sink>(
     ranks: u32,
     rounds: impl Fn(u32) -> Vec<Round>,
@@ -115,7 +115,7 @@ fn add<S: Sink>(sink: &mut S, kind: OpKind, before: &[u32]) -> Result<u32, S::Er
     Ok(operation)
 }
 
-/// The largest power of two up to `ranks`, of which there is at least one.
+/// Largest power of two up to `ranks`; 1 for 0 ranks.
 #[must_use]
 pub fn power_of_two(ranks: u32) -> u32 {
     1 << ranks.max(1).ilog2()
@@ -129,18 +129,18 @@ pub fn doubled(end: u32) -> impl DoubleEndedIterator<Item = u32> {
 /// Binomial trees with rank 0 at the root.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Binomial {
-    /// Parents lack the highest bit: a rank sends to the nearest first.
+    /// The parent's number lacks the rank's highest bit; a rank sends to its nearest child first.
     Near,
-    /// Parents lack the lowest bit: a rank sends to the farthest first.
+    /// The parent's number lacks the rank's lowest bit; a rank sends to its farthest child first.
     Far,
 }
 
-/// A rank's place in a tree.
+/// Parent and children of a rank in a tree.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Place {
     /// `None` at the root.
     pub parent: Option<u32>,
-    /// In the order in which it sends to them.
+    /// Children, in the order of the sends to them.
     pub children: Vec<u32>,
 }
 
@@ -166,8 +166,8 @@ impl Binomial {
         Place { parent: (!root).then_some(parent), children }
     }
 
-    /// Ranks in the subtree of `rank` where parents lack the lowest bit: they
-    /// follow one another from it on.
+    /// Size of the subtree of `rank` in a [`Binomial::Far`] tree; its ranks are consecutive,
+    /// beginning with `rank`.
     #[must_use]
     pub fn subtree(rank: u32, ranks: u32) -> u32 {
         let whole = if rank == 0 { ranks } else { rank & rank.wrapping_neg() };

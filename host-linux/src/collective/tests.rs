@@ -12,7 +12,7 @@ fn call(shape: Shape, ranks: u32, size: u64) -> Call {
     Call { shape, ranks, size, segment: 0, combine: PerByte::ZERO }
 }
 
-/// Every algorithm with numbers of ranks for which it is one.
+/// Every algorithm with each rank count for which its condition holds.
 fn all(most_ranks: u32) -> impl Iterator<Item = (&'static Algorithm, u32)> {
     ALGORITHMS.iter().flat_map(move |algorithm| {
         let ranks = (2..=most_ranks).filter(|&ranks| algorithm.condition.holds(ranks));
@@ -31,7 +31,7 @@ fn volume(call: &Call) -> [u64; 2] {
     total
 }
 
-/// Between two ranks messages arrive in the order in which they were sent.
+/// Messages between two ranks arrive in the order in which they were sent.
 #[test]
 fn every_send_has_its_receive_in_order() {
     for (algorithm, ranks) in all(20) {
@@ -55,8 +55,8 @@ fn every_send_has_its_receive_in_order() {
     }
 }
 
-/// In broadcasts all ranks but the root get everything once, in allgathers the
-/// blocks of all others once.
+/// In a broadcast every rank but the root receives the vector exactly once; in an allgather every
+/// rank receives each other block once.
 #[test]
 fn ranks_get_what_they_need_and_no_more() {
     const SIZE: u64 = 1_009;
@@ -136,17 +136,18 @@ fn volumes_are_their_closed_forms() {
     }
 }
 
-/// With 5 = 4 + 1 ranks, one hands its part over before and gets the result
-/// after.
+/// With 5 = 4 + 1 ranks, the extra rank passes on its part before the main rounds and receives the
+/// result after them.
 #[test]
 fn ranks_beyond_a_power_of_two_take_part_before_and_after() {
     assert_eq!(volume(&call(Shape::AllreduceDoubling, 5, 10)), [(2 + 8) * 10, 10]);
-    // Halves both ways, a half on, the whole back; then 2·3·10 among four.
+    // Before: halves both ways and a half back; after: the whole vector; then 2·3·10 bytes among
+    // four.
     assert_eq!(volume(&call(Shape::AllreduceRabenseifner, 5, 8)), [12 + 8 + 48, 4 + 16]);
     assert_eq!(volume(&call(Shape::BarrierDoubling, 5, 0)), [0, 10]);
     assert_eq!(volume(&call(Shape::BarrierDissemination, 5, 0)), [0, 15]);
     assert_eq!(volume(&call(Shape::AllgatherBruck, 5, 3)), [5 * 4 * 3, 15]);
-    // Bits of 1, 2, 3, 4: two numbers have each of the lower two, one the third.
+    // Bits of 1, 2, 3, 4: the lower two bits are set in two numbers each, the third in one.
     assert_eq!(volume(&call(Shape::AlltoallBruck, 5, 3)), [5 * 5 * 3, 15]);
 }
 
@@ -198,7 +199,7 @@ fn trees_are_those_of_the_library() {
     }
 }
 
-/// Whether all ranks are simulated, or one in place of equal ones.
+/// Simulate all ranks, or one in place of equal ones.
 #[derive(Clone, Copy)]
 enum Ranks {
     All,
@@ -225,7 +226,7 @@ fn makespan(call: &Call, ranks: Ranks, parameters: Parameters<'_>, settings: Set
     makespan
 }
 
-/// Costs without equal times, some with messages above the eager limit.
+/// Costs without equal times; in half of the cases with messages above the eager limit.
 fn parameters(random: &mut Random) -> LogGops {
     let mut time = |most: u64| Picos(random.below(most) + 1);
     let (latency, overhead, gap) = (time(5_000_000), time(1_000_000), time(2_000_000));
@@ -235,8 +236,8 @@ fn parameters(random: &mut Random) -> LogGops {
     LogGops { latency, overhead, gap, gap_per_byte, overhead_per_byte, eager_limit }
 }
 
-/// One rank that sends to itself takes as long as all of them together, and
-/// every algorithm comes to its end under all rules.
+/// For a symmetric call, one rank that sends to itself has the same makespan as all ranks together;
+/// every algorithm completes under all rules.
 #[test]
 fn one_of_ranks_that_all_do_the_same_takes_as_long_as_all() {
     let mut random = Random::new(3);
@@ -261,7 +262,7 @@ fn one_of_ranks_that_all_do_the_same_takes_as_long_as_all() {
     assert!(symmetric > 500, "{symmetric}");
 }
 
-/// The chain is a lower bound of what is simulated.
+/// The chain's time is a lower bound of the simulated one.
 #[test]
 fn no_call_is_faster_than_its_chain() {
     let mut random = Random::new(5);

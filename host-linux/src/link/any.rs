@@ -1,4 +1,4 @@
-//! A link of whichever transport was asked for.
+//! A link of any transport.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -8,8 +8,8 @@ use super::{
     EthLink, LinkError, Queued, ShmLink, TcpLink, Transport, UdpLink, UnixLink, VerbsLink,
 };
 
-/// One of the links. As a [`Link`] itself it costs one predictable branch a
-/// call; match on it to time the transport's own code.
+/// A link of any transport. Used as a [`Link`] it costs one predictable branch a call; match on it
+/// to time a transport's own code.
 #[derive(Debug)]
 pub enum AnyLink {
     /// TCP.
@@ -40,7 +40,7 @@ macro_rules! each {
 }
 
 impl AnyLink {
-    /// What carries the messages.
+    /// Transport of this link.
     #[must_use]
     pub const fn transport(&self) -> Transport {
         match self {
@@ -59,13 +59,13 @@ impl AnyLink {
         each!(self, link => link.peer())
     }
 
-    /// Sends a control frame without waiting, whatever the settings. Whether
-    /// the peer may still be there; if not, the link is of no use any more.
+    /// Sends a control frame without waiting, regardless of the settings. False if the peer is gone
+    /// or accepts nothing: the link is then unusable.
     pub(crate) fn send_at_once(&mut self, frame: &[u8]) -> bool {
         each!(self, link => link.send_at_once(frame))
     }
 
-    /// Looks at what a peer does that waits to be served.
+    /// State of a peer that waits to be served.
     pub(crate) fn look_while_queued(&mut self) -> Queued {
         match self {
             Self::Tcp(link) => link.look_while_queued(),
@@ -73,14 +73,14 @@ impl AnyLink {
             Self::Udp(link) => link.look_while_queued(),
             Self::Eth(link) => link.look_while_queued(),
             Self::Verbs(link) => link.look_while_queued(),
-            // Its ring is full when it floods: nothing more is taken.
+            // Flooding only fills its ring, from which nothing more is taken.
             Self::Shm(_) => Queued::Ready,
         }
     }
 }
 
 impl AsFd for AnyLink {
-    /// The socket; of shared memory and RDMA verbs the control socket.
+    /// The socket; for shared memory and RDMA verbs the control socket.
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(link) => link.stream().as_fd(),

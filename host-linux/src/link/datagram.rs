@@ -1,4 +1,4 @@
-//! A link over any socket that carries single messages and may lose them.
+//! Link over a socket that carries single messages and may lose them.
 
 use std::mem;
 use std::os::fd::AsFd;
@@ -14,42 +14,42 @@ use super::stream::wait_bounded;
 use super::{LinkError, LinkSettings, Queued, Transport, Waiting};
 use crate::machine::clock::Deadline;
 
-/// A non-blocking socket for single messages between this end and one peer.
+/// A non-blocking socket for single messages to and from one peer.
 pub trait DatagramSocket: AsFd {
-    /// What it is called on the command line.
+    /// Its transport.
     const TRANSPORT: Transport;
 
-    /// Longest message.
+    /// Longest message, bytes.
     fn longest(&self) -> Bytes;
 
-    /// Sends `message` unless it is refused.
+    /// Sends `message` without waiting.
     ///
     /// # Errors
     ///
-    /// Why it is: `EAGAIN` and `ENOBUFS` for a full queue, `EMSGSIZE` for a
-    /// message that is too long.
+    /// `EAGAIN` and `ENOBUFS` for a full queue, `EMSGSIZE` for a message that is too long, and
+    /// other errors of the system.
     fn try_send(&mut self, message: &[u8]) -> Result<(), Errno>;
 
-    /// Takes one message.
+    /// Receives one message without waiting.
     ///
     /// # Errors
     ///
-    /// What the system said.
+    /// The error of the system.
     fn try_receive(&mut self, buffer: &mut [u8]) -> Result<Received, Errno>;
 }
 
-/// What one call of a receiving function has found.
+/// Result of one call of a receiving function.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Received {
-    /// Nothing is there.
+    /// No message has arrived.
     Nothing,
-    /// A message of so many bytes is at the front of the buffer.
+    /// A message of this length, in bytes, is at the front of the buffer.
     Message(usize),
-    /// A message of so many bytes, for which the buffer is too short.
+    /// A message of this length, in bytes, was too long for the buffer.
     TooLong(usize),
 }
 
-/// Messages over a socket that carries single messages.
+/// Link over a [`DatagramSocket`].
 #[derive(Debug)]
 pub struct DatagramLink<S> {
     socket: S,
@@ -59,45 +59,46 @@ pub struct DatagramLink<S> {
     refusals: Option<Refusals>,
 }
 
-/// Repeated refusals by the peer's host: its port is closed.
+/// Repeated ICMP refusals by the peer's host, which mean that its port is closed.
 #[derive(Clone, Copy, Debug)]
 struct Refusals {
-    /// From then on the peer is taken for gone.
+    /// From then on the peer counts as gone.
     final_after: Deadline,
-    /// From then on another refusal is the first.
+    /// From then on these refusals are forgotten.
     forgotten_after: Deadline,
 }
 
 impl Refusals {
-    /// How long refusals may be those of a few lost messages.
+    /// Time for which refusals are attributed to a few lost messages.
     const PASSING: Duration = Duration::from_secs(1);
-    /// Longer than two attempts to reach a silent peer are apart.
+    /// Time without refusals after which earlier ones are forgotten; longer than the interval
+    /// between two attempts to reach a silent peer.
     const MEMORY: Duration = Duration::from_secs(6);
 }
 
-/// What comes before the first message that is read from the socket.
+/// State of a link before its first message is read from the socket.
 #[derive(Debug)]
 enum Start {
-    /// It has been read.
+    /// The first message has been read.
     Over,
-    /// The message by which a listener learned of this peer, and how many
-    /// more it has sent while it waited to be served.
+    /// The hello by which the listener learned of this peer, and the number of messages that it has
+    /// sent since, while it waited to be served.
     Hello(Vec<u8>, usize),
-    /// Nobody has answered yet. When to give up, as soon as somebody waits.
+    /// The peer has never answered. The deadline is set by the first receive.
     Unanswered(Option<Deadline>),
 }
 
-/// How long the first answer may take. Less than a session allows for its
-/// handshake, which does not know whom it talks to and over what.
+/// Time limit for the peer's first answer. Shorter than the session's limit for its handshake, so
+/// that this link's error, which names peer and transport, comes first.
 pub(super) const FIRST_ANSWER: Duration = Duration::from_secs(4);
 
 impl<S: DatagramSocket> DatagramLink<S> {
-    /// A link to a peer that has not been heard of.
+    /// A link to a peer that has not answered yet.
     pub(super) const fn unanswered(socket: S, peer: String, settings: LinkSettings) -> Self {
         Self { socket, peer, settings, start: Start::Unanswered(None), refusals: None }
     }
 
-    /// A link to a peer of which `hello` has been read already, if anything.
+    /// A link to a peer whose `hello`, if any, has been read already.
     pub(super) fn over(
         socket: S,
         peer: String,
@@ -113,13 +114,13 @@ impl<S: DatagramSocket> DatagramLink<S> {
         }
     }
 
-    /// The peer's address, as errors call it.
+    /// Name of the peer in errors, its address.
     #[must_use]
     pub fn peer(&self) -> &str {
         &self.peer
     }
 
-    /// The same link with another name for its peer in errors.
+    /// This link with another name for its peer in errors.
     #[must_use]
     pub fn named(self, peer: String) -> Self {
         Self { peer, ..self }
@@ -130,13 +131,13 @@ impl<S: DatagramSocket> DatagramLink<S> {
         &self.socket
     }
 
-    /// Throws away what has arrived, and says how many messages that was.
+    /// Discards all messages that have arrived, and returns their number.
     ///
     /// # Errors
     ///
-    /// [`LinkError::Closed`] when the peer's host refuses them.
+    /// [`LinkError::Closed`] if the peer's host refuses messages.
     pub fn drain(&mut self) -> Result<usize, LinkError> {
-        // A peer that sends faster than this reads must not hold us here.
+        // Limit on the messages, because a peer could send faster than they are discarded.
         const MOST: usize = 1 << 16;
         let hello = matches!(self.start, Start::Hello(..));
         if hello {
@@ -153,8 +154,7 @@ impl<S: DatagramSocket> DatagramLink<S> {
         Ok(drained)
     }
 
-    /// Sends `message` without waiting. Whether the peer may still be there:
-    /// a message that the queue has no room for is lost.
+    /// Sends `message` without waiting; it is lost if the queue is full. False if the peer is gone.
     pub(super) fn send_at_once(&mut self, message: &[u8]) -> bool {
         matches!(
             self.socket.try_send(message),
@@ -162,8 +162,7 @@ impl<S: DatagramSocket> DatagramLink<S> {
         )
     }
 
-    /// Reads what a peer sends that waits to be served: hellos that were
-    /// repeated.
+    /// State of a peer that waits to be served; reads the hellos that it has repeated.
     pub(super) fn look_while_queued(&mut self) -> Queued {
         const FLOOD: usize = 64;
         let mut frame = [0; FRAME_LEN];
@@ -192,18 +191,18 @@ impl<S: DatagramSocket> DatagramLink<S> {
         }
         match self.socket.try_receive(buffer) {
             Ok(Received::Message(length)) => Ok(Some(length)),
-            // Longer than any message of the session: lost, as on the way.
+            // Longer than any message of the session: treated as lost.
             Ok(Received::Nothing | Received::TooLong(_)) => Ok(None),
             Err(error) => self.late_error("recv", error).map(|()| None),
         }
     }
 
-    /// Takes an error that a router or the peer's host has reported of an earlier message
-    /// as the loss of that message.
+    /// Handles an error that a router or the peer's host has reported about an earlier message:
+    /// counts that message as lost.
     ///
     /// # Errors
     ///
-    /// Other errors, and refusals that go on for long.
+    /// Other errors, and refusals that last too long.
     #[cold]
     fn late_error(&mut self, action: &'static str, error: Errno) -> Result<(), LinkError> {
         match error {
@@ -254,9 +253,9 @@ impl<S: DatagramSocket> DatagramLink<S> {
         Ok(Some(hello.len()))
     }
 
-    /// Sends a message again that was refused for the reason `first`, as long
-    /// as that is worth another try: an error of an earlier message is reported
-    /// once, one of this message again, which is lost then.
+    /// Retries a message that was refused with the error `first`, while that makes sense: an error
+    /// caused by an earlier message is reported only once. If it is reported again, it is due to
+    /// this message, which is lost then.
     #[cold]
     fn send_again(&mut self, message: &[u8], first: Errno) -> Result<(), LinkError> {
         let deadline = Deadline::after(self.settings.limit);
@@ -351,7 +350,7 @@ mod tests {
     use std::os::unix::net::UnixDatagram;
     use std::thread;
 
-    /// Errors of successive calls; calls succeed after the last.
+    /// Scripted errors of successive calls; calls succeed after the last.
     struct Scripted {
         socket: UnixDatagram,
         receives: VecDeque<Errno>,
@@ -382,7 +381,7 @@ mod tests {
         }
     }
 
-    /// A link that has been heard from.
+    /// A link whose peer has answered already.
     fn link(receives: &[Errno], sends: &[Errno]) -> DatagramLink<Scripted> {
         let (receives, sends) =
             (receives.iter().copied().collect(), sends.iter().copied().collect());

@@ -1,4 +1,4 @@
-//! Where a peer is, and connecting to it.
+//! Endpoints, and connecting to them.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use super::{
     eth::{Shown, parse_address},
 };
 
-/// The port of `loggap serve`, for TCP and UDP; LOGP on a telephone's keys.
+/// Default port of `loggap serve`, for TCP and UDP; LOGP on a telephone's keys.
 pub const DEFAULT_PORT: u16 = 5647;
 
-/// What carries the messages.
+/// Transport of a link.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Transport {
     /// TCP over IPv4 or IPv6.
@@ -28,11 +28,11 @@ pub enum Transport {
     Udp,
     /// A Unix stream socket.
     Unix,
-    /// Memory that two processes of one machine share.
+    /// Memory shared by two processes of one machine.
     Shm,
     /// Raw Ethernet frames, without IP.
     Eth,
-    /// RDMA verbs, over InfiniBand or RoCE; found by host and port.
+    /// RDMA verbs over InfiniBand or RoCE; the peer is addressed by host and port.
     Verbs,
 }
 
@@ -41,10 +41,10 @@ impl Transport {
     pub const ALL: [Self; 6] =
         [Self::Tcp, Self::Udp, Self::Unix, Self::Shm, Self::Eth, Self::Verbs];
 
-    /// Those that connect two processes of one machine, without privileges.
+    /// Transports between two processes of one machine that need no privileges.
     pub const LOCAL: [Self; 4] = [Self::Tcp, Self::Udp, Self::Unix, Self::Shm];
 
-    /// The name on the command line and in profiles.
+    /// Name on the command line and in profiles.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,13 +57,13 @@ impl Transport {
         }
     }
 
-    /// The transport of that name.
+    /// The transport with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|transport| transport.name() == name)
     }
 
-    /// Whether peers are found by host and port rather than by a path.
+    /// True if peers are addressed by host and port.
     #[must_use]
     pub const fn is_internet(self) -> bool {
         matches!(self, Self::Tcp | Self::Udp | Self::Verbs)
@@ -76,29 +76,28 @@ impl fmt::Display for Transport {
     }
 }
 
-/// Where to connect to or to listen.
+/// Address to connect to or to listen on.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Endpoint {
     /// A host name or address, and a port.
     Internet {
-        /// Name, IPv4 or IPv6 address, the latter without brackets.
+        /// Host name, IPv4 or IPv6 address, the latter without brackets.
         host: String,
-        /// The port.
+        /// Port.
         port: u16,
     },
-    /// A Unix socket: the link itself, or the control socket of shared
-    /// memory.
+    /// Path of a Unix socket: of the link itself, or of the control socket of shared memory.
     Path(PathBuf),
     /// A station on an Ethernet.
     Station {
-        /// The network interface of this machine.
+        /// Network interface of this machine.
         interface: String,
-        /// The other station; `None` for whichever answers.
+        /// Address of the other station; `None` for the first one that answers.
         peer: Option<Address>,
     },
 }
 
-/// `address` with IPv4 written as such where an IPv6 socket says `::ffff:10.0.0.1`.
+/// `address`, with IPv4-mapped IPv6 addresses (`::ffff:10.0.0.1`) converted to IPv4.
 pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V6(_) => address,
@@ -106,7 +105,7 @@ pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// `address` as people write it: with the name of the interface that it is at.
+/// `address` as text; the scope of a link-local address is shown as the interface's name.
 pub(crate) fn shown(address: SocketAddr) -> String {
     let name = |v6: SocketAddrV6| if_indextoname(v6.scope_id()).ok()?.into_string().ok();
     match canonical(address) {
@@ -118,7 +117,7 @@ pub(crate) fn shown(address: SocketAddr) -> String {
     }
 }
 
-/// Text that names no endpoint.
+/// Text that is no endpoint.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct EndpointError {
     text: String,
@@ -134,13 +133,13 @@ impl fmt::Display for EndpointError {
 impl error::Error for EndpointError {}
 
 impl Endpoint {
-    /// Reads `HOST`, `HOST:PORT`, `[IPV6]:PORT` or a bare IPv6 address where
-    /// `transport` uses them, `INTERFACE` or `INTERFACE/ADDRESS` for raw
-    /// Ethernet, else a path. Without a port it is `port`.
+    /// Parses `HOST`, `HOST:PORT`, `[IPV6]:PORT` or a bare IPv6 address for transports that use
+    /// them, `INTERFACE` or `INTERFACE/ADDRESS` for raw Ethernet, else a path. `port` is the
+    /// default port.
     ///
     /// # Errors
     ///
-    /// [`EndpointError`] names the text and the expected form.
+    /// [`EndpointError`] with the text and the expected form.
     pub fn parse(transport: Transport, text: &str, port: u16) -> Result<Self, EndpointError> {
         let refused = |expected| EndpointError { text: text.to_owned(), expected };
         if transport == Transport::Eth {
@@ -162,7 +161,7 @@ impl Endpoint {
         if host.is_empty() || port == 0 || (host.contains(':') && !is_ipv6(host)) {
             return Err(refused(forms));
         }
-        // Every interface has link-local addresses of the same network.
+        // Link-local addresses are ambiguous without an interface.
         if host.parse().is_ok_and(|address: Ipv6Addr| address.is_unicast_link_local()) {
             return Err(refused(
                 "its interface as well, such as fe80::1%eth0; `ip link` lists them",
@@ -171,15 +170,14 @@ impl Endpoint {
         Ok(Self::Internet { host: host.to_owned(), port })
     }
 
-    /// Whether `text`, which stands for a host, names a port as well.
+    /// True if `text`, which stands for a host, contains a port.
     #[must_use]
     pub fn names_port(text: &str) -> bool {
         split_port(text).is_some_and(|(_, port)| port.is_some())
     }
 
-    /// Where `serve` listens and a client looks when nothing is said: every
-    /// address and [`DEFAULT_PORT`], or a path that belongs to this user.
-    /// `None` for raw Ethernet, where an interface has to be named.
+    /// Default endpoint of `serve` and its clients: all addresses and [`DEFAULT_PORT`], or a path
+    /// private to this user. `None` for raw Ethernet, which needs an interface.
     pub(crate) fn default_for(transport: Transport) -> Option<Self> {
         if transport == Transport::Eth {
             return None;
@@ -195,20 +193,20 @@ impl Endpoint {
         }))
     }
 
-    /// The addresses of an internet endpoint, found within `limit`.
+    /// Addresses of an internet endpoint, resolved within `limit`.
     ///
     /// # Errors
     ///
-    /// [`LinkError::Resolve`] when there is none, or none in time, or this
-    /// is a path.
+    /// [`LinkError::Resolve`] if there is no address, if resolving takes too long, or if the
+    /// endpoint is a path.
     pub fn addresses(&self, limit: Duration) -> Result<Vec<SocketAddr>, LinkError> {
         let failed = |source| LinkError::Resolve { host: self.to_string(), source };
         let Self::Internet { host, port } = self else {
             return Err(failed(io::ErrorKind::Unsupported.into()));
         };
         let (host, port) = (host.clone(), *port);
-        // The system's resolver cannot be told how long to try, so it tries
-        // on a thread that nobody waits for longer than `limit`.
+        // The system's resolver has no time limit, so it runs on a thread that is abandoned after
+        // `limit`.
         let (answer, answered) = mpsc::channel();
         thread::spawn(move || {
             let addresses =
@@ -239,8 +237,8 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// An interface, and the address of a station behind a slash, which no name
-/// of an interface contains.
+/// Parses an interface and, after a slash, the address of a station. Names of interfaces contain no
+/// slash.
 fn station(text: &str) -> Option<Endpoint> {
     let (interface, peer) = match text.split_once('/') {
         None => (text, None),
@@ -250,8 +248,8 @@ fn station(text: &str) -> Option<Endpoint> {
     (!interface.is_empty()).then_some(Endpoint::Station { interface, peer })
 }
 
-/// Host and port text; `None` for a bracket without its partner. More than
-/// one colon outside brackets is an IPv6 address without a port.
+/// Splits into host and port; `None` for unbalanced brackets. More than one colon outside brackets
+/// is an IPv6 address without a port.
 fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
     if let Some(bracketed) = text.strip_prefix('[') {
         let (host, rest) = bracketed.split_once(']')?;
@@ -267,17 +265,16 @@ fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
     }
 }
 
-/// Whether `host` is an IPv6 address, with or without the interface that
-/// link-local ones need.
+/// True if `host` is an IPv6 address, with or without the interface of link-local addresses.
 fn is_ipv6(host: &str) -> bool {
     host.split('%').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
 }
 
-/// Connects to `endpoint`, trying each of its addresses in turn.
+/// Connects to `endpoint`, trying its addresses in turn.
 ///
 /// # Errors
 ///
-/// The error of the last address tried: see [`LinkError`].
+/// The error of the last address, see [`LinkError`].
 pub fn connect(
     transport: Transport,
     endpoint: &Endpoint,
@@ -311,7 +308,7 @@ pub fn connect(
     }
 }
 
-/// An endpoint that `transport` cannot use.
+/// Error for an endpoint that `transport` cannot use.
 pub(crate) fn wrong_kind(transport: Transport) -> io::Error {
     let needed = match transport {
         Transport::Eth => "this transport needs an interface",

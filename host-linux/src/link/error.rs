@@ -1,4 +1,4 @@
-//! Why a link failed, with the peer's name and what to try.
+//! Errors of links, with the peer's name and a remedy.
 
 use std::io;
 use std::time::Duration;
@@ -7,70 +7,70 @@ use thiserror::Error;
 
 use super::{DEFAULT_PORT, Endpoint, Transport, VerbsError};
 
-/// Why a link could not be made or has failed. Only after
-/// [`TooLong`](Self::TooLong) is the link still usable.
+/// Error of creating or using a link. The link remains usable only after
+/// [`TooLong`](Self::TooLong).
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// The host name has no address, or none in time.
+    /// The host name has no address, or could not be resolved in time.
     #[error("no address for '{host}' ({source}); check the name, or give an address")]
     Resolve {
-        /// The name.
+        /// Host name.
         host: String,
-        /// What the resolver said.
+        /// Error of the resolver.
         source: io::Error,
     },
-    /// No connection could be made.
+    /// The connection failed.
     #[error("{}", no_connection(*transport, peer, source))]
     Connect {
-        /// What was to carry the messages.
+        /// Transport of the link.
         transport: Transport,
         /// Address or path.
         peer: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// Nobody has ever answered there.
+    /// The peer has never answered.
     #[error("{}", unanswered(*transport, peer))]
     Unanswered {
-        /// What carries the messages.
+        /// Transport of the link.
         transport: Transport,
         /// Address, path or interface.
         peer: String,
     },
-    /// A network interface cannot be used for raw Ethernet.
+    /// The network interface cannot be used for raw Ethernet.
     #[error("{}", interface_error(interface, source))]
     Interface {
-        /// Its name.
+        /// Name of the interface.
         interface: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The peer closed the connection or its process ended.
+    /// The peer closed the connection, or its process ended.
     #[error("{peer} closed the connection; see what its side printed, then try again")]
     Closed {
         /// Address, path or process.
         peer: String,
     },
-    /// The peer took no byte for the link's time limit.
+    /// The peer accepted no data within the link's time limit.
     #[error("{peer} took no byte for {} s; it is stopped or the network is cut", limit.as_secs_f64())]
     Stuck {
         /// Address, path or process.
         peer: String,
-        /// The limit.
+        /// Time limit.
         limit: Duration,
     },
-    /// The message is longer than the link takes. Nothing was sent.
+    /// The message is longer than the link supports. Nothing was sent.
     #[error(
         "a message of {length} bytes is over the {longest} bytes of this link; use smaller sizes"
     )]
     TooLong {
         /// Length of the message in bytes.
         length: usize,
-        /// The longest in bytes.
+        /// Longest message in bytes.
         longest: u64,
     },
-    /// A message arrived that is longer than the buffer lent for it.
+    /// A message arrived that is longer than the caller's buffer.
     #[error(
         "{peer} sent a message of {length} bytes where at most {room} were expected; use the same version on both ends"
     )]
@@ -82,37 +82,37 @@ pub enum LinkError {
         /// Length of the buffer in bytes.
         room: usize,
     },
-    /// A socket option that the measurement depends on was not kept.
+    /// The system did not apply a socket option on which the measurement depends.
     #[error("the system did not keep {option}; results would be wrong, so none are taken")]
     Option {
-        /// Its name.
+        /// Name of the option.
         option: &'static str,
     },
-    /// The peer does not keep to the rules of the link.
+    /// The peer violated the protocol of the link.
     #[error("{peer} {what}; use the same version on both ends")]
     Broken {
         /// Address, path or process.
         peer: String,
-        /// What it did.
+        /// The violation.
         what: &'static str,
     },
-    /// Something of RDMA verbs.
+    /// Error of RDMA verbs.
     #[error(transparent)]
     Verbs(#[from] VerbsError),
-    /// The system refused a call.
+    /// A system call failed.
     #[error("{peer}: {action} failed: {source}")]
     System {
         /// Address, path or process.
         peer: String,
-        /// What was attempted.
+        /// The action that failed.
         action: &'static str,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
 impl LinkError {
-    /// An error of a connected link: a closed connection has many names.
+    /// Converts an error of a connected link; many codes mean a closed connection.
     pub(crate) fn from_io(peer: &str, action: &'static str, source: io::Error) -> Self {
         use io::ErrorKind::{
             BrokenPipe, ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected,
@@ -135,7 +135,7 @@ fn unanswered(transport: Transport, peer: &str) -> String {
     }
 }
 
-/// The command that listens at `peer`, as a shell reads it.
+/// Shell command that starts a responder at `peer`.
 fn serve_command(transport: Transport, peer: &str) -> String {
     let mut command = "loggap serve".to_owned();
     if transport != Transport::Tcp {
@@ -159,7 +159,7 @@ fn serve_command(transport: Transport, peer: &str) -> String {
     command
 }
 
-/// A word of a command line, in quotation marks where it needs them.
+/// A word for a shell command, quoted if necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |character: char| character.is_alphanumeric() || "/._-+:@%".contains(character);
     if word.chars().all(is_plain) {

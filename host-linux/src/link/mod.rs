@@ -1,8 +1,8 @@
 //! Connections that carry messages between two processes.
 //!
-//! Each link does the least that its transport allows: one system call a
-//! send for sockets, one copy in and one copy out for shared memory; no
-//! allocation, no lock. Everything that can wait has a time limit.
+//! Each link does the minimum that its transport allows: one system call a send for sockets; one
+//! copy in and one copy out for shared memory; no allocation and no lock. Every wait has a time
+//! limit.
 
 mod any;
 mod datagram;
@@ -38,19 +38,18 @@ use std::time::Duration;
 
 use loggap_core::units::Bytes;
 
-/// The longest message of a link that cuts messages into pieces itself. The
-/// bound keeps an absurd size from asking for absurd buffers.
+/// Longest message of a link that splits messages into pieces itself. The limit prevents absurdly
+/// large buffers.
 pub const LONGEST_MESSAGE: Bytes = Bytes(1 << 30);
 
-/// What an end does while nothing has arrived.
+/// Behaviour of an end while no message has arrived.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Waiting {
-    /// Look again at once: the lowest latency, and a whole core.
+    /// Poll again immediately: lowest latency, but occupies a core.
     #[default]
     Poll,
-    /// Give the core away: sleep until something arrives, a bounded time
-    /// (shared memory: let others run, then look again). For machines where
-    /// both ends share a core; wake-ups become part of the latency.
+    /// Sleep for a bounded time until something arrives (shared memory: yield, then poll again).
+    /// For machines on which both ends share a core; wake-ups become part of the latency.
     Block,
 }
 
@@ -65,37 +64,36 @@ impl Waiting {
     }
 }
 
-/// What a peer does that waits to be served.
+/// State of a peer that waits to be served.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Queued {
-    /// It has said nothing yet; its socket is readable when it does.
+    /// It has sent nothing yet; its socket becomes readable when it does.
     Silent,
-    /// Its hello is not there whole, and no socket tells when it is.
+    /// Its hello is incomplete, and its socket does not signal the rest.
     Incomplete,
-    /// It can be served.
+    /// It is ready to be served.
     Ready,
     /// It has left.
     Gone,
-    /// It sends more than somebody has to say who waits.
+    /// It sends more than a waiting client has to.
     Flooding,
-    /// What it sends is no frame.
+    /// It sends data that are not frames.
     Foreign,
 }
 
-/// How a link waits.
+/// Waiting, time limit and RDMA settings of a link.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LinkSettings {
-    /// What to do while nothing has arrived.
+    /// Behaviour while no message has arrived.
     pub waiting: Waiting,
-    /// How long a peer may take no byte before a send gives up, and how long
-    /// connecting may take.
+    /// Time limit for connecting, and for a send during which the peer accepts no data.
     pub limit: Duration,
-    /// How RDMA verbs are used.
+    /// Settings for RDMA verbs.
     pub verbs: VerbsSettings,
 }
 
 impl Default for LinkSettings {
-    /// Polling, 10 s.
+    /// Polling, with a limit of 10 s.
     fn default() -> Self {
         Self {
             waiting: Waiting::Poll,

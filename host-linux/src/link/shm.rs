@@ -1,10 +1,9 @@
-//! Shared memory between two processes of one machine.
+//! Shared memory link between two processes of one machine.
 //!
-//! Two rings, one for each direction, in memory that the listening side
-//! creates and passes over a Unix socket. That control socket stays open:
-//! it says when the peer's process is gone, which the memory cannot. A
-//! message costs a copy into the ring and a copy out of it, and no system
-//! call.
+//! There are two rings, one for each direction, in memory that the listening side creates and
+//! passes over a Unix socket. That control socket stays open, because only it reveals that the
+//! peer's process has ended. A message costs one copy into the ring and one out of it, and no
+//! system call.
 
 use std::io::{self, ErrorKind};
 use std::num::NonZeroUsize;
@@ -24,24 +23,21 @@ use crate::sys::mapping::SharedMemory;
 use crate::sys::pass::{receive_file, send_file};
 use crate::sys::ring::{Broken, Consumer, Part, Producer, Taken, footprint};
 
-/// Data bytes of each of the two rings: 15 messages of 64 KiB in flight.
-/// Rings that do not fit into a core's second-level cache are slower and
-/// spread more.
+/// Data bytes of each ring: 15 messages of 64 KiB in flight. Rings that exceed a core's
+/// second-level cache are slower and have a larger variance.
 pub const RING_BYTES: u64 = 1 << 20;
 
-/// Every ring starts on a page of its own.
+/// Alignment of the rings: each starts on its own page.
 const PAGE: u64 = 4_096;
 
-/// Looks in a row that found nothing before the control socket is asked
-/// whether the peer still lives: some 100 us, so that the system call falls
-/// into no round trip that matters.
+/// Consecutive empty polls before the control socket is checked for the end of the peer's process:
+/// some 100 µs, which is longer than the round trips to be measured.
 const LOOKS_BEFORE_ASKING: u32 = 1 << 15;
 
-/// What letting others run counts for: some 400 ns, but milliseconds on a busy
-/// machine.
+/// Empty polls for which a yield counts: it takes some 400 ns, but milliseconds on a busy machine.
 const YIELD_IN_LOOKS: u32 = LOOKS_BEFORE_ASKING / 64;
 
-/// Messages over shared memory.
+/// Link over shared memory.
 #[derive(Debug)]
 pub struct ShmLink {
     outgoing: Producer,
@@ -51,11 +47,11 @@ pub struct ShmLink {
     settings: LinkSettings,
     /// Bytes of the current message already in the caller's buffer.
     received: usize,
-    /// Looks in a row that found nothing.
+    /// Consecutive empty polls.
     looks: u32,
 }
 
-/// Which of the two rings an end sends on.
+/// End of the link, which determines the ring that it sends on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum End {
     Creator,
@@ -63,14 +59,12 @@ enum End {
 }
 
 impl ShmLink {
-    /// Connects to the control socket at `path` and takes the memory that
-    /// its listener passes.
+    /// Connects to the control socket at `path` and maps the memory that its listener passes.
     ///
     /// # Errors
     ///
-    /// [`LinkError::Connect`] when nobody listens there or nobody answers
-    /// within the limit, [`LinkError::Broken`] when what answers is not
-    /// loggap's shared memory.
+    /// [`LinkError::Connect`] if no process listens there or none answers within the limit,
+    /// [`LinkError::Broken`] if the answer is not loggap's shared memory.
     pub fn connect(path: &Path, settings: LinkSettings) -> Result<Self, LinkError> {
         let peer = path.display().to_string();
         let control = UnixStream::connect(path).map_err(|source| LinkError::Connect {
@@ -81,13 +75,12 @@ impl ShmLink {
         Self::join(control, peer, settings)
     }
 
-    /// Creates the memory and passes it over `control`; `peer` names the
-    /// other end in errors.
+    /// Creates the memory and passes it over `control`; `peer` is the other end's name in errors.
     ///
     /// # Errors
     ///
-    /// [`LinkError::System`] when the memory cannot be had,
-    /// [`LinkError::Closed`] when the peer left.
+    /// [`LinkError::System`] if the memory cannot be created, [`LinkError::Closed`] if the peer has
+    /// left.
     pub fn create(
         control: UnixStream,
         peer: String,
@@ -104,7 +97,7 @@ impl ShmLink {
         Self::map(&memory, End::Creator, control, peer, settings)
     }
 
-    /// Takes the memory that the other end of `control` creates.
+    /// Maps the memory that the other end of `control` creates.
     ///
     /// # Errors
     ///
@@ -161,24 +154,24 @@ impl ShmLink {
         Ok(Self { outgoing, incoming, control, peer, settings, received: 0, looks: 0 })
     }
 
-    /// The peer's path or process.
+    /// Path or process of the peer.
     #[must_use]
     pub fn peer(&self) -> &str {
         &self.peer
     }
 
-    /// The socket that says whether the peer lives.
+    /// Control socket, which closes when the peer's process ends.
     #[must_use]
     pub fn control(&self) -> &UnixStream {
         &self.control
     }
 
-    /// Sends `message`, which is short, without waiting. Whether there was room.
+    /// Sends a short `message` without waiting; false if the ring was full.
     pub(super) fn send_at_once(&mut self, message: &[u8]) -> bool {
         matches!(self.outgoing.try_put(message, Part::Last), Ok(true))
     }
 
-    /// Puts one record in, waiting for room within the limit.
+    /// Appends one record, waiting for space within the time limit.
     #[inline]
     fn put(&mut self, payload: &[u8], part: Part) -> Result<(), LinkError> {
         match self.outgoing.try_put(payload, part) {
@@ -216,7 +209,7 @@ impl ShmLink {
         Ok(())
     }
 
-    /// Takes one record out into what is left of `buffer`.
+    /// Takes one record into the rest of `buffer`.
     #[inline]
     fn look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let rest = buffer.get_mut(self.received..).unwrap_or_default();
@@ -239,8 +232,8 @@ impl ShmLink {
         }
     }
 
-    /// After a look that found nothing: lets others run where that is wanted.
-    /// Whether it has been so long that the peer was asked, which lives.
+    /// Counts an empty poll, and yields if the settings say so. True if the peer was due to be
+    /// checked, and is alive.
     #[inline]
     fn look_again(&mut self) -> Result<bool, LinkError> {
         self.looks += match self.settings.waiting {
@@ -258,13 +251,13 @@ impl ShmLink {
         Ok(is_long)
     }
 
-    /// The control socket carries nothing after the memory; all it can say
-    /// is that the peer has closed it.
+    /// Checks whether the peer has closed the control socket, which carries nothing else after the
+    /// memory.
     #[cold]
     fn ask_whether_the_peer_lives(&mut self) -> Result<(), LinkError> {
         let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
         match recv(self.control.as_raw_fd(), &mut [0], flags) {
-            // What it sent before it left is still to be read.
+            // Messages sent before it left can still be read.
             Ok(0) if !self.incoming.is_empty() => Ok(()),
             Ok(0) | Err(Errno::ECONNRESET) => Err(LinkError::Closed { peer: self.peer.clone() }),
             Ok(_) | Err(Errno::EAGAIN | Errno::EINTR) => Ok(()),
@@ -313,7 +306,7 @@ impl Link for ShmLink {
     }
 }
 
-/// What the creator says beside the memory.
+/// Message that the creator sends with the memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Offer {
     ring_bytes: u64,
@@ -321,7 +314,7 @@ struct Offer {
 
 impl Offer {
     const LENGTH: usize = 16;
-    /// The name and the version of the layout.
+    /// Name and version of the layout.
     const MAGIC: [u8; 8] = *b"lgshm\0\0\x01";
 
     fn to_bytes(self) -> [u8; Self::LENGTH] {
@@ -339,7 +332,7 @@ impl Offer {
     }
 }
 
-/// Bytes from the start of one ring to the start of the next.
+/// Distance between the starts of the two rings, bytes.
 const fn ring_stride() -> u64 {
     footprint(RING_BYTES).next_multiple_of(PAGE)
 }

@@ -1,4 +1,4 @@
-//! A link over any byte stream socket.
+//! Link over any byte stream socket.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -13,15 +13,15 @@ use super::{LONGEST_MESSAGE, LinkError, LinkSettings, Queued, Waiting};
 use crate::machine::clock::Deadline;
 use crate::sys::socket;
 
-/// Messages over a connected, non-blocking stream socket.
+/// Link over a connected, non-blocking stream socket.
 ///
-/// The stream carries the bytes of the messages and nothing else: the
-/// receiver knows each length. A message that the socket buffer takes whole
-/// costs one `send`; one that has arrived whole costs one `recv`.
+/// The stream carries nothing but the bytes of the messages: the receiver knows each length. A
+/// message that fits into the socket buffer costs one `send`; one that has arrived completely costs
+/// one `recv`.
 #[derive(Debug)]
 pub struct StreamLink<S> {
     stream: S,
-    /// Of `stream`.
+    /// Descriptor of `stream`.
     descriptor: RawFd,
     peer: String,
     settings: LinkSettings,
@@ -30,7 +30,7 @@ pub struct StreamLink<S> {
 }
 
 impl<S: AsFd> StreamLink<S> {
-    /// `stream` must be connected and non-blocking.
+    /// A link over `stream`, which must be connected and non-blocking.
     pub(super) fn over(stream: S, peer: String, settings: LinkSettings) -> Self {
         let descriptor = stream.as_fd().as_raw_fd();
         Self { stream, descriptor, peer, settings, received: 0 }
@@ -42,13 +42,13 @@ impl<S: AsFd> StreamLink<S> {
         &self.peer
     }
 
-    /// The same link with another name for its peer in errors.
+    /// This link with another name for its peer in errors.
     #[must_use]
     pub fn named(self, peer: String) -> Self {
         Self { peer, ..self }
     }
 
-    /// The socket alone.
+    /// Returns the socket.
     #[cfg(feature = "verbs")]
     pub(super) fn into_stream(self) -> S {
         self.stream
@@ -69,14 +69,14 @@ impl<S: AsFd> StreamLink<S> {
 }
 
 impl<S: AsFd> StreamLink<S> {
-    /// Sends `message` without waiting. Whether the socket took it whole:
-    /// otherwise the stream is of no use any more.
+    /// Sends `message` without waiting. False if the socket did not accept all of it: the stream is
+    /// then unusable.
     pub(super) fn send_at_once(&self, message: &[u8]) -> bool {
         socket::send(self.descriptor, message).is_ok_and(|bytes| bytes == message.len())
     }
 
-    /// Looks at what a peer has sent that waits to be served, which stays where
-    /// it is: one hello, and a bye when it gives up.
+    /// State of a peer that waits to be served, from the data that it has sent, which stay in the
+    /// socket: one hello, and a bye if it gives up.
     pub(super) fn look_while_queued(&self) -> Queued {
         let mut bytes = [0; 2 * FRAME_LEN + 1];
         let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
@@ -95,7 +95,7 @@ impl<S: AsFd> StreamLink<S> {
         }
     }
 
-    /// The rest of a message of which the socket took `first` bytes at once.
+    /// Sends the rest of a message of which the socket accepted `first` bytes.
     #[cold]
     fn send_rest(&mut self, message: &[u8], first: nix::Result<usize>) -> Result<(), LinkError> {
         if message.len() as u64 > LONGEST_MESSAGE.0 {
@@ -132,8 +132,7 @@ impl<S: AsFd> StreamLink<S> {
         }
     }
 
-    /// One `recv` into what is left of `buffer`; `None` when nothing is
-    /// there.
+    /// One `recv` into the rest of `buffer`; `None` if the message is incomplete.
     #[inline]
     fn read_once(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let rest = buffer.get_mut(self.received..).unwrap_or_default();
@@ -192,10 +191,10 @@ impl<S: AsFd> Link for StreamLink<S> {
     }
 }
 
-/// How long one blocking look may wait, ms.
+/// Limit of one blocking wait, ms.
 const LOOK: u8 = 10;
 
-/// Sleeps until `event`, an error or hang-up, or [`LOOK`] has passed.
+/// Sleeps until `event`, an error or a hang-up, for at most [`LOOK`].
 pub(super) fn wait_bounded(socket: BorrowedFd<'_>, event: PollFlags) -> io::Result<()> {
     match poll(&mut [PollFd::new(socket, event)], PollTimeout::from(LOOK)) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),

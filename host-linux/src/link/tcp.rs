@@ -1,4 +1,4 @@
-//! TCP, always without Nagle's algorithm.
+//! TCP link, always without Nagle's algorithm.
 
 use std::net::{SocketAddr, TcpStream};
 
@@ -6,7 +6,7 @@ use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 
 use super::{LinkError, LinkSettings, StreamLink, Transport, shown};
 
-/// Messages over TCP.
+/// Link over TCP.
 pub type TcpLink = StreamLink<TcpStream>;
 
 impl TcpLink {
@@ -14,8 +14,8 @@ impl TcpLink {
     ///
     /// # Errors
     ///
-    /// [`LinkError::Connect`] when nobody answers within the limit of
-    /// `settings`, [`LinkError::Option`] when `TCP_NODELAY` is not kept.
+    /// [`LinkError::Connect`] if the peer does not accept within the limit of `settings`,
+    /// [`LinkError::Option`] if `TCP_NODELAY` is not applied.
     pub fn connect(address: SocketAddr, settings: LinkSettings) -> Result<Self, LinkError> {
         let stream = TcpStream::connect_timeout(&address, settings.limit).map_err(|source| {
             LinkError::Connect { transport: Transport::Tcp, peer: shown(address), source }
@@ -23,12 +23,12 @@ impl TcpLink {
         Self::from_stream(stream, settings)
     }
 
-    /// Takes over a connected stream.
+    /// Link over a connected stream.
     ///
     /// # Errors
     ///
-    /// [`LinkError::Option`] when `TCP_NODELAY` is not kept, else
-    /// [`LinkError::System`] or [`LinkError::Closed`].
+    /// [`LinkError::Option`] if `TCP_NODELAY` is not applied, else [`LinkError::System`] or
+    /// [`LinkError::Closed`].
     pub fn from_stream(stream: TcpStream, settings: LinkSettings) -> Result<Self, LinkError> {
         let address = stream
             .peer_addr()
@@ -42,8 +42,8 @@ impl TcpLink {
     }
 }
 
-/// Nagle's algorithm holds small messages back until an acknowledgement
-/// arrives, which the peer delays by up to 40 ms: off, and read back.
+/// Switches Nagle's algorithm off and reads the option back. The algorithm holds small messages
+/// back until an acknowledgement arrives, which the peer may delay by 40 ms.
 fn require_nodelay(stream: &TcpStream) -> std::io::Result<Result<(), LinkError>> {
     setsockopt(stream, sockopt::TcpNoDelay, &true)?;
     let kept = getsockopt(stream, sockopt::TcpNoDelay)?;

@@ -1,4 +1,4 @@
-//! UDP: one datagram a message, no promise that it arrives.
+//! UDP link: one datagram a message, without guarantee of delivery.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -16,14 +16,14 @@ use super::{LinkError, LinkSettings, Transport, shown};
 use crate::machine::clock::Deadline;
 use crate::sys::path::Ipv6Mtu;
 
-/// The longest payload of a UDP datagram over IPv4.
+/// Longest payload of a UDP datagram over IPv4.
 pub const LONGEST_DATAGRAM: Bytes = Bytes(65_507);
 
-/// The receive buffer asked for: trains of long datagrams have to wait
-/// somewhere while the receiver catches up.
+/// Size of the receive buffer to request: trains of long datagrams are queued there while the
+/// receiver catches up.
 pub const WANTED_RECEIVE_BUFFER: usize = 8 << 20;
 
-/// Messages over a connected UDP socket.
+/// Link over a connected UDP socket.
 pub type UdpLink = DatagramLink<UdpSocket>;
 
 impl DatagramSocket for UdpSocket {
@@ -40,7 +40,7 @@ impl DatagramSocket for UdpSocket {
 
     #[inline]
     fn try_receive(&mut self, buffer: &mut [u8]) -> Result<Received, Errno> {
-        // MSG_TRUNC: the length of the datagram, not of what fitted.
+        // With MSG_TRUNC the call returns the length of the datagram even if it does not fit.
         match recv(self.as_raw_fd(), buffer, MsgFlags::MSG_TRUNC) {
             Ok(length) if length <= buffer.len() => Ok(Received::Message(length)),
             Ok(length) => Ok(Received::TooLong(length)),
@@ -51,12 +51,11 @@ impl DatagramSocket for UdpSocket {
 }
 
 impl UdpLink {
-    /// A socket that talks to `address` only. Nothing is sent: whether
-    /// somebody listens there shows with the first answer.
+    /// A link to `address`. Nothing is sent: only the first answer shows that the peer exists.
     ///
     /// # Errors
     ///
-    /// [`LinkError::Connect`] where there is no route.
+    /// [`LinkError::Connect`] if there is no route.
     pub fn connect(address: SocketAddr, settings: LinkSettings) -> Result<Self, LinkError> {
         let any = match address {
             SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
@@ -77,12 +76,12 @@ impl UdpLink {
         }
     }
 
-    /// A socket that talks to that of `addresses` which answers a hello first, where
-    /// there are several.
+    /// A link to whichever of `addresses` answers a hello first; if there is only one address, no
+    /// hello is sent.
     ///
     /// # Errors
     ///
-    /// [`LinkError::Connect`] where there is no route, [`LinkError::Unanswered`].
+    /// [`LinkError::Connect`] if there is no route, [`LinkError::Unanswered`] if none answers.
     pub(super) fn connect_first(
         addresses: &[SocketAddr],
         settings: LinkSettings,
@@ -103,13 +102,11 @@ impl UdpLink {
         })
     }
 
-    /// Takes over a connected socket. `hello` is a datagram of the peer that
-    /// has been read already.
+    /// Link over a connected socket. `hello` is a datagram of the peer that has been read already.
     ///
     /// # Errors
     ///
-    /// [`LinkError::System`] when it is not connected or cannot be made
-    /// non-blocking.
+    /// [`LinkError::System`] if the socket is not connected or cannot be made non-blocking.
     pub fn from_socket(
         socket: UdpSocket,
         hello: Option<Vec<u8>>,
@@ -127,8 +124,8 @@ impl UdpLink {
     }
 }
 
-/// Takes that of `links` whose peer answers a hello first: a responder keeps nothing of
-/// it, and the session says hello again over the same socket.
+/// Removes and returns the first of `links` whose peer answers a hello. The responder keeps no
+/// state of it, so the session can say hello again over the socket.
 fn first_answered(links: &mut Vec<UdpLink>) -> Option<UdpLink> {
     const BETWEEN_HELLOS: Duration = Duration::from_millis(500);
     let (versions, bounds) = (Versions::OURS, Bounds::default());
@@ -148,7 +145,7 @@ fn first_answered(links: &mut Vec<UdpLink>) -> Option<UdpLink> {
             let timeout = PollTimeout::try_from(BETWEEN_HELLOS).unwrap_or(PollTimeout::ZERO);
             let _looked_at_below = poll(&mut sockets, timeout);
             let mut frame = [0; FRAME_LEN];
-            // The same call takes refusals of closed ports off the sockets.
+            // This also removes pending ICMP refusals from the sockets.
             let answered = |link: &UdpLink| {
                 link.socket().recv(&mut frame).is_ok() && Message::parse(&frame).is_ok()
             };
@@ -160,12 +157,11 @@ fn first_answered(links: &mut Vec<UdpLink>) -> Option<UdpLink> {
     None
 }
 
-/// Bytes of the longest packet that the way to `peer` is known to take, headers
-/// included.
+/// Path MTU to `peer` in bytes, headers included.
 ///
 /// # Errors
 ///
-/// No route to it, or the system does not tell.
+/// There is no route, or the system does not report it.
 pub(crate) fn path_mtu(peer: SocketAddr) -> io::Result<u64> {
     let link = UdpLink::connect(peer, LinkSettings::default()).map_err(io::Error::other)?;
     let bytes = match peer {
@@ -175,21 +171,20 @@ pub(crate) fn path_mtu(peer: SocketAddr) -> io::Result<u64> {
     u64::try_from(bytes).map_err(|_| ErrorKind::InvalidData.into())
 }
 
-/// Asks for [`WANTED_RECEIVE_BUFFER`], past `net.core.rmem_max` where this process
-/// may. Whether it was granted is for [`receive_buffer`] to say: a smaller
-/// one costs datagrams, which are counted.
+/// Requests [`WANTED_RECEIVE_BUFFER`], beyond `net.core.rmem_max` if permitted. A smaller buffer is
+/// no error (see [`receive_buffer`]): it loses datagrams, which are counted.
 pub(crate) fn enlarge_receive_buffer(socket: &UdpSocket) {
     if setsockopt(socket, sockopt::RcvBufForce, &WANTED_RECEIVE_BUFFER).is_err() {
         let _granted_in_part = setsockopt(socket, sockopt::RcvBuf, &WANTED_RECEIVE_BUFFER);
     }
 }
 
-/// Bytes of receive buffer that `socket` has; the kernel counts its own
-/// bookkeeping in and grants double what was asked.
+/// Size of the receive buffer of `socket`, bytes. The kernel includes its own bookkeeping and
+/// grants double the requested size.
 ///
 /// # Errors
 ///
-/// What the system said.
+/// The error of the system.
 pub fn receive_buffer(socket: &UdpSocket) -> io::Result<Bytes> {
     let bytes = getsockopt(socket, sockopt::RcvBuf)?;
     u64::try_from(bytes).map(Bytes).map_err(|_| ErrorKind::InvalidData.into())

@@ -1,11 +1,11 @@
-//! Unix stream sockets.
+//! Unix stream socket link.
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::{LinkError, LinkSettings, StreamLink, Transport};
 
-/// Messages over a Unix stream socket.
+/// Link over a Unix stream socket.
 pub type UnixLink = StreamLink<UnixStream>;
 
 impl UnixLink {
@@ -13,7 +13,7 @@ impl UnixLink {
     ///
     /// # Errors
     ///
-    /// [`LinkError::Connect`] when nobody listens there.
+    /// [`LinkError::Connect`] if no process listens there.
     pub fn connect(path: &Path, settings: LinkSettings) -> Result<Self, LinkError> {
         let peer = path.display().to_string();
         let stream = UnixStream::connect(path).map_err(|source| LinkError::Connect {
@@ -24,11 +24,11 @@ impl UnixLink {
         Self::from_stream(stream, peer, settings)
     }
 
-    /// Takes over a connected stream; `peer` names it in errors.
+    /// Link over a connected stream; `peer` is its name in errors.
     ///
     /// # Errors
     ///
-    /// [`LinkError::System`] when it cannot be made non-blocking.
+    /// [`LinkError::System`] if the stream cannot be made non-blocking.
     pub fn from_stream(
         stream: UnixStream,
         peer: String,
@@ -40,11 +40,11 @@ impl UnixLink {
         Ok(Self::over(stream, peer, settings))
     }
 
-    /// Two connected ends, for this process and one it starts.
+    /// A connected pair of links, for this process and a child process.
     ///
     /// # Errors
     ///
-    /// [`LinkError::System`] when the system has no more sockets.
+    /// [`LinkError::System`] if no socket can be created.
     pub fn pair(settings: LinkSettings) -> Result<(Self, Self), LinkError> {
         let (near, far) = UnixStream::pair()
             .map_err(|error| LinkError::from_io("socket pair", "socketpair", error))?;

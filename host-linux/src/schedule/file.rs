@@ -1,4 +1,4 @@
-//! Opens a schedule file and plays it into a sink.
+//! Schedule files: opening, reading into a sink, looking up operations.
 
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -22,49 +22,49 @@ use super::lookup::{FileLookup, NumberedLookup};
 use super::tags::{Numbering, TagNumbers};
 use crate::sys::file_map;
 
-/// An input that cannot be read as a schedule: which, where, why.
+/// An input that is no valid schedule.
 #[derive(Debug, thiserror::Error)]
 #[error("{name}: {message}")]
 pub struct RefusedInput {
-    /// The file.
+    /// Name of the file.
     pub name: String,
-    /// What is wrong, with its place.
+    /// The error and its position.
     pub message: String,
 }
 
-/// Why a schedule did not reach its sink.
+/// Error of reading a schedule into a sink.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError<E> {
-    /// The file is wrong.
+    /// The file is invalid.
     #[error(transparent)]
     Input(RefusedInput),
-    /// The sink refused what stands at this place.
+    /// The sink returned an error for the operation at this place.
     #[error("{place}: {error}")]
     Sink {
         /// File and line, or file and rank.
         place: String,
-        /// Why.
+        /// The sink's error.
         error: E,
     },
 }
 
-/// Where an operation stands in a text.
+/// Position of an operation in a GOAL text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Location {
-    /// Its rank.
+    /// Rank of the operation.
     pub rank: u32,
-    /// Its index in the rank.
+    /// Index within the rank.
     pub op: u32,
     /// Line of its statement, from 1.
     pub line: usize,
     /// Byte offset of its statement.
     pub offset: usize,
-    /// Its label.
+    /// Label of the operation.
     pub label: Option<String>,
 }
 
-/// An open schedule file. Its frame was checked, so that its extent is
-/// known; its operations are checked while they are read.
+/// An open schedule file. Blocks, header and table were checked when it was opened, so its extent
+/// is known; operations are checked when they are read.
 #[derive(Debug)]
 pub struct ScheduleFile {
     name: String,
@@ -79,7 +79,7 @@ enum Contents {
     Owned(Vec<u8>),
 }
 
-/// Which content a file has: another one whenever someone has written to it.
+/// Version of a file's content: it changes whenever the file is written to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Version {
     length: u64,
@@ -95,7 +95,7 @@ impl Version {
     }
 }
 
-/// What opening found out.
+/// Result of the checks at opening.
 #[derive(Debug)]
 enum Frame {
     Text(Survey),
@@ -109,7 +109,7 @@ impl Contents {
         }
         let mut file = File::open(path)?;
         let about = file.metadata()?;
-        // Some devices never end.
+        // Some devices never reach their end.
         if about.file_type().is_char_device() || about.file_type().is_block_device() {
             return Err(io::Error::other("a device holds no schedule; give a file or '-'"));
         }
@@ -130,7 +130,7 @@ impl Contents {
         }
     }
 
-    /// Whether they may be others than at the beginning.
+    /// True if the file may have changed since it was opened.
     fn changed(&self) -> bool {
         match self {
             Self::Mapped { file, opened, .. } => {
@@ -148,13 +148,12 @@ fn read_to_end(from: &mut dyn Read) -> io::Result<Contents> {
 }
 
 impl ScheduleFile {
-    /// Opens the file at `path`, or standard input for `-`. Its content
-    /// tells its form: the binary formats have marks, all else is text.
+    /// Opens the file at `path`, or standard input for `-`. Binary formats are recognised by their
+    /// magic numbers; all else is text.
     ///
     /// # Errors
     ///
-    /// The file cannot be opened, or its frame (blocks, header, table) is
-    /// wrong.
+    /// The file cannot be opened, or its blocks, header or table are invalid.
     pub fn open(path: &Path) -> Result<Self, RefusedInput> {
         let name = match path.to_str() {
             Some("-") => "standard input".to_owned(),
@@ -166,11 +165,11 @@ impl ScheduleFile {
         }
     }
 
-    /// A schedule that is in memory already.
+    /// Opens a schedule that is already in memory.
     ///
     /// # Errors
     ///
-    /// Its frame is wrong.
+    /// Its blocks, header or table are invalid.
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, RefusedInput> {
         Self::examine(name.into(), Contents::Owned(bytes))
     }
@@ -196,13 +195,13 @@ impl ScheduleFile {
         }
     }
 
-    /// The file's name, for messages.
+    /// Name of the file, for messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its form.
+    /// Format of the file.
     #[must_use]
     pub const fn form(&self) -> Form {
         match self.frame {
@@ -217,7 +216,7 @@ impl ScheduleFile {
         self.contents.bytes().len()
     }
 
-    /// How large its schedule is: exact if reading succeeds.
+    /// Size of the schedule: exact if reading succeeds.
     #[must_use]
     pub fn extent(&self) -> Extent {
         match &self.frame {
@@ -226,7 +225,7 @@ impl ScheduleFile {
         }
     }
 
-    /// Labels in the text; binary formats have none.
+    /// Number of labels in a text; `None` for binary formats.
     #[must_use]
     pub fn labels(&self) -> Option<usize> {
         match &self.frame {
@@ -235,19 +234,19 @@ impl ScheduleFile {
         }
     }
 
-    /// Plays the schedule into `sink`.
+    /// Reads the whole schedule into `sink`.
     ///
     /// # Errors
     ///
-    /// The first thing wrong in the file, or what the sink refused; or that
-    /// the file was written to since it was opened.
+    /// The first error in the file or of the sink; or that the file was written to since it was
+    /// opened.
     pub fn feed<S: Sink>(&self, sink: &mut S) -> Result<(), FeedError<S::Error>> {
         let fed = self.play(sink);
         self.unchanged().map_err(FeedError::Input)?;
         fed
     }
 
-    /// As [`ScheduleFile::feed`], into a sink of a simulation: tags above 2³¹ have their
+    /// As [`ScheduleFile::feed`], for the sink of a simulation: tags from 2³¹ are replaced by their
     /// numbers in [`ScheduleFile::tags`].
     ///
     /// # Errors
@@ -261,16 +260,16 @@ impl ScheduleFile {
         self.feed(&mut Numbering { tags: Arc::make_mut(&mut tags), sink })
     }
 
-    /// The tags that have numbers.
+    /// Tags that were replaced by numbers.
     pub fn tags(&self) -> Arc<TagNumbers> {
         Arc::clone(&self.tags.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether it is what it was when it was opened.
+    /// Checks that the file was not written to since it was opened.
     ///
     /// # Errors
     ///
-    /// That it is not.
+    /// The file has changed.
     pub fn unchanged(&self) -> Result<(), RefusedInput> {
         if self.contents.changed() {
             let message = "another program wrote to the file while it was read; try again";
@@ -279,13 +278,13 @@ impl ScheduleFile {
         Ok(())
     }
 
-    /// A binary file as something to look operations up in, with memory of
-    /// [`ScheduleFile::lookup_spans`] and its `tags`; it was [read](Self::feed_numbered)
-    /// without an error before.
+    /// Random access to the operations of a binary file. `memory` has as many elements as
+    /// [`ScheduleFile::lookup_spans`] says; `tags` are the file's. The file must have been
+    /// [read](Self::feed_numbered) without an error before.
     ///
     /// # Errors
     ///
-    /// Why it cannot be used so.
+    /// The file is a text, or `memory` is too small.
     pub fn lookup<'f>(
         &'f self,
         memory: LookupMemory<'f>,
@@ -317,7 +316,7 @@ impl ScheduleFile {
         }
     }
 
-    /// Lets the kernel expect reads in any order from here on, not one after the other.
+    /// Tells the kernel to expect random instead of sequential reads from now on.
     pub fn advise_lookups(&self) {
         if let Contents::Mapped { map, .. } = &self.contents {
             file_map::advise_lookups(map);
@@ -345,12 +344,11 @@ impl ScheduleFile {
         }
     }
 
-    /// Finds operations, given by rank and index, in a text; empty for
-    /// binary formats.
+    /// Positions in a text of operations given by rank and index; empty for binary formats.
     ///
     /// # Errors
     ///
-    /// The text is wrong.
+    /// The text is invalid.
     pub fn locate(&self, ops: &[(u32, u32)]) -> Result<Vec<Location>, RefusedInput> {
         let Frame::Text(survey) = &self.frame else { return Ok(Vec::new()) };
         let bytes = self.contents.bytes();
@@ -362,12 +360,12 @@ impl ScheduleFile {
         Ok(locations(bytes, &wanted))
     }
 
-    /// The first `most` labels of a text that no dependency names, and how
-    /// many there are; none in binary formats.
+    /// The first `most` labels of a text to which no dependency refers, and the number of all of
+    /// them; none for binary formats.
     ///
     /// # Errors
     ///
-    /// The text is wrong.
+    /// The text is invalid.
     pub fn unused_labels(&self, most: usize) -> Result<(Vec<Location>, usize), RefusedInput> {
         let Frame::Text(survey) = &self.frame else { return Ok((Vec::new(), 0)) };
         let bytes = self.contents.bytes();
@@ -381,7 +379,7 @@ impl ScheduleFile {
         };
         with_memory(survey, |memory| text::unused_labels(bytes, survey, memory, &mut uses, report))
             .map_err(|error| self.refused(explain(bytes, &error)))?;
-        // Where blocks stand in another order, so do the places.
+        // Offsets are not in the order of ranks if the text's blocks are not.
         found.sort_unstable_by_key(|place| place.at);
         let mut found = locations(bytes, &found);
         found.sort_unstable_by_key(|place| (place.rank, place.op));
@@ -413,7 +411,7 @@ impl ScheduleFile {
     }
 }
 
-/// A coding that has to be undone before a schedule is read.
+/// Compression or encoding that must be undone before the file can be read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("this is {name}, not a schedule: '{convert} FILE > PLAIN.goal' converts it")]
 struct Coding {
@@ -421,7 +419,7 @@ struct Coding {
     convert: &'static str,
 }
 
-/// The coding that the first bytes of a file tell.
+/// Compression or encoding, recognised by the first bytes of a file.
 fn coded(bytes: &[u8]) -> Option<Coding> {
     let (name, convert) = match bytes {
         [0x1f, 0x8b, ..] => ("gzip", "gzip -dc"),
@@ -437,22 +435,21 @@ fn coded(bytes: &[u8]) -> Option<Coding> {
     Some(Coding { name, convert })
 }
 
-/// Lends memory for reading a text.
+/// Calls `read` with the memory that reading a text needs.
 fn with_memory<T>(survey: &Survey, read: impl FnOnce(TextMemory<'_>) -> T) -> T {
-    // Zeroed memory costs nothing until it is used, which numbered labels
-    // do not do.
+    // Zeroed pages cost nothing until they are used; numbered labels do not use them.
     let mut blocks = vec![Block::default(); survey.blocks_to_lend()];
     let mut entries = vec![[0_u64; 2]; survey.labels_most()];
     let mut buckets = vec![0_u32; survey.labels_most()];
-    // What a label means does not depend on the seed; only who knows it can
-    // write labels that are slow to look up.
+    // The result does not depend on the seed. It is random so that no input can be crafted to make
+    // label look-ups slow.
     let seed = RandomState::new().build_hasher().finish();
     let labels = LabelMemory { entries: &mut entries, buckets: &mut buckets, seed };
     read(TextMemory { blocks: &mut blocks, labels })
 }
 
-/// Lines and labels of places; `places` in ascending order of offset count
-/// the lines of the text once.
+/// Lines and labels of `places`. If their offsets ascend, the lines of the text are counted only
+/// once.
 fn locations(bytes: &[u8], places: &[OpPlace]) -> Vec<Location> {
     let (mut line, mut counted) = (1, 0);
     let mut found = Vec::with_capacity(places.len());
@@ -470,11 +467,11 @@ fn locations(bytes: &[u8], places: &[OpPlace]) -> Vec<Location> {
     found
 }
 
-/// The error with the line it is about and a mark under the place.
+/// Message of the error, the line that it is about, and a mark below the position.
 fn explain(bytes: &[u8], error: &TextError) -> String {
     const WIDTH: usize = 100;
     let start = error.at.saturating_sub(error.column - 1);
-    // Of a long line, the part before the place that fits.
+    // Start of the shown part of the line; a long line is cut on the left.
     let shown = start.max(error.at.saturating_sub(WIDTH - 20));
     let rest = bytes.get(shown..).unwrap_or_default();
     let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -588,7 +585,7 @@ mod tests {
         file.write_all(b"num_ranks 1\nrank 0 {\nx: calc 1\n}\n").unwrap();
         let open = ScheduleFile::open(file.path()).unwrap();
         open.feed(&mut Counter::new(&mut [])).unwrap();
-        // The clock of files may stand still for some milliseconds.
+        // Timestamps of files may have a granularity of some milliseconds.
         std::thread::sleep(std::time::Duration::from_millis(50));
         let again = std::fs::OpenOptions::new().write(true).open(file.path());
         again.unwrap().write_all(b"num_ranks 1\nrank 0 {\ny: calc 2\n}\n").unwrap();

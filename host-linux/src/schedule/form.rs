@@ -1,4 +1,4 @@
-//! The three forms of a schedule file, and how large a schedule is.
+//! The three formats of a schedule file, and the size of a schedule.
 
 use std::fmt;
 use std::path::Path;
@@ -7,20 +7,19 @@ use loggap_core::goal::binary::{Native, Reference};
 use loggap_core::goal::stats::Stats;
 use loggap_core::goal::text::Survey;
 
-/// How a file holds a schedule.
+/// Format of a schedule file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Form {
     /// GOAL text, `.goal`.
     Text,
     /// LogGOPSim's binary format, `.bin`.
     Reference,
-    /// Our binary format, `.lgs`.
+    /// Native binary format, `.lgs`.
     Native,
 }
 
 impl Form {
-    /// The form that the ending of a file name asks for, if it is one of
-    /// ours.
+    /// Format for the extension of a file name; `None` if it is unknown.
     #[must_use]
     pub fn of_name(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
@@ -42,7 +41,7 @@ impl fmt::Display for Form {
     }
 }
 
-/// How large a schedule is: what sinks need to know before it comes.
+/// Size of a schedule, which sinks need to know in advance.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Extent {
     /// Number of ranks.
@@ -51,15 +50,14 @@ pub struct Extent {
     pub ops: usize,
     /// Dependencies of all ranks.
     pub edges: usize,
-    /// Operations of the rank that has the most.
+    /// Largest number of operations of a rank.
     pub ops_most: usize,
-    /// Dependencies of the rank that has the most.
+    /// Largest number of dependencies of a rank.
     pub edges_most: usize,
 }
 
 impl Extent {
-    /// Of a binary form: operations and dependencies of all ranks, and the
-    /// most of a rank.
+    /// Extent of a binary file: totals over all ranks, and maxima of a rank.
     fn of_binary(ranks: u32, [ops, edges]: [u64; 2], [ops_most, edges_most]: [u32; 2]) -> Self {
         Self {
             ranks,
@@ -71,7 +69,7 @@ impl Extent {
     }
 }
 
-/// Sizes that a 64-bit host can address, as its files are addressed.
+/// Saturating conversion; sizes of files fit on a 64-bit host.
 fn size(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }

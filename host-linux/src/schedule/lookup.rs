@@ -1,28 +1,28 @@
-//! Operations of a binary file of either form, looked up in any order.
+//! Random access to the operations of a binary file of either format.
 
 use loggap_core::goal::binary::{NativeLookup, Reference};
 use loggap_core::goal::{Lookup, Moment, Op, OpIndex};
 
 use super::tags::{TagNumbers, with_number};
 
-/// A binary file with numbers in place of high tags.
+/// A binary file whose large tags are replaced by their numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberedLookup<'f> {
     pub(super) file: FileLookup<'f>,
     pub(super) tags: &'f TagNumbers,
 }
 
-/// A binary file of either form. One type for both, so that what is simulated from a
-/// file is compiled once.
+/// A binary file of either format. A single type, so that the simulation of files is compiled only
+/// once.
 #[derive(Clone, Copy, Debug)]
 pub enum FileLookup<'f> {
-    /// Ours.
+    /// Native format.
     Native(NativeLookup<'f>),
-    /// LogGOPSim's.
+    /// LogGOPSim's format.
     Reference(Reference<'f>),
 }
 
-/// Asks whichever form it is.
+/// Forwards a call to the file, whichever format it has.
 macro_rules! forward {
     ($self:ident, $file:ident => $asked:expr) => {
         match $self {

@@ -1,8 +1,8 @@
-//! Schedules in files: GOAL text, LogGOPSim's binary format and ours.
+//! Schedule files: GOAL text, LogGOPSim's binary format and the native one.
 //!
-//! [`ScheduleFile`] opens any of the three, told apart by their content, and
-//! plays it into a [`Sink`](loggap_core::goal::Sink); [`write`](write()) is
-//! the other way. The formats themselves are in [`loggap_core::goal`].
+//! [`ScheduleFile`] recognises the format by the content and reads the file into a
+//! [`Sink`](loggap_core::goal::Sink); [`write`](write()) is the reverse. The formats themselves are
+//! in [`loggap_core::goal`].
 
 mod file;
 mod form;

@@ -1,24 +1,24 @@
-//! Tags of 64 bits for a simulation, which knows 32 bits of each.
+//! Mapping of 64-bit tags to the 32-bit tags of the simulation.
 
 use std::collections::HashMap;
 
 use loggap_core::goal::{ANY_TAG, Edge, Op, OpKind, Sink};
 use loggap_core::sim::BuildError;
 
-/// Tags from here on have numbers, those below are their own.
+/// Smallest tag that is replaced by a number; lower ones are kept.
 const FIRST_NUMBER: u32 = 1 << 31;
 
-/// Numbers for the high tags of a schedule: different ones for different tags, in the order in
-/// which these occur first, all below the wildcard.
+/// Distinct numbers for the large tags of a schedule, in the order of their first occurrence; all
+/// are below the wildcard.
 #[derive(Clone, Debug, Default)]
 pub struct TagNumbers {
     numbers: HashMap<u64, u32>,
-    /// The tag of each number from [`FIRST_NUMBER`] on.
+    /// Tags by their numbers, from [`FIRST_NUMBER`] on.
     tags: Vec<u64>,
 }
 
 impl TagNumbers {
-    /// The number of a tag that occurred.
+    /// Number of a tag that has occurred.
     pub(super) fn number(&self, tag: u64) -> Option<u32> {
         match u32::try_from(tag) {
             Ok(low) if low < FIRST_NUMBER => Some(low),
@@ -26,8 +26,6 @@ impl TagNumbers {
         }
     }
 
-    /// Number of a tag, assigned on its first occurrence; `None` after 2³¹ − 1 high tags, or
-    /// where memory ends.
     fn add(&mut self, tag: u64) -> Option<u32> {
         if let Some(number) = self.number(tag) {
             return Some(number);
@@ -41,7 +39,7 @@ impl TagNumbers {
         Some(number)
     }
 
-    /// The tag that has this number.
+    /// Tag with this number.
     #[must_use]
     pub fn tag(&self, number: u64) -> u64 {
         let place = number.checked_sub(FIRST_NUMBER.into()).map(usize::try_from);
@@ -49,14 +47,14 @@ impl TagNumbers {
         tag.copied().unwrap_or(number)
     }
 
-    /// Bytes of memory.
+    /// Memory in use, bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let of_table = self.numbers.capacity() * (size_of::<(u64, u32)>() + 1);
         (of_table + self.tags.capacity() * size_of::<u64>()) as u64
     }
 }
 
-/// The operation with `numbered` in place of its tag; `None` where that finds none.
+/// `op` with its tag replaced by `numbered`; `None` if that returns `None`.
 pub(super) fn with_number(op: Op, numbered: impl FnOnce(u64) -> Option<u32>) -> Option<Op> {
     let mut op = op;
     if let OpKind::Send { tag, .. } | OpKind::Receive { tag, .. } = &mut op.kind
@@ -68,7 +66,7 @@ pub(super) fn with_number(op: Op, numbered: impl FnOnce(u64) -> Option<u32>) -> 
     Some(op)
 }
 
-/// A sink that gives high tags their numbers on the way to a simulation.
+/// Sink adapter that replaces large tags by numbers.
 pub(super) struct Numbering<'t, S> {
     pub(super) tags: &'t mut TagNumbers,
     pub(super) sink: &'t mut S,

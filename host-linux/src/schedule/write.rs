@@ -1,4 +1,4 @@
-//! Writes schedules in any form.
+//! Writes schedules in any of the three formats.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,13 +10,13 @@ use loggap_core::goal::{ANY, ANY_TAG, Edge, Op, OpKind, Output, RankMemory, Rank
 
 use super::form::{Extent, Form};
 
-/// Why a schedule was not written.
+/// Error of writing a schedule.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The system did not take the bytes.
+    /// I/O error.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The form cannot say this schedule.
+    /// The format cannot represent this schedule.
     #[error("{0}")]
     Schedule(String),
 }
@@ -39,7 +39,7 @@ impl From<BinaryWriteError<io::Error>> for WriteError {
     }
 }
 
-/// Bytes on their way into a stream that cannot go back: text only.
+/// Output to a stream that cannot seek, which is enough for text.
 #[derive(Debug)]
 pub struct StreamOutput<W>(pub W);
 
@@ -59,8 +59,7 @@ impl<W: Write> Output for StreamOutput<W> {
     }
 }
 
-/// Bytes on their way into a file: the reserved first ones wait in memory
-/// until all are known.
+/// Output to a file. The reserved first bytes are kept in memory until they are complete.
 #[derive(Debug)]
 struct FileOutput<'f> {
     file: BufWriter<&'f mut File>,
@@ -103,20 +102,20 @@ impl Output for FileOutput<'_> {
     }
 }
 
-/// Tags that LogGOPSim's form cuts off to their lower 32 bits.
+/// Tags that LogGOPSim's format truncates to their lower 32 bits.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct CutTags {
-    /// Operations whose tags are cut off.
+    /// Operations with truncated tags.
     pub operations: u64,
-    /// Two tags of which one is left, or one tag and the wildcard.
+    /// Two tags that become equal by truncation, or one that becomes the wildcard.
     pub confused: Option<[u64; 2]>,
 }
 
-/// Finds which tags are cut off, and confused by it.
+/// Counts truncated tags and finds those that become ambiguous.
 #[derive(Debug, Default)]
 struct TagCutter {
     cut: CutTags,
-    /// The tag of each that is left.
+    /// The first original tag of each truncated one.
     tags: HashMap<u32, u64>,
     last: Option<u64>,
 }
@@ -136,7 +135,7 @@ impl TagCutter {
     }
 }
 
-/// A writer of any form.
+/// A writer for any of the formats.
 #[derive(Debug)]
 pub struct Writer<'w, 'f> {
     writer: AnyWriter<'w, 'f>,
@@ -150,7 +149,7 @@ enum AnyWriter<'w, 'f> {
     Native(NativeWriter<'w, FileOutput<'f>>),
 }
 
-/// Calls the same method on whichever writer it is.
+/// Forwards a call to the writer, whichever format it has.
 macro_rules! forward {
     ($self:ident, $writer:ident => $call:expr) => {
         match &mut $self.writer {
@@ -190,7 +189,7 @@ impl Sink for Writer<'_, '_> {
 }
 
 impl Writer<'_, '_> {
-    /// Whether it writes text.
+    /// True if the format is text.
     pub(crate) const fn is_text(&self) -> bool {
         matches!(self.writer, AnyWriter::Text(_))
     }
@@ -206,12 +205,12 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Writes into `file`, in `form`, the schedule of this `extent` that `feed`
-/// plays; returns the tags that were cut off.
+/// Writes into `file`, in the format `form`, the schedule of this `extent` that `feed` produces;
+/// returns the truncated tags.
 ///
 /// # Errors
 ///
-/// Those of `feed`, and [`WriteError`] of completing the file.
+/// Errors of `feed`, and [`WriteError`] when the file is completed.
 pub fn write<E: From<WriteError>>(
     file: &mut File,
     form: Form,
@@ -245,11 +244,11 @@ pub fn write<E: From<WriteError>>(
     writer.finish().map_err(E::from)
 }
 
-/// Writes as text, into a stream, the schedule that `feed` plays.
+/// Writes the schedule that `feed` produces to a stream, as text.
 ///
 /// # Errors
 ///
-/// Those of `feed`, and [`WriteError`] of completing the text.
+/// Errors of `feed`, and [`WriteError`] when the text is completed.
 pub fn write_text<W: Write, E: From<WriteError>>(
     out: W,
     feed: impl FnOnce(&mut TextWriter<StreamOutput<W>>) -> Result<(), E>,

@@ -1,5 +1,6 @@
-//! Sensitivities by runs with other parameters, where instants are no sums of them, as
-//! where messages share links, or where no order of events can be proved to stay.
+//! Sensitivities by finite differences: further runs with changed parameters. They are used where
+//! times are not sums of the parameters, as with shared links, and where no order of events can be
+//! proved to stay.
 
 use loggap_core::units::Picos;
 
@@ -9,49 +10,49 @@ use super::{
 };
 use crate::simulation::{Ended, LevelSet, ParameterSets, RunError};
 
-/// By which parts of its value, or of what stands for it where that is 0, a
-/// parameter is moved each way: 1/1000, 1/100, 1/10, all of it.
+/// Steps by which a parameter is changed in each direction, as fractions of its value (or of a
+/// related value if that is 0): 1/1000, 1/100, 1/10, all of it.
 const PARTS: [u128; 4] = [1_000, 100, 10, 1];
-/// By how much the end of a message may be rounded, in ps.
+/// Rounding of the end of a message, at most, in ps.
 const ROUNDING: u64 = 2;
 
-/// One parameter, and the values that it is given.
+/// A parameter, its value, and the values to try.
 struct Moved {
     level: usize,
     number: usize,
     first_bytes: u64,
     parameter: Parameter,
     value: u128,
-    /// Other values: downwards from the nearest, then upwards.
+    /// Values to try below the given one, nearest first.
     down: Vec<u128>,
     up: Vec<u128>,
 }
 
-/// What runs found.
+/// Results of the runs.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Differences {
-    /// Slopes, rounded to whole numbers, and the values that were tried up to which
-    /// the makespan is on that line, but for what ends of messages are rounded. On a
-    /// side on which the makespan falls nothing is known.
+    /// Slopes, rounded to integers. Each interval reaches to the last tried value at which the
+    /// makespan still follows the line, within rounding. It is empty on a side on which the
+    /// makespan decreases.
     pub sensitivities: Vec<Sensitivity>,
-    /// How much all latencies may grow, where the makespan grows with them.
+    /// Increase of all latencies that the makespan tolerates, if it grows with them.
     pub tolerances: Vec<Tolerance>,
 }
 
-/// Runs that [`differences`] makes at most.
+/// Largest number of runs that [`differences`] makes.
 #[must_use]
 pub fn runs(sets: &ParameterSets) -> u64 {
     let values: usize = all(sets).iter().map(|moved| moved.down.len() + moved.up.len()).sum();
     1 + values as u64 + Tolerance::MOST_RUNS
 }
 
-/// How the makespan changes with each parameter of `sets`, by `runs` with other values,
-/// where `rounded` messages end at a whole picosecond. Nothing is known
-/// beyond a value with which the schedule does not come to its end.
+/// Sensitivities to each parameter of `sets`, by `runs` with changed values; `rounded` is the
+/// number of messages whose end is rounded to whole picoseconds. An interval ends before a value
+/// with which the schedule does not complete.
 ///
 /// # Errors
 ///
-/// [`RunError`] of the run as given, or of memory; [`RunError::Interrupted`] where
+/// [`RunError`] of the run with the given parameters, or of memory; [`RunError::Interrupted`] if
 /// [`stop`](crate::simulation::Plan::stop) was set.
 pub fn differences(
     runs: &Runs<'_>,
@@ -93,7 +94,7 @@ pub fn differences(
     Ok(Differences { sensitivities, tolerances })
 }
 
-/// Every parameter with the values that it is given.
+/// All parameters with the values to try.
 fn all(sets: &ParameterSets) -> Vec<Moved> {
     let parameters = if sets.receive.is_empty() { TOGETHER } else { APART };
     let mut all = Vec::new();
@@ -102,7 +103,7 @@ fn all(sets: &ParameterSets) -> Vec<Moved> {
         let receive = sets.receive.get(number).copied().unwrap_or(set.receive_overhead());
         for &parameter in parameters {
             let value = parameter.of(set, receive);
-            // What is 0 is moved as what it is added to.
+            // A parameter that is 0 is changed by fractions of the parameter that it is added to.
             let per_byte = Parameter::GapPerByte.of(set, receive);
             let time = Parameter::Latency.of(set, receive) + Parameter::Overhead.of(set, receive);
             let scale = match (value, parameter.is_per_byte()) {
@@ -110,7 +111,7 @@ fn all(sets: &ParameterSets) -> Vec<Moved> {
                 (0, false) => time,
                 _ => value,
             };
-            // 1 ps, and 1 ps/B where there is nothing to go by.
+            // Smallest step: 1 ps; 2⁻¹⁶ ps/B, or 1 ps/B if there is no scale.
             let finest = parameter.is_per_byte() && scale > 0;
             let quantum = if finest { 1 } else { 1 << FRACTION_BITS };
             let step = |part: &u128| (scale / part / quantum).max(1) * quantum;
@@ -137,7 +138,7 @@ impl Moved {
         sets
     }
 
-    /// Of the makespans with values below and above.
+    /// Sensitivity from the makespans at values below and above the given one.
     fn sensitivity(&self, given: &Given, down: &[Trial], up: &[Trial]) -> Sensitivity {
         let [below, above] = [down, up].map(|trials| self.line(given, trials));
         let known = above.or(below);
@@ -165,8 +166,8 @@ impl Moved {
         }
     }
 
-    /// The line on which the makespan is up to the last of `trials`, from the
-    /// nearest on, that can be on it with those before; `None` where it falls.
+    /// Line through the given makespan and as many `trials`, from the nearest on, as agree with it
+    /// within rounding; `None` if it decreases.
     #[allow(clippy::cast_precision_loss, reason = "rounding of ends is more")]
     fn line(&self, given: &Given, trials: &[Trial]) -> Option<Line> {
         let mut line: Option<Line> = None;
@@ -185,15 +186,15 @@ impl Moved {
             }
             line = Some(Line { slope, least, most, until: value });
         }
-        // Half a unit is nothing but rounding.
+        // A slope within half a unit of 0 is due to rounding.
         line.filter(|line| line.slope > -0.5)
     }
 }
 
-/// The makespan that others are compared with.
+/// The makespan with the given parameters.
 struct Given {
     makespan: u64,
-    /// By how much differences may be off, in ps.
+    /// Error bound of a difference of makespans, in ps.
     rounding: u64,
 }
 
@@ -201,24 +202,23 @@ struct Given {
 #[derive(Clone, Copy)]
 struct Trial {
     value: u128,
-    /// In ps; `None` where the schedule did not come to its end.
+    /// Makespan in ps; `None` if the schedule did not complete.
     makespan: Option<u64>,
 }
 
-/// A makespan that grows evenly with a parameter.
+/// A makespan that is linear in a parameter.
 #[derive(Clone, Copy, Debug)]
 struct Line {
-    /// With the least error of rounding, and between which it is.
+    /// Slope of the farthest trial, which has the least rounding error; its bounds follow.
     slope: f64,
     least: f64,
     most: f64,
-    /// The last value on it.
+    /// Last value on the line.
     until: u128,
 }
 
 impl Line {
-    /// By how much its slope may be off, in whole numbers; 0 where at most one whole
-    /// number is possible.
+    /// Error bound of the slope, as an integer; 0 if the bounds leave room for at most one integer.
     fn error(self) -> f64 {
         if self.most - self.least < 1.0 {
             return 0.0;
@@ -227,8 +227,8 @@ impl Line {
     }
 }
 
-/// How far off the difference of two makespans can be: each message on the longest
-/// path ends at a whole picosecond. There are not more than fit into the makespan.
+/// Error bound of the difference of two makespans: each message on the longest path ends at a whole
+/// picosecond, and the path cannot have more messages than fit into the makespan.
 fn rounding(sets: &ParameterSets, now: u64, messages: u64) -> u64 {
     let alone = sets.by_level().map(|LevelSet { number, protocol, .. }| {
         let set = &protocol.parameters;
@@ -240,7 +240,7 @@ fn rounding(sets: &ParameterSets, now: u64, messages: u64) -> u64 {
     path.saturating_mul(ROUNDING).saturating_add(1)
 }
 
-/// In ps; `None` where the schedule did not come to its end.
+/// Makespan in ps; `None` if the schedule did not complete.
 fn makespan(ended: Ended) -> Option<u64> {
     ended.ok().map(|completed| completed.makespan.0)
 }

@@ -1,31 +1,29 @@
-//! The instants of a simulation as functions of the parameters: each is the
-//! greatest of some sums. Equal functions are kept once, so that the symmetric
-//! parts of a schedule cost nothing.
+//! Times of a simulation as functions of the parameters: each is the maximum of several sums. Equal
+//! functions are stored once, so that symmetric parts of a schedule cost nothing.
 
 use std::collections::HashMap;
 
-/// Number of a function.
+/// Index of a function.
 pub(super) type FunctionId = u32;
 type WeightId = u32;
 
-/// Fractional bits of a value: the unit is that of
-/// [`PerByte`](loggap_core::units::PerByte).
+/// Fractional bits of a value; the unit is that of [`PerByte`](loggap_core::units::PerByte).
 pub(super) const FRACTION_BITS: u32 = 16;
 
-/// What passes between two instants: `length` now, of which `fixed` whatever the
-/// parameters, and by how much it grows with some of them.
+/// Time between two events: its present `length`, of which `fixed` does not depend on the
+/// parameters, and its derivatives with respect to up to two of them.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Weight {
     /// Picoseconds.
     pub(super) length: u64,
     /// Picoseconds.
     pub(super) fixed: u64,
-    /// Parameters, and how many of them, or of their bytes, are in it.
+    /// Parameters and their coefficients: a count, or bytes for a parameter per byte.
     pub(super) counts: [(u16, u64); 2],
 }
 
 impl Weight {
-    /// Whether this is at least `other` whatever the parameters.
+    /// True if this is at least `other` for all values of the parameters.
     fn covers(&self, other: &Self) -> bool {
         let least = |&(parameter, count): &(u16, u64)| {
             let own = self.counts.iter().filter(|own| own.0 == parameter);
@@ -35,31 +33,32 @@ impl Weight {
     }
 }
 
-/// One of the sums.
+/// A sum: the value of another function plus a weight.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct Term {
     base: FunctionId,
     weight: WeightId,
 }
 
-/// All functions; a sum's base comes before it. Number 0 is the start.
+/// All functions. The base of a sum has a smaller index than the function. Index 0 is the start of
+/// the simulation.
 #[derive(Debug)]
 pub(super) struct Functions {
     terms: Vec<Term>,
-    /// First term of each function, and the end.
+    /// Index of the first term of each function, and of the end of the last.
     firsts: Vec<u32>,
     weights: Vec<Weight>,
     weight_ids: HashMap<Weight, WeightId>,
     ids: HashMap<Box<[Term]>, FunctionId>,
-    /// What each is now, in picoseconds.
+    /// Present value of each function, in picoseconds.
     now: Vec<u64>,
 }
 
-/// Terms up to which those that another covers are looked for.
+/// Largest number of terms among which covered ones are searched for and removed.
 const FEW: usize = 8;
 
 impl Functions {
-    /// That of the start.
+    /// The start of the simulation.
     pub(super) const START: FunctionId = 0;
 
     pub(super) fn new() -> Self {
@@ -78,7 +77,7 @@ impl Functions {
         self.now.len()
     }
 
-    /// What a function is now, in picoseconds.
+    /// Present value of a function, in picoseconds.
     pub(super) fn now(&self, id: FunctionId) -> u64 {
         self.now.get(id as usize).copied().unwrap_or_default()
     }
@@ -106,12 +105,12 @@ impl Functions {
         }
     }
 
-    /// The greatest of some sums.
+    /// The maximum of some sums.
     pub(super) fn greatest(&mut self, mut terms: Vec<Term>) -> FunctionId {
         terms.sort_unstable();
         terms.dedup();
         if terms.len() > 1 {
-            // Nothing is before the start.
+            // Redundant: no event is before the start.
             terms.retain(|term| *term != Term { base: Self::START, weight: 0 });
         }
         if terms.len() <= FEW {
@@ -155,20 +154,19 @@ impl Functions {
         }
     }
 
-    /// The greatest of some functions.
+    /// The maximum of some functions.
     pub(super) fn latest(&mut self, ids: &[FunctionId]) -> FunctionId {
         let terms = ids.iter().map(|&base| Term { base, weight: 0 }).collect();
         self.greatest(terms)
     }
 
-    /// Whether a term of `later` is this one.
+    /// True if `term` is a term of `later`, or that function itself.
     pub(super) fn has(&self, later: FunctionId, term: Term) -> bool {
         term == Term { base: later, weight: 0 } || self.terms(later).contains(&term)
     }
 
-    /// All functions with some parameters changed by `change` (in
-    /// 2⁻¹⁶ ps, or ps per byte) in a direction, which is 1 or −1, and how fast
-    /// each grows there with the change.
+    /// Values of all functions with the parameters of `moved` changed by `change` (in 2⁻¹⁶ ps, or
+    /// 2⁻¹⁶ ps per byte) in its direction, and their derivatives there.
     pub(super) fn at(&self, moved: &Moved, change: i128, side: Side) -> Vec<Value> {
         let counts: Vec<i128> = self.weights.iter().map(|weight| moved.count(weight)).collect();
         let mut values: Vec<Value> = Vec::with_capacity(self.len());
@@ -192,12 +190,12 @@ impl Functions {
     }
 }
 
-/// Of a function that bends where it is looked at, which growth.
+/// Which one-sided derivative to return at a breakpoint of a function.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Side {
-    /// That of further change, the greatest of those that tie.
+    /// Derivative beyond the change: the largest of the tied terms.
     Beyond,
-    /// That until there, the least.
+    /// Derivative before the change: the smallest of the tied terms.
     Before,
 }
 
@@ -210,15 +208,15 @@ impl Side {
     }
 }
 
-/// A function at some place.
+/// Value and derivative of a function at some change.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Value {
-    /// In 2⁻¹⁶ ps.
+    /// Time in 2⁻¹⁶ ps.
     pub(super) time: i128,
     pub(super) growth: i128,
 }
 
-/// Parameters that move together, and the direction: 1 or −1.
+/// Parameters that are changed together, and the direction: 1 or −1.
 #[derive(Clone, Debug)]
 pub(super) struct Moved {
     pub(super) parameters: Vec<u16>,

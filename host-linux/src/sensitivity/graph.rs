@@ -1,4 +1,4 @@
-//! The happens-before graph with each instant as a function.
+//! Happens-before graph of a run, with each time as a function of the parameters.
 
 use loggap_core::sim::Parameters;
 
@@ -7,19 +7,18 @@ use super::function::{FunctionId, Functions, Term, Weight};
 use super::order::takes_turn;
 use crate::timeline::causes::{Cause, Causes, Event, EventId, Kind, Via};
 
-/// A run's graph.
 #[derive(Debug)]
 pub(super) struct Graph<'a> {
     causes: &'a Causes,
     parameters: Parameters<'a>,
     pub(super) functions: Functions,
-    /// When each event begins.
+    /// Start of each event.
     times: Vec<FunctionId>,
-    /// Events that take a turn on each rank.
+    /// Events of each rank that take part in its order.
     by_rank: Vec<Vec<EventId>>,
 }
 
-/// When processor and interface of a rank are free.
+/// Times at which processor and interface of a rank become free.
 #[derive(Clone, Copy, Debug)]
 struct Clocks {
     cpu: FunctionId,
@@ -27,28 +26,27 @@ struct Clocks {
     into: FunctionId,
 }
 
-/// An event among those of its rank.
+/// An event in the order of its rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     pub(super) time: FunctionId,
-    /// What it waits for besides processor and interface.
+    /// Time from which it waits only for processor and interface.
     pub(super) available: FunctionId,
-    /// The event in which what happens here became ready; its stamp.
+    /// Event that made it ready; this is its stamp.
     pub(super) stamp: EventId,
-    /// Not before this event of the rank could it wait there; 0 for what comes
-    /// from other ranks.
+    /// Event of this rank before which it cannot have been in the rank's queue; 0 if it comes from
+    /// another rank.
     pub(super) exists: EventId,
-    /// This event; where a match on this rank lets the rank itself go on, that
-    /// of the match.
+    /// This event; or, if a match on this rank resumes the rank itself, the event of the match.
     pub(super) origin: EventId,
     kind: Kind,
     overlap: bool,
-    /// Before the event.
+    /// State of the resources before the event.
     clocks: Clocks,
 }
 
 impl Turn {
-    /// When it would have begun in place of an `earlier` event.
+    /// Time at which it would have begun in place of an `earlier` event.
     pub(super) fn would_begin(&self, functions: &mut Functions, earlier: &Self) -> FunctionId {
         let Clocks { cpu, out, into } = earlier.clocks;
         match self.kind {
@@ -92,15 +90,15 @@ impl<'a> Graph<'a> {
         self.causes.has_several()
     }
 
-    /// Whether every instant came out as the engine had it.
+    /// True if every time equals that of the engine.
     pub(super) fn agrees(&self) -> bool {
         let mut times = self.causes.events().iter().zip(&self.times);
         times.all(|(event, &time)| event.time.0 == self.functions.now(time))
     }
 
-    /// The causes that can decide when an event begins: with one processor
-    /// that receives while the interface does, none of an operation's
-    /// dependencies ends after that processor is free.
+    /// The causes that can determine when an event begins. With one processor that receives while
+    /// the interface does, no dependency of an operation ends after that processor becomes free, so
+    /// dependencies are left out.
     fn deciding(&self, event: &Event) -> &'a [Cause] {
         let all = self.causes.of(event);
         if self.several() || self.causes.overlaps() {
@@ -127,7 +125,7 @@ impl<'a> Graph<'a> {
         terms
     }
 
-    /// What a cause takes; the processor that receives takes the longer of
+    /// Weights of a cause. A receiving processor is held for the longer of two times, hence up to
     /// two.
     fn weights(&self, cause: Cause) -> [Option<Weight>; 2] {
         let event = self.causes.event(cause.from);
@@ -146,7 +144,8 @@ impl<'a> Graph<'a> {
         let sum = |counts| [with(length, 0, counts), None];
         let busy = |counts| [with(length, noise, counts), None];
         match cause.via {
-            // On a network times are no sums of parameters; it is not asked there.
+            // On a network times are not sums of parameters; sensitivities are then found by
+            // differences.
             Via::Instant | Via::Calc | Via::Transfer | Via::FirstByte | Via::LastByte => {
                 [with(length, length, [(0, 0); 2]), None]
             }
@@ -166,12 +165,12 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// When an event begins.
+    /// Start of an event.
     pub(super) fn time(&self, event: EventId) -> FunctionId {
         self.times.get(event as usize).copied().unwrap_or(Functions::START)
     }
 
-    /// When all is done.
+    /// End of the simulation.
     pub(super) fn end(&self) -> FunctionId {
         self.times.last().copied().unwrap_or(Functions::START)
     }
@@ -180,7 +179,7 @@ impl<'a> Graph<'a> {
         self.causes.event(event).rank
     }
 
-    /// The event in which became ready what happens in this one.
+    /// The event that made this one ready.
     pub(super) fn stamp(&self, event: EventId) -> EventId {
         let event = self.causes.event(event);
         match event.kind {
@@ -198,7 +197,7 @@ impl<'a> Graph<'a> {
         self.functions.greatest(terms)
     }
 
-    /// The events of a rank, with what it was when each began.
+    /// Events of a rank in their order, each with the state of the rank before it.
     pub(super) fn turns(&mut self, rank: usize) -> Vec<Turn> {
         let events = self.by_rank.get(rank).cloned().unwrap_or_default();
         let start = Functions::START;
@@ -248,7 +247,7 @@ impl<'a> Graph<'a> {
         let exists = match event.kind {
             Kind::Handle if overlap => causes.last().map_or(0, |taken| taken.from),
             Kind::Take | Kind::Handle | Kind::Resume { .. } if !own_rank => 0,
-            // Made ready by a match elsewhere, which let this rank go on.
+            // A match on another rank made it ready, by resuming this rank.
             _ if !own_rank => {
                 let resumed = resumed_by.iter().rev().find(|by| by.0 == event.creator);
                 debug_assert!(resumed.is_some() || event.creator == 0, "a match made it ready");

@@ -1,25 +1,21 @@
-//! By how much the makespan of a simulation changes with each parameter, and
-//! how far that holds.
+//! Sensitivity of the makespan to each parameter, and the interval on which it holds.
 //!
-//! With the order of events as it was, every instant is the latest of its
-//! causes: the greatest of sums of parameters, which is convex in each of them
-//! and never falls. So the makespan is a convex, piecewise linear function of a
-//! parameter; its slope is how often the parameter stands on the longest path.
-//! `low` and `high` are two limits in one:
+//! With a fixed order of events, the time of each event is that of the latest of its causes: a
+//! maximum of sums of parameters, which is convex and non-decreasing in each of them. So the
+//! makespan is a convex, piecewise linear function of a parameter, and its slope is the number of
+//! times that the parameter occurs on the longest path. `low` and `high` combine two limits:
 //!
-//! - up to where another path is longer. The longest path at a value of the
-//!   parameter is a line below the makespan; where it meets the line of the
-//!   present path is the next value to look at, until none is longer (Newton's
-//!   method, exact on convex functions).
-//! - up to where the order of events may be another. Each comparison that
-//!   decided it has to come out as it did (see `order`), between convex functions
-//!   u > v. Over an interval v is below its chord, and u above its tangents at
-//!   both ends: where one of these is always above that chord, the comparison
-//!   holds all over the interval. So what is claimed is proved; the order may
-//!   hold further than could be proved, and the slope further than the order.
+//! - The value at which another path becomes the longest. The longest path at some value of the
+//!   parameter is a line below the makespan; its intersection with the line of the present path is
+//!   the next value to examine, until no path is longer (Newton's method, exact on convex piecewise
+//!   linear functions).
+//! - The value up to which the order of events is proved to stay. Each comparison that decided it
+//!   (see `order`) is between two convex functions u > v. On an interval v is below its chord, and
+//!   u is above its tangents at both ends; if one of these tangents is above the chord everywhere,
+//!   the comparison holds on the whole interval. This is sufficient, not necessary: the order may
+//!   stay beyond the proved limit, and the slope beyond the order.
 //!
-//! Between `low` and `high` the makespan is a line. At them the simulation may
-//! do either.
+//! Between `low` and `high` the makespan is linear. At the limits themselves nothing is claimed.
 
 mod differences;
 mod function;
@@ -42,32 +38,31 @@ pub use self::tolerance::{Tolerance, found_by_runs as tolerances_found_by_runs};
 use crate::simulation::{LevelSet, ParameterSets, SetsError};
 use crate::timeline::causes::Causes;
 
-/// How the makespan depends on one parameter.
+/// Dependence of the makespan on one parameter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Sensitivity {
-    /// Which parameter.
+    /// The parameter.
     pub parameter: Parameter,
-    /// First size of the range of messages whose parameter it is.
+    /// Smallest message size of the range to which the parameter belongs.
     pub first_bytes: u64,
-    /// How near the ranks are whose parameter it is; 0 is the nearest level.
+    /// Placement level of the ranks to which the parameter belongs; 0 is the nearest.
     pub level: usize,
-    /// Its value.
+    /// Value of the parameter.
     pub value: Units,
-    /// d(makespan)/d(parameter): a count, or bytes. Where it is another below
-    /// and above the value, that above; unless nothing is known above and
-    /// something below.
+    /// d(makespan)/d(parameter): a count, or bytes. At a breakpoint it is the slope above the
+    /// value, unless nothing is proved above it and something is proved below.
     pub slope: u64,
-    /// By how much the slope may be off, where instants are rounded.
+    /// Error bound of the slope, where times are rounded.
     pub slope_error: u64,
-    /// The makespan is linear from here on; the value itself where nothing is
-    /// known below it.
+    /// Lower end of the interval on which the makespan is linear; the value itself if nothing is
+    /// proved below it.
     pub low: Units,
-    /// Up to here; the value itself where nothing is known above it; `None`
-    /// where there is no end.
+    /// Upper end of that interval; the value itself if nothing is proved above it; `None` if it is
+    /// unbounded.
     pub high: Option<Units>,
 }
 
-/// How the makespan of one run depends on its parameters.
+/// Dependence of the makespan of one run on its parameters.
 #[derive(Debug)]
 pub struct Analysis<'a> {
     graph: Graph<'a>,
@@ -77,22 +72,21 @@ pub struct Analysis<'a> {
     end: FunctionId,
 }
 
-/// Times up to which limits are looked for: 20 hours.
+/// Largest change of a time that is examined: 20 hours.
 const FARTHEST: i128 = 1 << (56 + FRACTION_BITS);
-/// Times per byte up to which limits are looked for: 1 s.
+/// Largest change of a time per byte that is examined: 1 s.
 const FARTHEST_PER_BYTE: i128 = 1 << (40 + FRACTION_BITS);
-/// Halvings of the interval in which the proof begins to fail: at least, and at
-/// most.
+/// Bisection steps for the point at which the proof begins to fail: minimum and maximum.
 const REFINEMENTS: (u64, u64) = (8, 32);
-/// Functions and comparisons that these halvings may look at together.
+/// Budget of all bisection steps, in evaluated functions and comparisons.
 const LOOKS: u64 = 1 << 25;
 
 impl<'a> Analysis<'a> {
-    /// Of a run without noise and with these parameter sets.
+    /// Analyses a run without noise and with these parameter sets.
     ///
     /// # Errors
     ///
-    /// [`SetsError`] of sets that no run can have had.
+    /// [`SetsError`] of sets with which no run is possible.
     pub fn new(causes: &'a Causes, sets: &'a ParameterSets) -> Result<Self, SetsError> {
         let mut graph = Graph::new(causes, sets.parameters()?);
         let mut order = Order::of(&mut graph);
@@ -104,21 +98,21 @@ impl<'a> Analysis<'a> {
         Ok(Self { graph, sets, order, pairs, end })
     }
 
-    /// Whether the order of events can be proved to stay at all: where ranks have one
-    /// processor and one interface, and the comparisons are not too many. Otherwise nothing is
-    /// known but the slope with the present order.
+    /// True if the order of events can be proved to stay at all: ranks have one processor and one
+    /// interface, and there are not too many comparisons. Otherwise only the slope under the
+    /// present order is known.
     #[must_use]
     pub const fn proves(&self) -> bool {
         self.order.known
     }
 
-    /// Number of comparisons that have to come out as they did.
+    /// Number of comparisons whose outcome must not change.
     #[must_use]
     pub fn comparisons(&self) -> usize {
         self.pairs.len()
     }
 
-    /// The dependence on each parameter of each range, level by level.
+    /// Sensitivities to each parameter of each range, level by level.
     #[must_use]
     pub fn sensitivities(&self) -> Vec<Sensitivity> {
         let all = self.sets.by_level().flat_map(|of| {
@@ -158,8 +152,8 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// How much all latencies may grow together until the makespan has grown
-    /// by 1, 5 and 10%, in the present order of events: proved, or an estimate.
+    /// Increase of all latencies together at which the makespan has grown by 1, 5 and 10% under the
+    /// present order of events: proved, or an estimate.
     #[must_use]
     pub fn tolerances(&self) -> Vec<Tolerance> {
         let latencies = (0..self.sets.protocols.len()).map(|set| Stored::Latency.of_set(set));
@@ -175,7 +169,7 @@ impl<'a> Analysis<'a> {
         Tolerance::PERCENT.map(tolerance).to_vec()
     }
 
-    /// The change at which the makespan has grown by so much.
+    /// Change at which the makespan has grown by `percent`.
     fn grown(&self, moved: &Moved, percent: u32) -> Option<i128> {
         let now = i128::from(self.graph.functions.now(self.end)) << FRACTION_BITS;
         let most = now + now * i128::from(percent) / 100;
@@ -185,7 +179,7 @@ impl<'a> Analysis<'a> {
             if there.time <= most {
                 return (change < FARTHEST).then_some(change);
             }
-            // The line of the longest path there is below the makespan.
+            // Newton step: the line of the longest path at `change` is below the makespan.
             change -= (there.time - most + there.growth - 1) / there.growth.max(1);
         }
     }
@@ -199,7 +193,8 @@ impl<'a> Analysis<'a> {
         self.graph.functions.at(moved, 0, Side::Beyond)
     }
 
-    /// The line on which the makespan leaves its present value.
+    /// Slope of the makespan at its present value, and the length on which it is linear and the
+    /// order of events is proved to stay.
     fn line(&self, moved: &Moved, farthest: i128) -> Line {
         let start = self.start(moved);
         let first = start.get(self.end as usize).copied().unwrap_or_default();
@@ -216,7 +211,7 @@ impl<'a> Analysis<'a> {
         Line { slope: first.growth, length: self.kept(moved, &start, length.max(0)) }
     }
 
-    /// How far, up to a `length`, the order of events is proved to stay.
+    /// Largest change, up to `length`, for which the order of events is proved to stay.
     fn kept(&self, moved: &Moved, start: &[Value], length: i128) -> i128 {
         if !self.order.known {
             return 0;
@@ -224,7 +219,7 @@ impl<'a> Analysis<'a> {
         if length == 0 || self.holds(moved, start, length) {
             return length;
         }
-        // How often to halve the length until it holds.
+        // Find the number of halvings of the length at which the proof succeeds.
         let (mut fails, mut holds) = (0, i128::BITS - length.leading_zeros());
         while holds - fails > 1 {
             let middle = u32::midpoint(fails, holds);
@@ -239,7 +234,7 @@ impl<'a> Analysis<'a> {
         low
     }
 
-    /// Whether the order of events is proved to stay up to this change.
+    /// True if the order of events is proved to stay up to this change.
     fn holds(&self, moved: &Moved, start: &[Value], change: i128) -> bool {
         let end = self.graph.functions.at(moved, change, Side::Before);
         let at =
@@ -251,9 +246,9 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// Whether a convex function, known at both ends of an interval, is above
-/// another inside of it: whether one of its tangents is above the other's chord
-/// everywhere. Not below it is enough where both are equal to begin with.
+/// True if the convex function u is proved to be above v on an interval at whose ends both are
+/// known: one of the tangents of u is above the chord of v everywhere. If both are equal at the
+/// start, u need only be not below v.
 #[allow(clippy::cast_precision_loss, reason = "the margin is wider than what is lost")]
 fn stays_above([u0, u1]: [Value; 2], [v0, v1]: [Value; 2], length: i128) -> bool {
     const MARGIN: f64 = 1.0 + 1e-9;
@@ -261,10 +256,10 @@ fn stays_above([u0, u1]: [Value; 2], [v0, v1]: [Value; 2], length: i128) -> bool
     if first < 0 || last < 0 {
         return false;
     }
-    // By how much the chord gains on each tangent, over the whole interval.
+    // Gain of the chord on each tangent over the whole interval.
     let rise = v1.time - v0.time;
     let (on_first, on_last) = (rise - u0.growth * length, u1.growth * length - rise);
-    // Where the two are equal all over, a strict comparison does not hold.
+    // If both are equal everywhere, a strict comparison does not hold.
     if on_first <= 0 || on_last < 0 || (on_last == 0 && (last > 0 || first == 0)) {
         return true;
     }

@@ -1,12 +1,11 @@
-//! What has to stay as it is for the happens-before graph to stay the same.
+//! Comparisons that must keep their outcome for the happens-before graph to stay the same.
 //!
-//! On a rank events happen in an order. At each of them everything else that
-//! waits there, or is on its way there, would come later: by time, or at equal
-//! times by its stamp. A stamp is when, and in which event, a thing became
-//! ready; which of two events on different ranks comes first at the same
-//! instant follows from their own stamps. While all these comparisons come out
-//! as they did, every rank does the same in the same order, matches the same
-//! messages, and each event has the same causes.
+//! The events of a rank happen in an order. At each of them, every other event that is queued on
+//! that rank, or on its way to it, would come later: by time, or at equal times by its stamp. A
+//! stamp is the time at which, and the event in which, an event became ready; the order of
+//! simultaneous events on different ranks follows from their own stamps. As long as all these
+//! comparisons keep their outcomes, every rank executes the same operations in the same order and
+//! matches the same messages, and each event has the same causes.
 
 use std::collections::HashSet;
 
@@ -14,24 +13,24 @@ use super::function::{FunctionId, Functions};
 use super::graph::{Graph, Turn};
 use crate::timeline::causes::{EventId, Kind};
 
-/// Comparisons beyond which no order is claimed to stay.
+/// Limit on comparisons; beyond it no order is proved.
 const MOST: u64 = 1 << 28;
 
-/// Pairs of functions of which the first must stay later than the second,
-/// strictly where it is so now.
+/// Pairs of functions of which the first must stay later than the second; strictly so if it is
+/// strictly later now.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     pub(super) pairs: HashSet<(FunctionId, FunctionId)>,
-    /// Pairs of events whose stamps have been compared.
+    /// Pairs of events whose stamps were compared.
     stamps: HashSet<(EventId, EventId)>,
     comparisons: u64,
-    /// Whether the order can be said to stay at all.
+    /// True if the order can be proved to stay at all.
     pub(super) known: bool,
 }
 
 impl Order {
-    /// That of all ranks of a run; `known` only where ranks have one processor
-    /// and one interface, and the comparisons are not too many.
+    /// Comparisons of all ranks of a run. `known` only if ranks have one processor and one
+    /// interface, and there are not too many comparisons.
     pub(super) fn of(graph: &mut Graph<'_>) -> Self {
         let mut order = Self { known: !graph.several(), ..Self::default() };
         for rank in graph.ranks() {
@@ -46,7 +45,7 @@ impl Order {
         order
     }
 
-    /// Compares the event of one turn with those before it.
+    /// Compares the event of one turn with the earlier ones of its rank.
     fn compare(&mut self, graph: &mut Graph<'_>, turns: &[Turn], at: usize) {
         let Some((own, before)) = turns.get(at).zip(turns.get(..at)) else { return };
         for earlier in before.iter().rev() {
@@ -71,8 +70,8 @@ impl Order {
         }
     }
 
-    /// Demands that one function stays later than another, unless that is
-    /// so whatever the parameters.
+    /// Requires one function to stay later than another, unless it is so for all values of the
+    /// parameters.
     fn stays_later(&mut self, functions: &mut Functions, later: FunctionId, than: FunctionId) {
         if later == than || than == Functions::START {
             return;
@@ -90,11 +89,10 @@ impl Order {
         }
     }
 
-    /// Demands that what became ready in one event stays younger than what did
-    /// in another.
+    /// Requires the stamp of one event to stay later than that of another.
     fn stamps(&mut self, graph: &mut Graph<'_>, younger: EventId, older: EventId) {
         let (mut younger, mut older) = (younger, older);
-        // On one rank events keep their order; the start is before all.
+        // Events of one rank keep their order, and the start precedes all.
         while older != 0 && younger != older && graph.rank(younger) != graph.rank(older) {
             if !self.stamps.insert((younger, older)) {
                 return;
@@ -112,7 +110,7 @@ impl Order {
     }
 }
 
-/// Events that take a turn on their rank.
+/// True for events that take part in the order of their rank.
 pub(super) const fn takes_turn(kind: Kind) -> bool {
     matches!(
         kind,

@@ -1,18 +1,18 @@
-//! The parameters, and how their values are counted.
+//! Parameters of the model, and their values in fixed point.
 
 use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::units::{PerByte, Picos};
 
 use super::function::FRACTION_BITS;
 
-/// A parameter of `LogGOPS`.
+/// Parameters of `LogGOPS`, with separate overheads of sender and receiver.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Parameter {
     /// L.
     Latency,
-    /// o, of both ends.
+    /// o, at both ends.
     Overhead,
-    /// o of the sender alone, where it is told from the receiver's.
+    /// o of the sender alone, if the receiver's differs.
     SendOverhead,
     /// o of the receiver alone.
     ReceiveOverhead,
@@ -20,7 +20,7 @@ pub enum Parameter {
     Gap,
     /// G.
     GapPerByte,
-    /// O, of both ends.
+    /// O, at both ends.
     OverheadPerByte,
     /// O of the sender alone.
     SendOverheadPerByte,
@@ -28,7 +28,7 @@ pub enum Parameter {
     ReceiveOverheadPerByte,
 }
 
-/// Where both ends of a message cost the same.
+/// Parameters if both ends of a message cost the same.
 pub(super) const TOGETHER: &[Parameter] = &[
     Parameter::Latency,
     Parameter::Overhead,
@@ -36,7 +36,7 @@ pub(super) const TOGETHER: &[Parameter] = &[
     Parameter::GapPerByte,
     Parameter::OverheadPerByte,
 ];
-/// Where they do not.
+/// Parameters if the two ends differ.
 pub(super) const APART: &[Parameter] = &[
     Parameter::Latency,
     Parameter::SendOverhead,
@@ -47,7 +47,7 @@ pub(super) const APART: &[Parameter] = &[
     Parameter::ReceiveOverheadPerByte,
 ];
 
-/// A number of a parameter set, as the functions count it.
+/// A value of a parameter set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Stored {
     Latency,
@@ -60,17 +60,17 @@ pub(super) enum Stored {
 }
 
 impl Stored {
-    /// How many there are.
+    /// Number of variants.
     pub(super) const COUNT: usize = 7;
 
-    /// Its number in a set.
+    /// Index of this value of the set with index `set`, among the values of all sets.
     pub(super) fn of_set(self, set: usize) -> u16 {
         u16::try_from(set * Self::COUNT + self as usize).unwrap_or(u16::MAX)
     }
 }
 
 impl Parameter {
-    /// As the papers write it.
+    /// Symbol used in the papers.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self {
@@ -86,7 +86,7 @@ impl Parameter {
         }
     }
 
-    /// Whether it is a time per byte.
+    /// True if it is a time per byte.
     #[must_use]
     pub const fn is_per_byte(self) -> bool {
         matches!(
@@ -98,7 +98,7 @@ impl Parameter {
         )
     }
 
-    /// Whether it is of the sender alone, or of the receiver alone.
+    /// True if it belongs to the sender alone, or to the receiver alone.
     #[must_use]
     pub const fn is_of_one_end(self) -> bool {
         matches!(
@@ -110,13 +110,13 @@ impl Parameter {
         )
     }
 
-    /// Whether another parameter moves a number that moves with this one.
+    /// True if this parameter and `other` change the same value of a parameter set.
     #[must_use]
     pub fn shares(self, other: Self) -> bool {
         self.stored().iter().any(|stored| other.stored().contains(stored))
     }
 
-    /// The numbers that move with it.
+    /// The values of a parameter set that it changes.
     pub(super) const fn stored(self) -> &'static [Stored] {
         match self {
             Self::Latency => &[Stored::Latency],
@@ -131,7 +131,7 @@ impl Parameter {
         }
     }
 
-    /// Gives it another value in a set; times are rounded down to whole ps.
+    /// Sets its value in a parameter set; times are rounded down to whole ps.
     pub fn set(self, set: &mut LogGops, receive: &mut ReceiveOverhead, Units(value): Units) {
         let time = Picos(u64::try_from(value >> FRACTION_BITS).unwrap_or(u64::MAX));
         let per_byte = PerByte(u64::try_from(value).unwrap_or(u64::MAX));
@@ -146,7 +146,7 @@ impl Parameter {
         }
     }
 
-    /// Its value in a set, in 2⁻¹⁶ ps or ps per byte.
+    /// Its value in a parameter set, in 2⁻¹⁶ ps, or 2⁻¹⁶ ps per byte.
     pub(super) fn of(self, set: &LogGops, receive: ReceiveOverhead) -> u128 {
         let time = |Picos(picos): Picos| u128::from(picos) << FRACTION_BITS;
         let per_byte = |PerByte(units): PerByte| u128::from(units);
@@ -167,20 +167,20 @@ impl Parameter {
 pub struct Units(pub u128);
 
 impl Units {
-    /// Bits of a fraction of a picosecond.
+    /// Fractional bits of a picosecond.
     pub const FRACTION_BITS: u32 = FRACTION_BITS;
 
-    /// In seconds, or seconds per byte; rounded to the nearest `f64`.
+    /// Value in seconds, or seconds per byte; rounded to the nearest `f64`.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "rounding to the nearest double is the contract")]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / f64::from(1u32 << FRACTION_BITS) * 1e-12
     }
 
-    /// In nanoseconds, or nanoseconds per byte, to 10⁻⁶ of them.
+    /// Value in nanoseconds, or nanoseconds per byte, with six decimals.
     #[must_use]
     pub fn nanos(self) -> String {
-        // A millionth of a nanosecond is a thousandth of a ps.
+        // 10⁻⁶ ns are 10⁻³ ps.
         let thousandths = self.0.saturating_mul(1_000) >> FRACTION_BITS;
         crate::decimal::fixed(thousandths, 6)
     }

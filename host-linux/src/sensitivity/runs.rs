@@ -1,24 +1,25 @@
-//! Further runs of a schedule, with other parameters.
+//! Further runs of a schedule with other parameters.
 
 use loggap_core::noise::Phases;
 use loggap_core::units::Picos;
 
 use crate::simulation::{Ended, ParameterSets, Plan, Point, RunError, Source, run_each_point};
 
-/// What further runs have in common.
+/// Settings common to further runs.
 #[derive(Clone, Copy)]
 #[allow(missing_debug_implementations, reason = "a function has nothing to show")]
 pub struct Runs<'a> {
-    /// What is run.
+    /// The schedule.
     pub source: &'a Source,
-    /// How.
+    /// How to simulate.
     pub plan: &'a Plan<'a>,
     /// Called after each run.
     pub note: &'a (dyn Fn() + Sync),
 }
 
 impl Runs<'_> {
-    /// How each ended; [`RunError::Interrupted`] where some were not run.
+    /// Results of runs with each of the parameter sets; [`RunError::Interrupted`] if some were not
+    /// run.
     pub(super) fn of(&self, all: &[ParameterSets]) -> Result<Vec<Ended>, RunError> {
         let point = |at: usize| Point {
             sets: all.get(at).cloned().unwrap_or_default(),
@@ -31,13 +32,13 @@ impl Runs<'_> {
         Ok(ended)
     }
 
-    /// The makespans with all latencies of `sets` longer by each of `growths`; `None`
-    /// where the schedule does not come to its end.
+    /// Makespans with all latencies of `sets` increased by each of `growths`; `None` where the
+    /// schedule does not complete.
     ///
     /// # Errors
     ///
-    /// [`RunError`] where it is not of one run; [`RunError::Interrupted`] where some were
-    /// not run.
+    /// [`RunError`] that does not concern a single run; [`RunError::Interrupted`] if some were not
+    /// run.
     pub fn with_latencies(
         &self,
         sets: &ParameterSets,

@@ -1,53 +1,52 @@
-//! How much all latencies may grow until the makespan has grown by some percent,
-//! by runs with larger latencies.
+//! Latency tolerance: the increase of all latencies at which the makespan has grown by some
+//! percent, found by runs with larger latencies.
 //!
-//! Where the order of events changes a makespan may jump, and even fall. So what is
-//! found is stated of the values that were tried: the least with which the makespan
-//! has grown by more, and the greatest below that.
+//! Where the order of events changes, a makespan may jump, and even decrease. So results refer to
+//! the latencies that were tried: the smallest with which the makespan exceeds the limit, and the
+//! largest tried below that one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use loggap_core::units::Picos;
 
-/// How much all latencies may grow.
+/// Tolerated increase of all latencies.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Tolerance {
-    /// Until the makespan has grown by so many percent.
+    /// Growth of the makespan, in percent.
     pub percent: u32,
-    /// By so much at most; `None` where the makespan does not depend on L.
+    /// Largest increase of the latencies; `None` if the makespan does not depend on L.
     pub latency: Option<Picos>,
-    /// Where runs found it: the least growth tried with which the makespan has grown
-    /// by more. `latency` is the greatest that was tried below.
+    /// If found by runs: smallest tried increase with which the makespan exceeds the limit;
+    /// `latency` is the largest one tried below it.
     pub exceeded: Option<Picos>,
-    /// Whether the order of events is proved to stay until then. Otherwise, and
-    /// without `exceeded`, the latency is an estimate: that of a machine that keeps
-    /// the present order.
+    /// True if the order of events is proved to stay up to this latency. Otherwise, and without
+    /// `exceeded`, the latency is an estimate that assumes the present order.
     pub proved: bool,
 }
 
 impl Tolerance {
-    /// Growths of the makespan that are looked at, in percent.
+    /// Growths of the makespan that are examined, in percent.
     pub(super) const PERCENT: [u32; 3] = [1, 5, 10];
 
-    /// Runs that [`found_by_runs`] makes at most.
+    /// Largest number of runs that [`found_by_runs`] makes.
     pub const MOST_RUNS: u64 =
         1 + Self::PERCENT.len() as u64 * (2 + MOST_ROUNDS as u64 * (PARTS - 1));
 }
 
-/// The distance of both ends is at most this part of the latency in the end.
+/// Final width of a bracket: the latency divided by this.
 const RESOLUTION: u64 = 1_024;
-/// Into so many parts an interval is cut.
+/// Number of parts into which a round divides a bracket.
 const PARTS: u64 = 4;
 /// Rounds of runs after the first.
 const MOST_ROUNDS: u32 = 20;
 
-/// `estimates`, where those that are not proved are found by runs. `makespan` is that
-/// of the latencies as they are; `run` says what it is with each of some growths of
-/// all latencies, `None` where the schedule does not come to its end.
+/// `estimates`, with those that are not proved replaced by results of runs. `makespan` is that of
+/// the given latencies. `run` returns the makespan for each of some increases of all latencies,
+/// `None` where the schedule does not complete.
 ///
 /// # Errors
 ///
-/// Those of `run`.
+/// Errors of `run`.
 pub fn found_by_runs<E>(
     makespan: Picos,
     estimates: &[Tolerance],
@@ -57,7 +56,7 @@ pub fn found_by_runs<E>(
     let limit = |tolerance: &Tolerance| grown_by(makespan, tolerance.percent);
     let Some(longest) = open().map(limit).max() else { return Ok(estimates.to_vec()) };
     let mut trials = Trials(BTreeMap::from([(0, Some(makespan.0))]));
-    // One message that takes longer than the longest makespan makes it longer.
+    // A single message that takes longer than the largest limit exceeds it.
     let mut next = BTreeSet::from([longest.saturating_add(1)]);
     for estimate in open().filter_map(|estimate| estimate.latency) {
         next.extend([estimate.0, estimate.0.saturating_add(resolution(estimate.0))]);
@@ -84,23 +83,24 @@ pub fn found_by_runs<E>(
     Ok(estimates.iter().map(found).collect())
 }
 
-/// The longest makespan that has grown by no more than so many percent.
+/// Limit for a growth by `percent`.
 fn grown_by(Picos(makespan): Picos, percent: u32) -> u64 {
     let grown = u128::from(makespan) * u128::from(100 + percent) / 100;
     u64::try_from(grown).unwrap_or(u64::MAX)
 }
 
-/// How far apart both ends may be in the end.
+/// Width at which a bracket around `latency` is narrow enough.
 fn resolution(latency: u64) -> u64 {
     (latency / RESOLUTION).max(1)
 }
 
-/// Growths of all latencies that were tried, and the makespan with each, in ps; `None`
-/// where the schedule did not come to its end.
+/// Makespan in ps for each increase of the latencies that was tried; `None` where the schedule did
+/// not complete.
 struct Trials(BTreeMap<u64, Option<u64>>);
 
 impl Trials {
-    /// Between which of them the makespan passes `limit` first; `None` where it does not.
+    /// Neighbouring trials between which the makespan first exceeds `limit`; `None` if it never
+    /// does.
     fn bracket(&self, limit: u64) -> Option<Bracket> {
         let mut within = Trial::default();
         for (&growth, &makespan) in &self.0 {
@@ -113,26 +113,26 @@ impl Trials {
     }
 }
 
-/// A run with longer latencies.
+/// A run with increased latencies.
 #[derive(Default)]
 struct Trial {
     growth: u64,
     makespan: u64,
 }
 
-/// Between what a tolerance is.
+/// Bracket of a tolerance.
 struct Bracket {
     limit: u64,
-    /// Its makespan is at most the limit.
+    /// Trial whose makespan is at most the limit.
     within: Trial,
-    /// With so much more latency it is longer,
+    /// Increase with which the makespan exceeds the limit.
     beyond: u64,
-    /// and so long, if the schedule comes to its end.
+    /// Makespan with that increase; `None` if the schedule does not complete.
     longer: Option<u64>,
 }
 
 impl Bracket {
-    /// What to try in a round; nothing where it is narrow enough.
+    /// Increases to try in a round; none if the bracket is narrow enough.
     fn next(&self, round: u32) -> Vec<u64> {
         if self.beyond - self.within.growth <= resolution(self.within.growth) {
             return Vec::new();
@@ -141,8 +141,8 @@ impl Bracket {
         by_turns.map_or_else(|| self.cuts(), |longer| self.crossing(longer))
     }
 
-    /// Where the makespan passes the limit if it grows evenly: the last growth before,
-    /// and the first one behind.
+    /// Linear interpolation of the increase at which the makespan reaches the limit, and the next
+    /// one in steps of the resolution.
     fn crossing(&self, longer: u64) -> Vec<u64> {
         let Trial { growth, makespan } = self.within;
         let part = u128::from(self.beyond - growth) * u128::from(self.limit - makespan);
@@ -152,7 +152,7 @@ impl Bracket {
         both.filter(|&at| at > growth && at < self.beyond).collect()
     }
 
-    /// Evenly between both ends, or by equal factors where they are far apart.
+    /// Even division of the bracket, or geometric if its ends are far apart.
     fn cuts(&self) -> Vec<u64> {
         let (within, width) = (self.within.growth, self.beyond - self.within.growth);
         let least = within.max(1);

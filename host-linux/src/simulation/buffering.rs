@@ -1,5 +1,5 @@
-//! Sends above the eager limit S that keep a schedule from its end: a program that relies
-//! on buffering.
+//! Detects programs that rely on buffering: schedules that deadlock because sends above the eager
+//! limit S wait for their receivers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,35 +10,37 @@ use loggap_core::units::Bytes;
 use super::largest::EachOp;
 use super::{Job, ParameterSets, RunError, Source, Stuck, Wanted};
 
-/// A send above S whose receive is posted only where sends do not block.
+/// A send above S whose receive would be posted only if sends did not block.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BlockedSend {
-    /// Its rank.
+    /// Rank of the send.
     pub rank: u32,
-    /// The send, counted on its rank.
+    /// Index of the send on its rank.
     pub op: u32,
-    /// Bytes that it sends.
+    /// Size of the message.
     pub size: Bytes,
-    /// S of such a message.
+    /// Eager limit of the message.
     pub eager_limit: Bytes,
 }
 
-/// Sends that block, and the smallest eager limit with which the schedule ends.
+/// Blocked sends, and the smallest eager limit with which the schedule completes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Buffering {
-    /// Sends whose messages are listed as unreceived, and are received with a higher S.
+    /// Sends whose messages were reported as unreceived, but are received with a higher S.
     pub blocked: Vec<BlockedSend>,
-    /// Smallest S with which the schedule comes to its end, or how much is left with any.
+    /// Smallest S with which the schedule completes; otherwise the number of unfinished operations
+    /// that remain with any S.
     pub smallest: Result<Bytes, u64>,
 }
 
 impl Buffering {
-    /// What blocks in a run of `job` with `sets` that ended `stuck`; `None` where that is no
-    /// send. Runs again with S raised, once and for each halving of the sizes sent.
+    /// Blocked sends of a run of `job` with `sets` that ended `stuck`; `None` if no send is the
+    /// cause. Repeats the run with a higher S: once, and then for each step of a binary search over
+    /// the message sizes.
     ///
     /// # Errors
     ///
-    /// [`RunError`] of such a run.
+    /// [`RunError`] of the repeated runs.
     pub fn of(
         source: &Source,
         sets: &ParameterSets,
@@ -62,7 +64,7 @@ impl Buffering {
     }
 }
 
-/// Rank and operation of the sends of messages that were not received, and where those went.
+/// Rank and index of the sends of unreceived messages, each with the receiving rank.
 fn unreceived(stuck: &Stuck) -> impl Iterator<Item = ((u32, u32), u32)> {
     stuck.listed().filter_map(|left| match *left {
         Unfinished::Unreceived { rank, from, op, .. } => Some(((from, op), rank)),
@@ -70,11 +72,11 @@ fn unreceived(stuck: &Stuck) -> impl Iterator<Item = ((u32, u32), u32)> {
     })
 }
 
-/// Sizes sent by a schedule, and sends that may block.
+/// Message sizes of a schedule, and sends that may block.
 struct Sent {
-    /// Sizes above the least eager limit, ascending.
+    /// Sizes above the smallest eager limit, ascending.
     sizes: Vec<Bytes>,
-    /// Messages above their eager limit that were not received.
+    /// Unreceived messages above their eager limit.
     blocked: Vec<BlockedSend>,
 }
 
@@ -106,7 +108,7 @@ impl Sent {
     }
 }
 
-/// Runs with a higher eager limit.
+/// Runs with a raised eager limit.
 struct Raised<'a> {
     source: &'a Source,
     sets: &'a ParameterSets,
@@ -114,7 +116,7 @@ struct Raised<'a> {
 }
 
 impl Raised<'_> {
-    /// What does not come to its end with an S of at least `limit`.
+    /// Unfinished operations if S is at least `limit`.
     fn stuck(&self, limit: Bytes) -> Result<Stuck, RunError> {
         let mut sets = self.sets.clone();
         for protocol in &mut sets.protocols {
@@ -126,7 +128,8 @@ impl Raised<'_> {
         Ok(job.simulate(self.source, &|_| {})?.stuck)
     }
 
-    /// The smallest of ascending `sizes` with which the schedule ends, as it does with `largest`.
+    /// Smallest of the ascending `sizes` with which the schedule completes, by binary search; it
+    /// completes with `largest`.
     fn smallest(&self, sizes: &[Bytes], largest: Bytes) -> Result<Bytes, RunError> {
         let (mut sizes, mut smallest) = (sizes, largest);
         while let Some((below, [size, above @ ..])) = sizes.split_at_checked(sizes.len() / 2) {

@@ -1,8 +1,7 @@
-//! Points of a pattern that is computed.
+//! Runs of computed patterns at many points.
 //!
-//! Points that follow each other differ little: ranks mostly have the same
-//! events in the same order, which several points then share in one run (see
-//! [`Lanes`]). Where they do not, each is run alone.
+//! Neighbouring points differ little: most ranks have the same events in the same order, so one run
+//! can serve several points (see [`Lanes`]). If the orders diverge, each point is run separately.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,16 +17,16 @@ use super::side_by_side::side_by_side;
 use super::{PatternError, RunError, Source};
 use crate::sys::pages::Pages;
 
-/// Points that are computed beside one that is simulated.
+/// Points computed along with the one that is simulated.
 const LANES: usize = 7;
-/// Points of a run.
+/// Points of a group, computed in one run.
 const GROUP: usize = 1 + LANES;
-/// A group takes about as long as so many points one after the other.
+/// Approximate run time of a group, in units of the run time of one point.
 const APART: usize = 3;
-/// The most bytes that a thread takes for running points together.
+/// Limit on a thread's memory for group runs, bytes.
 const MOST_GROUP_BYTES: u64 = 1 << 30;
 
-/// How many groups did go together, and how many did not.
+/// Number of groups that succeeded in one run, and of those that diverged.
 #[derive(Debug, Default)]
 struct Tried {
     together: AtomicUsize,
@@ -35,38 +34,38 @@ struct Tried {
 }
 
 impl Tried {
-    /// Groups that may fail before one succeeds.
+    /// Number of groups that may diverge before one succeeds.
     const FIRST: usize = 2;
 
-    /// Notes what came of a group.
+    /// Counts a group; `None` if it diverged.
     fn note<T>(&self, found: Option<&T>) {
         let count = if found.is_some() { &self.together } else { &self.apart };
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether most go together so far.
+    /// True if most groups have succeeded so far.
     fn is_worth_it(&self) -> bool {
         let together = self.together.load(Ordering::Relaxed);
         self.apart.load(Ordering::Relaxed) < Self::FIRST.saturating_add(together)
     }
 }
 
-/// What a thread runs points in, each made where it is needed first.
+/// Memory of a thread for its runs, allocated when it is first needed.
 struct PatternMemories<S> {
     needs: Requirements,
-    /// Bytes of one thread.
+    /// Memory limit of the thread, bytes.
     share: u64,
     group: Option<GroupMemory<S>>,
     single: Option<PatternMemory<S>>,
 }
 
-/// See [`LaneMemory`].
+/// Sizes of the parts of [`LaneMemory`], in words.
 struct LaneWords {
     clocks: usize,
     messages: usize,
 }
 
-/// For points that are run together.
+/// Memory for group runs.
 struct GroupMemory<S> {
     memory: PatternMemory<LaneState<S>>,
     clocks: Pages<u64>,
@@ -83,7 +82,7 @@ impl<S: Copy + Default> PatternMemories<S> {
         })
     }
 
-    /// `None` where there is no memory for a group; there may be for one.
+    /// `None` if memory is insufficient for a group; it may suffice for a single point.
     fn group(&mut self) -> Option<&mut GroupMemory<S>> {
         match &mut self.group {
             Some(group) => Some(group),
@@ -101,7 +100,7 @@ impl<S: Copy + Default> GroupMemory<S> {
         Ok(Self { memory: PatternMemory::new(needs, 1, needs.nodes)?, clocks, messages })
     }
 
-    /// Words that lanes take.
+    /// Words for the lanes.
     const fn words(needs: &Requirements) -> LaneWords {
         LaneWords {
             clocks: needs.ranks.saturating_mul(4 * LANES),
@@ -109,7 +108,7 @@ impl<S: Copy + Default> GroupMemory<S> {
         }
     }
 
-    /// Bytes that it takes.
+    /// Total size in bytes.
     fn bytes(needs: &Requirements) -> u64 {
         let wide = |count: usize, size: usize| (count as u64).saturating_mul(size as u64);
         let ranks = wide(needs.ranks, size_of::<RankState<LaneState<S>>>());
@@ -120,8 +119,8 @@ impl<S: Copy + Default> GroupMemory<S> {
 }
 
 impl Batch<'_> {
-    /// Points of a pattern that can be computed; nothing, or `None` for a
-    /// point, where the schedule has to be stored.
+    /// Results of points of a pattern that can be computed. Empty, or `None` for a point, if the
+    /// schedule must be stored.
     pub(super) fn computed(
         &self,
         source: &Source,
@@ -141,7 +140,7 @@ impl Batch<'_> {
         let threads = self.threads(needs.bytes(), kept, points.len())?;
         let share = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
         let further = GroupMemory::<P::State>::bytes(&needs);
-        // Runs alone keep what they may come to need.
+        // Runs of single points keep the memory that they may come to need.
         let room = share.saturating_sub(needs.bytes_with(needs.nodes_most)).min(MOST_GROUP_BYTES);
         let whole = points.len() / GROUP;
         let grouped = self.plan.noise.is_none()
@@ -183,7 +182,7 @@ impl Batch<'_> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// All of a group in one run; `None` where they do not go together.
+    /// Results of a group in one run; `None` if the points diverge.
     fn together<P: Program>(
         &self,
         program: &P,
@@ -199,7 +198,7 @@ impl Batch<'_> {
             return Ok(None);
         };
         let lent = LaneMemory { clocks, messages };
-        // What is wrong with one of them is found where it is run alone.
+        // An error of a single point is found again when it is run separately.
         let Ok(lanes) = Lanes::<_, LANES>::new(program, others, lent) else { return Ok(None) };
         let outcome = match memory.run(
             &lanes,
@@ -219,7 +218,7 @@ impl Batch<'_> {
         Ok(lanes.makespans().map(together))
     }
 
-    /// One alone; `None` where the schedule has to be stored.
+    /// Result of a single point; `None` if the schedule must be stored.
     fn one<P: Program>(
         &self,
         program: &P,
@@ -271,7 +270,7 @@ mod tests {
     use super::*;
     use crate::simulation::{ParameterSets, Plan};
 
-    /// A program that counts the simulations of it: rank 0 starts once in each.
+    /// A program that counts its simulations: rank 0 starts once in each.
     struct Counted<'a, P> {
         program: &'a P,
         simulations: AtomicUsize,
@@ -334,7 +333,7 @@ mod tests {
         }
     }
 
-    /// The latency of a point, or of all, is 1 µs and so many ns.
+    /// Number of simulations for `count` points with latencies of 1 µs plus `latency` ns.
     fn simulations(count: usize, threads: usize, latency: impl Fn(usize) -> u64 + Sync) -> usize {
         let point = |at: usize| {
             let parameters = LogGops {
@@ -365,7 +364,7 @@ mod tests {
     #[test]
     fn points_that_follow_each_other_share_a_simulation_by_eight() {
         assert_eq!(simulations(40, 1, |at| at as u64), 5);
-        // What is left over runs alone, and so do few points.
+        // The remainder is run separately, and so are few points.
         assert_eq!(simulations(43, 1, |at| at as u64), 5 + 3);
         assert_eq!(simulations(APART, 1, |at| at as u64), APART);
         assert_eq!(simulations(40, 2, |at| at as u64), 5);

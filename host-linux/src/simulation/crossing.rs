@@ -1,4 +1,4 @@
-//! Whether links between switches would decide how long a flat run takes.
+//! Estimate whether links between switches would determine the makespan of a run on a flat network.
 
 use loggap_core::sim::Parameters;
 use loggap_core::sim::network::{Crossing, Taper};
@@ -6,17 +6,16 @@ use loggap_core::units::Picos;
 
 use super::{LoadError, Source};
 
-/// The most operations that are looked at again after a run.
+/// Limit on the operations of a schedule that is read again after its run.
 pub(super) const MOST_OPS: u64 = 1 << 20;
 
-/// The least taper of leaves of contiguous ranks at which what crosses their
-/// edges would alone take longer than `makespan`. `None` where nothing crosses,
-/// and for schedules of more than a million operations, which would have to be
-/// read again.
+/// Smallest taper at which the traffic between leaves of contiguous ranks would by itself take
+/// longer than `makespan`. `None` if there is no such traffic, and for schedules of more than
+/// 2²⁰ operations, because they would have to be read again.
 ///
 /// # Errors
 ///
-/// [`LoadError`] where the schedule cannot be read a second time.
+/// [`LoadError`] if the schedule cannot be read a second time.
 pub fn least_taper(
     source: &Source,
     parameters: Parameters<'_>,

@@ -16,34 +16,34 @@ use super::windows::run_in_parts;
 use super::{NetworkUse, RunError};
 use crate::sys::pages::Pages;
 
-/// Why a pattern was not run, or not to its end.
+/// Error of a computed run.
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
     /// The simulation stopped.
     #[error(transparent)]
     Stopped(#[from] ImplicitError),
-    /// The kernel has no memory for so many bytes.
+    /// The kernel cannot provide the memory.
     #[error(
         "there is no memory for the {bytes} bytes of the simulation: {error}; take fewer ranks"
     )]
     Memory {
-        /// Bytes.
+        /// Size of the memory, bytes.
         bytes: u64,
         /// The kernel's error.
         error: io::Error,
     },
 }
 
-/// What the run of a pattern may take, and who is told how far it is.
+/// Resources of a computed run, and the callback for its progress.
 #[derive(Clone, Copy)]
 pub struct Means<'w> {
     /// Threads, at least one.
     pub threads: usize,
-    /// Runs of fewer messages are left to one of them.
+    /// Runs with fewer messages use a single thread.
     pub least_messages: u64,
-    /// Bytes of memory.
+    /// Memory limit, bytes.
     pub most_bytes: u64,
-    /// Who is told.
+    /// Callback for the progress.
     pub watch: Watch<'w>,
 }
 
@@ -59,7 +59,7 @@ impl fmt::Debug for Means<'_> {
 }
 
 impl Means<'_> {
-    /// One thread, and as much memory as there is; nobody is told.
+    /// One thread, unlimited memory, no progress reports.
     pub const ONE_THREAD: Self = Self {
         threads: 1,
         least_messages: Self::LEAST_MESSAGES,
@@ -67,44 +67,43 @@ impl Means<'_> {
         watch: &|_| {},
     };
 
-    /// As a rule, fewer messages are simulated before other threads are of use.
+    /// Default number of messages below which further threads do not help.
     pub const LEAST_MESSAGES: u64 = 1 << 17;
 }
 
-/// Steps of a run of `program`: a send, its message and its receive.
+/// Number of steps of a run of `program`, three for each message: send, arrival and receive.
 pub(super) fn steps_of<P: Program>(program: &P) -> u64 {
     program.messages().saturating_mul(3)
 }
 
-/// What came of a run.
+/// Result of a computed run.
 #[derive(Clone, Debug)]
 pub struct Computed {
-    /// How it ended.
+    /// Makespan and counts.
     pub outcome: ProgramFinished,
-    /// Bytes of memory that it took.
+    /// Memory in use, bytes.
     pub memory_bytes: u64,
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Parts of the ranks.
+    /// Number of partitions of the ranks.
     pub parts: usize,
-    /// Which links were busy, where messages shared them.
+    /// Utilization of the links, for networks with shared links.
     pub network: Option<NetworkUse>,
 }
 
-/// Bytes that a run of `program` needs, as far as can be foreseen.
+/// Estimated memory for a run of `program`, bytes.
 #[must_use]
 pub fn bytes_needed(program: &PatternProgram) -> u64 {
     needs_of(program).bytes()
 }
 
-/// What a run of `program` needs.
+/// Memory requirements of a run of `program`.
 pub(super) fn needs_of(program: &PatternProgram) -> Requirements {
     with_program!(program, program => Requirements::of(program))
 }
 
-/// Runs `program` with `noise`, and calls `each` with every rank and when it was
-/// done; `None` where the pattern has to be stored, to decide ties or because of
-/// what messages cost.
+/// Runs `program` with `noise`, and calls `each` with every rank and its finishing time. `None` if
+/// the pattern must be stored, to resolve ties or because of the message costs.
 ///
 /// # Errors
 ///
@@ -122,7 +121,7 @@ pub fn compute(
     settled(result.map_err(RunError::Pattern))
 }
 
-/// What came of a computed run; `None` where the pattern has to be stored.
+/// Converts the result of a computed run; `None` if the pattern must be stored.
 pub(super) fn settled(result: Result<Computed, RunError>) -> Result<Option<Computed>, RunError> {
     match result {
         Ok(computed) => Ok(Some(computed).filter(|computed| computed.outcome.open_ties == 0)),
@@ -131,8 +130,8 @@ pub(super) fn settled(result: Result<Computed, RunError>) -> Result<Option<Compu
     }
 }
 
-/// Runs `program`, and calls `each` with every rank and when it was done.
-/// Where more waits than was foreseen, it begins anew with more memory.
+/// Runs `program`, and calls `each` with every rank and its finishing time. If more messages wait
+/// than estimated, the run is repeated with more memory.
 ///
 /// # Errors
 ///
@@ -161,11 +160,11 @@ fn run<P: Program<State: Send> + Sync, N: Noise + Copy + Send>(
     PatternMemory::new(needs, 1, needs.nodes)?.run(program, parameters, noise, means, each)
 }
 
-/// The memory of runs of a program with this state of a rank, used again for
-/// each: of so many parts of its ranks, or of all together as one.
+/// Memory for runs of programs with this rank state, reusable for several runs: for `parts`
+/// partitions of the ranks, or for all ranks as one.
 #[derive(Debug)]
 pub(super) struct PatternMemory<S> {
-    /// Of a part.
+    /// Requirements of one partition.
     needs: Requirements,
     parts: usize,
     ranks: Vec<RankState<S>>,
@@ -174,7 +173,7 @@ pub(super) struct PatternMemory<S> {
 }
 
 impl<S: Copy + Default> PatternMemory<S> {
-    /// As much as each part needs, and so many nodes for each.
+    /// Allocates what each partition needs, with `nodes` nodes each.
     ///
     /// # Errors
     ///
@@ -197,7 +196,7 @@ impl<S: Copy + Default> PatternMemory<S> {
         Ok(Self { needs, parts, ranks, words, nodes })
     }
 
-    /// What each part has of it.
+    /// Lends each partition its share.
     pub(super) fn lend(&mut self) -> impl Iterator<Item = Memory<'_, S>> {
         let Self { needs, parts, ranks, words, nodes } = self;
         ranks.clear();
@@ -208,7 +207,7 @@ impl<S: Copy + Default> PatternMemory<S> {
         lent.map(|((ranks, words), nodes)| Memory { ranks, words, nodes })
     }
 
-    /// As [`run_pattern`] a program that the memory was made for, as one part.
+    /// As [`run_pattern`], for a program that fits this memory, as one partition.
     ///
     /// # Errors
     ///
@@ -257,18 +256,18 @@ impl<S: Copy + Default> PatternMemory<S> {
         }
     }
 
-    /// Takes so many nodes in place of those that there are.
+    /// Replaces the nodes by this number of new ones.
     fn lend_nodes(&mut self, nodes: usize) -> Result<(), PatternError> {
         let bytes = self.needs.bytes_with(nodes);
         let refused = |error| PatternError::Memory { bytes, error };
-        // Both together may be more than there is.
+        // Free the old ones first, because both together may not fit.
         self.nodes = Pages::zeroed(0).map_err(refused)?;
         self.nodes = Pages::zeroed(nodes).map_err(refused)?;
         Ok(())
     }
 }
 
-/// The number of nodes to lend after `lent` were too few.
+/// Number of nodes to allocate after `lent` were too few.
 pub(super) const fn more(lent: usize) -> usize {
     lent.saturating_mul(4)
 }

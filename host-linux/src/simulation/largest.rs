@@ -1,4 +1,4 @@
-//! The largest message of a schedule.
+//! Largest message of a schedule.
 
 use loggap_core::goal::{Edge, Op, OpKind, Sink};
 use loggap_core::sim::BuildError;
@@ -6,12 +6,12 @@ use loggap_core::units::Bytes;
 
 use super::{LoadError, Source};
 
-/// The size of the largest message of `source`, which has `ops` operations; `None`
-/// without any, and for schedules that would take too long to be read again.
+/// Size of the largest message of `source`, which has `ops` operations. `None` without messages,
+/// and for schedules that would take too long to be read again.
 ///
 /// # Errors
 ///
-/// [`LoadError`] where the schedule cannot be read a second time.
+/// [`LoadError`] if the schedule cannot be read a second time.
 pub fn largest_message(source: &Source, ops: u64) -> Result<Option<Bytes>, LoadError> {
     if ops > super::crossing::MOST_OPS {
         return Ok(None);
@@ -25,10 +25,10 @@ pub fn largest_message(source: &Source, ops: u64) -> Result<Option<Bytes>, LoadE
     Ok(largest)
 }
 
-/// A sink that calls a closure with each operation: its rank, its index there, and its kind.
+/// Sink that calls a closure with the rank, index and kind of each operation.
 pub(super) struct EachOp<F> {
     rank: u32,
-    /// Operations of the present rank.
+    /// Operations of the current rank so far.
     ops: u32,
     each: F,
 }

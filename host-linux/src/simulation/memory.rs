@@ -6,7 +6,7 @@ use loggap_core::sim::{ClockQueue, Entry, MatchIndex, Memory, Rank, Record, Requ
 
 use crate::sys::pages::Pages;
 
-/// Declares memory that owns each part of what it lends.
+/// Declares a struct that owns each part of the `Memory` that it lends.
 macro_rules! owned_memory {
     ($(#[$doc:meta])* $vis:vis struct $name:ident { $($part:ident: $element:ty,)* }) => {
         $(#[$doc])*
@@ -16,16 +16,16 @@ macro_rules! owned_memory {
         }
 
         impl $name {
-            /// Takes what `requirements` ask for.
+            /// Allocates as much as `requirements` say.
             ///
             /// # Errors
             ///
-            /// The kernel's, where it has no more.
+            /// The kernel's, if it has not enough memory.
             $vis fn new(requirements: &Requirements) -> io::Result<Self> {
                 Ok(Self { $($part: Pages::zeroed(requirements.$part)?,)* })
             }
 
-            /// Lends all of it.
+            /// Lends all parts.
             $vis fn lend(&mut self) -> Memory<'_> {
                 Memory { $($part: &mut self.$part,)* }
             }
@@ -36,7 +36,7 @@ macro_rules! owned_memory {
 pub(super) use owned_memory;
 
 owned_memory! {
-    /// The parts of [`Memory`], each as long as a simulation requires.
+    /// Owner of the parts of [`Memory`], each as long as a simulation requires.
     pub struct OwnedMemory {
         records: Record,
         edges: u32,

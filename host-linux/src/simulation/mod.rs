@@ -1,5 +1,4 @@
-//! Simulations on this machine: schedules from files and patterns, memory
-//! for them, noise.
+//! Simulations on this machine: sources of schedules, memory, networks, noise, threads.
 
 mod buffering;
 mod computed;

@@ -1,4 +1,4 @@
-//! Noise from files, and made up.
+//! Noise, from files or generated.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use loggap_core::units::Picos;
 
 use super::RunError;
 
-/// The longest noise trace that is read: 1 GiB.
+/// Limit on the length of a noise trace: 1 GiB.
 const LONGEST: u64 = 1 << 30;
-/// Detours of made-up noise until it repeats.
+/// Number of detours of generated noise before it repeats.
 const DETOURS: usize = 100_000;
 
 /// Detours, and the period with which they repeat.
@@ -19,49 +19,49 @@ const DETOURS: usize = 100_000;
 pub struct NoiseSource {
     detours: Vec<Detour>,
     length: Option<Picos>,
-    /// Of each detour the duration of all up to it.
+    /// Prefix sums of the detours' durations.
     sums: Vec<Picos>,
 }
 
-/// Noise of one rank: detours that repeat with a period.
+/// Summary of the noise of one rank.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct NoiseSummary {
-    /// Detours of one period.
+    /// Detours in a period.
     pub detours: usize,
-    /// The period.
+    /// Period.
     pub length: Picos,
-    /// Duration of all detours of one period.
+    /// Total duration of the detours in a period.
     pub total: Picos,
     /// The longest detour.
     pub longest: Picos,
 }
 
-/// Why noise cannot be used.
+/// Why noise is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum NoiseError {
     /// The file cannot be read.
     #[error("{path}: {1}", path = .0.display())]
     Io(PathBuf, io::Error),
-    /// The file is longer than this many bytes.
+    /// The file is longer than the limit, in bytes.
     #[error("{path}: longer than {1} bytes, the most that are read", path = .0.display())]
     TooLong(PathBuf, u64),
-    /// The file is no noise trace.
+    /// The file is no valid noise trace.
     #[error("{path}: {1}", path = .0.display())]
     Text(PathBuf, noise::NoiseError),
-    /// The detours in the file are no trace.
+    /// The detours in the file are invalid.
     #[error("{path}: {1}", path = .0.display())]
     InvalidFile(PathBuf, InvalidTrace),
-    /// The detours that were asked for are no trace.
+    /// The requested detours are invalid.
     #[error("noise: {0}")]
     Invalid(InvalidTrace),
 }
 
 impl NoiseSource {
-    /// Reads a trace of netgauge or our own.
+    /// Reads a noise trace in the format of netgauge or of loggap.
     ///
     /// # Errors
     ///
-    /// [`NoiseError`] names the file and what is wrong, with line and column.
+    /// [`NoiseError`] with the file and the error, with line and column.
     pub fn read(path: &Path) -> Result<Self, NoiseError> {
         let failed = |error| NoiseError::Io(path.to_owned(), error);
         let mut text = Vec::new();
@@ -77,21 +77,21 @@ impl NoiseSource {
             .map_err(|error| NoiseError::InvalidFile(path.to_owned(), error))
     }
 
-    /// A detour of `duration` once every `period`.
+    /// Noise with a detour of `duration` every `period`.
     ///
     /// # Errors
     ///
-    /// [`NoiseError::Invalid`] when a detour is longer than the period.
+    /// [`NoiseError::Invalid`] if the detour is longer than the period.
     pub fn periodic(period: Picos, duration: Picos) -> Result<Self, NoiseError> {
         let detours = vec![noise::periodic(period, duration)];
         Self::checked(detours, Some(period)).map_err(NoiseError::Invalid)
     }
 
-    /// Quiet times and detours of random length with these means.
+    /// Noise with exponentially distributed intervals and durations, with these means.
     ///
     /// # Errors
     ///
-    /// [`NoiseError::Invalid`] when both means are 0.
+    /// [`NoiseError::Invalid`] if both means are 0.
     pub fn exponential(interval: Picos, duration: Picos, seed: u64) -> Result<Self, NoiseError> {
         let mut detours = vec![Detour::default(); DETOURS];
         noise::exponential(&mut detours, interval, duration, seed);
@@ -105,7 +105,7 @@ impl NoiseSource {
         Ok(Self { detours, length, sums })
     }
 
-    /// Detours, period, total and longest duration of one rank's noise.
+    /// Summary of one rank's noise.
     #[must_use]
     pub fn summary(&self) -> NoiseSummary {
         let durations = self.detours.iter().map(|detour| detour.duration);
@@ -118,18 +118,18 @@ impl NoiseSource {
         }
     }
 
-    /// The trace.
+    /// The noise as a trace.
     ///
     /// # Errors
     ///
-    /// None for a source that was made without: it was checked.
+    /// None, because the source was checked when it was created.
     pub fn trace(&self) -> Result<Trace<'_>, InvalidTrace> {
         Ok(Trace::new(&self.detours, self.length)?.with_sums(&self.sums))
     }
 }
 
-/// Does something with the noise of a run, which returns where there is none to
-/// be had: `with_noise!(phased, noise => run(noise))`.
+/// Evaluates an expression with the noise of a run, statically dispatched: `with_noise!(phased,
+/// noise => run(noise))`. Returns from the enclosing function if the noise is invalid.
 macro_rules! with_noise {
     ($noise:expr, $one:ident => $does:expr) => {
         match $noise {
@@ -147,16 +147,16 @@ macro_rules! with_noise {
 
 pub(super) use with_noise;
 
-/// Noise, and where in it ranks begin.
+/// Noise, and the phase at which each rank starts.
 #[derive(Clone, Copy, Debug)]
 pub struct PhasedNoise<'a> {
-    /// The noise.
+    /// Noise.
     pub source: &'a NoiseSource,
-    /// Where ranks begin.
+    /// Phases of the ranks.
     pub phases: Phases,
 }
 
-/// As a simulation takes it.
+/// The noise in the form that simulations take.
 pub(super) fn trace_noise(noise: PhasedNoise<'_>) -> Result<TraceNoise<'_>, RunError> {
     let PhasedNoise { source, phases } = noise;
     Ok(TraceNoise { trace: source.trace().map_err(RunError::Noise)?, phases })

@@ -1,5 +1,5 @@
-//! Runs of patterns that are computed, on a network whose links messages share:
-//! one event of all ranks after the other; one run, or points side by side.
+//! Runs of computed patterns on a network with shared links: the events of all ranks in order of
+//! time; a single run, or several points in parallel.
 
 use std::io;
 
@@ -22,21 +22,20 @@ use super::{
 };
 use crate::sys::pages::Pages;
 
-/// What a pattern is run on.
+/// Parameters, network and limits of a run.
 #[derive(Clone, Copy)]
 pub(super) struct OnNetwork<'a> {
     pub(super) parameters: Parameters<'a>,
     pub(super) plan: &'a NetworkPlan,
-    /// Bytes that it may take.
+    /// Memory limit, bytes.
     pub(super) most_bytes: u64,
-    /// Who is told how far it is.
+    /// Callback for the progress.
     pub(super) watch: Watch<'a>,
 }
 
 impl OnNetwork<'_> {
-    /// Runs `program` with `noise`, and calls `each` with every rank and when it
-    /// was done; `None` where the pattern has to be stored because of what
-    /// messages cost.
+    /// Runs `program` with `noise`, and calls `each` with every rank and its finishing time. `None`
+    /// if the pattern must be stored because of the message costs.
     ///
     /// # Errors
     ///
@@ -59,8 +58,7 @@ impl OnNetwork<'_> {
         with_program!(program, program => self.run(program, noise, each))
     }
 
-    /// Begins anew with more memory where more waits, or is under way, than was
-    /// foreseen.
+    /// Repeats the run with more memory if more messages wait, or are in flight, than estimated.
     fn run<P: Program, N: Noise + Copy>(
         &self,
         program: &P,
@@ -70,7 +68,7 @@ impl OnNetwork<'_> {
         let needs = Requirements::of(program);
         let (mut nodes, mut messages) = (needs.nodes, usual_messages(needs.ranks));
         loop {
-            // What is under way is counted among what waits.
+            // Messages in flight are included in those that wait.
             messages = messages.min(needs.nodes_most);
             let network = self.plan.bytes(program.ranks(), messages);
             let memory_bytes = needs.ordered_bytes_with(nodes).saturating_add(network);
@@ -141,8 +139,8 @@ impl OnNetwork<'_> {
 }
 
 impl Batch<'_> {
-    /// Points of a pattern on the network `plan`; nothing, or `None` for a point,
-    /// where the schedule has to be stored.
+    /// Results of points of a pattern on the network `plan`. Empty, or `None` for a point, if the
+    /// schedule must be stored.
     pub(super) fn computed_on_network(
         &self,
         source: &Source,
@@ -190,7 +188,7 @@ impl Batch<'_> {
     }
 }
 
-/// How much memory a run is lent.
+/// Sizes of the memory lent to a run.
 struct Lent<'n> {
     needs: &'n Requirements,
     nodes: usize,

@@ -1,4 +1,4 @@
-//! What messages cost, owned, with the overheads of both ends, by nearness.
+//! Owned parameter sets with the overheads of both ends, by placement level.
 
 use std::mem;
 use std::num::NonZeroU32;
@@ -8,71 +8,70 @@ use loggap_core::model::{Protocol, Range, ReceiveOverhead, UnusableParameter};
 use loggap_core::sim::{Level, Parameters};
 use loggap_core::units::Bytes;
 
-/// Parameter sets with the overheads of both ends, by nearness.
+/// Parameter sets with the overheads of both ends, by placement level.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ParameterSets {
-    /// One set for each protocol, ascending in size, at least one; then those of
-    /// each level.
+    /// At least one set: those of ranks that share no level, ascending in message size; then the
+    /// sets of each level.
     pub protocols: Vec<Protocol>,
-    /// What receiving costs with each; empty where that is what sending costs.
+    /// Receive overhead of each set; empty if it equals the send overhead.
     pub receive: Vec<ReceiveOverhead>,
-    /// Which ranks are near each other, the nearest first.
+    /// Levels of placement, the nearest first.
     pub levels: Vec<Level>,
-    /// Of each rank its place; empty where that is its number.
+    /// Place of each rank; empty if it is the rank's number.
     pub places: Vec<u32>,
 }
 
-/// A parameter set, and whose it is.
+/// A parameter set and its level.
 #[derive(Clone, Copy, Debug)]
 pub struct LevelSet<'a> {
-    /// Its level of nearness, the nearest being 0.
+    /// Placement level; 0 is the nearest.
     pub level: usize,
-    /// Its number among all sets.
+    /// Index among all sets.
     pub number: usize,
     /// The set.
     pub protocol: &'a Protocol,
 }
 
-/// Why sets cannot be simulated with.
+/// Why sets are invalid.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SetsError {
-    /// None, too many, or out of order.
+    /// Their number is 0 or too large, or they are not in ascending order.
     #[error("a simulation takes up to {most} parameter sets, in ascending order of size", most = Parameters::MOST)]
     Number,
-    /// A level is no multiple of the one before.
+    /// The size of a level is no multiple of that of the previous one.
     #[error("a level of {far} is no multiple of the level of {near} before it")]
     Levels {
-        /// Places of a block of the nearer one.
+        /// Places in a block of the nearer level.
         near: u32,
-        /// Those of the other.
+        /// Places in a block of the farther level.
         far: u32,
     },
-    /// Not as many overheads of the receiver as sets.
+    /// The number of receive overheads differs from that of sets.
     #[error("each parameter set needs an overhead of the receiver")]
     Receive,
 }
 
-/// A measured range that gives no parameter set.
+/// A measured size range that yields no parameter set.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{}: {error}", SizeSpan { first: *first, last: *last })]
 pub struct UnusableRange {
-    /// Its smallest size.
+    /// Smallest size of the range.
     pub first: Bytes,
-    /// Its largest size.
+    /// Largest size of the range.
     pub last: Bytes,
-    /// What is missing or negative.
+    /// The missing or negative parameter.
     pub error: UnusableParameter,
 }
 
 impl ParameterSets {
-    /// These sets; `receive` has as many elements as `protocols`, or none.
+    /// Creates sets; `receive` has as many elements as `protocols`, or none.
     #[must_use]
     pub fn new(protocols: Vec<Protocol>, receive: Vec<ReceiveOverhead>) -> Self {
         Self { protocols, receive, ..Self::default() }.simplified()
     }
 
-    /// The same without overheads of the receiver where they are those of the
-    /// sender.
+    /// Removes the receive overheads if they equal the send overheads.
     #[must_use]
     pub fn simplified(self) -> Self {
         let mut ends = self.protocols.iter().zip(&self.receive);
@@ -82,8 +81,8 @@ impl ParameterSets {
         self
     }
 
-    /// The same with `near` between ranks of one block of so many places; nearer
-    /// levels come first.
+    /// Adds a level with the sets `near`, for ranks in the same block of `places` places; nearer
+    /// levels must be added first.
     #[must_use]
     pub fn with_level(mut self, places: NonZeroU32, near: Self) -> Self {
         let ends = |sets: &mut Self| {
@@ -104,12 +103,12 @@ impl ParameterSets {
         self
     }
 
-    /// Those of measured ranges, with both overheads as they were measured,
-    /// and `eager_limit` as S.
+    /// Sets of measured ranges, with separate overheads of both ends as measured, and `eager_limit`
+    /// as S.
     ///
     /// # Errors
     ///
-    /// [`UnusableRange`] names the first range that gives none.
+    /// [`UnusableRange`] with the first range that yields no set.
     pub fn of_ranges<'a>(
         ranges: impl IntoIterator<Item = &'a Range>,
         eager_limit: Bytes,
@@ -125,7 +124,7 @@ impl ParameterSets {
         Ok(Self::new(protocols, receive))
     }
 
-    /// The sets from the nearest level on, those of no level last.
+    /// All sets, from the nearest level to the farthest; those without a level come last.
     pub fn by_level(&self) -> impl Iterator<Item = LevelSet<'_>> {
         let own = self.levels.first().map_or(self.protocols.len(), |near| near.first);
         let levels = self.levels.iter().enumerate();
@@ -137,7 +136,7 @@ impl ParameterSets {
         near.chain(far).map(of)
     }
 
-    /// The sets as a simulation takes them.
+    /// The sets in the form that simulations take.
     ///
     /// # Errors
     ///
@@ -189,8 +188,8 @@ mod tests {
         ParameterSets::new(protocols, receive.into_iter().collect())
     }
 
-    /// A broadcast from rank 0 to 1 and 2, then from 1 to 3, of one byte: the last
-    /// message is sent after one was received.
+    /// Makespan of a broadcast of one byte from rank 0 to 1 and 2, then from 1 to 3; the last
+    /// message is sent after the receive.
     fn makespan(sets: &ParameterSets, ranks: u32) -> u64 {
         let options = Options::new(ranks, 1);
         let source = Source::Pattern(Pattern::BinomialBroadcast, options);
@@ -210,7 +209,7 @@ mod tests {
             let (far_r, near_r) = (far_receive.unwrap_or(10), near_receive.unwrap_or(1));
             // 0 to 1 within a pair.
             assert_eq!(makespan(&sets, 2), 1 + 100 + near_r);
-            // 0 to 1, and 0 to 2 of the other pair when it has sent that; 2 or 1 to 3.
+            // 0 to 1; then 0 to 2 in the other pair; then 2 or 1 to 3.
             let to_two = 1 + 10 + 1_000 + far_r;
             let to_one = 1 + 100 + near_r;
             let to_three = to_one + 10 + 1_000 + far_r;

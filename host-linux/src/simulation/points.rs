@@ -1,9 +1,8 @@
-//! One schedule under many parameters: loaded once, run side by side.
+//! Runs of one schedule with many parameter sets: loaded once, run in parallel.
 //!
-//! Patterns are computed where they can be. What is left is loaded, and each
-//! run has a copy: in windows, on one thread each, or where that is not
-//! possible, as on a network, event by event. Results do not depend on the number of
-//! threads.
+//! Patterns are computed if possible. All else is loaded, and each run uses a copy: in windows, on
+//! one thread each, or, where windows are impossible, as on a network, in order of events. Results
+//! do not depend on the number of threads.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,39 +22,38 @@ use super::{
     Source,
 };
 
-/// What one run differs in.
+/// Parameters of one run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Point {
-    /// What messages cost.
+    /// Message costs.
     pub sets: ParameterSets,
-    /// Where ranks are in the noise of the plan.
+    /// Phases of the ranks in the plan's noise.
     pub phases: Phases,
 }
 
-/// What all runs have in common.
+/// Settings common to all runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
-    /// How messages are received and sent.
+    /// Receive and rendezvous mode.
     pub settings: Settings,
-    /// Time that the operating system takes.
+    /// Noise of the operating system.
     pub noise: Option<&'a NoiseSource>,
-    /// What is between ranks, where messages share links.
+    /// Network between the ranks, if messages share links.
     pub network: Option<&'a NetworkPlan>,
-    /// Bytes of memory that all may take together. Where they do not suffice
-    /// for all threads, fewer are used.
+    /// Memory limit for all runs together, bytes. If it is too small for all threads, fewer are
+    /// used.
     pub most_bytes: u64,
-    /// Threads, at least one.
+    /// Number of threads, at least one.
     pub threads: usize,
-    /// Of so many points, the first ones, it is to be known when each rank was
-    /// done.
+    /// Number of leading points for which the finishing time of each rank is returned.
     pub finish: usize,
-    /// Once it is set no further run begins: those that are left end with
+    /// Flag to stop: once it is set, no further run starts, and the remaining ones end with
     /// [`RunError::Interrupted`].
     pub stop: Option<&'a AtomicBool>,
 }
 
 impl Plan<'_> {
-    /// For one thread and all memory, without noise and network.
+    /// A plan with one thread, unlimited memory, and neither noise nor network.
     #[must_use]
     pub const fn new(settings: Settings) -> Self {
         let (noise, network) = (None, None);
@@ -67,24 +65,24 @@ impl Plan<'_> {
     }
 }
 
-/// How one run ended.
+/// Result of a completed run.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Completed {
-    /// When the last rank was done.
+    /// Finishing time of the last rank.
     pub makespan: Picos,
-    /// When each was; empty unless that was to be known.
+    /// Finishing time of each rank; empty unless requested.
     pub finish: Vec<Picos>,
 }
 
-/// How one point ended: a run that stopped says nothing about the others.
+/// Result of one point; an error concerns only this one.
 pub type Ended = Result<Completed, RunError>;
 
-/// Runs `source` at so many points and calls `note` after each run, on the
-/// thread that ran it. Results are in the order of points.
+/// Runs `source` at `count` points, and calls `note` after each run, on the thread that ran it.
+/// Results are in the order of points.
 ///
 /// # Errors
 ///
-/// [`RunError`] of the first point that has one.
+/// The first [`RunError`] of a point, in the order of points.
 pub fn run_points(
     source: &Source,
     count: usize,
@@ -95,12 +93,12 @@ pub fn run_points(
     run_each_point(source, count, point, plan, note)?.into_iter().collect()
 }
 
-/// As [`run_points`], where a point that stops, by a deadlock for instance, does
-/// not take the others along.
+/// As [`run_points`], but an error of a single point, such as a deadlock, does not affect the other
+/// points.
 ///
 /// # Errors
 ///
-/// [`RunError`] where it is not of one point: there is no memory, or the schedule
+/// [`RunError`] that does not concern a single point: memory is insufficient, or the schedule
 /// cannot be read.
 pub fn run_each_point(
     source: &Source,
@@ -135,12 +133,12 @@ pub fn run_each_point(
     Ok(whole)
 }
 
-/// Points that were not run yet.
+/// Points that have not been run yet.
 fn open_points(results: &[Option<Ended>]) -> Vec<usize> {
     (0..).zip(results).filter(|(_, result)| result.is_none()).map(|(at, _)| at).collect()
 }
 
-/// Keeps what ended one point apart from what ends all.
+/// Separates errors of one point (inner) from errors of all (outer).
 pub(super) fn of_one_point<T>(
     result: Result<T, RunError>,
 ) -> Result<Result<T, RunError>, RunError> {
@@ -150,28 +148,28 @@ pub(super) fn of_one_point<T>(
     }
 }
 
-/// Points to run.
+/// A set of points to run.
 pub(super) struct Batch<'a> {
     pub(super) plan: &'a Plan<'a>,
     pub(super) point: &'a (dyn Fn(usize) -> Point + Sync),
     pub(super) note: &'a (dyn Fn() + Sync),
 }
 
-/// What a thread runs copies of a schedule in.
+/// Memory of a thread for runs of copies.
 struct CopyMemory {
     schedule: OwnedMemory,
-    /// Messages in the network that there is memory for, in multiples of the usual.
+    /// Number of messages in flight that fit into memory, as a multiple of the usual number.
     times: usize,
 }
 
 impl Batch<'_> {
-    /// The noise of a point.
+    /// Noise of a point.
     pub(super) fn noise(&self, point: &Point) -> Option<PhasedNoise<'_>> {
         self.plan.noise.map(|source| PhasedNoise { source, phases: point.phases })
     }
 
-    /// Points that can be computed, with a place for each. An error does not say
-    /// which point had it, which is found by halves.
+    /// Results of points that can be computed, with an entry for each point. An error does not tell
+    /// to which point it belongs, so that is found by bisection.
     fn each_computed(
         &self,
         source: &Source,
@@ -195,9 +193,8 @@ impl Batch<'_> {
         Ok(ended)
     }
 
-    /// Loads the schedule and runs copies of it in windows, each on one
-    /// thread; nothing, or `None` for a point, where it has to be run event by
-    /// event.
+    /// Loads the schedule and runs copies of it in windows, each on one thread. Empty, or `None`
+    /// for a point, if it must be run in order.
     fn in_windows(
         &self,
         source: &Source,
@@ -219,7 +216,7 @@ impl Batch<'_> {
         let ran =
             windows::load(source, parameters, settings, &limit, split, |schedule, needs, _| {
                 let copy = schedule.copy_requirements();
-                // What a window's messages take is not known before.
+                // The memory for messages of a window is not known in advance.
                 let each =
                     copy.bytes().saturating_add(needs.bytes.saturating_sub(schedule.bytes()));
                 let kept = needs.bytes.saturating_add(self.kept(needs.ranks));
@@ -243,7 +240,7 @@ impl Batch<'_> {
             });
         match ran {
             Ok(Ok(completed)) => completed,
-            // Event by event takes less memory, or says how much it takes.
+            // A run in order needs less memory, or reports how much it needs.
             Ok(Err(_)) | Err(LoadError::Memory { .. }) => Ok(Vec::new()),
             Err(error) => Err(RunError::Load(error)),
         }
@@ -289,7 +286,7 @@ impl Batch<'_> {
         Ok(Some(Completed { makespan: ended.finished().makespan, finish }))
     }
 
-    /// Loads the schedule and runs copies of it event by event.
+    /// Loads the schedule and runs copies of it in order of events.
     fn in_order(&self, source: &Source, points: &[usize]) -> Result<Vec<Ended>, RunError> {
         let interrupted = |_: &usize| Err(RunError::Interrupted);
         if points.is_empty() || self.plan.is_stopped() {
@@ -297,7 +294,7 @@ impl Batch<'_> {
         }
         let limit = Limit {
             bytes: self.plan.most_bytes,
-            // One copy; there are more where there is room for them.
+            // Memory for one copy; more copies are made as far as memory allows.
             besides: &|needs| needs.bytes.saturating_add(self.kept(needs.ranks)),
         };
         let ran = source.load(self.plan.settings, &limit, |schedule, needs| {
@@ -325,7 +322,7 @@ impl Batch<'_> {
                 });
                 (self.note)();
                 match completed {
-                    // What this point has under way takes too much.
+                    // The messages in flight of this point need too much memory.
                     Err(RunError::Load(refused @ LoadError::Memory { .. })) => {
                         Ok(Err(RunError::Load(refused)))
                     }
@@ -356,8 +353,8 @@ impl Batch<'_> {
         })
     }
 
-    /// Runs event by event, with links for so many messages under way, if any; the first
-    /// so many ranks are listed.
+    /// Runs in order, with network memory for `messages` messages in flight; returns the finishing
+    /// times of the first `listed` ranks.
     fn run<N: Noise>(
         &self,
         schedule: Schedule<'_>,
@@ -383,7 +380,7 @@ impl Batch<'_> {
         Self::end(engine, listed)
     }
 
-    /// Runs `engine` to the end; the first so many ranks are listed.
+    /// Runs `engine` to the end; returns the finishing times of the first `listed` ranks.
     fn end<N: Noise, W: Network>(
         mut engine: Engine<'_, '_, N, Silent, W>,
         listed: u32,
@@ -397,13 +394,14 @@ impl Batch<'_> {
         Ok(Completed { makespan, finish: (0..listed).map(|rank| engine.finish(rank)).collect() })
     }
 
-    /// Bytes of the finishing times that are kept.
+    /// Memory for the finishing times that are returned, bytes.
     pub(super) fn kept(&self, ranks: u32) -> u64 {
         const EACH: u64 = size_of::<Picos>() as u64;
         u64::from(ranks).saturating_mul(EACH).saturating_mul(self.plan.finish as u64)
     }
 
-    /// How many threads have room for `each` besides `kept` bytes.
+    /// Number of threads that fit into memory, with `each` bytes for each of them and `kept` bytes
+    /// in total.
     pub(super) fn threads(&self, each: u64, kept: u64, points: usize) -> Result<usize, RunError> {
         let allowed = self.plan.most_bytes;
         let room = allowed.saturating_sub(kept) / each.max(1);

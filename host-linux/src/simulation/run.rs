@@ -1,4 +1,4 @@
-//! How long a schedule takes, in one call.
+//! Makespan of a schedule in one call.
 
 use loggap_core::noise::InvalidTrace;
 use loggap_core::sim::{SimError, Unfinished};
@@ -6,38 +6,38 @@ use loggap_core::units::Picos;
 
 use super::{Job, LoadError, NetworkError, PatternError, SetsError, Source};
 
-/// Why there is no makespan.
+/// Error of a simulation.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The schedule cannot be loaded.
     #[error(transparent)]
     Load(LoadError),
-    /// The run stopped.
+    /// The run stopped with an error.
     #[error(transparent)]
     Stopped(SimError),
-    /// These parameters cannot be simulated with.
+    /// The parameter sets are invalid.
     #[error(transparent)]
     Parameters(#[from] SetsError),
-    /// The noise is no trace.
+    /// The noise is invalid.
     #[error("noise: {0}")]
     Noise(InvalidTrace),
-    /// There is no such network.
+    /// The network cannot be created.
     #[error(transparent)]
     Network(Box<NetworkError>),
-    /// A computed pattern stopped.
+    /// The run of a computed pattern failed.
     #[error(transparent)]
     Pattern(PatternError),
-    /// The schedule cannot come to its end; this is left, and perhaps more.
+    /// The schedule does not complete; this operation, and perhaps others, remain.
     #[error("the schedule cannot come to its end: {0}")]
     Unfinished(Unfinished),
-    /// The runs were stopped before this one began.
+    /// The runs were stopped before this one started.
     #[error("interrupted before this was run")]
     Interrupted,
 }
 
 impl RunError {
-    /// Whether it comes of these parameters and noise: the same schedule may come
-    /// to its end with others.
+    /// True if it is due to the parameters and noise of this point: the schedule may complete with
+    /// others.
     #[must_use]
     pub const fn is_of_one_point(&self) -> bool {
         matches!(
@@ -56,7 +56,7 @@ impl From<NetworkError> for RunError {
     }
 }
 
-/// How long `source` takes, which has to come to its end.
+/// Makespan of `source`, which must complete.
 ///
 /// # Errors
 ///

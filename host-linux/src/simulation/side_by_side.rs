@@ -1,15 +1,14 @@
-//! Many pieces of work on a few threads, with results in order.
+//! Parallel map with a state for each thread.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Calls `work` once for each of `points`, on so many threads, each with a
-/// state that `start` makes; what it returned, in the order of points.
+/// Calls `work` once for each of `points` on `threads` threads, each with a state created by
+/// `start`; returns the results in the order of points.
 ///
 /// # Errors
 ///
-/// That of the first point that has one: points begin in their order, and none
-/// after an error.
+/// The first error in the order of points: points are started in order, and none after an error.
 pub(super) fn side_by_side<S, T: Send, E: Send>(
     threads: usize,
     points: &[usize],
@@ -35,7 +34,7 @@ pub(super) fn side_by_side<S, T: Send, E: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // Where no thread can be had, the others do its work.
+            // If a thread cannot be created, the others do its work.
             let _not_started = std::thread::Builder::new().spawn_scoped(scope, turn);
         }
         turn();

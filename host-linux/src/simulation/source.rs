@@ -1,4 +1,4 @@
-//! What is simulated, and how it comes into memory.
+//! Sources of schedules, and loading them into memory.
 
 use std::fmt;
 use std::io;
@@ -15,69 +15,69 @@ use crate::schedule::{FeedError, Form, RefusedInput, ScheduleFile};
 /// A schedule to simulate.
 #[derive(Debug)]
 pub enum Source {
-    /// From a file.
+    /// Schedule file.
     File(ScheduleFile),
-    /// A pattern, computed when it is needed.
+    /// Pattern, generated when it is needed.
     Pattern(Pattern, Options),
-    /// A collective operation by one of an MPI library's algorithms.
+    /// Collective operation by an algorithm of an MPI library.
     Collective(Call),
 }
 
-/// Why a schedule cannot be simulated.
+/// Why a schedule cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The file is wrong.
+    /// The file is invalid.
     #[error(transparent)]
     Input(RefusedInput),
-    /// The options make no pattern.
+    /// The options of the pattern are invalid.
     #[error("{0}")]
     Options(String),
     /// The schedule as a whole cannot be simulated.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// What stands at a place of a file cannot be simulated.
+    /// An operation of a file cannot be simulated.
     #[error("{place}: {error}")]
     Schedule {
         /// File and line, or file and rank.
         place: String,
-        /// Why.
+        /// The error.
         error: BuildError,
     },
-    /// More memory is needed than allowed.
+    /// The simulation needs more memory than allowed.
     #[error(
         "the simulation needs {needed} bytes of memory and may take {allowed}; raise --max-memory, \
          or take fewer ranks or operations"
     )]
     Memory {
-        /// Bytes needed.
+        /// Required memory, bytes.
         needed: u64,
-        /// Bytes allowed.
+        /// Allowed memory, bytes.
         allowed: u64,
     },
-    /// A text is not read while it runs.
+    /// Texts cannot be read during a run.
     #[error(
         "{name}: a text cannot be read as it runs; write it as .lgs or .bin with 'loggap goal \
          compile'"
     )]
     Text {
-        /// The file.
+        /// Name of the file.
         name: String,
     },
-    /// A pattern is not read while it runs.
+    /// Patterns cannot be read during a run.
     #[error("only a file is read as it runs; 'loggap goal generate' writes a pattern to one")]
     NoFile,
-    /// More operations are under way at a time than there is memory for.
+    /// More operations are in progress at a time than fit into memory.
     #[error(
         "more than {records} operations are under way at a time, and the simulation may take \
          {allowed} bytes of memory; raise --max-memory"
     )]
     UnderWay {
-        /// There is memory for so many.
+        /// Number of operations that fit into memory.
         records: usize,
-        /// Bytes allowed.
+        /// Allowed memory, bytes.
         allowed: u64,
     },
-    /// The kernel has no more memory.
+    /// The kernel cannot provide the memory.
     #[error("there is no memory for the simulation: {0}")]
     Pages(io::Error),
 }
@@ -91,32 +91,31 @@ impl From<FeedError<BuildError>> for LoadError {
     }
 }
 
-/// What a simulation will need.
+/// Size of a schedule and the memory for its simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// Bytes of memory, besides those that the caller takes.
+    /// Memory in bytes, without that of the caller.
     pub bytes: u64,
     /// Number of ranks.
     pub ranks: u32,
     /// Operations of all ranks.
     pub ops: u64,
-    /// Bytes beside `bytes` for each operation that is under way, where only these are in
-    /// memory.
+    /// Additional memory for each operation in progress, bytes, if only these are in memory.
     pub each: u64,
 }
 
 impl Needs {
-    /// Those of a surveyed schedule.
+    /// Needs of a schedule from its survey.
     pub(super) const fn of(survey: &Survey, bytes: u64) -> Self {
         Self { bytes, ranks: survey.ranks(), ops: survey.ops(), each: 0 }
     }
 
-    /// The same with so many bytes for the numbers of high tags.
+    /// Adds the memory for the numbers of large tags.
     pub(super) const fn with_tags(self, bytes: u64) -> Self {
         Self { bytes: self.bytes.saturating_add(bytes), ..self }
     }
 
-    /// The same, if there is room for it and for what there is besides.
+    /// Checks that the memory is within the limit, together with that of the caller.
     pub(super) fn within(self, limit: &Limit<'_>) -> Result<Self, LoadError> {
         let needed = self.bytes.saturating_add((limit.besides)(&self));
         let allowed = limit.bytes;
@@ -124,7 +123,7 @@ impl Needs {
     }
 }
 
-/// Elements that a simulation event by event needs, within the limit.
+/// Requirements of a run in order, checked against the limit.
 fn requirements(
     survey: &Survey,
     settings: Settings,
@@ -134,11 +133,11 @@ fn requirements(
     Ok((requirements, Needs::of(survey, requirements.bytes()).within(limit)?))
 }
 
-/// How much memory a simulation may take.
+/// Memory limit of a simulation.
 pub struct Limit<'a> {
-    /// Bytes in all.
+    /// Limit on the total, bytes.
     pub bytes: u64,
-    /// Bytes that the caller takes besides those of the simulation.
+    /// Memory of the caller besides the simulation, bytes.
     pub besides: &'a dyn Fn(&Needs) -> u64,
 }
 
@@ -157,8 +156,8 @@ impl Limit<'_> {
 }
 
 impl Source {
-    /// The program of a pattern that need not be stored, where messages are received
-    /// in this way. What is wrong with a pattern's options is found where it is stored.
+    /// Program of a pattern that need not be stored, given the receive mode. Invalid options are
+    /// reported when the pattern is stored.
     pub(super) fn program(&self, receive: Receive) -> Option<PatternProgram> {
         match self {
             Self::Pattern(pattern, options) if receive == Receive::Hold => {
@@ -168,7 +167,7 @@ impl Source {
         }
     }
 
-    /// Plays the schedule into `sink`, with numbers in place of high tags.
+    /// Writes the schedule into `sink`, with numbers instead of large tags.
     pub(super) fn feed<S: Sink<Error = BuildError>>(&self, sink: &mut S) -> Result<(), LoadError> {
         match self {
             Self::File(file) => Ok(file.feed_numbered(sink)?),
@@ -186,7 +185,7 @@ impl Source {
         }
     }
 
-    /// Bytes of the numbers of high tags.
+    /// Memory for the numbers of large tags, bytes.
     pub(super) fn tag_bytes(&self) -> u64 {
         match self {
             Self::File(file) => file.tags().bytes(),
@@ -194,12 +193,12 @@ impl Source {
         }
     }
 
-    /// Whether it is a binary file.
+    /// True for a binary file.
     pub(super) fn is_binary(&self) -> bool {
         matches!(self, Self::File(file) if file.form() != Form::Text)
     }
 
-    /// Number of ranks; of a file as it begins.
+    /// Number of ranks; for a file, as declared at its beginning.
     #[must_use]
     pub fn ranks(&self) -> u32 {
         match self {
@@ -209,8 +208,8 @@ impl Source {
         }
     }
 
-    /// What is known of a file without reading its operations; enough memory
-    /// if its ranks have one processor and one interface.
+    /// Upper bounds known from a file without reading its operations. They are sufficient if its
+    /// ranks have one processor and one interface.
     pub(super) fn guess(&self) -> Option<Survey> {
         let Self::File(file) = self else { return None };
         let extent = file.extent();
@@ -220,13 +219,13 @@ impl Source {
         Some(Survey::bound(extent.ranks, ops, edges))
     }
 
-    /// Loads the schedule, lends it to `run` and returns what that returns.
-    /// A file is read once if its ranks have one processor and one interface,
-    /// and no wildcards where they have many receives; and twice otherwise.
+    /// Loads the schedule, lends it to `run` and returns the result of that. A file is read once if
+    /// its ranks have one processor and one interface, and no wildcards on ranks with many
+    /// receives; otherwise twice.
     ///
     /// # Errors
     ///
-    /// [`LoadError`]; `run` was not called then.
+    /// [`LoadError`]; `run` was not called in this case.
     pub fn load<T>(
         &self,
         settings: Settings,

@@ -1,4 +1,4 @@
-//! From a binary file to a simulation that reads it while it runs.
+//! Simulation of binary files that are read during the run.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use crate::sys::pages::Pages;
 /// A schedule whose operations are read from a file.
 pub type StreamedSchedule<'m> = Schedule<'m, Streamed<'m, NumberedLookup<'m>>>;
 
-/// The parts of [`Memory`] and [`LookupMemory`].
+/// Owner of the parts of [`Memory`] and [`LookupMemory`].
 #[derive(Debug)]
 struct Owned {
     simulation: OwnedMemory,
@@ -42,8 +42,8 @@ impl Owned {
     }
 }
 
-/// Elements for a simulation of `file` within the limit, with as many records as there
-/// is room for; they are touched when they are used.
+/// Requirements for a simulation of `file` within the limit, with as many records as fit; their
+/// pages are touched only when used.
 fn requirements(
     file: &ScheduleFile,
     survey: &Survey,
@@ -57,7 +57,7 @@ fn requirements(
         .lookup_spans()
         .saturating_mul(size_of::<EdgeSpan>() as u64)
         .saturating_add(u64::from(extent.ranks) * size_of::<u32>() as u64);
-    // Reading LogGOPSim's format takes some as well, before.
+    // Reading LogGOPSim's format needs memory too, but before the simulation.
     let reading = if file.form() == Form::Reference { 4 * extent.ops_most as u64 } else { 0 };
     let fixed = bytes(0)?.saturating_add(lookups).max(reading);
     let needs = Needs { each, ..Needs::of(survey, fixed) };
@@ -68,13 +68,12 @@ fn requirements(
     Ok((Requirements::of(survey, settings, records)?, needs))
 }
 
-/// Checks all of `file`, prepares it to be read while it is simulated, lends it to `run`
-/// and returns what that returns.
+/// Checks all of `file`, prepares it for reading during the run, lends it to `run` and returns the
+/// result of that.
 ///
 /// # Errors
 ///
-/// [`LoadError`], before `run` or where it stopped for lack of memory; or what `run`
-/// returns.
+/// [`LoadError`] if preparing failed or `run` had not enough memory; errors of `run`.
 pub fn stream<T>(
     file: &ScheduleFile,
     settings: Settings,

@@ -1,15 +1,14 @@
-//! Broadcasts in program order: a rank handles a message when the turn of its
-//! receive comes, not when the message comes.
+//! Broadcasts in program order: a rank handles a message when it reaches the corresponding receive,
+//! not when the message arrives.
 //!
-//! This is how the simulator of the paper works (section 4.1: local times
-//! follow Lamport's clock condition) and what a blocking receive does.
-//! `LogGOPSim`'s rules, which `loggap simulate` follows, let an arriving
-//! message have the processor before a send that was released later; a chain
-//! of ranks that is sent messages faster than it can pass them on then
-//! receives them all before it sends one.
+//! This is how the simulator of the paper works (section 4.1: local times follow Lamport's clock
+//! condition) and what a blocking receive does. Under `LogGOPSim`'s rules, which `loggap simulate`
+//! follows, an arriving message gets the processor before a send that was released later. A chain
+//! of ranks to which messages are sent faster than it can forward them then receives all of them
+//! before it sends one.
 //!
-//! In program order nothing depends on a later repetition, so one pass over
-//! repetitions and ranks gives every time.
+//! In program order no operation depends on a later repetition, so one pass over repetitions and
+//! ranks gives every time.
 
 use loggap_core::model::LogGops;
 use loggap_core::units::{Bytes, Overflow, Picos};
@@ -27,13 +26,13 @@ pub struct Series {
     pub size: u64,
     /// Bytes of a segment of the pipeline, at least 1.
     pub segment: u64,
-    /// How many, one after the other on each rank.
+    /// Repetitions, one after the other on each rank.
     pub repetitions: u32,
-    /// Whether each has the root one rank further.
+    /// True if the root moves by one rank each repetition.
     pub rotate_root: bool,
 }
 
-/// What one message costs.
+/// Costs of a message.
 #[derive(Clone, Copy)]
 struct Costs {
     /// o + (s − 1)·O.
@@ -59,7 +58,7 @@ impl Costs {
     }
 }
 
-/// The clocks of one rank.
+/// Times at which the resources of a rank become free.
 #[derive(Clone, Copy, Default)]
 struct Rank {
     processor: Picos,
@@ -68,7 +67,7 @@ struct Rank {
 }
 
 impl Rank {
-    /// Sends and returns when the message arrives.
+    /// Sends a message; returns the time of its arrival.
     fn send(&mut self, costs: &Costs) -> Result<Picos, Overflow> {
         let start = self.processor.max(self.out);
         self.processor = start.plus(costs.send)?;
@@ -84,7 +83,7 @@ impl Rank {
     }
 }
 
-/// The instant at which the last rank is done with the last broadcast.
+/// Time at which the last rank completes the last broadcast.
 ///
 /// # Errors
 ///
@@ -105,7 +104,8 @@ pub fn makespan(series: &Series, set: &LogGops) -> Result<Picos, Overflow> {
     Ok(ranks.iter().map(|rank| rank.processor).max().unwrap_or_default())
 }
 
-/// Virtual rank 0 is the root, which changes places with rank 0.
+/// Mapping between virtual and real ranks: virtual rank 0 is the root, and the root's own number
+/// stands for rank 0.
 const fn swapped(rank: usize, root: usize) -> usize {
     if rank == 0 {
         root
@@ -116,7 +116,7 @@ const fn swapped(rank: usize, root: usize) -> usize {
     }
 }
 
-/// Parents come before their children in the order of virtual ranks.
+/// Binomial tree; in the order of virtual ranks, parents come before their children.
 #[allow(
     clippy::indexing_slicing,
     reason = "virtual ranks below ranks.len() are swapped among themselves"
@@ -142,9 +142,8 @@ fn tree(
     Ok(())
 }
 
-/// Each rank receives and passes on segment after segment. A rank's segments
-/// depend on those of the rank before only, so the ranks are taken one after
-/// the other.
+/// Pipeline: each rank receives and forwards the segments in order. They depend on those of the
+/// previous rank only, so the ranks are processed one after the other.
 #[allow(
     clippy::indexing_slicing,
     reason = "virtual ranks below ranks.len() are swapped among themselves"

@@ -1,4 +1,4 @@
-//! Studies: simulations in series that answer a question.
+//! Studies: series of simulations that answer one question.
 
 pub mod in_order;
 pub mod overlap;

@@ -1,13 +1,11 @@
-//! An application's potential for overlap of communication and computation.
+//! Potential of an application for overlapping communication with computation.
 //!
-//! The first use case of the talk on `LogGOPSim` (Hoefler, Schneider and
-//! Lumsdaine, LSAP'10, "Application Overlap Potential"): the overhead is what
-//! a message takes from the processor. Without it (o = O = 0) the interface
-//! does everything while the processor computes; with o = g and O = G the
-//! processor is held for as long as the interface is, so that nothing
-//! overlaps. The makespans with these two enclose what another
-//! implementation of message passing could change, as long as o ≤ g and
-//! O ≤ G.
+//! This is the first use case of the talk on `LogGOPSim` (Hoefler, Schneider and Lumsdaine,
+//! LSAP'10, "Application Overlap Potential"). The overhead is the processor time of a message.
+//! Without it (o = O = 0) the interface works alone while the processor computes. With o = g and O
+//! = G the processor is held for as long as the interface, and nothing overlaps. As long as o ≤ g
+//! and O ≤ G, the makespans of these two cases bound what another implementation of message passing
+//! could achieve.
 
 use loggap_core::model::Protocol;
 use loggap_core::units::{PerByte, Picos};
@@ -15,42 +13,42 @@ use loggap_core::units::{PerByte, Picos};
 use super::plot::{Axes, Chart, Series};
 use crate::simulation::ParameterSets;
 
-/// How much of a message the processor is spared.
+/// Degree of overlap of communication and computation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Overlap {
-    /// All: o = O = 0, at both ends.
+    /// Full overlap: o = O = 0, at both ends.
     Full,
-    /// What the parameters say.
+    /// The parameters as given.
     Present,
-    /// Nothing: o = g and O = G, at both ends.
+    /// No overlap: o = g and O = G, at both ends.
     None,
 }
 
-/// A thing for each [`Overlap`].
+/// A value for each [`Overlap`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Three<T> {
     /// With full overlap.
     pub full: T,
-    /// With the overlap that the parameters say.
+    /// With the parameters as given.
     pub present: T,
     /// Without overlap.
     pub none: T,
 }
 
-/// The makespans with one size of the gap.
+/// Makespans for one factor on the gaps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GapRow {
-    /// What g and G were multiplied with.
+    /// Factor on g and G.
     pub factor: f64,
     /// The makespans.
     pub makespans: Three<Picos>,
 }
 
 impl Overlap {
-    /// All, from the least time to the most.
+    /// All variants, from the shortest to the longest time.
     pub const ALL: [Self; 3] = [Self::Full, Self::Present, Self::None];
 
-    /// `sets` with this overlap.
+    /// `sets` with the overheads of this overlap.
     #[must_use]
     pub fn sets(self, sets: &ParameterSets) -> ParameterSets {
         let with = |overheads: fn(&Protocol) -> (Picos, PerByte)| {
@@ -73,8 +71,7 @@ impl Overlap {
     }
 }
 
-/// `sets` with g and G times `factor`, rounded; `None` past 2⁶⁴ of their
-/// units.
+/// `sets` with g and G multiplied by `factor`, rounded; `None` past 2⁶⁴ units.
 #[must_use]
 pub fn with_gaps(sets: &ParameterSets, factor: f64) -> Option<ParameterSets> {
     let mut sets = sets.clone();
@@ -96,8 +93,8 @@ fn scaled(value: u64, factor: f64) -> Option<u64> {
     (0.0..u64::MAX as f64).contains(&product).then_some(product as u64)
 }
 
-/// Whether an overhead is above its gap, so that "without overlap" costs the
-/// processor less than the parameters as they are.
+/// True if an overhead exceeds its gap; "without overlap" then costs the processor less than the
+/// parameters as given.
 #[must_use]
 pub fn overhead_exceeds_gap(sets: &ParameterSets) -> bool {
     let above = |o: Picos, per_byte: PerByte, Protocol { parameters, .. }: &Protocol| {
@@ -112,8 +109,8 @@ pub fn overhead_exceeds_gap(sets: &ParameterSets) -> bool {
 }
 
 impl Three<Picos> {
-    /// The share of the present time that full overlap saves; negative where
-    /// messages then meet in a worse order. `None` where there is no time.
+    /// Share of the present time that full overlap saves; negative if messages then meet in a worse
+    /// order. `None` if the present time is 0.
     #[must_use]
     pub fn saved(&self) -> Option<f64> {
         ratio(
@@ -122,9 +119,8 @@ impl Three<Picos> {
         )
     }
 
-    /// The share of what overlap can save that the present parameters do
-    /// save. `None` where overlap saves nothing, and where the present time is
-    /// not between the two others.
+    /// Share of the possible savings that the present parameters already achieve. `None` if overlap
+    /// saves nothing, and if the present time does not lie between the two others.
     #[must_use]
     pub fn used(&self) -> Option<f64> {
         if !(self.full..=self.none).contains(&self.present) {
@@ -139,7 +135,7 @@ fn ratio(part: i64, whole: i64) -> Option<f64> {
     (whole != 0).then(|| part as f64 / whole as f64)
 }
 
-/// Makespans in microseconds over the factor on g and G.
+/// Chart of the makespans in microseconds over the factor on g and G.
 #[must_use]
 pub fn chart(rows: &[GapRow], schedule: &str) -> Chart {
     let series = |label: &str, of: fn(&Three<Picos>) -> Picos| {

@@ -1,11 +1,9 @@
-//! What pipelining does to the measurement of collective operations.
+//! Effect of pipelining on the measurement of collective operations.
 //!
-//! Section 4.2 of "LogGP in Theory and Practice": a broadcast is measured by
-//! repeating it n times in a loop and dividing the time by n. Repetitions
-//! overlap, so that the quotient is below the time of one broadcast. A root
-//! that moves on by one rank a repetition is said to prevent that. This
-//! study compares both with the time of one broadcast that all ranks begin
-//! together.
+//! Section 4.2 of "LogGP in Theory and Practice": a broadcast is measured by repeating it n times
+//! in a loop and dividing the time by n. Repetitions overlap, so the quotient is below the time of
+//! one broadcast. Moving the root by one rank each repetition is said to prevent that. This study
+//! compares both schemes with the time of a single broadcast that all ranks start together.
 
 use std::fmt;
 
@@ -25,10 +23,10 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Both.
+    /// Both algorithms.
     pub const ALL: [Self; 2] = [Self::Tree, Self::Pipeline];
 
-    /// The schedule it is simulated with.
+    /// Schedule pattern used to simulate it.
     #[must_use]
     pub const fn pattern(self) -> Pattern {
         match self {
@@ -37,7 +35,7 @@ impl Algorithm {
         }
     }
 
-    /// As printed.
+    /// Name in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -53,10 +51,10 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// What is studied.
+/// Parameters of the study.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Question {
-    /// Parameters of messages of this size.
+    /// LogGP parameters for messages of this size.
     pub parameters: LogGops,
     /// Bytes of the broadcast.
     pub size: u64,
@@ -66,30 +64,30 @@ pub struct Question {
     pub repetitions: u32,
 }
 
-/// The times of one algorithm at one number of ranks.
+/// Times of one algorithm for one rank count.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Row {
     /// Number of ranks.
     pub ranks: u32,
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// One broadcast, begun by all ranks together.
+    /// Time of one broadcast that all ranks start together.
     pub synchronised: Picos,
-    /// n broadcasts in a loop, over n.
+    /// Time of n broadcasts in a loop, divided by n.
     pub looped: Picos,
-    /// n broadcasts with a moving root, over n.
+    /// Time of n broadcasts with a moving root, divided by n.
     pub rotated: Picos,
 }
 
 impl Row {
-    /// What the loop measures too little, in seconds; below zero when too
-    /// much.
+    /// Error of the loop, in seconds: time of one broadcast minus the measured one. Negative if the
+    /// loop measures too much.
     #[must_use]
     pub fn loop_error_s(&self) -> f64 {
         self.synchronised.seconds() - self.looped.seconds()
     }
 
-    /// What the moving root measures too little, in seconds.
+    /// Error of the moving root, in seconds: time of one broadcast minus the measured one.
     #[must_use]
     pub fn rotated_error_s(&self) -> f64 {
         self.synchronised.seconds() - self.rotated.seconds()
@@ -97,19 +95,18 @@ impl Row {
 }
 
 impl Question {
-    /// Options of `repetitions` broadcasts over `ranks` ranks.
+    /// Pattern options for `repetitions` broadcasts on `ranks` ranks.
     #[must_use]
     pub const fn options(&self, ranks: u32, repetitions: u32) -> Options {
         let options = Options::new(ranks, self.size);
         Options { segment: self.segment, repeat: repetitions, ..options }
     }
 
-    /// Answers for one algorithm and number of ranks; `simulate` returns the
-    /// makespan of a schedule.
+    /// Times of one algorithm for one rank count; `simulate` returns the makespan of a schedule.
     ///
     /// # Errors
     ///
-    /// Those of `simulate`.
+    /// Errors of `simulate`.
     pub fn answer<E>(
         &self,
         algorithm: Algorithm,
@@ -129,20 +126,20 @@ impl Question {
     }
 }
 
-/// Which algorithm each scheme calls the faster one.
+/// Faster algorithm according to each scheme.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Winners {
     /// Number of ranks.
     pub ranks: u32,
-    /// By one synchronised broadcast: the truth.
+    /// According to one synchronised broadcast, the correct result.
     pub synchronised: Algorithm,
-    /// By the loop.
+    /// According to the loop.
     pub looped: Algorithm,
-    /// By the moving root.
+    /// According to the moving root.
     pub rotated: Algorithm,
 }
 
-/// The winners at every number of ranks that has rows of both algorithms.
+/// Faster algorithms at every rank count for which `rows` has both algorithms.
 #[must_use]
 pub fn winners(rows: &[Row]) -> Vec<Winners> {
     let of = |algorithm| rows.iter().filter(move |row| row.algorithm == algorithm);
@@ -161,8 +158,8 @@ pub fn winners(rows: &[Row]) -> Vec<Winners> {
     of(Algorithm::Tree).filter_map(pair).collect()
 }
 
-/// How an error grows with the number of ranks: the straight line that fits
-/// best, over P and over log₂ P.
+/// Growth of an error with the number of ranks: residuals of the least-squares lines over P and
+/// over log₂ P.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
     /// Share of the variance that a line over P leaves unexplained.
@@ -172,8 +169,7 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Of the error of the loop for `algorithm`; `None` with fewer than
-    /// three numbers of ranks.
+    /// Growth of the loop's error for `algorithm`; `None` with fewer than three rank counts.
     #[must_use]
     pub fn of_loop_error(rows: &[Row], algorithm: Algorithm) -> Option<Self> {
         let rows = rows.iter().filter(|row| row.algorithm == algorithm);
@@ -186,14 +182,14 @@ impl Growth {
         })
     }
 
-    /// Whether P fits better than log₂ P.
+    /// True if the line over P fits better than that over log₂ P.
     #[must_use]
     pub fn is_linear(&self) -> bool {
         self.linear_residual < self.logarithmic_residual
     }
 }
 
-/// 1 − R² of the best line through `points`.
+/// Unexplained share of the variance, 1 − R², of the least-squares line through `points`.
 #[allow(clippy::cast_precision_loss, reason = "a few points")]
 fn unexplained(points: &[(f64, f64)]) -> Option<f64> {
     if points.len() < 3 {
@@ -212,7 +208,7 @@ fn unexplained(points: &[(f64, f64)]) -> Option<f64> {
     (xx > 0.0 && yy > 0.0).then(|| (1.0 - xy * xy / (xx * yy)).max(0.0))
 }
 
-/// The two plots of the paper's Fig. 9 for one link: times, and errors of the loop.
+/// The two plots of the paper's Fig. 9 for one link: times, and errors.
 #[must_use]
 pub fn charts(link: &str, rows: &[Row]) -> [Chart; 2] {
     let micros = |seconds: f64| seconds * 1e6;

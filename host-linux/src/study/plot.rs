@@ -1,4 +1,4 @@
-//! Line charts, as scalable vector graphics.
+//! Line charts in SVG.
 
 use std::io::{self, Write};
 
@@ -10,98 +10,96 @@ use crate::output::plot::canvas::{
     Align, BLACK, BLUE, Canvas, GREEN, ORANGE, PURPLE, Pixel, SKY, Sheet, TITLE, VERMILION,
 };
 
-/// A named line.
+/// A line of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub label: String,
-    /// Its points; on logarithmic axes those that are not positive have no
-    /// place on the chart and are left out. The line has a gap where an ordinate
-    /// is not finite.
+    /// Points as (x, y). On logarithmic axes those that are not positive are left out. The line is
+    /// interrupted where y is not finite.
     pub points: Vec<(f64, f64)>,
-    /// Intervals of its points, drawn as whiskers.
+    /// Intervals of the points, drawn as whiskers.
     pub intervals: Vec<Interval>,
-    /// Whether its points are drawn, and not only a dashed line through them.
+    /// True for a line with dots at its points, false for a dashed line without.
     pub dots: bool,
 }
 
-/// Between which ordinates a point may be.
+/// Interval of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Abscissa of the point.
+    /// x of the point.
     pub x: f64,
-    /// Its least ordinate.
+    /// Lower end, y.
     pub low: f64,
-    /// Its largest ordinate.
+    /// Upper end, y.
     pub high: f64,
 }
 
 impl Series {
-    /// A named line.
+    /// A solid line with dots.
     #[must_use]
     pub const fn new(label: String, points: Vec<(f64, f64)>) -> Self {
         Self { label, points, intervals: Vec::new(), dots: true }
     }
 
-    /// A named line of which no point stands out, dashed.
+    /// A dashed line without dots.
     #[must_use]
     pub fn line(label: String, points: Vec<(f64, f64)>) -> Self {
         Self { dots: false, ..Self::new(label, points) }
     }
 
-    /// With intervals of its points.
+    /// Adds intervals to the points.
     #[must_use]
     pub fn with_intervals(self, intervals: Vec<Interval>) -> Self {
         Self { intervals, ..self }
     }
 }
 
-/// What the axes of a chart are.
+/// Type and range of a chart's axes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Axes {
-    /// Logarithmic, from a power of two to another across and from a decade to
-    /// another up.
+    /// Logarithmic; x between powers of two, y between powers of ten.
     Powers,
-    /// Logarithmic, as far as points lie.
+    /// Logarithmic, over the range of the points.
     Logarithmic,
-    /// Linear, as far as points lie; up from 0 where they are not far from it.
+    /// Linear, over the range of the points; y starts at 0 if the points are not far from it.
     Linear,
 }
 
-/// Lines over one abscissa.
+/// A chart of lines over a common x axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// Above the chart.
+    /// Title, above the chart.
     pub title: String,
-    /// Below it.
+    /// Label of the x axis.
     pub x_label: String,
-    /// Beside it.
+    /// Label of the y axis.
     pub y_label: String,
-    /// Along both.
+    /// Type of both axes.
     pub axes: Axes,
     /// The lines.
     pub series: Vec<Series>,
-    /// Whether lines may coincide: earlier ones are wider and show beside later ones.
+    /// True if lines may coincide: earlier ones are then drawn wider, so that they remain visible
+    /// behind later ones.
     pub nested: bool,
 }
 
 const SHEET: Sheet = Sheet { size: (980, 560), units: 1, bleed: 0, margins: (84, 300, 44, 56) };
 const COLOURS: [RGBColor; 7] = [BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK];
-/// Lengths of dash and gap, which tell lines of one colour apart; the first
-/// line of a colour has none.
+/// Lengths of dash and gap, to distinguish lines of one colour; the first line of a colour is
+/// solid.
 const DASHES: [Option<(i32, i32)>; 3] = [None, Some((7, 4)), Some((2, 3))];
-/// Half the width of an interval's ends.
+/// Half the width of a whisker's ends, in pixels.
 const CAP: i32 = 4;
-/// Height of a line of the legend.
+/// Height of a line of the legend, in pixels.
 const LINE: i32 = 19;
 
 impl Chart {
-    /// Draws the chart; lines come in groups of `group`, which share a
-    /// colour and differ in dashes.
+    /// Draws the chart. Each `group` consecutive lines share a colour and differ in their dashes.
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write(&self, group: usize, out: &mut dyn Write) -> io::Result<()> {
         let picture = SHEET.draw(|canvas| self.draw(group, canvas)).map_err(io::Error::other)?;
         out.write_all(picture.as_bytes())
@@ -153,7 +151,7 @@ impl Chart {
         Ok(())
     }
 
-    /// Ends of the axes.
+    /// Ranges of both axes: (left, right), (bottom, top).
     fn bounds(&self) -> ((f64, f64), (f64, f64)) {
         let ends = |series| {
             let both = |of: Interval| [(of.x, of.low), (of.x, of.high)];
@@ -183,7 +181,7 @@ impl Chart {
         }
     }
 
-    /// The points of a line that have a place on the axes.
+    /// The points that can be shown on the axes.
     fn drawn(&self, points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
         let everywhere = self.axes == Axes::Linear;
         let has_place =
@@ -199,21 +197,21 @@ impl Chart {
     }
 }
 
-/// Width in pixels of a nested line, of which `left` lines are still to be drawn.
+/// Width in pixels of a nested line when `left` lines, this one included, are still to be drawn.
 fn nested_width(left: usize) -> u32 {
     u32::try_from(left).unwrap_or(1).min(8) * 3 - 1
 }
 
-/// How much further than its points a chart reaches upwards and downwards.
+/// Factor by which a chart extends beyond its points vertically.
 const MARGIN: f64 = 1.1;
 
-/// The powers of two around an interval.
+/// The powers of two that enclose an interval.
 fn powers_of_two(low: f64, high: f64) -> (f64, f64) {
     let (low, high) = (low.log2().floor(), high.log2().ceil());
     (low.exp2(), high.max(low + 1.0).exp2())
 }
 
-/// The powers of ten around an interval.
+/// The powers of ten that enclose an interval.
 fn decades(low: f64, high: f64) -> (f64, f64) {
     let (low, high) = (low.log10().floor(), high.log10().ceil());
     (10f64.powf(low), 10f64.powf(high.max(low + 1.0)))
@@ -270,7 +268,7 @@ mod tests {
         };
         let (bounds, lines) = draw(Series::new("a".into(), point.clone()));
         assert_eq!(bounds, (1.0, 10.0));
-        // A stem and two ends.
+        // A vertical line and two ends.
         assert_eq!(with(2.0, 8.0), (bounds, lines + 3));
         assert_eq!(with(0.5, 50.0).0, (0.1, 100.0));
     }

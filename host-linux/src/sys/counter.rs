@@ -1,14 +1,12 @@
-//! The counter of the processor: TSC on x86-64, `cntvct_el0` on aarch64.
+//! Processor counter: TSC on x86-64, `cntvct_el0` on aarch64.
 //!
-//! A reading is fenced on both sides: it happens after everything before it
-//! has completed and before anything after it starts. Without the first
-//! fence the end of a timed section could be read before the section has
-//! finished; without the second the section could start before its start is
-//! read. With both, two readings around nothing are exactly one read cost
-//! apart, so subtracting that cost leaves zero.
+//! A reading is fenced on both sides: it happens after everything before it has completed and
+//! before anything after it starts. Without the first fence, the end of a timed section could be
+//! read before the section has finished; without the second, the section could start before its
+//! start is read. With both, two readings with nothing in between differ by exactly the cost of
+//! one, so subtracting that cost leaves zero.
 
-/// Whether this processor has a counter that runs at one rate in every power
-/// state; what the processor itself claims.
+/// True if the counter runs at one rate in every power state, according to CPUID.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn is_invariant() -> bool {
     use std::arch::x86_64::__cpuid;
@@ -18,7 +16,7 @@ pub(crate) fn is_invariant() -> bool {
     highest >= POWER_MANAGEMENT && __cpuid(POWER_MANAGEMENT).edx & INVARIANT_TSC != 0
 }
 
-/// What the kernel calls it as a clock source; `None` where there is none.
+/// Name of the counter as a clock source of the kernel; `None` if there is no counter.
 pub(crate) const KERNEL_NAME: Option<&str> = if cfg!(target_arch = "x86_64") {
     Some("tsc")
 } else if cfg!(target_arch = "aarch64") {
@@ -27,7 +25,7 @@ pub(crate) const KERNEL_NAME: Option<&str> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// The counter now, fenced on both sides.
+/// Reads the counter, fenced on both sides.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn read() -> u64 {
@@ -43,33 +41,33 @@ pub(crate) fn read() -> u64 {
     ticks
 }
 
-/// The generic timer runs at one rate by its architecture.
+/// Always true: the architecture defines the generic timer's rate as constant.
 #[cfg(target_arch = "aarch64")]
 pub(crate) fn is_invariant() -> bool {
     true
 }
 
-/// The counter now, fenced on both sides.
+/// Reads the counter, fenced on both sides.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 pub(crate) fn read() -> u64 {
     let ticks: u64;
-    // SAFETY: Linux gives user code access to CNTVCT_EL0; the three
-    // instructions write one register and nothing else. Not declared
-    // `nomem`, so that the compiler moves no memory access across.
+    // SAFETY: Linux gives user code access to CNTVCT_EL0; the three instructions write one register
+    // and nothing else. Not declared `nomem`, so that the compiler does not move memory accesses
+    // across.
     unsafe {
         core::arch::asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) ticks, options(nostack, preserves_flags));
     }
     ticks
 }
 
-/// No counter is known for this architecture.
+/// Always false: no counter is supported on this architecture.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn is_invariant() -> bool {
     false
 }
 
-/// Never called: [`is_invariant`] and [`KERNEL_NAME`] say that there is no counter.
+/// Never called, because [`is_invariant`] and [`KERNEL_NAME`] deny a counter.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn read() -> u64 {
     0

@@ -1,4 +1,4 @@
-//! A file's content without a copy.
+//! Memory-mapped files.
 
 use std::fs::File;
 use std::io;
@@ -7,21 +7,20 @@ use memmap2::{Advice, Mmap, MmapOptions};
 
 /// Maps the first `length` bytes of a regular `file` for reading.
 ///
-/// A file that another program shortens while it is mapped ends this process
-/// with SIGBUS, as for every program that maps files.
+/// If another program shortens the file while it is mapped, this process ends with SIGBUS, like any
+/// program that maps files.
 pub(crate) fn map(file: &File, length: usize) -> io::Result<Mmap> {
-    // SAFETY: private and read-only, so nothing here can change the file.
-    // Another program that writes to it meanwhile changes what is read;
-    // readers check every value they take and index nothing by a value that
-    // they read twice.
+    // SAFETY: private and read-only, so nothing here can change the file. Another program that
+    // writes to it changes what is read; readers check every value they take and never index by a
+    // value that they read twice.
     let map = unsafe { MmapOptions::new().len(length).map_copy_read_only(file) }?;
-    // Without the advice reading is slower, not wrong.
+    // Without the advice reading is only slower.
     let _slower = map.advise(Advice::Sequential);
     Ok(map)
 }
 
-/// Lets the kernel expect reads in any order from here on.
+/// Tells the kernel to expect reads in any order from now on.
 pub(crate) fn advise_lookups(map: &Mmap) {
-    // Without the advice reading is slower, not wrong.
+    // Without the advice reading is only slower.
     let _slower = map.advise(Advice::Normal);
 }

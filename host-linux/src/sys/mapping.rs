@@ -10,10 +10,10 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::stat::fstat;
 use nix::unistd::ftruncate;
 
-/// Anonymous memory of a fixed length that a descriptor names.
+/// Anonymous memory of a fixed length, identified by a file descriptor.
 ///
-/// It is sealed against any change of its length, so that no peer can take
-/// pages away under a mapping (which would end this process with SIGBUS).
+/// It is sealed against any change of its length, so that no peer can remove pages under a mapping
+/// (which would end this process with SIGBUS).
 #[derive(Debug)]
 pub(crate) struct SharedMemory {
     descriptor: OwnedFd,
@@ -23,7 +23,7 @@ pub(crate) struct SharedMemory {
 const FIXED_LENGTH: SealFlag = SealFlag::F_SEAL_SHRINK.union(SealFlag::F_SEAL_GROW);
 
 impl SharedMemory {
-    /// New zeroed memory.
+    /// Creates zeroed memory.
     pub(crate) fn create(length: NonZeroUsize) -> io::Result<Self> {
         let descriptor =
             memfd_create(c"loggap", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
@@ -34,8 +34,8 @@ impl SharedMemory {
         Ok(Self { descriptor, length })
     }
 
-    /// Memory that a peer created, accepted only with exactly `length` bytes
-    /// and sealed to keep them.
+    /// Accepts memory that a peer created, if it has exactly `length` bytes and is sealed against
+    /// changes of its length.
     pub(crate) fn adopt(descriptor: OwnedFd, length: NonZeroUsize) -> io::Result<Self> {
         let seals = SealFlag::from_bits_retain(fcntl(&descriptor, FcntlArg::F_GET_SEALS)?);
         let bytes = fstat(&descriptor)?.st_size;
@@ -52,12 +52,11 @@ impl SharedMemory {
         self.descriptor.as_fd()
     }
 
-    /// Maps it all, with every page present, so that no page fault falls
-    /// into a measurement.
+    /// Maps the whole memory with every page present, so that no page fault occurs during a
+    /// measurement.
     ///
-    /// Other processes may write the mapping at any time: it is only reached
-    /// through raw pointers and atomics, never through a reference to plain
-    /// bytes.
+    /// Other processes may write the mapping at any time: it is only accessed through raw pointers
+    /// and atomics, never through a reference to plain bytes.
     pub(crate) fn map(&self) -> io::Result<MmapRaw> {
         MmapOptions::new().len(self.length.get()).populate().map_raw(&self.descriptor)
     }

@@ -1,7 +1,7 @@
-//! All unsafe code of this crate: processor counters, shared and own memory, huge pages, mapped
+//! All unsafe code of this crate: processor counters, shared and private memory, huge pages, mapped
 //! files, raw Ethernet and stream sockets, and RDMA verbs.
 //!
-//! Everything exported from here is safe to call; each unsafe block says why.
+//! Every exported function is safe to call; each unsafe block states why it is sound.
 
 #![allow(unsafe_code, reason = "the one place of this crate that may; see each SAFETY line")]
 

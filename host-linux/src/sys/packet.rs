@@ -1,4 +1,4 @@
-//! What raw Ethernet sockets need and no safe interface offers.
+//! Raw Ethernet socket functions for which no safe wrapper exists.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -12,8 +12,8 @@ mod request {
     nix::ioctl_readwrite_bad!(get_mtu, libc::SIOCGIFMTU, libc::ifreq);
 }
 
-/// The address to bind a packet socket to: frames of `ether_type` on the
-/// interface of that number. `None` where the number is none.
+/// Address to bind a packet socket to: frames of `ether_type` on the interface with this number.
+/// `None` if the number is invalid.
 pub(crate) fn on_interface(interface: u32, ether_type: u16) -> Option<LinkAddr> {
     let raw = libc::sockaddr_ll {
         sll_family: u16::try_from(libc::AF_PACKET).ok()?,
@@ -30,10 +30,10 @@ pub(crate) fn on_interface(interface: u32, ether_type: u16) -> Option<LinkAddr> 
     unsafe { LinkAddr::from_raw((&raw const raw).cast(), Some(length)) }
 }
 
-/// The maximum transmission unit of the interface of that name, in bytes.
+/// Maximum transmission unit of the named interface, in bytes.
 pub(crate) fn mtu(socket: BorrowedFd<'_>, interface: &str) -> io::Result<usize> {
     let mut name = [0; libc::IFNAMSIZ];
-    // The last byte stays zero: names end with it.
+    // The last byte stays zero as the terminator.
     let room = name.len() - 1;
     if interface.len() > room {
         return Err(io::ErrorKind::NotFound.into());
@@ -43,8 +43,8 @@ pub(crate) fn mtu(socket: BorrowedFd<'_>, interface: &str) -> io::Result<usize> 
     }
     let ifr_ifru = libc::__c_anonymous_ifr_ifru { ifru_mtu: 0 };
     let mut answer = libc::ifreq { ifr_name: name, ifr_ifru };
-    // SAFETY: the request reads the name and writes the MTU of this one
-    // `ifreq`, which outlives the call.
+    // SAFETY: the request reads the name and writes the MTU of this one `ifreq`, which outlives the
+    // call.
     unsafe { request::get_mtu(socket.as_raw_fd(), &mut answer) }?;
     // SAFETY: `ifru_mtu` was set before the call, so it is initialised
     // whether or not the kernel wrote it.

@@ -1,5 +1,5 @@
-//! Zeroed memory straight from the kernel, in huge pages where it has them.
-//! Pages cost nothing before they are touched.
+//! Zeroed memory from the kernel, in huge pages if available. Pages cost nothing before they are
+//! touched.
 
 use std::io;
 use std::marker::PhantomData;
@@ -14,15 +14,15 @@ use loggap_core::sim::windows::{Message, Receiving, WindowRank, WindowRecord};
 use loggap_core::sim::{ClockQueue, Entry, MatchIndex, Rank, Record, Slot};
 use memmap2::{Advice, MmapMut, MmapOptions};
 
-/// Smaller memory is left in small pages.
+/// Smallest allocation for which huge pages are requested, bytes.
 const HUGE: usize = 2 << 20;
 
-/// Types that are plain numbers or truth values, or nothing but them, so that zeroed memory
-/// is a value of theirs, and that need not be dropped.
+/// Types consisting only of integers, floats and booleans, for which zeroed memory is a valid
+/// value, and which need not be dropped.
 ///
 /// # Safety
 ///
-/// Only for such types.
+/// All bytes 0 must be a valid value of the type, and the type must not need dropping.
 pub(crate) unsafe trait Integers {}
 
 // SAFETY: an integer.
@@ -49,7 +49,7 @@ unsafe impl Integers for Rank {}
 unsafe impl Integers for Entry {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for ClockQueue {}
-// SAFETY: its fields are integers and truth values, of which 0 is one.
+// SAFETY: its fields are integers and booleans, for which 0 is valid.
 unsafe impl Integers for MatchIndex {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for WindowRank {}
@@ -64,9 +64,9 @@ unsafe impl Integers for implicit::Message {}
 // SAFETY: its fields are atomic integers.
 unsafe impl Integers for ChunkList {}
 
-// SAFETY: a number, whose zero is all bytes 0.
+// SAFETY: a float, for which all bytes 0 is valid.
 unsafe impl Integers for f64 {}
-// SAFETY: its fields are numbers and truth values, of which 0 is one.
+// SAFETY: its fields are numbers and booleans, for which 0 is valid.
 unsafe impl Integers for Link {}
 // SAFETY: its fields are numbers.
 unsafe impl Integers for QueuedLink {}
@@ -79,7 +79,7 @@ unsafe impl Integers for Delivery {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for Transmission {}
 
-/// Elements in memory of their own.
+/// An owned array in its own mapping.
 #[derive(Debug)]
 pub(crate) struct Pages<T> {
     map: MmapMut,
@@ -88,21 +88,21 @@ pub(crate) struct Pages<T> {
 }
 
 impl<T: Integers> Pages<T> {
-    /// So many elements, all bytes of which are 0.
+    /// `len` elements, all bytes of which are 0.
     pub(crate) fn zeroed(len: usize) -> io::Result<Self> {
         let pages = Self::unadvised(len)?;
         if pages.map.len() >= HUGE {
-            // A kernel without huge pages is slower, not wrong.
+            // Without huge pages it is only slower.
             let _slower = pages.map.advise(Advice::HugePage);
         }
         Ok(pages)
     }
 
-    /// As [`Pages::zeroed`], in small pages only: for many parts of which little is used, where a
-    /// huge page each would take more memory than what is used.
+    /// As [`Pages::zeroed`], in small pages only: for many sparsely used arrays, where a huge page
+    /// for each would take more memory than is used.
     pub(crate) fn zeroed_sparse(len: usize) -> io::Result<Self> {
         let pages = Self::unadvised(len)?;
-        // A kernel without huge pages has none to forbid.
+        // A kernel without huge pages returns an error, which is harmless.
         let _none = pages.map.advise(Advice::NoHugePage);
         Ok(pages)
     }
@@ -119,16 +119,15 @@ impl<T> Deref for Pages<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the mapping is as long as `len` elements, aligned to a
-        // page, and began zeroed, which `Integers` says is valid; it lives
-        // as long as `self`.
+        // SAFETY: the mapping is as long as `len` elements, aligned to a page, and was zeroed
+        // initially, which `Integers` guarantees to be valid; it lives as long as `self`.
         unsafe { std::slice::from_raw_parts(self.map.as_ptr().cast(), self.len) }
     }
 }
 
 impl<T> DerefMut for Pages<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`, and `self` is borrowed for writing.
+        // SAFETY: as in `deref`, and `self` is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr().cast(), self.len) }
     }
 }

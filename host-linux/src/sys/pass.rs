@@ -1,4 +1,4 @@
-//! Passing one open file to another process over a Unix socket.
+//! Passes an open file to another process over a Unix socket.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -16,8 +16,8 @@ pub(crate) fn send_file(socket: &UnixStream, bytes: &[u8], file: BorrowedFd<'_>)
     if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
-/// Receives up to `bytes.len()` bytes and the file attached to them, if any.
-/// Zero bytes mean that the peer has closed.
+/// Receives up to `bytes.len()` bytes and the attached file, if any. Zero bytes mean that the peer
+/// has closed the socket.
 pub(crate) fn receive_file(
     socket: &UnixStream,
     bytes: &mut [u8],
@@ -34,9 +34,9 @@ pub(crate) fn receive_file(
     for attached in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(files) = attached {
             for file in files {
-                // SAFETY: the kernel has just installed this descriptor for
-                // us and nothing else knows it. A second one is closed by
-                // the assignment that drops the first.
+                // SAFETY: the kernel has just installed this descriptor for this process, and
+                // nothing else knows it. If there are several, each assignment drops, and so
+                // closes, the previous one.
                 received = Some(unsafe { OwnedFd::from_raw_fd(file) });
             }
         }

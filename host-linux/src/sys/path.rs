@@ -1,10 +1,9 @@
-//! A socket option that no safe interface offers.
+//! A socket option for which no safe wrapper exists.
 
 use nix::{getsockopt_impl, libc, sockopt_impl};
 
 sockopt_impl!(
-    /// Bytes of the longest packet that the way to a connected socket's peer is known
-    /// to take.
+    /// Path MTU to the peer of a connected socket, in bytes.
     Ipv6Mtu,
     GetOnly,
     libc::IPPROTO_IPV6,

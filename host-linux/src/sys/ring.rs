@@ -1,4 +1,4 @@
-//! A ring in shared memory with one producer and one consumer.
+//! Single-producer, single-consumer ring in shared memory.
 //!
 //! Layout, in bytes from the start of a ring:
 //!
@@ -7,18 +7,16 @@
 //!  128  data  `capacity` bytes, a power of two
 //! ```
 //!
-//! The data are records that start at multiples of 64 bytes, so that no two
-//! share a cache line: a word, then the payload. The word is 0 while there is
-//! no record yet, else the payload's length plus 1, with a mark when more of
-//! the same message follows. Before the producer publishes a record by
-//! storing its word, it clears the word behind it. So the word that the
-//! consumer looks at is never a left-over, and a short message moves between
-//! the processors as one cache line. The head tells the producer what is
-//! free, and is only read when the ring seems full.
+//! The data are records that start at multiples of 64 bytes, so that no two share a cache line: a
+//! word, then the payload. The word is 0 while there is no record, else the payload's length plus
+//! 1, with a flag if more records of the same message follow. Before the producer publishes a
+//! record by storing its word, it clears the next record's word. So the consumer never reads stale
+//! data as a word, and a short message moves between the processors as one cache line. The head
+//! tells the producer which part is free, and is read only when the ring seems full.
 //!
-//! Each side keeps its own position privately and trusts nothing it reads:
-//! the peer is another process and may be broken. A head or a length that
-//! does not fit is [`Broken`], never an access outside the mapping.
+//! Each side keeps its own position privately and does not trust what it reads: the peer is another
+//! process and may be broken. An invalid head or length results in [`Broken`], never in an access
+//! outside the mapping.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -27,20 +25,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memmap2::MmapRaw;
 
 const HEAD: usize = 0;
-/// Two lines behind the head, because processors fetch lines in pairs.
+/// Two cache lines after the head, because processors fetch lines in pairs.
 const DATA: usize = 128;
 const LINE: u64 = 64;
 const WORD: usize = size_of::<u64>();
-/// The word where no record is yet.
+/// Word of a record that has not been published.
 const NOTHING: u64 = 0;
-/// Marks a record that the next one continues.
+/// Flag in a word: the next record continues the message.
 const MORE: u64 = 1 << 63;
 
-/// The peer wrote counters or lengths that no producer or consumer writes.
+/// The peer wrote a head or length that no correct producer or consumer writes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Broken;
 
-/// Whether a record ends its message.
+/// Position of a record in its message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Part {
     /// The message is complete with this record.
@@ -69,18 +67,18 @@ impl Part {
 pub(crate) enum Taken {
     /// The ring is empty.
     Nothing,
-    /// This many bytes of a message.
+    /// A record was removed from the ring: length of its payload, and position in the message.
     Bytes { length: usize, part: Part },
-    /// A record of this many bytes, left where it is: it does not fit.
+    /// A record stays in the ring, because its payload, of this length, does not fit into the buffer.
     NoRoom { length: usize },
 }
 
-/// Bytes that a ring of `capacity` data bytes takes in all.
+/// Total size in bytes of a ring with `capacity` data bytes.
 pub(crate) const fn footprint(capacity: u64) -> u64 {
     DATA as u64 + capacity
 }
 
-/// The memory of one ring: what both ends share.
+/// Memory of a ring, as both ends map it.
 #[derive(Clone, Debug)]
 struct Ring {
     /// Keeps the memory mapped.
@@ -95,8 +93,8 @@ struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// The ring at `offset`, `None` unless it lies inside the mapping, is
-    /// aligned, and `capacity` is a power of two of at least two lines.
+    /// The ring at `offset`. `None` unless it lies inside the mapping and is aligned, and
+    /// `capacity` is a power of two of at least two cache lines.
     fn at(mapping: &Arc<MmapRaw>, offset: u64, capacity: u64) -> Option<Self> {
         let end = offset.checked_add(DATA as u64)?.checked_add(capacity)?;
         let fits = usize::try_from(end).is_ok_and(|end| end <= mapping.len());
@@ -118,25 +116,24 @@ impl Ring {
         self.mask + 1
     }
 
-    /// How much the consumer has consumed.
+    /// Number of bytes ever consumed.
     #[inline(always)]
     fn head(&self) -> &AtomicU64 {
         self.atomic(HEAD)
     }
 
-    /// The eight bytes at `offset`, a multiple of a line inside the ring.
+    /// The eight bytes at `offset`, which is a multiple of a cache line inside the ring.
     #[inline(always)]
     fn atomic(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: `at` checked that the ring is inside the mapping and
-        // aligned to a line; so is every offset that is passed.
+        // SAFETY: `at` checked that the ring is inside the mapping and aligned to a cache line; so
+        // is every offset passed here.
         let at = unsafe { self.base.add(offset) };
-        // SAFETY: valid and aligned as above for as long as `self` keeps the
-        // mapping; both processes use it as an atomic only.
+        // SAFETY: valid and aligned as above for as long as `self` keeps the mapping; both
+        // processes access it only as an atomic.
         unsafe { AtomicU64::from_ptr(at.cast().as_ptr()) }
     }
 
-    /// The word that starts the record at `position`, which is a multiple of
-    /// a line.
+    /// Word of the record at `position`, which is a multiple of a cache line.
     #[inline(always)]
     fn word(&self, position: u64) -> &AtomicU64 {
         self.atomic(self.data_offset(position))
@@ -161,23 +158,21 @@ impl Ring {
         (self.capacity() - (position & self.mask)) as usize
     }
 
-    /// Copies `bytes` to `position`, wrapping at the end. `bytes` must not
-    /// be longer than the ring.
+    /// Copies `bytes` to `position`, wrapping at the end. `bytes` must not be longer than the ring.
     #[inline(always)]
     fn write(&self, position: u64, bytes: &[u8]) {
         let (first, second) = bytes.split_at(bytes.len().min(self.until_end(position)));
         debug_assert!(bytes.len() as u64 <= self.capacity());
         // SAFETY: `first` ends before the end of the data.
         let to = unsafe { self.base.add(self.data_offset(position)) };
-        // SAFETY: inside the data as above; `bytes` is ours and not part of
-        // the mapping. The consumer does not read here before the release
-        // store of the record's word, and a consumer that breaks this rule only reads
-        // odd bytes.
+        // SAFETY: inside the data as above; `bytes` is not part of the mapping. The consumer does
+        // not read here before the release store of the record's word; a consumer that breaks this
+        // rule only reads wrong bytes.
         unsafe { to.copy_from_nonoverlapping(NonNull::from(first).cast(), first.len()) };
         if !second.is_empty() {
             // SAFETY: the data start inside the mapping.
             let to = unsafe { self.base.add(DATA) };
-            // SAFETY: `second` is shorter than the ring; else as above.
+            // SAFETY: `second` is shorter than the ring; otherwise as above.
             unsafe { to.copy_from_nonoverlapping(NonNull::from(second).cast(), second.len()) };
         }
     }
@@ -191,15 +186,14 @@ impl Ring {
         let (first, second) = bytes.split_at_mut(until_end);
         // SAFETY: `first` ends before the end of the data.
         let from = unsafe { self.base.add(self.data_offset(position)) };
-        // SAFETY: inside the data as above; `bytes` is ours and not part of
-        // the mapping. The producer does not write here before the release
-        // store of the head; one that breaks this rule only gives odd bytes,
-        // and every byte is a valid u8.
+        // SAFETY: inside the data as above; `bytes` is not part of the mapping. The producer does
+        // not write here before the release store of the head; one that breaks this rule only
+        // yields wrong bytes, and every byte is a valid u8.
         unsafe { from.copy_to_nonoverlapping(NonNull::from(&mut *first).cast(), first.len()) };
         if !second.is_empty() {
             // SAFETY: the data start inside the mapping.
             let from = unsafe { self.base.add(DATA) };
-            // SAFETY: `second` is shorter than the ring; else as above.
+            // SAFETY: `second` is shorter than the ring; otherwise as above.
             unsafe {
                 from.copy_to_nonoverlapping(NonNull::from(&mut *second).cast(), second.len())
             };
@@ -207,7 +201,7 @@ impl Ring {
     }
 }
 
-/// Bytes of the ring that a record with `length` bytes of payload takes.
+/// Bytes in the ring of a record with `length` bytes of payload.
 #[inline(always)]
 fn record_bytes(length: usize) -> u64 {
     (WORD as u64 + length as u64).next_multiple_of(LINE)
@@ -218,30 +212,30 @@ fn record_bytes(length: usize) -> u64 {
 pub(crate) struct Producer {
     ring: Ring,
     tail: u64,
-    /// The head as last read; it can only have grown since.
+    /// Head as last read; it can only have advanced since.
     head: u64,
 }
 
 impl Producer {
-    /// The sending end of the ring at `offset`, `None` where no ring fits.
+    /// Sending end of the ring at `offset`; `None` if no ring fits there.
     pub(crate) fn new(mapping: &Arc<MmapRaw>, offset: u64, capacity: u64) -> Option<Self> {
         Ring::at(mapping, offset, capacity).map(|ring| Self { ring, tail: 0, head: 0 })
     }
 
-    /// The longest payload of one record: a quarter of the ring, so that the
-    /// two ends of a long message overlap.
+    /// Longest payload of a record: a quarter of the ring, so that sending and receiving of a long
+    /// message overlap.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "the capacity fits usize")]
     pub(crate) fn longest(&self) -> usize {
         (self.ring.capacity() / 4) as usize
     }
 
-    /// Puts one record in, `false` when there is no room for it yet. A
-    /// payload over [`Producer::longest`] never has room.
+    /// Appends a record; `false` if there is no space yet. A payload longer than
+    /// [`Producer::longest`] never fits.
     #[inline(always)]
     pub(crate) fn try_put(&mut self, payload: &[u8], part: Part) -> Result<bool, Broken> {
         let next = self.tail + record_bytes(payload.len());
-        // The word behind the record has to be free as well.
+        // The word after the record must be free as well.
         let end = next + LINE;
         if end - self.head > self.ring.capacity() && !self.room_up_to(end)? {
             return Ok(false);
@@ -273,12 +267,12 @@ pub(crate) struct Consumer {
 }
 
 impl Consumer {
-    /// The receiving end of the ring at `offset`, `None` where no ring fits.
+    /// Receiving end of the ring at `offset`; `None` if no ring fits there.
     pub(crate) fn new(mapping: &Arc<MmapRaw>, offset: u64, capacity: u64) -> Option<Self> {
         Ring::at(mapping, offset, capacity).map(|ring| Self { ring, head: 0 })
     }
 
-    /// Takes one record out into the start of `room`.
+    /// Moves a record's payload to the start of `room`.
     #[inline(always)]
     pub(crate) fn try_take(&mut self, room: &mut [u8]) -> Result<Taken, Broken> {
         let word = self.ring.word(self.head).load(Ordering::Acquire);
@@ -293,12 +287,12 @@ impl Consumer {
         Ok(Taken::Bytes { length, part: Part::of(word) })
     }
 
-    /// Whether nothing is left to take, as far as the producer has published.
+    /// True if the producer has published no further record.
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.word(self.head).load(Ordering::Acquire) == NOTHING
     }
 
-    /// The length that `word` says, if a producer could have put it in.
+    /// Payload length in `word`, if a correct producer could have written it.
     #[inline(always)]
     fn length(&self, word: u64) -> Result<usize, Broken> {
         let length = usize::try_from((word & !MORE).wrapping_sub(1)).map_err(|_| Broken)?;
@@ -375,8 +369,8 @@ mod tests {
     #[test]
     fn what_a_payload_left_behind_is_never_taken_for_a_record() {
         let (mut producer, mut consumer) = ends();
-        // Every line of the ring, each of which could start a record, begins
-        // with what would be the word of a short record.
+        // Every cache line of the ring, each of which could start a record, begins with the word of
+        // a short record.
         let mut payload = [0; 1_000];
         payload.chunks_mut(8).for_each(|word| word[0] = 3);
         for length in (0..payload.len()).step_by(7).chain([1_000; 40]) {

@@ -1,16 +1,16 @@
-//! Sending and receiving over a connected socket by the system's calls alone: what std and nix
-//! add to them would be timed wherever it is not inlined.
+//! Send and receive on a connected socket by the bare system calls: the wrappers of std and nix
+//! would be part of the timed path wherever they are not inlined.
 
 use std::os::fd::RawFd;
 
 use nix::errno::Errno;
 use nix::libc;
 
-/// Bytes that `send` took.
+/// Sends; returns the number of bytes taken.
 ///
 /// # Errors
 ///
-/// The error of the call; a closed peer is [`Errno::EPIPE`], without a signal.
+/// The error of the call; [`Errno::EPIPE`], without a signal, if the peer has closed.
 #[inline]
 pub(crate) fn send(socket: RawFd, bytes: &[u8]) -> nix::Result<usize> {
     // SAFETY: the bytes are borrowed during the call, and `len` is their number.
@@ -19,11 +19,11 @@ pub(crate) fn send(socket: RawFd, bytes: &[u8]) -> nix::Result<usize> {
     usize::try_from(sent).map_err(|_| Errno::last())
 }
 
-/// Bytes that `recv` put into `buffer`; 0 at the end of a stream.
+/// Receives into `buffer`; returns the number of bytes, 0 at the end of a stream.
 ///
 /// # Errors
 ///
-/// The error of the call, [`Errno::EAGAIN`] where a non-blocking socket has nothing.
+/// The error of the call; [`Errno::EAGAIN`] if a non-blocking socket has no data.
 #[inline]
 pub(crate) fn receive(socket: RawFd, buffer: &mut [u8]) -> nix::Result<usize> {
     // SAFETY: the buffer is borrowed during the call, and `len` is its length.

@@ -1,11 +1,10 @@
-//! What delayed each event of a simulation: the happens-before graph.
+//! Happens-before graph of a simulation: the causes that delayed each event.
 //!
-//! An event begins at the latest of its causes: the dependencies that it
-//! waited for, the previous users of its processor and of its interface, the
-//! arrival of its message, the match that let its sender go on. A
-//! [`CauseRecorder`] notes them while the engine runs, so that nothing has to be
-//! guessed from equal times. Events are numbered as they were simulated, in
-//! windows rank by rank; a cause comes before its event.
+//! An event begins at the latest of its causes: the dependencies it waited for, the previous users
+//! of its processor and interface, the arrival of its message, the match that resumed its sender. A
+//! [`CauseRecorder`] records them while the engine runs, so that nothing has to be inferred from
+//! equal times. Events are numbered in the order of their simulation, which in windows is rank by
+//! rank; a cause always precedes its event.
 
 use std::collections::HashMap;
 
@@ -15,45 +14,45 @@ use loggap_core::units::Picos;
 pub use super::cause_recorder::CauseRecorder;
 use super::link_holds::LinkLoss;
 
-/// Number of an event; 0 is the start of the simulation.
+/// Index of an event; 0 is the start of the simulation.
 pub type EventId = u32;
 
-/// From the beginning of one event to the earliest beginning of another.
+/// Type of a cause: which time must pass after one event before another can begin.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Via {
-    /// A calculation is over.
+    /// End of a calculation.
     Calc,
-    /// The processor has sent: o + w·O.
+    /// End of a send on the processor: o + w·O.
     Send,
-    /// The processor has received: o + w·max(O, G), or o + w·O where the
-    /// interface takes the bytes by itself.
+    /// End of a receive on the processor: o + w·max(O, G), or o + w·O if the interface takes the
+    /// bytes independently.
     Receive,
-    /// It is the same instant.
+    /// No time.
     Instant,
-    /// The interface has delivered by itself: o + w·G.
+    /// End of the delivery by the interface: o + w·G.
     Delivery,
-    /// The first byte has arrived: o + L.
+    /// Arrival of the first byte: o + L.
     Flight,
-    /// The interface can send again: g + w·G.
+    /// Interface free to send again: g + w·G.
     SendGap,
-    /// The interface can receive again: g + w·G, or g where links were charged for the bytes.
+    /// Interface free to receive again: g + w·G, or g if links were charged for the bytes.
     ReceiveGap,
-    /// It has come through a network, with its last byte where links were charged for the
-    /// bytes: o + L and its [`Transfer`].
+    /// Arrival through a network, with the last byte if links were charged for the bytes: o + L and
+    /// the [`Transfer`].
     Transfer,
-    /// Where the last byte came, the first one would have been there w·G earlier, had it
-    /// come alone: −w·G.
+    /// Arrival of the first byte, for messages that are reported with their last byte: w·G earlier,
+    /// the transmission time without sharing.
     FirstByte,
-    /// The last byte is handled: o.
+    /// End of handling the last byte: o.
     LastByte,
 }
 
-/// One of the things that an event waited for.
+/// A cause of an event.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Cause {
-    /// The event before.
+    /// The earlier event.
     pub from: EventId,
-    /// What had to pass after it.
+    /// Time that must pass after it.
     pub via: Via,
 }
 
@@ -61,65 +60,65 @@ impl Cause {
     /// The start of the simulation.
     pub const START: Self = Self { from: 0, via: Via::Instant };
 
-    /// The instant of an event.
+    /// Cause that takes no time.
     #[must_use]
     pub const fn instant(from: EventId) -> Self {
         Self { from, via: Via::Instant }
     }
 }
 
-/// What happens in an event.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
-    /// The simulation begins.
+    /// Start of the simulation.
     Start,
-    /// A calculation begins.
+    /// Start of a calculation.
     Calc,
-    /// A message leaves.
+    /// Start of a send.
     Send,
-    /// A receive is posted.
+    /// Post of a receive.
     Post,
-    /// An interface takes a message, whose processor is told apart.
+    /// An interface takes a message, independently of the processor.
     Take,
     /// A processor begins to handle a message.
     Handle,
-    /// A match lets the sender of a message above the eager limit go on; its
-    /// clocks are raised to these events.
+    /// A match resumes the sender of a message above the eager limit; the sender's resources become
+    /// free at these events.
     Resume {
-        /// When its processor is free.
+        /// When its processor becomes free.
         cpu: EventId,
         /// When its interface can send.
         out: EventId,
     },
-    /// The later of several instants; nothing happens.
+    /// The latest of several times; no event of the simulation.
     Latest,
-    /// The last rank is done.
+    /// End of the simulation.
     End,
 }
 
 /// An event.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// When it begins.
+    /// Start of the event.
     pub time: Picos,
-    /// What it is.
+    /// Kind of the event.
     pub kind: Kind,
-    /// Where.
+    /// Rank on which it happens.
     pub rank: u32,
-    /// The rank at the other end of its message.
+    /// Rank at the other end of its message.
     pub peer: u32,
-    /// The operation, counted over the whole schedule; of a message its send.
+    /// Index of the operation in the whole schedule; for a message that of its send.
     pub op: u32,
-    /// The event that made what happens here ready: that of the release, or
-    /// of a message its departure. It decides the order at equal times.
+    /// Event that made this one ready: the release, or the departure of the message. It determines
+    /// the order of events at equal times.
     pub creator: EventId,
-    /// Of a calculation its length; of a message its bytes.
+    /// Length of a calculation in ps, or size of a message in bytes.
     pub amount: u64,
-    /// What noise adds to the processor's time.
+    /// Processor time added by noise.
     pub noise: Picos,
-    /// Of a message, index of its costs.
+    /// Index of the message's costs.
     pub(super) costs: u32,
-    /// Of a send, index of its message's transfer.
+    /// Index of the transfer of a send's message.
     pub(super) transfer: u32,
     pub(super) first_cause: u32,
     pub(super) causes: u32,
@@ -142,10 +141,10 @@ impl Event {
     };
 }
 
-/// What a message costs.
+/// Costs of a message.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct MessageCosts {
-    /// Bytes, of which w = max(s, 1) − 1 are charged further.
+    /// Size in bytes; w = max(s, 1) − 1 of them are charged per byte.
     pub size: u64,
     /// o, the sender's.
     pub overhead: Picos,
@@ -163,21 +162,21 @@ pub struct MessageCosts {
     pub latency: Picos,
 }
 
-/// How a message came through a network, beyond o + L.
+/// Transfer of a message through a network, in addition to o + L.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Transfer {
-    /// From its send until it was through.
+    /// Total time from the send, without o + L, until the message was through.
     pub took: Picos,
-    /// What it would have taken alone, of that: w·G where links were charged.
+    /// Part of `took` without sharing: w·G if links were charged, else 0.
     pub alone: Picos,
-    /// Until an earlier message of the same two ranks was through, of the rest.
+    /// Part of `took` spent waiting for an earlier message between the same two ranks.
     pub behind: Picos,
     pub(super) first_loss: usize,
     pub(super) losses: usize,
 }
 
 impl Transfer {
-    /// What was lost because links were shared.
+    /// Part of `took` lost by sharing links.
     #[must_use]
     pub const fn shared(&self) -> Picos {
         self.took.since(self.alone).since(self.behind)
@@ -193,69 +192,69 @@ pub struct Causes {
     pub(super) transfers: Vec<Transfer>,
     pub(super) losses: Vec<LinkLoss>,
     pub(super) link_names: HashMap<u32, String>,
-    /// First operation of each rank.
+    /// Index of the first operation of each rank.
     pub(super) first_ops: Vec<u32>,
-    /// Whether interfaces take messages by themselves.
+    /// True if interfaces take messages independently of the processor.
     pub(super) overlap: bool,
-    /// Whether ranks have several processors or interfaces.
+    /// True if a rank has several processors or interfaces.
     pub(super) several: bool,
-    /// Whether links were charged for bytes, so that messages arrive with the last one.
+    /// True if links were charged for bytes, so that messages arrive with their last byte.
     pub(super) whole: bool,
 }
 
 impl Causes {
-    /// All events, causes before what they delayed; the last is the end.
+    /// All events; causes precede the events they delay, and the last event is the end.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// What `event` waited for.
+    /// Causes of `event`.
     #[must_use]
     pub fn of(&self, event: &Event) -> &[Cause] {
         let first = event.first_cause as usize;
         self.causes.get(first..first + event.causes as usize).unwrap_or_default()
     }
 
-    /// The event of a number; the start where there is none.
+    /// Event with this index; the start of the simulation for an invalid index.
     #[must_use]
     pub fn event(&self, id: EventId) -> Event {
         debug_assert!((id as usize) < self.events.len(), "no event {id}");
         self.events.get(id as usize).copied().unwrap_or(Event::NONE)
     }
 
-    /// What the message of an event costs.
+    /// Costs of the message of an event.
     #[must_use]
     pub fn costs(&self, event: &Event) -> MessageCosts {
         self.costs.get(event.costs as usize).copied().unwrap_or_default()
     }
 
-    /// How the message of a send came through a network.
+    /// Transfer of a send's message through a network.
     #[must_use]
     pub fn transfer(&self, event: &Event) -> Transfer {
         self.transfers.get(event.transfer as usize).copied().unwrap_or_default()
     }
 
-    /// What links cost the message of a send.
+    /// Time that each link cost the message of a send.
     #[must_use]
     pub fn losses(&self, event: &Event) -> &[LinkLoss] {
         let Transfer { first_loss, losses, .. } = self.transfer(event);
         self.losses.get(first_loss..first_loss + losses).unwrap_or_default()
     }
 
-    /// What a link joins; empty where that is not known.
+    /// Name of a link, by the nodes it connects; empty if unknown.
     #[must_use]
     pub fn link_name(&self, link: u32) -> &str {
         self.link_names.get(&link).map_or("", String::as_str)
     }
 
-    /// Whether messages arrive with their last byte.
+    /// True if messages arrive with their last byte.
     #[must_use]
     pub const fn are_whole(&self) -> bool {
         self.whole
     }
 
-    /// How long `cause` takes; saturating, and nothing where it goes back in time.
+    /// Length of `cause`, saturating; 0 if it goes back in time.
     #[must_use]
     pub fn length(&self, cause: Cause) -> Picos {
         let event = self.event(cause.from);
@@ -281,7 +280,7 @@ impl Causes {
         Picos(parts.iter().fold(0, |sum, message_kind| sum.saturating_add(message_kind.0)))
     }
 
-    /// The instant before which `cause` lets nothing begin.
+    /// Earliest time at which `cause` lets its event begin.
     #[must_use]
     pub fn instant(&self, cause: Cause) -> Picos {
         let event = self.event(cause.from);
@@ -299,26 +298,26 @@ impl Causes {
         event.op.saturating_sub(first)
     }
 
-    /// Whether interfaces take messages by themselves.
+    /// True if interfaces take messages independently of the processor.
     #[must_use]
     pub const fn overlaps(&self) -> bool {
         self.overlap
     }
 
-    /// Whether operations name several processors or interfaces.
+    /// True if operations use several processors or interfaces.
     #[must_use]
     pub const fn has_several(&self) -> bool {
         self.several
     }
 
-    /// Bytes of an event with its causes, as a run needs them.
+    /// Memory for an event with its causes, in bytes; an estimate for sizing runs.
     #[must_use]
     pub const fn bytes_an_event() -> usize {
         size_of::<Event>() + 4 * size_of::<Cause>()
     }
 }
 
-/// Whether a message of this part ends with a match.
+/// True if a match ends the transfer of a message of this kind.
 pub(super) const fn is_data(message_kind: MessageKind) -> bool {
     matches!(message_kind, MessageKind::Whole | MessageKind::Data)
 }

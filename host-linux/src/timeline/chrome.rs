@@ -1,8 +1,7 @@
-//! The trace event format of Chrome's `about:tracing`, which Perfetto reads
-//! too: one process a rank, one thread for each processor and for each
-//! direction of an interface, arrows for messages.
+//! Trace event format of Chrome's `about:tracing`, which Perfetto reads too. A rank is a process,
+//! its processors and each direction of its interfaces are threads, and messages are arrows.
 //!
-//! Times are microseconds with six decimals, so that no picosecond is lost.
+//! Times are in microseconds with six decimals, so they are exact to the picosecond.
 
 use std::io::{self, Write};
 
@@ -15,7 +14,7 @@ use super::{Activity, Lane, Message, Span, Timeline};
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write(timeline: &Timeline, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
     let mut events = Events { out, first: true };
@@ -52,7 +51,7 @@ pub fn write(timeline: &Timeline, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n]}}")
 }
 
-/// As shown beside the lane.
+/// Name of the lane in the viewer.
 fn lane_name(lane: Lane) -> String {
     match lane {
         Lane::Cpu(index) => format!("CPU {index}"),
@@ -61,7 +60,7 @@ fn lane_name(lane: Lane) -> String {
     }
 }
 
-/// Threads are shown in ascending order.
+/// Thread number of a lane; viewers sort by it.
 fn thread(lane: Lane) -> u32 {
     match lane {
         Lane::Cpu(index) => u32::from(index),
@@ -70,7 +69,7 @@ fn thread(lane: Lane) -> u32 {
     }
 }
 
-/// A time in microseconds, exactly.
+/// A time, displayed exactly in microseconds.
 struct Micros(Picos);
 
 impl std::fmt::Display for Micros {
@@ -79,7 +78,7 @@ impl std::fmt::Display for Micros {
     }
 }
 
-/// A tag, or what stands for all.
+/// A tag, displayed as a number or `any`.
 pub(super) struct Tag(pub(super) u64);
 
 impl std::fmt::Display for Tag {
@@ -94,7 +93,7 @@ struct Events<'a> {
 }
 
 impl Events<'_> {
-    /// Separates an event from the one before.
+    /// Writes the separator before an event.
     fn next(&mut self) -> io::Result<()> {
         if self.first {
             self.first = false;
@@ -130,7 +129,7 @@ impl Events<'_> {
         write!(self.out, "}}}}")
     }
 
-    /// The two ends of a message's arrow; each binds to the slice around it.
+    /// Writes both ends of a message's arrow; each binds to the slice that encloses it.
     fn flow(&mut self, index: usize, message: &Message) -> io::Result<()> {
         let ends = [
             ("s", message.from, message.sent, ""),

@@ -1,6 +1,6 @@
-//! A time-line diagram of many ranks: a band for each group of consecutive
-//! ranks, in it the share of their processors' time that each activity takes,
-//! stacked over time. Messages and interfaces are left out.
+//! Timeline diagram of many ranks. Each group of consecutive ranks has a band with the share of its
+//! processors' time that each activity takes, stacked, over time. Messages and interfaces are not
+//! shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -15,25 +15,25 @@ use super::{Activity, Lane, Timeline};
 use crate::output::plot::PlotError;
 use crate::output::plot::canvas::{Align, BLACK, Canvas, LIGHT, Pixel, Sheet, TITLE};
 
-/// Ranks that are drawn one by one; of more, groups are.
+/// Largest number of ranks that are drawn individually; of more, groups are drawn.
 pub const MOST_RANKS: u32 = 32;
-/// Bands of a picture at most.
+/// Largest number of bands.
 const BANDS: u32 = 32;
-/// Steps of time across a picture.
+/// Time steps across the picture.
 const STEPS: usize = 290;
-/// Pixels of a band, and from one to the next.
+/// Height of a band, and distance between bands, in pixels.
 const HEIGHT: f64 = 16.0;
 const PITCH: f64 = 20.0;
 
-/// The stack of a band, from below.
+/// Activities in the order of stacking, from below.
 const ACTIVITIES: [Activity; 4] =
     [Activity::Send, Activity::Receive, Activity::Calc, Activity::Noise];
 
-/// Draws these `ranks` of `timeline` to `out`.
+/// Draws `ranks` of `timeline` to `out`.
 ///
 /// # Errors
 ///
-/// Failures of writing to `out`.
+/// Errors of `out`.
 pub fn write(
     timeline: &Timeline,
     ranks: Range<u32>,
@@ -54,19 +54,19 @@ pub fn write(
     out.write_all(picture.map_err(io::Error::other)?.as_bytes())
 }
 
-/// Picoseconds of processor time of each activity in each step.
+/// Processor time in ps, by activity and step.
 type Shares = [Vec<f64>; ACTIVITIES.len()];
 
-/// The layout of one picture.
+/// Layout of a picture.
 struct Page {
     from: Picos,
     to: Picos,
-    /// Ranks that are shown: from the first up to, not including, the end.
+    /// First rank that is shown, and the end, which is not.
     first: u32,
     end: u32,
-    /// Ranks of a band.
+    /// Number of ranks in a band.
     group: u32,
-    /// Time of a step on all processors of each band, in ps.
+    /// Length of a step times the number of processors, for each band, in ps.
     full: BTreeMap<u32, f64>,
     bands: BTreeMap<u32, Shares>,
 }
@@ -111,7 +111,7 @@ impl Page {
         self.to.since(self.from).0 as f64 / STEPS as f64
     }
 
-    /// Adds the time of a span to the steps that it touches.
+    /// Adds the time of a span to the steps that it overlaps.
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -140,12 +140,12 @@ impl Page {
         TOP + PITCH * f64::from(self.bands.keys().last().map_or(0, |last| last + 1)) + BOTTOM
     }
 
-    /// The lower edge of a band.
+    /// y of the lower edge of a band.
     fn base(band: u32) -> f64 {
         TOP + PITCH * f64::from(band) + HEIGHT
     }
 
-    /// Horizontal place of the begin of a step.
+    /// x of the start of a step.
     #[allow(clippy::cast_precision_loss, reason = "pixels")]
     fn x(step: usize) -> f64 {
         LEFT + (WIDTH - LEFT - RIGHT) * step as f64 / STEPS as f64
@@ -219,7 +219,7 @@ impl Page {
     }
 }
 
-/// The outline of shares above `base`, from the left: corners only.
+/// Outline of `shares` above `base`, from left to right; corners only.
 fn edge(shares: &[f64], base: f64) -> Vec<Pixel> {
     let mut points = Vec::new();
     let mut last = None;
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_band_holds_the_share_of_its_processors() {
-        // Of each pair of ranks the first calculates all the time, the second half.
+        // In each pair of ranks, the first calculates all the time and the second half of it.
         let calcs = (0..64).map(|rank| calc(rank, 0, if rank % 2 == 0 { 2_900 } else { 1_450 }));
         let timeline = Timeline { ranks: 64, calcs: calcs.collect(), messages: Vec::new() };
         let options = Options { title: String::new(), from: Picos::ZERO, to: None };

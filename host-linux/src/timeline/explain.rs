@@ -1,17 +1,15 @@
-//! Why a simulation took as long as it did: the chain of events that ends
-//! with the last one, as a sum of the model's parameters.
+//! Explains the makespan: the longest path, and its length as a sum of the model's parameters.
 //!
-//! Every event begins at the latest of its [`Causes`]. So from the end of the
-//! last rank one can walk back, from each event to the cause that came last,
-//! to time 0; the times of what was passed add up to the makespan, to the
-//! picosecond. Where several causes came last together, the walk prefers what
-//! occupied a processor, then what takes no time, then the arrival of a
-//! message, then the gap of an interface.
+//! Every event begins at the latest of its [`Causes`]. So there is a path from the end of the last
+//! rank back to time 0, from each event to the latest of its causes; the lengths along it add up to
+//! the makespan, exact to the picosecond. Among causes that end at the same time, those that occupy
+//! a processor are preferred, then those that take no time, then the arrival of a message, then the
+//! gap of an interface.
 //!
-//! On a network whose links are shared a message comes with its last byte, w·G and what it lost
-//! to sharing later than its first one would have come alone. A processor may have worked on
-//! it for w·G by then, a step back in time: so that the sum is of all bytes that the path
-//! passes at the network's pace, less those.
+//! On a network with shared links, a message arrives with its last byte, that is, w·G plus the time
+//! lost by sharing after its first byte would have arrived without sharing. A processor may have
+//! worked on it during these w·G, which is a step back in time: the sum then counts all bytes of
+//! the path at the network's rate, minus those handled early.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -21,12 +19,12 @@ use loggap_core::units::Picos;
 
 use super::causes::{Cause, Causes, EventId, Kind, Transfer, Via};
 
-/// A number of equal times, or of bytes, and what they take together.
+/// A count of equal times, or of bytes, and their total time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Term {
-    /// How many times, or bytes.
+    /// Number of times, or of bytes.
     pub count: u64,
-    /// Together.
+    /// Total time.
     pub time: Picos,
 }
 
@@ -35,7 +33,7 @@ impl Term {
         *self = self.and(Self { count, time });
     }
 
-    /// Both together.
+    /// Sum of both.
     const fn and(self, other: Self) -> Self {
         Self {
             count: self.count.saturating_add(other.count),
@@ -44,41 +42,41 @@ impl Term {
     }
 }
 
-/// What the parameters of one set take along the path.
+/// Contributions of one parameter set to the path.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SetTerms {
     /// Wire latencies, `n_L·L`.
     pub latency: Term,
-    /// Overheads of one byte of senders, `n·o_s`.
+    /// Constant overheads of senders, `n·o_s`.
     pub send_overhead: Term,
-    /// Further bytes at the sending processor's pace, `bytes·O_s`.
+    /// Further bytes at the rate of the sending processor, `bytes·O_s`.
     pub send_overhead_bytes: Term,
-    /// Overheads of one byte of receivers, `n·o_r`.
+    /// Constant overheads of receivers, `n·o_r`.
     pub receive_overhead: Term,
-    /// Further bytes at the receiving processor's pace, `bytes·O_r`.
+    /// Further bytes at the rate of the receiving processor, `bytes·O_r`.
     pub receive_overhead_bytes: Term,
-    /// Gaps of one byte, `n_g·g`.
+    /// Constant gaps, `n_g·g`.
     pub gap: Term,
-    /// Further bytes at the network's pace, `bytes_G·G`.
+    /// Further bytes at the rate of the network, `bytes_G·G`.
     pub gap_bytes: Term,
-    /// Those of them that a processor handled while they arrived, to be subtracted.
+    /// Bytes in `gap_bytes` that a processor handled while they arrived; to be subtracted.
     pub early_bytes: Term,
 }
 
 impl SetTerms {
-    /// Overheads of one byte of both ends.
+    /// Constant overheads of both ends.
     #[must_use]
     pub fn overhead(&self) -> Term {
         self.send_overhead.and(self.receive_overhead)
     }
 
-    /// Further bytes at either processor's pace.
+    /// Further bytes at the rate of either processor.
     #[must_use]
     pub fn overhead_bytes(&self) -> Term {
         self.send_overhead_bytes.and(self.receive_overhead_bytes)
     }
 
-    /// Both together.
+    /// Sum of both.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self {
@@ -94,42 +92,42 @@ impl SetTerms {
     }
 }
 
-/// What a link cost the messages of the path.
+/// Time that a link cost the messages of the path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LinkTerm {
-    /// The link, by the network's number.
+    /// Number of the link in the network.
     pub link: u32,
-    /// Messages that it held back, and for how long.
+    /// Messages that it delayed, and the total delay.
     pub term: Term,
 }
 
-/// The makespan as a sum.
+/// The makespan as a sum of contributions.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Terms {
-    /// By the numbers of parameter sets; those beyond the last take nothing.
+    /// By index of the parameter set; sets beyond the end contribute nothing.
     pub sets: Vec<SetTerms>,
     /// Calculations.
     pub calc: Term,
-    /// Detours.
+    /// Noise.
     pub noise: Term,
-    /// Messages that shared links, and what that cost; on LogGOPSim's network what
-    /// messages took beyond o + L.
+    /// Messages delayed by sharing links, and their delay; on LogGOPSim's network the time of
+    /// messages beyond o + L.
     pub sharing: Term,
-    /// Messages that were through before an earlier one of the same two ranks, and had to
-    /// wait for that.
+    /// Messages that had to wait for an earlier message between the same two ranks, and their
+    /// delay.
     pub order: Term,
-    /// The links that `sharing` is due to, in descending order of time.
+    /// Links that cause `sharing`, in descending order of time.
     pub links: Vec<LinkTerm>,
 }
 
 impl Terms {
-    /// Of all parameter sets together.
+    /// Sum over all parameter sets.
     #[must_use]
     pub fn all_sets(&self) -> SetTerms {
         self.sets.iter().fold(SetTerms::default(), |sum, set| sum.and(set))
     }
 
-    /// All together.
+    /// Sum of all contributions.
     #[must_use]
     pub fn total(&self) -> Picos {
         let set = self.all_sets();
@@ -167,75 +165,74 @@ impl Terms {
     }
 }
 
-/// What a step of the path is.
+/// Kind of a step of the path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StepKind {
     /// A calculation.
     Calc,
-    /// The processor sends.
+    /// A processor sends.
     Send,
-    /// The processor begins to send, and the first byte travels.
+    /// A processor begins to send, and the first byte travels.
     Flight,
-    /// The processor begins to send, and the message comes through a network whose links are
-    /// shared.
+    /// A processor begins to send, and the message passes a network with shared links.
     Transfer,
-    /// The processor receives.
+    /// A processor receives.
     Receive,
-    /// The interface receives while the processor need not.
+    /// The interface receives, without the processor.
     Delivery,
-    /// The interface sends; the next message has to wait.
+    /// The interface sends, and the next message waits.
     SendGap,
-    /// The interface receives; the next message has to wait.
+    /// The interface receives, and the next message waits.
     ReceiveGap,
 }
 
-/// One step of the path.
+/// A step of the path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Step {
-    /// What it is.
+    /// Kind of the step.
     pub kind: StepKind,
-    /// On which rank; for a flight, from which.
+    /// Rank on which it takes place; for a flight, the sender.
     pub rank: u32,
-    /// From when.
+    /// Start of the step.
     pub start: Picos,
-    /// Until when.
+    /// End of the step.
     pub end: Picos,
-    /// Of a calculation, its operation on this rank.
+    /// For a calculation, index of its operation on the rank.
     pub op: Option<u32>,
-    /// Of a message, the rank at its other end.
+    /// For a message, rank at its other end.
     pub peer: u32,
-    /// Of a message, its bytes.
+    /// For a message, its size in bytes.
     pub size: u64,
-    /// Of a transfer, what it lost to others, and the link that it lost most on.
+    /// For a transfer, time lost to other messages.
     pub lost: Picos,
-    /// See `lost`.
+    /// Link on which most of `lost` was lost.
     pub link: Option<u32>,
 }
 
-/// The chain of events that ends with the last one.
+/// The longest path and its length.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Explanation {
-    /// The makespan as a sum.
+    /// Length of the path as a sum.
     pub terms: Terms,
-    /// The path, from time 0 on.
+    /// Steps of the path, beginning at time 0.
     pub steps: Vec<Step>,
 }
 
-/// An event begins when none of its causes is over.
+/// An event begins at a time at which none of its causes ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("nothing explains what begins at {time} on rank {rank}; please report this schedule")]
 pub struct Unexplained {
-    /// The rank.
+    /// Rank of the event.
     pub rank: u32,
-    /// When.
+    /// Start of the event.
     pub time: Picos,
 }
 
-/// Finds the path of a run with these parameters.
+/// Finds the longest path of a run with these parameters.
 ///
 /// # Errors
 ///
-/// [`Unexplained`] where the graph is not that of a simulation.
+/// [`Unexplained`] if the graph is not that of a simulation.
 pub fn explain(causes: &Causes, parameters: &Parameters<'_>) -> Result<Explanation, Unexplained> {
     let mut explanation = Explanation::default();
     let mut links = HashMap::<u32, Term>::new();
@@ -261,7 +258,7 @@ pub fn explain(causes: &Causes, parameters: &Parameters<'_>) -> Result<Explanati
     Ok(explanation)
 }
 
-/// Of causes that come last together, the least is on the path.
+/// Preference among causes that end at the same time; the path takes the lowest value.
 const fn preference(via: Via) -> u8 {
     match via {
         Via::Calc | Via::Send | Via::Receive => 0,
@@ -330,10 +327,10 @@ fn count(causes: &Causes, cause: Cause, parameters: &Parameters<'_>, terms: &mut
     }
 }
 
-/// What takes time, as a step.
+/// The step of a cause; `None` if it takes no time.
 fn step(causes: &Causes, cause: Cause) -> Option<Step> {
     let kind = match cause.via {
-        // A step back in time is none: the next one begins before the last one ends.
+        // A step back in time is not shown: the next step begins before the last one ends.
         Via::Instant | Via::FirstByte => return None,
         Via::Calc => StepKind::Calc,
         Via::Send => StepKind::Send,

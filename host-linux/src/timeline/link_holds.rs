@@ -1,4 +1,4 @@
-//! Which links of a network hold messages back, and how much time that costs each.
+//! Links of a network that limit flows, and the time that each costs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,24 +6,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use loggap_core::sim::network::FlowRate;
 use loggap_core::units::Picos;
 
-/// What a message lost because it shared a link.
+/// Time that a message lost by sharing a link.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LinkLoss {
-    /// The link, by the network's number.
+    /// Number of the link in the network.
     pub link: u32,
-    /// The time that it cost.
+    /// Lost time.
     pub lost: Picos,
 }
 
-/// The flow of a message.
+/// The flow of a message, up to its last change of rate.
 #[derive(Clone, Debug, Default)]
 struct Flow {
     since: u64,
-    /// Of a host's link, from then on.
+    /// Rate from `since` on, as a share of that of a host's link.
     rate: f64,
     bottleneck: Option<u32>,
     ended: bool,
-    /// What links that held it back cost it, in ps; a rate of r loses 1 − r of the time.
+    /// Time lost to each link that limited it, in ps; at rate r, 1 − r of the time is lost.
     lost: Vec<(u32, f64)>,
 }
 
@@ -42,16 +42,16 @@ impl Flow {
     }
 }
 
-/// When a flow ended, and what it lost by then.
+/// End of a flow, and the time it lost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ended {
-    /// When its last byte was through.
+    /// Time at which its last byte was through.
     pub(super) at: Picos,
     lost: Vec<(u32, f64)>,
 }
 
 impl Ended {
-    /// `total` divided among the links, to the picosecond.
+    /// Divides `total` among the links, exact to the picosecond.
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -76,13 +76,13 @@ impl Ended {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Flows that have been held back and whose messages have not arrived, by sends.
+    /// Flows that were limited and whose messages have not arrived, by send operation.
     flows: HashMap<u32, Flow>,
     names: HashMap<u32, String>,
 }
 
-/// Collects what holds back the flows of a run; clones share it, one for the network and one
-/// for the [`CauseRecorder`](super::causes::CauseRecorder).
+/// Collects the links that limit the flows of a run. Clones share the state: one is for the
+/// network, one for the [`CauseRecorder`](super::causes::CauseRecorder).
 #[derive(Clone, Debug, Default)]
 pub struct LinkHolds(Arc<Mutex<State>>);
 
@@ -91,32 +91,32 @@ impl LinkHolds {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rate of a flow changes.
+    /// Records a change of a flow's rate.
     pub fn note(&self, flow: &FlowRate) {
         let mut state = self.state();
         if let Some(link) = flow.bottleneck {
             state.names.entry(link).or_default();
         } else if !state.flows.contains_key(&flow.op) {
-            // Nothing has held it back yet, from its send on.
+            // No link has limited it so far.
             return;
         }
         let new = || Flow { since: flow.now, rate: 1.0, ..Flow::default() };
         state.flows.entry(flow.op).or_insert_with(new).change(flow);
     }
 
-    /// Names all links that held a flow back.
+    /// Sets the names of all links that limited a flow.
     pub fn name_links(&self, name: impl Fn(u32) -> String) {
         for (link, found) in &mut self.state().names {
             *found = name(*link);
         }
     }
 
-    /// The names of links that held a flow back.
+    /// Names of the links that limited a flow.
     pub(super) fn into_names(self) -> HashMap<u32, String> {
         std::mem::take(&mut self.state().names)
     }
 
-    /// What became of the flow of a message that arrives; `None` where nothing held it back.
+    /// Removes the flow of a message that arrives; `None` if no link limited it.
     pub(super) fn take(&self, op: u32) -> Option<Ended> {
         let Flow { since, lost, ended, .. } = self.state().flows.remove(&op)?;
         debug_assert!(ended, "the flow of {op} is over when its message arrives");
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn what_links_cost_is_told_apart_and_adds_up() {
         let holds = LinkHolds::default();
-        // 100 ps alone; a half of 30, a third of 60, nothing lost in 65.
+        // 100 ps at full rate; then 30 at half the rate, 60 at a third, 65 at full rate.
         for told in [
             rate(10, 1.0, None),
             rate(20, 0.5, Some(3)),

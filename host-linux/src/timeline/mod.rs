@@ -1,10 +1,9 @@
-//! What happened when in a simulation, and pictures of it.
+//! Timelines of simulations, and their output formats.
 //!
-//! A [`Timeline`] holds the time that each processor and interface was
-//! occupied, and the messages between them. Exporters: [`svg`] draws it,
-//! [`chrome`] writes it for the trace viewers of Chrome and Perfetto,
-//! [`viz`] writes the reference simulator's text format. A [`Recorder`] makes
-//! one while a simulation runs.
+//! A [`Timeline`] holds the times during which each processor and interface was occupied, and the
+//! messages between them. A [`Recorder`] builds one while a simulation runs. Exporters: [`svg`]
+//! draws it, [`chrome`] writes it for the trace viewers of Chrome and Perfetto, [`viz`] writes the
+//! text format of LogGOPSim.
 
 mod cause_recorder;
 pub mod causes;
@@ -24,7 +23,7 @@ use std::ops::Range;
 use loggap_core::sim::MessageKind;
 use loggap_core::units::Picos;
 
-/// What occupied a lane.
+/// Use of a processor or interface.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Activity {
     /// A processor or interface sends.
@@ -33,12 +32,12 @@ pub enum Activity {
     Receive,
     /// A processor calculates.
     Calc,
-    /// A processor was taken away by noise.
+    /// Noise occupies a processor.
     Noise,
 }
 
 impl Activity {
-    /// As printed in legends.
+    /// Name in legends.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,7 +49,7 @@ impl Activity {
     }
 }
 
-/// A resource of a rank.
+/// A processor, or a direction of an interface, of a rank.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Lane {
     /// Processor of this index.
@@ -64,32 +63,32 @@ pub enum Lane {
 /// A time during which a resource was occupied.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Span {
-    /// Whose resource.
+    /// Rank of the resource.
     pub rank: u32,
-    /// Which one.
+    /// The resource.
     pub lane: Lane,
-    /// What with.
+    /// Its use.
     pub activity: Activity,
-    /// From when.
+    /// Start.
     pub start: Picos,
-    /// Until when.
+    /// End.
     pub end: Picos,
 }
 
 /// A calculation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Calc {
-    /// Whose.
+    /// Rank.
     pub rank: u32,
-    /// On which processor.
+    /// Processor.
     pub cpu: u16,
     /// Index of the operation.
     pub op: u32,
-    /// When it began.
+    /// Start.
     pub start: Picos,
-    /// How long it was meant to take.
+    /// Time without noise.
     pub work: Picos,
-    /// What noise added.
+    /// Time added by noise.
     pub noise: Picos,
 }
 
@@ -104,7 +103,7 @@ pub struct End {
     pub nic: u16,
 }
 
-/// What a message costs by the model.
+/// Costs of a message by the model.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Costs {
     /// o.
@@ -117,50 +116,50 @@ pub struct Costs {
     pub gap_bytes: Picos,
 }
 
-/// A message from one rank to another, handled at its end.
+/// A message from one rank to another.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Message {
-    /// Where it came from.
+    /// Sender.
     pub from: End,
-    /// Where it went.
+    /// Receiver.
     pub to: End,
-    /// Index of the send, on the rank that has it.
+    /// Index of the send on its rank.
     pub op: u32,
-    /// Which message of the send it is.
+    /// Kind of the message: whole, RTS, CTS or data.
     pub message_kind: MessageKind,
     /// Bytes.
     pub size: u64,
     /// Tag; [`ANY_TAG`](loggap_core::goal::ANY_TAG) for the wildcard.
     pub tag: u64,
-    /// What it costs.
+    /// Costs by the model.
     pub costs: Costs,
-    /// When the sender began.
+    /// Start of the send.
     pub sent: Picos,
-    /// What noise added there.
+    /// Sender's processor time added by noise.
     pub send_noise: Picos,
-    /// When its first byte arrived.
+    /// Arrival of its first byte.
     pub arrived: Picos,
-    /// When the receiver's interface took it.
+    /// Time at which the receiver's interface took it.
     pub taken: Picos,
-    /// When the receiver's processor began with it.
+    /// Time at which the receiver's processor began to handle it.
     pub handled: Picos,
-    /// How long the processor was held.
+    /// Time for which the receiver's processor was held, without noise.
     pub held: Picos,
-    /// What noise added there.
+    /// Receiver's processor time added by noise.
     pub receive_noise: Picos,
-    /// When a receive took it, if one did.
+    /// Time of the match with a receive, if any.
     pub matched: Option<Picos>,
-    /// When it was all there and handled.
+    /// Time at which it had arrived completely and was handled.
     pub done: Picos,
 }
 
-/// The sum, or the longest time where there is none.
+/// Saturating sum.
 fn sum(times: &[Picos]) -> Picos {
     Picos(times.iter().fold(0, |sum, time| sum.saturating_add(time.0)))
 }
 
 impl Calc {
-    /// When it was over, noise included.
+    /// End, noise included.
     #[must_use]
     pub fn end(&self) -> Picos {
         sum(&[self.start, self.work, self.noise])
@@ -182,31 +181,31 @@ impl Calc {
 }
 
 impl Message {
-    /// When its first byte left.
+    /// Departure of its first byte.
     #[must_use]
     pub fn left(&self) -> Picos {
         sum(&[self.sent, self.costs.overhead])
     }
 
-    /// When the sender's processor was free again.
+    /// Time at which the sender's processor was free again.
     #[must_use]
     pub fn send_end(&self) -> Picos {
         sum(&[self.sent, self.costs.overhead, self.costs.overhead_bytes, self.send_noise])
     }
 
-    /// When the receiver's processor was free again.
+    /// Time at which the receiver's processor was free again.
     #[must_use]
     pub fn receive_end(&self) -> Picos {
         sum(&[self.handled, self.held, self.receive_noise])
     }
 
-    /// When the sender's interface could send again.
+    /// Time at which the sender's interface could send again.
     #[must_use]
     pub fn next_send(&self) -> Picos {
         sum(&[self.sent, self.costs.gap, self.costs.gap_bytes])
     }
 
-    /// When the receiver's interface could receive again.
+    /// Time at which the receiver's interface could receive again.
     #[must_use]
     pub fn next_receive(&self) -> Picos {
         sum(&[self.taken, self.costs.gap, self.costs.gap_bytes])
@@ -229,16 +228,16 @@ impl Message {
         .filter(|span| span.start < span.end)
     }
 
-    /// When its last byte was there and somebody had taken it.
+    /// Time at which it was handled and its last byte had arrived.
     fn end(&self) -> Picos {
         self.done.max(sum(&[self.arrived, self.costs.gap_bytes]))
     }
 }
 
-/// The course of a simulation, as far as it was asked for.
+/// Recorded calculations and messages of a simulation.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Timeline {
-    /// Ranks of the schedule.
+    /// Number of ranks of the schedule.
     pub ranks: u32,
     /// Calculations.
     pub calcs: Vec<Calc>,
@@ -246,12 +245,12 @@ pub struct Timeline {
     pub messages: Vec<Message>,
 }
 
-/// Which part of a simulation is kept.
+/// Ranks and time range of a simulation to keep.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Selection {
-    /// These ranks.
+    /// Ranks to keep.
     pub ranks: Range<u32>,
-    /// What touches this time.
+    /// Spans that overlap this range are kept.
     pub window: Range<Picos>,
 }
 
@@ -263,7 +262,7 @@ impl Default for Selection {
 }
 
 impl Selection {
-    /// Whether a time from `start` to `end` of `rank` is kept.
+    /// True if the span from `start` to `end` on `rank` is kept.
     #[must_use]
     pub fn keeps(&self, rank: u32, start: Picos, end: Picos) -> bool {
         self.ranks.contains(&rank) && start < self.window.end && end >= self.window.start
@@ -271,8 +270,8 @@ impl Selection {
 }
 
 impl Timeline {
-    /// The part of this timeline that `selection` keeps; messages with at
-    /// least one end among its ranks.
+    /// The part of this timeline in `selection`; messages with at least one end among its ranks are
+    /// included.
     #[must_use]
     pub fn selected(&self, selection: &Selection) -> Self {
         let calcs =
@@ -288,7 +287,7 @@ impl Timeline {
         }
     }
 
-    /// When the last thing in it is over; gaps of interfaces do not count.
+    /// End of the last calculation or message; gaps of interfaces do not count.
     #[must_use]
     pub fn end(&self) -> Picos {
         let calcs = self.calcs.iter().map(Calc::end);
@@ -299,7 +298,7 @@ impl Timeline {
         calcs.chain(messages).max().unwrap_or_default()
     }
 
-    /// Everything that occupied something, with the message it belongs to.
+    /// All spans, each with the message that it belongs to, if any.
     pub fn spans(&self) -> impl Iterator<Item = (Span, Option<&Message>)> {
         let calcs = self.calcs.iter().flat_map(Calc::spans).map(|span| (span, None));
         let messages = self
@@ -309,7 +308,7 @@ impl Timeline {
         calcs.chain(messages)
     }
 
-    /// The processors and interfaces that occur, by rank.
+    /// Processors and interfaces in use, by rank.
     fn lanes(&self) -> BTreeMap<u32, BTreeSet<Lane>> {
         let mut lanes = BTreeMap::<u32, BTreeSet<Lane>>::new();
         for (span, _) in self.spans() {

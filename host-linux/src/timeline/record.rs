@@ -1,4 +1,4 @@
-//! Records a timeline while a simulation runs.
+//! Observer that records a timeline while a simulation runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,25 +23,25 @@ struct Arrival {
     done: Picos,
 }
 
-/// An observer that keeps what `Selection` wants.
+/// Observer that keeps what a [`Selection`] covers.
 #[derive(Debug)]
 pub struct Recorder {
     selection: Selection,
-    /// First operation of each rank.
+    /// Index of the first operation of each rank.
     first_ops: Arc<[u32]>,
     calcs: Vec<Calc>,
-    /// Messages that left, each with its send, counted over the whole schedule.
+    /// Messages that left, each with the index of its send in the whole schedule.
     departures: Vec<(u32, Message)>,
     arrivals: Vec<Arrival>,
-    /// Which is the newest arrival of a send.
+    /// Index of the newest arrival of each send.
     newest: HashMap<u32, usize>,
 }
 
 impl Recorder {
-    /// Bytes that it keeps of a message, and what finds it again.
+    /// Memory for a message with its map entries, in bytes; an estimate for sizing runs.
     pub const MESSAGE_BYTES: usize = size_of::<(u32, Message)>() + size_of::<Arrival>() + 80;
 
-    /// For the schedule whose ranks have these first operations; see
+    /// A recorder for the schedule whose ranks have these first operations; see
     /// [`Schedule::first_ops`](loggap_core::sim::Schedule::first_ops).
     #[must_use]
     pub fn new(first_ops: Arc<[u32]>, selection: Selection) -> Self {
@@ -55,13 +55,13 @@ impl Recorder {
         }
     }
 
-    /// What was recorded, in the order of beginnings, then of ranks and operations.
+    /// The timeline, ordered by start, rank and operation.
     #[must_use]
     pub fn finish(self) -> Timeline {
         Self::join([self])
     }
 
-    /// What several recorded, each of some of the ranks of one run.
+    /// The timeline of several recorders, each for some of the ranks of one run.
     #[must_use]
     pub fn join(recorders: impl IntoIterator<Item = Self>) -> Timeline {
         let mut timeline = Timeline::default();
@@ -84,13 +84,13 @@ impl Recorder {
         op.wrapping_sub(self.first_ops.get(rank as usize).copied().unwrap_or_default())
     }
 
-    /// Whether a message is kept; when it will be over is not known yet.
+    /// True if a message may be in the selection; its end is not known yet.
     fn keeps(&self, ends: [u32; 2], sent: Picos) -> bool {
         ends.iter().any(|&rank| self.selection.keeps(rank, sent, Picos::MAX))
     }
 }
 
-/// The messages with what became of them, in order.
+/// Messages in order, completed with their arrivals.
 fn joined(mut departures: Vec<(u32, Message)>, arrivals: Vec<Arrival>) -> Vec<Message> {
     departures
         .sort_by_key(|(op, message)| (message.sent, message.from.rank, *op, message.message_kind));
@@ -156,7 +156,7 @@ impl Observer for Recorder {
 
     fn handled(&mut self, event: &Handled) {
         if !self.keeps([event.rank, event.from], event.sent) {
-            // What it meets is no affair of those before it.
+            // A later match must not be attributed to an earlier arrival.
             self.newest.remove(&event.op);
             return;
         }

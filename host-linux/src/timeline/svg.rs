@@ -1,7 +1,6 @@
-//! A time-line diagram like Fig. 6 to 8 of the paper: time runs to the
-//! right, one band a rank, in it one lane for each processor and each
-//! interface; messages slant from the interface of the sender to that of
-//! the receiver, as wide as they are long.
+//! Timeline diagram like Fig. 6 to 8 of the paper. Time runs to the right; each rank has a band
+//! with a lane for each processor and interface. Messages are slanted bars from the interface of
+//! the sender to that of the receiver, as wide as their transmission is long.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -19,19 +18,19 @@ use crate::output::plot::canvas::{
 
 /// Page width in pixels.
 pub(super) const WIDTH: f64 = 1_280.0;
-/// Left of the time axis, for labels.
+/// Margin left of the time axis, for labels.
 pub(super) const LEFT: f64 = 96.0;
-/// Right of the time axis.
+/// Margin right of the time axis.
 pub(super) const RIGHT: f64 = 24.0;
-/// Above the first band, for title and legend.
+/// Margin above the first band, for title and legend.
 pub(super) const TOP: f64 = 58.0;
-/// Below the last band, for the axis.
+/// Margin below the last band, for the axis.
 pub(super) const BOTTOM: f64 = 44.0;
-/// Height that the bands of many ranks share.
+/// Total height of the bands if there are many ranks.
 const CROWDED: f64 = 1_800.0;
-/// Times lie between pixels: everything is placed at tenths.
+/// Coordinates per pixel: positions are rounded to tenths of a pixel.
 pub(super) const UNITS: u8 = 10;
-/// Size of small and of smaller text.
+/// Font sizes in pixels.
 pub(super) const SMALL: u32 = 15;
 const SMALLER: u32 = 11;
 
@@ -47,12 +46,12 @@ pub(super) const fn colour(activity: Activity) -> RGBColor {
     }
 }
 
-/// What is drawn, and how large.
+/// Title and time range of a diagram.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Above the picture.
+    /// Title above the picture.
     pub title: String,
-    /// Begin of the time axis.
+    /// Start of the time axis.
     pub from: Picos,
     /// End of the time axis; the end of the timeline if `None`.
     pub to: Option<Picos>,
@@ -62,7 +61,7 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// Those of `out`; also for more ranks than a picture can show.
+/// Errors of `out`; also if there are more ranks than a picture can show.
 pub fn write(timeline: &Timeline, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     let page = Page::new(timeline, options);
     let size = (rounded(WIDTH), rounded(page.height));
@@ -88,7 +87,7 @@ pub(super) const fn rounded(number: f64) -> i32 {
     number.round() as i32
 }
 
-/// A place in pixels from the upper left corner of what is shown.
+/// Pixel at a position relative to the upper left corner of the visible page.
 pub(super) fn at(x: f64, y: f64) -> Pixel {
     (rounded((x + WIDTH) * f64::from(UNITS)), rounded(y * f64::from(UNITS)))
 }
@@ -103,7 +102,7 @@ pub(super) fn text(
     canvas.text(text, at, (size * u32::from(UNITS), color), align)
 }
 
-/// Vertical place of a lane.
+/// Vertical extent of a lane.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     top: f64,
@@ -120,17 +119,17 @@ impl Row {
     }
 }
 
-/// The layout of one picture.
+/// Layout of a picture.
 struct Page {
     from: Picos,
     to: Picos,
-    /// Lanes of each rank, from the top.
+    /// Lanes of each rank, from top to bottom.
     rows: BTreeMap<(u32, Lane), Row>,
-    /// Each rank's band.
+    /// Band of each rank.
     bands: BTreeMap<u32, Row>,
     height: f64,
     used: Vec<Activity>,
-    /// Height of a line of processor lane.
+    /// Height of a processor lane in pixels.
     scale: f64,
 }
 
@@ -138,7 +137,7 @@ impl Page {
     fn new(timeline: &Timeline, options: &Options) -> Self {
         let lanes = timeline.lanes();
         let units: f64 = lanes.values().map(|set| band_units(set.len())).sum();
-        // A processor lane of one unit is 14 pixels high, less in a crowd.
+        // A processor lane is 14 pixels high, less if there are many.
         let scale = (CROWDED / units.max(1.0)).clamp(1.5, 14.0);
         let (mut rows, mut bands) = (BTreeMap::new(), BTreeMap::new());
         let mut top = TOP;
@@ -160,22 +159,22 @@ impl Page {
         Self { from: options.from, to, rows, bands, height: top + BOTTOM, used, scale }
     }
 
-    /// Horizontal place of a time.
+    /// x of a time.
     #[allow(clippy::cast_precision_loss, reason = "pixels")]
     fn x(&self, time: Picos) -> f64 {
         let offset = time.signed_difference(self.from) as f64;
         let width = WIDTH - LEFT - RIGHT;
-        // Far outside the page numbers would only become long.
+        // Clamped, because coordinates far outside the page would only make the file longer.
         let share = (offset / self.to.since(self.from).0 as f64).clamp(-1.0, 2.0);
         LEFT + width * share
     }
 
-    /// The lower end of the plot.
+    /// y of the lower end of the plot.
     fn base(&self) -> f64 {
         self.height - BOTTOM + 4.0
     }
 
-    /// What is below all: the bands, and a line for each number of the axis.
+    /// Draws the background: the bands, and a line at each tick of the axis.
     fn grid(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
         for tick in ticks(self.from, self.to) {
             let x = self.x(tick);
@@ -188,7 +187,7 @@ impl Page {
         Ok(())
     }
 
-    /// Covers what reaches out of the window.
+    /// Covers parts of messages outside the time range.
     fn margins(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
         canvas.bar([at(0.0, 0.0), at(LEFT, self.height)], WHITE, 1.0)?;
         canvas.bar([at(WIDTH - RIGHT, 0.0), at(WIDTH, self.height)], WHITE, 1.0)
@@ -223,11 +222,11 @@ impl Page {
         below(&format!("time [{}]", scale.unit), f64::midpoint(LEFT, WIDTH - RIGHT), 22.0)
     }
 
-    /// Names of ranks, processors and interfaces.
+    /// Draws the names of ranks, processors and interfaces.
     fn labels(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
         let mut last = f64::NEG_INFINITY;
         for (rank, band) in &self.bands {
-            // Labels of a crowd would overlap: every so many.
+            // Skip labels that would overlap the previous one.
             if band.middle() - last >= 13.0 {
                 last = band.middle();
                 let name = format!("rank {rank}");
@@ -260,7 +259,7 @@ impl Page {
         let cpu = matches!(span.lane, Lane::Cpu(_));
         let (inset, opacity) =
             if cpu { (row.height * 0.08, 1.0) } else { (row.height * 0.15, 0.45) };
-        // A seam between neighbours of one colour; what is very short is seen.
+        // Leave a gap between neighbours of one colour, and make very short spans visible.
         let seam = if cpu && to - from > 3.0 { 0.2 } else { 0.0 };
         let to = to.max(from + 0.4);
         let corners = [at(from + seam, row.top + inset), at(to - seam, row.bottom() - inset)];
@@ -285,7 +284,7 @@ impl Page {
         format!("{start} {unit} to {end} {unit}")
     }
 
-    /// Where a message leaves or reaches a rank: at the edge of its band.
+    /// y at which a message leaves its sender's band and reaches its receiver's.
     fn ends(&self, message: &Message) -> Option<(f64, f64)> {
         let (from_rank, to_rank) = (message.from.rank, message.to.rank);
         let (from, to) = (self.bands.get(&from_rank), self.bands.get(&to_rank));
@@ -293,7 +292,7 @@ impl Page {
             (Some(from), Some(to)) if from.top < to.top => Some((from.bottom(), to.top)),
             (Some(from), Some(to)) if from.top > to.top => Some((from.top, to.bottom())),
             (Some(same), Some(_)) => Some((same.bottom(), same.bottom())),
-            // The other end is not in the picture.
+            // The other end is not shown.
             (Some(from), None) if to_rank > from_rank => {
                 Some((from.bottom(), from.bottom() + self.scale))
             }
@@ -331,19 +330,19 @@ impl Page {
     }
 }
 
-/// A thin bar for the time that a message waits.
+/// Corners of a thin bar for the time that a message waits.
 fn waiting(from: f64, to: f64, y: f64) -> [Pixel; 2] {
     [at(from, y - 0.7), at(to, y + 0.7)]
 }
 
-/// Height of a band with the space below it, in processor lanes: at least
-/// one processor, two lanes of an interface for two others.
+/// Approximate height of a band with the space below it, in processor lanes; a lane counts 0.7, as
+/// interface lanes are lower.
 #[allow(clippy::cast_precision_loss, reason = "pixels")]
 fn band_units(lanes: usize) -> f64 {
     1.6 + lanes as f64 * 0.7
 }
 
-/// The instants with a number on an axis.
+/// Times with a label on the axis.
 pub(super) fn ticks(from: Picos, to: Picos) -> impl Iterator<Item = Picos> {
     let step = tick_step(to.since(from));
     let first = from.0.div_ceil(step).checked_mul(step);
@@ -352,15 +351,15 @@ pub(super) fn ticks(from: Picos, to: Picos) -> impl Iterator<Item = Picos> {
         .map(Picos)
 }
 
-/// The unit of an axis.
+/// Unit of a time axis.
 pub(super) struct Scale {
     pub(super) unit: &'static str,
-    /// Decimal digits between it and a picosecond.
+    /// Decimal digits between the unit and a picosecond.
     digits: u32,
 }
 
 impl Scale {
-    /// For times up to `end`.
+    /// Unit for times up to `end`.
     pub(super) const fn of(end: Picos) -> Self {
         let (unit, digits) = match end.0 {
             0..10_000 => ("ps", 0),
@@ -372,13 +371,13 @@ impl Scale {
         Self { unit, digits }
     }
 
-    /// A time in this unit, with all its decimals but zeros at the end.
+    /// A time in this unit, exact, without trailing zeros.
     pub(super) fn number(&self, time: Picos) -> String {
         decimal::fixed(time.0.into(), self.digits)
     }
 }
 
-/// A step of 1, 2 or 5 times a power of ten, for six to fifteen ticks.
+/// Distance of ticks: 1, 2 or 5 times a power of ten, for six to fifteen ticks.
 fn tick_step(length: Picos) -> u64 {
     let mut step = 1u64;
     loop {

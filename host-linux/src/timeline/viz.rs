@@ -1,10 +1,9 @@
-//! The text format of LogGOPSim's `-V`, which its `drawviz` reads: times in
-//! whole nanoseconds, one record a line, colours as red, green, blue.
+//! Text format of LogGOPSim's `-V`, which its `drawviz` reads: times in whole nanoseconds, one
+//! record a line, colours as red, green, blue.
 //!
-//! Differences from the reference's own files: a noise record is written
-//! only where there was noise, and no record for receiving what had arrived
-//! before the receive was posted, which costs nothing at that time. Parts of
-//! a nanosecond are cut off.
+//! Differences from LogGOPSim's own files: noise records are written only where there was noise;
+//! there is no record for receiving a message that had arrived before its receive was posted, which
+//! takes no time then. Fractions of a nanosecond are cut off.
 
 use std::io::{self, Write};
 
@@ -16,7 +15,7 @@ use super::{Activity, Lane, Timeline};
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write(timeline: &Timeline, out: &mut dyn Write) -> io::Result<()> {
     let nanos = |time: Picos| time.0 / 1_000;
     writeln!(out, "numranks {};", timeline.ranks)?;

@@ -1,31 +1,30 @@
-//! What the kernel is to keep from a raw socket, as programs of its packet
-//! filter: a frame passes where all of its fields have the given values.
+//! Packet filter programs (BPF) for raw sockets: a frame passes if all of its fields have the given
+//! values.
 
 use loggap_core::wire::ethernet::{Address, HEADER};
 use loggap_core::wire::{FRAME_LEN, HELLO_KIND, KIND_OFFSET, MAGIC};
 use nix::libc;
 use socket2::SockFilter;
 
-/// Source address, mark and length of the message; see
-/// [`loggap_core::wire::ethernet`].
+/// Offsets of the source address, mark, length and message; see [`loggap_core::wire::ethernet`].
 const SOURCE: u32 = 6;
 const MARK: u32 = 14;
 const LENGTH: u32 = 16;
 const MESSAGE: u32 = 18;
 const _: () = assert!(MESSAGE as usize == HEADER, "messages begin elsewhere");
-/// The length of a control frame, and where its kind stands.
+/// Length of a control frame, and the offset of its kind.
 const FRAME: u16 = 448;
 const KIND: u32 = MESSAGE + 5;
 const _: () = assert!(FRAME as usize == FRAME_LEN && KIND_OFFSET == 5, "another frame");
 
-/// A field of a frame, big endian, and its value.
+/// Offset and value of a big-endian field of a frame.
 enum Field {
     Byte(u32, u8),
     Half(u32, [u8; 2]),
     Word(u32, [u8; 4]),
 }
 
-/// Passes hellos of any station.
+/// Filter that passes hellos of any station.
 pub(crate) fn hellos() -> Vec<SockFilter> {
     all_of(&[
         Field::Half(MARK, *b"LG"),
@@ -35,7 +34,7 @@ pub(crate) fn hellos() -> Vec<SockFilter> {
     ])
 }
 
-/// Passes messages of one station.
+/// Filter that passes messages of one station.
 pub(crate) fn messages_of(station: Address) -> Vec<SockFilter> {
     let [a, b, c, d, e, f] = station;
     all_of(&[
@@ -56,7 +55,7 @@ fn all_of(fields: &[Field]) -> Vec<SockFilter> {
             Field::Half(offset, value) => (libc::BPF_H, offset, u16::from_be_bytes(value).into()),
             Field::Word(offset, value) => (libc::BPF_W, offset, u32::from_be_bytes(value)),
         };
-        // Past the remaining pairs of instructions and the one that passes.
+        // Jump past the remaining pairs of instructions and the instruction that accepts.
         let to_reject = u8::try_from(2 * (fields.len() - index - 1) + 1).unwrap_or(u8::MAX);
         program.push(instruction(libc::BPF_LD | width | libc::BPF_ABS, (0, 0), offset));
         let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;

@@ -1,4 +1,4 @@
-//! Raw Ethernet: one frame a message, without IP.
+//! Raw Ethernet link: one frame a message, without IP.
 
 mod filter;
 mod station;
@@ -17,32 +17,30 @@ use super::{LinkError, LinkSettings, Transport};
 pub(crate) use station::{Arrived, Senders, Station};
 pub use station::{Shown, parse_address};
 
-/// Messages between this station and another one on the same Ethernet.
+/// Link to another station on the same Ethernet.
 ///
-/// Frames have the form of [`loggap_core::wire::ethernet`]. They may be lost.
-/// Two stations hold one session at a time, since nothing in a frame tells
-/// two of them apart.
+/// Frames are those of [`loggap_core::wire::ethernet`], and may be lost. Two stations can have one
+/// session at a time, because frames carry no session number.
 pub type EthLink = DatagramLink<EthSocket>;
 
-/// This station's socket for one peer.
+/// Socket for frames to and from one peer.
 #[derive(Debug)]
 pub struct EthSocket {
     station: Station,
-    /// The other station; before it is known, messages go to everybody.
+    /// Address of the peer; while it is unknown, messages are broadcast.
     peer: Option<Address>,
-    /// Tells the listener that this peer still has a link.
+    /// Reference count shared with the listener, which thus learns that the link was dropped.
     _alive: Arc<()>,
 }
 
 impl EthLink {
-    /// A link over `interface` to `peer`, or to the first station that
-    /// answers. Nothing is sent: whether somebody is there shows with the
-    /// first answer.
+    /// Opens a link over `interface` to `peer`, or to the first station that answers. Nothing is
+    /// sent: only the first answer shows that the peer exists.
     ///
     /// # Errors
     ///
-    /// [`LinkError::Interface`] when there is no such Ethernet interface, it
-    /// is down, or this process may not use it.
+    /// [`LinkError::Interface`] if there is no such Ethernet interface, it is down, or this process
+    /// may not use it.
     pub fn open(
         interface: &str,
         peer: Option<Address>,
@@ -57,8 +55,8 @@ impl EthLink {
         Ok(Self::unanswered(socket, name, settings))
     }
 
-    /// The link of a listener to `peer`, whose `hello` has been read on another
-    /// socket. `alive` is dropped with the link.
+    /// A listener's link to `peer`, whose `hello` has been read on another socket. `alive` is
+    /// dropped with the link.
     pub(crate) fn accepted(
         (station, peer): (Station, Address),
         hello: Vec<u8>,
@@ -70,20 +68,20 @@ impl EthLink {
         Self::over(socket, name, Some(hello), settings)
     }
 
-    /// The interface.
+    /// Name of the interface.
     #[must_use]
     pub fn interface(&self) -> &str {
         self.socket().station.interface()
     }
 
-    /// This station's address.
+    /// Address of this station.
     #[must_use]
     pub const fn address(&self) -> Address {
         self.socket().station.address()
     }
 }
 
-/// What errors call a station.
+/// Name of a station in errors.
 fn name(station: Address, interface: &str) -> String {
     format!("station {} on {interface}", Shown(station))
 }
@@ -108,7 +106,7 @@ impl DatagramSocket for EthSocket {
 
     #[inline]
     fn try_receive(&mut self, buffer: &mut [u8]) -> Result<Received, Errno> {
-        /// Frames of others that one call passes over.
+        /// Limit on the foreign frames that one call skips.
         const MOST_FOREIGN: usize = 64;
         for _ in 0..MOST_FOREIGN {
             let frame = match self.station.receive()? {
@@ -118,8 +116,8 @@ impl DatagramSocket for EthSocket {
             };
             let (source, message) = (frame.source(), frame.message());
             let length = message.len();
-            // Longer than both ends agreed on: anybody on the Ethernet can send
-            // one, so it is passed over like a foreign frame.
+            // A message longer than both ends agreed on is skipped like a foreign frame, because
+            // any station on the Ethernet could have sent it.
             let room = buffer.get_mut(..length);
             match self.peer {
                 Some(peer) if peer != source => continue,
@@ -142,16 +140,16 @@ impl DatagramSocket for EthSocket {
 }
 
 impl EthSocket {
-    /// The station that has answered is the peer from now on.
+    /// Fixes the station that has answered as the peer.
     #[cold]
     fn settle(&mut self, peer: Address) {
         self.peer = Some(peer);
-        // Without it frames of others wake this process and are passed over.
+        // If this fails, frames of other stations are skipped by comparison instead.
         let _kept_out_by_the_comparison = self.station.restrict(Senders::One(peer));
     }
 }
 
-/// Whether this is what a responder says to a hello.
+/// True if this is a responder's answer to a hello.
 fn is_answer(message: &[u8]) -> bool {
     use Message::{Challenge, Queue, Refuse, Welcome};
     matches!(Message::parse(message), Ok(Challenge { .. } | Queue { .. } | Refuse(_) | Welcome(_)))

@@ -1,4 +1,4 @@
-//! The station that this machine is on an Ethernet, and its raw socket.
+//! Raw Ethernet socket of this machine on one interface.
 
 use std::fmt;
 use std::io;
@@ -19,13 +19,13 @@ use super::filter;
 use crate::link::{LinkError, WANTED_RECEIVE_BUFFER};
 use crate::sys::packet;
 
-/// Destination, source and EtherType.
+/// Length of destination, source and EtherType, bytes.
 const ETHERNET_HEADER: usize = 14;
-/// The length field of a frame has 16 bits.
+/// Longest message, bytes: the length field of a frame has 16 bits.
 const LONGEST: usize = u16::MAX as usize;
 
-/// Parses `aa:bb:cc:dd:ee:ff`, with hyphens too; `None` for anything else and
-/// for group addresses, which no single station has.
+/// Parses `aa:bb:cc:dd:ee:ff`, also with hyphens. `None` for anything else, and for group
+/// addresses, which belong to no single station.
 #[must_use]
 pub fn parse_address(text: &str) -> Option<Address> {
     let mut address = [0; 6];
@@ -42,7 +42,7 @@ pub fn parse_address(text: &str) -> Option<Address> {
     (parts.next().is_none() && first & 1 == 0).then_some(address)
 }
 
-/// Shows an address as `aa:bb:cc:dd:ee:ff`.
+/// Displays an address as `aa:bb:cc:dd:ee:ff`.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown(pub Address);
 
@@ -53,19 +53,19 @@ impl fmt::Display for Shown {
     }
 }
 
-/// Which frames of our EtherType a socket gets.
+/// Frames of loggap's EtherType that a socket receives.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Senders {
-    /// Those of every station.
+    /// Frames of every station.
     Any,
-    /// Those of one station.
+    /// Frames of one station.
     One(Address),
     /// Hellos of every station.
     Hellos,
 }
 
-/// A raw socket on one interface that gets the frames of our EtherType, and
-/// a buffer for one frame in each direction.
+/// Raw socket on one interface for frames of loggap's EtherType, with a frame buffer for each
+/// direction.
 #[derive(Debug)]
 pub(crate) struct Station {
     socket: OwnedFd,
@@ -76,18 +76,18 @@ pub(crate) struct Station {
     incoming: Box<[u8]>,
 }
 
-/// What one call of [`Station::receive`] has found.
+/// Result of one call of [`Station::receive`].
 pub(crate) enum Arrived<'a> {
-    /// A frame of ours, addressed to this station or to everybody.
+    /// A valid frame, addressed to this station or broadcast.
     Frame(EthernetFrame<'a>),
-    /// A frame for others, of another form, or cut off.
+    /// A frame for another station, of another format, or truncated.
     Foreign,
-    /// Nothing is there.
+    /// No frame has arrived.
     Nothing,
 }
 
 impl Station {
-    /// Opens the interface.
+    /// Opens a socket on `interface`.
     pub(crate) fn open(interface: &str, senders: Senders) -> Result<Self, LinkError> {
         let refused = |source: Errno| LinkError::Interface {
             interface: interface.to_owned(),
@@ -96,8 +96,8 @@ impl Station {
         let index = if_nametoindex(interface).map_err(refused)?;
         let address = address_of(interface)
             .map_err(|source| LinkError::Interface { interface: interface.to_owned(), source })?;
-        // Without a protocol the socket gets nothing before it is bound, so
-        // that no frame of another interface can slip in.
+        // Created without a protocol, so that no frame of another interface arrives before it is
+        // bound.
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Packet, SockType::Raw, flags, None).map_err(refused)?;
         restrict(&socket, senders)
@@ -121,12 +121,12 @@ impl Station {
         })
     }
 
-    /// Another socket of the same station.
+    /// Opens another socket of the same station.
     pub(crate) fn again(&self, senders: Senders) -> Result<Self, LinkError> {
         Self::open(&self.interface, senders)
     }
 
-    /// From now on nothing else arrives; what has arrived stays.
+    /// Restricts the frames that arrive from now on; frames already queued remain.
     pub(crate) fn restrict(&self, senders: Senders) -> io::Result<()> {
         restrict(&self.socket, senders)
     }
@@ -139,8 +139,7 @@ impl Station {
         self.address
     }
 
-    /// The longest message in one frame: what the interface takes, less our
-    /// header.
+    /// Longest message in one frame: MTU of the interface minus loggap's header.
     pub(crate) fn longest(&self) -> Bytes {
         let frame = (ETHERNET_HEADER + self.mtu).min(self.outgoing.len());
         Bytes(frame.saturating_sub(ethernet::HEADER).min(LONGEST) as u64)
@@ -159,7 +158,7 @@ impl Station {
         send(self.socket.as_raw_fd(), frame, MsgFlags::empty()).map(|_bytes| ())
     }
 
-    /// Takes one frame, if any is there.
+    /// Receives one frame without waiting.
     #[inline]
     pub(crate) fn receive(&mut self) -> Result<Arrived<'_>, Errno> {
         let length = match recv(self.socket.as_raw_fd(), &mut self.incoming, MsgFlags::MSG_TRUNC) {
@@ -167,7 +166,7 @@ impl Station {
             Err(Errno::EAGAIN | Errno::EINTR) => return Ok(Arrived::Nothing),
             Err(error) => return Err(error),
         };
-        // Longer than the buffer: longer than the interface's own limit.
+        // Longer than the buffer, and so longer than the interface's MTU.
         let Some(bytes) = self.incoming.get(..length) else { return Ok(Arrived::Foreign) };
         Ok(match EthernetFrame::parse(bytes) {
             Ok(frame) if [self.address, ethernet::BROADCAST].contains(&frame.destination()) => {
@@ -193,7 +192,7 @@ fn restrict(socket: &OwnedFd, senders: Senders) -> io::Result<()> {
     SockRef::from(socket).attach_filter(&program)
 }
 
-/// The Ethernet address of an interface.
+/// Ethernet address of an interface.
 fn address_of(interface: &str) -> io::Result<Address> {
     let entries = getifaddrs()?.filter(|entry| entry.interface_name == interface);
     let mut links = entries.filter_map(|entry| entry.address?.as_link_addr().copied());

@@ -1,4 +1,4 @@
-//! What stands for the link in a build without the feature `verbs`.
+//! Stub of the link for builds without the feature `verbs`.
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,20 +11,20 @@ use super::record::{CallTimes, VerbsPort, VerbsRecord};
 use crate::link::{LinkError, LinkSettings, Queued};
 use crate::machine::clock::HostClock;
 
-/// Bytes of an offer; nobody reads any.
+/// Length of an offer; unused.
 pub(crate) const OFFER: usize = 1;
 
-/// Nobody reads any.
+/// False: offers are not recognised.
 pub(crate) const fn begins_an_offer(_: &[u8]) -> bool {
     false
 }
 
-/// Messages over RDMA verbs, of which this build has none.
+/// RDMA verbs link; without the feature there are none.
 #[derive(Debug)]
 pub enum VerbsLink {}
 
 impl VerbsLink {
-    /// Says what to build.
+    /// Fails with a message that says how to build with RDMA verbs.
     ///
     /// # Errors
     ///
@@ -77,13 +77,13 @@ impl VerbsLink {
         match *self {}
     }
 
-    /// The same link with another name for its peer in errors.
+    /// This link with another name for its peer in errors.
     #[must_use]
     pub fn named(self, _: String) -> Self {
         match self {}
     }
 
-    /// For the profile.
+    /// The link's entry in a profile.
     #[must_use]
     pub const fn record(&self) -> &VerbsRecord {
         match *self {}
@@ -97,7 +97,7 @@ impl VerbsLink {
         match *self {}
     }
 
-    /// Whether this end has nothing to do but stay.
+    /// True if this end is a responder whose memory is only read by the initiator.
     #[must_use]
     pub const fn is_read_from(&self) -> bool {
         match *self {}

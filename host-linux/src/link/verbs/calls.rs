@@ -1,7 +1,6 @@
-//! What posting and reaping take, part by part.
+//! Timing of the parts of posting a request and polling its completion.
 //!
-//! Reading the clock between the parts makes a post longer, so this is done in
-//! rounds in which nothing else is measured.
+//! Reading the clock in between makes a post longer, so this is done in separate rounds.
 
 use loggap_core::measure::Clock;
 use loggap_core::stats::Sorted;
@@ -10,10 +9,10 @@ use loggap_core::units::Picos;
 use super::record::CallTimes;
 use crate::machine::clock::HostClock;
 
-/// Values of one kind that are kept; no more are taken.
+/// Limit on the stored values of each kind; further ones are discarded.
 const MOST_VALUES: usize = 256;
 
-/// Times the parts of calls.
+/// Times the parts of posts and polls.
 #[derive(Debug)]
 pub(super) struct CallTimer {
     clock: HostClock,
@@ -28,7 +27,7 @@ impl CallTimer {
         Self { clock, build, doorbell, completion }
     }
 
-    /// Times a post, which calls what it is given when the request is built.
+    /// Times a post; `post` calls its argument when the request is built.
     pub(super) fn post<R>(&mut self, post: impl FnOnce(&mut dyn FnMut()) -> R) -> R {
         let clock = self.clock;
         let began = clock.now();
@@ -40,7 +39,7 @@ impl CallTimer {
         posted
     }
 
-    /// Times a look for a completion, if it finds one.
+    /// Times a poll for a completion, if it finds one.
     pub(super) fn poll<E>(&mut self, poll: impl FnOnce() -> Result<bool, E>) -> Result<bool, E> {
         let began = self.clock.now();
         let found = poll();
@@ -51,7 +50,7 @@ impl CallTimer {
         found
     }
 
-    /// What was found for messages of `size_bytes`.
+    /// Medians for messages of `size_bytes`.
     pub(super) fn into_times(mut self, size_bytes: u32) -> CallTimes {
         let count = |values: &[Picos]| u32::try_from(values.len()).unwrap_or(u32::MAX);
         let (posts, completions) = (count(&self.build), count(&self.completion));
@@ -67,7 +66,7 @@ impl CallTimer {
     }
 }
 
-/// Keeps what `ticks` last without the reading.
+/// Stores the duration of `ticks` minus the cost of a clock reading.
 fn keep(values: &mut Vec<Picos>, clock: HostClock, ticks: u64) {
     if values.len() < MOST_VALUES {
         values.push(clock.duration(ticks).since(clock.read_cost()));

@@ -1,16 +1,16 @@
-//! Something that is due once in so many times.
+//! Countdown for periodic actions.
 
-/// Counts down to the time when it is due.
+/// Countdown to an action that is due once in `every` ticks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Countdown {
-    /// Times until it is due, from 1 on.
+    /// Ticks until the action is due, at least 1.
     left: u32,
-    /// Times from one to the next.
+    /// Ticks between two actions.
     every: u32,
 }
 
 impl Countdown {
-    /// Due once in `every` times.
+    /// An action that is due every `every` ticks.
     pub(super) const fn new(every: u32) -> Self {
         Self { left: every, every }
     }
@@ -19,7 +19,7 @@ impl Countdown {
         self.every
     }
 
-    /// One time more; whether it is due now. It is to be restarted, or replaced, then.
+    /// Counts one tick; true if the action is due now. It must then be restarted or replaced.
     #[inline(always)]
     pub(super) const fn tick(&mut self) -> bool {
         self.left -= 1;
@@ -31,12 +31,12 @@ impl Countdown {
         self.left = self.every;
     }
 
-    /// Due at the next time.
+    /// Makes the action due at the next tick.
     pub(super) const fn hurry(&mut self) {
         self.left = 1;
     }
 
-    /// Whether there was no time since it was due.
+    /// True if no tick was counted since the last restart.
     pub(super) const fn has_just_restarted(self) -> bool {
         self.left == self.every
     }

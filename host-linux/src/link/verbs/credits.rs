@@ -1,34 +1,34 @@
-//! Send credits: how much an end may send.
+//! Send credits: the flow control of a link.
 //!
-//! A message takes an entry of the send queue until it is known to be over, and a slot
-//! at the peer until the peer says that it has consumed it. The peer announces
-//! the number of messages that it has consumed so far, modulo 2³²: after half of the
-//! slots where it has time, after three quarters in a burst without a pause. Datagrams
-//! are not answered for: their slots count as free when they have been sent. Reads
-//! take no slot.
+//! A message occupies an entry of the send queue until its completion is known, and a slot at the
+//! peer until the peer announces that it has consumed it. The peer announces the number of messages
+//! that it has consumed so far, modulo 2³²: after half of the slots if it is idle, after three
+//! quarters in a burst without a pause. Datagrams are not announced: their slots count as free when
+//! they have been sent. Reads occupy no slot.
 
 use super::settings::Operation;
 
-/// Most work requests of one message: itself and the word about its last byte.
+/// Largest number of work requests for a message: the message itself and the escape of its last
+/// byte (see `send_escaped`).
 const REQUESTS_OF_A_MESSAGE: u64 = 2;
 
-/// Counts of one end since its link was made.
+/// Counters of one end since the link was created.
 #[derive(Debug)]
 pub(super) struct SendCredits {
     operation: Operation,
-    /// Slots for messages of each direction.
+    /// Slots for messages in each direction.
     slots: u64,
-    /// Entries of the send queue.
+    /// Capacity of the send queue.
     entries: u64,
     /// Messages sent.
     pub(super) sent: u64,
-    /// Work requests posted, and how many of them are known to be over.
+    /// Work requests posted, and those known to be completed.
     pub(super) posted: u64,
     pub(super) completed: u64,
-    /// Messages received, and how many of them were announced to the peer.
+    /// Messages received, and those announced to the peer.
     pub(super) consumed: u64,
     announced: u64,
-    /// Messages of rounds for which credits were found before.
+    /// Messages of rounds that have a credit found in advance.
     prechecked: u64,
 }
 
@@ -47,26 +47,26 @@ impl SendCredits {
         }
     }
 
-    /// Work requests that are not known to be over.
+    /// Work requests that are not known to be completed.
     #[inline(always)]
     pub(super) const fn under_way(&self) -> u64 {
         self.posted - self.completed
     }
 
-    /// Whether the send queue takes `count` more requests.
+    /// True if the send queue has space for `count` more requests.
     #[inline]
     pub(super) const fn has_entries(&self, count: u64) -> bool {
         self.under_way() + count <= self.entries
     }
 
-    /// Whether one more message finds a slot at both ends; `announced` gives what the peer has announced.
+    /// True if there is a slot for one more message at both ends; `announced` returns the peer's
+    /// last announcement.
     #[inline]
     pub(super) fn has_credit(&self, announced: impl FnOnce() -> u32) -> bool {
         self.has_entries(REQUESTS_OF_A_MESSAGE) && self.taken(announced) < self.slots
     }
 
-    /// Slots whose messages are not known to have been consumed; of datagrams, to have
-    /// been sent.
+    /// Slots whose messages are not known to be consumed; for datagrams, not known to be sent.
     #[inline]
     fn taken(&self, announced: impl FnOnce() -> u32) -> u64 {
         match self.operation {
@@ -76,7 +76,7 @@ impl SendCredits {
         }
     }
 
-    /// Requests under way from which on their completions are looked for.
+    /// Number of outstanding requests from which completions are polled.
     pub(super) const fn reap_threshold(&self) -> u64 {
         match self.operation {
             Operation::Datagram => self.slots / 2,
@@ -84,22 +84,22 @@ impl SendCredits {
         }
     }
 
-    /// Counts how many messages of rounds have credits, one at least: the caller
-    /// [`Self::has_credit`]. Completions are to be looked at after those.
+    /// Counts the messages of rounds that have a credit, at least one, because the caller has
+    /// checked [`Self::has_credit`]. After those, completions must be polled.
     pub(super) fn precheck(&mut self, announced: u32) {
-        // The peer may write its count at any time.
+        // Saturating, because the peer may write any number at any time.
         let slots = self.slots.saturating_sub(self.taken(|| announced));
         let entries = self.reap_threshold().saturating_sub(self.under_way());
         self.prechecked = slots.min(entries).max(1);
     }
 
-    /// Whether the next message of a round has a credit without a look for one.
+    /// True if the next message of a round has a credit found in advance.
     #[inline(always)]
     pub(super) const fn has_prechecked(&self) -> bool {
         self.prechecked > 0
     }
 
-    /// A message of a round was posted, for which a credit was found before.
+    /// Counts a message of a round that was posted with a credit found in advance.
     #[inline(always)]
     pub(super) const fn post_prechecked(&mut self) {
         self.prechecked -= 1;
@@ -107,38 +107,39 @@ impl SendCredits {
         self.sent += 1;
     }
 
-    /// A request is posted that was not counted: it takes an entry, and perhaps a slot.
+    /// Discards the credits found in advance, because another request takes an entry, and possibly
+    /// a slot.
     #[inline(always)]
     pub(super) const fn forget_prechecked(&mut self) {
         self.prechecked = 0;
     }
 
-    /// A message was received. Whether the peer has to get an announcement at once, before it runs
-    /// out of slots.
+    /// Counts a received message. True if an announcement must be sent at once, before the peer
+    /// runs out of slots.
     #[inline(always)]
     pub(super) const fn consume(&mut self) -> bool {
         self.consumed += 1;
         self.consumed - self.announced >= self.slots - self.slots / 4
     }
 
-    /// Whether the peer has to get an announcement where there is time for it.
+    /// True if an announcement should be sent when this end is idle.
     #[inline]
     pub(super) const fn announcement_is_due(&self) -> bool {
         self.consumed - self.announced >= self.slots / 2
     }
 
-    /// What is announced to the peer.
+    /// Number to announce to the peer.
     pub(super) const fn announcement(&self) -> u32 {
         modulo(self.consumed)
     }
 
-    /// It was announced.
+    /// Records that the announcement was sent.
     pub(super) const fn note_announced(&mut self) {
         self.announced = self.consumed;
     }
 }
 
-/// What is announced is counted modulo 2³².
+/// Announcements are counted modulo 2³².
 #[allow(clippy::cast_possible_truncation, reason = "counts modulo 2³²")]
 const fn modulo(count: u64) -> u32 {
     count as u32
@@ -150,13 +151,13 @@ mod tests {
     use quickcheck::quickcheck;
     use std::collections::VecDeque;
 
-    /// An end, what travels to it, and the word that its peer has written.
+    /// An end, the messages in flight to it, and the announcement that its peer has written.
     struct End {
         credits: SendCredits,
         messages: u64,
         word: u32,
         words: VecDeque<u32>,
-        /// Requests of which the device will say that they are over.
+        /// Requests whose completions the device has not reported yet.
         device: VecDeque<u64>,
     }
 
@@ -169,7 +170,7 @@ mod tests {
     impl End {
         fn new(slots: u64, before: u64) -> Self {
             let mut credits = SendCredits::new(Operation::Send, slots, 3 * slots + 16);
-            // After so many messages each way, all consumed and announced.
+            // Starts after `before` messages in each direction, all consumed and announced.
             (credits.sent, credits.posted, credits.completed) = (before, before, before);
             (credits.consumed, credits.announced) = (before, before);
             let word = modulo(before);
@@ -186,7 +187,7 @@ mod tests {
             assert!(self.device.len() as u64 <= self.credits.entries, "the send queue overflows");
         }
 
-        /// Sends a message where it has a credit; whether it had.
+        /// Sends a message if there is a credit; true if there was.
         fn sends(&mut self, message: Message, peer: &mut Self) -> bool {
             if message == Message::OfARound && !self.credits.has_prechecked() {
                 self.reaps();
@@ -213,7 +214,8 @@ mod tests {
             true
         }
 
-        /// As the link does where many are under way; the device is done with the first.
+        /// Polls completions as the link does if many are outstanding; the first request is
+        /// completed.
         fn reaps(&mut self) {
             while self.credits.under_way() >= self.credits.reap_threshold() {
                 match self.device.pop_front() {
@@ -233,7 +235,7 @@ mod tests {
             self.credits.note_announced();
         }
 
-        /// Takes a message, or does what is due when there is none; whether there was.
+        /// Receives a message, or does the pending work if there is none; true if there was one.
         fn looks(&mut self, peer: &mut Self) -> bool {
             if self.messages == 0 {
                 if self.credits.announcement_is_due() {
@@ -255,7 +257,7 @@ mod tests {
         }
     }
 
-    /// Counts up to where 2³² is passed, slots from 2 on.
+    /// The counters start just below 2³², so that they overflow; there are at least 2 slots.
     fn ends(slots: u8, before: u8) -> [End; 2] {
         let before = if before.is_multiple_of(2) { 0 } else { (1 << 32) - u64::from(before) };
         [(); 2].map(|()| End::new(2 << (slots % 7), before))
@@ -287,7 +289,7 @@ mod tests {
             let [mut near, mut far] = ends(slots, before);
             let message = if of_rounds { Message::OfARound } else { Message::Other };
             let mut left = messages;
-            // Each end does one thing in turn.
+            // The ends act alternately.
             for _ in 0..4 * u32::from(messages) + 1_000 {
                 if left > 0 && near.sends(message, &mut far) {
                     left -= 1;
@@ -304,7 +306,8 @@ mod tests {
         for slots in [2, 4, 8, 128] {
             let mut credits = SendCredits::new(Operation::Send, slots, 400);
             let in_a_row = (1..).find(|_| credits.consume()).unwrap();
-            // Not before the half that is told of when there is time; never after all.
+            // Announcements are sent after half of the slots when idle, and always before all are
+            // used.
             assert!(in_a_row > slots / 2 && in_a_row <= slots, "{slots}");
             assert!(credits.announcement_is_due());
             credits.note_announced();

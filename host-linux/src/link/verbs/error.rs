@@ -1,4 +1,4 @@
-//! What goes wrong with RDMA, and what to try.
+//! Errors of RDMA verbs, with remedies.
 
 use std::io;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use thiserror::Error;
 
 use super::settings::Operation;
 
-/// The status of a work request that was given up because of another one.
+/// Status of a work request that was flushed because another one failed.
 #[cfg(feature = "verbs")]
 pub(super) const FLUSHED: u32 = 5;
-/// The status of a work request that was not acknowledged.
+/// Status of a work request that was not acknowledged.
 pub(super) const UNANSWERED: u32 = 12;
 
-/// Why a link over RDMA verbs could not be made or has failed.
+/// Error of creating or using an RDMA verbs link.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum VerbsError {
-    /// This program was built without them.
+    /// The program was built without RDMA verbs.
     #[error(
         "this program was built without RDMA verbs; build it with `cargo build --release -p loggap --features verbs`, which needs cmake, clang, libclang-dev, libibverbs-dev, libnl-3-dev and libnl-route-3-dev"
     )]
@@ -26,35 +26,35 @@ pub enum VerbsError {
     /// There is no such device.
     #[error("{}", no_device(asked.as_deref(), present, source.as_ref()))]
     NoDevice {
-        /// What was asked for.
+        /// Name that was asked for.
         asked: Option<String>,
-        /// What there is.
+        /// Names of existing devices.
         present: Vec<String>,
-        /// What the system said, if it could not even list them.
+        /// Error of listing the devices, if that failed.
         source: Option<io::Error>,
     },
     /// The device cannot be opened.
     #[error("{}", not_opened(device, source))]
     Open {
-        /// Its name.
+        /// Name of the device.
         device: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A port that the device does not have.
+    /// The device does not have this port.
     #[error(
         "{device} has {ports} port{}, no port {port}; choose one with --ib-port",
         if *ports == 1 { "" } else { "s" }
     )]
     NoPort {
-        /// Its name.
+        /// Name of the device.
         device: String,
-        /// What was asked for.
+        /// Port that was asked for.
         port: u8,
-        /// How many it has.
+        /// Number of ports of the device.
         ports: u8,
     },
-    /// The port does not carry messages.
+    /// The port is not active.
     #[error(
         "port {port} of {device} is {state}, not ACTIVE; set its interface up (`rdma link` names it, `ip link set NAME up`), look at the cable, or, on InfiniBand, at the subnet manager"
     )]
@@ -66,72 +66,72 @@ pub enum VerbsError {
         /// Its state.
         state: &'static str,
     },
-    /// This end has no address to use.
+    /// The port has no suitable GID.
     #[error("{}", no_address(device, *port, *index))]
     NoAddress {
         /// The device.
         device: String,
         /// The port.
         port: u8,
-        /// What was asked for; `None` where no address was found.
+        /// GID index that was asked for; `None` if no GID was found.
         index: Option<u8>,
     },
-    /// The packet payload asked for is larger than a port takes.
+    /// The requested packet payload exceeds that of a port.
     #[error(
         "--mtu {asked} is over the {active} bytes of {whose}; leave --mtu out, or raise the MTU of the interface (RoCE needs 4200 for 4096) on both ends and the switches between"
     )]
     Mtu {
-        /// What was asked for, in bytes.
+        /// Requested payload in bytes.
         asked: u16,
-        /// What the port has, in bytes.
+        /// Payload of the port in bytes.
         active: u16,
         /// Device and end.
         whose: String,
     },
-    /// Memory cannot be registered.
+    /// Registering memory failed.
     #[error("{}", not_registered(*bytes, *limit, source))]
     Register {
-        /// How much, in bytes.
+        /// Size of the memory in bytes.
         bytes: usize,
-        /// What this process may lock, in bytes; `None` where there is no limit.
+        /// Limit of this process on locked memory in bytes; `None` if it is unlimited.
         limit: Option<u64>,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// There are too few huge pages.
+    /// There are not enough huge pages.
     #[error(
         "cannot register {} MiB of huge pages ({source}): `sysctl vm.nr_hugepages` reserves some, of 2 MiB usually; or leave --huge-pages out",
         bytes.div_ceil(1 << 20)
     )]
     HugePages {
-        /// How much, in bytes.
+        /// Size of the memory in bytes.
         bytes: usize,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The device refused to make or use something.
+    /// A call to the device failed.
     #[error("{device}: {action} failed ({source}); {hint}")]
     Device {
-        /// Its name.
+        /// Name of the device.
         device: String,
-        /// What was attempted.
+        /// The action that failed.
         action: &'static str,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
-        /// What to try.
+        /// Remedy.
         hint: &'static str,
     },
-    /// The device did not make a queue pair.
+    /// Creating a queue pair failed.
     #[error(
         "{device}: creating a queue pair failed ({source}); {}; `ibv_devinfo -v` shows the limits",
         queue_pair_hint(*inline)
     )]
     QueuePair {
-        /// Its name.
+        /// Name of the device.
         device: String,
-        /// How many bytes within a work request were asked for, if not as many as there are.
+        /// Requested size of inline data, unless it was left to the device.
         inline: Option<u32>,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A work request ended with an error.
@@ -142,11 +142,11 @@ pub enum VerbsError {
     Completion {
         /// The peer.
         peer: String,
-        /// What was under way.
+        /// Operation in progress.
         action: &'static str,
-        /// The status, as the interface counts.
+        /// Status code of the interface.
         status: u32,
-        /// What the vendor adds.
+        /// Error code of the vendor.
         vendor: u32,
     },
     /// The other end refused the connection.
@@ -154,16 +154,16 @@ pub enum VerbsError {
     Refused {
         /// The peer.
         peer: String,
-        /// Its words.
+        /// Reason given by the peer.
         reason: String,
     },
-    /// What answers does not speak of queue pairs.
+    /// The server at the peer's port does not exchange connection data of loggap.
     #[error("{peer} serves something else; start `loggap serve --transport verbs` there")]
     Foreign {
         /// The peer.
         peer: String,
     },
-    /// What listens there says nothing.
+    /// The server at the peer's port did not answer.
     #[error(
         "{peer} took the connection and answered nothing within {:.0} s: what listens there is stopped, or is no `loggap serve --transport verbs`",
         limit.as_secs_f64()
@@ -171,26 +171,27 @@ pub enum VerbsError {
     Unanswered {
         /// The peer.
         peer: String,
-        /// How long was waited.
+        /// Time limit.
         limit: Duration,
     },
-    /// The other end speaks of queue pairs as another version does.
+    /// The peer's connection data are of another version.
     #[error("{peer} runs another version of loggap; use the same version on both ends")]
     Version {
         /// The peer.
         peer: String,
     },
-    /// What came from the other end asks for what no end asks for.
+    /// The peer's connection data are invalid.
     #[error(
         "{peer} sent connection data that ask for {what}; use the same version of loggap on both ends"
     )]
     Asked {
         /// The peer.
         peer: String,
-        /// What they ask for.
+        /// The invalid request.
         what: &'static str,
     },
-    /// The control connection has to be silent once both ends are connected.
+    /// The peer sent data over the control connection, which must be silent once both ends are
+    /// connected.
     #[error(
         "{peer} sent bytes over the control connection, which carries none after the connection data; use the same version of loggap on both ends"
     )]
@@ -198,32 +199,32 @@ pub enum VerbsError {
         /// The peer.
         peer: String,
     },
-    /// The other end serves one operation only.
+    /// The responder is restricted to another operation.
     #[error(
         "this responder was started with --op {served}, and --op {asked} was asked for; use the same on both ends, or leave it out there"
     )]
     Operation {
-        /// What it serves.
+        /// Operation of the responder.
         served: Operation,
-        /// What was asked for.
+        /// Operation that was asked for.
         asked: Operation,
     },
-    /// Messages are longer than the other end takes.
+    /// The requested messages are longer than the responder allows.
     #[error(
         "messages of up to {asked} bytes were asked for, and this responder takes {allowed}; use smaller sizes, or `loggap serve --max-message {asked}`"
     )]
     Longest {
-        /// What was asked for, in bytes.
+        /// Requested length in bytes.
         asked: u32,
-        /// What it takes, in bytes.
+        /// Allowed length in bytes.
         allowed: u32,
     },
-    /// A method of measuring needs a peer that answers.
+    /// The method needs a peer that answers.
     #[error(
         "with --op read nobody at the other end answers: a read's completion stands for the reply, and only of the last one of a round; use --method prtt, or another --op"
     )]
     Answers,
-    /// There is nothing to sleep for.
+    /// The operation generates no receive completions to wait for.
     #[error(
         "with --op {operation} nothing completes at the receiver, so that there is no event to sleep for; leave --events and --block out, or use --op write-imm"
     )]
@@ -234,8 +235,7 @@ pub enum VerbsError {
 }
 
 impl VerbsError {
-    /// Whether it is this machine that refuses, rather than the peer or the
-    /// network.
+    /// True if the cause lies in this machine, not in the peer or the network.
     #[must_use]
     pub const fn is_environment(&self) -> bool {
         matches!(
@@ -250,7 +250,7 @@ impl VerbsError {
         )
     }
 
-    /// Whether the command line asks for what cannot be.
+    /// True if the command line asks for something impossible.
     #[must_use]
     pub const fn is_usage(&self) -> bool {
         matches!(
@@ -266,7 +266,7 @@ impl VerbsError {
 
 fn no_device(asked: Option<&str>, present: &[String], source: Option<&io::Error>) -> String {
     let reason = source.map(|source| match Errno::from_raw(source.raw_os_error().unwrap_or(0)) {
-        // The library finds nowhere to look.
+        // The library finds no directory of devices.
         Errno::ENOSYS => " (the module ib_uverbs is not loaded)".to_owned(),
         _ => format!(" ({source})"),
     });
@@ -292,7 +292,7 @@ fn queue_pair_hint(inline: Option<u32>) -> String {
 
 fn not_opened(device: &str, source: &io::Error) -> String {
     let hint = match source.kind() {
-        // The library says that there is none where it may not open one.
+        // The library reports a missing device if this user may not open it.
         io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound => {
             "this user may not open /dev/infiniband/uverbs*: join its group (often `rdma`), or, in a container, pass the devices in; without those files, load the module ib_uverbs"
         }
@@ -326,7 +326,7 @@ fn not_registered(bytes: usize, limit: Option<u64>, source: &io::Error) -> Strin
     }
 }
 
-/// A status in the words of the interface's documents.
+/// Name of a status in the interface's documentation.
 const fn status_name(status: u32) -> &'static str {
     match status {
         1 => "local length error",
@@ -356,8 +356,8 @@ const fn status_name(status: u32) -> &'static str {
     }
 }
 
-/// What the device's maker adds, whose list alone says what it means. Of mlx5, two codes
-/// are known from what its users report.
+/// Text for a vendor's error code, which only the vendor's documentation explains. Two codes of
+/// mlx5 are known from reports of users.
 fn vendor_code(status: u32, code: u32) -> String {
     match (status, code) {
         (_, 0) => "no vendor code".to_owned(),

@@ -1,22 +1,18 @@
-//! Messages over a queue pair.
+//! Link over a queue pair.
 //!
-//! A control frame is copied into registered memory and out of it. The messages
-//! of rounds, at which nobody looks beyond the first byte, are sent from a slot
-//! that was filled when the link was made, and stay where they arrive: nothing
-//! but that byte is written or read by the processor. What is short enough
-//! travels within its work request instead. The memory of an end holds as many
-//! messages of each direction as may be under way. On a reliable queue pair the
-//! receiver writes back how many it has consumed, after half of them and when it
-//! has nothing else to do, so that a sender never overtakes: no message meets a
-//! receiver without a slot for it.
+//! Control frames are copied into and out of registered memory. The other messages of a session are
+//! those of its timed rounds. Only their first byte matters, so they are sent from a slot that was
+//! filled when the link was created, and stay where they arrive: the processor writes and reads
+//! only that byte. Short messages are sent inline, within the work request. The memory of an end
+//! has slots for as many messages in each direction as may be in flight. On a reliable queue pair
+//! the receiver announces how many messages it has consumed, after half of the slots and when it is
+//! idle, so that a message always finds a free slot.
 //!
-//! What a message passes from the kernels to the device is inlined as a whole:
-//! half of a round trip is 12,500 instructions of soft-RoCE, and on a network
-//! interface far fewer, so that calls show.
-//! Messages of rounds take a straight way, for which everything that can be known
-//! beforehand is: whether there is a credit, and the work request but for its number.
-//! Everything else goes through functions of its own, apart from that way, and what
-//! a message leaves to be done is done when a look has found nothing.
+//! The path of a message from the timed kernels to the device is inlined completely: half a round
+//! trip takes 12,500 instructions on soft-RoCE and far fewer on a network interface, so calls would
+//! show. Messages of rounds take a fast path, for which everything is prepared beforehand: the
+//! credit, and the work request except for its number. Everything else is in separate functions,
+//! and work that a message causes is deferred to the next poll that finds nothing.
 
 use std::io;
 use std::net::TcpStream;
@@ -45,20 +41,19 @@ use crate::link::{LinkError, LinkSettings, Queued};
 use crate::machine::clock::{Deadline, HostClock};
 use crate::sys::verbs::{Failure, Queue, Source, Verb};
 
-/// Looks in a row that found nothing before the control connection is asked
-/// whether the peer still lives: a system call.
+/// Consecutive empty polls before a system call checks the control connection for the peer's end.
 pub(super) const LOOKS_BEFORE_ASKING: u32 = 1 << 18;
-/// How long the last messages may take when the link is dropped.
+/// Time limit for outstanding messages when the link is dropped.
 const PARTING: Duration = Duration::from_millis(500);
 
-/// The peer's registered memory.
+/// Address and key of the peer's registered memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RemoteMemory {
     pub(super) address: u64,
     pub(super) key: u32,
 }
 
-/// Messages over RDMA verbs.
+/// Link over RDMA verbs.
 #[derive(Debug)]
 pub struct VerbsLink {
     pub(super) queue: Queue,
@@ -70,37 +65,37 @@ pub struct VerbsLink {
     /// Longest message in bytes.
     pub(super) longest: usize,
     pub(super) remote: RemoteMemory,
-    /// Longest message that travels within its request.
+    /// Longest message sent inline, bytes.
     pub(super) inline: usize,
-    /// Sends until the next one that gets a completion.
+    /// Countdown to the next send that is signalled, that is, generates a completion.
     pub(super) signal: Countdown,
-    /// What was sent and received, and what may be.
+    /// Counters of messages, and flow control.
     pub(super) credits: SendCredits,
-    /// Where the last byte of the next message arrives, of writes.
+    /// For writes: offset of the last byte of the next message's slot, which is polled.
     pub(super) awaited: usize,
-    /// A session is under way.
+    /// True during a session.
     pub(super) in_session: bool,
-    /// Messages of rounds take the straight way of [`Self::send`].
+    /// True if messages of rounds take the fast path of [`Self::send`].
     pub(super) straight: bool,
-    /// Length of the messages that the standing request is for; 0 before there is one.
+    /// Message length of the prebuilt request; 0 before there is one.
     pub(super) standing_length: usize,
-    /// The slot that was consumed last, if its receive is not posted again.
+    /// The slot consumed last, while its receive has not been posted again.
     pub(super) to_be_freed: Option<u64>,
-    /// Looks in a row that found nothing, up to the last housekeeping.
+    /// Consecutive empty polls, up to the last housekeeping.
     pub(super) looks: u32,
-    /// Looks that find nothing until the next housekeeping.
+    /// Empty polls until the next housekeeping.
     pub(super) housekeeping: Countdown,
-    /// The control connection has closed.
+    /// True if the control connection has closed.
     pub(super) closed: bool,
     pub(super) one_sided: Option<Box<OneSided>>,
-    /// Of reads, the reply to be received.
+    /// For reads: the pending reply.
     pub(super) due: Option<Due>,
-    /// Times the parts of calls, in rounds of their own.
+    /// Timer for the parts of calls, in separate rounds.
     pub(super) calls: Option<Box<CallTimer>>,
     record: VerbsRecord,
 }
 
-/// What a link is made of.
+/// Parts of which [`VerbsLink::of`] creates a link.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) queue: Queue,
@@ -120,10 +115,10 @@ impl VerbsLink {
     pub(super) fn of(parts: Parts) -> Self {
         let Parts { queue, control, peer, settings, operation, layout, .. } = parts;
         let capacity = queue.sends();
-        // A completion at the latest when half of the entries wait for one.
+        // A completion is due at the latest when half of the queue's entries wait for one.
         let signal = u32::from(parts.signal_every).min(capacity / 2).max(1);
         let mut record = parts.record;
-        // No more than was asked for, whatever the device grants.
+        // Not more than requested, even if the device grants more.
         let asked = match record.inline_bytes {
             AUTO_INLINE => USUAL_INLINE,
             asked => asked,
@@ -159,63 +154,62 @@ impl VerbsLink {
         }
     }
 
-    /// The peer's address or process.
+    /// Address or process of the peer.
     #[must_use]
     pub fn peer(&self) -> &str {
         &self.peer
     }
 
-    /// The same link with another name for its peer in errors.
+    /// This link with another name for its peer in errors.
     #[must_use]
     pub fn named(mut self, peer: String) -> Self {
         self.peer = peer;
         self
     }
 
-    /// For the profile.
+    /// The link's entry in a profile.
     #[must_use]
     pub const fn record(&self) -> &VerbsRecord {
         &self.record
     }
 
-    /// Work requests posted so far: messages, and what the link itself has to say.
+    /// Work requests posted so far: messages, and those of the link itself.
     #[must_use]
     pub const fn posted(&self) -> u64 {
         self.credits.posted
     }
 
-    /// Times the parts of posting and reaping from now on. What else is measured
-    /// meanwhile is longer by the readings of the clock.
+    /// Times the parts of posting and polling from now on. Other measurements become longer by the
+    /// clock readings.
     pub(crate) fn time_calls(&mut self, clock: HostClock) {
         self.calls = Some(Box::new(CallTimer::new(clock)));
         self.housekeep_soon();
         self.choose_way();
     }
 
-    /// What was found since, for messages of `size_bytes`; ends it.
+    /// Stops the timing; returns the medians, for messages of `size_bytes`.
     pub(crate) fn take_call_times(&mut self, size_bytes: u32) -> Option<CallTimes> {
         let calls = self.calls.take()?;
         self.choose_way();
         Some(calls.into_times(size_bytes))
     }
 
-    /// The straight way of a session's messages has no way to time calls.
+    /// Selects the fast path for messages of a session, unless calls are timed.
     fn choose_way(&mut self) {
         self.straight = self.in_session && self.calls.is_none();
     }
 
-    /// Whether this end, a responder, has nothing to do but stay: the
-    /// initiator reads its memory.
+    /// True if this end is a responder whose memory is only read by the initiator.
     #[must_use]
     pub fn is_read_from(&self) -> bool {
         self.operation == Operation::Read && self.one_sided.is_none()
     }
 
-    /// Waits until the peer has left, for at most `limit`.
+    /// Waits at most `limit` for the peer to leave.
     ///
     /// # Errors
     ///
-    /// [`LinkError::Stuck`] when it stays longer.
+    /// [`LinkError::Stuck`] if the peer stays longer.
     pub fn wait_until_closed(&mut self, limit: Duration) -> Result<(), LinkError> {
         let deadline = Deadline::after(limit);
         while !self.peer_has_closed()? {
@@ -228,17 +222,17 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Sends `message` without waiting. Whether there was a credit for it.
+    /// Sends `message` without waiting; false if there was no credit or the send failed.
     pub(crate) fn send_at_once(&mut self, message: &[u8]) -> bool {
         self.reap().is_ok() && self.has_credit() && self.send_now(message).is_ok()
     }
 
-    /// Looks at what a peer does that waits to be served, without receiving its
-    /// hello: at the byte of its slot that arrives last or first.
+    /// State of a peer that waits to be served. Its hello is not received; only the byte of its
+    /// slot that arrives last, or first, is checked.
     pub(crate) fn look_while_queued(&self) -> Queued {
         let at = |offset| self.queue.memory().byte(offset);
         let has_come = match self.operation {
-            // Who reads says nothing.
+            // A peer that reads sends no hello.
             Operation::Read => true,
             Operation::Write => at(self.awaited) != EMPTY,
             Operation::Datagram => at(self.layout.incoming(0) + GRH_BYTES) == MAGIC[0],
@@ -252,13 +246,13 @@ impl VerbsLink {
         }
     }
 
-    /// The control connection carries nothing any more; all it can say is that
-    /// the peer has closed it, or is gone.
+    /// True if the peer has closed the control connection or is gone. The connection carries no
+    /// data any more.
     pub(super) fn peer_has_closed(&self) -> Result<bool, LinkError> {
         let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
         match recv(self.control.as_raw_fd(), &mut [0], flags) {
             Ok(0) | Err(Errno::ECONNRESET | Errno::ETIMEDOUT | Errno::EHOSTUNREACH) => Ok(true),
-            // Its end would not be seen behind that.
+            // Unread data would hide the end of the connection.
             Ok(_) => Err(VerbsError::Talks { peer: self.peer.clone() }.into()),
             Err(Errno::EAGAIN | Errno::EINTR) => Ok(false),
             Err(error) => Err(LinkError::from_io(&self.peer, "recv", error.into())),
@@ -280,8 +274,7 @@ impl VerbsLink {
         })
     }
 
-    /// A work request ended with an error, which is how a peer that is gone looks
-    /// as well.
+    /// Error of a work request; also the way in which a vanished peer shows.
     #[cold]
     pub(super) fn ended(&self, action: &'static str, failure: Failure) -> LinkError {
         let Failure { status, vendor } = failure;
@@ -329,9 +322,9 @@ impl Link for VerbsLink {
     #[inline(always)]
     fn train<R>(&mut self, message: &[u8], body: impl FnOnce(&mut Self) -> R) -> R {
         self.count_finished_round();
-        // Without a wait, in which a request that ended with an error could be found.
+        // Does not wait and polls no completions, because an error could be found there.
         if self.credits.has_entries(1) {
-            // An error here comes again at the next send.
+            // An error here is reported again by the next send.
             let _shows_again = self.replenish();
         }
         self.prebuild_request(message.len());
@@ -343,8 +336,8 @@ impl Link for VerbsLink {
         self.prebuild_request(length);
     }
 
-    /// What is due for the message before this one does not fall into the time that
-    /// this one takes.
+    /// Does the work due for the previous message before `before`, so that it is not timed as part
+    /// of this one.
     #[inline]
     fn receive_after<R>(
         &mut self,
@@ -360,7 +353,7 @@ impl Link for VerbsLink {
         if self.operation != Operation::Datagram {
             return Ok(());
         }
-        // What has arrived of a round that is over.
+        // Discards messages of a finished round.
         while let Some(arrived) = self.take_arrival()? {
             self.post_receive(arrived.id)?;
         }
@@ -375,16 +368,15 @@ impl AsFd for VerbsLink {
 }
 
 impl Drop for VerbsLink {
-    /// Waits until the last messages are acknowledged: a queue pair that is
-    /// destroyed drops them.
+    /// Waits until the last messages are acknowledged: destroying a queue pair drops them.
     fn drop(&mut self) {
-        // Who has left acknowledges nothing.
+        // A peer that has left does not acknowledge.
         if self.credits.under_way() == 0 || !matches!(self.peer_has_closed(), Ok(false)) {
             return;
         }
         if !self.signal.has_just_restarted() && self.credits.has_entries(1) {
             self.signal_next();
-            // A write of nothing needs no key and no memory.
+            // An empty write needs no key and no memory.
             let nothing = Source::Memory { offset: 0, length: 0 };
             if self.operation == Operation::Datagram
                 || self.post("closing", Verb::Write, 0, nothing).is_err()

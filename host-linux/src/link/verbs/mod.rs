@@ -1,21 +1,21 @@
-//! RDMA verbs: InfiniBand and RoCE, without the kernel between the two ends
-//! while messages travel.
+//! RDMA verbs link over InfiniBand or RoCE; the kernel is not involved in sending and receiving
+//! messages.
 //!
-//! The initiator sends what it has and wants over a TCP connection to the
-//! responder's port and gets the other end's data back; that connection then
-//! says whether the peer lives and nothing else. How messages travel is an
-//! [`Operation`]; how the memory of both ends is laid out, `station`.
+//! Over a TCP connection to the responder's port, the initiator sends its offer and receives the
+//! other end's data. Afterwards this connection only shows whether the peer is alive. An
+//! [`Operation`] determines how messages are transferred; `station` defines the memory layout of
+//! both ends.
 //!
-//! - `settings`, `record`, `error`: what can be chosen, what a profile says, what fails.
-//! - `open`: connecting two ends; `offer`: the bytes that they exchange for that;
-//!   `station`: an end before it is connected.
-//! - `link`: a connected end; `sending`, `receiving`, and `one_sided` for reads: its
-//!   messages; `credits`: how many it may send; `countdown`: what is due once in so many.
-//! - `calls`: timing the parts of posts and looks.
-//! - `absent`: the link of a build without the feature.
+//! - `settings`, `record`, `error`: options, profile entries, errors.
+//! - `open`: connecting two ends; `offer`: the data that they exchange for it; `station`: an end
+//!   before it is connected.
+//! - `link`: a connected end; `sending`, `receiving`, and `one_sided` for reads: its messages;
+//!   `credits`: flow control; `countdown`: periodic actions.
+//! - `calls`: timing the parts of posts and polls.
+//! - `absent`: stub for builds without the feature.
 //!
-//! Without the feature `verbs` there is the same [`VerbsLink`], which nobody can
-//! make: everything else of this crate is the same in both builds.
+//! Without the feature `verbs` there is a [`VerbsLink`] with the same interface, of which no value
+//! can exist; so the rest of the crate is the same in both builds.
 
 #[cfg(feature = "verbs")]
 mod credits;

@@ -1,104 +1,103 @@
-//! Connection data, as they go over the control connection.
+//! Connection data exchanged over the control connection.
 //!
-//! The initiator sends an offer, the responder an answer, each [`LENGTH`]
-//! bytes long, least significant bytes first. Nothing follows: what comes later
-//! is that the connection closes.
+//! The initiator sends an offer, the responder an answer, each [`LENGTH`] bytes long and
+//! little-endian. Afterwards the connection carries no data until it closes.
 
 use loggap_core::wire::FRAME_LEN;
 
 use super::settings::Operation;
 use super::station::Layout;
 
-/// Bytes of an offer and of an answer.
+/// Length of an offer and of an answer, bytes.
 pub(super) const LENGTH: usize = 1_024;
-/// The name of the layout.
+/// Name of the format.
 const NAME: [u8; 7] = *b"lgverb\0";
-/// Its version: one higher whenever the bytes, or what they mean, are others.
+/// Version of the format; incremented whenever the bytes or their meaning change.
 const VERSION: u8 = 4;
 
-/// For as many bytes within a work request as are usual.
+/// Value of `inline` for the default size of inline data.
 pub(super) const AUTO_INLINE: u32 = u32::MAX;
 
-/// Whether more bytes can make an offer, or an answer, of any version of these.
+/// True if `bytes` may be the beginning of an offer or answer of any version.
 pub(crate) fn begins_an_offer(bytes: &[u8]) -> bool {
     bytes.iter().zip(&NAME).all(|(byte, known)| byte == known)
 }
 
 const NO_PAYLOAD: &str = "a packet payload other than 256, 512, 1024, 2048 or 4096 bytes";
 
-/// Whether a port can have this largest packet payload, in bytes.
+/// True if this is a possible packet payload of a port, in bytes.
 const fn is_payload(mtu: u16) -> bool {
     matches!(mtu, 256 | 512 | 1_024 | 2_048 | 4_096)
 }
 
-/// Where an end is, and its memory.
+/// Address of an end and of its memory.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct StationData {
     /// Number of its queue pair.
     pub(super) queue: u32,
-    /// Its first packet number.
+    /// First packet number.
     pub(super) packet_number: u32,
-    /// Its address in an InfiniBand subnet.
+    /// LID in an InfiniBand subnet.
     pub(super) lid: u16,
-    /// Its address, zero where there is none.
+    /// GID, or zero.
     pub(super) gid: [u8; 16],
-    /// Its registered memory.
+    /// Address of its registered memory.
     pub(super) address: u64,
-    /// The key of that memory.
+    /// Remote key of that memory.
     pub(super) key: u32,
-    /// What datagrams to it have to carry.
+    /// Queue key that datagrams to it must carry.
     pub(super) datagram_key: u32,
-    /// Reads under way at a time, as either end, that its device takes.
+    /// Limit of its device on outstanding reads, as either end.
     pub(super) reads: u8,
 }
 
-/// Why connection data are of no use.
+/// Error of connection data.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Unusable {
-    /// They are none.
+    /// Data of another protocol.
     Foreign,
-    /// They are of another version.
+    /// Connection data of another version.
     Version,
-    /// They ask for what no end asks for, in words.
+    /// Invalid connection data; the text names the invalid request.
     Wrong(&'static str),
 }
 
-/// What the initiator asks for.
+/// Offer of the initiator.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Offer {
     pub(super) operation: Operation,
-    /// Packet payload in bytes, the most that it takes.
+    /// Largest packet payload that it accepts, in bytes.
     pub(super) mtu: u16,
-    /// Whether no other payload will do.
+    /// True if no other payload is acceptable.
     pub(super) mtu_asked: bool,
     pub(super) service_level: u8,
     pub(super) traffic_class: u8,
-    /// Messages under way at a time, a power of two.
+    /// Messages in flight, a power of two.
     pub(super) depth: u16,
     /// Longest message in bytes.
     pub(super) longest: u32,
-    /// Most bytes within a work request, or [`AUTO_INLINE`].
+    /// Largest inline data in bytes, or [`AUTO_INLINE`].
     pub(super) inline: u32,
     pub(super) signal_every: u16,
     pub(super) station: StationData,
-    /// The device, as JSON.
+    /// Description of the device, as JSON.
     pub(super) port: String,
 }
 
-/// What the responder says.
+/// Answer of the responder.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Answer {
-    /// It is connected.
+    /// The responder is connected.
     Connected {
         /// Packet payload in bytes.
         mtu: u16,
         station: StationData,
-        /// Messages under way at a time, at most those of the offer.
+        /// Messages in flight, at most those of the offer.
         depth: u16,
-        /// The device, as JSON.
+        /// Description of the device, as JSON.
         port: String,
     },
-    /// It does not connect, for this reason.
+    /// The responder does not connect, for this reason.
     Refused(String),
 }
 
@@ -117,7 +116,7 @@ impl Offer {
         bytes.text(&self.port)
     }
 
-    /// An offer that can be served, as far as it says.
+    /// Parses and checks an offer.
     pub(super) fn from_bytes(bytes: &[u8; LENGTH]) -> Result<Self, Unusable> {
         let fields = Fields::of(bytes)?;
         let offer = Self::of(fields).ok_or(Unusable::Wrong("fields without a meaning"))?;
@@ -142,8 +141,8 @@ impl Offer {
         })
     }
 
-    /// Whoever makes the offer keeps these rules; memory is registered only where
-    /// they hold.
+    /// Checks the rules that every correct initiator follows; memory is registered only if they
+    /// hold.
     fn check(&self) -> Result<(), Unusable> {
         let depth = usize::from(self.depth);
         let wrong = if !is_payload(self.mtu) {
@@ -183,7 +182,7 @@ impl Answer {
         }
     }
 
-    /// The answer to `offer`.
+    /// Parses the answer to `offer`.
     pub(super) fn from_bytes(bytes: &[u8; LENGTH], offer: &Offer) -> Result<Self, Unusable> {
         let fields = Fields::of(bytes)?;
         let answer = Self::of(fields).ok_or(Unusable::Wrong("fields without a meaning"))?;
@@ -213,7 +212,7 @@ impl Answer {
     }
 }
 
-/// Fields as they are written.
+/// Serialiser of connection data.
 struct Bytes {
     bytes: [u8; LENGTH],
     length: usize,
@@ -227,7 +226,7 @@ impl Bytes {
         empty
     }
 
-    /// All fields together are shorter than [`LENGTH`], but for the text.
+    /// Appends a field. All fields except the text together are shorter than [`LENGTH`].
     fn put(&mut self, field: &[u8]) {
         let end = self.length + field.len();
         if let Some(place) = self.bytes.get_mut(self.length..end) {
@@ -247,7 +246,7 @@ impl Bytes {
         self.put(&[station.reads]);
     }
 
-    /// The last field, cut off where it is too long.
+    /// Appends the text, which is the last field, truncated if it is too long.
     fn text(mut self, text: &str) -> [u8; LENGTH] {
         let mut room = (LENGTH - self.length - 2).min(text.len());
         while !text.is_char_boundary(room) {
@@ -260,11 +259,11 @@ impl Bytes {
     }
 }
 
-/// Fields as they are read.
+/// Parser of connection data.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// Those after name and version.
+    /// Checks name and version, and returns the fields after them.
     fn of(bytes: &'a [u8; LENGTH]) -> Result<Self, Unusable> {
         let mut fields = Self(bytes);
         if fields.take() != Some(NAME) {
@@ -302,8 +301,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A peer's text without what moves the cursor of a terminal or turns the direction of
-/// its lines.
+/// A peer's text without characters that control a terminal or the direction of text.
 pub(super) fn printable(text: &str) -> String {
     let acts =
         |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -358,7 +356,7 @@ mod tests {
         }
     }
 
-    /// Those that `tests/verbs/scenarios` and `host-linux/tests/verbs.rs` change.
+    /// Offsets that `tests/verbs/scenarios` and `host-linux/tests/verbs.rs` modify.
     #[test]
     fn fields_are_at_the_offsets_that_tests_change() {
         let station = StationData { queue: 0x4433_2211, key: 0x8877_6655, ..offer().station };
@@ -369,7 +367,7 @@ mod tests {
         let bytes = answer.to_bytes();
         assert_eq!(bytes[11..15], [0x11, 0x22, 0x33, 0x44]);
         assert_eq!(bytes[45..49], [0x55, 0x66, 0x77, 0x88]);
-        // What comes after the station, which is of 11..54.
+        // Fields after the station, which occupies 11..54.
         assert_eq!((bytes[53], &bytes[54..56]), (station.reads, &[1, 2][..]));
     }
 

@@ -1,13 +1,12 @@
-//! Reads, in which the peer's processor has no part.
+//! RDMA reads, in which the peer's processor is not involved.
 //!
-//! The initiator fetches messages from the peer's memory. A session needs
-//! somebody who answers, which nobody there does: this end answers itself, and
-//! the reply of a round is the completion of its last read. What the rounds
-//! then mean is defined in `docs/verbs.md`.
+//! The initiator fetches messages from the peer's memory. A session needs a responder, but the peer
+//! does nothing; so this end runs the responder itself, and the completion of a round's last read
+//! stands for the reply. `docs/verbs.md` defines the meaning of the measured rounds.
 //!
-//! A round is counted when a look finds its last read still under way, and else
-//! before the next round: some devices do their work while a read is posted, so
-//! that the read would be longer by what is done between the post and the first look.
+//! A round is counted when a poll finds its last read still outstanding, else before the next
+//! round. Some devices do their work while a read is posted; counting between the post and the
+//! first poll would then make the read longer.
 
 use std::collections::VecDeque;
 
@@ -21,31 +20,31 @@ use super::sending::Timing;
 use crate::link::LinkError;
 use crate::machine::clock::HostClock;
 
-/// The other side of a session, at this end.
+/// Local responder of a session.
 #[derive(Debug)]
 pub(super) struct OneSided {
     clock: HostClock,
     responder: ResponderState,
-    /// Control frames to be received.
+    /// Control frames to be received by this end.
     frames: VecDeque<[u8; FRAME_LEN]>,
-    /// Where the responder writes what it says.
+    /// Buffer for the responder's frames.
     outgoing: [u8; FRAME_LEN],
-    /// Reads of the round under way.
+    /// Number of reads in the current round.
     reads: u32,
-    /// Those of them that are not posted yet.
+    /// Reads of the current round that have not been posted yet.
     reads_left: u32,
-    /// Bytes of its reply.
+    /// Length of the reply, bytes.
     reply_length: usize,
 }
 
-/// What stands for the reply of a round.
+/// Stand-in for the reply of a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
-    /// Its length in bytes.
+    /// Length in bytes.
     length: usize,
-    /// Its first byte.
+    /// First byte.
     tag: u8,
-    /// The work request whose completion it is.
+    /// Work request whose completion stands for the reply.
     request: u64,
 }
 
@@ -64,12 +63,12 @@ impl OneSided {
         }
     }
 
-    /// Counts the round that is over, and looks at what comes next.
+    /// Counts the finished round, and prepares the next.
     #[cold]
     fn next_round(&mut self) {
         if self.reads > self.reads_left {
             self.responder.handle_burst(self.reads - self.reads_left);
-            // Nobody sends the reply: the completion of the read stood for it.
+            // The reply is not sent: the completion of the read has stood for it.
             let _reply = self.responder.poll_transmit(&mut self.outgoing);
             self.take_frames();
         }
@@ -78,7 +77,7 @@ impl OneSided {
         self.reply_length = self.responder.reply_length();
     }
 
-    /// Answers a control frame.
+    /// Passes a control frame to the responder.
     #[cold]
     fn handle(&mut self, message: &[u8]) {
         self.next_round();
@@ -96,8 +95,8 @@ impl OneSided {
 }
 
 impl VerbsLink {
-    /// Counts the round whose reads are all posted, if any, so that this falls into no
-    /// time between the post of a read and a look at it.
+    /// Counts the current round if all of its reads are posted, so that this is not timed between
+    /// the post of a read and its poll.
     #[inline]
     pub(super) fn count_finished_round(&mut self) {
         if let Some(one_sided) = &mut self.one_sided
@@ -107,7 +106,7 @@ impl VerbsLink {
         }
     }
 
-    /// Answers a control frame; of other messages reads as many bytes.
+    /// Passes a control frame to the responder; for other messages, reads as many bytes.
     #[inline]
     pub(super) fn send_one_sided(&mut self, message: &[u8]) -> Result<(), LinkError> {
         let Some(one_sided) = &mut self.one_sided else { return Ok(()) };
@@ -119,7 +118,7 @@ impl VerbsLink {
             one_sided.next_round();
         }
         if one_sided.reads_left == 0 {
-            // Of no round, or of one that the responder would have to time.
+            // A message outside of a round, or of a round that the responder would have to time.
             one_sided.handle(message);
             return Ok(());
         }
@@ -139,7 +138,7 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// A control frame, or the reply once its read is over.
+    /// Receives a control frame, or the reply once its read is completed.
     #[inline]
     pub(super) fn look_one_sided(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let Some(Due { length, tag, request }) = self.due else { return self.take_frame(buffer) };

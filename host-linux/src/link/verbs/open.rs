@@ -1,4 +1,4 @@
-//! Connecting two ends over a control connection.
+//! Connects two ends over a control connection.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -20,10 +20,10 @@ use crate::link::stream::wait_bounded;
 use crate::link::{LinkError, LinkSettings, TcpLink, Transport, Waiting};
 use crate::machine::clock::Deadline;
 
-/// The largest payload of a packet, of every kind of port.
+/// Largest packet payload of any kind of port, bytes.
 const LARGEST_PACKET: u32 = 4_096;
 
-/// Bytes of an offer.
+/// Length of an offer, bytes.
 pub(crate) const OFFER: usize = LENGTH;
 
 impl VerbsLink {
@@ -31,10 +31,10 @@ impl VerbsLink {
     ///
     /// # Errors
     ///
-    /// [`LinkError::Connect`] when nobody answers within the limit of
-    /// `settings`, [`LinkError::Verbs`] for everything about RDMA.
+    /// [`LinkError::Connect`] if the peer does not accept within the limit of `settings`,
+    /// [`LinkError::Verbs`] for errors of RDMA.
     pub fn connect(address: SocketAddr, settings: LinkSettings) -> Result<Self, LinkError> {
-        // What is wrong here is said before anybody there is asked.
+        // Report local errors before the peer is contacted.
         let (station, offer) = prepare(&settings)?;
         let peer = address.to_string();
         let control = TcpStream::connect_timeout(&address, settings.limit).map_err(|source| {
@@ -57,20 +57,19 @@ impl VerbsLink {
         connect_over(control, peer, prepared, settings)
     }
 
-    /// Opens the device that `settings` name and closes it again: whether a
-    /// responder could serve, and by which port.
+    /// Opens the device named by `settings` and closes it again, to check whether a responder could
+    /// use it; returns its port.
     ///
     /// # Errors
     ///
-    /// [`LinkError::Verbs`] for what is wrong with device, port or address.
+    /// [`LinkError::Verbs`] for errors of device, port or address.
     pub fn look_at_port(settings: LinkSettings) -> Result<VerbsPort, LinkError> {
         let (operation, layout) = (Operation::Send, Layout::new(2, 64, 0));
         let purpose = Purpose { operation, layout, inline: Some(0), events: false };
         Ok(Station::open(&settings.verbs, purpose)?.record)
     }
 
-    /// Waits for the offer of the initiator at the other end of `control` and
-    /// answers it.
+    /// Waits for the offer of the initiator at the other end of `control`, and answers it.
     ///
     /// # Errors
     ///
@@ -88,14 +87,14 @@ impl VerbsLink {
         Self::answer(control, &offer, peer, settings)
     }
 
-    /// Sends a client that is not served the reason. It is all that was sent, so that it
+    /// Sends the reason to a client that is not served. Nothing was sent before, so the message
     /// fits into the socket's buffer.
     pub(crate) fn refuse(mut control: &TcpStream, reason: &str) {
         let _told_less_well = control.write_all(&Answer::Refused(reason.to_owned()).to_bytes());
     }
 
-    /// Answers an offer that has come over `control`. A refusal is told to the
-    /// peer and returned.
+    /// Answers an offer received over `control`. A refusal is sent to the peer and returned as an
+    /// error.
     pub(crate) fn answer(
         control: TcpStream,
         offer: &[u8; LENGTH],
@@ -131,7 +130,7 @@ impl VerbsLink {
 }
 
 impl Unusable {
-    /// What is wrong with the connection data of `peer`.
+    /// Error for the connection data of `peer`.
     fn of(self, peer: &str) -> VerbsError {
         let peer = peer.to_owned();
         match self {
@@ -142,7 +141,7 @@ impl Unusable {
     }
 }
 
-/// What an initiator is told whose offer is of no use.
+/// Reason to send to an initiator whose offer is unusable.
 fn refusal(unusable: Unusable) -> String {
     match unusable {
         Unusable::Foreign | Unusable::Version => {
@@ -152,7 +151,7 @@ fn refusal(unusable: Unusable) -> String {
     }
 }
 
-/// What this end has, and what it asks of the other.
+/// Opens the local station and builds the offer.
 fn prepare(settings: &LinkSettings) -> Result<(Station, Offer), VerbsError> {
     let verbs = &settings.verbs;
     let operation = verbs.operation.unwrap_or(Operation::Send);
@@ -185,7 +184,7 @@ fn prepare(settings: &LinkSettings) -> Result<(Station, Offer), VerbsError> {
     Ok((station, offer))
 }
 
-/// Packet payload that was asked for, or that of the port.
+/// Requested packet payload, or that of the port, bytes.
 fn mtu(verbs: &VerbsSettings, station: &Station) -> Result<u16, VerbsError> {
     let active = station.port.mtu;
     match verbs.mtu {
@@ -199,24 +198,23 @@ fn mtu(verbs: &VerbsSettings, station: &Station) -> Result<u16, VerbsError> {
     }
 }
 
-/// How many sends get one completion.
+/// Number of sends for each completion.
 fn signal_every(operation: Operation, asked: Option<u16>, depth: u16) -> u16 {
     match operation {
-        // The slot of a datagram is free when it has been sent.
+        // The slot of a datagram becomes free when its completion is known.
         Operation::Datagram => 1,
         _ => asked.unwrap_or(depth / 4).clamp(1, depth),
     }
 }
 
-/// Control frames are messages, too.
+/// Length limit raised to that of a control frame, which is a message too.
 const fn at_least_a_frame(longest: u32) -> u32 {
-    /// A few dozen bytes.
     #[allow(clippy::cast_possible_truncation, reason = "a few dozen bytes")]
     const FRAME: u32 = FRAME_LEN as u32;
     if longest < FRAME { FRAME } else { longest }
 }
 
-/// A datagram is one packet.
+/// Longest message; a datagram is limited to one packet.
 fn longest(operation: Operation, asked: u32, mtu: u16) -> u32 {
     match operation {
         Operation::Datagram => asked.min(mtu.into()),
@@ -233,11 +231,11 @@ fn connect_over(
     let mut bytes = [0; LENGTH];
     let exchanged = control
         .set_nonblocking(true)
-        // Nothing was sent before, so that it fits into the socket's buffer.
+        // Nothing was sent before, so the offer fits into the socket's buffer.
         .and_then(|()| control.write_all(&offer.to_bytes()))
         .and_then(|()| read_within(&mut control, &mut bytes, settings.limit));
     exchanged.map_err(|source| match source.kind() {
-        // A responder of another transport takes the offer for nonsense.
+        // A responder of another transport closes the connection because of the unknown data.
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
             VerbsError::Foreign { peer: peer.clone() }.into()
         }
@@ -263,7 +261,7 @@ fn connect_over(
     Ok(join.link(station, theirs, record))
 }
 
-/// Reads all of `bytes`, for no longer than `limit` in total, however they come.
+/// Fills `bytes`, within `limit` in total.
 fn read_within(control: &mut TcpStream, bytes: &mut [u8], limit: Duration) -> io::Result<()> {
     let deadline = Deadline::after(limit);
     let mut rest = bytes;
@@ -284,8 +282,8 @@ fn read_within(control: &mut TcpStream, bytes: &mut [u8], limit: Duration) -> io
     Ok(())
 }
 
-/// The responder's end, connected to whoever made the offer, and the packet
-/// payload of both.
+/// Opens the responder's station and connects it to the peer that made the offer; returns also the
+/// common packet payload.
 fn settle(offer: &Offer, settings: &LinkSettings) -> Result<(Station, u16), VerbsError> {
     let verbs = &settings.verbs;
     if let Some(served) = verbs.operation.filter(|served| *served != offer.operation) {
@@ -314,25 +312,25 @@ fn settle(offer: &Offer, settings: &LinkSettings) -> Result<(Station, u16), Verb
     Ok((station, mtu))
 }
 
-/// The control connection says nothing from now on, but that the peer has closed it or
-/// that its machine is gone: the kernel asks for that when nothing comes for a while.
+/// Prepares the control connection for its remaining use: to show that the peer has closed it, or,
+/// by keep-alive, that its machine is gone.
 fn quiet(control: TcpStream, peer: &str) -> Result<TcpStream, LinkError> {
-    /// Seconds of silence before the first question, and between two of them.
+    /// Seconds of silence before the first keep-alive probe, and between probes.
     const SILENCE: u32 = 10;
-    /// Questions without an answer.
+    /// Unanswered keep-alive probes until the connection fails.
     const QUESTIONS: u32 = 3;
     let kept = setsockopt(&control, sockopt::TcpKeepIdle, &SILENCE)
         .and_then(|()| setsockopt(&control, sockopt::TcpKeepInterval, &SILENCE))
         .and_then(|()| setsockopt(&control, sockopt::TcpKeepCount, &QUESTIONS))
         .and_then(|()| setsockopt(&control, sockopt::KeepAlive, &true));
     kept.map_err(|error| LinkError::from_io(peer, "setting SO_KEEPALIVE", error.into()))?;
-    // As for every TCP connection of this program, and non-blocking.
+    // TCP_NODELAY and non-blocking, as for every TCP connection of this program.
     let settings = LinkSettings { limit: Duration::from_secs(1), ..LinkSettings::default() };
     let link = TcpLink::from_stream(control, settings)?.named(peer.to_owned());
     Ok(link.into_stream())
 }
 
-/// What both ends make a link of, beside their stations.
+/// Everything that a link is made of, besides the station.
 struct Join<'a> {
     control: TcpStream,
     peer: String,
@@ -366,7 +364,7 @@ fn record(offer: &Offer, mtu: u16, peer: &str, settings: &LinkSettings) -> Verbs
     VerbsRecord {
         operation: offer.operation.name().to_owned(),
         mtu_bytes: mtu,
-        // The link says what it has of these.
+        // Inline size, depth and registered bytes are filled in by the link.
         inline_bytes: offer.inline,
         depth: 0,
         signal_every: offer.signal_every,
@@ -380,8 +378,8 @@ fn record(offer: &Offer, mtu: u16, peer: &str, settings: &LinkSettings) -> Verbs
     }
 }
 
-/// What the peer says of its port, in JSON. A device of another version says less or
-/// more; what is not understood is left out.
+/// Parses the peer's description of its port, in JSON. Unknown fields, as other versions may have,
+/// are ignored.
 fn port_of_peer(json: &str) -> VerbsPort {
     let port: VerbsPort = serde_json::from_str(json).unwrap_or_default();
     VerbsPort {
@@ -420,7 +418,7 @@ mod tests {
         slow.write_all(&[7; 10]).unwrap();
         let whole = read_within(&mut control, &mut [0; 10], Duration::from_secs(10));
         assert!(whole.is_ok(), "{whole:?}");
-        // Sends until the reader has given up.
+        // Sends until the reader gives up.
         let sender = thread::spawn(move || {
             while slow.write_all(&[7]).is_ok() {
                 thread::sleep(Duration::from_millis(20));

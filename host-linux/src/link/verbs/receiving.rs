@@ -1,4 +1,4 @@
-//! Receiving: what has arrived, and slots that are free again.
+//! Receiving messages, and freeing their slots.
 
 use std::{io, thread};
 
@@ -15,11 +15,11 @@ use crate::link::stream::wait_bounded;
 use crate::link::{LinkError, Waiting};
 use crate::sys::verbs::{Completion, Failure, Queue, Region};
 
-/// Looks in a row that found nothing before failed sends are looked for.
+/// Consecutive empty polls before completions of sends are polled for errors.
 const LOOKS_BEFORE_REAPING: u32 = 1 << 9;
 
 impl VerbsLink {
-    /// Looks once for a message, and does nothing else: see [`Self::count_fruitless_look`].
+    /// Polls once for a message, without housekeeping: see [`Self::count_fruitless_look`].
     #[inline(always)]
     pub(super) fn look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let found = match self.operation {
@@ -34,21 +34,21 @@ impl VerbsLink {
         Ok(found)
     }
 
-    /// Counts a look that found nothing; whether to [`Self::housekeep`] now. What a
-    /// message leaves to be done is done after the next look without one, so that an
-    /// answer is under way by then; what is seldom due, after many.
+    /// Counts an empty poll; true if [`Self::housekeep`] is due. Work that a message causes is done
+    /// after the next empty poll, when an answer to it is already in flight; other work only after
+    /// many.
     #[inline(always)]
     pub(super) const fn count_fruitless_look(&mut self) -> bool {
         self.housekeeping.tick()
     }
 
-    /// Housekeeping is due after the next look that finds nothing.
+    /// Makes housekeeping due after the next empty poll.
     #[inline(always)]
     pub(super) const fn housekeep_soon(&mut self) {
         self.housekeeping = Countdown::new(1);
     }
 
-    /// Does what is due between two looks, and sleeps where this link sleeps.
+    /// Does the pending work between two polls, and sleeps if the settings say so.
     #[inline(never)]
     pub(super) fn housekeep(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         self.do_what_is_due()?;
@@ -58,7 +58,7 @@ impl VerbsLink {
         }
     }
 
-    /// A message is there when the last byte of its slot is.
+    /// Polls memory: a message is complete when the last byte of its slot has been written.
     #[inline(always)]
     fn look_at_memory(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         let at = self.awaited;
@@ -79,8 +79,7 @@ impl VerbsLink {
         Ok(Some(length))
     }
 
-    /// Makes the last byte of the message that has just arrived what it was, if the peer
-    /// changed it.
+    /// Restores the last byte of the message just received, if the peer has escaped it.
     #[cold]
     fn restore_last(&self, buffer: &mut [u8]) {
         let number = self.queue.memory().number(ESCAPED_BY_PEER).to_le_bytes();
@@ -111,8 +110,8 @@ impl VerbsLink {
         Ok(Some(length))
     }
 
-    /// Of a datagram that has arrived its length; `None` as if nothing had come where
-    /// it does not fit, or is a stranger's.
+    /// Length of a datagram that has arrived. `None` if it does not fit or comes from another
+    /// sender, as if it had not arrived.
     #[inline(never)]
     fn take_datagram(
         &mut self,
@@ -121,7 +120,7 @@ impl VerbsLink {
     ) -> Result<Option<usize>, LinkError> {
         let length = arrived.length.saturating_sub(GRH_BYTES);
         let slot = self.layout.incoming(arrived.id) + GRH_BYTES;
-        // Anybody who learns the key may have sent it.
+        // Any sender that knows the key could have sent it.
         let fits = arrived.from_peer
             && buffer.get_mut(..length).is_some_and(|target| self.copy_out(slot, target));
         self.leave_to_be_freed(arrived.id)?;
@@ -133,7 +132,7 @@ impl VerbsLink {
         LinkError::NoRoom { peer: self.peer.clone(), length, room }
     }
 
-    /// What has arrived, if anything; its slot is not free yet.
+    /// Completion of a message that has arrived, if any; its slot is still occupied.
     #[inline(always)]
     pub(super) fn take_arrival(&mut self) -> Result<Option<Completion>, LinkError> {
         let Self { queue, calls, .. } = self;
@@ -151,8 +150,8 @@ impl VerbsLink {
         }
     }
 
-    /// Leaves the receive of a slot that was just consumed to be posted later, and
-    /// posts that of the one before if that was left.
+    /// Defers posting the receive of the slot just consumed, and posts that of the previous one if
+    /// it was deferred.
     #[inline(always)]
     fn leave_to_be_freed(&mut self, index: u64) -> Result<(), LinkError> {
         if self.to_be_freed.is_some() {
@@ -162,8 +161,7 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Posts the receive of the slot that was consumed last, if that is to be
-    /// done yet.
+    /// Posts the deferred receive of the slot consumed last, if any.
     #[inline]
     pub(super) fn free_consumed(&mut self) -> Result<(), LinkError> {
         if let Some(index) = self.to_be_freed {
@@ -173,7 +171,7 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Lets another message arrive at slot `index`.
+    /// Posts a receive for slot `index`.
     #[inline(never)]
     pub(super) fn post_receive(&mut self, index: u64) -> Result<(), LinkError> {
         let (slot, bytes) =
@@ -183,9 +181,9 @@ impl VerbsLink {
             .map_err(|source| self.failed("posting a receive", source))
     }
 
-    /// Copies from a slot what somebody looks at: see
-    /// [`Link::begin_session`](loggap_core::measure::Link::begin_session). False
-    /// where memory does not hold as much.
+    /// Copies the bytes that the session reads from a slot: see
+    /// [`Link::begin_session`](loggap_core::measure::Link::begin_session). False if the memory does
+    /// not have as many.
     #[inline(always)]
     fn copy_out(&self, slot: usize, target: &mut [u8]) -> bool {
         let memory = self.queue.memory();
@@ -198,7 +196,7 @@ impl VerbsLink {
         }
     }
 
-    /// A receive failed. Where it was flushed only, a send has failed before.
+    /// Error of a failed receive. If it was only flushed, the cause is a send that failed before.
     #[cold]
     fn receive_ended(&mut self, error: Failure) -> LinkError {
         if error.status == FLUSHED
@@ -209,8 +207,8 @@ impl VerbsLink {
         self.ended("a receive", error)
     }
 
-    /// A slot is free again. The peer is told here only in a burst without a pause,
-    /// before it runs out of slots: otherwise [`Self::replenish`] has announced it.
+    /// Counts a consumed message. An announcement is sent here only in a burst without a pause,
+    /// before the peer runs out of slots; otherwise [`Self::replenish`] sends it.
     #[inline(always)]
     fn consume(&mut self) -> Result<(), LinkError> {
         match self.credits.consume() {
@@ -219,14 +217,14 @@ impl VerbsLink {
         }
     }
 
-    /// Does what is due for messages that were received: posts the receive of the
-    /// last one's slot, and tells the peer when half of the slots are free.
+    /// Does the pending work for received messages: posts the receive of the last one's slot, and
+    /// sends an announcement if half of the slots are free.
     ///
-    /// This is done when a look has found nothing, before a round, and before this
-    /// end waits for a credit. So no two ends wait for each other: a peer that waits for
-    /// one has sent as many messages as there are slots since what it knows of.
-    /// An end that looks finds them all, and tells it at the latest when it has;
-    /// one that waits for a credit itself has told of every half that it consumed.
+    /// This is done after an empty poll, before a round, and before this end waits for a credit.
+    /// Therefore two ends cannot wait for each other: a peer that waits for a credit has sent as
+    /// many messages as there are slots since the last announcement it knows of. An end that polls
+    /// receives them all, and sends an announcement at the latest then; an end that waits for a
+    /// credit itself has announced every half of the slots that it consumed.
     #[inline]
     pub(super) fn replenish(&mut self) -> Result<(), LinkError> {
         self.free_consumed()?;
@@ -236,7 +234,7 @@ impl VerbsLink {
         }
     }
 
-    /// What looks that found nothing leave time for, and when to do that again.
+    /// Does the pending work after empty polls, and schedules the next time.
     #[inline]
     fn do_what_is_due(&mut self) -> Result<(), LinkError> {
         let before = self.looks;
@@ -263,8 +261,8 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Notes where the peer has closed the connection, and fails at the next row of
-    /// looks: what it sent before may still be there to be received.
+    /// Checks whether the peer has closed the connection. Fails only at the following check,
+    /// because earlier messages may still have to be received.
     #[cold]
     fn ask_whether_the_peer_lives(&mut self) -> Result<(), LinkError> {
         if self.closed {
@@ -277,7 +275,7 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Sleeps until a completion arrives, a bounded time, and looks again.
+    /// Sleeps until a completion arrives, for a bounded time, and polls again.
     pub(super) fn sleep_and_look(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
         if self.queue.events().is_none() {
             thread::yield_now();
@@ -308,13 +306,13 @@ impl VerbsLink {
     }
 }
 
-/// Copies a control frame, from where somebody looks at every byte.
+/// Copies a control frame, of which all bytes are read.
 #[cold]
 fn copy_frame(memory: &Region, slot: usize, target: &mut [u8]) -> bool {
     memory.read(slot, target)
 }
 
-/// Looks for a message, the look being timed.
+/// Polls for a message, and times the poll.
 #[cold]
 fn poll_timed(calls: &mut CallTimer, queue: &mut Queue) -> io::Result<bool> {
     calls.poll(|| queue.poll_received())

@@ -1,29 +1,29 @@
-//! What a profile says about a link over RDMA verbs.
+//! Profile entries of an RDMA verbs link.
 
 use serde::{Deserialize, Serialize};
 
-/// How messages travel, and both ends.
+/// Settings of an RDMA verbs link, and both ends.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct VerbsRecord {
     /// `send`, `write`, `write-imm`, `read` or `ud`.
     pub operation: String,
-    /// Largest packet payload.
+    /// Largest packet payload, bytes.
     pub mtu_bytes: u16,
-    /// Longest message that travels within its work request.
+    /// Longest message sent inline, bytes.
     pub inline_bytes: u32,
-    /// Messages under way at a time.
+    /// Messages in flight.
     pub depth: u16,
-    /// A completion for each so many sends.
+    /// Number of sends for each completion.
     pub signal_every: u16,
     /// Service level.
     pub service_level: u8,
     /// Traffic class.
     pub traffic_class: u8,
-    /// Whether receive completions are slept for.
+    /// True if the receiver sleeps until a receive completion.
     pub events: bool,
-    /// Memory registered at this end.
+    /// Memory registered at this end, bytes.
     pub registered_bytes: u64,
-    /// What the calls of this end take.
+    /// Durations of posts and polls at this end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallTimes>,
     /// This end.
@@ -32,43 +32,43 @@ pub struct VerbsRecord {
     pub there: VerbsPort,
 }
 
-/// What the calls of one end take at one size: medians, of rounds in which
-/// nothing else was measured. `None` for what did not happen.
+/// Durations of posts and polls of one end at one message size: medians of rounds in which nothing
+/// else was measured. `None` for calls that did not occur.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CallTimes {
-    /// Length of the messages.
+    /// Message size, bytes.
     pub size_bytes: u32,
-    /// Posts that were timed.
+    /// Posts timed.
     pub posts: u32,
-    /// Completions that were timed.
+    /// Completions timed.
     pub completions: u32,
-    /// Building the work request.
+    /// Building the work request, s.
     pub build_s: Option<f64>,
-    /// `ibv_post_send`.
+    /// `ibv_post_send`, s.
     pub doorbell_s: Option<f64>,
-    /// `ibv_poll_cq`, when it gives a completion.
+    /// `ibv_poll_cq` when it returns a completion, s.
     pub completion_s: Option<f64>,
 }
 
-/// One end's device. A value that the system does not tell is `None`.
+/// Device of one end. Values that the system does not report are `None`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct VerbsPort {
     /// Name of the device.
     pub device: String,
-    /// Its port.
+    /// Port number.
     pub port: u8,
-    /// Version of its firmware.
+    /// Firmware version.
     pub firmware: String,
     /// `InfiniBand` or `Ethernet`.
     pub link_layer: String,
-    /// Rate of the port.
+    /// Data rate of the port, bit/s.
     pub rate_bits_per_s: Option<u64>,
-    /// Largest packet payload that the port takes.
+    /// Largest packet payload of the port, bytes.
     pub mtu_bytes: u16,
     /// NUMA node of the device.
     pub numa_node: Option<u32>,
-    /// Its network interface.
+    /// Network interface of the device.
     pub interface: Option<String>,
-    /// Index of the address; `None` where the peer is found by LID.
+    /// GID index; `None` if the peer is addressed by LID.
     pub gid_index: Option<u8>,
 }

@@ -1,5 +1,4 @@
-//! Posting sends and the writes that say what was consumed, and reaping their
-//! completions.
+//! Posting messages and announcements, and polling their completions.
 
 use std::{io, thread};
 
@@ -13,41 +12,41 @@ use crate::link::{LinkError, Waiting};
 use crate::machine::clock::Deadline;
 use crate::sys::verbs::{Completion, Failure, Source, Verb, Work};
 
-/// As [`LOOKS_BEFORE_ASKING`], of looks after each of which the processor is yielded.
+/// As [`LOOKS_BEFORE_ASKING`], for polls after each of which the processor is yielded.
 const YIELDS_BEFORE_ASKING: u32 = 1 << 8;
 
-/// Whether the parts of posting a message of a round are timed.
+/// Timing of the post of a message of a round.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Timing {
-    /// While the link times calls.
+    /// Time the post if the link is timing calls.
     IfRequested,
-    /// Never: it does not time calls now.
+    /// Do not time it, because the link is not timing calls now.
     Off,
 }
 
 impl VerbsLink {
-    /// Whether one more message finds a slot at both ends.
+    /// True if there is a slot for one more message at both ends.
     #[inline]
     pub(super) fn has_credit(&self) -> bool {
         self.credits.has_credit(|| self.announced_by_peer())
     }
 
-    /// How many messages the peer says that it has consumed.
+    /// Number of messages that the peer has announced as consumed.
     #[inline]
     fn announced_by_peer(&self) -> u32 {
         self.queue.memory().number(CONSUMED_BY_PEER)
     }
 
-    /// Waits until [`Self::has_credit`]. The peer may be waiting for a credit, too: it is
-    /// told of what was consumed before, where that is due.
+    /// Waits until [`Self::has_credit`]. The peer may be waiting for a credit too, so an
+    /// announcement is sent first if it is due.
     #[cold]
     pub(super) fn wait_for_credit(&mut self) -> Result<(), LinkError> {
         self.replenish()?;
         self.wait_until(Self::has_credit)
     }
 
-    /// Looks at sends that are over, one at a time, until what is waited for is so;
-    /// for no longer than the link's limit, nor than the peer lives.
+    /// Polls completions of sends one at a time until `is_so`; fails at the link's time limit, or
+    /// if the peer is gone.
     #[cold]
     fn wait_until(&mut self, is_so: impl Fn(&Self) -> bool) -> Result<(), LinkError> {
         let deadline = Deadline::after(self.settings.limit);
@@ -77,11 +76,10 @@ impl VerbsLink {
         }
     }
 
-    /// Sends a message of a round, of which nobody looks at more than its length and
-    /// the first byte, see
-    /// [`Link::begin_session`](loggap_core::measure::Link::begin_session): from the
-    /// filling, as a round's buffer may hold what a frame left there. All that its
-    /// peer waits for is done before, and what can be done once is not done here.
+    /// Sends a message of a round, of which only the length and the first byte matter, see
+    /// [`Link::begin_session`](loggap_core::measure::Link::begin_session). The bytes sent are those
+    /// of the template, because a round's buffer may still contain a control frame. Everything that
+    /// can be prepared has been done before, as the peer is waiting.
     #[inline(always)]
     pub(super) fn send_of_a_round(
         &mut self,
@@ -94,8 +92,8 @@ impl VerbsLink {
         if length != self.standing_length {
             self.build_for(length)?;
         }
-        // The message before it has arrived if it began otherwise: a round ends with
-        // its reply.
+        // A previous message with another first byte has already arrived, because a round ends with
+        // its reply; so the template may be changed.
         self.queue.memory().set_byte(TEMPLATE, tag);
         let target = match self.operation {
             Operation::Write => Some(self.target_of(length)),
@@ -123,12 +121,12 @@ impl VerbsLink {
         self.failed(if self.operation == Operation::Read { "read" } else { "send" }, source)
     }
 
-    /// Does what the first of some messages of a round would do else, without a wait, and
-    /// without a look for completions, in which an error could be found.
+    /// Prepares the first of the next messages of a round, without waiting and without polling
+    /// completions, where an error could be found.
     #[inline]
     pub(super) fn prebuild_request(&mut self, length: usize) {
         if length != self.standing_length {
-            // An error here comes again at the send.
+            // An error here is reported again by the send.
             let _shows_again = self.build_for(length);
         }
         if !self.credits.has_prechecked() && self.has_credit() {
@@ -136,7 +134,7 @@ impl VerbsLink {
         }
     }
 
-    /// Finds a credit for a message of a round at least, and counts for how many there are.
+    /// Obtains at least one credit for a message of a round, and counts how many there are.
     #[cold]
     fn find_credits(&mut self) -> Result<(), LinkError> {
         self.obtain_credit()?;
@@ -149,20 +147,20 @@ impl VerbsLink {
         self.credits.precheck(word);
     }
 
-    /// Builds the request of messages of rounds of this length.
+    /// Builds the request for messages of rounds of this length.
     #[cold]
     fn build_for(&mut self, length: usize) -> Result<(), LinkError> {
         if length > self.longest {
             return Err(self.too_long(length));
         }
         let source = match self.operation {
-            // Nobody looks at what is read, so that all of it may go to one slot.
+            // The content of reads is ignored, so all of them may go to one slot.
             Operation::Read => Source::Memory { offset: self.layout.incoming(0), length },
             _ if length <= self.inline => Source::Copied { offset: TEMPLATE, length },
             _ => Source::Memory { offset: TEMPLATE, length },
         };
         let RemoteMemory { address: start, key: remote_key } = self.remote;
-        // Of writes every message has another one.
+        // For writes, each message gets its own address later.
         let remote_address = start.wrapping_add(TEMPLATE as u64);
         let verb = self.verb_of(length);
         let work = Work { verb, remote_address, remote_key, id: 0, signalled: false };
@@ -173,14 +171,13 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Sends what is no message of a round, and the messages of rounds whose calls are
-    /// timed.
+    /// Sends control frames, and messages of rounds whose calls are timed.
     #[inline(never)]
     pub(super) fn send_otherwise(&mut self, message: &[u8]) -> Result<(), LinkError> {
         if message.len() > self.longest {
             return Err(self.too_long(message.len()));
         }
-        // Nobody could see it arrive.
+        // An empty message could not be detected by the receiver.
         debug_assert!(!message.is_empty());
         self.obtain_credit()?;
         if self.calls.is_some() {
@@ -195,7 +192,7 @@ impl VerbsLink {
         }
     }
 
-    /// Looks at sends that are over, and waits where there is no credit for a message.
+    /// Polls completions if many are outstanding, and waits if there is no credit for a message.
     #[inline]
     fn obtain_credit(&mut self) -> Result<(), LinkError> {
         self.reap_some()?;
@@ -205,7 +202,7 @@ impl VerbsLink {
         }
     }
 
-    /// What the device is asked to do with a message.
+    /// Operation of the work request for a message.
     fn verb_of(&self, length: usize) -> Verb {
         match self.operation {
             Operation::Write => Verb::Write,
@@ -217,14 +214,14 @@ impl VerbsLink {
         }
     }
 
-    /// Where the next message is written to, whose last byte is the last of its slot,
+    /// Offset of the next message in the peer's memory: its last byte is the last of its slot,
     /// which the peer polls.
     #[inline]
     const fn target_of(&self, length: usize) -> usize {
         self.layout.end_of_incoming(self.credits.sent) - length
     }
 
-    /// Sends a message for which there is a credit, every byte of it.
+    /// Sends all bytes of a message for which there is a credit.
     pub(super) fn send_now(&mut self, message: &[u8]) -> Result<(), LinkError> {
         let length = message.len();
         let to = match self.operation {
@@ -248,8 +245,8 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Writes a message whose last byte is what an empty slot ends with: with
-    /// another one, and with a word about that before it, which arrives first.
+    /// Writes a message whose last byte is that of an empty slot ([`EMPTY`]): that byte is
+    /// inverted, and a preceding write of the message's number tells the peer to restore it.
     #[cold]
     fn send_escaped(&mut self, message: &[u8]) -> Result<(), LinkError> {
         let number = Self::escape(self.credits.sent);
@@ -269,18 +266,18 @@ impl VerbsLink {
         let source = Source::Memory { offset, length: message.len() };
         self.post("send", Verb::Write, target, source)?;
         self.credits.sent += 1;
-        // The memory of that word is free for the next one then.
+        // The memory of the escape can be reused only then.
         self.wait_until(|link| link.credits.under_way() == 0)
     }
 
-    /// The word about message `index`; 0 is about none.
+    /// Escape for message `index`; 0 stands for none.
     pub(super) const fn escape(index: u64) -> [u8; 4] {
         #[allow(clippy::cast_possible_truncation, reason = "counts modulo 2³²")]
         let number = (index as u32).wrapping_add(1);
         number.to_le_bytes()
     }
 
-    /// Tells the peer how many messages were consumed.
+    /// Announces to the peer the number of messages consumed.
     #[cold]
     pub(super) fn announce_consumed(&mut self) -> Result<(), LinkError> {
         self.free_consumed()?;
@@ -291,7 +288,8 @@ impl VerbsLink {
         let source = if bytes.len() <= self.inline {
             Source::Inline(&bytes)
         } else {
-            // What the device has not fetched yet is overwritten by what is true, too.
+            // If the device has not fetched an earlier announcement yet, it fetches the newer one,
+            // which is also valid.
             self.queue.memory().write(CONSUMED_HERE, &bytes);
             Source::Memory { offset: CONSUMED_HERE, length: bytes.len() }
         };
@@ -300,7 +298,7 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Posts a work request that acts on the peer's memory at `offset`.
+    /// Posts a work request; `offset` is in the peer's memory.
     #[inline(always)]
     pub(super) fn post(
         &mut self,
@@ -330,8 +328,8 @@ impl VerbsLink {
         }
     }
 
-    /// Counts the request that is posted now; whether it gets a completion, which is
-    /// looked for then.
+    /// Counts the request posted now; true if it is signalled, in which case its completion will be
+    /// polled for.
     #[inline(always)]
     fn take_signal(&mut self) -> bool {
         let signalled = self.signal.tick();
@@ -342,20 +340,20 @@ impl VerbsLink {
         signalled
     }
 
-    /// The next request gets a completion.
+    /// Makes the next request a signalled one.
     pub(super) fn signal_next(&mut self) {
         self.signal.hurry();
     }
 
-    /// Looks at all sends that are over.
+    /// Polls all available completions of sends.
     #[inline]
     pub(super) fn reap(&mut self) -> Result<(), LinkError> {
         while self.reap_one()? {}
         Ok(())
     }
 
-    /// Looks at sends that are over where many are not known to be: at two at most,
-    /// so that no send pays for all of those before it.
+    /// Polls completions if many are outstanding: at most two, so that no send pays for all
+    /// previous ones.
     #[inline]
     pub(super) fn reap_some(&mut self) -> Result<(), LinkError> {
         if self.credits.under_way() >= self.credits.reap_threshold() && self.reap_one()? {
@@ -364,13 +362,13 @@ impl VerbsLink {
         Ok(())
     }
 
-    /// Whether a send that gets a completion is not known to be over.
+    /// True if a signalled send has not been completed yet.
     #[inline(always)]
     pub(super) fn expects_completion(&self) -> bool {
         self.credits.under_way() >= u64::from(self.signal.every())
     }
 
-    /// Looks at one send that is over; false where there is none.
+    /// Polls for one completion of a send; true if one was found.
     #[inline(always)]
     pub(super) fn reap_one(&mut self) -> Result<bool, LinkError> {
         let Self { queue, calls, .. } = self;
@@ -391,7 +389,7 @@ impl VerbsLink {
         }
     }
 
-    /// A send failed. Where it was flushed only, a receive may have failed
+    /// Error of a failed send. If it was only flushed, the cause may be a receive that failed
     /// before.
     #[cold]
     fn send_ended(&mut self, error: Failure) -> LinkError {
@@ -408,8 +406,8 @@ impl VerbsLink {
     }
 }
 
-/// Whether a message of a session that begins with this byte is of a round: those
-/// of rounds begin with a tag, control frames with what no tag is.
+/// True if a message of a session with this first byte belongs to a round: those begin with a tag,
+/// which no control frame does.
 #[inline]
 pub(super) const fn is_tag(first: u8) -> bool {
     first < 128

@@ -1,31 +1,31 @@
-//! What can be chosen of a link over RDMA verbs.
+//! Settings of an RDMA verbs link.
 
 use std::fmt;
 
 #[cfg(feature = "verbs")]
 use crate::sys::verbs::PageSize;
 
-/// How a message travels.
+/// Operation by which messages are transferred.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Operation {
-    /// RC send, into a receive that the peer has posted.
+    /// RC send into a receive that the peer has posted.
     Send,
-    /// RC write; the peer polls the last byte.
+    /// RC write; the peer polls the last byte in memory.
     Write,
-    /// RC write with an immediate number, of which the peer gets a completion.
+    /// RC write with immediate; the peer gets a completion.
     WriteImmediate,
-    /// RC read: this end fetches from the peer, which does nothing.
+    /// RC read: this end fetches from the peer, whose processor is not involved.
     Read,
-    /// Datagrams: UD send.
+    /// UD send (datagrams).
     Datagram,
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 5] =
         [Self::Send, Self::Write, Self::WriteImmediate, Self::Read, Self::Datagram];
 
-    /// The name on the command line and in profiles.
+    /// Name on the command line and in profiles.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Operation {
         }
     }
 
-    /// The operation of that name.
+    /// The operation with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|operation| operation.name() == name)
@@ -50,7 +50,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Name of a device. At most 63 bytes, as the kernel has it.
+/// Name of a device, at most 63 bytes, as in the kernel.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub struct DeviceName {
     bytes: [u8; Self::LONGEST],
@@ -58,10 +58,10 @@ pub struct DeviceName {
 }
 
 impl DeviceName {
-    /// Bytes of the longest name.
+    /// Longest name in bytes.
     pub const LONGEST: usize = 63;
 
-    /// A name; `None` where it is empty or no device can have it.
+    /// Checks a name; `None` if it is empty or no device can have it.
     #[must_use]
     pub fn new(name: &str) -> Option<Self> {
         let mut bytes = [0; Self::LONGEST];
@@ -73,7 +73,7 @@ impl DeviceName {
         Some(Self { bytes, length: name.len() })
     }
 
-    /// As text.
+    /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         let bytes = self.bytes.get(..self.length).unwrap_or_default();
@@ -87,32 +87,31 @@ impl fmt::Debug for DeviceName {
     }
 }
 
-/// What can be chosen. Of the responder only device, port, address, pages and longest
-/// message count; an operation, if it names one, is the only one it serves.
+/// Settings of an RDMA verbs link. A responder uses only device, port, GID index, huge pages and
+/// longest message; if `operation` is set there, it serves only that one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct VerbsSettings {
-    /// The device; the first that has an active port unless given.
+    /// Device; by default the first one with an active port.
     pub device: Option<DeviceName>,
-    /// Its port, from 1 on.
+    /// Port, counted from 1.
     pub port: u8,
-    /// Index of this end's address; found unless given.
+    /// Index of this end's GID; found automatically by default.
     pub gid_index: Option<u8>,
-    /// How messages travel; [`Operation::Send`] unless given.
+    /// Operation; [`Operation::Send`] by default.
     pub operation: Option<Operation>,
-    /// Most bytes that travel within the work request; what the device grants
-    /// up to 220, as perftest asks for, unless given.
+    /// Largest inline data in bytes; by default what the device grants up to 220, as in perftest.
     pub inline: Option<u32>,
-    /// Packet payload in bytes; that of the ports unless given.
+    /// Packet payload in bytes; by default that of the ports.
     pub mtu: Option<u16>,
     /// Service level.
     pub service_level: u8,
-    /// Traffic class of RoCE, of which the upper six bits are the DSCP.
+    /// Traffic class of RoCE; its upper six bits are the DSCP.
     pub traffic_class: u8,
-    /// Messages under way at a time; fewer where they are long.
+    /// Messages in flight; reduced for long messages.
     pub depth: u16,
-    /// A completion for each so many sends; a quarter of `depth` unless given.
+    /// Number of sends for each completion; by default a quarter of `depth`.
     pub signal_every: Option<u16>,
-    /// Registers huge pages.
+    /// True to register huge pages.
     pub huge_pages: bool,
     /// Longest message in bytes.
     pub longest_message: u32,
@@ -126,7 +125,7 @@ impl Default for VerbsSettings {
 }
 
 impl VerbsSettings {
-    /// Sends over the first active port, 128 at a time, up to 64 KiB.
+    /// Send over the first active port, 128 messages in flight, up to 64 KiB.
     pub const DEFAULT: Self = Self {
         device: None,
         port: 1,
@@ -142,14 +141,14 @@ impl VerbsSettings {
         longest_message: 64 << 10,
     };
 
-    /// The pages to register.
+    /// Page size of the registered memory.
     #[cfg(feature = "verbs")]
     pub(super) const fn pages(&self) -> PageSize {
         if self.huge_pages { PageSize::Huge } else { PageSize::Usual }
     }
 
-    /// What a responder that this process starts has to know, as a word of a
-    /// command line: device, port, index of the address and size of pages.
+    /// Settings for a responder that this process starts, as a word of its command line: device,
+    /// port, GID index and page size.
     pub(crate) fn place(&self) -> String {
         let device = self.device.as_ref().map_or("-", DeviceName::as_str);
         let gid = self.gid_index.map_or_else(|| "-".to_owned(), |index| index.to_string());
@@ -157,7 +156,7 @@ impl VerbsSettings {
         format!("{device}:{}:{gid}:{pages}", self.port)
     }
 
-    /// The settings of a responder whose place is `word`.
+    /// Parses the settings of a responder from a word of [`Self::place`].
     pub(crate) fn at(word: &str) -> Option<Self> {
         let mut words = word.split(':');
         let (device, port, gid) = (words.next()?, words.next()?, words.next()?);

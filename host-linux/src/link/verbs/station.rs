@@ -1,4 +1,4 @@
-//! One end before it is connected: device, address, memory, queue pair.
+//! An end before it is connected: device, address, memory, queue pair.
 
 use std::path::Path as FilePath;
 use std::sync::Arc;
@@ -17,62 +17,59 @@ use crate::sys::verbs::{
     QueuePeer, Region,
 };
 
-/// Bytes before the slots for messages: counts of consumed messages, and numbers of
-/// messages whose last byte was changed.
+/// Size of the area before the message slots, bytes: announcements and escapes.
 const HEAD: usize = 4_096;
-/// Where the peer writes how many messages it has consumed.
+/// Offset to which the peer writes its announcements of consumed messages.
 pub(super) const CONSUMED_BY_PEER: usize = 0;
-/// Where this end keeps how many it has, for the device to fetch.
+/// Offset of this end's announcement, from which the device fetches it.
 pub(super) const CONSUMED_HERE: usize = 64;
-/// Where the peer writes the number of a message whose last byte it changed.
+/// Offset to which the peer writes the number of a message whose last byte it has inverted.
 pub(super) const ESCAPED_BY_PEER: usize = 128;
-/// Where this end keeps such a number, for the device to fetch.
+/// Offset of this end's escape, from which the device fetches it.
 pub(super) const ESCAPED_HERE: usize = 192;
-/// Offset of the template: messages of rounds are sent from it, and reads fetch it.
+/// Offset of the template from which messages of rounds are sent, and which reads fetch.
 pub(super) const TEMPLATE: usize = HEAD;
-/// Last byte of a slot to which nothing was written.
+/// Last byte of an empty slot.
 pub(super) const EMPTY: u8 = u8::MAX;
-/// Bytes of the global route header, which the device puts before a datagram.
+/// Length of the global route header that the device puts before a datagram.
 pub(super) const GRH_BYTES: usize = 40;
-/// Most memory of an end, as long as that holds [`LEAST_DEPTH`] messages.
+/// Limit on the memory of an end, bytes, unless it is too small for [`LEAST_DEPTH`] messages.
 const MOST_MEMORY: usize = 128 << 20;
-/// Memory of an end where a process may lock 8 MiB, the usual limit, with 1 MiB for what
-/// else is locked.
+/// Memory of an end, in bytes, if a process may lock 8 MiB, the usual limit; 1 MiB is left for
+/// other locked memory.
 const USUAL_MEMORY: usize = 7 << 20;
-/// Fewest messages under way at a time.
+/// Minimum number of messages in flight.
 const LEAST_DEPTH: usize = 2;
-/// What `--inline auto` asks for, as perftest does, and less where a device
-/// grants less.
+/// Sizes of inline data that `--inline auto` requests in turn, as perftest does.
 const INLINE: [u32; 4] = [USUAL_INLINE, 128, 64, 0];
-/// The first of these.
+/// Default size of inline data, bytes.
 pub(super) const USUAL_INLINE: u32 = 220;
 
-/// Where messages lie in the registered memory of an end, the same at both.
+/// Layout of the registered memory of an end, the same at both ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Layout {
-    /// Slots for messages of each direction, a power of two.
+    /// Number of message slots in each direction, a power of two.
     pub(super) depth: usize,
-    /// Bytes of a slot.
+    /// Size of a slot, bytes.
     pub(super) slot_bytes: usize,
 }
 
 impl Layout {
-    /// For `depth` messages of up to `longest` bytes, or as many as `memory` bytes
-    /// hold, or any end lends.
+    /// Layout for `depth` messages of up to `longest` bytes, or for as many as fit into `memory`
+    /// bytes and [`MOST_MEMORY`].
     pub(super) fn new(depth: u16, longest: u32, memory: usize) -> Self {
         let layout = Self { depth: depth.max(1).into(), slot_bytes: Self::slot_of(longest) };
         layout.in_memory(memory.min(MOST_MEMORY))
     }
 
-    /// As many slots as `memory` bytes hold, the power of two below; fewer than
-    /// before, or as many.
+    /// Reduces the number of slots to a power of two that fits into `memory` bytes.
     fn in_memory(self, memory: usize) -> Self {
         let fit = (memory / self.slot_bytes).saturating_sub(1) / 2;
         let depth = self.depth.clamp(LEAST_DEPTH, fit.max(LEAST_DEPTH));
         Self { depth: 1 << depth.ilog2(), ..self }
     }
 
-    /// A message, what comes before it, and up to the next cache line.
+    /// Size of a slot: the message and a global route header, rounded up to a cache line.
     const fn slot_of(longest: u32) -> usize {
         (longest as usize + GRH_BYTES).next_multiple_of(64)
     }
@@ -81,32 +78,32 @@ impl Layout {
         HEAD + (1 + 2 * self.depth) * self.slot_bytes
     }
 
-    /// Which of the slots a message takes.
+    /// Slot number of message `index`.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "only the low bits count")]
     const fn slot(&self, index: u64) -> usize {
         index as usize & (self.depth - 1)
     }
 
-    /// The slot that a message is copied to and sent from.
+    /// Offset of the slot from which message `index` is sent.
     #[inline]
     pub(super) const fn outgoing(&self, index: u64) -> usize {
         HEAD + (1 + self.slot(index)) * self.slot_bytes
     }
 
-    /// The slot that a message arrives at.
+    /// Offset of the slot at which message `index` arrives.
     #[inline]
     pub(super) const fn incoming(&self, index: u64) -> usize {
         HEAD + (1 + self.depth + self.slot(index)) * self.slot_bytes
     }
 
-    /// Where that slot ends.
+    /// End of the slot at which message `index` arrives.
     #[inline]
     pub(super) const fn end_of_incoming(&self, index: u64) -> usize {
         self.incoming(index) + self.slot_bytes
     }
 
-    /// Bytes that may arrive at a slot.
+    /// Length of the receive to post for a slot, bytes.
     pub(super) const fn receive_bytes(&self, operation: Operation) -> usize {
         match operation {
             Operation::WriteImmediate => 0,
@@ -114,13 +111,12 @@ impl Layout {
         }
     }
 
-    /// With so many slots, if they are fewer.
+    /// Reduces the number of slots to at most `depth`.
     pub(super) fn at_most(self, depth: u16) -> Self {
         Self { depth: self.depth.min(usize::from(depth)), ..self }
     }
 
-    /// As many slots as a queue of a device has entries for; fewer than
-    /// before, or as many.
+    /// Reduces the number of slots to what fits into the work queues of a device.
     fn within(self, longest_queue: u32) -> Self {
         let mut layout = self;
         while layout.depth > 2 && layout.sends() > longest_queue as usize {
@@ -129,8 +125,8 @@ impl Layout {
         layout
     }
 
-    /// Entries of the send queue: every message, a word of consumption and one
-    /// about its last byte for each.
+    /// Capacity of the send queue: for each message, the message itself, an announcement and an
+    /// escape.
     pub(super) const fn sends(&self) -> usize {
         3 * self.depth + 16
     }
@@ -148,23 +144,23 @@ pub(super) struct Station {
     operation: Operation,
     settings: VerbsSettings,
     reads: u8,
-    /// For the profile.
+    /// Entry in the profile.
     pub(super) record: VerbsPort,
 }
 
-/// What the queue pair is for.
+/// Requirements on the queue pair.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Purpose {
     pub(super) operation: Operation,
-    /// There may be fewer slots, where the device has shorter queues.
+    /// Layout; the number of slots may be reduced if the device has shorter queues.
     pub(super) layout: Layout,
-    /// `None` for as much as is usual.
+    /// Size of inline data; `None` for the default.
     pub(super) inline: Option<u32>,
     pub(super) events: bool,
 }
 
 impl Station {
-    /// Opens the device that `settings` name, or the first that will do.
+    /// Opens the device named by `settings`, or the first suitable one.
     pub(super) fn open(settings: &VerbsSettings, purpose: Purpose) -> Result<Self, VerbsError> {
         let Chosen { name, context, port, gid } = choose(settings)?;
         let refused = |action, hint| {
@@ -178,7 +174,7 @@ impl Station {
             .map_err(refused("allocating a protection domain", "see the kernel's log"))?;
         let domain = Arc::new(domain);
         let purpose = Purpose { layout: purpose.layout.within(longest_queue), ..purpose };
-        // Also where this thread is pinned elsewhere later, or not at all.
+        // On the device's NUMA node, regardless of where this thread is pinned later.
         let (layout, made) = run_on_node(record.numa_node, || {
             let (layout, memory) = register(&domain, purpose.layout, settings)?;
             let purpose = Purpose { layout, ..purpose };
@@ -207,7 +203,7 @@ impl Station {
         })
     }
 
-    /// Makes the slots ready for messages.
+    /// Posts receives, or marks the slots as empty.
     fn post_receives(&mut self) -> io::Result<()> {
         let slots = 0..self.layout.depth as u64;
         match self.operation {
@@ -228,12 +224,12 @@ impl Station {
         Ok(())
     }
 
-    /// Messages under way at a time.
+    /// Number of messages in flight.
     pub(super) fn depth(&self) -> u16 {
         u16::try_from(self.layout.depth).unwrap_or(u16::MAX)
     }
 
-    /// What the peer has to know.
+    /// Connection data for the peer.
     pub(super) fn data(&self) -> StationData {
         StationData {
             queue: self.queue.number(),
@@ -247,13 +243,13 @@ impl Station {
         }
     }
 
-    /// The device as the peer gets to know it.
+    /// Description of the device for the peer, as JSON.
     pub(super) fn described(&self) -> String {
         serde_json::to_string(&self.record).unwrap_or_default()
     }
 
-    /// Connects the queue pair to `peer`, which uses `depth` of the slots and may
-    /// send when it knows of that.
+    /// Connects the queue pair to `peer`, which uses `depth` of the slots; it may send once it
+    /// knows that.
     pub(super) fn connect(
         &mut self,
         (peer, depth): (&StationData, u16),
@@ -291,14 +287,14 @@ impl Station {
     }
 }
 
-/// Bytes that differ, so that nothing on the way compresses them, and none of
-/// which is [`EMPTY`].
+/// Template content: varying bytes, so that no device on the path can compress them, none of which
+/// is [`EMPTY`].
 fn filling(length: usize) -> Vec<u8> {
     let byte = |index: u32| (index.wrapping_mul(0x9e37_79b1) >> 24).to_le_bytes()[0] & 0x7f;
     (0..).map(byte).take(length).collect()
 }
 
-/// Memory for the slots of `layout`, or for as many as there may be.
+/// Registers memory for the slots of `layout`, or for fewer if less can be locked.
 fn register(
     domain: &Arc<Domain>,
     mut layout: Layout,
@@ -306,8 +302,8 @@ fn register(
 ) -> Result<(Layout, Region), VerbsError> {
     let register = |layout: Layout| Region::register(domain, layout.bytes(), settings.pages());
     let mut registered = register(layout);
-    // The limit may not be what this process has: of a container's superuser, or
-    // because other links have locked some of it.
+    // The effective limit can be lower than reported: for root in a container, or if other links
+    // have locked memory.
     let lacks = |error: &io::Error| error.kind() == io::ErrorKind::OutOfMemory;
     while layout.depth > LEAST_DEPTH && registered.as_ref().is_err_and(lacks) {
         layout.depth /= 2;
@@ -322,7 +318,7 @@ fn register(
     Ok((layout, memory))
 }
 
-/// A queue pair for `purpose`, with as much inline data as is granted.
+/// Creates a queue pair for `purpose`, with as much inline data as is granted.
 fn create(
     domain: Arc<Domain>,
     memory: Region,
@@ -344,7 +340,7 @@ fn create(
     Queue::create(memory, domain, options)
 }
 
-/// What a profile says of a device.
+/// Entry of a device in the profile.
 fn describe(
     name: &str,
     number: u8,
@@ -372,7 +368,7 @@ fn describe(
     }
 }
 
-/// Bits per second of what the kernel says of a port: `2.5 Gb/sec (1X SDR)`.
+/// Parses a port's rate as the kernel shows it, such as `2.5 Gb/sec (1X SDR)`, into bit/s.
 fn rate(text: &str) -> Option<u64> {
     let gigabits: f64 = text.split_once(" Gb/sec")?.0.parse().ok()?;
     let bits = (gigabits * 1e9).round();
@@ -380,7 +376,7 @@ fn rate(text: &str) -> Option<u64> {
     (bits > 0.0 && bits < 1e18).then_some(bits as u64)
 }
 
-/// A device to use, open, its port, and this end's address.
+/// An open device with its port and GID.
 struct Chosen {
     name: String,
     context: Context,
@@ -388,7 +384,7 @@ struct Chosen {
     gid: Option<Gid>,
 }
 
-/// The device that was asked for, or the first that can be used.
+/// The requested device, or the first usable one.
 fn choose(settings: &VerbsSettings) -> Result<Chosen, VerbsError> {
     let asked = settings.device.as_ref().map(|name| name.as_str().to_owned());
     let none = |present, source| VerbsError::NoDevice { asked: asked.clone(), present, source };
@@ -428,8 +424,8 @@ fn open(name: &str, number: u8) -> Result<(Context, Port), VerbsError> {
     Ok((context, port))
 }
 
-/// This end's address: the one asked for, or the first of RoCE v2 over IPv4;
-/// none on InfiniBand, where the LID is enough.
+/// GID of this end: the requested one, or the first of RoCE v2 over IPv4; none on InfiniBand, where
+/// the LID is sufficient.
 fn address(
     settings: &VerbsSettings,
     device: &str,
@@ -456,7 +452,7 @@ fn address(
     found.map(Some).ok_or_else(|| no_address(settings.gid_index))
 }
 
-/// Whether it is an IPv4 address in the form of an IPv6 address.
+/// True if it is an IPv4-mapped IPv6 address.
 fn is_ipv4(gid: [u8; 16]) -> bool {
     gid.starts_with(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff])
 }
@@ -470,20 +466,19 @@ fn interface(device: &str, port: u8, gid: Option<&Gid>) -> Option<String> {
     })
 }
 
-/// Bytes that an end may take for slots: what systems let every user lock, or, where
-/// there is more, an eighth of what this process may lock, so that there can be
-/// several links.
+/// Memory that an end may use for slots, bytes: what systems let every user lock, or an eighth of
+/// what this process may lock if that is more, so that several links are possible.
 pub(super) fn memory_to_lend() -> usize {
     lent_of(lock_limit())
 }
 
-/// Bytes for slots where so many may be locked; `None` for any number.
+/// As [`memory_to_lend`], for a limit on locked memory in bytes; `None` means no limit.
 fn lent_of(limit: Option<u64>) -> usize {
     let part = |limit: u64| usize::try_from(limit / 8).unwrap_or(usize::MAX);
     limit.map_or(MOST_MEMORY, |limit| part(limit).clamp(USUAL_MEMORY, MOST_MEMORY))
 }
 
-/// Whether the limit does not hold for this process: it has `CAP_IPC_LOCK`.
+/// True if the limit does not apply to this process because it has `CAP_IPC_LOCK`.
 fn may_lock_everything() -> bool {
     const IPC_LOCK: u32 = 14;
     read_entry("/proc/self/status", "CapEff")
@@ -491,25 +486,24 @@ fn may_lock_everything() -> bool {
         .is_some_and(|capabilities| capabilities >> IPC_LOCK & 1 == 1)
 }
 
-/// Bytes that this process may lock; `None` where there is no limit.
+/// Limit of this process on locked memory, bytes; `None` if it is unlimited.
 fn lock_limit() -> Option<u64> {
     let (soft, _hard) = getrlimit(Resource::RLIMIT_MEMLOCK).ok()?;
     (soft != RLIM_INFINITY && !may_lock_everything()).then_some(soft)
 }
 
-/// Of 24 bits, so that packets of an earlier connection are not taken for this
-/// one's.
+/// Random first packet number, 24 bits, so that packets of an earlier connection are not accepted.
 fn packet_number() -> u32 {
     getrandom::u32().unwrap_or(1) & 0x00ff_ffff
 }
 
-/// What datagrams to this end have to carry, so that those of others are
-/// dropped. Without the highest bit, which has a meaning of its own.
+/// Random queue key for datagrams to this end, so that those of other senders are dropped. The
+/// highest bit is 0, because it has a special meaning.
 fn random_datagram_key() -> u32 {
     getrandom::u32().unwrap_or(0x1111_1111) & 0x7fff_ffff
 }
 
-/// Reads under way at a time: what both devices take, and one at least.
+/// Number of outstanding reads: the lower limit of both devices, but at least one.
 fn reads_under_way(here: u8, there: u8) -> u8 {
     here.min(there).max(1)
 }

@@ -1,10 +1,10 @@
-//! Attributes of graphs in files: those that count, and those by which Graphviz
-//! draws. Others are typing errors, perhaps.
+//! Known attributes of graph files: those used here, and those with which Graphviz draws. Others
+//! may be misspelt.
 
-/// Attributes of edges that count here.
+/// Edge attributes used here.
 const UNDERSTOOD: [&str; 2] = ["capacity", "comment"];
 
-/// Attributes of Graphviz that say how a graph is drawn, in small letters.
+/// Drawing attributes of Graphviz, in lower case.
 const DRAWING: &str = "\
     area arrowhead arrowsize arrowtail bb bgcolor center charset class cluster clusterrank \
     color colorscheme compound concentrate constraint damping decorate dir distortion dpi \
@@ -19,7 +19,7 @@ const DRAWING: &str = "\
     smoothing sortv splines start style stylesheet taillabel tailport tailtooltip tailurl \
     target tooltip truecolor url vertices viewport voro_margin weight width xlabel xlp z";
 
-/// Whether an attribute, in small letters, counts here or is for drawing.
+/// True if an attribute, in lower case, is used here or for drawing.
 pub(super) fn is_known(name: &str) -> bool {
     UNDERSTOOD.contains(&name) || DRAWING.split(' ').any(|known| known == name)
 }

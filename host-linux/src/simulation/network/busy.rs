@@ -1,45 +1,44 @@
-//! Which links of a network were busy.
+//! Utilization of a network's links.
 
 use loggap_core::sim::network::{Fabric, FlowObserver, Flows, Simple, Usage};
 
 use super::Wiring;
 
-/// Links that are named after a run.
+/// Limit on the links that are listed after a run.
 const BUSIEST: usize = 24;
 
-/// What became of a network's links.
+/// Utilization of a network after a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NetworkUse {
-    /// Hosts of the topology.
+    /// Number of hosts in the topology.
     pub hosts: u32,
-    /// Links of the topology.
+    /// Number of links in the topology.
     pub links: u32,
-    /// Messages that had bytes which links carried.
+    /// Messages with bytes that were carried by links.
     pub flows: u64,
-    /// Length of a step of time, in ps, where links were watched.
+    /// Length of a time step, ps; `None` if utilization was not recorded over time.
     pub step: Option<u64>,
-    /// The links that were busy for the greatest share of the run, in
-    /// descending order.
+    /// Links with the highest utilization, in descending order.
     pub busiest: Vec<BusyLink>,
-    /// Links that are not listed and were as busy as the last one listed.
+    /// Number of further links with the same utilization as the last one listed.
     pub as_busy: usize,
 }
 
-/// A link, and how busy it was.
+/// Utilization of a link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BusyLink {
-    /// What it joins.
+    /// Name: the nodes that it connects.
     pub name: String,
-    /// How wide it is, in links of a host.
+    /// Capacity, in units of a host's link.
     pub capacity: f64,
-    /// The share of the run that it needed for what it carried.
+    /// Time needed for the bytes carried, as a share of the run.
     pub utilization: f64,
-    /// The same of each step of time, where links were watched.
+    /// Utilization in each time step; empty if it was not recorded.
     pub over_time: Vec<f64>,
 }
 
 impl NetworkUse {
-    /// Of LogGOPSim's network, which does not count what links carry.
+    /// Utilization of LogGOPSim's network, which does not count the bytes that links carry.
     #[must_use]
     pub fn of_simple(network: &Simple<'_, Wiring>) -> Self {
         let topology = network.fabric();
@@ -47,7 +46,7 @@ impl NetworkUse {
         Self { hosts, links, flows: network.begun(), ..Self::default() }
     }
 
-    /// Of a network after a run that took `makespan` ps.
+    /// Utilization of a network after a run of `makespan` ps.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "shares of few digits")]
     pub fn of<T: FlowObserver>(flows: &Flows<'_, Wiring, T>, makespan: u64) -> Self {
@@ -65,7 +64,7 @@ impl NetworkUse {
             let capacity = topology.capacity(link);
             let steps = |usage: &Usage<'_>| {
                 let whole = capacity * usage.step() as f64;
-                // Sums are rounded: a full step may be a little more.
+                // Limited to 1, because rounding of sums can exceed it slightly.
                 let share = |carried: &f64| (carried / whole).min(1.0);
                 let row = usage.of_link(link).iter().map(share);
                 let steps = makespan.div_ceil(usage.step().max(1));

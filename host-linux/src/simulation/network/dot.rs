@@ -1,41 +1,41 @@
-//! Graphs in the language of Graphviz, as far as networks need it: nodes, edges
-//! and their attributes; no subgraphs and ports.
+//! Parser for the subset of Graphviz's DOT language that describes networks: nodes, edges and
+//! attributes, without subgraphs and ports.
 
 use std::collections::{BTreeSet, HashMap};
 
-/// A graph as it was written.
+/// A parsed graph.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Graph {
-    /// Names of nodes, in the order in which they appear.
+    /// Names of nodes, in the order of their first appearance.
     pub(super) nodes: Vec<String>,
     pub(super) edges: Vec<Edge>,
-    /// Names of all attributes of nodes, edges and the graph, in small letters.
+    /// Names of all attributes of nodes, edges and the graph, in lower case.
     pub(super) attributes: BTreeSet<String>,
 }
 
-/// An edge that goes one way.
+/// A directed edge.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Edge {
     pub(super) from: u32,
     pub(super) to: u32,
-    /// Of the line in which it ends.
+    /// Number of the line in which it ends.
     pub(super) line: usize,
     pub(super) attributes: Vec<(String, String)>,
 }
 
-/// What is wrong in a line.
+/// Syntax error in a line.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct DotError {
-    /// The line, from 1 on.
+    /// Line number, from 1 on.
     pub line: usize,
-    /// What was expected or is not understood.
+    /// Text of the error.
     pub what: String,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Token<'t> {
-    /// A name, a number, or what stood between quotes.
+    /// A name, a number, or the content of quotes.
     Word(String),
     /// `->` or `--`.
     Joint(&'t str),
@@ -69,7 +69,7 @@ fn tokens(text: &str) -> Result<Vec<TokenAt<'_>>, DotError> {
                 1
             }
             _ if first.is_whitespace() => first.len_utf8(),
-            // A line of a preprocessor, or a remark.
+            // Preprocessor line, or comment.
             '#' => rest.find('\n').unwrap_or(rest.len()),
             '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
             '/' if rest.starts_with("/*") => {
@@ -119,13 +119,13 @@ fn has_capacity(attributes: &[(String, String)]) -> bool {
     attributes.iter().any(|(name, _)| name == "capacity")
 }
 
-/// Whether `rest`, an end of `text`, follows a letter or digit.
+/// True if `rest`, a suffix of `text`, follows a letter or digit.
 fn is_glued(text: &str, rest: &str) -> bool {
     let before = text.get(..text.len() - rest.len()).unwrap_or_default();
     before.chars().next_back().is_some_and(|last| last.is_alphanumeric() || last == '_')
 }
 
-/// What stands between quotes at the beginning of `text`, and the bytes of it all.
+/// Content of the quotes at the beginning of `text`, and the length in bytes including the quotes.
 fn quoted(text: &str) -> Option<(String, usize)> {
     let mut word = String::new();
     let mut signs = text.char_indices().skip(1);
@@ -176,7 +176,7 @@ impl Reader<'_> {
         Some(word)
     }
 
-    /// `[strict] digraph|graph [NAME] { statements }`.
+    /// Parses `[strict] digraph|graph [NAME] { statements }`.
     fn graph(&mut self, numbers: &mut HashMap<String, u32>) -> Result<(), DotError> {
         let mut kind = self.word().unwrap_or_default().to_lowercase();
         if kind == "strict" {
@@ -200,7 +200,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A node, an edge, a chain of edges, or an attribute of the graph.
+    /// Parses a node, an edge, a chain of edges, or an attribute of the graph.
     fn statement(
         &mut self,
         joint: &str,
@@ -221,7 +221,8 @@ impl Reader<'_> {
         match first.to_lowercase().as_str() {
             "subgraph" => return self.wrong("subgraphs are not understood"),
             "graph" | "node" | "edge" if self.peek() == Some(&Token::Sign('[')) => {
-                // Defaults are for drawing; those of edges would be for each.
+                // Defaults are used only for drawing; capacities and comments must be given for
+                // each edge.
                 let defaults = self.attributes()?;
                 let counts = |(name, _): &(String, String)| {
                     first.eq_ignore_ascii_case("edge")
@@ -273,7 +274,7 @@ impl Reader<'_> {
         Ok(number)
     }
 
-    /// `[name=value, …]`, any number of times.
+    /// Parses `[name=value, …]`, repeated any number of times.
     fn attributes(&mut self) -> Result<Vec<(String, String)>, DotError> {
         let mut attributes = Vec::new();
         while self.takes(&Token::Sign('[')) {

@@ -1,4 +1,4 @@
-//! Why there is no network.
+//! Errors of networks.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,89 +9,89 @@ pub use super::dot::DotError;
 pub use super::locations::PairsError;
 use super::locations::RankLocation;
 
-/// What the author of a graph may not have known.
+/// Explanation of host names, for errors of routes.
 const ENDS: &str =
     "; nodes whose names begin with H are hosts, and hosts do not forward messages of others";
 
-/// Why there is no network.
+/// Why a network cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// There is no such topology.
+    /// The topology's name is invalid.
     #[error("topology '{0}': {reason}", reason = reason(.1))]
     Topology(String, TopologyError),
-    /// What is in a file is no topology.
+    /// The file contains no valid topology.
     #[error("{path}: {1}", path = .0.display())]
     Graph(PathBuf, GraphError),
-    /// A file cannot be read.
+    /// The file cannot be read.
     #[error("{path}: {1}", path = .0.display())]
     Io(PathBuf, io::Error),
-    /// The file is longer than this many bytes.
+    /// The file is longer than the limit, in bytes.
     #[error("{path}: longer than {1} bytes, the most that are read", path = .0.display())]
     TooLong(PathBuf, u64),
-    /// A word is no host, or no node.
+    /// A word is no valid number of a host or node.
     #[error(
         "{path}: line {line}: '{word}' is no {what}; expected the {what} of each rank, as numbers from 0 on",
         path = .path.display()
     )]
     Word {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The line, from 1 on.
         line: usize,
         /// The word.
         word: String,
-        /// What was expected.
+        /// Expected kind of number.
         what: RankLocation,
     },
-    /// Pairs of a rank and its location that are none, or may be none.
+    /// Pairs of rank and location are invalid or ambiguous.
     #[error("{path}: {reason}", path = .path.display())]
     Pairs {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Why.
         reason: PairsError,
     },
-    /// The file has hosts for fewer ranks than there are.
+    /// The file has fewer hosts than there are ranks.
     #[error("{path}: hosts for {listed} of {ranks} ranks", path = .path.display())]
     TooFew {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Ranks that it has hosts for.
+        /// Number of ranks in the file.
         listed: usize,
-        /// Ranks that there are.
+        /// Number of ranks of the schedule.
         ranks: u32,
     },
     /// The file names a host that the topology does not have.
     #[error("{path}: rank {rank} is on host {host} of {hosts}, counted from 0", path = .path.display())]
     Host {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The rank.
         rank: u32,
-        /// Its host.
+        /// Host of the rank.
         host: u32,
-        /// Hosts of the topology.
+        /// Number of hosts in the topology.
         hosts: u32,
     },
-    /// The core refuses it.
+    /// The network rejects the topology or the placement.
     #[error(transparent)]
     Flows(#[from] NetworkBuildError),
-    /// The kernel has no more memory.
+    /// The kernel cannot provide the memory.
     #[error("there is no memory for the network: {0}")]
     Pages(io::Error),
-    /// The system has not as much, which it might notice too late.
+    /// The network needs more memory than is available; overcommitment might hide that at first.
     #[error(
         "the network takes {needed} bytes of memory, and {available} are available; take a smaller topology"
     )]
     TooLarge {
-        /// What it takes, in bytes.
+        /// Required memory, bytes.
         needed: u64,
-        /// What the system can give, in bytes.
+        /// Available memory, bytes.
         available: u64,
     },
 }
 
-/// Why there is no such topology; here there are also files.
+/// Explains an invalid topology; unlike the core's message it mentions files.
 fn reason(error: &TopologyError) -> String {
     match error {
         TopologyError::Unknown => "expected star, tree:HOSTS[:TAPER], fat-tree:PORTS[:TAPER], \
@@ -102,94 +102,95 @@ fn reason(error: &TopologyError) -> String {
     }
 }
 
-/// Why a file is no topology.
+/// Why a graph is no valid topology.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum GraphError {
-    /// It cannot be read.
+    /// Syntax error.
     #[error(transparent)]
     Dot(#[from] DotError),
     /// No node is a host.
     #[error("no node is a host; their names begin with H")]
     NoHost,
-    /// An edge from a node to itself.
+    /// An edge connects a node to itself.
     #[error("line {line}: an edge from {node} to itself")]
     Loop {
-        /// Its line.
+        /// Line of the edge.
         line: usize,
         /// The node.
         node: String,
     },
-    /// A capacity that is none.
+    /// A capacity is invalid.
     #[error("line {line}: capacity '{text}' is no finite number above 0, in links of a host")]
     Capacity {
-        /// The line of its edge.
+        /// Line of the edge.
         line: usize,
-        /// What it says.
+        /// Text of the capacity.
         text: String,
     },
-    /// Where routes have to be given, an edge of several of a node gives none.
+    /// An edge has no comment, although routes must be given and its node has several outgoing
+    /// edges.
     #[error(
         "line {line}: the edge from {from} to {to} has no comment; expected the hosts to which \
          messages leave over it, as in comment=\"H0,H1\", or comment=\"*\""
     )]
     NoComment {
-        /// Its line.
+        /// Line of the edge.
         line: usize,
-        /// Where it begins.
+        /// Source of the edge.
         from: String,
-        /// Where it ends.
+        /// Target of the edge.
         to: String,
     },
-    /// A capacity where all links are alike.
+    /// A capacity is given for a network whose links are all alike.
     #[error("line {line}: a capacity has no effect here, where every link carries 1 byte per ns")]
     Alike {
-        /// The line of its edge.
+        /// Line of the edge.
         line: usize,
     },
-    /// A comment names what is no host.
+    /// A comment names a node that is no host.
     #[error("line {line}: '{name}' is no host of the graph")]
     Destination {
-        /// The line of its edge.
+        /// Line of the edge.
         line: usize,
         /// The name.
         name: String,
     },
-    /// Two edges of a node lead to one host, or to all others.
+    /// Two edges of a node lead to the same host, or both to all others.
     #[error("line {line}: another edge of {node} leads to {destination} already")]
     Twice {
-        /// The line of the second.
+        /// Line of the second edge.
         line: usize,
         /// The node.
         node: String,
         /// The host, or `*`.
         destination: String,
     },
-    /// There is no way, or it goes round in cycles.
+    /// There is no route between two hosts, or it contains a cycle.
     #[error("there is no way from {from} to {to}{}", if *.cycle { ": messages go round a cycle" } else { ENDS })]
     NoWay {
-        /// The host that sends.
+        /// Sending host.
         from: String,
-        /// The one that receives.
+        /// Receiving host.
         to: String,
-        /// Whether links lead on for ever.
+        /// True if the route contains a cycle.
         cycle: bool,
     },
-    /// A host stands between others.
+    /// A route passes through a host.
     #[error("messages from {from} to {to} would pass the host {through}; hosts are ends")]
     Through {
-        /// The host that sends.
+        /// Sending host.
         from: String,
-        /// The one that receives.
+        /// Receiving host.
         to: String,
-        /// The one between.
+        /// Host on the route.
         through: String,
     },
-    /// Too many nodes times hosts.
+    /// The table of routes would be too large.
     #[error("{nodes} nodes and {hosts} hosts need a table of more than 2^28 routes")]
     TooLarge {
-        /// Nodes, hosts and switches.
+        /// Number of nodes, hosts and switches.
         nodes: usize,
-        /// Hosts.
+        /// Number of hosts.
         hosts: usize,
     },
 }

@@ -1,12 +1,11 @@
-//! Topologies from files: any hosts, switches and links.
+//! Topologies from files: arbitrary hosts, switches and links.
 //!
-//! Nodes whose names begin with `H` are hosts, numbered as they appear; all others
-//! are switches. Each edge is a link that goes one way, as wide as its attribute
-//! `capacity` says, in links of a host. Routes are minimal; where several are, a
-//! hash of the pair chooses at each switch. Where an edge has a `comment`, routes
-//! are given, as in the files of LogGOPSim's network: a comment lists the hosts to
-//! which messages leave over the edge, `*` are all others, and a node with one
-//! edge out needs none.
+//! Nodes whose names begin with `H` are hosts, numbered in the order of their appearance; all
+//! others are switches. Each edge is a directed link; its attribute `capacity` is in units of a
+//! host's link. Routes are minimal; among equal ones a hash of the pair of hosts chooses at each
+//! switch. If any edge has a `comment`, routes are given explicitly, as in the files of LogGOPSim's
+//! network: a comment lists the hosts that are reached over the edge, `*` means all others, and a
+//! node with a single outgoing edge needs none.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -19,10 +18,10 @@ use super::dot::{self, Edge, Graph};
 use super::error::GraphError;
 use super::wired::{GraphLink, NONE, Ways, Wired, comment, number};
 
-/// The most entries of the table of routes, two or four bytes each: 1 GiB at most.
+/// Limit on the entries of the table of routes, two or four bytes each: 1 GiB at most.
 const MOST_ROUTES: usize = 1 << 28;
 
-/// A topology from a file; copies share what is in it.
+/// Topology from a file; clones share the graph.
 #[derive(Clone, Debug)]
 pub struct GraphTopology {
     graph: Arc<Wired>,
@@ -31,7 +30,7 @@ pub struct GraphTopology {
 }
 
 impl GraphTopology {
-    /// Reads a graph.
+    /// Parses a graph.
     ///
     /// # Errors
     ///
@@ -40,8 +39,8 @@ impl GraphTopology {
         Self::of(dot::parse(text)?)
     }
 
-    /// Reads a graph that gives routes and no capacities: edges of a node that has
-    /// several out have comments.
+    /// Parses a graph with explicit routes and without capacities: all edges of a node with several
+    /// outgoing ones must have comments.
     ///
     /// # Errors
     ///
@@ -81,7 +80,7 @@ impl GraphTopology {
             return Err(GraphError::TooLarge { nodes: nodes.len(), hosts: hosts.len() });
         }
         let of_host = |node: u32| is_host.get(node as usize).copied().unwrap_or(false);
-        // Links of hosts come first, otherwise as they are written.
+        // Links of hosts come first; otherwise the order in the file is kept.
         edges.sort_by_key(|edge| !(of_host(edge.from) || of_host(edge.to)));
         let links: Result<Vec<_>, _> = edges.iter().map(|edge| link(edge, &nodes)).collect();
         let links = links?;
@@ -93,7 +92,7 @@ impl GraphTopology {
             let to = links.get(*link as usize).map_or(NONE, |link| link.to);
             if of_host(to) { to } else { NONE }
         };
-        // Those to hosts by host, then the others.
+        // Order of the links of a node: those to hosts by host, then the others.
         out.sort_by_key(|link| (from(link), host(link)));
         let mut firsts = vec![0; nodes.len() + 1];
         for (node, first) in (0u32..).zip(&mut firsts) {
@@ -116,34 +115,34 @@ impl GraphTopology {
         Ok(Self { graph: Arc::new(graph), host_capacity: 1.0, link_capacity: 1.0 })
     }
 
-    /// The same with hosts that have `hosts` times the pace of one interface and
-    /// links between switches `links` times as wide.
+    /// This topology with host links of `hosts` times the rate of one interface, and links between
+    /// switches of `links` times their capacity.
     #[must_use]
     pub fn with_capacities(&self, hosts: f64, links: f64) -> Self {
         Self { host_capacity: hosts, link_capacity: links, ..self.clone() }
     }
 
-    /// Attributes that mean nothing here and are not for drawing: typing errors,
-    /// perhaps.
+    /// Attributes that are neither used here nor for drawing; they may be misspelt.
     #[must_use]
     pub fn unknown_attributes(&self) -> &[String] {
         &self.graph.unknown
     }
 
-    /// Whether there are links between switches.
+    /// True if there are links between switches.
     #[must_use]
     pub fn has_inner_links(&self) -> bool {
         (self.graph.host_links as usize) < self.graph.links.len()
     }
 
-    /// What a link joins.
+    /// Name of a link: the nodes that it connects.
     #[must_use]
     pub fn link_name(&self, link: u32) -> String {
         let GraphLink { from, to, .. } = self.graph.link(link);
         format!("{} to {}", self.graph.name(from), self.graph.name(to))
     }
 
-    /// Hosts, one after the other of different first switches.
+    /// Hosts in an order in which consecutive ones have different first switches, as far as
+    /// possible.
     #[must_use]
     pub fn dealt(&self) -> Vec<u32> {
         let mut groups: BTreeMap<u32, VecDeque<u32>> = BTreeMap::new();
@@ -214,7 +213,7 @@ fn link(edge: &Edge, nodes: &[String]) -> Result<GraphLink, GraphError> {
 mod tests {
     use super::*;
 
-    /// Names of the links from one host to another.
+    /// Names of the links on the route between two hosts.
     fn way(graph: &GraphTopology, from: u32, to: u32, seed: u64) -> Vec<String> {
         let mut names = Vec::new();
         graph.route(from, to, seed, |link| names.push(graph.link_name(link)));

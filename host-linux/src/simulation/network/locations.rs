@@ -1,14 +1,14 @@
-//! The host or node of each rank, from a file.
+//! Files with the host or node of each rank.
 
 use std::path::Path;
 use std::{fmt, fs, io};
 
 use super::NetworkError;
 
-/// The longest file of hosts that is read: 1 GiB.
+/// Limit on the length of a file of hosts: 1 GiB.
 const LONGEST: u64 = 1 << 30;
 
-/// The text of a file of bounded length.
+/// Reads a text file of bounded length.
 pub(super) fn read(path: &Path) -> Result<String, NetworkError> {
     let failed = |error| NetworkError::Io(path.to_owned(), error);
     let mut text = String::new();
@@ -20,12 +20,12 @@ pub(super) fn read(path: &Path) -> Result<String, NetworkError> {
     }
 }
 
-/// Where a file says that each rank is.
+/// Kind of location that a file gives for each rank.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RankLocation {
-    /// Its host of a topology.
+    /// Host of a topology.
     Host,
-    /// Its node.
+    /// Compute node.
     Node,
 }
 
@@ -38,14 +38,14 @@ impl fmt::Display for RankLocation {
     }
 }
 
-/// Reads the host, or node, of each rank: numbers with white space between; what
-/// follows `#` in a line is skipped. Lines of two numbers each are pairs of a rank and its
-/// location where a first line says `rank host` or the ranks come in order from 0 on, as
-/// in the `.map` files of LogGOPSim.
+/// Reads the host, or node, of each rank: numbers separated by white space; the rest of a line
+/// after `#` is ignored. If every line has two numbers, they are pairs of a rank and its location,
+/// provided that a header says `rank host` or the ranks are in order from 0 on, as in the `.map`
+/// files of LogGOPSim.
 ///
 /// # Errors
 ///
-/// [`NetworkError`] names the file and the line.
+/// [`NetworkError`] with the file and the line.
 pub fn read_locations(path: &Path, what: RankLocation) -> Result<Vec<u32>, NetworkError> {
     let text = read(path)?;
     let mut numbers = Numbers::default();
@@ -75,7 +75,7 @@ pub fn read_locations(path: &Path, what: RankLocation) -> Result<Vec<u32>, Netwo
     numbers.locations().map_err(|reason| NetworkError::Pairs { path: path.to_owned(), reason })
 }
 
-/// Whether a line names columns of ranks and their locations.
+/// True if a line is a header for ranks and their locations.
 fn is_header(line: &str) -> bool {
     let mut words = line.trim_start_matches('#').split_whitespace();
     let names = [words.next(), words.next()].map(|word| word.unwrap_or_default().to_lowercase());
@@ -83,24 +83,24 @@ fn is_header(line: &str) -> bool {
     words.next().is_none() && rank == "rank" && matches!(location, "host" | "node")
 }
 
-/// The numbers of a file.
+/// Numbers in a file.
 #[derive(Default)]
 struct Numbers {
     all: Vec<u32>,
-    /// Lines that have some.
+    /// Number of lines with numbers.
     lines: usize,
-    /// The first line that has not two, from 1.
+    /// First line that does not have two numbers, counted from 1.
     unpaired: Option<usize>,
-    /// Whether a header calls them ranks and their locations.
+    /// True if a header declares them as ranks and locations.
     headed: bool,
 }
 
 impl Numbers {
-    /// The location of each rank, from a list or from pairs.
+    /// Location of each rank, from a list or from pairs.
     fn locations(self) -> Result<Vec<u32>, PairsError> {
         match (self.headed, self.unpaired) {
             (false, Some(_)) => return Ok(self.all),
-            // One line: a list of two.
+            // A single line is a list of two locations.
             (false, None) if self.lines < 2 => return Ok(self.all),
             (true, Some(line)) => return Err(PairsError::Unpaired { line }),
             _ => {}
@@ -118,22 +118,22 @@ impl Numbers {
     }
 }
 
-/// Why lines of two numbers do not say where ranks are.
+/// Why lines of two numbers do not give locations.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PairsError {
-    /// A line has no rank and location, after a header.
+    /// After a header, a line does not have two numbers.
     #[error("line {line}: expected two numbers, a rank and where it is, as the header says")]
     Unpaired {
-        /// The line, from 1 on.
+        /// Line number, from 1 on.
         line: usize,
     },
-    /// Lines of two numbers, without header and in no order.
+    /// Ambiguous: lines of two numbers, without a header and not in order.
     #[error(
         "two numbers in each line: for pairs, begin with a line '# rank host'; for the location of \
          each rank, write one number a line"
     )]
     Unclear,
-    /// A rank is missing, or is there twice.
+    /// A rank is missing or occurs twice.
     #[error("rank {rank} is not there once, of ranks that are counted from 0 on")]
     Rank {
         /// The rank.
@@ -145,7 +145,7 @@ pub enum PairsError {
 mod tests {
     use super::*;
 
-    /// The locations in a file of this text.
+    /// Locations from a file with this text.
     fn of(text: &str) -> Result<Vec<u32>, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), text).unwrap();

@@ -1,4 +1,4 @@
-//! Owned memory for networks whose links are shared fairly.
+//! Owned memory for networks with fair sharing of links.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::simulation::memory::owned_memory;
 use crate::sys::pages::Pages;
 
 owned_memory! {
-    /// The parts of [`Memory`], each as long as a network requires.
+    /// Owner of the parts of [`Memory`], each as long as a network requires.
     pub(super) struct OwnedFlows {
         links: Link,
         link_queue: QueuedLink,

@@ -1,4 +1,4 @@
-//! Networks between ranks: where ranks are, memory, and which links were busy.
+//! Networks between ranks: topologies, placement of ranks, memory, utilization of links.
 
 mod attributes;
 mod busy;
@@ -30,45 +30,45 @@ use super::{Needs, RunError};
 use crate::machine::environment::memory_entry;
 use crate::sys::pages::Pages;
 
-/// The most steps of time in which links are watched, and bytes for that.
+/// Limits on recording utilization over time: steps, and bytes.
 const STEPS: usize = 256;
 const WATCH_BYTES: usize = 64 << 20;
 
-/// How messages share links.
+/// Model of links that messages share.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum LinkModel {
-    /// Max-min fairly.
+    /// Max-min fair sharing.
     #[default]
     Flows,
-    /// By their number, as in LogGOPSim's network `simple`.
+    /// By the number of messages, as in LogGOPSim's network `simple`.
     Simple,
 }
 
-/// A network, before it is known for how many ranks.
+/// Description of a network, independent of the number of ranks.
 #[derive(Clone, Debug)]
 pub struct NetworkPlan {
-    /// How messages share links.
+    /// Model of shared links.
     pub model: LinkModel,
     /// Hosts and links.
     pub topology: TopologyPlan,
-    /// How much wider than the topology says links between switches are.
+    /// Factor on the capacity of links between switches.
     pub link_capacity: f64,
-    /// Which rank is on which host.
+    /// Placement of ranks on hosts.
     pub placement: Placement,
-    /// Chooses among equal routes, and places ranks at random.
+    /// Seed for the choice among equal routes and for random placement.
     pub seed: u64,
-    /// Whether links are watched over time.
+    /// True to record the utilization of links over time.
     pub watched: bool,
 }
 
 impl NetworkPlan {
-    /// The same without an eye on links.
+    /// This plan without recording of utilization over time.
     #[must_use]
     pub fn unwatched(&self) -> Self {
         Self { watched: false, ..self.clone() }
     }
 
-    /// The topology for so many ranks of so many interfaces.
+    /// Topology for `ranks` ranks with `interfaces` interfaces each.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl NetworkPlan {
             }
         };
         let failed = |error| NetworkError::Topology(name.clone(), error);
-        // A file of hosts may place several ranks on one.
+        // A file of hosts may place several ranks on a host, so fewer hosts may suffice.
         let asked = if matches!(self.placement, Placement::Hosts(..))
             && Topology::parse(name, ranks.max(1)).is_err()
         {
@@ -104,8 +104,9 @@ impl NetworkPlan {
         topology.with_host_capacity(interfaces.into()).map(Wiring::Generated).map_err(failed)
     }
 
-    /// Whether so many ranks are placed on hosts that share one first switch. False for
-    /// graphs of a file, of which that is not known here, and where it would be by chance.
+    /// True if all ranks are placed on hosts with the same first switch. False for graphs from
+    /// files, for which this is not determined, and for random placements that have this property
+    /// by chance.
     #[must_use]
     pub fn is_below_one_switch(&self, ranks: u32) -> bool {
         let Ok(Wiring::Generated(topology)) = self.topology(ranks, 1) else { return false };
@@ -121,8 +122,8 @@ impl NetworkPlan {
         }
     }
 
-    /// Memory and places for so many ranks, interfaces of a rank, and
-    /// messages under way at a time.
+    /// Allocates a network for `ranks` ranks with `interfaces` interfaces each and `messages`
+    /// messages in flight.
     ///
     /// # Errors
     ///
@@ -141,7 +142,7 @@ impl NetworkPlan {
         Ok(PlacedNetwork { placed, memory, steps, carried })
     }
 
-    /// Where ranks are; the system has to have the memory for a network between them.
+    /// Places the ranks, after checking that enough memory is available for the network.
     fn placed(
         &self,
         ranks: u32,
@@ -159,13 +160,13 @@ impl NetworkPlan {
         Ok(PlacedRanks { topology, hosts, ranks, seed: self.seed, messages })
     }
 
-    /// Steps of time in which each link is watched.
+    /// Number of time steps in which utilization is recorded.
     fn steps(&self, topology: &Wiring) -> usize {
         let row = (topology.links() as usize).saturating_mul(size_of::<f64>());
         if self.watched { (WATCH_BYTES / row.max(1)).clamp(2, STEPS) } else { 0 }
     }
 
-    /// Bytes that it takes; saturating.
+    /// Memory of the network in bytes; saturating.
     #[must_use]
     pub fn bytes(&self, ranks: u32, messages: usize) -> u64 {
         let Ok(topology) = self.topology(ranks, 1) else { return 0 };
@@ -181,25 +182,25 @@ impl NetworkPlan {
     }
 }
 
-/// Messages under way at a time that there is memory for, in multiples of what is
-/// usual; no more than operations.
+/// Number of messages in flight to allocate memory for: `times` the usual number, but not more than
+/// operations.
 pub(super) fn messages(needs: &Needs, times: usize) -> usize {
     let ops = usize::try_from(needs.ops).unwrap_or(usize::MAX);
     usual_messages(needs.ranks as usize).saturating_mul(times).min(ops.max(1))
 }
 
-/// Messages under way at a time that are usual for so many ranks.
+/// Usual number of messages in flight for `ranks` ranks.
 pub(super) fn usual_messages(ranks: usize) -> usize {
     const EACH_RANK: usize = 16;
     const LEAST: usize = 1 << 12;
     ranks.saturating_mul(EACH_RANK).max(LEAST)
 }
 
-/// How many times as much memory for messages is taken where it was too little.
+/// Factor by which the memory for messages grows when it was too small.
 pub(super) const MORE_MESSAGES: usize = 8;
 
-/// Runs with memory for so many `times` the usual number of messages; anew with more
-/// where there are more.
+/// Calls `run` with a multiple of the usual number of messages, and again with more memory while
+/// that is too small.
 pub(super) fn with_more_memory<T>(
     times: &mut usize,
     mut run: impl FnMut(usize) -> Result<T, RunError>,
@@ -214,7 +215,7 @@ pub(super) fn with_more_memory<T>(
     }
 }
 
-/// Ranks on the hosts of a topology.
+/// Ranks placed on the hosts of a topology.
 #[derive(Debug)]
 struct PlacedRanks {
     topology: Wiring,
@@ -225,14 +226,14 @@ struct PlacedRanks {
 }
 
 impl PlacedRanks {
-    /// As a network takes them.
+    /// The placement in the form that networks take.
     fn tenants(&self) -> Tenants<'_> {
         let Self { ranks, ref hosts, seed, messages, .. } = *self;
         Tenants { ranks, hosts, seed, messages }
     }
 }
 
-/// A network of its size, and its memory.
+/// A network for a given number of ranks, with its memory.
 #[derive(Debug)]
 pub struct PlacedNetwork {
     placed: PlacedRanks,
@@ -242,7 +243,7 @@ pub struct PlacedNetwork {
 }
 
 impl PlacedNetwork {
-    /// The network.
+    /// The network, in this memory.
     ///
     /// # Errors
     ///
@@ -251,7 +252,7 @@ impl PlacedNetwork {
         self.lend_observed(Unobserved)
     }
 
-    /// The network, where `observer` sees the rates of flows.
+    /// The network, with an `observer` of the flows' rates.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Which rank is on which host.
+//! Placement of ranks on hosts.
 
 use std::path::{Path, PathBuf};
 
@@ -8,30 +8,30 @@ use loggap_core::sim::network::Fabric;
 use super::locations::{RankLocation, read_locations};
 use super::{NetworkError, Wiring};
 
-/// Which rank is on which host.
+/// Placement of ranks on hosts.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Placement {
-    /// Each rank on the host of its number.
+    /// Rank i on host i.
     Block,
-    /// One rank after the other on hosts of different first switches.
+    /// Consecutive ranks on hosts with different first switches.
     RoundRobin,
-    /// Hosts in random order, by the seed.
+    /// Random order of hosts, determined by the seed.
     Random,
-    /// As a file says, which has this name.
+    /// Hosts listed in a file with this path.
     Hosts(PathBuf, Vec<u32>),
 }
 
 impl Placement {
-    /// Reads the host of each rank, see [`read_locations`].
+    /// Reads the host of each rank from a file, see [`read_locations`].
     ///
     /// # Errors
     ///
-    /// [`NetworkError`] names the file and the line.
+    /// [`NetworkError`] with the file and the line.
     pub fn read(path: &Path) -> Result<Self, NetworkError> {
         Ok(Self::Hosts(path.to_owned(), read_locations(path, RankLocation::Host)?))
     }
 
-    /// The host of each of so many ranks; empty for each on its own.
+    /// Hosts of the first `ranks` ranks; empty for the host of the same number.
     pub(super) fn hosts(
         &self,
         ranks: u32,
@@ -79,7 +79,7 @@ impl Placement {
         }
     }
 
-    /// Its name on the command line.
+    /// Name on the command line.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -109,7 +109,7 @@ mod tests {
         let mut sorted = one;
         sorted.sort_unstable();
         assert_eq!(sorted, all);
-        // Fewer ranks have the first of the same hosts.
+        // A smaller number of ranks gets the first of the same hosts.
         all = deal(8);
         assert_eq!(Placement::Random.hosts(5, &topology, 8).unwrap(), all[..5]);
     }

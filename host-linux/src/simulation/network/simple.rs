@@ -1,4 +1,4 @@
-//! LogGOPSim's network `simple`, and its memory.
+//! LogGOPSim's network `simple` and its memory.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use crate::simulation::memory::owned_memory;
 use crate::sys::pages::Pages;
 
 owned_memory! {
-    /// The parts of [`Memory`], each as long as a network requires.
+    /// Owner of the parts of [`Memory`], each as long as a network requires.
     pub(super) struct OwnedSimple {
         links: Link,
         hops: Hop,
@@ -22,7 +22,7 @@ owned_memory! {
     }
 }
 
-/// A network `simple` of its size, and its memory.
+/// A network `simple` for a given number of ranks, with its memory.
 #[derive(Debug)]
 pub struct PlacedSimple {
     placed: PlacedRanks,
@@ -44,7 +44,7 @@ impl NetworkPlan {
 }
 
 impl PlacedSimple {
-    /// The network.
+    /// The network, in this memory.
     ///
     /// # Errors
     ///

@@ -5,24 +5,24 @@ use std::collections::{HashMap, VecDeque};
 use super::dot::Edge;
 use super::error::GraphError;
 
-/// No host, no link, no way.
+/// Sentinel: no host, no link, no route.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Nodes, links and routes.
+/// Graph of a topology.
 #[derive(Debug)]
 pub(super) struct Wired {
-    /// Links that lead to or from a host; the first ones.
+    /// Number of links from or to a host; these have the smallest indices.
     pub(super) host_links: u32,
     pub(super) links: Vec<GraphLink>,
-    /// Of each host its node, ascending.
+    /// Node of each host, ascending.
     pub(super) hosts: Vec<u32>,
     pub(super) names: Vec<String>,
-    /// Of each node the first of the links that leave it, in `out`, and the end.
+    /// For each node, index in `out` of the first link that leaves it; then the end.
     pub(super) firsts: Vec<u32>,
     pub(super) out: Vec<u32>,
     pub(super) ways: Ways,
     pub(super) longest: u32,
-    /// Attributes that mean nothing here and are not for drawing.
+    /// Attributes that are neither used here nor for drawing.
     pub(super) unknown: Vec<String>,
 }
 
@@ -34,12 +34,12 @@ pub(super) struct GraphLink {
     pub(super) capacity: f64,
 }
 
-/// How a message gets on, for each host that it goes to and each node.
+/// Routing table, for each destination host and each node.
 #[derive(Clone, Debug)]
 pub(super) enum Ways {
-    /// Links to go.
+    /// Distance in links.
     Minimal(Vec<u16>),
-    /// The link.
+    /// Link to take.
     Given(Vec<u32>),
 }
 
@@ -62,7 +62,7 @@ impl Wired {
         })
     }
 
-    /// Links to go from each node to each host; breadth first, backwards.
+    /// Distances in links from each node to each host, by backward breadth-first search.
     pub(super) fn minimal(&self) -> Ways {
         let nodes = self.names.len();
         let mut backwards = vec![Vec::new(); nodes];
@@ -80,7 +80,7 @@ impl Wired {
                 *slot = 0;
             }
             while let Some(node) = next.pop_front() {
-                // Nothing passes a host.
+                // Messages do not pass through hosts.
                 if is_host(node) && node != host {
                     continue;
                 }
@@ -99,7 +99,7 @@ impl Wired {
         Ways::Minimal(all)
     }
 
-    /// The link from each node to each host, by the comments.
+    /// Links to take from each node to each host, according to the comments.
     pub(super) fn given(&self, edges: &[Edge]) -> Result<Ways, GraphError> {
         let nodes = self.names.len();
         let mut all = vec![NONE; nodes * self.hosts.len()];
@@ -116,7 +116,7 @@ impl Wired {
                     node: self.name(node).to_owned(),
                     destination: destination.to_owned(),
                 };
-                // The only one takes everything.
+                // A single outgoing link takes all messages.
                 let comment =
                     if leaving.len() == 1 { "*" } else { comment(edge).unwrap_or_default() };
                 for word in comment.split([',', ' ', '\t', '\n']).filter(|word| !word.is_empty()) {
@@ -146,8 +146,7 @@ impl Wired {
         Ok(Ways::Given(all))
     }
 
-    /// The links that leave a node for the host `target`; those for switches where it
-    /// is none.
+    /// Links from a node to the host `target`; its links to switches if `target` is [`NONE`].
     fn ahead(&self, node: u32, target: u32) -> &[u32] {
         let leaving = self.leaving(node);
         let host = |link: &u32| {
@@ -160,11 +159,12 @@ impl Wired {
         leaving.get(first..end).unwrap_or_default()
     }
 
-    /// Whether every host reaches every other; the most links of a route.
+    /// Checks that every host reaches every other; returns the number of links of the longest
+    /// route.
     pub(super) fn check(&self) -> Result<u32, GraphError> {
         let mut longest = 0;
         for (target, &to) in (0u32..).zip(&self.hosts) {
-            // Links to go from each node on the way to it, where that is known.
+            // Known distances to the target.
             let mut far = vec![NONE; self.names.len()];
             if let Some(slot) = far.get_mut(to as usize) {
                 *slot = 0;
@@ -176,7 +176,7 @@ impl Wired {
         Ok(longest)
     }
 
-    /// Links from one host to another; notes what is found on the way.
+    /// Number of links of the route between two hosts; stores the distances of the nodes on it.
     fn walk(&self, [from, to]: [u32; 2], target: u32, far: &mut [u32]) -> Result<u32, GraphError> {
         let ends = || [from, to].map(|node| self.name(node).to_owned());
         let no_way = |cycle| {
@@ -207,7 +207,7 @@ impl Wired {
         Ok(steps)
     }
 
-    /// The link that a message for the host `target` takes next.
+    /// Next link for a message to the host `target`.
     pub(super) fn next(&self, target: u32, node: u32, hash: u64) -> Option<u32> {
         let table = target as usize * self.names.len();
         match &self.ways {

@@ -1,4 +1,4 @@
-//! Hosts and links: from a generator or from a file.
+//! Topologies from generators or files.
 
 use std::path::{Path, PathBuf};
 
@@ -8,27 +8,27 @@ use super::graph::GraphTopology;
 use super::locations::read;
 use super::{GraphError, NetworkError};
 
-/// Hosts and links, before it is known for how many ranks.
+/// Description of a topology, independent of the number of ranks.
 #[derive(Clone, Debug)]
 pub enum TopologyPlan {
-    /// As [`Topology::parse`] reads it.
+    /// Description for [`Topology::parse`].
     Named(String),
-    /// From a file of this name.
+    /// Graph from the file with this path.
     File(PathBuf, GraphTopology),
 }
 
 impl TopologyPlan {
-    /// Ends of names of files with graphs.
+    /// File name extensions of graphs.
     const GRAPHS: [&str; 2] = ["dot", "gv"];
 
-    /// Whether a topology of that name is in a file.
+    /// True if this is the name of a file with a graph.
     #[must_use]
     pub fn is_file(name: &Path) -> bool {
         let end = name.extension();
         end.is_some_and(|end| Self::GRAPHS.iter().any(|graph| end == *graph))
     }
 
-    /// Whether there are links between switches, for some number of ranks.
+    /// True if there are links between switches, at least for some number of ranks.
     #[must_use]
     pub fn has_inner_links(&self) -> bool {
         match self {
@@ -37,12 +37,11 @@ impl TopologyPlan {
         }
     }
 
-    /// The topology of that name, or in that file where the name ends in `.dot` or
-    /// `.gv`.
+    /// Topology with this description, or from the file if the name ends in `.dot` or `.gv`.
     ///
     /// # Errors
     ///
-    /// [`NetworkError`] where there is a file and no topology in it.
+    /// [`NetworkError`] if the file contains no valid topology.
     pub fn new(name: &str) -> Result<Self, NetworkError> {
         if !Self::is_file(Path::new(name)) {
             return Ok(Self::Named(name.to_owned()));
@@ -50,11 +49,11 @@ impl TopologyPlan {
         Self::file(name.into(), GraphTopology::parse)
     }
 
-    /// The topology in that file, whose edges give the routes.
+    /// Topology from a file with explicit routes.
     ///
     /// # Errors
     ///
-    /// [`NetworkError`] where there is none.
+    /// [`NetworkError`] if the file contains no valid topology.
     pub fn routed(path: &Path) -> Result<Self, NetworkError> {
         Self::file(path.to_owned(), GraphTopology::parse_routed)
     }
@@ -70,7 +69,7 @@ impl TopologyPlan {
     }
 }
 
-/// Hosts and links.
+/// A topology.
 #[derive(Clone, Debug)]
 pub enum Wiring {
     /// From a generator.
@@ -80,7 +79,7 @@ pub enum Wiring {
 }
 
 impl Wiring {
-    /// How many links there are, of both directions.
+    /// Number of links in the topology, counting both directions.
     #[must_use]
     pub fn links_there_are(&self) -> u32 {
         match self {
@@ -89,7 +88,7 @@ impl Wiring {
         }
     }
 
-    /// What a link joins.
+    /// Name of a link: the nodes that it connects.
     #[must_use]
     pub fn link_name(&self, link: u32) -> String {
         match self {
@@ -99,7 +98,7 @@ impl Wiring {
     }
 }
 
-/// The same of either.
+/// Forwards a call to the topology, whichever kind it is.
 macro_rules! of_either {
     ($wiring:ident, $fabric:ident => $what:expr) => {
         match $wiring {

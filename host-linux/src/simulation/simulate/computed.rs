@@ -11,9 +11,8 @@ use crate::simulation::{
 };
 
 impl Job<'_> {
-    /// Runs a pattern without storing it; `None` where the pattern has to be
-    /// stored, because of what it is or of what is to be known, or to decide
-    /// ties.
+    /// Runs a pattern without storing it. `None` if it must be stored: because of the pattern, of
+    /// the requested results, or to resolve ties.
     pub(super) fn computed(
         &self,
         source: &Source,
@@ -31,7 +30,7 @@ impl Job<'_> {
         let listed = if self.wanted.finish { ranks } else { 0 };
         let listed_bytes = u64::from(listed) * size_of::<Picos>() as u64;
         let mut finish = Vec::new();
-        // On a network it grows as ranks come: the run finds whether there is room.
+        // On a network, memory grows during the run, which checks the limit itself.
         if self.network.is_none() {
             let needed = bytes_needed(&program).saturating_add(listed_bytes);
             if needed > self.most_bytes {

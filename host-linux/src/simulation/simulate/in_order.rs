@@ -1,4 +1,4 @@
-//! Runs event by event.
+//! Runs in order of events.
 
 use loggap_core::sim::network::{FlowObserver, FlowRate, Network, Unobserved};
 use loggap_core::sim::{
@@ -16,19 +16,19 @@ use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
 use crate::timeline::link_holds::LinkHolds;
 
-/// What came of a run, and what else is left of it.
+/// Result of a run, with an additional value.
 type WithRest<T> = Result<(Outcome, T), RunError>;
 
-/// One run event by event.
+/// A run in order of events.
 struct InOrder<'j> {
     job: &'j Job<'j>,
-    /// Memory for messages in the network, in multiples of the usual.
+    /// Memory for messages in the network, as a multiple of the usual number.
     times: usize,
     watch: Watch<'j>,
 }
 
 impl Job<'_> {
-    /// Runs event by event, in windows not for this `reason`.
+    /// Runs in order; `reason` explains why windows are not used.
     pub(super) fn in_order(
         &self,
         source: &Source,
@@ -38,7 +38,7 @@ impl Job<'_> {
         with_more_memory(&mut 1, |times| InOrder { job: self, times, watch }.of(source, reason))
     }
 
-    /// Reads the schedule from its file while it runs, for this `reason`.
+    /// Runs in order, reading the schedule from its file during the run; `reason` explains why.
     pub(super) fn streamed(
         &self,
         source: &Source,
@@ -67,7 +67,7 @@ impl InOrder<'_> {
         ran.map_err(RunError::Load)?
     }
 
-    /// The same for a file that is read while it runs.
+    /// As [`Self::of`], for a file that is read during the run.
     fn of_streamed(&self, file: &ScheduleFile, reason: &str) -> Result<Outcome, RunError> {
         let besides = |needs: &Needs| self.besides(needs);
         let loading = Stopwatch::start();
@@ -81,7 +81,7 @@ impl InOrder<'_> {
         })
     }
 
-    /// Bytes that observers and the network take.
+    /// Memory of observers and network, bytes.
     fn besides(&self, needs: &Needs) -> u64 {
         let network = self.job.network;
         let network =
@@ -135,7 +135,7 @@ impl InOrder<'_> {
         observer: O,
         rates: impl FlowObserver,
     ) -> WithRest<O> {
-        // A turn for each operation, and two for each message.
+        // One event for each operation, and two for each message.
         let of = schedule.events().saturating_add(schedule.sends().into());
         let Job { parameters, settings, .. } = *self.job;
         let Some(plan) = self.job.network else {
@@ -161,7 +161,7 @@ impl InOrder<'_> {
         Ok((Outcome { network, ..outcome }, engine.into_observer()))
     }
 
-    /// Runs `engine`, for about so many turns, to the end.
+    /// Runs `engine` to the end; `of` is the approximate number of events.
     fn finish<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage>(
         &self,
         mut engine: Engine<'m, 'p, N, O, W, S>,

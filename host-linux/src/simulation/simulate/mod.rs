@@ -1,5 +1,5 @@
-//! A whole simulation in one call: computed where the pattern allows, also on a
-//! network, otherwise in windows on threads, otherwise event by event, which suits everything.
+//! A whole simulation in one call: computed if the pattern allows it, also on a network; otherwise
+//! in windows on several threads; otherwise in order of events, which is always possible.
 
 mod computed;
 mod in_order;
@@ -15,83 +15,83 @@ use crate::schedule::TagNumbers;
 use crate::timeline::causes::{Causes, Transfer};
 use crate::timeline::{Recorder, Selection, Timeline};
 
-/// What is simulated with, and what is to be known.
+/// Settings of a simulation, and the requested results.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
-    /// What messages cost.
+    /// Message costs.
     pub parameters: Parameters<'a>,
-    /// How messages are received and sent.
+    /// Receive and rendezvous mode.
     pub settings: Settings,
-    /// Time that the operating system takes, and where in it each rank begins.
+    /// Noise of the operating system, and the phase of each rank.
     pub noise: Option<PhasedNoise<'a>>,
-    /// What is between ranks, where messages share links.
+    /// Network between the ranks, if messages share links.
     pub network: Option<&'a NetworkPlan>,
-    /// Bytes of memory that all may take together.
+    /// Memory limit for everything together, bytes.
     pub most_bytes: u64,
-    /// Threads to use, where several can be used; at least one.
+    /// Largest number of threads to use, at least one.
     pub threads: usize,
-    /// Where the operations of a file are while it runs; otherwise read from it only
-    /// where there is no memory for all of them.
+    /// Location of a file's operations during the run. By default they are read from the file only
+    /// if they do not all fit into memory.
     pub program: Option<ProgramForm>,
-    /// What is to be known besides the makespan.
+    /// Requested results besides the makespan.
     pub wanted: Wanted,
 }
 
-/// Where the operations of a file are while it runs.
+/// Location of a file's operations during the run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ProgramForm {
     /// All in memory.
     Stored,
-    /// In the file, but those that are under way.
+    /// In the file, except for those in progress.
     Streamed,
 }
 
-/// What is to be known besides the makespan.
+/// Requested results besides the makespan.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// When each rank is done.
+    /// Finishing time of each rank.
     pub finish: bool,
-    /// What each rank did.
+    /// Counters of each rank.
     pub counters: bool,
-    /// The part of the timeline that is drawn.
+    /// Part of the timeline to record.
     pub selection: Option<Selection>,
-    /// What delayed each event.
+    /// Causes of each event.
     pub causes: bool,
-    /// Each instant as a function of the parameters: [`Job::simulate`] leaves
-    /// memory for that, beside the causes.
+    /// Reserve memory for sensitivities, that is, for each time as a function of the parameters;
+    /// requires `causes`.
     pub sensitivity: bool,
 }
 
 impl Wanted {
-    /// Whether the run needs an observer.
+    /// True if the run needs an observer.
     const fn observed(&self) -> bool {
         self.counters || self.causes || self.selection.is_some()
     }
 }
 
-/// How a schedule was simulated.
+/// Method of a simulation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Method {
-    /// The pattern was computed while it ran, and never stored.
+    /// The pattern was computed during the run, and never stored.
     Computed {
-        /// Threads.
+        /// Number of threads.
         threads: usize,
-        /// Parts of the ranks.
+        /// Number of partitions of the ranks.
         partitions: usize,
     },
-    /// Window after window, rank by rank.
+    /// In windows of time, rank by rank.
     Windows {
-        /// Threads.
+        /// Number of threads.
         threads: usize,
-        /// Parts of the ranks.
+        /// Number of partitions of the ranks.
         partitions: usize,
     },
-    /// Event by event, in the order in which they happen.
+    /// In order of events.
     InOrder {
-        /// Why not in windows.
+        /// Why windows were not used.
         reason: String,
     },
-    /// Event by event, the operations read from the file while it ran.
+    /// In order of events, with operations read from the file during the run.
     Streamed {
         /// Why they were not stored.
         reason: String,
@@ -99,7 +99,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Computed on one thread, all ranks together.
+    /// Computed on one thread, in one partition.
     const COMPUTED: Self = Self::Computed { threads: 1, partitions: 1 };
 }
 
@@ -109,55 +109,55 @@ impl Default for Method {
     }
 }
 
-/// Why a run on a network goes event by event, stored or computed.
+/// Why a run on a network is in order of events, stored or computed.
 pub const SHARED_LINKS: &str = "messages share links: how fast one crosses a link depends on all others \
                                 there, so that no rank can be simulated ahead of the rest";
 
-/// What came of a simulation.
+/// Result of a simulation.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Number of ranks.
     pub ranks: u32,
     /// Operations of all ranks.
     pub ops: u64,
-    /// Bytes of memory that it took.
+    /// Memory in use, bytes.
     pub memory_bytes: u64,
-    /// How the run ended.
+    /// Makespan and counts.
     pub finished: Finished,
     /// Time to load the schedule.
     pub load: Picos,
     /// Time to run it.
     pub run: Picos,
-    /// What never came to its end.
+    /// Operations that did not complete.
     pub stuck: Stuck,
-    /// When each rank was done.
+    /// Finishing time of each rank.
     pub finish: Option<Vec<Picos>>,
-    /// What each rank did.
+    /// Counters of each rank.
     pub counters: Option<Vec<RankCounters>>,
-    /// The course of the run.
+    /// Recorded timeline.
     pub timeline: Option<Timeline>,
-    /// What delayed each event.
+    /// Causes of each event.
     pub causes: Option<Causes>,
-    /// How it was simulated, and why so.
+    /// Method, and the reason for it.
     pub method: Method,
-    /// The most operations that were under way at a time, where only these were in memory.
+    /// Largest number of operations in progress at a time, if only these were in memory.
     pub most_under_way: Option<u32>,
-    /// Which links were busy, where messages shared them.
+    /// Utilization of the links, for networks with shared links.
     pub network: Option<NetworkUse>,
 }
 
-/// What never came to its end: the first [`Stuck::LISTED`] of each kind by rank and
-/// operation, and how many there are.
+/// Operations that did not complete: the first [`Stuck::LISTED`] of each kind by rank and
+/// operation, and the total number.
 #[derive(Debug, Default)]
 pub struct Stuck {
     unreceived: Vec<Unfinished>,
     waiting: Vec<Unfinished>,
     never_ready: Vec<Unfinished>,
-    /// How many there are of all kinds.
+    /// Total number, of all kinds.
     pub total: u64,
 }
 
-/// The order in which what is left is listed.
+/// Sort key of unfinished operations.
 const fn order(left: &Unfinished) -> [u32; 3] {
     match *left {
         Unfinished::Unreceived { rank, from, op, .. } => [rank, from, op],
@@ -167,7 +167,7 @@ const fn order(left: &Unfinished) -> [u32; 3] {
 }
 
 impl Stuck {
-    /// Of each kind, this many are kept.
+    /// Limit on the unfinished operations that are kept, for each kind.
     pub const LISTED: usize = 100;
 
     fn add(&mut self, left: Unfinished) {
@@ -177,7 +177,7 @@ impl Stuck {
             Unfinished::Waiting { .. } => &mut self.waiting,
             Unfinished::NeverReady { .. } => &mut self.never_ready,
         };
-        // In an order that does not depend on how it was simulated.
+        // Sorted, so that the list does not depend on the method.
         let at = kind.partition_point(|other| order(other) < order(&left));
         if at < Self::LISTED {
             kind.truncate(Self::LISTED - 1);
@@ -185,13 +185,13 @@ impl Stuck {
         }
     }
 
-    /// What is kept, causes before consequences.
+    /// The kept operations, causes before consequences.
     pub fn listed(&self) -> impl Iterator<Item = &Unfinished> {
         self.unreceived.iter().chain(&self.waiting).chain(&self.never_ready)
     }
 }
 
-/// Something left, with its tag in place of the tag's number.
+/// An unfinished operation, with the original tag instead of its number.
 fn with_tag(mut left: Unfinished, tags: &TagNumbers) -> Unfinished {
     if let Unfinished::Unreceived { tag, .. } | Unfinished::Waiting { tag, .. } = &mut left {
         *tag = tags.tag(*tag);
@@ -200,7 +200,7 @@ fn with_tag(mut left: Unfinished, tags: &TagNumbers) -> Unfinished {
 }
 
 impl Outcome {
-    /// With tags in place of their numbers, whose memory counts.
+    /// Replaces numbers by the original tags, and adds the memory of their table.
     fn with_tags(mut self, source: &Source) -> Self {
         let Source::File(file) = source else { return self };
         let tags = file.tags();
@@ -216,26 +216,25 @@ impl Outcome {
     }
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Operations and messages that are done, or released.
+    /// Operations and messages that are completed or released.
     pub done: u64,
-    /// How many there will be, about.
+    /// Their approximate total.
     pub of: u64,
 }
 
-/// Turns between two looks at how far a run is.
+/// Number of events between two progress reports.
 pub(super) const WATCHED: u64 = 1 << 18;
-/// Such turns on a network, each of which may look at all messages under way.
+/// Smaller number on a network, where each event may examine all messages in flight.
 pub(super) const WATCHED_ON_NETWORK: u64 = 1 << 10;
 
-/// Is told how far a run is, now and then.
+/// Callback for progress reports.
 pub type Watch<'w> = &'w dyn Fn(Progress);
 
 impl<'a> Job<'a> {
-    /// A job with nothing to be known besides the makespan, on one thread, in
-    /// as much memory as there is.
+    /// A job with one thread and unlimited memory, whose only result is the makespan.
     #[must_use]
     pub fn new(parameters: Parameters<'a>, settings: Settings) -> Self {
         Self {
@@ -250,10 +249,10 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Simulates `source`, after loading it where it has to be stored. A binary file for
-    /// which there is no memory is read while it runs. The outcome says how, and does
-    /// not depend on it. Where the schedule cannot come to its end, [`Outcome::stuck`]
-    /// has what is left.
+    /// Simulates `source`, after loading it if it must be stored. A binary file that does not fit
+    /// into memory is read during the run. The results do not depend on the method, which the
+    /// outcome reports. If the schedule does not complete, [`Outcome::stuck`] has the unfinished
+    /// operations.
     ///
     /// # Errors
     ///
@@ -262,7 +261,7 @@ impl<'a> Job<'a> {
         self.numbered(source, watch).map(|outcome| outcome.with_tags(source))
     }
 
-    /// As [`Job::simulate`], with numbers in place of high tags.
+    /// As [`Job::simulate`], with numbers instead of large tags.
     fn numbered(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
         if self.program == Some(ProgramForm::Streamed) {
             return self.streamed(source, "asked for", watch);
@@ -292,20 +291,19 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// How much memory there is beside what observers take.
+    /// Memory limit of the simulation, without the memory of observers.
     fn limit<'l>(&self, besides: &'l dyn Fn(&Needs) -> u64) -> Limit<'l> {
         Limit { bytes: self.most_bytes, besides }
     }
 
-    /// Bytes that observers take.
+    /// Memory of observers, bytes.
     fn besides(&self, needs: &Needs) -> u64 {
-        // The operation and its message, each an event or three.
+        // An operation and its message, with one or three events each.
         const CAUSES: usize = 4 * Causes::bytes_an_event();
-        // On a network when a processor began with a message and was done, and how the message
-        // came through.
+        // On a network, additionally the start and the end of handling a message, and its transfer.
         const ON_NETWORK: usize = 2 * Causes::bytes_an_event() + size_of::<Transfer>();
-        // Their functions, each kept in a table and evaluated at both ends of an
-        // interval, where none equals another.
+        // Functions of the events, each stored in a table and evaluated at both ends of an
+        // interval; an upper bound without equal functions.
         const FUNCTIONS: usize = 4 * 160;
         let (ranks, ops) = (u64::from(needs.ranks), needs.ops);
         let mut bytes = 0u64;
@@ -336,7 +334,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Tells the time from its making on.
+/// Stopwatch that starts when it is created.
 #[derive(Clone, Copy, Debug)]
 struct Stopwatch {
     clock: HostClock,
@@ -373,8 +371,8 @@ mod tests {
         eager_limit: Bytes(65_535),
     };
 
-    /// Outcomes of one schedule by each engine: in windows from text and from a binary file,
-    /// read as it runs, and in order with overlap.
+    /// Outcomes of one schedule with each method: in windows from text and from a binary file,
+    /// streamed, and in order with overlap.
     fn in_every_way(text: &str) -> Vec<(Method, Outcome)> {
         let binary = tempfile::NamedTempFile::new().unwrap();
         let source = ScheduleFile::from_bytes("t.goal", text.into()).unwrap();
@@ -439,7 +437,7 @@ mod tests {
                 assert_eq!(outcome.finished.makespan, Picos(nanos * 1_000), "{cpus:?} {method:?}");
             }
         }
-        // Sends of one processor a gap apart on one interface, an overhead apart on two.
+        // Sends of one processor are a gap apart on one interface, an overhead apart on two.
         let sends = |nics: [u32; 2]| {
             let [first, second] = nics.map(|nic| format!("send 1b to 1 cpu 257 nic {nic}\n"));
             let receives = "c: recv 1b from 0 nic 1\nd: recv 1b from 0 nic 513\n";
@@ -461,7 +459,7 @@ mod tests {
         let computed = job.simulate(&source, &|_| {}).unwrap();
         assert_eq!(computed.method, Method::COMPUTED);
 
-        // Sends that wait for their receivers have messages of several kinds.
+        // Sends that wait for their receivers have several kinds of messages.
         let long = Source::Pattern(Pattern::BinomialBroadcast, Options::new(64, 70_000));
         let handshake = Settings { rendezvous: Rendezvous::Handshake, ..job.settings };
         let windows = Job { settings: handshake, threads: 2, ..job.clone() };
@@ -475,7 +473,8 @@ mod tests {
         assert!(matches!(at_once.method, Method::InOrder { .. }), "{:?}", at_once.method);
         assert!(at_once.finished.makespan < windows.finished.makespan);
 
-        // Causes come before what they delay, so that ranks have their turns one after the other.
+        // In a single partition causes precede the events they delay, so ranks are simulated
+        // alternately.
         let counters = Wanted { counters: true, finish: true, ..Wanted::default() };
         let causes = Wanted { causes: true, ..counters.clone() };
         let one_by_one =

@@ -1,4 +1,4 @@
-//! Runs of stored schedules in time windows, each partition with observers of its own.
+//! Runs of stored schedules in windows, with separate observers for each partition.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
 
 impl Job<'_> {
-    /// Runs a schedule in windows, or says why it has to be run event by event.
+    /// Runs a schedule in windows, or returns the reason why it must be run in order.
     pub(super) fn in_windows(
         &self,
         source: &Source,
@@ -41,7 +41,7 @@ impl Job<'_> {
     }
 }
 
-/// A run that is about to begin.
+/// A loaded schedule that is ready to run.
 struct Loaded<'a> {
     job: &'a Job<'a>,
     needs: &'a Needs,

@@ -1,4 +1,4 @@
-//! Runs of computed patterns, in parts on threads.
+//! Runs of computed patterns in partitions on several threads.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,16 +14,16 @@ use super::{Resources, partition_shift};
 use crate::simulation::Progress;
 use crate::simulation::implicit::{Computed, Means, PatternError, PatternMemory, steps_of};
 
-/// Nodes that a part may take, in multiples of what is foreseen.
+/// Limit on the nodes of a partition, as a multiple of the estimate.
 const NODES: usize = 16;
 
-/// Windows with next to no events before a run is left to one thread.
+/// Number of windows with almost no events after which a run continues on one thread.
 const SPARSE: u64 = 1 << 14;
 
-/// Where fewer ranks are busy at a time, other threads are of no use.
+/// Number of simultaneously busy ranks below which further threads do not help.
 const LEAST_BUSY: u32 = 1 << 9;
 
-/// Some of the ranks of a program.
+/// A partition of the ranks of a program.
 struct ComputedPart<'m, 'p, P: Program, N> {
     simulation: Simulation<'m, 'p, P, N>,
     stopped: Option<ImplicitError>,
@@ -54,21 +54,21 @@ where
     }
 }
 
-/// How the ranks are parted, and what that takes.
+/// Division of the ranks into partitions, and its memory.
 struct Division {
     shift: u32,
-    /// Of one part.
+    /// Requirements of one partition.
     needs: Requirements,
     parts: usize,
-    /// Nodes of a part.
+    /// Nodes of a partition.
     nodes: usize,
-    /// What is lent to messages to other parts in a window, which are no more than
-    /// wait in the whole program.
+    /// Memory for messages to other partitions in a window; their number is at most that of the
+    /// messages that can wait in the whole program.
     mail: MailRoom,
 }
 
 impl Division {
-    /// `None` where one thread is as fast, or where there is not the memory.
+    /// `None` if a single thread is as fast, or if memory is insufficient.
     fn of<P: Program>(program: &P, means: &Means<'_>) -> Option<Self> {
         let ranks = program.ranks();
         let enough = program.messages() >= means.least_messages && program.busy() >= LEAST_BUSY;
@@ -82,7 +82,7 @@ impl Division {
         let mail = MailRoom { messages, bytes: 0 };
         let division = Self { shift, needs, parts, nodes: 0, mail };
         let half = means.most_bytes.checked_sub(division.fixed_bytes())? / 2;
-        // What is not used costs address space only.
+        // Unused memory costs only address space.
         let most = half / (parts * size_of::<Node>()) as u64;
         let usual = needs.nodes_most.min(needs.nodes.saturating_mul(NODES));
         let nodes = usual.min(usize::try_from(most).unwrap_or(usize::MAX));
@@ -93,15 +93,14 @@ impl Division {
         })
     }
 
-    /// Bytes that are taken whatever happens.
+    /// Memory independent of the number of nodes, bytes.
     const fn fixed_bytes(&self) -> u64 {
         self.needs.bytes_with(0).saturating_mul(self.parts as u64)
     }
 }
 
-/// Runs `program` in parts on several threads, and calls `each` with every
-/// rank and when it was done; `None` where one thread is as fast, or where
-/// there is not the memory.
+/// Runs `program` in partitions on several threads, and calls `each` with every rank and its
+/// finishing time. `None` if a single thread is as fast, or if memory is insufficient.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! From a source to a schedule that runs in windows.
+//! Loads schedules for runs in windows.
 
 use loggap_core::sim::windows::{Builder, Requirements, Schedule, Unsuitable};
 use loggap_core::sim::{BuildError, Parameters, Settings, Survey};
@@ -6,15 +6,14 @@ use loggap_core::sim::{BuildError, Parameters, Settings, Survey};
 use super::WindowMemory;
 use crate::simulation::{Limit, LoadError, Needs, Source};
 
-/// The most ranks of a partition: their states fit a second-level cache.
+/// log₂ of the largest number of ranks in a partition: their states fit into a second-level cache.
 const MOST_SHIFT: u32 = 13;
-/// The fewest, so that there are not more partitions than messages.
+/// log₂ of the smallest number of ranks in a partition, so that messages outnumber partitions.
 const LEAST_SHIFT: u32 = 4;
-/// Partitions for each thread, so that none waits long for the others.
+/// Partitions for each thread, so that the load is balanced.
 const EACH: u32 = 8;
 
-/// The binary logarithm of the ranks of a partition that suits so many
-/// `threads`.
+/// log₂ of the number of ranks in a partition, for a run on `threads` threads.
 #[must_use]
 pub fn partition_shift(ranks: u32, threads: usize) -> u32 {
     if threads < 2 {
@@ -24,17 +23,17 @@ pub fn partition_shift(ranks: u32, threads: usize) -> u32 {
     (ranks / parts).max(1).ilog2().clamp(LEAST_SHIFT, MOST_SHIFT)
 }
 
-/// How ranks are cut up among partitions.
+/// Division of the ranks into partitions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Split {
-    /// As suits so many threads.
+    /// Suitable for this number of threads.
     Threads(usize),
-    /// All in one partition, so that observers see causes before effects.
+    /// A single partition, so that observers see causes before effects.
     Whole,
 }
 
 impl Split {
-    /// The binary logarithm of the ranks of a partition.
+    /// log₂ of the number of ranks in a partition.
     fn shift(self, ranks: u32) -> u32 {
         match self {
             Self::Threads(threads) => partition_shift(ranks, threads),
@@ -43,13 +42,13 @@ impl Split {
     }
 }
 
-/// Loads `source`, lends the schedule to `run` with what it needs and with
-/// the number of bytes that its messages may take, and returns what that
-/// returns; or says why the schedule cannot run in windows.
+/// Loads `source`, and lends the schedule to `run` with its needs and the memory limit for its
+/// messages in bytes; returns the result of that, or the reason why the schedule cannot run in
+/// windows.
 ///
 /// # Errors
 ///
-/// [`LoadError`]; `run` was not called then.
+/// [`LoadError`]; `run` was not called in this case.
 pub fn load<T>(
     source: &Source,
     parameters: Parameters<'_>,
@@ -62,7 +61,7 @@ pub fn load<T>(
     let guess = source.guess().map(|survey| prepare(&survey));
     let loader = match guess {
         Some(Ok(Ok(loader))) => loader,
-        // The guess may have been too high.
+        // The estimate may have been too high.
         Some(Ok(Err(_)) | Err(_)) | None => {
             let mut survey = Survey::default();
             source.feed(&mut survey)?;
@@ -86,7 +85,7 @@ pub fn load<T>(
     Ok(Ok(run(schedule, &loader.needs, loader.mail_bytes.saturating_sub(tags))))
 }
 
-/// What is known before a schedule is built.
+/// Requirements and limits, known before a schedule is built.
 struct Loader {
     requirements: Requirements,
     needs: Needs,
@@ -101,7 +100,7 @@ impl Loader {
         limit: &Limit<'_>,
         split: Split,
     ) -> Result<Result<Self, Unsuitable>, LoadError> {
-        // A message in each window from each rank is a common number.
+        // A typical number: one message from each rank in a window.
         const EACH_RANK: u64 = 64;
         let shift = split.shift(survey.ranks());
         let requirements = match Requirements::of(survey, &parameters, settings, shift) {

@@ -1,4 +1,4 @@
-//! Owned memory for a simulation in windows.
+//! Owned memory for runs in windows.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::simulation::memory::owned_memory;
 use crate::sys::pages::{Integers, Pages};
 
 owned_memory! {
-    /// The parts of [`Memory`], each as long as a simulation requires.
+    /// Owner of the parts of [`Memory`], each as long as a simulation requires.
     pub struct WindowMemory {
         records: WindowRecord,
         edges: u32,
@@ -26,14 +26,14 @@ owned_memory! {
     }
 }
 
-/// Two mails, which take turns: one is read while the other is written.
+/// Double-buffered mail: one half is read while the other is written.
 #[derive(Debug)]
 pub(super) struct Mails<M> {
     halves: [Half<M>; 2],
     partitions: usize,
-    /// Chunks that each sender has of its own, in each half.
+    /// Number of chunks of each sender, in each half.
     chunks: u32,
-    /// The most chunks that one of them has used at a time.
+    /// Largest number of chunks that a sender has used at a time.
     used: AtomicU32,
 }
 
@@ -44,21 +44,21 @@ struct Half<M> {
     chains: Pages<ChunkList>,
 }
 
-/// What the messages of a window may take.
+/// Limits on the messages of a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MailRoom {
-    /// The most that one sender has.
+    /// Largest number of messages of one sender.
     pub(super) messages: u32,
-    /// Bytes in all.
+    /// Total memory, bytes.
     pub(super) bytes: u64,
 }
 
 impl<M: Integers> Mails<M> {
-    /// As much as there is room for. Only what is used is taken.
+    /// Allocates as much as the limits allow; pages cost nothing until they are used.
     pub(super) fn new(senders: usize, partitions: usize, room: MailRoom) -> io::Result<Self> {
         let MailRoom { messages, bytes } = room;
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
-        // Every chain may end with a chunk that is not full.
+        // The last chunk of every chain may be partly full.
         let partly = u32::try_from(partitions).map_err(|_| too_large())?.min(messages);
         let wanted = u64::from(messages / CHUNK) + u64::from(partly) + 1;
         let each = 2 * u64::from(CHUNK) * size_of::<M>() as u64;
@@ -75,31 +75,31 @@ impl<M: Integers> Mails<M> {
         Ok(Self { halves: [half()?, half()?], partitions, chunks, used: AtomicU32::new(0) })
     }
 
-    /// The mails.
+    /// Both halves.
     pub(super) fn both(&self) -> [Mail<'_, M>; 2] {
         self.halves
             .each_ref()
             .map(|half| Mail::new(&half.messages, &half.before, &half.chains, self.partitions))
     }
 
-    /// How many can send.
+    /// Number of senders.
     pub(super) fn senders(&self) -> usize {
         let [half, _] = &self.halves;
         half.chains.len() / self.partitions.max(1)
     }
 
-    /// The chunks of a sender.
+    /// Range of chunks of a sender.
     pub(super) fn chunks(&self, sender: usize) -> [u32; 2] {
         let first = u32::try_from(sender).unwrap_or_default() * self.chunks;
         [first, first + self.chunks]
     }
 
-    /// Notes how many chunks a sender has used in a window.
+    /// Records the number of chunks that a sender has used in a window.
     pub(super) fn note_used(&self, chunks: u32) {
         self.used.fetch_max(chunks, Ordering::Relaxed);
     }
 
-    /// Bytes that were used; at most, where senders used different numbers.
+    /// Memory used, in bytes; an upper bound if senders used different numbers of chunks.
     pub(super) fn bytes(&self) -> u64 {
         let [half, _] = &self.halves;
         let senders = self.senders();

@@ -1,4 +1,4 @@
-//! Simulations in time windows, on one thread or several.
+//! Simulations in windows of time, on one or several threads.
 
 mod computed;
 mod load;

@@ -1,4 +1,4 @@
-//! Parts of the ranks, from the first window to the last.
+//! Runs partitions of the ranks from the first window to the last.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,20 +12,18 @@ use super::workers::{AtEnd, Workers};
 use crate::simulation::simulate::WATCHED;
 use crate::sys::pages::Integers;
 
-/// Steps that are always free; a run that takes more, and more than [`STEPS`]
-/// for each event, is given up.
+/// Steps that are always allowed. A run that takes more, plus [`STEPS`] for each event, is aborted.
 const FREE_STEPS: u64 = 1 << 20;
 
-/// Some of the ranks of a program, which run one window after the other.
+/// A partition of the ranks, which runs one window after the other.
 pub(super) trait InWindows<'r>: Send {
-    /// What one sends another.
+    /// Message between partitions.
     type Message: Integers + Sync + 'r;
 
-    /// A window in which it goes on by itself, or one before that.
+    /// Next window in which it has events without new messages; a lower bound.
     fn next(&self) -> Option<u64>;
 
-    /// Runs a window; gives it up after so many steps, and [`STEPS`] more for each
-    /// event in it.
+    /// Runs a window. Aborts after `free_steps` steps, plus [`STEPS`] for each event in it.
     fn run(
         &mut self,
         window: u64,
@@ -35,55 +33,55 @@ pub(super) trait InWindows<'r>: Send {
     ) -> Ran;
 }
 
-/// What a part did in a window.
+/// Result of a window.
 pub(super) struct Ran {
     /// Operations released and messages created.
     pub(super) events: u64,
-    /// Steps that orders and searches took.
+    /// Steps taken by sorting and searching.
     pub(super) steps: u64,
-    /// Whether the run cannot go on.
+    /// Why the run must be aborted, if so.
     pub(super) over: Option<Over>,
 }
 
-/// Why a run is over before its end.
+/// Why a run is aborted.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Over {
-    /// Parts failed, all in the same window.
+    /// Partitions failed, all in the same window.
     Failed,
-    /// They took too many steps.
+    /// Sorting and searching took too many steps.
     Steps,
-    /// Too many windows had next to no events.
+    /// Too many windows had almost no events.
     Sparse,
 }
 
-/// How windows are run.
+/// Thresholds of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WindowLimits {
-    /// One of which fewer events are expected is left to one thread.
+    /// Windows with fewer expected events are run by a single thread.
     pub(super) small: u64,
-    /// The run is over after so many with fewer events than an eighth of the
-    /// parts: looking which of them have a turn takes longer than the events.
+    /// The run is aborted after this many windows with fewer events than an eighth of the
+    /// partitions: finding the active partitions then takes longer than the events.
     pub(super) sparse: u64,
 }
 
-/// What the threads of a run share.
+/// State shared by the threads of a run.
 struct Run<'p, 'r, P: InWindows<'r>> {
     parts: &'p [Mutex<P>],
-    /// Of each part, the window in which it goes on by itself.
+    /// For each partition, the next window in which it has events without new messages.
     due: Vec<AtomicU64>,
     mails: &'r Mails<P::Message>,
     both: [Mail<'r, P::Message>; 2],
-    /// The window, and which mail is read in it.
+    /// Current window, and which half of the mail is read in it.
     window: AtomicU64,
     turn: AtomicU32,
-    /// In this window: messages sent, events and steps.
+    /// Counters of the current window: messages sent, events and steps.
     sent: AtomicU64,
     events: AtomicU64,
     steps: AtomicU64,
-    /// Steps that a window may take, besides those for its events.
+    /// Steps that the window may take, in addition to those for its events.
     free: AtomicU64,
     failed: AtomicBool,
-    /// Whether a part took more.
+    /// True if a partition took more steps than allowed.
     gave_up: AtomicBool,
     windows: WindowLimits,
 }
@@ -108,13 +106,13 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
         }
     }
 
-    /// The mail that is read, and that which is written.
+    /// Mail to read, and mail to write.
     fn mail(&self) -> [&Mail<'r, P::Message>; 2] {
         let [even, odd] = &self.both;
         if self.turn.load(Ordering::Relaxed) == 0 { [odd, even] } else { [even, odd] }
     }
 
-    /// Works at the present window as one of the threads.
+    /// Runs partitions of the current window on one of the threads.
     fn work(&self, sender: usize, take: impl FnOnce(&mut dyn FnMut(u32))) {
         let window = self.window.load(Ordering::Relaxed);
         let [inbox, sending] = self.mail();
@@ -140,7 +138,8 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
         self.steps.fetch_add(steps, Ordering::Relaxed);
     }
 
-    /// Runs window after window; `workers` has the other threads, if any.
+    /// Runs one window after the other, as the leader; `workers` coordinates the other threads, if
+    /// any.
     fn lead(&self, workers: &Workers, watch: &mut dyn FnMut(u64)) -> Result<(), Over> {
         let (mut events, mut steps, mut sparse) = (0, 0, 0);
         let (mut expected, mut watched) = (u64::MAX, 0);
@@ -198,14 +197,13 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
     }
 }
 
-/// The part, whether or not a thread that had it panicked.
+/// Locks a partition, even if a thread panicked while holding it.
 fn lock<P>(part: &Mutex<P>) -> MutexGuard<'_, P> {
     part.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `parts` to the end on so many threads, or fewer where the kernel has
-/// not so many, and returns how many. Calls `watch` with the number
-/// of events now and then.
+/// Runs `parts` to the end on one thread for each sender of `mails`, or on fewer if the kernel
+/// cannot create as many; returns their number. Calls `watch` regularly with the number of events.
 pub(super) fn run_parts<'r, P: InWindows<'r>>(
     parts: &[Mutex<P>],
     mails: &'r Mails<P::Message>,
@@ -216,12 +214,12 @@ pub(super) fn run_parts<'r, P: InWindows<'r>>(
     let shared = Run::new(parts, mails, windows);
     thread::scope(|scope| {
         let (workers, shared) = (&workers, &shared);
-        // Also where the leader panics: the others would wait for ever.
+        // Also when the leader panics; otherwise the other threads would wait for ever.
         let _over = AtEnd(|| workers.end());
         let mut started = 1;
         for sender in 1..mails.senders() {
             let follow = move || workers.follow(|| shared.work(sender, |run| workers.work(run)));
-            // Fewer threads do the same work.
+            // Fewer threads can do the same work.
             if thread::Builder::new().spawn_scoped(scope, follow).is_err() {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Runs of stored schedules.
+//! Runs of stored schedules in windows.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -10,39 +10,39 @@ use loggap_core::units::Picos;
 use super::memory::{MailRoom, Mails};
 use super::parts::{InWindows, Over, Ran, WindowLimits, run_parts};
 
-/// Why a run in windows did not come to its end.
+/// Why a run in windows was aborted.
 #[derive(Debug, thiserror::Error)]
 pub enum WindowError {
-    /// The simulation stopped.
+    /// The simulation stopped with an error.
     #[error(transparent)]
     Stopped(SimError),
-    /// There is no memory for the messages of a window.
+    /// The messages of a window do not fit into memory.
     #[error("no memory for messages: {0}")]
     Memory(io::Error),
-    /// The order of simultaneous events, or the search among what waits,
-    /// takes too many steps; the engine that runs event by event is quicker.
+    /// Sorting simultaneous events or searching waiting ones takes too many steps; a run in order
+    /// of events is faster.
     #[error("very many receives or messages wait at once, or happen at once")]
     Steps,
 }
 
-/// What a run in windows may take.
+/// Resources of a run in windows.
 #[derive(Clone, Copy, Debug)]
 pub struct Resources {
-    /// Threads, at least one.
+    /// Number of threads, at least one.
     pub threads: usize,
-    /// Bytes of memory for messages under way; those that find no room wait
-    /// in the schedule, which takes longer.
+    /// Memory for messages in flight, bytes. Messages for which it is too small wait in the
+    /// schedule, which takes longer.
     pub mail_bytes: u64,
-    /// A window of which fewer events are expected is left to one thread.
+    /// Windows with fewer expected events are run by a single thread.
     pub small: u64,
 }
 
 impl Resources {
-    /// What is small enough for one thread, as a rule.
+    /// Default for `small`.
     pub const SMALL: u64 = 1_000;
 }
 
-/// What a run in windows leaves.
+/// Result of a run in windows.
 #[derive(Debug)]
 pub struct WindowRun<'s, N, O> {
     partitions: Vec<Partition<'s, N, O>>,
@@ -51,7 +51,7 @@ pub struct WindowRun<'s, N, O> {
 }
 
 impl<N: Noise, O: Observer> WindowRun<'_, N, O> {
-    /// How it ended.
+    /// Makespan and counts.
     #[must_use]
     pub fn finished(&self) -> Finished {
         let mut whole = Finished::default();
@@ -65,24 +65,24 @@ impl<N: Noise, O: Observer> WindowRun<'_, N, O> {
         whole
     }
 
-    /// When each rank was done.
+    /// Finishing time of each rank.
     pub fn finish(&self) -> impl Iterator<Item = Picos> {
         self.partitions.iter().flat_map(|partition| partition.finish().map(|(_, time)| time))
     }
 
-    /// Calls `tell` with everything that never came to its end.
+    /// Calls `tell` with every operation or message that did not complete.
     pub fn unfinished(&self, mut tell: impl FnMut(Unfinished)) {
         for partition in &self.partitions {
             partition.unfinished(&mut tell);
         }
     }
 
-    /// The observers of the partitions.
+    /// Observers of the partitions.
     pub fn into_observers(self) -> impl Iterator<Item = O> {
         self.partitions.into_iter().map(Partition::into_observer)
     }
 
-    /// Bytes that messages under way have taken.
+    /// Memory that messages in flight have taken, bytes.
     #[must_use]
     pub const fn mail_bytes(&self) -> u64 {
         self.mail_bytes
@@ -127,8 +127,8 @@ impl<'r, N: Noise + Send, O: Observer + Send> InWindows<'r> for Partition<'_, N,
     }
 }
 
-/// Runs a schedule with noise, and with the observers that are made for the ranks
-/// from a first one on; calls `watch` with the number of events now and then.
+/// Runs a schedule with noise. `observe` creates the observer of a partition from its first rank;
+/// `watch` is called regularly with the number of events.
 ///
 /// # Errors
 ///

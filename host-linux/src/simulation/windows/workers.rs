@@ -1,8 +1,8 @@
 //! Threads that share the partitions of a window.
 //!
-//! The leader opens a window, works at it as the others do, and closes it when
-//! no partition is left to take; it then waits only for those that joined. So
-//! a thread that the kernel runs late, or not at all, delays none of the others.
+//! The leader opens a window, works on it like the other threads, and closes it when no partition
+//! is left to take; then it waits only for the threads that have joined. So a thread that is
+//! scheduled late, or not at all, delays none of the others.
 
 use std::sync::PoisonError;
 
@@ -11,20 +11,20 @@ use super::threads::{
     yield_now,
 };
 
-/// In [`Workers::state`]: whether a window is open; above it the number of the
-/// window, below it how many have joined.
+/// Bit of [`Workers::state`] that is set while a window is open. The bits above are the number of
+/// the window; those below, the number of threads that have joined.
 const OPEN: u64 = 1 << 15;
 const JOINED: u64 = OPEN - 1;
-/// In place of everything: there will be no more windows.
+/// Value of the state after the last window.
 const OVER: u64 = u64::MAX;
 
-/// What the threads agree by.
+/// Shared state of the threads.
 #[derive(Debug)]
 pub(super) struct Workers {
     state: AtomicU64,
-    /// How many of those that joined are done.
+    /// Number of joined threads that are done with the window.
     done: AtomicU64,
-    /// Partitions to run, of which the first `count` are meant, and the next
+    /// Partitions to run, of which the first `count` are valid; `next` is the index of the next one
     /// to take.
     active: Vec<AtomicU32>,
     count: AtomicUsize,
@@ -34,7 +34,7 @@ pub(super) struct Workers {
 }
 
 impl Workers {
-    /// For so many partitions.
+    /// State for up to `partitions` partitions.
     pub(super) fn new(partitions: usize) -> Self {
         Self {
             state: AtomicU64::new(0),
@@ -47,7 +47,7 @@ impl Workers {
         }
     }
 
-    /// Takes partitions until none is left.
+    /// Runs partitions until none is left to take.
     pub(super) fn work(&self, mut run: impl FnMut(u32)) {
         let count = self.count.load(Ordering::Relaxed);
         loop {
@@ -59,7 +59,7 @@ impl Workers {
         }
     }
 
-    /// The leader: says which partitions have a turn in a window.
+    /// Sets the partitions to run in a window; called by the leader. Returns their number.
     pub(super) fn assign(&self, partitions: impl Iterator<Item = u32>) -> usize {
         let mut count = 0;
         for (place, partition) in self.active.iter().zip(partitions) {
@@ -71,8 +71,8 @@ impl Workers {
         count
     }
 
-    /// The leader: has all threads run what was assigned, and returns when
-    /// it is done.
+    /// Runs the assigned partitions on all threads, and returns when they are done; called by the
+    /// leader.
     pub(super) fn run_together(&self, run: impl FnMut(u32)) {
         self.done.store(0, Ordering::Relaxed);
         let window = self.state.load(Ordering::Relaxed) / (2 * OPEN) + 1;
@@ -85,22 +85,21 @@ impl Workers {
         }
     }
 
-    /// The leader: ends all threads.
+    /// Ends all threads; called by the leader.
     pub(super) fn end(&self) {
         self.publish(OVER);
     }
 
     fn publish(&self, state: u64) {
-        // In sequence with the sleepers' counting themselves, so that either
-        // they see the state or are counted here.
+        // Sequentially consistent with the counting of sleepers: either a sleeper sees this state,
+        // or it is counted here.
         self.state.store(state, Ordering::SeqCst);
         if *self.sleeping.lock().unwrap_or_else(PoisonError::into_inner) > 0 {
             self.wake.notify_all();
         }
     }
 
-    /// The other threads: call `work` in each window that it can join, until
-    /// the end.
+    /// Calls `work` in each window that it can join, until the end; called by the other threads.
     pub(super) fn follow(&self, mut work: impl FnMut()) {
         let mut last = 0;
         let mut spins = 0;
@@ -126,14 +125,14 @@ impl Workers {
             );
             if joining.is_ok() {
                 (last, spins) = (window, 0);
-                // Counted also where `work` panics: the leader waits for it.
+                // Counted even if `work` panics, because the leader waits for it.
                 let _done = AtEnd(|| _ = self.done.fetch_add(1, Ordering::Release));
                 work();
             }
         }
     }
 
-    /// Sleeps until another window is opened than that of `state`.
+    /// Sleeps until a window other than that of `state` is opened.
     fn sleep(&self, state: u64) {
         let window = |state: u64| state & !(OPEN | JOINED);
         let mut sleeping = self.sleeping.lock().unwrap_or_else(PoisonError::into_inner);
@@ -154,7 +153,7 @@ impl<F: FnMut()> Drop for AtEnd<F> {
     }
 }
 
-/// Waits a moment, longer the more often.
+/// Waits briefly: spins at first, then yields.
 fn wait(spins: &mut u32) {
     *spins = spins.saturating_add(1);
     if *spins < SPINS {

@@ -1,4 +1,4 @@
-//! One swept parameter: which values it takes.
+//! Axis of a parameter sweep.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ use serde::Serialize;
 use crate::decimal::fixed;
 use crate::sensitivity::{Parameter, Units};
 
-/// What can be swept.
+/// Parameters that can be swept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Swept {
-    /// What messages cost.
+    /// A cost of messages.
     Cost(Parameter),
-    /// S, the largest message that does not wait for its receiver.
+    /// The eager limit S.
     EagerLimit,
 }
 
-/// What the numbers of an axis are.
+/// Meaning of the numbers of an axis.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Form {
     /// Values of the parameter, in the units of its type: ps, 2⁻¹⁶ ps per
@@ -28,33 +28,33 @@ pub enum Form {
     Factor,
 }
 
-/// Digits of a factor.
+/// Decimal digits of a factor.
 pub const FACTOR_DIGITS: u32 = 9;
 const FACTOR_ONE: u128 = 10u128.pow(FACTOR_DIGITS);
 
-/// How far the numbers of an axis are apart.
+/// Spacing of the numbers of an axis.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Spacing {
-    /// By the same difference, rounded.
+    /// Equal differences, rounded.
     Linear,
-    /// By the same factor, rounded.
+    /// Equal ratios, rounded.
     Logarithmic,
 }
 
-/// The ends of an axis, and how many numbers it has.
+/// Range and number of points of an axis.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Span {
-    /// The first number.
+    /// First number.
     pub from: u64,
-    /// The last.
+    /// Last number.
     pub to: u64,
-    /// How many, both ends included.
+    /// Number of points, both ends included.
     pub points: u32,
-    /// How they lie between.
+    /// Spacing of the points.
     pub spacing: Spacing,
 }
 
-/// Why there is no such axis.
+/// Why a [`Span`] is invalid.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SpanError {
     /// Fewer than two points.
@@ -63,29 +63,28 @@ pub enum SpanError {
     /// The last number is not above the first.
     #[error("a sweep ends above where it begins")]
     Backwards,
-    /// Equal factors do not lead away from 0.
+    /// Logarithmic spacing cannot start at 0.
     #[error("a sweep in equal factors begins above 0")]
     FromZero,
 }
 
-/// A parameter and the values that it takes.
+/// A swept parameter and its values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Axis {
-    /// Which parameter.
+    /// The swept parameter.
     pub swept: Swept,
-    /// What the numbers of the span are.
+    /// Meaning of the span's numbers.
     pub form: Form,
     span: Span,
 }
 
-/// A value as people and programs read it: seconds, seconds per byte, bytes, or
-/// a factor.
+/// A value for output: seconds, seconds per byte, bytes, or a factor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Reading {
     /// A whole number of bytes.
     Bytes(u64),
-    /// Anything else.
+    /// Seconds, seconds per byte, or a factor.
     Number(f64),
 }
 
@@ -99,7 +98,7 @@ impl fmt::Display for Reading {
 }
 
 impl Reading {
-    /// As a place on a picture.
+    /// The value as a coordinate of a chart.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
     pub const fn number(self) -> f64 {
@@ -111,7 +110,7 @@ impl Reading {
 }
 
 impl Swept {
-    /// All that can be swept.
+    /// All parameters that can be swept.
     pub const ALL: [Self; 10] = [
         Self::Cost(Parameter::Latency),
         Self::Cost(Parameter::Overhead),
@@ -125,7 +124,7 @@ impl Swept {
         Self::EagerLimit,
     ];
 
-    /// As the papers write it.
+    /// Symbol used in the papers.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self {
@@ -134,7 +133,7 @@ impl Swept {
         }
     }
 
-    /// Its name in files, without a unit.
+    /// Name in files, without a unit.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -151,13 +150,13 @@ impl Swept {
         }
     }
 
-    /// Whether it is a time per byte.
+    /// True if it is a time per byte.
     #[must_use]
     pub const fn is_per_byte(self) -> bool {
         matches!(self, Self::Cost(parameter) if parameter.is_per_byte())
     }
 
-    /// The numbers of a set that it stands for, in the units of their types.
+    /// The values of a parameter set that it changes (one or two), in the units of their types.
     pub(super) const fn numbers<'a>(
         self,
         set: &'a mut LogGops,
@@ -184,7 +183,7 @@ impl Swept {
 }
 
 impl Axis {
-    /// These numbers of a parameter.
+    /// An axis for a parameter.
     ///
     /// # Errors
     ///
@@ -202,13 +201,13 @@ impl Axis {
         Ok(Self { swept, form, span })
     }
 
-    /// Ends, number of points and spacing.
+    /// Range and number of points.
     #[must_use]
     pub const fn span(&self) -> Span {
         self.span
     }
 
-    /// Its name in files, with its unit.
+    /// Name in files, with the unit.
     #[must_use]
     pub fn key(&self) -> String {
         let unit = match (self.form, self.swept) {
@@ -219,7 +218,7 @@ impl Axis {
         format!("{}_{unit}", self.swept.name())
     }
 
-    /// Its unit in tables.
+    /// Unit in tables.
     #[must_use]
     pub const fn unit(&self) -> &'static str {
         match (self.form, self.swept) {
@@ -230,7 +229,7 @@ impl Axis {
         }
     }
 
-    /// The number `index`, from 0 on; the last one beyond the end.
+    /// Number at `index`, counted from 0; the last one for indices beyond the end.
     #[must_use]
     #[allow(
         clippy::cast_precision_loss,
@@ -260,7 +259,7 @@ impl Axis {
         }
     }
 
-    /// What the number `raw` makes of a value; `None` past 2⁶⁴.
+    /// Result of applying the number `raw` to a parameter's `value`; `None` past 2⁶⁴.
     pub(super) fn applied(&self, raw: u64, value: u64) -> Option<u64> {
         match self.form {
             Form::Value => Some(raw),
@@ -271,7 +270,7 @@ impl Axis {
         }
     }
 
-    /// The number `raw` in seconds, seconds per byte, bytes, or as a factor.
+    /// `raw` in seconds, seconds per byte, bytes, or as a factor.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "rounding to the nearest double is the contract")]
     pub fn reading(&self, raw: u64) -> Reading {
@@ -283,7 +282,7 @@ impl Axis {
         }
     }
 
-    /// The number `raw` in [`Self::unit`].
+    /// `raw` in [`Self::unit`].
     #[must_use]
     pub fn text(&self, raw: u64) -> String {
         match (self.form, self.swept) {

@@ -1,4 +1,4 @@
-//! The makespan over one swept parameter, or over two.
+//! Chart of the makespan over one or two swept parameters.
 
 use loggap_core::units::Picos;
 
@@ -6,16 +6,16 @@ use super::{Axis, Form, Spacing, Sweep, Swept, Tangent};
 use crate::output::number::{self, Unit};
 use crate::study::{Axes, Chart, Series};
 
-/// The most axes that a chart shows.
+/// Most axes that a chart can show.
 pub const MOST_AXES: usize = 2;
-/// The most curves, one for each value of the second axis.
+/// Most curves, one for each value of the second axis.
 const MOST_CURVES: usize = 7;
-/// Points of a tangent, which is bent on logarithmic axes.
+/// Points of a tangent, which is curved on logarithmic axes.
 const TANGENT_POINTS: u32 = 33;
 
-/// Makespans of all points of `sweep` over its first axis; with two, a curve
-/// for each value of the second, or for seven of them. `None` for more. A point
-/// without a makespan is a gap.
+/// Chart of the makespans of all points of `sweep` over its first axis. With a second axis there is
+/// one curve for each of its values, or for seven of them. `None` for more axes. Points without a
+/// makespan are gaps.
 #[must_use]
 pub fn chart(
     sweep: &Sweep,
@@ -59,7 +59,7 @@ pub fn chart(
     })
 }
 
-/// Up to [`MOST_CURVES`] of so many, evenly spread with both ends.
+/// Indices of up to [`MOST_CURVES`] of `values` values, evenly spread, both ends included.
 fn chosen(values: usize) -> Vec<usize> {
     if values <= MOST_CURVES {
         return (0..values).collect();
@@ -78,7 +78,7 @@ fn title(sweep: &Sweep, curves: usize, schedule: &str) -> String {
     format!("Makespan of {schedule} over {}{some}", symbols.join(" and "))
 }
 
-/// The unit of the abscissa.
+/// Unit of the x axis.
 fn unit(axis: &Axis) -> Unit {
     let last = axis.reading(axis.span().to).number();
     match (axis.form, axis.swept) {
@@ -99,7 +99,7 @@ fn x_label(axis: &Axis, unit: &Unit) -> String {
     }
 }
 
-/// The name of a curve: the value of the second axis.
+/// Legend of a curve: the value of the second axis.
 fn label(axis: &Axis, index: usize) -> String {
     let raw = axis.raw(u32::try_from(index).unwrap_or(u32::MAX));
     match axis.form {

@@ -1,5 +1,4 @@
-//! The makespan over a range of parameters: one swept parameter, or the grid of
-//! several.
+//! Parameter sweeps: the makespan over one parameter, or over a grid of several.
 
 mod axis;
 mod chart;
@@ -10,80 +9,80 @@ pub use self::chart::{MOST_AXES, chart};
 pub use self::tangent::{Stretch, Tangent};
 use crate::simulation::ParameterSets;
 
-/// The most points of all axes together.
+/// Limit on the points of all axes together.
 pub const MOST_POINTS: usize = 1_000_000;
 
-/// Axes and the parameters from which they depart.
+/// Axes of a sweep, and the parameters around which it varies them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
     axes: Vec<Axis>,
-    /// With what receiving costs in each set, also where both ends are equal.
+    /// Parameters as given, with separate receive overheads even if both ends are equal.
     given: ParameterSets,
     count: usize,
 }
 
-/// Why parameters cannot be swept so.
+/// Why parameters cannot be swept.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SweepError {
-    /// Two axes change the same number.
+    /// Two axes change the same parameter.
     #[error("the sweeps of {0} and {1} change the same parameter; leave one out")]
     Same(&'static str, &'static str),
-    /// More than [`MOST_POINTS`].
+    /// More points than [`MOST_POINTS`].
     #[error("the sweeps have more than {MOST_POINTS} points together; take fewer")]
     TooMany,
-    /// One value for ranges that have each its own.
+    /// A single value for message-size ranges that differ in this parameter.
     #[error(
         "{symbol} has a value for each of {ranges} ranges of message sizes; sweep factors of \
          them, such as {symbol}=0.5x:2x:20"
     )]
     Ranges {
-        /// Which parameter.
+        /// Symbol of the parameter.
         symbol: &'static str,
-        /// How many ranges there are.
+        /// Number of ranges.
         ranges: usize,
     },
-    /// One value for levels of nearness that have each its own.
+    /// A single value for placement levels that differ in this parameter.
     #[error(
         "{symbol} has a value for each of {levels} levels of nearness, other pairs among them; sweep \
          factors of them, such as {symbol}=0.5x:2x:20"
     )]
     Levels {
-        /// Which parameter.
+        /// Symbol of the parameter.
         symbol: &'static str,
-        /// How many levels there are.
+        /// Number of levels.
         levels: usize,
     },
-    /// One value for ends that have each its own.
+    /// A single value for sender and receiver, which differ in this parameter.
     #[error(
         "sender and receiver have different {symbol}; sweep {symbol}_s or {symbol}_r, or factors \
          of both, such as {symbol}=0.5x:2x:20"
     )]
     Ends {
-        /// Which parameter.
+        /// Symbol of the parameter.
         symbol: &'static str,
     },
-    /// One eager limit for levels that have each its own.
+    /// A single eager limit for levels that differ in it.
     #[error(
         "S differs between levels; leave it out of --level, where it is that of -S, or sweep \
          factors of all, such as S=0.5x:2x:20"
     )]
     EagerLimits,
-    /// Factors of nothing.
+    /// Factors of a parameter that is 0.
     #[error("{symbol} is 0, which no factor changes; sweep values of it")]
     Zero {
-        /// Which parameter.
+        /// Symbol of the parameter.
         symbol: &'static str,
     },
-    /// A factor leads past 2⁶⁴ of the parameter's unit.
+    /// The largest factor exceeds 2⁶⁴ units of the parameter.
     #[error("the largest factor makes {symbol} longer than 213 days")]
     TooLarge {
-        /// Which parameter.
+        /// Symbol of the parameter.
         symbol: &'static str,
     },
 }
 
 impl Sweep {
-    /// The grid of `axes` around `given`; the last axis varies fastest.
+    /// Grid of `axes` around `given`; the last axis varies fastest.
     ///
     /// # Errors
     ///
@@ -106,7 +105,7 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// Whether `axis` has one meaning for the parameters that were given.
+    /// Checks that `axis` has a unique meaning for the given parameters.
     fn check(&self, axis: &Axis) -> Result<(), SweepError> {
         let symbol = axis.swept.symbol();
         let (ranges, values) = (self.given.protocols.len(), self.values(axis.swept));
@@ -131,26 +130,25 @@ impl Sweep {
         }
     }
 
-    /// What a parameter was given as, in each range and at each end that it
-    /// stands for.
+    /// Given values of a parameter: one for each size range, and for each end that it comprises.
     fn values(&self, swept: Swept) -> Vec<u64> {
         let mut sets = self.given.clone();
         numbers(&mut sets, swept).map(|number| *number).collect()
     }
 
-    /// The axes.
+    /// Axes of the grid.
     #[must_use]
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
 
-    /// How many points the grid has.
+    /// Number of points of the grid.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.count
     }
 
-    /// The number of each axis at a point.
+    /// Value of each axis at a point.
     pub fn at(&self, point: usize) -> impl Iterator<Item = u64> {
         let mut stride = self.count;
         self.axes.iter().map(move |axis| {
@@ -161,7 +159,7 @@ impl Sweep {
         })
     }
 
-    /// The parameters of a point.
+    /// Parameters at a point.
     #[must_use]
     pub fn sets(&self, point: usize) -> ParameterSets {
         let mut sets = self.given.clone();
@@ -175,8 +173,8 @@ impl Sweep {
         sets.simplified()
     }
 
-    /// The parameters that were given, as the sensitivities of the swept ones
-    /// need them: with the ends apart where one of them is swept.
+    /// The given parameters, in the form that sensitivities of the swept ones need: with separate
+    /// receive overheads if a parameter of one end is swept.
     #[must_use]
     pub fn given(&self) -> ParameterSets {
         let is_one_end = |axis: &Axis| match axis.swept {
@@ -190,14 +188,14 @@ impl Sweep {
     }
 }
 
-/// The numbers that a parameter stands for, in all sets.
+/// The values that a parameter changes, in all sets.
 fn numbers(sets: &mut ParameterSets, swept: Swept) -> impl Iterator<Item = &mut u64> {
     let ends = sets.protocols.iter_mut().zip(&mut sets.receive);
     ends.flat_map(move |(protocol, receive)| swept.numbers(&mut protocol.parameters, receive))
         .flatten()
 }
 
-/// `sets` with what receiving costs in each.
+/// `sets` with an explicit receive overhead for each range.
 fn told_apart(sets: &ParameterSets) -> ParameterSets {
     let mut sets = sets.clone();
     if sets.receive.is_empty() {
@@ -207,7 +205,7 @@ fn told_apart(sets: &ParameterSets) -> ParameterSets {
     sets
 }
 
-/// Whether two parameters stand for the same number.
+/// True if two parameters change the same value of a parameter set.
 fn clash(one: Swept, other: Swept) -> bool {
     match (one, other) {
         (Swept::Cost(one), Swept::Cost(other)) => one.shares(other),

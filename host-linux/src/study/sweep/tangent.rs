@@ -1,12 +1,12 @@
-//! The line on which the makespan leaves the parameters that were given.
+//! Tangent of the makespan at the given parameters.
 
 use loggap_core::units::Picos;
 
 use super::{Axis, Form, Sweep, Swept};
 use crate::sensitivity::{Sensitivity, Units};
 
-/// The makespan as a line through the parameters that were given, and how far
-/// it is proved to be that.
+/// Tangent of the makespan at the given parameters, and the interval on which the makespan is
+/// proved to follow it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tangent {
     sensitivity: Sensitivity,
@@ -14,24 +14,23 @@ pub struct Tangent {
     axis: Axis,
 }
 
-/// A stretch of a line on a picture: abscissas in the unit of
-/// [`Axis::reading`], ordinates in seconds.
+/// Part of the tangent to draw: x in the unit of [`Axis::reading`], makespans in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// Where it begins.
+    /// Start of the part, x.
     pub from: f64,
-    /// Where it ends.
+    /// End of the part, x.
     pub to: f64,
-    /// Where the parameter that was given lies.
+    /// The given parameter, x.
     at: f64,
-    /// The makespan there.
+    /// Makespan at the given parameter.
     makespan: f64,
-    /// Growth of the makespan over that of the abscissa.
+    /// Slope of the makespan over x.
     slope: f64,
 }
 
 impl Stretch {
-    /// The makespan at an abscissa, in seconds.
+    /// Makespan on the tangent at x = `at`, in seconds.
     #[must_use]
     pub fn value(&self, at: f64) -> f64 {
         self.makespan + self.slope * (at - self.at)
@@ -39,10 +38,9 @@ impl Stretch {
 }
 
 impl Sweep {
-    /// The tangent at the parameters that were given, of a run with them and
-    /// these sensitivities. `None` where there is not one axis, for S, for
-    /// several ranges of sizes, and where the sensitivities do not have the
-    /// parameter or know nothing of it.
+    /// Tangent at the given parameters, of a run with these sensitivities. `None` unless the sweep
+    /// has exactly one axis; for S; for several size ranges; and if the sensitivities do not
+    /// include the parameter or prove nothing about it.
     #[must_use]
     pub fn tangent(&self, found: &[Sensitivity], makespan: Picos) -> Option<Tangent> {
         let [axis] = self.axes() else { return None };
@@ -55,21 +53,19 @@ impl Sweep {
 }
 
 impl Tangent {
-    /// How often the parameter stands on the longest path; bytes for times per
-    /// byte.
+    /// Number of times that the parameter occurs on the longest path; bytes for times per byte.
     #[must_use]
     pub const fn slope(&self) -> u64 {
         self.sensitivity.slope
     }
 
-    /// By how much the slope may be off.
+    /// Error bound of the slope.
     #[must_use]
     pub const fn slope_error(&self) -> u64 {
         self.sensitivity.slope_error
     }
 
-    /// Whether the makespan at the number `raw` of the axis is proved to lie on
-    /// the line.
+    /// True if the makespan at the axis value `raw` is proved to lie on the tangent.
     #[must_use]
     pub fn holds(&self, raw: u64) -> bool {
         let bits = if self.axis.swept.is_per_byte() { 0 } else { Units::FRACTION_BITS };
@@ -77,16 +73,16 @@ impl Tangent {
         let Some(applied) = self.axis.applied(raw, given) else { return false };
         let applied = Units(u128::from(applied) << bits);
         let Sensitivity { value, low, high, .. } = self.sensitivity;
-        // At an end the simulation may do either.
+        // The proof excludes the ends of the interval.
         applied == value || (applied > low && high.is_none_or(|high| applied < high))
     }
 
-    /// What of it lies between the ends of the axis; `None` where nothing does.
+    /// The part between the ends of the axis; `None` if it is empty.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
     pub fn stretch(&self) -> Option<Stretch> {
         let Sensitivity { slope, value, low, high, .. } = self.sensitivity;
-        // A factor of 1 is worth the parameter itself.
+        // The x unit of a factor is the given parameter's value.
         let unit = match self.axis.form {
             Form::Value => 1.0,
             Form::Factor => value.seconds(),

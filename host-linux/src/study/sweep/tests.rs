@@ -1,4 +1,4 @@
-//! Grids, what they refuse, tangents and charts.
+//! Grids, refused sweeps, tangents and charts.
 
 use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
 use loggap_core::units::{Bytes, PerByte, Picos};

@@ -1,4 +1,4 @@
-//! Devices, their ports and protection domains.
+//! RDMA devices, their ports and protection domains.
 
 use std::ffi::CStr;
 use std::io;
@@ -13,41 +13,41 @@ pub(crate) struct Context {
     attributes: ffi::ibv_device_attr,
 }
 
-/// Closes the device when dropped.
+/// Owner of an open device; closes it when dropped.
 #[derive(Debug)]
 struct OpenDevice(NonNull<ffi::ibv_context>);
 
 // SAFETY: libibverbs may be called from any thread.
 unsafe impl Send for Context {}
-// SAFETY: as above; a context is not changed after it was opened.
+// SAFETY: as above; a context does not change after it was opened.
 unsafe impl Sync for Context {}
 
-/// What carries the frames of a port.
+/// Link layer of a port.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum LinkLayer {
-    /// InfiniBand: peers are found by LID.
+    /// InfiniBand: peers are addressed by LID.
     InfiniBand,
-    /// Ethernet, which is RoCE: peers are found by GID.
+    /// Ethernet (RoCE): peers are addressed by GID.
     Ethernet,
-    /// The driver does not say.
+    /// Not reported by the driver.
     Unknown,
 }
 
 /// State of a port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Port {
-    /// Whether it carries messages, and the name of its state.
+    /// True if the port is in the state ACTIVE.
     pub(crate) active: bool,
-    /// In the words of `ibv_devinfo`.
+    /// Name of the state as in `ibv_devinfo`.
     pub(crate) state: &'static str,
     pub(crate) link_layer: LinkLayer,
-    /// Address in its InfiniBand subnet.
+    /// LID, its address in the InfiniBand subnet.
     pub(crate) lid: u16,
     /// Largest packet payload in bytes.
     pub(crate) mtu: u16,
 }
 
-/// How packets to a GID are built.
+/// Type of a GID, which determines the packet format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum GidKind {
     InfiniBand,
@@ -55,7 +55,7 @@ pub(crate) enum GidKind {
     RoceV2,
 }
 
-/// An entry of a port's table of addresses.
+/// Entry of a port's GID table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gid {
     pub(crate) port: u8,
@@ -64,7 +64,7 @@ pub(crate) struct Gid {
     pub(crate) bytes: [u8; 16],
 }
 
-/// Most entries of a table of addresses that are looked at.
+/// Limit on the entries of the GID table that are read.
 const MOST_GIDS: usize = 1_024;
 
 impl Context {
@@ -75,10 +75,10 @@ impl Context {
         Ok(devices.iter().filter_map(name).collect())
     }
 
-    /// Opens a device by its name; `NotFound` where there is none.
+    /// Opens the named device; `NotFound` for an unknown name.
     pub(crate) fn open(name: &str) -> io::Result<Self> {
         let mut count = 0;
-        // SAFETY: the count is written to a variable of this function.
+        // SAFETY: the count is written to a local variable.
         let list = unsafe { ffi::ibv_get_device_list(&raw mut count) };
         let list = not_null(list)?;
         let count = usize::try_from(count).unwrap_or(0);
@@ -103,7 +103,7 @@ impl Context {
         unsafe { ffi::ibv_free_device_list(list.as_ptr()) };
         let open = opened?;
         let mut attributes = ffi::ibv_device_attr::default();
-        // SAFETY: the context is open, and the structure is this function's.
+        // SAFETY: the context is open, and the structure is local.
         succeeded(unsafe { ffi::ibv_query_device(open.0.as_ptr(), &raw mut attributes) })?;
         Ok(Self { open, attributes })
     }
@@ -114,28 +114,28 @@ impl Context {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Most entries of one work queue.
+    /// Limit of the device on entries of a work queue.
     pub(crate) fn longest_queue(&self) -> u32 {
         u32::try_from(self.attributes.max_qp_wr).unwrap_or(0)
     }
 
-    /// Most reads that one queue pair has under way, as either end.
+    /// Limit of the device on outstanding reads of a queue pair, as either end.
     pub(crate) fn most_reads(&self) -> u8 {
         let reads = self.attributes.max_qp_rd_atom.min(self.attributes.max_qp_init_rd_atom);
         u8::try_from(reads.clamp(0, 255)).unwrap_or(1)
     }
 
-    /// How many ports it has; they count from 1.
+    /// Number of ports, which are numbered from 1.
     pub(crate) const fn ports(&self) -> u8 {
         self.attributes.phys_port_cnt
     }
 
-    /// Looks at a port.
+    /// Queries a port.
     pub(crate) fn port(&self, number: u8) -> io::Result<Port> {
         let mut attributes = ffi::ibv_port_attr::default();
         let filled = (&raw mut attributes).cast::<ffi::_compat_ibv_port_attr>();
-        // SAFETY: the context is open; the call fills the begin of the structure,
-        // which has the older layout.
+        // SAFETY: the context is open; the call fills the beginning of the structure, which has the
+        // older layout.
         let code = unsafe { ffi::ibv_query_port(self.raw(), number, filled) };
         succeeded(code)?;
         Ok(Port {
@@ -151,11 +151,11 @@ impl Context {
         })
     }
 
-    /// The addresses of all ports.
+    /// GID table of all ports.
     pub(crate) fn gids(&self) -> io::Result<Vec<Gid>> {
         let mut entries = vec![ffi::ibv_gid_entry::default(); MOST_GIDS];
         let size = size_of::<ffi::ibv_gid_entry>();
-        // SAFETY: there is room for as many entries of that size as are said.
+        // SAFETY: `entries` has space for as many entries of that size as stated.
         let count = unsafe {
             ffi::_ibv_query_gid_table(self.raw(), entries.as_mut_ptr(), MOST_GIDS, 0, size)
         };
@@ -172,7 +172,7 @@ impl Context {
                     ffi::IBV_GID_TYPE_ROCE_V2 => GidKind::RoceV2,
                     _ => return None,
                 },
-                // SAFETY: every bit pattern is a value of these bytes.
+                // SAFETY: every bit pattern is a valid value of these bytes.
                 bytes: unsafe { entry.gid.raw },
             })
         };
@@ -186,13 +186,13 @@ impl Context {
 
 impl Drop for OpenDevice {
     fn drop(&mut self) {
-        // SAFETY: it is open, and all that belongs to it has been destroyed: it
-        // holds its context by a `Domain`.
+        // SAFETY: it is open, and all objects that belong to it have been destroyed, because they
+        // hold the context through a `Domain`.
         let _no_one_to_tell = unsafe { ffi::ibv_close_device(self.0.as_ptr()) };
     }
 }
 
-/// Queues and memory that may be used together.
+/// Protection domain: queues and memory that may be used together.
 #[derive(Debug)]
 pub(crate) struct Domain {
     raw: NonNull<ffi::ibv_pd>,
@@ -201,7 +201,7 @@ pub(crate) struct Domain {
 
 // SAFETY: libibverbs may be called from any thread.
 unsafe impl Send for Domain {}
-// SAFETY: as above; it is not changed after it was made.
+// SAFETY: as above; it does not change after its creation.
 unsafe impl Sync for Domain {}
 
 impl Domain {
@@ -227,14 +227,14 @@ impl Drop for Domain {
     }
 }
 
-/// What a peer may do with registered memory over a reliable queue pair, and the device.
+/// Access rights to registered memory: of the device, and of a peer over a reliable queue pair.
 pub(super) fn access() -> ffi::ibv_access_flags {
     ffi::ibv_access_flags::IBV_ACCESS_LOCAL_WRITE
         | ffi::ibv_access_flags::IBV_ACCESS_REMOTE_WRITE
         | ffi::ibv_access_flags::IBV_ACCESS_REMOTE_READ
 }
 
-/// A call that returns 0 or an error number.
+/// Result of a call that returns 0 or an error number.
 #[inline(always)]
 pub(super) fn succeeded(code: i32) -> io::Result<()> {
     match code {
@@ -244,7 +244,7 @@ pub(super) fn succeeded(code: i32) -> io::Result<()> {
     }
 }
 
-/// A pointer of a call that sets `errno` when it returns none.
+/// Result of a call that returns null and sets `errno` on failure.
 pub(super) fn not_null<T>(pointer: *mut T) -> io::Result<NonNull<T>> {
     NonNull::new(pointer).ok_or_else(io::Error::last_os_error)
 }
@@ -260,7 +260,7 @@ const fn state_name(state: ffi::ibv_port_state::Type) -> &'static str {
     }
 }
 
-/// A pointer to nothing, where a call takes an optional structure.
+/// Null pointer for an optional structure.
 pub(super) const fn none<T>() -> *mut T {
     ptr::null_mut()
 }

@@ -1,4 +1,4 @@
-//! Memory that a device may reach.
+//! Registered memory.
 
 use std::io;
 use std::ptr::NonNull;
@@ -11,33 +11,33 @@ use memmap2::{MmapOptions, MmapRaw};
 use super::device::{Domain, access, not_null};
 use crate::machine::environment::memory_entry;
 
-/// The pages that memory is made of.
+/// Page size of registered memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PageSize {
-    /// Those of every process.
+    /// Default page size.
     Usual,
-    /// Huge ones, of those that the system has reserved.
+    /// Huge pages from the system's reserved pool.
     Huge,
 }
 
-/// Memory registered for local and remote access, with every page present;
-/// given back when dropped.
+/// Memory registered for local and remote access, with every page present; deregistered when
+/// dropped.
 ///
-/// The device, and the peer by it, write at any time: the bytes are only
-/// reached through raw pointers and atomics, never through a reference.
+/// The device, and through it the peer, may write at any time: the bytes are only accessed through
+/// raw pointers and atomics, never through a reference.
 #[derive(Debug)]
 pub(crate) struct Region {
     registration: NonNull<ffi::ibv_mr>,
     map: MmapRaw,
-    /// What registered it goes after it.
+    /// The protection domain must outlive the registration.
     _domain: Arc<Domain>,
 }
 
-// SAFETY: the mapping is reached through raw pointers and atomics only, and
-// libibverbs may be called from any thread.
+// SAFETY: the mapping is accessed through raw pointers and atomics only, and libibverbs may be
+// called from any thread.
 unsafe impl Send for Region {}
 impl Region {
-    /// So many zeroed bytes; of such pages.
+    /// Registers `length` zeroed bytes in pages of the given size.
     pub(crate) fn register(
         domain: &Arc<Domain>,
         length: usize,
@@ -47,23 +47,24 @@ impl Region {
         options.populate();
         match pages {
             PageSize::Usual => options.len(length),
-            // Huge pages are given back whole only.
+            // Huge pages can only be unmapped as a whole.
             PageSize::Huge => options.len(length.next_multiple_of(huge_page())).huge(None),
         };
         let map = MmapRaw::from(options.map_anon()?);
         let flags = access().0.cast_signed();
-        // SAFETY: the domain is alive, and the mapping is as long and lives until the registration is gone.
+        // SAFETY: the domain is alive, and the mapping has this length and outlives the
+        // registration.
         let raw =
             unsafe { ffi::ibv_reg_mr(domain.raw(), map.as_mut_ptr().cast(), map.len(), flags) };
         Ok(Self { registration: not_null(raw)?, map, _domain: Arc::clone(domain) })
     }
 
-    /// Where a peer finds it.
+    /// Address that a peer uses.
     pub(crate) fn address(&self) -> u64 {
         self.map.as_ptr() as u64
     }
 
-    /// The key by which a peer may reach it.
+    /// Remote key that a peer uses.
     pub(crate) fn remote_key(&self) -> u32 {
         // SAFETY: the registration is alive, and its keys do not change.
         unsafe { (*self.registration.as_ptr()).rkey }
@@ -74,39 +75,39 @@ impl Region {
         unsafe { (*self.registration.as_ptr()).lkey }
     }
 
-    /// Bytes of it.
+    /// Length in bytes.
     pub(crate) fn length(&self) -> usize {
         self.map.len()
     }
 
-    /// Whether there are `length` bytes from `offset` on.
+    /// True if the `length` bytes from `offset` on are within the region.
     #[inline]
     pub(super) fn holds(&self, offset: usize, length: usize) -> bool {
         offset.checked_add(length).is_some_and(|end| end <= self.map.len())
     }
 
-    /// Copies `bytes` to `offset`; false where they do not fit.
+    /// Copies `bytes` to `offset`; false if they do not fit.
     #[inline]
     pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> bool {
         if !self.holds(offset, bytes.len()) {
             return false;
         }
-        // SAFETY: it lies within the mapping, as was just checked.
+        // SAFETY: it lies within the mapping, as checked above.
         let to = unsafe { self.map.as_mut_ptr().add(offset) };
-        // SAFETY: as above for the target; the source is not within the mapping, to
-        // which nobody has a reference.
+        // SAFETY: as above for the target; the source is not within the mapping, to which no
+        // references exist.
         unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         true
     }
 
-    /// Copies from `offset` into `bytes`; false where there is less. What a
-    /// peer writes meanwhile comes torn, which is the peer's mistake.
+    /// Copies from `offset` into `bytes`; false if the region ends before. If the peer writes at
+    /// the same time, which it must not, the result may be torn.
     #[inline]
     pub(crate) fn read(&self, offset: usize, bytes: &mut [u8]) -> bool {
         if !self.holds(offset, bytes.len()) {
             return false;
         }
-        // SAFETY: it lies within the mapping, as was just checked.
+        // SAFETY: it lies within the mapping, as checked above.
         let from = unsafe { self.map.as_ptr().add(offset) };
         // SAFETY: as above for the source, all bytes of which are initialised; the
         // target is not within the mapping.
@@ -114,56 +115,54 @@ impl Region {
         true
     }
 
-    /// The byte at `offset`, 0 beyond the end. What was written before it is
-    /// seen as well.
+    /// Byte at `offset`, 0 beyond the end. An acquire load: what was written before the byte is
+    /// visible afterwards.
     #[inline]
     pub(crate) fn byte(&self, offset: usize) -> u8 {
         if !self.holds(offset, 1) {
             return 0;
         }
-        // SAFETY: it lies within the mapping, as was just checked.
+        // SAFETY: it lies within the mapping, as checked above.
         let byte = unsafe { self.map.as_mut_ptr().add(offset) };
-        // SAFETY: valid for as long as the mapping, and only reached by atomics and
-        // the device.
+        // SAFETY: valid for as long as the mapping, and only accessed by atomics and the device.
         unsafe { AtomicU8::from_ptr(byte) }.load(Ordering::Acquire)
     }
 
-    /// Sets the byte at `offset`; what a peer is told afterwards finds it so.
+    /// Sets the byte at `offset`: a release store, visible to a peer that is notified afterwards.
     #[inline]
     pub(crate) fn set_byte(&self, offset: usize, value: u8) {
         if !self.holds(offset, 1) {
             return;
         }
-        // SAFETY: it lies within the mapping, as was just checked.
+        // SAFETY: it lies within the mapping, as checked above.
         let byte = unsafe { self.map.as_mut_ptr().add(offset) };
-        // SAFETY: valid for as long as the mapping, and only reached by atomics and
-        // the device.
+        // SAFETY: valid for as long as the mapping, and only accessed by atomics and the device.
         unsafe { AtomicU8::from_ptr(byte) }.store(value, Ordering::Release);
     }
 
-    /// The number at `offset`, in the order of bytes of a peer that writes
-    /// least significant bytes first; 0 where there is none.
+    /// Little-endian 32-bit number at `offset`; 0 beyond the end, or if `offset` is not a multiple
+    /// of 4.
     #[inline]
     pub(crate) fn number(&self, offset: usize) -> u32 {
         if !self.holds(offset, 4) || !offset.is_multiple_of(4) {
             return 0;
         }
-        // SAFETY: it lies within the mapping, as was just checked.
+        // SAFETY: it lies within the mapping, as checked above.
         let number = unsafe { self.map.as_mut_ptr().add(offset) }.cast::<u32>();
-        // SAFETY: aligned, as the mapping begins on a page; valid for as long as the
-        // mapping, and only reached by atomics and the device.
+        // SAFETY: aligned, because the mapping begins on a page; valid for as long as the mapping,
+        // and only accessed by atomics and the device.
         u32::from_le(unsafe { AtomicU32::from_ptr(number) }.load(Ordering::Acquire))
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: it was registered once; the queue that used it is destroyed before.
+        // SAFETY: it was registered once; the queue that used it was destroyed before.
         let _no_one_to_tell = unsafe { ffi::ibv_dereg_mr(self.registration.as_ptr()) };
     }
 }
 
-/// Bytes of a huge page of this system; 2 MiB where it does not say.
+/// Size of a huge page, bytes; 2 MiB if the system does not report it.
 fn huge_page() -> usize {
     let said = memory_entry("Hugepagesize").and_then(|bytes| usize::try_from(bytes).ok());
     said.unwrap_or(2 << 20)

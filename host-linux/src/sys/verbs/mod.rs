@@ -1,9 +1,9 @@
 //! RDMA verbs: devices, registered memory and queue pairs.
 //!
-//! The `ibverbs` crate lists devices and names completions. Its queue pairs
-//! know neither datagrams nor inline data, signalling, service levels or ports
-//! beyond the first, and its memory cannot be reached while a peer writes to
-//! it: for those its `ffi`, the crate `ibverbs-sys`, is called here.
+//! The `ibverbs` crate is used to list devices and to decode completions. Its queue pairs do not
+//! support datagrams, inline data, selective signalling, service levels or ports beyond the first,
+//! and its memory cannot be accessed while a peer writes to it. For these, its `ffi`, the crate
+//! `ibverbs-sys`, is called here.
 
 mod device;
 mod memory;

@@ -13,7 +13,7 @@ use super::device::{Domain, access, none, not_null, succeeded};
 use super::memory::Region;
 use super::work::{Notify, Poll, PostReceive, PostSend, Standing};
 
-/// Which service a queue pair gives.
+/// Transport service of a queue pair.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum QueueKind {
     /// RC: reliable, in order, to one peer.
@@ -22,45 +22,44 @@ pub(crate) enum QueueKind {
     Datagram,
 }
 
-/// How large a queue pair is.
+/// Type and capacity of a queue pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueOptions<'a> {
     pub(crate) kind: QueueKind,
-    /// Entries of the send queue.
+    /// Capacity of the send queue.
     pub(crate) sends: u32,
-    /// Entries of the receive queue.
+    /// Capacity of the receive queue.
     pub(crate) receives: u32,
-    /// Most bytes of a message that travel within its work request: the first of
-    /// these that is granted.
+    /// Sizes of inline data to request, in bytes; the first that is granted is used.
     pub(crate) inline: &'a [u32],
-    /// Whether receive completions can be slept for.
+    /// True if receive completions should generate events.
     pub(crate) events: bool,
 }
 
-/// How packets reach the peer.
+/// Route and parameters of the connection to the peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     pub(crate) port: u8,
-    /// This end's address; `None` where the peer is found by its LID.
+    /// Index of this end's GID; `None` if the peer is addressed by LID.
     pub(crate) gid_index: Option<u8>,
     /// Largest packet payload in bytes.
     pub(crate) mtu: u16,
     pub(crate) service_level: u8,
     pub(crate) traffic_class: u8,
-    /// Reads under way at a time.
+    /// Outstanding reads.
     pub(crate) reads: u8,
     /// First packet number of this end.
     pub(crate) packet_number: u32,
 }
 
-/// The queue pair at the other end.
+/// Address of the queue pair at the other end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueuePeer {
     pub(crate) number: u32,
     pub(crate) packet_number: u32,
     pub(crate) lid: u16,
     pub(crate) gid: [u8; 16],
-    /// What datagrams to it have to carry.
+    /// Queue key that datagrams to it must carry.
     pub(crate) datagram_key: u32,
 }
 
@@ -70,8 +69,8 @@ pub(super) struct Completions(pub(super) NonNull<ffi::ibv_cq>);
 
 impl Drop for Completions {
     fn drop(&mut self) {
-        // SAFETY: the queue pair that used it has been destroyed, and its events are
-        // acknowledged as they are read.
+        // SAFETY: the queue pair that used it has been destroyed, and its events were acknowledged
+        // when they were read.
         let _no_one_to_tell = unsafe { ffi::ibv_destroy_cq(self.0.as_ptr()) };
     }
 }
@@ -81,7 +80,7 @@ impl Drop for Completions {
 pub(super) struct Channel(pub(super) NonNull<ffi::ibv_comp_channel>);
 
 impl Channel {
-    /// Readable when an event has come.
+    /// Descriptor that is readable when an event has arrived.
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         // SAFETY: the channel is alive, and its descriptor does not change.
         let descriptor = unsafe { (*self.0.as_ptr()).fd };
@@ -97,13 +96,13 @@ impl Drop for Channel {
     }
 }
 
-/// The queue pair itself; destroyed when dropped.
+/// Owner of a queue pair; destroys it when dropped.
 #[derive(Debug)]
 pub(super) struct Pair(pub(super) NonNull<ffi::ibv_qp>);
 
 impl Pair {
-    /// With the first amount of inline data that is granted; what was granted stands
-    /// in `attributes` then. Their completion queues have to be alive.
+    /// Creates a queue pair with the first size of `inline` that is granted; `attributes` then
+    /// holds the granted capacities. The completion queues in `attributes` must be alive.
     fn create(
         domain: &Domain,
         attributes: &mut ffi::ibv_qp_init_attr,
@@ -131,7 +130,7 @@ impl Drop for Pair {
     }
 }
 
-/// Where datagrams go; destroyed when dropped.
+/// Address handle of datagrams; destroyed when dropped.
 #[derive(Debug)]
 pub(super) struct Handle(pub(super) NonNull<ffi::ibv_ah>);
 
@@ -142,17 +141,16 @@ impl Drop for Handle {
     }
 }
 
-/// The queue pair that datagrams go to.
+/// The queue pair to which datagrams are sent.
 #[derive(Debug)]
 pub(super) struct DatagramPeer {
     pub(super) handle: Handle,
     pub(super) number: u32,
-    /// What datagrams to it have to carry.
+    /// Queue key that datagrams to it must carry.
     pub(super) key: u32,
 }
 
-/// A queue pair, its completion queues and the memory that it reaches. What it
-/// holds is destroyed in the order of its fields.
+/// A queue pair with its completion queues and memory. The fields are destroyed in their order.
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(super) pair: Pair,
@@ -166,31 +164,30 @@ pub(crate) struct Queue {
     pub(super) post_receive: PostReceive,
     pub(super) poll: Poll,
     pub(super) notify: Notify,
-    /// The request that is posted again and again.
+    /// Prebuilt request for [`Queue::post_again`].
     pub(super) standing: Standing,
-    /// Where completions are taken to.
+    /// The completion polled last.
     pub(super) found: ffi::ibv_wc,
     kind: QueueKind,
     inline: u32,
     sends: u32,
 }
 
-// SAFETY: libibverbs may be called from any thread, and nothing in here belongs
-// to the thread that made it.
+// SAFETY: libibverbs may be called from any thread, and no field depends on the thread that created
+// it.
 unsafe impl Send for Queue {}
 
-/// 4.096 us * 2^14 = 67 ms until a packet is sent again, as in perftest.
+/// Retransmission timeout as a code of the interface: 4.096 µs · 2¹⁴ = 67 ms, as in perftest.
 const RETRANSMISSION: u8 = 14;
-/// Retransmissions before the connection is given up; 7, the most that there
-/// can be, are without end on soft-RoCE.
+/// Retransmissions before the connection fails. The maximum, 7, means without limit on soft-RoCE.
 const RETRIES: u8 = 6;
-/// Retries where the peer had no receive posted; 7 would be without end.
+/// Retries while the peer has no receive posted; 7 would be without limit.
 const RECEIVER_RETRIES: u8 = 6;
-/// 0.64 ms until such a retry.
+/// Delay before such a retry, as a code of the interface: 0.64 ms.
 const RECEIVER_TIMER: u8 = 12;
 
 impl Queue {
-    /// A queue pair over `memory`.
+    /// Creates a queue pair that uses `memory`.
     pub(crate) fn create(
         memory: Region,
         domain: Arc<Domain>,
@@ -200,7 +197,7 @@ impl Queue {
         let channel = if options.events {
             // SAFETY: the context is open.
             let channel = Channel(not_null(unsafe { ffi::ibv_create_comp_channel(context) })?);
-            // Who waits for an event waits for a bounded time.
+            // Non-blocking, because callers wait with a timeout.
             fcntl(channel.descriptor(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
             Some(channel)
         } else {
@@ -232,7 +229,7 @@ impl Queue {
             ..Default::default()
         };
         let pair = Pair::create(&domain, &mut attributes, options.inline)?;
-        // SAFETY: an open context's table of functions does not change.
+        // SAFETY: the function table of an open context does not change.
         let functions = unsafe { &(*context).ops };
         let lacks = || io::Error::from(io::ErrorKind::Unsupported);
         Ok(Self {
@@ -251,23 +248,23 @@ impl Queue {
             found: ffi::ibv_wc::default(),
             kind: options.kind,
             inline: attributes.cap.max_inline_data,
-            // A device may say more; the completion queue was made for as many.
+            // A device may grant more, but the completion queue was created for this number.
             sends: options.sends.min(attributes.cap.max_send_wr),
         })
     }
 
-    /// Its number, by which the peer finds it.
+    /// Number that identifies it to the peer.
     pub(crate) fn number(&self) -> u32 {
         // SAFETY: the pair is alive, and its number does not change.
         unsafe { (*self.pair.0.as_ptr()).qp_num }
     }
 
-    /// Most bytes that travel within a work request.
+    /// Largest inline data of a work request, bytes.
     pub(crate) const fn inline(&self) -> u32 {
         self.inline
     }
 
-    /// Entries of the send queue that were granted.
+    /// Granted capacity of the send queue.
     pub(crate) const fn sends(&self) -> u32 {
         self.sends
     }
@@ -278,12 +275,12 @@ impl Queue {
 
     fn modify(&mut self, mut attributes: ffi::ibv_qp_attr, which: mask) -> io::Result<()> {
         let which = which.0.cast_signed();
-        // SAFETY: the pair is alive, and the structure is this function's.
+        // SAFETY: the pair is alive, and the structure is local.
         succeeded(unsafe { ffi::ibv_modify_qp(self.pair.0.as_ptr(), &raw mut attributes, which) })
     }
 
-    /// Lets receives be posted. Datagrams with another key are dropped by the
-    /// device.
+    /// Moves it to the state INIT, in which receives can be posted. The device drops datagrams with
+    /// another key.
     pub(crate) fn initialise(&mut self, port: u8, datagram_key: u32) -> io::Result<()> {
         let attributes = ffi::ibv_qp_attr {
             qp_state: ffi::ibv_qp_state::IBV_QPS_INIT,
@@ -301,7 +298,7 @@ impl Queue {
         self.modify(attributes, which)
     }
 
-    /// Connects it to `peer` over `path`.
+    /// Connects it to `peer` over `path` (states RTR, then RTS).
     pub(crate) fn connect(&mut self, peer: &QueuePeer, path: &Path) -> io::Result<()> {
         let mut route = ffi::ibv_ah_attr {
             dlid: peer.lid,
@@ -346,7 +343,7 @@ impl Queue {
                 | mask::IBV_QP_RNR_RETRY
                 | mask::IBV_QP_MAX_QP_RD_ATOMIC;
         } else {
-            // SAFETY: the domain is alive, and the structure is this function's.
+            // SAFETY: the domain is alive, and the structure is local.
             let raw = unsafe { ffi::ibv_create_ah(self.domain.raw(), &raw mut route) };
             let handle = Handle(not_null(raw)?);
             let (number, key) = (peer.number, peer.datagram_key);
@@ -365,7 +362,7 @@ impl Queue {
     }
 }
 
-/// The number of a packet size, as the interface counts: 1 for 256 bytes.
+/// Code of the interface for an MTU; 1 is 256 bytes.
 const fn mtu_number(bytes: u16) -> u32 {
     match bytes {
         0..=256 => 1,

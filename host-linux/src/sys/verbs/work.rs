@@ -10,24 +10,24 @@ use ibverbs_sys as ffi;
 use super::device::{none, succeeded};
 use super::queue::Queue;
 
-/// What is asked of the device.
+/// Operation of a work request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Verb {
     Send,
     Write,
-    /// A write of which the peer gets a completion with this number.
+    /// A write that gives the peer a completion with this immediate value.
     WriteImmediate(u32),
     Read,
 }
 
-/// Where the bytes are.
+/// Location of the payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source<'a> {
-    /// Copied into the work request.
+    /// Bytes copied into the work request.
     Inline(&'a [u8]),
-    /// As above, from registered memory.
+    /// Registered memory, copied into the work request.
     Copied { offset: usize, length: usize },
-    /// In registered memory, from an offset on.
+    /// Registered memory, from which the device reads.
     Memory { offset: usize, length: usize },
 }
 
@@ -35,47 +35,47 @@ pub(crate) enum Source<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     pub(crate) verb: Verb,
-    /// Address in the peer's memory, of writes and reads.
+    /// Address in the peer's memory, for writes and reads.
     pub(crate) remote_address: u64,
-    /// Key of that memory.
+    /// Remote key of that memory.
     pub(crate) remote_key: u32,
-    /// Comes back with its completion.
+    /// Identifier, returned with the completion.
     pub(crate) id: u64,
-    /// Whether it gets a completion when it succeeds.
+    /// True if it generates a completion even when it succeeds.
     pub(crate) signalled: bool,
 }
 
-/// A work request is over.
+/// Completion of a work request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completion {
     pub(crate) id: u64,
-    /// Bytes received; of a datagram with the 40 bytes before it.
+    /// Bytes received; for a datagram including the 40 bytes of its header.
     pub(crate) length: usize,
-    /// The peer's number, of writes with one.
+    /// Immediate value of a write that has one.
     pub(crate) immediate: u32,
-    /// Of a datagram: it came from the peer's queue pair.
+    /// For a datagram: true if it came from the peer's queue pair.
     pub(crate) from_peer: bool,
-    /// Of a request that failed.
+    /// Error of a request that failed.
     pub(crate) error: Option<Failure>,
 }
 
-/// How a work request failed.
+/// Error of a work request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failure {
-    /// As the interface counts.
+    /// Status code of the interface.
     pub(crate) status: u32,
-    /// What the vendor adds.
+    /// Error code of the vendor.
     pub(crate) vendor: u32,
 }
 
-/// A work request that is built once and posted again and again.
+/// A work request that is built once and posted repeatedly.
 pub(super) struct Standing {
     request: ffi::ibv_send_wr,
     sge: ffi::ibv_sge,
 }
 
 impl Standing {
-    /// Of no bytes.
+    /// An empty request.
     pub(super) fn new() -> Self {
         Self { request: ffi::ibv_send_wr::default(), sge: sge(0, 0, 0) }
     }
@@ -101,15 +101,15 @@ pub(super) type Poll = unsafe extern "C" fn(*mut ffi::ibv_cq, i32, *mut ffi::ibv
 pub(super) type Notify = unsafe extern "C" fn(*mut ffi::ibv_cq, i32) -> i32;
 
 impl Queue {
-    /// Hands a work request to the device.
+    /// Posts a work request.
     #[inline(always)]
     pub(crate) fn post(&mut self, work: &Work, source: Source<'_>) -> io::Result<()> {
         let (mut request, mut sge) = self.request(work, source)?;
         request.sg_list = &raw mut sge;
         let mut refused = none();
-        // SAFETY: the pair is alive. The request and its element are only read during
-        // the call; what the device reads or writes later lies within the
-        // registered memory, as was checked, or was copied into the request.
+        // SAFETY: the pair is alive. The request and its element are only read during the call;
+        // what the device reads or writes later lies within the registered memory, as checked, or
+        // was copied into the request.
         succeeded(unsafe {
             (self.post_send)(self.pair.0.as_ptr(), &raw mut request, &raw mut refused)
         })
@@ -122,9 +122,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Hands the request that was built last to the device, with another number,
-    /// signalled or not, and, of writes, to another address; calls `built` when there
-    /// is nothing left but that.
+    /// Posts the request built last with another identifier, signalled or not, and, for writes,
+    /// with another address. Calls `built` immediately before the post itself.
     #[inline(always)]
     pub(crate) fn post_again(
         &mut self,
@@ -133,7 +132,7 @@ impl Queue {
         built: impl FnOnce(),
     ) -> io::Result<()> {
         let Standing { request, sge } = &mut self.standing;
-        // Where it lies now: the whole may have been moved.
+        // The address may have changed, because `self` may have been moved.
         request.sg_list = &raw mut *sge;
         request.wr_id = id;
         let signal = ffi::ibv_send_flags::IBV_SEND_SIGNALED.0;
@@ -144,13 +143,13 @@ impl Queue {
         }
         let mut refused = none();
         built();
-        // SAFETY: as in `post`; what was checked when it was built holds as long as the
-        // memory, a default request names none, and the address handle of a datagram,
-        // which the request names, is kept by `self` and never replaced.
+        // SAFETY: as in `post`. What was checked when the request was built still holds, because
+        // the memory is the same; a default request refers to no memory; and the address handle
+        // that a datagram's request refers to is kept by `self` and never replaced.
         succeeded(unsafe { (self.post_send)(self.pair.0.as_ptr(), request, &raw mut refused) })
     }
 
-    /// A request, without the address of its element, and the element.
+    /// Builds a request, without the pointer to its element, and the element.
     #[inline(always)]
     fn request(
         &self,
@@ -204,7 +203,7 @@ impl Queue {
         Ok((request, sge))
     }
 
-    /// Lets one message arrive at `offset`.
+    /// Posts a receive for a message of up to `length` bytes, to be stored at `offset`.
     #[inline(always)]
     pub(crate) fn post_receive(&mut self, id: u64, offset: usize, length: usize) -> io::Result<()> {
         if !self.memory.holds(offset, length) {
@@ -214,21 +213,21 @@ impl Queue {
         let mut request =
             ffi::ibv_recv_wr { wr_id: id, sg_list: &raw mut sge, num_sge: 1, ..Default::default() };
         let mut refused = none();
-        // SAFETY: the pair is alive. The request is only read during the call, and
-        // what arrives goes to registered memory, as was checked.
+        // SAFETY: the pair is alive. The request is only read during the call, and received data go
+        // to registered memory, as checked.
         succeeded(unsafe {
             (self.post_receive)(self.pair.0.as_ptr(), &raw mut request, &raw mut refused)
         })
     }
 
-    /// Whether a send, write or read is over, which [`Self::completion`] tells of.
+    /// True if a send, write or read has completed; [`Self::completion`] returns it.
     #[inline(always)]
     pub(crate) fn poll_sent(&mut self) -> io::Result<bool> {
         let queue = self.sent.0;
         self.poll_one(queue)
     }
 
-    /// Whether a message has arrived, which [`Self::completion`] tells of.
+    /// True if a message has arrived; [`Self::completion`] returns its completion.
     #[inline(always)]
     pub(crate) fn poll_received(&mut self) -> io::Result<bool> {
         let queue = self.received.0;
@@ -237,7 +236,7 @@ impl Queue {
 
     #[inline(always)]
     fn poll_one(&mut self, queue: NonNull<ffi::ibv_cq>) -> io::Result<bool> {
-        // SAFETY: the queue is one of this pair's, and there is room for one entry.
+        // SAFETY: the queue is one of this pair's, and there is space for one entry.
         match unsafe { (self.poll)(queue.as_ptr(), 1, &mut self.found) } {
             0 => Ok(false),
             1 => Ok(true),
@@ -245,7 +244,7 @@ impl Queue {
         }
     }
 
-    /// What was found last. Only what is asked of it is read.
+    /// The completion polled last. Inlined, so that fields not used are not read.
     #[inline(always)]
     pub(crate) fn completion(&self) -> Completion {
         let found = &self.found;
@@ -258,30 +257,30 @@ impl Queue {
         }
     }
 
-    /// Asks for an event when the next message arrives. Poll once more
-    /// afterwards: one that has arrived meanwhile gives none.
+    /// Requests an event for the next message. Poll once more afterwards: a message that has
+    /// arrived in the meantime generates none.
     pub(crate) fn request_event(&mut self) -> io::Result<()> {
         // SAFETY: the queue is alive.
         succeeded(unsafe { (self.notify)(self.received.0.as_ptr(), 0) })
     }
 
-    /// Readable when an event has come; `None` where they were not asked for.
+    /// Descriptor that is readable when an event has arrived; `None` if events were not enabled.
     pub(crate) fn events(&self) -> Option<BorrowedFd<'_>> {
         Some(self.channel.as_ref()?.descriptor())
     }
 
-    /// Takes an event; whether one had come.
+    /// Takes an event; true if there was one.
     pub(crate) fn take_event(&mut self) -> io::Result<bool> {
         let Some(channel) = &self.channel else { return Ok(false) };
         let (mut queue, mut nothing) = (none(), none());
-        // SAFETY: the channel is alive, and the call writes to these variables.
+        // SAFETY: the channel is alive, and the call writes to local variables.
         let code =
             unsafe { ffi::ibv_get_cq_event(channel.0.as_ptr(), &raw mut queue, &raw mut nothing) };
         match succeeded(code) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             other => other?,
         }
-        // SAFETY: it is the queue that the event was of, which was not acknowledged.
+        // SAFETY: the event was from this queue and has not been acknowledged.
         unsafe { ffi::ibv_ack_cq_events(queue, 1) };
         Ok(true)
     }

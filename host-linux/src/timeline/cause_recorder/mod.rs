@@ -1,4 +1,4 @@
-//! Records causes while a simulation runs.
+//! Observer that records the causes of events while a simulation runs.
 
 mod network;
 
@@ -13,10 +13,10 @@ use loggap_core::units::Picos;
 use super::causes::{Cause, Causes, Event, EventId, Kind, MessageCosts, Transfer, Via, is_data};
 use super::link_holds::LinkHolds;
 
-/// No event, no link.
+/// Sentinel: no event, or no link.
 const NONE: u32 = u32::MAX;
 
-/// When a processor and both sides of an interface are free.
+/// Causes that determine when a processor and both directions of an interface become free.
 #[derive(Clone, Copy, Debug)]
 struct Clocks {
     cpu: Cause,
@@ -28,22 +28,22 @@ impl Clocks {
     const START: Self = Self { cpu: Cause::START, out: Cause::START, into: Cause::START };
 }
 
-/// What is known of an operation and its message.
+/// State of an operation and its newest message.
 #[derive(Clone, Copy, Debug)]
 struct Op {
-    /// First of the dependencies that were satisfied, in the pool.
+    /// Index in the pool of the last satisfied dependency, the head of a linked list.
     satisfied: u32,
-    /// The event that made it, or its next message, ready.
+    /// Event that made the operation, or its next message, ready.
     creator: EventId,
-    /// When its processor was free at its release.
+    /// When its processor was free, at the time of its release.
     posting: Cause,
-    /// When it has ended.
+    /// End of the operation.
     end: Cause,
-    /// When its newest message left; [`NONE`] before.
+    /// Event in which its newest message left; [`NONE`] before.
     sent: EventId,
-    /// When an interface took that; [`NONE`] where it has not.
+    /// Event in which an interface took that message; [`NONE`] if none has.
     taken: EventId,
-    /// When that was handled and all there.
+    /// When that message had arrived completely and was handled.
     done: Cause,
     message_kind: MessageKind,
 }
@@ -61,30 +61,30 @@ impl Op {
     };
 }
 
-/// An observer that makes [`Causes`].
+/// Observer that builds [`Causes`].
 #[derive(Debug)]
 pub struct CauseRecorder {
     graph: Causes,
     ops: Vec<Op>,
-    /// Satisfied dependencies, each with the next of the same operation.
+    /// Satisfied dependencies, each with the index of the next one of the same operation.
     satisfied: Vec<(Cause, u32)>,
-    /// Of the first processor and interface of each rank.
+    /// First processor and interface of each rank.
     first: Vec<Clocks>,
-    /// Of the others, by rank and index.
+    /// Other processors and interfaces, by rank and index.
     others: HashMap<(u32, u16), Clocks>,
-    /// Messages that were complete after their processor was done with them.
+    /// Completions of messages that lasted longer than the handling by their processor.
     deliveries: Vec<Cause>,
     costs: HashMap<MessageCosts, u32>,
-    /// The event that happens.
+    /// The current event.
     current: EventId,
-    /// When a message had its turn.
+    /// Time at which the current message was taken from the event queue.
     turn: Picos,
-    /// What holds back the flows of a network.
+    /// Collects the links that limit the flows of a network.
     holds: Option<LinkHolds>,
 }
 
 impl CauseRecorder {
-    /// For the schedule whose ranks have these first operations; see
+    /// A recorder for the schedule whose ranks have these first operations; see
     /// [`Schedule::first_ops`](loggap_core::sim::Schedule::first_ops).
     #[must_use]
     pub fn new(first_ops: &[u32]) -> Self {
@@ -111,19 +111,19 @@ impl CauseRecorder {
         }
     }
 
-    /// The same, on a network that tells `holds` what holds back its flows.
+    /// Adds `holds`, into which the network reports the links that limit its flows.
     #[must_use]
     pub fn with_holds(self, holds: LinkHolds) -> Self {
         Self { holds: Some(holds), ..self }
     }
 
-    /// The graph, after the last event.
+    /// Completes the graph; to be called after the last event.
     #[must_use]
     pub fn finish(mut self) -> Causes {
         let clocks = self.first.iter().chain(self.others.values());
         let mut causes: Vec<_> = clocks.map(|clocks| clocks.cpu).collect();
         causes.append(&mut self.deliveries);
-        // A map has no order of its own, and numbers of events depend on the driver.
+        // Sorted, because the order of a map is random and event numbers depend on the driver.
         causes.sort_by_key(|cause| {
             let Event { rank, time, op, .. } = self.graph.event(cause.from);
             (rank, time, op, cause.via)
@@ -154,14 +154,14 @@ impl CauseRecorder {
         }
     }
 
-    /// Notes that an event happens.
+    /// Appends an event.
     fn push(&mut self, event: Event) -> EventId {
         let id = u32::try_from(self.graph.events.len()).unwrap_or(NONE);
         self.graph.events.push(event);
         id
     }
 
-    /// Notes what an event waited for.
+    /// Stores the causes of an event.
     fn set_causes(&mut self, id: EventId, causes: impl IntoIterator<Item = Cause>) {
         let first = self.graph.causes.len();
         self.graph.causes.extend(causes);
@@ -172,7 +172,7 @@ impl CauseRecorder {
         }
     }
 
-    /// The later of some instants, as an event.
+    /// Appends an event at the latest of several causes.
     fn latest(&mut self, kind: Kind, rank: u32, mut causes: Vec<Cause>) -> EventId {
         causes.dedup();
         let times = causes.iter().map(|cause| self.graph.instant(*cause));
@@ -182,7 +182,7 @@ impl CauseRecorder {
         id
     }
 
-    /// The dependencies of an operation.
+    /// Satisfied dependencies of an operation.
     fn dependencies(&self, op: Op) -> Vec<Cause> {
         let mut causes = Vec::new();
         let mut next = op.satisfied;
@@ -202,7 +202,7 @@ impl CauseRecorder {
         index
     }
 
-    /// An event of a message at its receiver.
+    /// Appends an event of a message at its receiver.
     fn receiving(&mut self, kind: Kind, rank: u32, op: u32) -> EventId {
         let sent = self.op(op).sent;
         let departure = self.graph.event(sent);
@@ -221,9 +221,10 @@ impl CauseRecorder {
         }
     }
 
-    /// A message of several processors or interfaces may have waited for those
-    /// of another receive: then for whatever of its rank is free now, or was
-    /// until an event of this instant took it.
+    /// Adds a cause if none of `causes` explains the time of the event. With several processors or
+    /// interfaces, a message may have waited for those of another receive; the cause is then a
+    /// resource of its rank that becomes free at this time, or an event of the same time that took
+    /// one.
     fn explained(&mut self, id: EventId, causes: &mut Vec<Cause>) {
         let Event { time, rank, .. } = self.graph.event(id);
         if !self.graph.several || causes.iter().any(|cause| self.graph.instant(*cause) == time) {
@@ -252,7 +253,7 @@ impl Observer for CauseRecorder {
             Turn::Calculation => Kind::Calc,
             Turn::Send => Kind::Send,
             Turn::Receive => Kind::Post,
-            // It may have to wait again.
+            // The message may have to wait again, so only its time is stored.
             Turn::Message => {
                 self.turn = event.time;
                 return;

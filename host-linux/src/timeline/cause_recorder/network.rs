@@ -1,5 +1,4 @@
-//! What delays messages on a network whose links are shared: rules 2, 4 and 5 of
-//! `docs/networks.md`.
+//! Delays of messages on a network with shared links: rules 2, 4 and 5 of `docs/networks.md`.
 
 use loggap_core::sim::{Arrived, Handled};
 use loggap_core::units::Picos;
@@ -8,7 +7,7 @@ use super::super::causes::{Cause, Event, EventId, Kind, MessageCosts, Transfer, 
 use super::{CauseRecorder, NONE};
 
 impl CauseRecorder {
-    /// How a message came through the network, at its arrival.
+    /// Stores a message's transfer through the network, when it arrives.
     pub(super) fn note_transfer(&mut self, event: &Arrived) {
         self.graph.whole |= event.whole;
         let departure = self.graph.event(self.op(event.op).sent);
@@ -32,14 +31,14 @@ impl CauseRecorder {
         }
     }
 
-    /// The arrival of a message that left in that event.
+    /// Cause for the arrival of the message that left in event `sent`.
     pub(super) fn arrival(&self, sent: EventId) -> Cause {
         let came_through = self.graph.event(sent).transfer != 0;
         Cause { from: sent, via: if came_through { Via::Transfer } else { Via::Flight } }
     }
 
-    /// A message that came with its last byte, whose processor had its turn in event `id`:
-    /// that may have worked on it since before.
+    /// Handles a message that arrived with its last byte, and whose processor had its turn in event
+    /// `id`; the processor may have begun to work on it earlier.
     pub(super) fn handled_whole(&mut self, id: EventId, event: &Handled) {
         let &Handled { rank, op, cpu, nic, noise, .. } = event;
         let taken = self.op(op).taken;
