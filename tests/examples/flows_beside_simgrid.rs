@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::{Command, exit};
 use std::time::Instant;
 
-use loggap::simulation::{LinkModel, NetworkPlan, Placement, TopologyPlan, Wiring};
+use loggap::simulation::{NetworkPlan, Placement, TopologyPlan, Wiring};
 use loggap_core::random::Random;
 use loggap_core::sim::network::{Departure, Fabric, Network};
 
@@ -234,7 +234,6 @@ fn pair(random: &mut Random, hosts: u32) -> (u32, u32) {
 
 fn plan(topology: &str) -> NetworkPlan {
     NetworkPlan {
-        model: LinkModel::Flows,
         topology: TopologyPlan::new(topology).unwrap(),
         link_capacity: 1.0,
         placement: Placement::Block,

@@ -3,9 +3,7 @@
 use crate::program::Program;
 use crate::shadow::{self, Outcome};
 use loggap::simulation::windows::{Resources, WindowError, WindowMemory};
-use loggap::simulation::{
-    self, LinkModel, NetworkPlan, OwnedMemory, ParameterSets, Placement, TopologyPlan,
-};
+use loggap::simulation::{self, NetworkPlan, OwnedMemory, ParameterSets, Placement, TopologyPlan};
 use loggap::timeline::causes::{CauseRecorder, Causes};
 use loggap::timeline::link_holds::LinkHolds;
 use loggap::timeline::{Recorder, Selection, Timeline};
@@ -272,7 +270,6 @@ pub fn run_observed<O: Observer>(
 #[must_use]
 pub fn network(topology: &str) -> NetworkPlan {
     NetworkPlan {
-        model: LinkModel::Flows,
         topology: TopologyPlan::new(topology).unwrap(),
         link_capacity: 1.0,
         placement: Placement::Random,
@@ -336,13 +333,6 @@ fn run_on_network<O: Observer>(
     let schedule = builder.finish().unwrap();
     let observer = observe(schedule.first_ops());
     let messages = schedule.sends() as usize;
-    if plan.model == LinkModel::Simple {
-        let mut placed = plan.place_simple(survey.ranks(), messages).unwrap();
-        let network = placed.lend().unwrap();
-        let mut engine =
-            Engine::on_network(schedule, parameters, settings, noise, observer, network);
-        return (outcome(&mut engine, survey.ranks()), engine.into_observer());
-    }
     let mut placed = plan.place(survey.ranks(), schedule.interfaces(), messages).unwrap();
     let told = holds.map(|holds| |told: &FlowRate| holds.note(told));
     let network = placed.lend_observed(told).unwrap();

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use loggap::simulation::{LinkModel, NetworkPlan, Placement, TopologyPlan};
+use loggap::simulation::Placement;
 use loggap::timeline::causes::Causes;
 use loggap::timeline::explain::{Explanation, explain};
 use loggap_core::goal::OpKind;
@@ -178,38 +178,6 @@ fn longer(set: LogGops) -> [LogGops; 5] {
         LogGops { gap_per_byte: more_per_byte(set.gap_per_byte), ..set },
         LogGops { overhead_per_byte: more_per_byte(set.overhead_per_byte), ..set },
     ]
-}
-
-/// LogGOPSim's network: what a message takes beyond o + L is a term.
-#[test]
-fn the_terms_add_up_on_loggopsims_network() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("star.dot");
-    let mut dot = String::from("digraph {\n");
-    for host in 0..16 {
-        writeln!(dot, "H{host}->S [comment=\"*\"]; S->H{host} [comment=\"H{host}\"]").unwrap();
-    }
-    fs::write(&path, dot + "}\n").unwrap();
-    let topology = TopologyPlan::routed(&path).unwrap();
-    let placement = Placement::Block;
-    let plan =
-        NetworkPlan { model: LinkModel::Simple, topology, placement, ..engine::network("star") };
-    let mut late = 0;
-    for seed in 0..3_000 {
-        let mut random = Random::new(seed);
-        let program = program(&mut random, &Shape::PLAIN);
-        let mut set = parameters(&mut random);
-        // Below what few bytes take at 1 B/ns.
-        (set.latency, set.overhead) = (Picos(random.below(5_000)), Picos(random.below(5_000)));
-        let settings = random_settings(seed, set);
-        let of = format!("seed {seed}");
-        let (outcome, causes) = engine::causes_on_network(&program, &settings, None, &plan);
-        check_events(&causes, &of);
-        let explanation = explain(&causes, &Parameters::one(set)).unwrap();
-        check_sum(&explanation, outcome.makespan(), &of);
-        late += usize::from(explanation.terms.sharing.time > Picos::ZERO);
-    }
-    assert!(late > 100, "{late}");
 }
 
 /// L, o, g and G of the tests, in ns.

@@ -11,7 +11,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use loggap::simulation::windows::{Resources, WindowMemory, run};
-use loggap::simulation::{LinkModel, NetworkPlan, OwnedMemory, Placement, TopologyPlan};
+use loggap::simulation::{NetworkPlan, OwnedMemory, Placement, TopologyPlan};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Preset};
 use loggap_core::random::Random;
@@ -174,7 +174,6 @@ fn assert_simulation_allocates_nothing<P: Program>(pattern: Pattern, program: &P
     assert_eq!(calls, 0, "{pattern}");
 
     let plan = NetworkPlan {
-        model: LinkModel::Flows,
         topology: TopologyPlan::new("torus:10x10").unwrap(),
         link_capacity: 1.0,
         placement: Placement::Block,

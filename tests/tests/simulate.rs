@@ -734,7 +734,7 @@ fn loggopsims_flags_mean_what_they_do_there_or_are_refused_by_name() {
     for (arguments, named) in [
         (&[schedule, "-b"][..], "unexpected argument '-b'"),
         (&[schedule, "-V"], "--timeline <FILE>"),
-        (&[schedule, "-n", "simple"], "--network simple needs --topology FILE.dot"),
+        (&[schedule, "-n", "simple"], "use --network flows --topology FILE.dot"),
         (&[schedule, "-f", schedule], "-f <FILE>"),
     ] {
         let (code, text) = refused(arguments);

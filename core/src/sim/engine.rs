@@ -326,9 +326,6 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             }
             (_, Some((protocol, first))) => {
                 self.advance(first.time);
-                if self.network.postpone(self.receiver_free(first.index))? {
-                    return Ok(true);
-                }
                 self.land(protocol);
                 let rank = self.arrive(first.index);
                 self.changed(rank);

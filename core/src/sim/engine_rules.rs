@@ -42,7 +42,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
 
     #[inline]
     fn reception(&self) -> Reception {
-        Reception { overlap: self.settings.receive == Receive::Overlap, last: W::CHARGES }
+        Reception { overlap: self.settings.receive == Receive::Overlap, last: W::SHARED }
     }
 
     #[inline]

@@ -77,13 +77,6 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         Candidate { entry: record.entry(time, rank), class, from, at }
     }
 
-    /// Time at which the receiver of a message in flight is free, by the processor and interface
-    /// that its send names.
-    pub(super) fn receiver_free(&self, op: u32) -> u64 {
-        let send = self.records.at(op);
-        self.free_to_receive(send.peer, Class::Arrived, self.records.units_of(op))
-    }
-
     /// Time at which the processor or interface that a message of `class` waits for is free.
     pub(super) fn free_to_receive(&self, rank: u32, class: Class, units: Units) -> u64 {
         let Units { cpu, nic } = units;

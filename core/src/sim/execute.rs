@@ -106,7 +106,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         self.records.at_mut(op).peer = source;
         if W::SHARED {
             let (number, time) = (self.op_number(op), Picos(self.now));
-            let arrived = Arrived { rank, op: number, time, whole: W::CHARGES };
+            let arrived = Arrived { rank, op: number, time };
             self.charges.observer.arrived(&arrived);
         }
         self.wait(rank, op, &Attempt::at(self.now, Class::Arrived));

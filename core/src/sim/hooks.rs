@@ -209,7 +209,7 @@ pub struct Released {
     pub cpu: u16,
 }
 
-/// Event: a message has crossed a network with shared links.
+/// Event: the last byte of a message has crossed a network with shared links.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Arrived {
@@ -219,8 +219,6 @@ pub struct Arrived {
     pub op: u32,
     /// Arrival time.
     pub time: Picos,
-    /// True if this is the arrival of the last byte: the network charged its links for all bytes.
-    pub whole: bool,
 }
 
 /// Event: an interface has taken a message; the processor may still be busy.

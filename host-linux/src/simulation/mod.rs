@@ -24,9 +24,8 @@ pub use implicit::{Computed, Means, PatternError, bytes_needed, compute, run_pat
 pub use largest::largest_message;
 pub use memory::OwnedMemory;
 pub use network::{
-    BusyLink, DotError, GraphError, GraphTopology, LinkModel, NetworkError, NetworkPlan,
-    NetworkUse, PairsError, PlacedNetwork, PlacedSimple, Placement, RankLocation, TopologyPlan,
-    Wiring, read_locations,
+    BusyLink, DotError, GraphError, GraphTopology, NetworkError, NetworkPlan, NetworkUse,
+    PairsError, PlacedNetwork, Placement, RankLocation, TopologyPlan, Wiring, read_locations,
 };
 pub use noise::{NoiseError, NoiseSource, NoiseSummary, PhasedNoise};
 pub use parameter_sets::{LevelSet, ParameterSets, SetsError, UnusableRange};

@@ -17,9 +17,7 @@ use super::noise::{PhasedNoise, with_noise};
 use super::points::{Batch, Completed, Ended, of_one_point};
 use super::side_by_side::side_by_side;
 use super::simulate::{Progress, WATCHED_ON_NETWORK, Watch};
-use super::{
-    Computed, LinkModel, LoadError, NetworkPlan, NetworkUse, PatternError, RunError, Source,
-};
+use super::{Computed, LoadError, NetworkPlan, NetworkUse, PatternError, RunError, Source};
 use crate::sys::pages::Pages;
 
 /// Parameters, network and limits of a run.
@@ -148,7 +146,6 @@ impl Batch<'_> {
         points: &[usize],
     ) -> Result<Vec<Option<Ended>>, RunError> {
         let program = source.program(self.plan.settings.receive);
-        let program = program.filter(|_| plan.model == LinkModel::Flows);
         let Some(program) = program else { return Ok(Vec::new()) };
         let (needs, ranks) = (needs_of(&program), source.ranks());
         let kept = self.kept(ranks);

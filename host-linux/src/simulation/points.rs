@@ -18,8 +18,7 @@ use super::noise::{PhasedNoise, with_noise};
 use super::side_by_side::side_by_side;
 use super::windows::{self, Resources, Split, WindowError, WindowMemory};
 use super::{
-    Limit, LinkModel, LoadError, NetworkPlan, NoiseSource, OwnedMemory, ParameterSets, RunError,
-    Source,
+    Limit, LoadError, NetworkPlan, NoiseSource, OwnedMemory, ParameterSets, RunError, Source,
 };
 
 /// Parameters of one run.
@@ -368,12 +367,6 @@ impl Batch<'_> {
             let engine = Engine::with(schedule, parameters, settings, noise, Silent);
             return Self::end(engine, listed);
         };
-        if plan.model == LinkModel::Simple {
-            let mut placed = plan.place_simple(schedule.ranks(), messages)?;
-            let network = placed.lend()?;
-            let engine = Engine::on_network(schedule, parameters, settings, noise, Silent, network);
-            return Self::end(engine, listed);
-        }
         let mut placed = plan.place(schedule.ranks(), schedule.interfaces(), messages)?;
         let network = placed.lend()?;
         let engine = Engine::on_network(schedule, parameters, settings, noise, Silent, network);

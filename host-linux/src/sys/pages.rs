@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use loggap_core::goal::binary::EdgeSpan;
 use loggap_core::sim::implicit;
 use loggap_core::sim::mail::ChunkList;
-use loggap_core::sim::network::{Delivery, Flow, Hop, Link, QueuedLink, Transmission};
+use loggap_core::sim::network::{Delivery, Flow, Hop, Link, QueuedLink};
 use loggap_core::sim::windows::{Message, Receiving, WindowRank, WindowRecord};
 use loggap_core::sim::{ClockQueue, Entry, MatchIndex, Rank, Record, Slot};
 use memmap2::{Advice, MmapMut, MmapOptions};
@@ -76,8 +76,6 @@ unsafe impl Integers for Hop {}
 unsafe impl Integers for Flow {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for Delivery {}
-// SAFETY: its fields are integers.
-unsafe impl Integers for Transmission {}
 
 /// An owned array in its own mapping.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use loggap_core::goal::text::{Block, LabelMemory, Survey, TextMemory, TextWriter
 use loggap_core::goal::{Edge, RankMemory, RankNode, SliceOutput};
 use loggap_core::sim::Entry;
 use loggap_core::sim::network::{
-    Delivery, Departure, Flow, Flows, FlowsMemory, Hop, Link, Network, QueuedLink, Simple,
-    SimpleMemory, Tenants, Topology, Transmission, Usage,
+    Delivery, Departure, Flow, Flows, FlowsMemory, Hop, Link, Network, QueuedLink,
+    Tenants, Topology, Usage,
 };
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -116,43 +116,6 @@ pub extern "C" fn footprint_selftest() -> u32 {
     loggap_core::selftest::run(|_| ()).failed
 }
 
-/// When the last of some messages over LogGOPSim's network arrives.
-#[unsafe(no_mangle)]
-pub extern "C" fn footprint_simple_network(
-    hosts: u32,
-    delay: u32,
-    links: &mut [Link; POINTS],
-    hops: &mut [Hop; POINTS],
-) -> u64 {
-    let memory = SimpleMemory {
-        links,
-        hops,
-        transmissions: &mut [Transmission::default(); POINTS],
-        polls: &mut [Entry::default(); POINTS],
-        alone: &mut [Entry::default(); POINTS],
-    };
-    let Ok(star) = Topology::star(hosts) else { return 0 };
-    let tenants = Tenants { ranks: hosts, hosts: &[], seed: 3, messages: 4 };
-    let Ok(mut network) = Simple::new(&star, tenants, memory) else { return 0 };
-    for op in 0..4 {
-        let (now, bytes, delay) = (op.into(), hosts.into(), delay.into());
-        let message =
-            Departure { op, source: op, target: 0, now, seq: op, bytes, volume: bytes, delay };
-        if network.launch(&message).is_err() {
-            break;
-        }
-    }
-    let mut last = 0;
-    while let Ok(Some(entry)) = network.first(u64::MAX) {
-        match network.postpone(0) {
-            Ok(true) => continue,
-            Ok(false) => network.land(),
-            Err(_) => break,
-        }
-        last = entry.time().0;
-    }
-    last
-}
 
 /// When the last of some flows over a network ends, and what crosses its
 /// leaves.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use loggap::simulation::{GraphTopology, LinkModel, NetworkPlan, Placement, TopologyPlan, Wiring};
+use loggap::simulation::{GraphTopology, NetworkPlan, Placement, TopologyPlan, Wiring};
 use loggap_core::sim::network::{Departure, Fabric, Network, NetworkStopped, Topology};
 
 use super::Numbers;
@@ -51,7 +51,6 @@ pub fn topology(data: &[u8]) {
     }
     if topology.links() <= MOST_LINKS {
         let plan = NetworkPlan {
-            model: LinkModel::Flows,
             topology: source,
             placement: Placement::Block,
             link_capacity: 1.0,
@@ -63,12 +62,6 @@ pub fn topology(data: &[u8]) {
         {
             let arrived = run(&mut flows, hosts, Numbers(numbers.0));
             check_arrivals(&topology, &arrived.unwrap_or_default());
-        }
-        let plan = NetworkPlan { model: LinkModel::Simple, ..plan };
-        if let Ok(mut placed) = plan.place_simple(hosts, MOST_MESSAGES)
-            && let Ok(mut simple) = placed.lend()
-        {
-            run(&mut simple, hosts, numbers);
         }
     }
 }
@@ -108,11 +101,6 @@ fn run<N: Network>(
                 Err(NetworkStopped::Full { .. }) => panic!("there is room for every message"),
             };
             let Some(entry) = entry else { return true };
-            match network.postpone(0) {
-                Ok(true) => continue,
-                Ok(false) => {}
-                Err(_) => return false,
-            }
             let (time, op) = (entry.time().0, entry.index());
             let alone = earliest[op as usize].take().expect("a message arrives once");
             // Rates are doubles, and ends are rounded.
@@ -129,7 +117,7 @@ fn run<N: Network>(
             break;
         }
         let departure = drawn(&mut numbers, hosts, (op, now));
-        let Departure { bytes, volume, delay, .. } = departure;
+        let Departure { volume, delay, .. } = departure;
         now = departure.now;
         if !drain(network, &mut earliest, &mut arrived, now) {
             return None;
@@ -139,11 +127,7 @@ fn run<N: Network>(
             Err(NetworkStopped::Overflow) => return None,
             Err(NetworkStopped::Full { .. }) => panic!("there is room for every message"),
         }
-        let alone = match N::CHARGES {
-            true => volume.checked_add(delay),
-            // A byte takes a ns.
-            false => bytes.checked_mul(1000).map(|bytes| bytes.max(delay)),
-        };
+        let alone = volume.checked_add(delay);
         earliest.push(alone.and_then(|alone| now.checked_add(alone)));
         arrived.push((departure, 0));
     }

@@ -155,7 +155,7 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
         network: W,
         memory: OrderedMemory<'m, P::State>,
     ) -> Result<Self, ImplicitError> {
-        const { assert!(W::CHARGES, "receivers are charged for bytes in windows or in order") };
+        const { assert!(W::SHARED, "receivers are charged for bytes in windows or in order") };
         let count = Requirements::of(program).ranks;
         let OrderedMemory { ranks, queue, places, nodes } = memory;
         let ranks = ranks.get_mut(..count).ok_or(ImplicitError::Memory)?;

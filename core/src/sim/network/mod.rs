@@ -57,9 +57,6 @@ mod oracle;
 mod order;
 mod rates;
 mod routes;
-mod simple;
-#[cfg(test)]
-mod simple_tests;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -74,9 +71,6 @@ pub use memory::{
 };
 pub use observer::{FlowObserver, FlowRate, Unobserved};
 pub use routes::LinkName;
-pub use simple::{
-    Memory as SimpleMemory, Requirements as SimpleRequirements, Simple, Transmission,
-};
 pub use topology::{DIMENSIONS, Topology, TopologyError};
 pub use usage::Usage;
 
@@ -122,10 +116,6 @@ pub trait Network {
     /// True if messages share links, so that the network decides when they arrive.
     const SHARED: bool;
 
-    /// True if links are charged for a message's bytes in place of its receiver; its arrival is
-    /// then that of the last byte.
-    const CHARGES: bool = Self::SHARED;
-
     /// Launches a message. `now` must not decrease.
     ///
     /// # Errors
@@ -140,19 +130,6 @@ pub trait Network {
     ///
     /// As [`Network::launch`].
     fn first(&mut self, next: u64) -> Result<Option<Entry>, NetworkStopped>;
-
-    /// True if the message that [`Network::first`] returned is still under way. It is then returned
-    /// again later, not before its receiver is free; `free` is the time of that as known now. False
-    /// by default.
-    ///
-    /// # Errors
-    ///
-    /// As [`Network::launch`].
-    #[inline]
-    fn postpone(&mut self, free: u64) -> Result<bool, NetworkStopped> {
-        let _ = free;
-        Ok(false)
-    }
 
     /// Removes the message that [`Network::first`] returned.
     fn land(&mut self);

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::CliError;
 use crate::cli::digits::Digits;
-use crate::simulation::{LevelSet, LinkModel, ParameterSets};
+use crate::simulation::{LevelSet, ParameterSets};
 use crate::timeline::causes::Causes;
 use crate::timeline::explain::{self, LinkTerm, Step, StepKind, Term, explain};
 
@@ -53,8 +53,6 @@ struct Terms {
 /// Time that messages lost to concurrent messages.
 #[derive(Serialize)]
 struct NetworkTerms {
-    #[serde(skip)]
-    is_simple: bool,
     sharing: TermDocument,
     /// Waiting for earlier messages of the same ranks.
     order: TermDocument,
@@ -182,13 +180,12 @@ impl Terms {
 }
 
 impl NetworkTerms {
-    fn new(model: LinkModel, causes: &Causes, found: &explain::Terms) -> Self {
+    fn new(causes: &Causes, found: &explain::Terms) -> Self {
         let link = |of: &LinkTerm| LinkDocument {
             link: causes.link_name(of.link).to_owned(),
             term: of.term.into(),
         };
         Self {
-            is_simple: model == LinkModel::Simple,
             sharing: found.sharing.into(),
             order: found.order.into(),
             sharing_by_link: found.links.iter().map(link).collect(),
@@ -196,13 +193,8 @@ impl NetworkTerms {
     }
 
     const fn rows(&self) -> [(TermDocument, &'static str); 2] {
-        let sharing = if self.is_simple {
-            "messages in the network longer than o + L"
-        } else {
-            "messages that shared links"
-        };
         [
-            (self.sharing, sharing),
+            (self.sharing, "messages that shared links"),
             (self.order, "messages that waited for earlier ones of their pair"),
         ]
     }
@@ -261,14 +253,14 @@ impl Explanation {
         causes: &Causes,
         sets: &ParameterSets,
         last_rank: u32,
-        network: Option<LinkModel>,
+        on_network: bool,
     ) -> Result<Self, CliError> {
         let found = explain(causes, &sets.parameters()?).map_err(CliError::failed)?;
         Ok(Self {
             last_rank,
             terms: Terms::new(
                 &found.terms,
-                network.map(|model| NetworkTerms::new(model, causes, &found.terms)),
+                on_network.then(|| NetworkTerms::new(causes, &found.terms)),
             ),
             sets: sets.by_level().map(|of| SetDocument::new(&of, &found.terms)).collect(),
             steps: found.steps.iter().map(|step| StepDocument::new(step, causes)).collect(),

@@ -66,7 +66,6 @@ use crate::simulation::{
   loggap simulate --pattern gather --ranks 8 --timeline gather.svg
   loggap simulate --pattern all-to-all --ranks 64 -s 64K --topology tree:8:4 --network-plot busy.svg
   loggap simulate app.goal --level 8:node.json --level 64:rack.json --profile fabric.json
-  loggap simulate app.goal --network simple --topology net.dot -L 2500 -o 1500 -g 1000 -G 6
 'loggap goal generate --help' lists the patterns."
 )]
 pub(super) struct Args {
@@ -179,14 +178,7 @@ impl Args {
         let Some(mut network) = self.network.plan(self.pattern.seed, &self.levels)? else {
             return Ok(None);
         };
-        let is_simple = self.network.is_simple();
-        if is_simple && self.sensitivity {
-            return Err(CliError::usage(
-                "--sensitivity has no meaning with --network simple, where messages arrive at polls \
-                 that are whole ns apart; see --sweep, or use --network flows",
-            ));
-        }
-        network.watched |= self.json && !is_simple;
+        network.watched |= self.json;
         Ok(Some(network))
     }
 
@@ -214,7 +206,7 @@ impl Args {
 
     fn pace(&self) -> Pace {
         let instant = self.settings.settings().rendezvous == Rendezvous::Instant;
-        if instant && self.network.model().is_none() { Pace::Even } else { Pace::Uneven }
+        if instant && !self.network.is_shared() { Pace::Even } else { Pace::Uneven }
     }
 
     fn check(&self) -> Result<(), CliError> {

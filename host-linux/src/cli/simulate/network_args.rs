@@ -8,7 +8,7 @@ use crate::cli::named_files::NamedFiles;
 use crate::cli::{CliError, Console, parse};
 use crate::output::PendingFile;
 use crate::output::plot::links::{self, LinksTitle};
-use crate::simulation::{LinkModel, NetworkPlan, NetworkUse, Placement, TopologyPlan};
+use crate::simulation::{NetworkPlan, NetworkUse, Placement, TopologyPlan};
 
 /// A network between the ranks; docs/networks.md has the rules.
 #[derive(Clone, Debug, clap::Args)]
@@ -53,8 +53,8 @@ enum NetworkName {
     Levels,
     /// Messages share links max-min fairly.
     Flows,
-    /// LogGOPSim's '-n simple': links of 1 byte per ns, shared by counting; to
-    /// compare with its results.
+    /// LogGOPSim's '-n simple', which has left.
+    #[value(hide = true)]
     Simple,
 }
 
@@ -67,9 +67,13 @@ impl NetworkArgs {
         levels: &LevelArgs,
     ) -> Result<Option<NetworkPlan>, CliError> {
         let topology = match (self.network, &self.topology) {
-            (Some(NetworkName::Flat | NetworkName::Flows | NetworkName::Simple), None)
-                if levels.are_given() =>
-            {
+            (Some(NetworkName::Simple), _) => {
+                return Err(CliError::usage(
+                    "LogGOPSim's network 'simple' is not modelled; use --network flows --topology \
+                     FILE.dot, which shares links max-min fairly",
+                ));
+            }
+            (Some(NetworkName::Flat | NetworkName::Flows), None) if levels.are_given() => {
                 return Err(CliError::usage("--level has a meaning with --network levels only"));
             }
             (Some(NetworkName::Levels), None) if !levels.are_given() => {
@@ -80,7 +84,7 @@ impl NetworkArgs {
             (None | Some(NetworkName::Flat | NetworkName::Levels), None) => return Ok(None),
             (Some(NetworkName::Flat | NetworkName::Levels), Some(_)) => {
                 return Err(CliError::usage(
-                    "--topology has a meaning with --network flows and simple only; leave one out",
+                    "--topology has a meaning with --network flows only; leave one out",
                 ));
             }
             (Some(NetworkName::Flows), None) => {
@@ -88,7 +92,6 @@ impl NetworkArgs {
                     "--network flows needs --topology, such as tree:16:2; see --help",
                 ));
             }
-            (Some(NetworkName::Simple), topology) => self.routed(topology.as_deref())?,
             (_, Some(topology)) => TopologyPlan::new(topology).map_err(CliError::usage)?,
         };
         let placement = match self.placement.as_deref() {
@@ -111,48 +114,15 @@ impl NetworkArgs {
         }
         let link_capacity = self.link_capacity.unwrap_or(1.0);
         let watched = self.network_plot.is_some();
-        let model = self.model().unwrap_or(LinkModel::Flows);
-        let plan = NetworkPlan { model, topology, link_capacity, placement, seed, watched };
+        let plan = NetworkPlan { topology, link_capacity, placement, seed, watched };
         // Validates the topology, which does not depend on the number of ranks.
         plan.topology(1, 1).map_err(CliError::usage)?;
         Ok(Some(plan))
     }
 
-    /// Model of link sharing, if links are shared.
-    pub(super) fn model(&self) -> Option<LinkModel> {
-        match self.network {
-            Some(NetworkName::Simple) => Some(LinkModel::Simple),
-            _ => self.topology.as_ref().map(|_| LinkModel::Flows),
-        }
-    }
-
-    /// True for LogGOPSim's network.
-    pub(super) fn is_simple(&self) -> bool {
-        self.network == Some(NetworkName::Simple)
-    }
-
-    /// Topology of LogGOPSim's network; refuses options without meaning for it.
-    fn routed(&self, topology: Option<&str>) -> Result<TopologyPlan, CliError> {
-        if self.link_capacity.is_some() {
-            return Err(CliError::usage(
-                "--link-capacity has no meaning with --network simple, where every link carries 1 \
-                 byte per ns; leave it out",
-            ));
-        }
-        if self.network_plot.is_some() {
-            return Err(CliError::usage(
-                "--network-plot draws links of --network flows; --network simple does not count \
-                 what they carry",
-            ));
-        }
-        let path = topology.map(Path::new).filter(|path| TopologyPlan::is_file(path));
-        let path = path.ok_or_else(|| {
-            CliError::usage(
-                "--network simple needs --topology FILE.dot, a graph whose edges give the routes in \
-                 comments, as for LogGOPSim",
-            )
-        })?;
-        TopologyPlan::routed(path).map_err(CliError::usage)
+    /// True if messages share links.
+    pub(super) const fn is_shared(&self) -> bool {
+        self.topology.is_some()
     }
 
     /// Adds the files of these options.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::Args;
 use crate::cli::parameters_used::{ParameterSource, SetDocument};
-use crate::simulation::{BusyLink, NetworkUse, Outcome, ParameterSets};
+use crate::simulation::{BusyLink, Outcome, ParameterSets};
 
 /// Most links in the text; JSON lists more.
 const SHOWN: usize = 5;
@@ -57,8 +57,6 @@ pub(super) enum NetworkReport {
         /// Number of links that are as busy as the last one listed.
         as_busy_links: usize,
     },
-    /// LogGOPSim's model: messages on a link slow each other down by their number.
-    Simple { topology: String, placement: String, hosts: u32, hosts_used: u32, links: u32 },
 }
 
 /// JSON form of [`loggap_core::sim::network::Taper`].
@@ -140,10 +138,6 @@ impl NetworkReport {
             return Self::Flat { decisive_taper: None, held: holds_for_links(args, sets) };
         };
         let (topology, placement, link_capacity) = args.network.named();
-        if args.network.is_simple() {
-            let NetworkUse { hosts, links, .. } = *usage;
-            return Self::Simple { topology, placement, hosts, hosts_used: hosts, links };
-        }
         Self::Flows {
             topology,
             placement,
@@ -175,7 +169,7 @@ impl NetworkReport {
 
     /// Sets the number of hosts with a rank.
     pub(super) const fn add_hosts_used(&mut self, used: u32) {
-        if let Self::Flows { hosts_used, .. } | Self::Simple { hosts_used, .. } = self {
+        if let Self::Flows { hosts_used, .. } = self {
             *hosts_used = used;
         }
     }
@@ -219,11 +213,6 @@ impl NetworkReport {
                 let blocks: Vec<_> = levels.iter().map(block).collect();
                 writeln!(out, "network                by nearness: {}", blocks.join(", "))
             }
-            Self::Simple { topology, placement, hosts, hosts_used, links } => writeln!(
-                out,
-                "network                simple, {topology}: {}, {links} links, placed: {placement}",
-                hosts_text(*hosts, *hosts_used)
-            ),
             Self::Flows {
                 topology,
                 placement,

@@ -185,8 +185,8 @@ impl Report {
         let whole = outcome.stuck.total == 0;
         let explanation = match &outcome.causes {
             Some(causes) if args.explain && whole => {
-                let model = args.network.model().filter(|_| outcome.network.is_some());
-                Some(Explanation::of(causes, sets, finished.last_rank, model)?)
+                let on_network = outcome.network.is_some();
+                Some(Explanation::of(causes, sets, finished.last_rank, on_network)?)
             }
             _ => None,
         };

@@ -1,6 +1,6 @@
 //! Utilization of a network's links.
 
-use loggap_core::sim::network::{Fabric, FlowObserver, Flows, Simple, Usage};
+use loggap_core::sim::network::{Fabric, FlowObserver, Flows, Usage};
 
 use super::Wiring;
 
@@ -38,14 +38,6 @@ pub struct BusyLink {
 }
 
 impl NetworkUse {
-    /// Utilization of LogGOPSim's network, which does not count the bytes that links carry.
-    #[must_use]
-    pub fn of_simple(network: &Simple<'_, Wiring>) -> Self {
-        let topology = network.fabric();
-        let (hosts, links) = (topology.hosts(), topology.links_there_are());
-        Self { hosts, links, flows: network.begun(), ..Self::default() }
-    }
-
     /// Utilization of a network after a run of `makespan` ps.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "shares of few digits")]

@@ -127,26 +127,6 @@ pub enum GraphError {
         /// Text of the capacity.
         text: String,
     },
-    /// An edge has no comment, although routes must be given and its node has several outgoing
-    /// edges.
-    #[error(
-        "line {line}: the edge from {from} to {to} has no comment; expected the hosts to which \
-         messages leave over it, as in comment=\"H0,H1\", or comment=\"*\""
-    )]
-    NoComment {
-        /// Line of the edge.
-        line: usize,
-        /// Source of the edge.
-        from: String,
-        /// Target of the edge.
-        to: String,
-    },
-    /// A capacity is given for a network whose links are all alike.
-    #[error("line {line}: a capacity has no effect here, where every link carries 1 byte per ns")]
-    Alike {
-        /// Line of the edge.
-        line: usize,
-    },
     /// A comment names a node that is no host.
     #[error("line {line}: '{name}' is no host of the graph")]
     Destination {

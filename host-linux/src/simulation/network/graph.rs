@@ -39,34 +39,6 @@ impl GraphTopology {
         Self::of(dot::parse(text)?)
     }
 
-    /// Parses a graph with explicit routes and without capacities: all edges of a node with several
-    /// outgoing ones must have comments.
-    ///
-    /// # Errors
-    ///
-    /// [`GraphError`].
-    pub fn parse_routed(text: &str) -> Result<Self, GraphError> {
-        let graph = dot::parse(text)?;
-        let mut out = vec![0u32; graph.nodes.len()];
-        for edge in &graph.edges {
-            if let Some(count) = out.get_mut(edge.from as usize) {
-                *count += 1;
-            }
-        }
-        for edge in &graph.edges {
-            let Edge { from, to, line, attributes } = edge;
-            if attributes.iter().any(|(name, _)| name == "capacity") {
-                return Err(GraphError::Alike { line: *line });
-            }
-            if comment(edge).is_none() && out.get(*from as usize).is_some_and(|count| *count > 1) {
-                let name = |node: &u32| graph.nodes.get(*node as usize).cloned();
-                let [from, to] = [from, to].map(|node| name(node).unwrap_or_default());
-                return Err(GraphError::NoComment { line: *line, from, to });
-            }
-        }
-        Self::of(graph)
-    }
-
     fn of(graph: Graph) -> Result<Self, GraphError> {
         let Graph { nodes, mut edges, attributes } = graph;
         let unknown = attributes.into_iter().filter(|name| !is_known(name)).collect();
@@ -262,24 +234,6 @@ mod tests {
         assert_eq!(way(&graph, 2, 0, 0), ["H2 to T", "T to S", "S to H0"]);
         assert_eq!(graph.longest_route(), 4);
         assert_eq!(graph.dealt(), [0, 1, 2]);
-    }
-
-    #[test]
-    fn a_graph_whose_routes_are_to_be_given_names_the_edge_without() {
-        let routed = "digraph { H0->S; H1->S; S->H0 [comment=\"H0\"]; S->H1 [comment=\"H1\"] }";
-        assert_eq!(GraphTopology::parse_routed(routed).unwrap().longest_route(), 2);
-        assert!(GraphTopology::parse_routed("digraph { H0->H1; H1->H0 }").is_ok());
-        for (text, words) in [
-            (
-                "digraph { H0->S; H1->S;\n S->H0 [comment=\"H0\"];\n S->H1 }",
-                "line 3: the edge from S to H1",
-            ),
-            ("graph { H0 -- S -- H1 }", "the edge from S to H0 has no comment"),
-            ("digraph { H0->H1;\n H1->H0 [capacity=2] }", "line 2: a capacity"),
-        ] {
-            let error = GraphTopology::parse_routed(text).unwrap_err().to_string();
-            assert!(error.contains(words), "{text}: {error}");
-        }
     }
 
     #[test]

@@ -8,14 +8,13 @@ mod graph;
 mod locations;
 mod memory;
 mod placement;
-mod simple;
 mod wired;
 mod wiring;
 
 use loggap_core::sim::SimError;
 use loggap_core::sim::network::{
-    Fabric, FlowObserver, Flows, FlowsRequirements, SimpleRequirements, Tenants, Topology,
-    TopologyError, Unobserved, Usage,
+    Fabric, FlowObserver, Flows, FlowsRequirements, Tenants, Topology, TopologyError, Unobserved,
+    Usage,
 };
 
 pub use self::busy::{BusyLink, NetworkUse};
@@ -24,7 +23,6 @@ pub use self::graph::GraphTopology;
 pub use self::locations::{RankLocation, read_locations};
 use self::memory::OwnedFlows;
 pub use self::placement::Placement;
-pub use self::simple::PlacedSimple;
 pub use self::wiring::{TopologyPlan, Wiring};
 use super::{Needs, RunError};
 use crate::machine::environment::memory_entry;
@@ -34,21 +32,9 @@ use crate::sys::pages::Pages;
 const STEPS: usize = 256;
 const WATCH_BYTES: usize = 64 << 20;
 
-/// Model of links that messages share.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum LinkModel {
-    /// Max-min fair sharing.
-    #[default]
-    Flows,
-    /// By the number of messages, as in LogGOPSim's network `simple`.
-    Simple,
-}
-
 /// Description of a network, independent of the number of ranks.
 #[derive(Clone, Debug)]
 pub struct NetworkPlan {
-    /// Model of shared links.
-    pub model: LinkModel,
     /// Hosts and links.
     pub topology: TopologyPlan,
     /// Factor on the capacity of links between switches.
@@ -172,12 +158,7 @@ impl NetworkPlan {
         let Ok(topology) = self.topology(ranks, 1) else { return 0 };
         let watched = self.steps(&topology).saturating_mul(topology.links() as usize);
         let watched = watched.saturating_mul(size_of::<f64>()) as u64;
-        let network = match self.model {
-            LinkModel::Flows => {
-                FlowsRequirements::new(&topology, messages).bytes().saturating_add(watched)
-            }
-            LinkModel::Simple => SimpleRequirements::new(&topology, messages).bytes(),
-        };
+        let network = FlowsRequirements::new(&topology, messages).bytes().saturating_add(watched);
         network.saturating_add(u64::from(ranks) * size_of::<u32>() as u64)
     }
 }

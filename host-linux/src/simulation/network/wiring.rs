@@ -49,15 +49,6 @@ impl TopologyPlan {
         Self::file(name.into(), GraphTopology::parse)
     }
 
-    /// Topology from a file with explicit routes.
-    ///
-    /// # Errors
-    ///
-    /// [`NetworkError`] if the file contains no valid topology.
-    pub fn routed(path: &Path) -> Result<Self, NetworkError> {
-        Self::file(path.to_owned(), GraphTopology::parse_routed)
-    }
-
     fn file(
         path: PathBuf,
         parse: impl Fn(&str) -> Result<GraphTopology, GraphError>,

@@ -7,7 +7,7 @@ use loggap_core::units::Picos;
 use super::{Job, Method, Outcome, Stopwatch, Watch};
 use crate::simulation::ordered::OnNetwork;
 use crate::simulation::{
-    Computed, LinkModel, LoadError, Means, NetworkPlan, RunError, Source, bytes_needed, compute,
+    Computed, LoadError, Means, RunError, Source, bytes_needed, compute,
 };
 
 impl Job<'_> {
@@ -22,8 +22,6 @@ impl Job<'_> {
             return Ok(None);
         }
         let program = source.program(self.settings.receive);
-        let shared = |plan: &NetworkPlan| plan.model == LinkModel::Flows;
-        let program = program.filter(|_| self.network.is_none_or(shared));
         let Some(program) = program else { return Ok(None) };
         let loading = Stopwatch::start();
         let ranks = source.ranks();

@@ -9,9 +9,7 @@ use super::{Job, Method, Outcome, Progress, Stopwatch, Stuck, WATCHED, WATCHED_O
 use crate::schedule::ScheduleFile;
 use crate::simulation::network::{messages, with_more_memory};
 use crate::simulation::noise::with_noise;
-use crate::simulation::{
-    LinkModel, LoadError, Needs, NetworkPlan, NetworkUse, RunError, Source, stream,
-};
+use crate::simulation::{LoadError, Needs, NetworkUse, RunError, Source, stream};
 use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
 use crate::timeline::link_holds::LinkHolds;
@@ -104,8 +102,7 @@ impl InOrder<'_> {
         let counting = wanted.counters.then(|| Counters::new(&mut ranks));
         let first_ops = schedule.first_ops();
         let recorder = wanted.selection.clone().map(|kept| Recorder::new(first_ops.into(), kept));
-        let flows = |plan: &&NetworkPlan| wanted.causes && plan.model == LinkModel::Flows;
-        let holds = self.job.network.filter(flows).map(|_| LinkHolds::default());
+        let holds = self.job.network.filter(|_| wanted.causes).map(|_| LinkHolds::default());
         let rates = holds.as_ref().map(|holds| |flow: &FlowRate| holds.note(flow));
         let causes = wanted.causes.then(|| match &holds {
             Some(holds) => CauseRecorder::new(first_ops).with_holds(holds.clone()),
@@ -144,15 +141,6 @@ impl InOrder<'_> {
             return Ok((outcome, engine.into_observer()));
         };
         let messages = messages(needs, self.times);
-        if plan.model == LinkModel::Simple {
-            let mut placed = plan.place_simple(needs.ranks, messages)?;
-            let network = placed.lend()?;
-            let engine =
-                Engine::on_network(schedule, parameters, settings, noise, observer, network);
-            let (outcome, engine) = self.finish(engine, needs, of)?;
-            let network = Some(NetworkUse::of_simple(engine.network()));
-            return Ok((Outcome { network, ..outcome }, engine.into_observer()));
-        }
         let mut placed = plan.place(needs.ranks, schedule.interfaces(), messages)?;
         let network = placed.lend_observed(rates)?;
         let engine = Engine::on_network(schedule, parameters, settings, noise, observer, network);

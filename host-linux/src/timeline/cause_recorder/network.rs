@@ -1,7 +1,6 @@
 //! Delays of messages on a network with shared links: rules 2, 4 and 5 of `docs/networks.md`.
 
 use loggap_core::sim::{Arrived, Handled};
-use loggap_core::units::Picos;
 
 use super::super::causes::{Cause, Event, EventId, Kind, MessageCosts, Transfer, Via};
 use super::{CauseRecorder, NONE};
@@ -9,13 +8,13 @@ use super::{CauseRecorder, NONE};
 impl CauseRecorder {
     /// Stores a message's transfer through the network, when it arrives.
     pub(super) fn note_transfer(&mut self, event: &Arrived) {
-        self.graph.whole |= event.whole;
+        self.graph.whole = true;
         let departure = self.graph.event(self.op(event.op).sent);
         let MessageCosts { overhead, latency, gap_bytes, .. } = self.graph.costs(&departure);
         let took = event.time.since(departure.time).since(overhead).since(latency);
-        let alone = if event.whole { gap_bytes.min(took) } else { Picos::ZERO };
+        let alone = gap_bytes.min(took);
         let mut transfer = Transfer { took, alone, ..Transfer::default() };
-        if let Some(holds) = self.holds.as_ref().filter(|_| event.whole) {
+        if let Some(holds) = &self.holds {
             let ended = holds.take(event.op).unwrap_or_default();
             let through = ended.at.since(departure.time).max(alone).min(took);
             transfer.behind = took.since(through);
