@@ -1,5 +1,5 @@
-//! The thinking half of loggap: LogP-family models of a network link,
-//! without an operating system, an allocator or unsafe code.
+//! Core of loggap: measures and simulates a network link with LogP-family models, without an
+//! operating system, an allocator or unsafe code.
 //!
 //! # Tour, from the bottom up
 //!
@@ -19,7 +19,7 @@
 //! - [`noise`]: detours detected, traces of them, and what they cost an
 //!   operation.
 //! - [`sim`]: the LogGOPS simulator.
-//! - [`selftest`]: whether all of this computes what it should here.
+//! - [`selftest`]: known-answer tests of all of this on the machine at hand.
 //!
 //! # What this crate does not do
 //!
