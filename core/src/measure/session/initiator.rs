@@ -106,7 +106,7 @@ pub struct Initiator<'b, C, L> {
     pub(in crate::measure) rested_at: u64,
     /// True if the responder has a description.
     pub(in crate::measure) described: bool,
-    /// True if a processor was preempted during the rounds of the latest run.
+    /// True if an end was preempted during the rounds of the latest run.
     interrupted: bool,
 }
 
@@ -240,8 +240,8 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
         Ok(())
     }
 
-    /// True if a processor of this end was preempted during the rounds of the latest
-    /// [`Initiator::run`], as far as [`Clock::interruptions`] reports it.
+    /// True if an end was preempted during the rounds of the latest [`Initiator::run`], as far as
+    /// [`Clock::interruptions`] reports it.
     pub const fn was_interrupted(&self) -> bool {
         self.interrupted
     }
