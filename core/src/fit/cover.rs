@@ -32,7 +32,8 @@ const LEAST_SPAN: u64 = 2;
 /// tolerance.
 const UNROUND: f64 = 1.0;
 
-/// Working memory of a fit, one element per cell: the best description of all sizes before it.
+/// Working memory of a fit, one element per cell and one for the end: the best description of all
+/// sizes before the cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Node {

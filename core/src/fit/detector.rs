@@ -21,7 +21,7 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// Significant jumps of any curve, found with all points at hand; the default.
+    /// Significant jumps of any curve, found from all points together; the default.
     #[must_use]
     pub const fn optimal() -> Self {
         Self { ahead: None, find: jumps::find }

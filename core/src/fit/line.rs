@@ -146,7 +146,7 @@ impl Line {
         self.at(0.0)
     }
 
-    /// `G`: slope, in picoseconds per byte; 0 if there is none.
+    /// `G`: slope, in picoseconds per byte; 0 if it could not be fitted.
     #[must_use]
     pub const fn slope(&self) -> f64 {
         self.bounded.slope
@@ -199,7 +199,7 @@ impl Line {
         sqrt(1.0 / self.moments.weight)
     }
 
-    /// Standard error of the slope; infinite if there is none. For a slope at its bound, that of
+    /// Standard error of the slope; infinite if it could not be fitted. For a slope at its bound, that of
     /// the unconstrained line.
     #[must_use]
     pub fn slope_error(&self) -> f64 {

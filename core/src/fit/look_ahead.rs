@@ -141,7 +141,7 @@ impl ChangeDetector {
         if self.suspected { self.conclude() } else { None }
     }
 
-    /// Tests for a change behind the current point; moves to the next point if there is none.
+    /// Tests for a change behind the current point; otherwise moves to the next point.
     fn look(&mut self) {
         let tolerated = self.tolerated();
         if self.rise() > tolerated {

@@ -97,7 +97,7 @@ pub(super) enum Noise {
     Skewed(f64),
 }
 
-/// Choice of points with or without standard errors.
+/// Standard errors of the points: known or unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sigmas {
     Told,

@@ -201,7 +201,7 @@ pub enum Part<'p> {
     Change(&'p Change),
 }
 
-/// As [`decode`], but passes each part to `each` as it is read; at most `most` ranges and `most`
+/// As [`decode`], but passes each part to `each` once it is read; at most `most` ranges and `most`
 /// changes.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Units, random numbers, statistics and models.
+//! Checks of units, random numbers, statistics and models.
 
 use super::{Vector, digest};
 use crate::model::{ClosedForm, Estimate, LogGops, LogGp, Profile, Prtt, Range, SizeLine, compact};

@@ -1,4 +1,4 @@
-//! Offsets and drifts of clocks.
+//! Checks of clock offsets and drifts.
 
 use super::Vector;
 use crate::sync::{ClockModel, DriftEstimator, Offset, OffsetEstimator, OffsetOptions, Ping};

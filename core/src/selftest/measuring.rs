@@ -1,4 +1,4 @@
-//! Fit, detection, the frames on the wire, and a session on virtual time.
+//! Checks of the fit, the change detectors, the wire format, and a session on virtual time.
 
 use core::cell::RefCell;
 use core::ops::ControlFlow;
@@ -50,7 +50,7 @@ fn point(size: u64, change: u64) -> Point {
     Point::new(size, value as f64, 0.0).unwrap_or_default()
 }
 
-/// The integer within a millionth of `value`; `None` if there is none.
+/// Rounds to an integer; `None` if `value` is further than a millionth from it.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

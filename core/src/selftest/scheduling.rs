@@ -1,4 +1,4 @@
-//! Noise, and schedules as text and in both binary formats.
+//! Checks of noise, and of schedules as text and in both binary formats.
 
 use super::{Vector, digest};
 use crate::goal::binary::{BinaryReadError, Native, NativeWriter, Reference, ReferenceWriter};
@@ -9,7 +9,7 @@ use crate::sim;
 use crate::units::Picos;
 
 pub(super) const VECTORS: &[Vector] = &[
-    // Every 1000 there are detours of 10 at 100 and of 20 at 500; [450, 2450) holds two of each.
+    // Detours of 10 at 100 and of 20 at 500, repeated every 1000: (450, 2450) contains two of each.
     Vector { name: "noise: detours stretch an operation", compute: noise, answer: 60 },
     Vector { name: "noise: a trace as netgauge writes it", compute: trace, answer: 18_720_790 },
     Vector { name: "goal: text counts its operations", compute: survey, answer: 4 },

@@ -1,4 +1,4 @@
-//! The simulation of schedules, stored and computed.
+//! Checks of the simulation, with stored and with computed schedules.
 
 use super::Vector;
 use super::basics::SET;

@@ -6,8 +6,8 @@
 //! is copied or allocated. Measured times are skewed and have outliers, so
 //! locations are medians and their intervals are distribution-free:
 //!
-//! - [`Sorted`] sorts a sample in place and answers median, quantiles, median
-//!   absolute deviation and the order-statistic interval of the median.
+//! - [`Sorted`] sorts a sample in place and gives its median, quantiles and the
+//!   order-statistic interval of the median.
 //! - [`Moments`] is the running mean and variance.
 //! - [`Confidence`] is a confidence level, with its quantiles of the normal and of Student's
 //!   distribution.

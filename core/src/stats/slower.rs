@@ -94,7 +94,7 @@ pub const LEAST_ENDS: usize = 4;
 /// Fewest pairs of an end with an effect of its own.
 const LEAST_PAIRS: u32 = 2;
 
-/// Finds the slowest end that is an outlier and marks its pairs as named; `None` if there is none.
+/// Finds the slowest end that is an outlier and marks its pairs as named; `None` if no end is slow.
 /// `effects` has an element for every end.
 #[must_use]
 pub fn slowest_end(

@@ -47,7 +47,7 @@ pub struct DriftStudy {
     /// which slow changes of the drift hardly affect.
     pub noise: Picos,
     /// Longest span (the whole, its half, quarter and so on) over which a line leaves at most twice
-    /// the noise, in 95 percent of the parts, each with its own line; zero if there is none.
+    /// the noise, in 95 percent of the parts, each with its own line; zero if no span qualifies.
     pub linear_for: Picos,
 }
 

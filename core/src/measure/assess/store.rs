@@ -393,7 +393,7 @@ impl<'m> SampleStore<'m> {
         first..self.find(last).map_or_else(|row| row, |row| row + 1)
     }
 
-    /// Row of a point's size; past the end if there is none.
+    /// Row of a point's size; past the end for unknown sizes.
     pub(in crate::measure) fn row_of(&self, point: &Point) -> usize {
         self.find(narrow(point.size())).unwrap_or(usize::MAX)
     }

@@ -60,7 +60,7 @@ pub struct ResponderState<D = [u8; 0]> {
     rounds: Rounds,
     /// Sequence number of the batch.
     batch: u32,
-    /// Index of the current round; past the end if there is none.
+    /// Index of the current round; past the end between batches.
     index: usize,
     sequence: u32,
     messages_left: u32,
