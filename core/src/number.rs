@@ -47,8 +47,8 @@ pub(crate) fn sqrt(value: f64) -> f64 {
 #[cfg(target_os = "none")]
 pub(crate) use digitwise_root as sqrt;
 
-/// Square root, correctly rounded, for targets without a square-root instruction: computes 54 bits
-/// of the significand's root one by one.
+/// Square root, correctly rounded, for targets without a square-root instruction: computes the 54
+/// bits of the significand's root one by one.
 #[cfg(any(test, target_os = "none"))]
 #[inline(never)]
 pub(crate) fn digitwise_root(value: f64) -> f64 {

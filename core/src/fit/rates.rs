@@ -72,8 +72,7 @@ fn single_outliers_are_no_changes_and_in_no_line() {
     }
 }
 
-/// Sweeps as in the first report of the problem: steps of 9 and 27 us at 32 and 64 KiB, on values
-/// of several hundred us that are known to 0.3 us.
+/// Steps of 9 and 27 us at 32 and 64 KiB, on values of several hundred us that are known to 0.3 us.
 #[test]
 fn steps_of_microseconds_on_hundreds_are_listed() {
     let sizes: Vec<u64> = (16..=88).map(|i| libm::exp2(0.25 * f64::from(i)) as u64).collect();

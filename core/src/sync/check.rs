@@ -1,8 +1,8 @@
 //! Agreement of corrected clocks, as tested by `sync --check`.
 //!
 //! A check over the edges of the tree repeats the measurements of the synchronisation. Pings
-//! between ranks that the tree does not connect are independent of it, so the root is checked with
-//! arbitrary ranks, and triangles of ranks are.
+//! between ranks that the tree does not connect are independent of it, so pairs of the root and any
+//! rank are checked, and triangles of ranks.
 
 use super::{ClockModel, Offset, SECOND};
 use crate::stats::Sorted;

@@ -37,7 +37,7 @@
 //!
 //! If one of the first two is violated, or a clock is set, a later offset falls outside the bounds
 //! predicted by the earlier ones: it [contradicts](Agreement::Contradicts) them, a new model
-//! begins, and [`RankClock::since`] refuses to interpolate. Errors claimed between the two were
+//! begins, and [`RankClock::since`] refuses to interpolate. Errors claimed in between were
 //! wrong. A clock that is set by less than the error at that time is not detected.
 //!
 //! # Comparison

@@ -108,15 +108,15 @@ pub struct MergeStep {
     pub client: u32,
     /// Rank that answers.
     pub server: u32,
-    /// Number of ranks, from the server on, whose differences the server knows and the client
-    /// corrects; 1 is the server alone.
+    /// Number of ranks, from `server` on, to whose differences the new one is added; 1 is the
+    /// server alone.
     pub merged: u32,
 }
 
 impl Scheme {
     /// All exchanges of `ranks` ranks, in a valid sequential order. Exchanges of the tree with
-    /// equal `merged` run concurrently. A rank beyond the largest power of two receives its
-    /// client's difference from the root and adds its own.
+    /// equal `merged` run concurrently. A rank beyond the largest power of two learns the
+    /// difference of its client to the root and adds its own.
     pub fn steps(self, ranks: u32) -> impl Iterator<Item = MergeStep> {
         let linear = if self == Self::Linear { ranks } else { 0 };
         let tree = if self == Self::Binomial { ranks } else { 0 };

@@ -222,10 +222,10 @@ impl RankClock {
     }
 
     /// Adopts the model of `parent`, which is expected to read the same clock, after a short series
-    /// whose bounds have to contain an offset of zero. Their width adds to the error, unless
-    /// domains are [trusted](SyncOptions::trusts_domains). Returns false if zero is outside the
-    /// bounds, or if they stayed too wide and domains are not trusted; the clock then has to be
-    /// synchronised like that of another domain.
+    /// whose bounds have to contain an offset of zero. The largest offset that they allow adds to
+    /// the error, unless domains are [trusted](SyncOptions::trusts_domains). Returns false if zero
+    /// is outside the bounds, or if they stayed too wide and domains are not trusted; the clock
+    /// then has to be synchronised like that of another domain.
     ///
     /// Assumes that clocks of one domain show the same time: a clock that drifts is not detected
     /// until it differs by more than the check resolves.

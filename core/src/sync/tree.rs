@@ -74,7 +74,7 @@ pub struct Step {
 /// Tree data of one rank, and of the leader with the same index.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TreeEntry {
-    /// Index of this rank's domain's first member in the order.
+    /// Index in the order of the first member of this rank's domain.
     begin: u32,
     /// Position of this rank among the members; 0 is the leader.
     place: u32,
