@@ -176,9 +176,9 @@ impl<C: Clock + ?Sized> Clock for &C {
     }
 }
 
-/// A borrowed link completes each send before the next, and posts a receive only when it begins:
-/// [`Link::train`] and [`Link::receive_after`] would have to pass the borrow on, whose lifetime the
-/// link's own methods cannot return.
+/// A borrowed link keeps the defaults of [`Link::train`] and [`Link::receive_after`]: each send
+/// completes before the next, and a receive is posted only when it begins. Forwarding the two is
+/// impossible: their closures expect `&mut &mut L`, but would be given `&mut L`.
 impl<L: Link + ?Sized> Link for &mut L {
     type Error = L::Error;
 

@@ -22,7 +22,7 @@ impl Floor {
         8,
         "all of eight are on one side of their median once in 128",
     );
-    /// As [`Floor::CHANGE`], on a machine with preempted processors.
+    /// As [`Floor::CHANGE`], on a machine that preempts the ends.
     pub const CHANGE_ON_BUSY: Self = Self::new(
         "change of protocol on a busy machine",
         80,

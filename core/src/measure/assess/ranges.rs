@@ -197,8 +197,8 @@ pub(in crate::measure) struct Fitted<'p> {
     pub(in crate::measure) at_one_sums: BlockSums,
 }
 
-/// Relaxation of the requested accuracy for numbers with little influence on the line, as a share
-/// of that for the line as a whole.
+/// Share of the line's requested accuracy that suffices for a parameter with little influence on
+/// the line.
 const SLACK: f64 = 0.25;
 
 impl<'p> Fitted<'p> {

@@ -1,4 +1,4 @@
-//! Rounds during which a processor was preempted.
+//! Rounds during which an end was preempted.
 //!
 //! The count of preemptions is read before and after each batch ([`Clock::interruptions`]). If it
 //! rose, all rounds of the batch are discarded, slow and fast ones alike: a selection by value
@@ -103,7 +103,7 @@ impl<const N: usize> Planner<'_, N> {
         ended.map(|()| true)
     }
 
-    /// Handles a round that does not count, since a processor was preempted during its batch, whose
+    /// Handles a round that does not count, since an end was preempted during its batch, whose
     /// earlier outcomes are `before`. Its size is known to arrive; losses of one size in a batch
     /// count as one. Bursts become shorter if none has counted yet.
     pub fn handle_disturbed(&mut self, outcome: &Outcome, before: &[Outcome]) {
@@ -136,7 +136,7 @@ impl<const N: usize> Planner<'_, N> {
         planned.is_some_and(|length| length >= SLICE)
     }
 
-    /// Number of rounds discarded because a processor was preempted during their batch.
+    /// Number of rounds discarded because an end was preempted during their batch.
     #[must_use]
     pub const fn disturbed(&self) -> u64 {
         self.disturbed.rounds

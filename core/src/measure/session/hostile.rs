@@ -82,7 +82,7 @@ struct Scripted<'c> {
     announced: Vec<(usize, usize)>,
     /// Duration of a poll, in ps.
     look: u64,
-    /// Only each poll with this number or a multiple can find a message.
+    /// Only every `every`-th poll can find a message.
     every: u32,
     looks: u32,
     /// The script repeats.
@@ -341,10 +341,10 @@ fn a_version_mismatch_is_named_to_both_sides() {
     let mut link = Scripted::new(&clock, Kind::Stream, vec![frame(&hello)]);
     let refusal = Refusal::Version { initiator: theirs, responder: Versions::OURS };
     assert_eq!(respond(&clock, &mut link).map(|(_, ending)| ending), Ok(Ending::Refused(refusal)));
-    // What the responder said is what an initiator understands.
+    // The initiator understands what the responder sent.
     let error = session(&clock, Scripted::new(&clock, Kind::Stream, link.heard), &[]);
     assert_eq!(error, Err(SessionError::Refused(refusal)));
-    // Nor does an initiator take a version that it did not offer.
+    // The initiator refuses a version that it did not offer.
     let alien = Message::Welcome(Welcome { version: 9, capabilities: 0, bounds });
     let error = session(&clock, Scripted::new(&clock, Kind::Stream, vec![frame(&alien)]), &[]);
     let responder = Versions { lowest: 9, highest: 9 };

@@ -99,7 +99,7 @@ mod tests {
 
     const LIMIT: u64 = 1_000;
 
-    /// Link and clock on which each poll takes time, and those of a range very much.
+    /// Link and clock on which each poll takes time, and the polls of a range take very long.
     struct Stopped<'c> {
         now: &'c Cell<u64>,
         polls: u64,

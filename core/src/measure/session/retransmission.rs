@@ -39,7 +39,7 @@ pub(in crate::measure) struct Exchange {
 /// Weight of a message in addition to its bytes, an estimate. If bytes cost more, the first limit
 /// is too short; each loss then doubles it, and the next reply corrects the average.
 const MESSAGE: u64 = 1_024;
-/// Sum of weights at which past exchanges are reduced to half their influence.
+/// Sum of weights above which the influence of past exchanges is halved.
 const MEMORY: u64 = 1 << 24;
 /// Decay of the excess: with every exchange it loses one part in this many.
 const FORGOTTEN: u64 = 64;

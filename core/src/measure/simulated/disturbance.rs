@@ -111,7 +111,7 @@ pub(super) struct Process {
     random: Random,
     /// Initial phase of the drift, 0 to 1 periods.
     phase: f64,
-    /// Latest value of the correlated process, in standard deviations, and its time before it.
+    /// Time and value, in standard deviations, of the correlated process at its latest step.
     correlated: Option<(u64, f64)>,
     /// Start of the latest burst; `None` before it was drawn.
     burst: Option<u64>,
