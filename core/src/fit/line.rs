@@ -199,8 +199,8 @@ impl Line {
         sqrt(1.0 / self.moments.weight)
     }
 
-    /// Standard error of the slope; infinite if it could not be fitted. For a slope at its bound, that of
-    /// the unconstrained line.
+    /// Standard error of the slope; infinite if it could not be fitted. For a slope at its bound,
+    /// that of the unconstrained line.
     #[must_use]
     pub fn slope_error(&self) -> f64 {
         match self.bounded.bound {

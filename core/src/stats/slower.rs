@@ -110,7 +110,8 @@ pub fn slowest_end(
 }
 
 /// Finds the slowest pair that is an outlier given its ends' effects and marks it as named; `None`
-/// if there is none. Call it once no end is slow any more. `effects` has an element for every end.
+/// if no pair is slow. Call it once no end is slow any more. `effects` has an element for every
+/// end.
 #[must_use]
 pub fn slowest_pair(
     pairs: &mut [PairValue],

@@ -261,8 +261,8 @@ pub struct SyncOptions {
     pub series: SeriesOptions,
     /// Series over an edge within a domain.
     pub check: SeriesOptions,
-    /// Assumptions about the clocks. [`SyncOptions::expecting`] sets both series' `drift_ppm` to
-    /// the same value.
+    /// Assumptions about the clocks. [`SyncOptions::expecting`] sets `drift_ppm` of both series to
+    /// the value here.
     pub assumptions: Assumptions,
     /// True if ranks of a domain are known to read one clock, such as that of one kernel. A check
     /// whose bounds contain zero then adds nothing to the error, however wide they are.

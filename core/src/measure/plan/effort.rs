@@ -36,7 +36,7 @@ impl<const N: usize> Planner<'_, N> {
         }
         let mut widest = 0.0;
         let mut is_wide = |noise: f64, wanted: f64| {
-            // The ratio is NaN, and thus not wide, if the noise is unknown or both are zero.
+            // The ratio is NaN, and thus not wide, if both are infinite (unknown) or zero.
             let ratio = noise / wanted;
             widest = larger(widest, ratio);
             ratio > NOISE_SHARE
