@@ -243,10 +243,10 @@ impl Window {
         Some(())
     }
 
-    /// Smallest weighted sum of squared residuals of a continuous line with two bends. Bends on
-    /// different sides of the boundary before sample `at` have to enclose a further point and be
-    /// apart, as a ratio of sizes, by [`RAMP`] times the boundary's own, if the window is that
-    /// wide.
+    /// Smallest weighted sum of squared residuals of a continuous line with two bends. If the bends
+    /// are on different sides of the boundary before sample `at`, there has to be a further point
+    /// between them, and the ratio of their sizes is at least [`RAMP`] times that of the boundary's
+    /// two sizes, if the window is that wide.
     fn least_continuous(&self, at: u64) -> f64 {
         let count = self.samples.len();
         let at = usize::try_from(at).unwrap_or(count);

@@ -154,7 +154,8 @@ impl Range {
         })
     }
 
-    /// The range as one `LogGOPS` set with the send overhead, and the receive overhead apart.
+    /// The range as one `LogGOPS` set with the send overhead as `o` and `O`, and the receive
+    /// overhead separately.
     ///
     /// # Errors
     ///

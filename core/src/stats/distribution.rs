@@ -261,7 +261,7 @@ mod tests {
         let ten = median_ranks(10, 0.025);
         assert_eq!(ten.outside, 1);
         assert!((ten.coverage - 0.978_515_625).abs() < 1e-12);
-        // n = 5 does not reach 95 %, and says so.
+        // n = 5 does not reach 95 %.
         assert!(median_ranks(5, 0.025).coverage < 0.95);
         assert_eq!(median_ranks(1, 0.025), MedianRanks { outside: 0, coverage: 0.0 });
         assert_eq!(median_ranks(0, 0.025).outside, 0);

@@ -99,8 +99,8 @@ impl Offer {
     }
 
     /// Duration of the samples, in halves of a round trip. A sample consists of a round trip; a
-    /// burst with one half for each message and its reply; a paced burst, with a delay of a round
-    /// trip for each message; and a receive after two round trips.
+    /// burst with one half for each message and for the reply; a paced burst, with a delay of a
+    /// round trip for each message; and a receive after two round trips.
     fn half_trips(&self, (messages, paced): (u32, u32)) -> u64 {
         let overheads = if self.full { 2 * u64::from(paced) + 6 } else { 0 };
         u64::from(self.samples) * (2 + u64::from(messages) + 1 + overheads)

@@ -374,8 +374,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
                     self.traffic.control_received += 1;
                     return Ok(Some(message));
                 }
-                // Until the first control frame, malformed data means that the peer speaks another
-                // protocol.
+                // Until the first control frame, malformed data may mean that the peer speaks
+                // another protocol.
                 Err(_) if self.datagrams && self.traffic.control_received > 0 => {
                     self.traffic.data_received += 1;
                     self.traffic.strays += 1;
