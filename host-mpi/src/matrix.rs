@@ -232,8 +232,8 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// Slow machines, then slow ranks, then slow pairs; ranks and pairs that belong
 /// to a slow machine or rank are not listed again.
 ///
-/// Machines with one rank each are machines and not ranks. The probability
-/// `error` of a false alarm is divided among all that is tested, in both
+/// If every machine has one rank, machines are tested and ranks are not. The
+/// probability `error` of a false alarm is divided among all tests, in both
 /// quantities. A finding has to show in both halves of the sessions, so pairs
 /// with one session do not count.
 #[must_use]

@@ -1581,8 +1581,7 @@ typedef struct loggap_line {
    */
   uint64_t centre_half_width_ps;
   /**
-   * Expected deviation of a round measured later from the line, at most, in
-   * millionths.
+   * Bound within which a later round is expected to lie from the line, in millionths.
    */
   uint32_t scatter_ppm;
 } loggap_line;
@@ -1800,7 +1799,8 @@ typedef struct loggap_detail {
    */
   uint32_t reason;
   /**
-   * Name of the wrong field, without a terminating zero byte; null if there is none.
+   * Name of the wrong field, without a terminating zero byte; null if no
+   * field is concerned.
    */
   const char *name;
   /**

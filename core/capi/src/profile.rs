@@ -64,8 +64,7 @@ pub struct Line {
     pub at_centre_ps: i64,
     /// Half-width of the interval of `at_centre_ps`, in ps.
     pub centre_half_width_ps: u64,
-    /// Expected deviation of a round measured later from the line, at most, in
-    /// millionths.
+    /// Bound within which a later round is expected to lie from the line, in millionths.
     pub scatter_ppm: u32,
 }
 

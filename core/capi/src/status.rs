@@ -88,7 +88,8 @@ pub struct Detail {
     pub found: u64,
     /// A `loggap_reason`; `loggap_reason_text` explains it.
     pub reason: u32,
-    /// Name of the wrong field, without a terminating zero byte; null if there is none.
+    /// Name of the wrong field, without a terminating zero byte; null if no
+    /// field is concerned.
     pub name: *const c_char,
     /// Length of `name` in bytes.
     pub name_length: usize,

@@ -159,10 +159,10 @@ mod tests {
 
     #[test]
     fn the_share_that_detours_hit_is_that_of_the_processors_time() {
-        // 5 µs once in 100 µs, of which 95 µs are left for a start. Rank 0 is
-        // hit where one starts in its 0.5 µs of sending; rank 1 by those that
-        // start in the 1.5 µs before it handles the message and in the 0.5 µs
-        // in which it does.
+        // 5 µs per 100 µs, of which 95 µs are left for a start. Rank 0 is hit
+        // if a detour starts in its 0.5 µs of sending; rank 1 if one starts in
+        // the 1.5 µs before it handles the message, or in the 0.5 µs in which
+        // it does.
         let detours = [Detour { start: Picos(20 * MICRO), duration: Picos(5 * MICRO) }];
         let trace = Trace::new(&detours, Some(Picos(100 * MICRO))).unwrap();
         let sender = found(&[Some(trace), None]).unwrap();
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn detours_that_most_repetitions_meet_move_the_median() {
-        // Nothing is left of 2 µs without one.
+        // No gap between two detours has 2 µs.
         let detours = [Detour { start: Picos(0), duration: Picos(MICRO) }];
         let trace = Trace::new(&detours, Some(Picos(2 * MICRO))).unwrap();
         let often = found(&[Some(trace), Some(trace)]).unwrap();

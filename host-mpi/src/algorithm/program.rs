@@ -221,8 +221,8 @@ impl Program {
         Round::compute(self.combine)
     }
 
-    /// Below twice the excess over a power of two, even ranks leave their part
-    /// to the next one.
+    /// Ranks below twice the excess over a power of two form pairs, in which
+    /// the even rank hands its vector to the odd one.
     fn doubling(&self, rank: u32) -> Vec<Round> {
         let lower = power_of_two(self.ranks);
         let rest = self.ranks - lower;

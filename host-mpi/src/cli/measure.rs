@@ -219,7 +219,8 @@ impl<'a> Ends for MpiEnds<'a> {
     }
 }
 
-/// Limit of the library, with the message sizes at which it may show: headers count.
+/// Limit of the library, with the range of sizes in which it may change the
+/// protocol: headers count towards it.
 fn limit(limit: &Limit) -> ProtocolLimit {
     /// Longest headers of the libraries, bytes.
     const HEADERS: u64 = 256;

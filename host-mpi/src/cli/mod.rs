@@ -130,7 +130,7 @@ impl BufferArgs {
     }
 }
 
-/// Job, deadlines and interrupt of a command.
+/// Job, watchdog and interrupt of a command.
 struct Session<'a> {
     job: &'a Job,
     watch: &'a Watch,
@@ -166,8 +166,8 @@ where
         Err(error) if !error.use_stderr() => Exit::Done.into(),
         Err(error) => {
             // `mpirun` ends the job when a rank fails, which must not happen
-            // before the first rank has printed the error. It prints none if
-            // its arguments differ, and are right.
+            // before the first rank has printed the error. It prints none if it
+            // has other, valid arguments.
             thread::sleep(FIRST_SPEAKS);
             // MPICH lets the others continue when the first one has failed:
             // each would repeat the error.
@@ -181,8 +181,8 @@ where
 const FIRST_SPEAKS: Duration = Duration::from_secs(3);
 
 /// Standard streams. Open MPI gives rank 0 a terminal for standard output
-/// whatever `mpirun` writes to; there the output of `mpirun` decides whether it
-/// is watched.
+/// whatever `mpirun` writes to, so the output of `mpirun` decides whether a
+/// person watches.
 fn console() -> Console {
     let console = Console::standard();
     let is_given = std::env::var_os("OMPI_COMM_WORLD_RANK").is_some();

@@ -18,9 +18,9 @@ use super::DriftArgs;
 /// Synchronise virtual clocks whose true times are known, and tell whether the
 /// claimed bounds hold. Needs no mpirun.
 ///
-/// The clocks have offsets, drift and a wander of the temperature, the network
-/// has jitter and paths of unequal length, and ranks lose their processor.
-/// Exits with 3 if the bounds cover less than 95% of the ranks.
+/// The clocks have offsets, drift and temperature wander, the network has
+/// jitter and paths of unequal length, and ranks lose their processor. Exits
+/// with 3 if the bounds cover less than 95% of the ranks.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -213,8 +213,9 @@ struct PatienceRecord {
     error_max_s: f64,
 }
 
-/// Choice of N by simulation, as on the slides: the number of pings without a
-/// smaller round trip that end a series.
+/// Choice of N by simulation, as on the slides of Hoefler, Schneider and
+/// Lumsdaine (2008): the number of pings without a smaller round trip that end
+/// a series.
 fn patience(seed: u64) -> Result<Report<Vec<PatienceRecord>>, CliError> {
     const SERIES: usize = 1_000;
     let one_way = Picos(1_000_000);
@@ -258,8 +259,8 @@ struct DriftRecord {
     linear_for_s: f64,
 }
 
-/// Drift study of the slides: 50,000 offsets, one a second, and whether they
-/// lie on a line.
+/// Drift study of the same slides: 50,000 offsets, one a second, and whether
+/// they lie on a line.
 fn drift(seed: u64) -> Result<Report<Vec<DriftRecord>>, CliError> {
     const OFFSETS: usize = 50_000;
     const SECOND: Picos = Picos(1_000_000_000_000);

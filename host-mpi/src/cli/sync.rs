@@ -207,8 +207,8 @@ fn warnings(args: &Args, ranks: &[RankRecord], session: &Session<'_>) -> Vec<Str
     warnings
 }
 
-/// Sleeps for `pause`, and returns rank 0's decision to continue, which it does
-/// unless it has received Ctrl-C. All ranks call this together.
+/// Sleeps for `pause`; true if rank 0 has not received Ctrl-C. All ranks call
+/// this together.
 fn goes_on_after(pause: Duration, session: &Session<'_>, waiting: Waiting<'_>) -> bool {
     const LOOKS: Duration = Duration::from_millis(20);
     #[allow(clippy::disallowed_methods, reason = "a pause, not a measurement")]

@@ -48,7 +48,7 @@ struct Side<'a> {
     job: &'a Job,
     waiting: Waiting<'a>,
     patience: u32,
-    /// Value to add to the clock of each rank, as far as it is known here.
+    /// Value to add to the clock of each rank; 0 until this rank knows it.
     offsets: Vec<SignedPicos>,
 }
 

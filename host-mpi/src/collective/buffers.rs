@@ -38,13 +38,13 @@ pub(super) struct Buffers {
     pub(super) standing: Standing,
     pub(super) bytes: Pair<u8>,
     pub(super) words: Pair<u32>,
-    /// For the forms with a count per rank; all counts are equal, as in OSU's benchmarks.
+    /// Counts of the forms with a count per rank: all equal, as in OSU's benchmarks.
     counts: Vec<Count>,
     displacements: Vec<Count>,
 }
 
 impl Buffers {
-    /// Allocates and touches the buffers of `cell`; `None` if there is not enough memory.
+    /// Allocates and touches the buffers of `cell`; `None` if memory is short.
     pub(super) fn new(cell: Cell, standing: Standing, alignment: Alignment) -> Option<Self> {
         let extent = cell.operation.extent(cell.elements, standing.ranks.into());
         let none = Extent { send: 0, receive: 0 };

@@ -9,8 +9,7 @@ use super::scheme::{Batch, Start};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
     pub(super) batch: Batch,
-    /// Common start of the first repetition; the time of the announcement if
-    /// there is none.
+    /// Common start of the first repetition, or else the time of the announcement.
     pub(super) start: Picos,
     /// Number of the first repetition.
     pub(super) first: u64,

@@ -100,7 +100,7 @@ impl<'a> Course<'a> {
     /// Number of batches that warm up caches and connections and do not count:
     /// always the first one, the others only while there is time.
     const WARM_UP: u32 = 5;
-    /// Divisor of the time limit; later batches do not warm up.
+    /// Divisor of the time limit: after this part of it, further batches count.
     const WARM_UP_PART: u64 = 4;
 
     pub(super) fn new(plan: &'a Plan, rule: StopRule) -> Self {

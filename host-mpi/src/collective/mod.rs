@@ -1,8 +1,8 @@
 //! Collective operations, measured from a common start to the last exit.
 //!
-//! The clocks of all ranks are synchronised ([`crate::clocks`]). The root of
-//! the control messages announces a start ahead of time; all ranks spin until
-//! then, carry out one operation and read their clocks again. Rank 0 decides,
+//! The clocks of all ranks are synchronised ([`crate::clocks`]). Rank 0
+//! announces a start ahead of time; all ranks spin until then, carry out one
+//! operation and read their clocks again. Rank 0 also makes the decisions,
 //! independently of MPI: [`scheme`] when the next repetition starts, [`judge`]
 //! whether it counts, [`stop`] when there are enough. Results are verified
 //! outside of the timed section (`verify`).

@@ -19,7 +19,7 @@ pub(super) enum Order {
     Batch {
         /// Number of repetitions, and how they start.
         batch: Batch,
-        /// First start by the clock; the time of the announcement if there is none.
+        /// First start by the clock, or else the time of the announcement.
         at: Picos,
     },
 }

@@ -11,7 +11,7 @@ use super::judge::Record;
 /// Records that one rank keeps from one synchronisation to the next.
 #[derive(Debug)]
 pub(super) struct Segment {
-    /// Synchronisation of the clock at its start.
+    /// State of the clock's synchronisation at the start.
     pub(super) before: RankClock,
     provisional: ClockModel,
     /// The rank's records of every batch.

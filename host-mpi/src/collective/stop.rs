@@ -51,9 +51,8 @@ pub struct StopRule {
 impl StopRule {
     /// Number of discarded repetitions after which a series is hopeless if none counted.
     const HOPELESS: u64 = 1_000;
-    /// Divisor of the time limit. No interval is narrow enough before this part
-    /// of it: disturbances last, and a short series may lie between two of
-    /// them.
+    /// Divisor of the time limit, which gives the minimum time of a series:
+    /// disturbances last, and a short series may lie between two of them.
     const LEAST_PART: u64 = 8;
 
     const fn least_time(self) -> Picos {

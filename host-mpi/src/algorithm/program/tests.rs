@@ -162,8 +162,8 @@ fn blocks_are_copied_where_the_libraries_copy_them() {
     // The root's copy takes less than the wait for the message.
     assert_eq!(copies(Shape::Reduce, 2, SIZE), 0);
     assert_eq!(copies(Shape::GatherEvenCopy, 2, SIZE), 0);
-    // Rank 2 copies while rank 3's message is under way, or has to copy before
-    // it arrives.
+    // Rank 2 copies while rank 3's message is under way, unless rank 3 has to
+    // copy before it sends.
     assert_eq!(copies(Shape::GatherEvenCopy, 4, SIZE), 0);
     assert_eq!(copies(Shape::GatherSmallCopy, 4, SIZE), COPY);
     assert_eq!(copies(Shape::GatherSmallCopy, 4, SMALL_BLOCK), 0);

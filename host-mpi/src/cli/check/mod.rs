@@ -327,7 +327,7 @@ fn agree(session: &Session<'_>, goes_on: impl Into<u64>) -> bool {
 fn plan(args: &Args, session: &Session<'_>, scheme: SchemeName) -> Plan {
     /// Minimum number of repetitions: the interval of fewer may be narrow by chance.
     const LEAST: usize = 100;
-    /// Maximum number of ranks' exits that are kept.
+    /// Maximum number of exit times that are kept, over all ranks.
     const MOST_SAMPLES: usize = 4_000_000;
     let sharing = session.job.sharing();
     let count = session.job.places().len().max(1);
@@ -371,7 +371,7 @@ const LACKING: &str =
 const INTERRUPTED: &str = "interrupted";
 const LATE: &str = "under this noise a rank is late in every simulated repetition";
 
-/// Prediction for a program, or the reason why there is none.
+/// Prediction for a program, or the reason for its absence.
 fn predicted(
     program: &Program,
     taken: &Taken,

@@ -87,7 +87,7 @@ pub(super) struct NoiseReport {
     pub(super) lost_share_worst: f64,
     /// Rank that loses most.
     pub(super) worst_rank: usize,
-    /// Median and maximum over the ranks.
+    /// Median and maximum over the ranks of the detours per second.
     pub(super) rate_per_s_median: f64,
     pub(super) rate_per_s_worst: f64,
     /// Longest detour of all ranks.

@@ -142,7 +142,7 @@ impl From<&Taken> for MeasuredRecord {
 }
 
 impl ResultRecord {
-    /// `taken` is the measurement, or the reason why there is none.
+    /// `taken` is the measurement, or the reason for its absence.
     pub(super) fn new(
         cell: Cell,
         (algorithm, ranks): (&InForce, u32),

@@ -128,8 +128,7 @@ pub(super) struct Taken {
     /// Number of repetitions that exceeded the median by more than the shortest
     /// detour or did not fit into their window, and number of all repetitions.
     pub(super) slow: (u64, u64),
-    /// Page faults of rank 0 per repetition of the operation, with its share of
-    /// those of the starts.
+    /// Page faults of rank 0 per repetition of the operation, its start included.
     pub(super) page_faults: f64,
 }
 

@@ -45,8 +45,8 @@ Examples:
   mpirun -n 4 loggap-mpi coll --op alltoall -s 1K --arrival one-late:100us
   loggap-mpi coll --launches 10 --op bcast -s 8,64K -- mpirun -n 4
 
-With --launches the command starts the job itself, once a launch, by what
-stands behind --: without mpirun before it.")]
+With --launches the command starts the job itself, once per launch, by the
+words after --: do not put mpirun before it.")]
 pub(super) struct Args {
     /// Operations: names such as bcast,iallreduce, or all (30 of them: blocking
     /// and, with an i before the name, immediate ones).
@@ -107,9 +107,9 @@ pub(super) struct Args {
     /// Print comma-separated values.
     #[arg(long)]
     csv: bool,
-    /// Write each operation and size as a line of JSON as soon as it is
-    /// finished, so that a job that dies loses only the one in progress; - is
-    /// standard output, instead of the table.
+    /// Write each finished operation and size at once as a line of JSON, so
+    /// that a job that dies loses only the one in progress; - is standard
+    /// output, instead of the table.
     #[arg(long, value_name = "FILE")]
     json_lines: Option<PathBuf>,
     /// Write the times of each rank in each repetition, as comma-separated values.
@@ -149,7 +149,7 @@ pub(super) fn is_driver(args: &Args) -> bool {
     args.launch.is_none() && (args.launches > 1 || !args.mpirun.is_empty())
 }
 
-/// Longest time that ranks wait for one that is late as planned.
+/// Longest planned lateness of a rank, for which the others wait.
 pub(super) fn planned_wait(args: &Args) -> Duration {
     args.arrival.longest(args.max_time)
 }

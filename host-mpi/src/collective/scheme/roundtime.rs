@@ -73,13 +73,14 @@ impl Lead {
     /// Initial factor: twice the percentile, so that no message is under way any more.
     const FIRST_PERCENT: u64 = 200;
     const LEAST_PERCENT: u64 = 100;
-    /// Size of a group. The lead grows if the share of a group for which a rank
-    /// is not ready exceeds that of the percentile by `TOLERATED` percent.
+    /// Number of repetitions in a group. The lead grows if the percentage of a
+    /// group for which a rank is not ready exceeds 100 minus the percentile by
+    /// more than `TOLERATED`.
     const GROUP: u32 = 20;
     const TOLERATED: u32 = 5;
     /// Number of ready repetitions in a row after which the lead shrinks.
     const ROW: u32 = 50;
-    /// Number of the longest leads that fit into a series.
+    /// Number of leads of maximum length that fit into a series.
     const LEADS: u64 = 100;
 
     pub(super) const fn within(max_time: Picos) -> Self {

@@ -1,9 +1,9 @@
 //! Windows (SKaMPI; Hoefler, Schneider, Lumsdaine 2008): the repetitions of a
 //! batch start by the clock, one per window. The window's length is adapted:
 //! longer if repetitions do not fit, shorter if ranks mostly wait. A repetition
-//! that is too long, or a pause of a rank, delays those that follow. So long
-//! rows of repetitions for which a rank was not ready make the batch shorter,
-//! and only in the shortest batch the window longer.
+//! that is too long, or a pause of a rank, delays those that follow. If a rank
+//! was not ready for many repetitions in a row, the batch therefore becomes
+//! shorter, and only in the shortest batch the window longer.
 
 use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
