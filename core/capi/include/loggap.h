@@ -1581,7 +1581,9 @@ typedef struct loggap_line {
    */
   uint64_t centre_half_width_ps;
   /**
-   * Bound within which a later round is expected to lie from the line, in millionths.
+   * Expected deviation of a later round from the line beyond the line's
+   * interval, in millionths of its value: scatter of rounds, and misfit of
+   * the model.
    */
   uint32_t scatter_ppm;
 } loggap_line;
@@ -1814,12 +1816,13 @@ typedef struct loggap_detail {
  */
 typedef struct loggap_detector_options {
   /**
-   * Threshold: points ahead must lie this many times as far from the line as
-   * the points of the current protocol; 2 as in the paper.
+   * Threshold: root mean square distance of the points ahead from the line,
+   * as a multiple of that of the current protocol's points; 2 as in the
+   * paper.
    */
   double factor;
   /**
-   * Resolution of the values in ps.
+   * Resolution of the values in ps; smaller deviations are ignored.
    */
   double resolution_ps;
   /**
@@ -1891,7 +1894,7 @@ typedef struct loggap_fit_options {
    */
   double tolerance;
   /**
-   * Resolution of the values in ps.
+   * Resolution of the values in ps; smaller deviations are ignored.
    */
   double resolution_ps;
   /**

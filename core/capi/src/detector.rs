@@ -22,10 +22,11 @@ impl Marked for ChangeDetector {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct DetectorOptions {
-    /// Threshold: points ahead must lie this many times as far from the line as
-    /// the points of the current protocol; 2 as in the paper.
+    /// Threshold: root mean square distance of the points ahead from the line,
+    /// as a multiple of that of the current protocol's points; 2 as in the
+    /// paper.
     pub factor: f64,
-    /// Resolution of the values in ps.
+    /// Resolution of the values in ps; smaller deviations are ignored.
     pub resolution_ps: f64,
     /// Points to look ahead, 3 to 8.
     pub points: u32,

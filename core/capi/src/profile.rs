@@ -64,7 +64,9 @@ pub struct Line {
     pub at_centre_ps: i64,
     /// Half-width of the interval of `at_centre_ps`, in ps.
     pub centre_half_width_ps: u64,
-    /// Bound within which a later round is expected to lie from the line, in millionths.
+    /// Expected deviation of a later round from the line beyond the line's
+    /// interval, in millionths of its value: scatter of rounds, and misfit of
+    /// the model.
     pub scatter_ppm: u32,
 }
 
