@@ -1822,7 +1822,7 @@ typedef struct loggap_detector_options {
    */
   double factor;
   /**
-   * Resolution of the values in ps; smaller deviations are ignored.
+   * Resolution of the values in ps; smaller deviations are insignificant.
    */
   double resolution_ps;
   /**
@@ -1894,7 +1894,7 @@ typedef struct loggap_fit_options {
    */
   double tolerance;
   /**
-   * Resolution of the values in ps; smaller deviations are ignored.
+   * Resolution of the values in ps: possible error of a value without noise.
    */
   double resolution_ps;
   /**

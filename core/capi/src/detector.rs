@@ -26,7 +26,7 @@ pub struct DetectorOptions {
     /// as a multiple of that of the current protocol's points; 2 as in the
     /// paper.
     pub factor: f64,
-    /// Resolution of the values in ps; smaller deviations are ignored.
+    /// Resolution of the values in ps; smaller deviations are insignificant.
     pub resolution_ps: f64,
     /// Points to look ahead, 3 to 8.
     pub points: u32,

@@ -32,7 +32,7 @@ pub struct FitOptions {
     /// Largest residual of a point within a range, relative to its value. A
     /// jump smaller than this does not split a range.
     pub tolerance: f64,
-    /// Resolution of the values in ps; smaller deviations are ignored.
+    /// Resolution of the values in ps: possible error of a value without noise.
     pub resolution_ps: f64,
     /// Maximum number of boundaries between segments, at most 15; 0 looks for no changes.
     pub max_changes: u32,
