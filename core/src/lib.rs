@@ -1,37 +1,38 @@
-//! The thinking half of loggap: LogP-family models of a network link,
-//! without an operating system, an allocator or unsafe code.
+//! Core of loggap: measures and simulates a network link with LogP-family models, without an
+//! operating system, an allocator or unsafe code.
 //!
 //! # Tour, from the bottom up
 //!
 //! - [`units`]: [`Picos`](units::Picos), [`PerByte`](units::PerByte) and
-//!   [`Bytes`](units::Bytes), the integers everything else is written in.
+//!   [`Bytes`](units::Bytes), the integer types used by everything else.
 //! - [`random`]: seeded pseudo-random numbers.
 //! - [`stats`]: order statistics of borrowed samples.
 //! - [`fit`]: incremental least squares, protocol-change detection,
 //!   optimal segmentation.
 //! - [`model`]: LogGP and LogGOPS parameter sets, profiles with one set per
 //!   protocol range, closed-form predictions.
-//! - [`wire`]: frames between the measuring initiator and its responder.
+//! - [`wire`]: control frames between the measuring initiator and its responder.
 //! - [`measure`]: the traits [`Clock`](measure::Clock) and
-//!   [`Link`](measure::Link), the timed kernels, the planner of what to
-//!   measure next, the responder.
+//!   [`Link`](measure::Link), the timed kernels, both ends of a session, the
+//!   planner, the assessment.
 //! - [`goal`]: GOAL schedules, text and binary.
-//! - [`noise`]: detours detected, traces of them, and what they cost an
-//!   operation.
+//! - [`noise`]: detection and traces of operating-system noise, and the delay
+//!   that it causes to an operation.
 //! - [`sim`]: the LogGOPS simulator.
-//! - [`selftest`]: whether all of this computes what it should here.
+//! - [`sync`]: offset and drift of clocks, and trees that synchronise many.
+//! - [`selftest`]: known-answer tests of all of this, to run on the target.
 //!
 //! # What this crate does not do
 //!
 //! It opens no socket, starts no thread, reads no clock of the operating
 //! system and allocates nothing: callers lend memory (`&mut [T]`) and pass
-//! time in. The only code that touches the outside goes through
-//! [`Clock`](measure::Clock) and [`Link`](measure::Link).
+//! time in. All I/O goes through [`Clock`](measure::Clock) and
+//! [`Link`](measure::Link).
 //!
 //! # Features
 //!
-//! - `defmt`: [`defmt::Format`](https://docs.rs/defmt) for the values that
-//!   calls take and give, errors included. Changes nothing else.
+//! - `defmt`: [`defmt::Format`](https://docs.rs/defmt) for all public value
+//!   types, including errors. Changes nothing else.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,40 +1,38 @@
-//! Operations on doubles that a processor without arithmetic for them should
-//! have once, not wherever they are needed, and in little code: `libm`'s, made
-//! for speed, take four times as much.
+//! Operations on doubles for processors without a floating-point unit. Each is compiled once and
+//! small: `libm`'s versions are optimised for speed and take four times the code.
 
-/// The larger of both; where one is NaN, the other.
+/// The larger of the two; if one is NaN, the other.
 #[cfg_attr(target_os = "none", inline(never))]
 pub(crate) fn larger(a: f64, b: f64) -> f64 {
     if a >= b || b.is_nan() { a } else { b }
 }
 
-/// The smaller of both; where one is NaN, the other.
+/// The smaller of the two; if one is NaN, the other.
 #[cfg_attr(target_os = "none", inline(never))]
 pub(crate) fn smaller(a: f64, b: f64) -> f64 {
     if a <= b || b.is_nan() { a } else { b }
 }
 
-/// Bits of a double behind the leading one of its significand.
+/// Explicit bits of a double's significand.
 const FRACTION_BITS: u32 = 52;
-/// The significand's leading one.
+/// Implicit leading one of the significand.
 const LEADING: u64 = 1 << FRACTION_BITS;
-/// What the exponent's bits are beyond it.
+/// Bias of the exponent field.
 const BIAS: i64 = 1_023;
-/// ln 2, of which the first part has so few digits that its product with an
-/// exponent is exact.
+/// ln 2 as a sum of two parts. The first has so few digits that its product with an exponent is
+/// exact.
 const LN_2: (f64, f64) = (6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10);
 
-/// 2 to the power of `exponent`, from −1022 to 1023.
+/// `2^exponent`, for −1022 to 1023.
 const fn power_of_two(exponent: i64) -> f64 {
     f64::from_bits((exponent + BIAS).cast_unsigned() << FRACTION_BITS)
 }
 
-/// The bits of 1.
+/// Bit pattern of 1.0.
 const ONE: u64 = 1.0_f64.to_bits();
 
-/// Exponent and significand, from 2⁵² to 2⁵³, of a positive normal double;
-/// exponent 1024 of what is not finite, −1023 of zero and of what is too small
-/// to have a leading one.
+/// Exponent and significand (2⁵² to 2⁵³) of a positive normal double. The exponent is 1024 for
+/// infinity and NaN, −1023 for zero and subnormals.
 const fn split(value: f64) -> (i64, u64) {
     let bits = value.to_bits();
     ((bits >> FRACTION_BITS).cast_signed() - BIAS, bits & (LEADING - 1) | LEADING)
@@ -49,8 +47,8 @@ pub(crate) fn sqrt(value: f64) -> f64 {
 #[cfg(target_os = "none")]
 pub(crate) use digitwise_root as sqrt;
 
-/// The square root, correctly rounded, where no instruction gives it: 54 bits
-/// of the root of the significand, one after the other.
+/// Square root, correctly rounded, for targets without a square-root instruction: computes the 54
+/// bits of the significand's root one by one.
 #[cfg(any(test, target_os = "none"))]
 #[inline(never)]
 pub(crate) fn digitwise_root(value: f64) -> f64 {
@@ -58,7 +56,7 @@ pub(crate) fn digitwise_root(value: f64) -> f64 {
         return f64::NAN;
     }
     if value < f64::MIN_POSITIVE {
-        // Zero, or too small to have a leading one.
+        // Zero or subnormal.
         let raised = value * power_of_two(54);
         return if raised > 0.0 { digitwise_root(raised) * power_of_two(-27) } else { value };
     }
@@ -66,7 +64,7 @@ pub(crate) fn digitwise_root(value: f64) -> f64 {
         return value;
     }
     let (exponent, significand) = split(value);
-    // With an even exponent, at the upper end; zeros follow.
+    // Aligned to the top bit, with an even exponent; zeros follow.
     let mut digits = significand << (10 + (exponent & 1));
     let (mut root, mut rest) = (0_u64, 0_u64);
     for _ in 0..54 {
@@ -79,7 +77,7 @@ pub(crate) fn digitwise_root(value: f64) -> f64 {
             root |= 1;
         }
     }
-    // The last bit is there to round by; no root lies halfway.
+    // The last of the 54 bits is for rounding; no root lies exactly halfway.
     let rounded = root.div_ceil(2) - LEADING;
     f64::from_bits(power_of_two(exponent >> 1).to_bits() + rounded)
 }
@@ -95,21 +93,20 @@ pub(crate) fn exp(value: f64) -> f64 {
     let rest = value - powers * LN_2.0 - powers * LN_2.1;
     // |rest| ≤ 0.35: 1 + r/1·(1 + r/2·(1 + r/3·(…)))
     let factor = (1..=14).rev().fold(1.0, |sum, order| 1.0 + rest * sum / f64::from(order));
-    // In two steps, as the power alone may be beyond a double.
+    // In two steps: the power alone may overflow a double.
     let half = exponent / 2;
     factor * power_of_two(half) * power_of_two(exponent - half)
 }
 
-/// The natural logarithm of a positive number that is no less than the
-/// smallest with a leading one, minus infinity of what is less; relative error
-/// below 10⁻¹⁵.
+/// Natural logarithm of a positive normal double; minus infinity for anything smaller. Relative
+/// error below 10⁻¹⁵.
 #[inline(never)]
 pub(crate) fn log(value: f64) -> f64 {
     const ROOT_HALF: u64 = core::f64::consts::FRAC_1_SQRT_2.to_bits();
     if value < f64::MIN_POSITIVE {
         return f64::NEG_INFINITY;
     }
-    // Of a number between √½ and √2, and the power of two that goes with it.
+    // value = factor · 2^powers, with √½ ≤ factor < √2.
     let shifted = value.to_bits() + (ONE - ROOT_HALF);
     let powers = (shifted >> FRACTION_BITS) as f64 - BIAS as f64;
     let factor = f64::from_bits((shifted & (LEADING - 1)) + ROOT_HALF);
@@ -124,19 +121,19 @@ pub(crate) fn log(value: f64) -> f64 {
     powers * LN_2.0 + (2.0 * ratio * sum + powers * LN_2.1)
 }
 
-/// `√(a² + b²)`, for squares that are doubles: of times and sizes all are.
+/// `√(a² + b²)` without protection against overflow of the squares: times and sizes are far below
+/// it.
 #[cfg_attr(target_os = "none", inline(never))]
 pub(crate) fn hypotenuse(a: f64, b: f64) -> f64 {
     sqrt(a * a + b * b)
 }
 
-/// The nearest whole number, halves away from zero, saturating at the ends of
-/// `i64`; NaN is 0.
+/// Nearest integer, halves away from zero, saturating at the ends of `i64`; 0 for NaN.
 #[cfg_attr(target_os = "none", inline(never))]
 pub(crate) fn nearest(value: f64) -> i64 {
     let (exponent, significand) = split(value.abs());
     let magnitude = match exponent {
-        // With one binary place more, to round by.
+        // Keeps one more binary digit, for rounding.
         -1..63 => ((significand << 11) >> (62 - exponent)).div_ceil(2).cast_signed(),
         63.. if !value.is_nan() => return if value < 0.0 { i64::MIN } else { i64::MAX },
         _ => 0,
@@ -154,7 +151,7 @@ mod tests {
     }
 
     fn close(got: f64, expected: f64) -> bool {
-        // Doubles without a leading one have fewer digits.
+        // Subnormals have fewer digits.
         let least = expected.abs().max(f64::MIN_POSITIVE);
         same(got, expected) || (got - expected).abs() <= 1e-15 * least
     }

@@ -7,14 +7,14 @@
 pub struct Random(u64);
 
 impl Random {
-    /// The generator of `seed`; every seed is a good one.
+    /// Generator with this seed. There are no weak seeds.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The generator of stream `stream` of `seed`: for one generator a
-    /// rank, without order among them.
+    /// Generator of stream number `stream` of `seed`: one independent generator for each rank,
+    /// created in any order.
     #[must_use]
     pub const fn stream(seed: u64, stream: u64) -> Self {
         let mut outer = Self(seed);
@@ -53,7 +53,7 @@ impl Random {
         (self.draw() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// True with this probability.
+    /// True with the given probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
@@ -78,7 +78,7 @@ impl Random {
             if rest.is_empty() {
                 return;
             }
-            // One beyond the rest: it stays where it is.
+            // `rest.len()` as index stands for `last` itself, which then stays in place.
             let other = usize::try_from(self.below(rest.len() as u64 + 1));
             if let Some(other) = other.ok().and_then(|other| rest.get_mut(other)) {
                 core::mem::swap(last, other);

@@ -1,9 +1,8 @@
 //! Time, data volume and their quotient as integers.
 //!
-//! Time is counted in picoseconds (`u64`, up to 213 days), data in bytes,
-//! and time per byte in 2⁻¹⁶ picoseconds per byte, so that a 400 Gb/s link
-//! (20 ps per byte) is held to six significant digits. Arithmetic is checked;
-//! the only conversions between these types stand in this file.
+//! Time is counted in picoseconds (`u64`, up to 213 days), data in bytes, and time per byte in 2⁻¹⁶
+//! picoseconds per byte, so that a 400 Gb/s link (20 ps per byte) is held to six significant
+//! digits. Arithmetic is checked; all conversions between these types are in this file.
 
 use core::fmt;
 use core::time::Duration;
@@ -29,7 +28,7 @@ impl core::error::Error for Overflow {}
 pub struct Picos(pub u64);
 
 impl Picos {
-    /// No time at all.
+    /// Zero time.
     pub const ZERO: Self = Self(0);
     /// The longest representable time, 2⁶⁴ − 1 ps.
     pub const MAX: Self = Self(u64::MAX);
@@ -43,7 +42,7 @@ impl Picos {
         }
     }
 
-    /// `duration`, [`Picos::MAX`] where it is longer.
+    /// `duration`, saturating at [`Picos::MAX`].
     #[must_use]
     pub fn from_duration(duration: Duration) -> Self {
         let nanos = u64::try_from(duration.as_nanos()).ok();
@@ -134,7 +133,7 @@ impl fmt::Display for Picos {
 pub struct PerByte(pub u64);
 
 impl PerByte {
-    /// Nothing per byte.
+    /// Zero per byte.
     pub const ZERO: Self = Self(0);
     /// Fractional bits of the fixed-point value.
     pub const FRACTION_BITS: u32 = 16;
@@ -168,7 +167,7 @@ impl PerByte {
     }
 }
 
-/// A difference of times, in picoseconds: what noise may turn negative.
+/// Difference of two times, in picoseconds; noise may make it negative.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SignedPicos(pub i64);
@@ -181,7 +180,7 @@ impl SignedPicos {
         self.0 as f64 * 1e-12
     }
 
-    /// The same as an unsigned time, `None` when negative.
+    /// This difference as an unsigned time; `None` if negative.
     #[must_use]
     #[allow(clippy::cast_sign_loss, reason = "the branch excludes negative values")]
     pub const fn picos(self) -> Option<Picos> {
@@ -205,8 +204,7 @@ impl fmt::Display for SignedPicos {
     }
 }
 
-/// A fitted slope, in 2⁻¹⁶ picoseconds per byte: what noise may turn
-/// negative.
+/// Fitted slope, in 2⁻¹⁶ picoseconds per byte; noise may make it negative.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SignedPerByte(pub i64);
@@ -219,7 +217,7 @@ impl SignedPerByte {
         self.0 as f64 * (1e-12 / 65_536.0)
     }
 
-    /// The same as an unsigned slope, `None` when negative.
+    /// This slope as an unsigned one; `None` if negative.
     #[must_use]
     #[allow(clippy::cast_sign_loss, reason = "the branch excludes negative values")]
     pub const fn per_byte(self) -> Option<PerByte> {
@@ -233,8 +231,8 @@ impl SignedPerByte {
         Self(nearest(picos * 65_536.0))
     }
 
-    /// What `bytes` bytes cost at this slope, rounded towards minus
-    /// infinity, saturating at the ends of `i64`.
+    /// Cost of `bytes` bytes at this slope, rounded towards minus infinity, saturating at the ends
+    /// of `i64`.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, reason = "clamped to i64 just before")]
     pub const fn times(self, bytes: Bytes) -> SignedPicos {

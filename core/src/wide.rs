@@ -1,11 +1,11 @@
-//! Exact results of which only the way there needs 128 bits.
+//! 64-bit results of calculations whose intermediate values need 128 bits.
 //!
-//! Dividing 128 bits, or taking their root, is two kilobytes of code wherever
-//! a microcontroller's compiler puts it. Here it is bit by bit, once, and only
-//! for operands that do not fit into 64 bits.
+//! A 128-bit division or square root takes two kilobytes of code on a microcontroller wherever it
+//! is used. The versions here work bit by bit, are compiled once, and run only for operands that do
+//! not fit into 64 bits.
 
-/// `⌊a·b / divisor⌋` and what remains; `None` when that is beyond 64 bits, or
-/// the divisor is 0.
+/// Quotient `⌊a·b / divisor⌋` and remainder; `None` if the quotient exceeds 64 bits or the divisor
+/// is 0.
 #[inline(never)]
 #[allow(clippy::cast_possible_truncation, reason = "the halves of a 128-bit product")]
 pub(crate) fn divide(a: u64, b: u64, divisor: u64) -> Option<(u64, u64)> {

@@ -1,7 +1,7 @@
-//! Enums whose variants are written with their texts.
+//! Macros that declare enums together with their `Display` texts.
 
-/// Declares enums with their `Display`: after each variant stands its text, which
-/// may name its fields. What a variant has without a name is named here for it.
+/// Declares enums with a `Display` text after each variant. The text may use the variant's fields;
+/// fields of tuple variants get their names here.
 macro_rules! worded {
     ($(
         $(#[$attribute:meta])*
@@ -42,7 +42,7 @@ macro_rules! worded {
     )*};
 }
 
-/// The same of errors.
+/// As `worded!`, for error enums: also implements `Error`.
 macro_rules! errors {
     (
         $(#[$attribute:meta])*

@@ -1,4 +1,4 @@
-//! The ranks of this job, what all of them run, and how they are led.
+//! Ranks of this job: start-up, the check that all run the same, and control messages.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
@@ -15,12 +15,12 @@ use crate::library;
 pub use crate::place::{MachineUse, Place, Sharing};
 use crate::watch::Watch;
 
-/// The rank that decides what all do, talks, and whose clock is the global one.
+/// Rank that makes decisions and prints, and whose clock is the global one.
 pub const CONTROLLER: i32 = 0;
 
-/// A job of MPI, as one of its ranks sees it.
+/// An MPI job, as seen by one of its ranks.
 ///
-/// Data and control have communicators of their own, so that a measured
+/// Data and control messages have separate communicators, so that a measured
 /// message is never taken for a command.
 pub struct Job {
     data: SimpleCommunicator,
@@ -37,45 +37,45 @@ impl fmt::Debug for Job {
     }
 }
 
-/// Why there is no job.
+/// Error in starting a job.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
     /// MPI has been initialised before.
     #[error("MPI cannot be initialised twice")]
     Twice,
-    /// The thread that ends waits in vain cannot be started.
+    /// The thread of the watchdog cannot be started.
     #[error("no thread can be started: {0}")]
     Thread(#[from] io::Error),
-    /// `mpirun` has started several ranks, and MPI knows of one only.
+    /// `mpirun` has started several ranks, but MPI knows only one.
     #[error(
         "{ranks} ranks were started, and {library} knows of one: use the mpirun of this library"
     )]
     OtherLauncher {
-        /// How many.
+        /// Number of ranks that were started.
         ranks: u32,
-        /// What this program was built with.
+        /// MPI library that this program was built with.
         library: String,
     },
-    /// Ranks run different programs, or with different arguments: all ranks
+    /// Ranks run different programs, or have different arguments; all ranks
     /// find the same.
     #[error("{0}; start the same program with the same arguments at every rank")]
     Differ(String),
 }
 
-/// What a rank says of itself when the job begins.
+/// Introduction of a rank to the others when the job begins.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Introduction {
     version: String,
-    /// The begin of the arguments, to name them.
+    /// First characters of the arguments, for error messages.
     arguments: String,
-    /// Of all arguments.
+    /// Hash of all arguments.
     hash: u64,
     place: Place,
 }
 
 impl Introduction {
     fn of(arguments: &[String], place: Place) -> Self {
-        /// Characters of the arguments that are shown.
+        /// Number of characters of the arguments that are shown.
         const SHOWN: usize = 100;
         let mut hasher = DefaultHasher::new();
         arguments.hash(&mut hasher);
@@ -90,8 +90,8 @@ impl Introduction {
 }
 
 impl Job {
-    /// Initialises MPI; a wait for another rank of more than `give_up` ends the
-    /// job from then on. All ranks call this together.
+    /// Initialises MPI, and starts a watchdog that ends the job if a wait for
+    /// another rank takes longer than `give_up`. All ranks call this together.
     ///
     /// # Errors
     ///
@@ -136,68 +136,68 @@ impl Job {
         self.data.size()
     }
 
-    /// Where every rank runs.
+    /// Places of all ranks.
     #[must_use]
     pub fn places(&self) -> &[Place] {
         &self.places
     }
 
-    /// Where `rank` runs.
+    /// Place of `rank`.
     #[must_use]
     pub fn place(&self, rank: i32) -> Option<&Place> {
         self.places.get(usize::try_from(rank).ok()?)
     }
 
-    /// Whether two ranks run on the same machine.
+    /// True if two ranks run on the same machine.
     #[must_use]
     pub fn share_a_host(&self, one: i32, other: i32) -> bool {
         let host = |rank| self.place(rank).map(|place| &place.host);
         host(one).is_some() && host(one) == host(other)
     }
 
-    /// How ranks share processors.
+    /// Sharing of processors among the ranks.
     #[must_use]
     pub fn sharing(&self) -> Sharing<'_> {
         Sharing::of(&self.places)
     }
 
-    /// Another rank, to exchange data with.
+    /// Another rank, as the peer of data messages.
     #[must_use]
     pub fn peer(&self, rank: i32) -> Process<'_> {
         self.data.process_at_rank(rank)
     }
 
-    /// The ranks, for what is measured.
+    /// Communicator of data messages, which are measured.
     #[must_use]
     pub const fn data(&self) -> &SimpleCommunicator {
         &self.data
     }
 
-    /// The ranks, for what is said about measuring.
+    /// Communicator of control messages.
     #[must_use]
     pub const fn control(&self) -> &SimpleCommunicator {
         &self.control
     }
 
-    /// What ends the job where a rank waits for too long.
+    /// Watchdog that ends the job if a rank waits for too long.
     #[must_use]
     pub const fn watch(&self) -> &Watch {
         &self.watch
     }
 
-    /// Sends `message` to `rank` as a command or report.
+    /// Sends a command or report to `rank`.
     pub fn tell(&self, rank: i32, message: &[u8]) {
         self.watch.during(|| self.control.process_at_rank(rank).send(message));
     }
 
-    /// Waits for a command or report of `rank`, mostly asleep, so that the
-    /// processor is free for ranks that measure.
+    /// Receives a command or report from `rank`. Waits mostly asleep, so that
+    /// the processor is free for ranks that measure.
     #[must_use]
     pub fn hear(&self, rank: i32) -> Vec<u8> {
         self.hear_after(Duration::ZERO, rank)
     }
 
-    /// The same of a rank that may first do other `work` of so long.
+    /// As [`Job::hear`], but the rank may first spend the time `work` on other things.
     #[must_use]
     pub fn hear_after(&self, work: Duration, rank: i32) -> Vec<u8> {
         const PAUSE: Duration = Duration::from_micros(200);
@@ -217,23 +217,22 @@ impl Job {
     }
 }
 
-/// How many ranks `mpirun` says that it has started.
+/// Number of ranks that `mpirun` has started, by its environment variables.
 fn launched() -> Option<u32> {
     const VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
     VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
-/// Variables that start-up programs of MPI set to the number of a rank.
+/// Variables in which MPI launchers pass the rank.
 const RANK_VARIABLES: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
 
-/// The rank of this process, before MPI is there to ask; `None` where it was
-/// started without `mpirun`.
+/// Rank of this process, before MPI is initialised; `None` without `mpirun`.
 pub(crate) fn launched_as() -> Option<i32> {
     RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
-/// What all ranks say of themselves, in order; `None` of a rank that cannot be
-/// understood.
+/// Introductions of all ranks, in order; `None` for a rank whose message cannot
+/// be parsed.
 fn gathered(ranks: &SimpleCommunicator, own: &Introduction) -> Vec<Option<Introduction>> {
     let mut own = serde_json::to_vec(own).unwrap_or_default();
     let mut longest = 0_u64;
@@ -246,7 +245,7 @@ fn gathered(ranks: &SimpleCommunicator, own: &Introduction) -> Vec<Option<Introd
     all.chunks(longest).map(|one| serde_json::from_slice(one).ok()).collect()
 }
 
-/// The places of ranks that all run the same.
+/// Places of the ranks, if all of them run the same.
 fn compared(ranks: &[Option<Introduction>]) -> Result<Vec<Place>, JobError> {
     let Some(Some(first)) = ranks.first() else {
         return Err(JobError::Differ("rank 0 says of itself what rank 0 cannot read".to_owned()));

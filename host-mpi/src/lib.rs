@@ -1,23 +1,21 @@
-//! loggap under MPI: the MPI link, clocks that agree over ranks, and
+//! loggap under MPI: the MPI link, clocks that agree over all ranks, and
 //! collective operations.
 //!
 //! # Tour, from the outside in
 //!
 //! - [`cli`]: the command line of `loggap-mpi`, which every rank runs.
-//! - [`job`]: the ranks of this job, what all of them run, and how they are led.
-//! - [`place`]: where ranks run, and which of them share processors.
+//! - [`job`]: ranks of this job, the check that all run the same, control messages.
+//! - [`place`]: machines and processors of the ranks, and which ranks share processors.
 //! - [`link`]: two ranks as a [`loggap_core::measure::Link`].
-//! - [`matrix`]: parameters of many pairs, and who is slow.
-//! - [`pairs`]: which ranks measure with which at the same time.
+//! - [`matrix`]: parameters of many pairs, and slow machines, ranks and pairs.
+//! - [`pairs`]: pairs of ranks to measure, and which of them at the same time.
 //! - [`collective`]: collective operations, from a common start to the last
 //!   exit.
-//! - [`algorithm`]: which algorithms collective operations use, and what those
-//!   should take.
-//! - [`clocks`]: clocks that agree over ranks.
-//! - [`waiting`]: how a rank waits for messages about measuring.
-//! - [`watch`]: ends the job where a rank waits for one that never comes.
-//! - [`library`]: which MPI this is, and the settings that move its changes of
-//!   protocol.
+//! - [`algorithm`]: algorithms of collective operations, and their predicted times.
+//! - [`clocks`]: clocks that agree over all ranks.
+//! - [`waiting`]: waits for control messages.
+//! - [`watch`]: watchdog that ends the job if a rank waits in vain for another one.
+//! - [`library`]: MPI implementation, and its settings that move protocol changes.
 
 pub mod algorithm;
 pub mod cli;

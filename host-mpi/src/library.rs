@@ -1,4 +1,4 @@
-//! Which MPI this is, and the settings that move its changes of protocol.
+//! MPI implementation, and its settings that move protocol changes.
 
 use loggap::machine::environment::MpiLibrary;
 use mpi::environment;
@@ -7,19 +7,19 @@ use crate::job::Job;
 use crate::link::Calls;
 use crate::sys::settings::{self, Value};
 
-/// The implementation of MPI.
+/// An implementation of MPI.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Implementation {
     /// Open MPI.
     OpenMpi,
-    /// MPICH and what descends from it.
+    /// MPICH and its descendants.
     Mpich,
-    /// Another one.
+    /// Any other implementation.
     Other,
 }
 
 impl Implementation {
-    /// That of this process.
+    /// Implementation that this process uses.
     #[must_use]
     pub fn of_this_process() -> Self {
         Self::of(&version())
@@ -36,8 +36,8 @@ impl Implementation {
     }
 }
 
-/// The library's name and version: the first line of what it says, up to the
-/// first comma.
+/// Name and version of the library: the first line of its description, up to
+/// the first comma.
 #[must_use]
 pub fn version() -> String {
     let whole = environment::library_version().unwrap_or_default();
@@ -46,32 +46,31 @@ pub fn version() -> String {
     name.replace(" Version:", "").replace('\t', " ").trim().trim_end_matches('\0').to_owned()
 }
 
-/// What carries messages between two ranks, as far as the settings tell.
+/// Transport between two ranks, as far as the settings tell.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Route {
-    /// Memory that the ranks share.
+    /// Shared memory.
     SharedMemory,
     /// TCP.
     Tcp,
-    /// Not known.
+    /// Unknown.
     Unknown,
 }
 
-/// A setting that decides from which size on a message goes by another
-/// protocol.
+/// A setting that decides at which message size the protocol changes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Limit {
-    /// Its name, as the library knows it.
+    /// Name of the setting in the library.
     pub name: &'static str,
-    /// Its value in bytes.
+    /// Value in bytes.
     pub bytes: u64,
-    /// What it is about.
+    /// Quantity that it limits.
     pub about: &'static str,
-    /// Whether nobody has set it, and the value is what its documentation says.
+    /// True if it is not set, and the value is the documented default.
     pub is_default: bool,
 }
 
-/// Names of MPI's settings, with the route they are for and what they limit.
+/// Settings of MPI: name, route, and the quantity that they limit.
 const LIMITS: [(&str, Route, &str); 5] = [
     ("btl_vader_eager_limit", Route::SharedMemory, "eager limit"),
     ("btl_sm_eager_limit", Route::SharedMemory, "eager limit"),
@@ -80,9 +79,9 @@ const LIMITS: [(&str, Route, &str); 5] = [
     ("btl_tcp_max_send_size", Route::Tcp, "longest fragment"),
 ];
 
-/// Names of UCX's settings, which are variables of the environment, with the
-/// route they are for, what they limit, and UCX's default, where that is a
-/// number of bytes (`ucx_info -c`).
+/// Settings of UCX, which are environment variables: name, route, the quantity
+/// that they limit, and UCX's default if that is a number of bytes (`ucx_info
+/// -c`).
 const UCX_LIMITS: [(&str, Route, &str, Option<u64>); 4] = [
     ("UCX_RNDV_THRESH", Route::SharedMemory, "rendezvous", None),
     ("UCX_RNDV_THRESH", Route::Tcp, "rendezvous", None),
@@ -90,12 +89,12 @@ const UCX_LIMITS: [(&str, Route, &str, Option<u64>); 4] = [
     ("UCX_TCP_TX_SEG_SIZE", Route::Tcp, "segment", Some(8_192)),
 ];
 
-/// Other settings that a profile keeps.
+/// Other settings that a profile records.
 const KEPT: [&str; 3] = ["pml", "btl", "MPIR_CVAR_NOLOCAL"];
-/// Variables of the environment that a profile keeps, where they are set.
+/// Environment variables that a profile records if they are set.
 const KEPT_VARIABLES: [&str; 2] = ["UCX_TLS", "UCX_NET_DEVICES"];
 
-/// How this rank and `peer` reach each other.
+/// Route between this rank and `peer`.
 #[must_use]
 pub fn route(job: &Job, peer: i32) -> Route {
     let same_host = job.share_a_host(job.rank(), peer);
@@ -115,23 +114,23 @@ pub fn route(job: &Job, peer: i32) -> Route {
     }
 }
 
-/// Whether a list of transports has one of `names`: an empty list has all, one
-/// that begins with `^` those that are not in it.
+/// True if a list of transports includes one of `names`. An empty list includes
+/// all, one that begins with `^` includes those that it does not name.
 fn allows(list: &str, names: &[&str]) -> bool {
     let mut given = list.trim_start_matches('^').split(',').map(str::trim);
     let named = given.any(|name| names.contains(&name));
     list.is_empty() || named != list.starts_with('^')
 }
 
-/// Whether UCX carries the messages: MPICH's device says so, Open MPI's
-/// messaging layer is chosen by name.
+/// True if UCX carries the messages: MPICH's device names it, Open MPI's
+/// messaging layer is set to it.
 fn carries_by_ucx() -> bool {
     let version = environment::library_version().unwrap_or_default();
     let by_open_mpi = settings::read("pml") == Some(Value::Text("ucx".to_owned()));
     version.contains("ch4:ucx") || by_open_mpi
 }
 
-/// The limits that this library has on `route`.
+/// Limits of this library on `route`.
 #[must_use]
 pub fn limits(route: Route) -> Vec<Limit> {
     if carries_by_ucx() {
@@ -148,7 +147,7 @@ pub fn limits(route: Route) -> Vec<Limit> {
 fn ucx_limits(route: Route, variable: impl Fn(&str) -> Option<String>) -> Vec<Limit> {
     let of_route = UCX_LIMITS.iter().filter(|(_, of, ..)| *of == route);
     let limit = |&(name, _, about, default): &(&'static str, Route, &'static str, Option<u64>)| {
-        // UCX_MM_… is for all kinds of shared memory.
+        // UCX_MM_… applies to all kinds of shared memory.
         let all = name.replace("SYSV", "MM");
         let set = variable(name).or_else(|| variable(&all));
         let bytes = set.as_deref().map_or(default, bytes)?;
@@ -157,8 +156,8 @@ fn ucx_limits(route: Route, variable: impl Fn(&str) -> Option<String>) -> Vec<Li
     of_route.filter_map(limit).collect()
 }
 
-/// A number of bytes as UCX writes it, such as `8256`, `16k` or `1m`; `None`
-/// for `auto` and `inf`.
+/// Parses a number of bytes as UCX writes it, such as `8256`, `16k` or `1m`;
+/// `None` for `auto` and `inf`.
 fn bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit = text.get(digits.len()..)?.trim_end_matches(['b', 'B']);
@@ -172,7 +171,7 @@ fn bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// What a profile says about the library.
+/// Library, calls and settings as a profile records them.
 #[must_use]
 pub fn fingerprint(calls: Calls, route: Route) -> MpiLibrary {
     let text = |value| match value {

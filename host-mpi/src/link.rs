@@ -1,4 +1,4 @@
-//! Two ranks as a link.
+//! Link between two ranks.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::sys::receive::{self, OpenReceive};
 use crate::sys::send::OpenSends;
 use crate::watch::Watch;
 
-/// Which call sends: what it takes is the send overhead.
+/// Call that sends; its duration is the send overhead.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
 pub enum SendCall {
     /// `MPI_Send`.
@@ -23,24 +23,23 @@ pub enum SendCall {
     Send,
     /// `MPI_Ssend`, which returns when the receiver has begun to receive.
     Ssend,
-    /// `MPI_Isend`; `MPI_Wait` follows when the reply is there.
+    /// `MPI_Isend`, with `MPI_Wait` after the reply has arrived.
     Isend,
 }
 
-/// Which call receives: what it takes once the message is there is the
-/// receive overhead.
+/// Call that receives; its duration once the message has arrived is the receive overhead.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
 pub enum ReceiveCall {
     /// `MPI_Recv`.
     #[default]
     Recv,
-    /// `MPI_Irecv` before the message is asked for where that can be, and
-    /// `MPI_Test` until it is there.
+    /// `MPI_Irecv` before the message is requested, if possible, and `MPI_Test`
+    /// until it has arrived.
     Irecv,
 }
 
 impl SendCall {
-    /// The name on the command line and in profiles.
+    /// Name on the command line and in profiles.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,7 +51,7 @@ impl SendCall {
 }
 
 impl ReceiveCall {
-    /// The name on the command line and in profiles.
+    /// Name on the command line and in profiles.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -62,26 +61,26 @@ impl ReceiveCall {
     }
 }
 
-/// Calls of MPI that a link uses at both ends, and the place of its buffers.
+/// MPI calls that a link uses at both ends, and the alignment of its buffers.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Calls {
-    /// To send.
+    /// Call that sends.
     pub send: SendCall,
-    /// To receive.
+    /// Call that receives.
     pub receive: ReceiveCall,
-    /// Of buffers in their pages.
+    /// Alignment of the buffers.
     pub alignment: Alignment,
 }
 
-/// Messages of bytes between this rank and another one, all of one tag.
+/// Byte messages between this rank and another one, all with the same tag.
 ///
-/// MPI's own error handler is in place: what MPI finds to be wrong ends the
-/// job, so that no call here fails.
+/// MPI's own error handler is in place, which ends the job at any error, so no
+/// call here fails.
 pub struct MpiLink<'a> {
     peer: Process<'a>,
     calls: Calls,
     watch: &'a Watch,
-    /// Whether the watch knows that a message is waited for.
+    /// True if the watchdog has been told about the current wait.
     is_waiting: bool,
     open: OpenSends,
     answers: OpenReceive,
@@ -105,9 +104,10 @@ impl<'a> MpiLink<'a> {
         Self { peer, calls, watch, is_waiting: false, open, answers, replies: None }
     }
 
-    /// As [`MpiLink::new`], at the end that replies: from `replies`, and not from
-    /// where a message has just come. What this processor has written last another
-    /// one reads much more slowly, and the initiator sends what it never writes.
+    /// As [`MpiLink::new`], for the end that replies. It replies from
+    /// `replies`, and not from the buffer that has just received: another
+    /// processor reads memory that this one wrote last much more slowly, and
+    /// the initiator never writes what it sends.
     #[must_use]
     pub fn replying(
         peer: Process<'a>,
@@ -120,8 +120,8 @@ impl<'a> MpiLink<'a> {
         link
     }
 
-    /// A message by the call that was chosen. Any may wait: for room, or for the
-    /// receiver.
+    /// Sends a message by the chosen call. Any call may wait, for buffer space
+    /// or for the receiver.
     #[inline]
     fn pass_on(&self, message: &[u8]) {
         match self.calls.send {
@@ -139,8 +139,8 @@ impl<'a> MpiLink<'a> {
         }
     }
 
-    /// This rank polls for a message in vain: a wait begins with the first such
-    /// poll, and goes on until something else happens.
+    /// Notes a poll without a message. A wait begins with the first such poll,
+    /// and lasts until something else happens.
     #[inline]
     fn polled_in_vain(&mut self) {
         if !self.is_waiting {
@@ -149,7 +149,7 @@ impl<'a> MpiLink<'a> {
         }
     }
 
-    /// Something else happens.
+    /// Ends the current wait, if there is one.
     #[inline]
     fn end_wait(&mut self) {
         if self.is_waiting {
@@ -158,7 +158,7 @@ impl<'a> MpiLink<'a> {
         }
     }
 
-    /// A receive ended with a message, or without.
+    /// Notes a receive that ended with or without a message.
     #[inline]
     fn note_receive(&mut self, length: Option<usize>) {
         if length.is_some() { self.end_wait() } else { self.polled_in_vain() }
@@ -187,7 +187,7 @@ impl Link for MpiLink<'_> {
             return Ok(());
         };
         match (message.first(), replies.get_mut(..message.len())) {
-            // A control frame has contents, a message its first byte only.
+            // A control frame has contents, a data message only its first byte.
             (Some(tag), Some(reply)) if *tag != MAGIC[0] => {
                 if let Some(first) = reply.first_mut() {
                     *first = *tag;
@@ -238,7 +238,7 @@ impl Link for MpiLink<'_> {
         self.end_wait();
         let open = self.open.clone();
         let outcome = open.while_open(message, self.watch, || body(self));
-        // The sends were completed, which was a wait of its own.
+        // Completing the sends was a wait of its own.
         self.end_wait();
         outcome
     }

@@ -1,4 +1,4 @@
-//! A matrix of parameters over pairs of ranks, and who in it is slow.
+//! Matrix of parameters over pairs of ranks, and its slow machines, ranks and pairs.
 
 use std::collections::BTreeMap;
 
@@ -14,27 +14,27 @@ use serde::Serialize;
 use crate::job::Place;
 use crate::pairs::Pair;
 
-/// What was measured between two ranks, in seconds; the median of as many
-/// sessions as both had.
+/// Measurements between two ranks, in seconds: medians over the sessions in
+/// both directions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PairRecord {
-    /// The lower rank.
+    /// Lower rank.
     pub low_rank: i32,
-    /// The higher rank.
+    /// Higher rank.
     pub high_rank: i32,
-    /// Sessions that gave a value.
+    /// Number of sessions that gave a value.
     pub sessions: usize,
     /// Half the round trip of the smallest message.
     pub half_rtt_s: Option<f64>,
-    /// Time that each further message of the largest size takes.
+    /// Gap at the largest size: time per further message.
     pub gap_s: Option<f64>,
-    /// The send overhead of the smallest message.
+    /// Send overhead of the smallest message.
     pub send_overhead_s: Option<f64>,
-    /// The receive overhead of the smallest message.
+    /// Receive overhead of the smallest message.
     pub recv_overhead_s: Option<f64>,
 }
 
-/// What all was measured for.
+/// Quantity in which ranks are compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Quantity {
     /// Half round trip of the smallest message.
@@ -44,10 +44,10 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Both.
+    /// Both quantities.
     pub const ALL: [Self; 2] = [Self::HalfRoundTrip, Self::Gap];
 
-    /// Its key in documents, without the unit.
+    /// Key in documents, without the unit.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl Quantity {
         }
     }
 
-    /// Its value in a record, in seconds.
+    /// Value in a record, in seconds.
     #[must_use]
     pub const fn of(self, record: &PairRecord) -> Option<f64> {
         match self {
@@ -66,7 +66,7 @@ impl Quantity {
     }
 }
 
-/// What can be slow.
+/// Kind of a slow element.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SlowKind {
@@ -74,12 +74,12 @@ pub enum SlowKind {
     Machine,
     /// One rank.
     Rank,
-    /// What two ranks exchange.
+    /// Messages between two ranks.
     Pair,
 }
 
 impl SlowKind {
-    /// As in tables and documents.
+    /// Name in tables and documents.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -90,60 +90,60 @@ impl SlowKind {
     }
 }
 
-/// Somebody who is slower than the rest.
+/// A machine, rank or pair that is slower than the rest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SlowRecord {
-    /// What it is.
+    /// Kind.
     pub kind: SlowKind,
-    /// Its name: a machine, or ranks.
+    /// Name of the machine, or the ranks.
     pub name: String,
-    /// In what: `half_rtt` or `gap`.
+    /// Quantity in which it is slow: `half_rtt` or `gap`.
     pub quantity: &'static str,
-    /// How many times as long.
+    /// Factor by which it takes longer.
     pub factor: f64,
-    /// At least so many times, at the error that was asked for.
+    /// Lower bound of the factor, at the requested error.
     pub factor_lo: f64,
 }
 
-/// A whole job's matrix, as it is written.
+/// Document of a job's matrix.
 #[derive(Clone, Debug, Serialize)]
 pub struct MatrixDocument {
-    /// Version of this form.
+    /// Version of the document's schema.
     pub schema_version: u32,
-    /// Version of the program.
+    /// Version of loggap.
     pub loggap_version: &'static str,
-    /// How it was started.
+    /// Command line.
     pub command: Vec<String>,
-    /// What decided the order.
+    /// Seed of the order.
     pub seed: u64,
     /// Always `mpi`.
     pub transport: &'static str,
-    /// The library.
+    /// MPI library and its settings.
     pub mpi: MpiLibrary,
-    /// Which pairs were to be measured.
+    /// Pairs that were requested.
     pub pairs_asked: String,
-    /// Size of the smallest message.
+    /// Smallest message size.
     pub smallest_bytes: u64,
-    /// Size of the largest.
+    /// Largest message size.
     pub largest_bytes: u64,
-    /// Where each rank runs.
+    /// Places of the ranks.
     pub ranks: Vec<Place>,
-    /// What was measured.
+    /// Measurements of the pairs.
     pub pairs: Vec<PairRecord>,
-    /// Probability to name anybody where nobody is slow.
+    /// Probability of calling anything slow when nothing is.
     pub error: f64,
-    /// Who is slow.
+    /// Slow machines, ranks and pairs.
     pub slow: Vec<SlowRecord>,
-    /// Seconds that all took.
+    /// Duration of the job, in seconds.
     pub wall_s: f64,
-    /// Why pairs or sessions are missing.
+    /// Reason why pairs or sessions are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
-    /// What is to be said about it.
+    /// Warnings about the results.
     pub warnings: Vec<String>,
 }
 
-/// One session's values.
+/// Values of one session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, serde::Deserialize)]
 pub struct SessionValues {
     /// Sizes of the smallest and the largest message.
@@ -159,7 +159,7 @@ pub struct SessionValues {
 }
 
 impl SessionValues {
-    /// Those of `document`.
+    /// Values in `document`.
     #[must_use]
     pub fn of(document: &ProfileDocument) -> Self {
         let rows = || document.sizes.iter().map(|record| &record.row);
@@ -177,13 +177,13 @@ impl SessionValues {
     }
 }
 
-/// The records of all pairs that were measured, from what each session gave.
+/// Records of all measured pairs, from the values of each session.
 #[must_use]
 pub fn records(sessions: &[(Pair, SessionValues)]) -> Vec<PairRecord> {
     of_pairs(sessions).into_iter().map(|([low, high], values)| record(low, high, &values)).collect()
 }
 
-/// The sessions of each pair, in the order of time.
+/// Sessions of each pair, in order of time.
 fn of_pairs(sessions: &[(Pair, SessionValues)]) -> BTreeMap<[i32; 2], Vec<SessionValues>> {
     let mut pairs: BTreeMap<_, Vec<SessionValues>> = BTreeMap::new();
     for (Pair { initiator, responder }, session) in sessions {
@@ -193,7 +193,7 @@ fn of_pairs(sessions: &[(Pair, SessionValues)]) -> BTreeMap<[i32; 2], Vec<Sessio
     pairs
 }
 
-/// Medians of the first half of each pair's sessions, and of the second.
+/// Medians of the first and of the second half of each pair's sessions.
 fn halves(sessions: &[(Pair, SessionValues)]) -> [Vec<PairRecord>; 2] {
     let pairs = of_pairs(sessions).into_iter();
     let (first, second) = pairs
@@ -217,7 +217,7 @@ fn record(low_rank: i32, high_rank: i32, values: &[SessionValues]) -> PairRecord
     }
 }
 
-/// The median of some seconds.
+/// Median of `values`.
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);
@@ -229,13 +229,13 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     Some((upper + sorted.get(middle.checked_sub(1)?)?) / 2.0)
 }
 
-/// Who is slow: first machines, then ranks, then pairs; who belongs to
-/// somebody that was named is not named again.
+/// Slow machines, then slow ranks, then slow pairs; ranks and pairs that belong
+/// to a slow machine or rank are not listed again.
 ///
-/// Machines with one rank each are machines and no ranks. The probability to
-/// name anybody is shared by what is tried, in both quantities. Every finding
-/// shows in the first half of the sessions as in the second: pairs with one
-/// session do not count.
+/// If every machine has one rank, machines are tested and ranks are not. The
+/// probability `error` of a false alarm is divided among all tests, in both
+/// quantities. A finding has to show in both halves of the sessions, so pairs
+/// with one session do not count.
 #[must_use]
 pub fn slow(sessions: &[(Pair, SessionValues)], places: &[Place], error: f64) -> Vec<SlowRecord> {
     let records = &records(sessions)[..];
@@ -263,7 +263,7 @@ pub fn slow(sessions: &[(Pair, SessionValues)], places: &[Place], error: f64) ->
         let mut of_hosts: Vec<PairValue> = values.clone();
         for (value, record) in of_hosts.iter_mut().zip(records) {
             value.ends = [record.low_rank, record.high_rank].map(host_of);
-            // Within a machine, both ends are the same.
+            // Within a machine both ends are the same.
             value.named |= value.ends.first() == value.ends.last();
         }
         let mut of_machines = vec![EndEffect::default(); hosts.len()];
@@ -293,8 +293,9 @@ pub fn slow(sessions: &[(Pair, SessionValues)], places: &[Place], error: f64) ->
     found
 }
 
-/// Logarithms of the pairs' times, each against the middle of its kind: within
-/// a machine, or between two. `parts` are the whole and two halves of the time.
+/// Logarithms of the pairs' times relative to the median of their kind: within
+/// a machine, or between two. `parts` are all sessions, and the two halves in
+/// time.
 fn values(
     parts: [&[PairRecord]; 3],
     quantity: Quantity,
@@ -321,7 +322,7 @@ fn values(
 }
 
 impl MatrixDocument {
-    /// The half round trips as a picture.
+    /// Heat map of the half round trips.
     #[must_use]
     pub fn heat_map(&self) -> HeatMap {
         let count = self.ranks.len();
@@ -357,8 +358,8 @@ mod tests {
         (0..hosts * each).map(|rank| place(rank / each)).collect()
     }
 
-    /// Sessions of all pairs, three each: 1 us within a machine, 5 us between
-    /// two, with noise, times what `factor` says.
+    /// Three sessions of every pair: 1 us within a machine, 5 us between two,
+    /// with noise, times `factor`.
     fn sessions(
         places: &[Place],
         seed: u64,
@@ -417,8 +418,8 @@ mod tests {
         }
     }
 
-    /// The first turn of all pairs comes before the second, and another process
-    /// slows one rank in one of them.
+    /// All pairs are measured once before any is measured again, and another
+    /// process slows one rank in one of these turns.
     #[test]
     fn a_rank_that_is_slow_for_a_while_is_not_named() {
         let places = places(1, 6);

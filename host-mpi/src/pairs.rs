@@ -1,4 +1,4 @@
-//! Which pairs of ranks are measured, and which of them at the same time.
+//! Pairs of ranks that are measured, and which of them at the same time.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,10 +11,10 @@ use crate::job::{Place, Sharing};
 /// A choice of pairs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Pairs {
-    /// Every rank with every other.
+    /// Every rank with every other one.
     All,
-    /// So many random partners for every rank, drawn once; one less for ranks
-    /// that rest in a round where their number is odd.
+    /// This many random partners for every rank, drawn once; one fewer for
+    /// ranks that pause in a round, if the number of ranks is odd.
     Random(u32),
     /// Every rank with the next one, the last with the first.
     Ring,
@@ -24,7 +24,7 @@ pub enum Pairs {
     FromFirst(u32),
 }
 
-/// A text names no choice of pairs.
+/// The text names no choice of pairs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
     "expected all, random:K, ring, to-first:K or from-first:K with K at least 1, such as random:3"
@@ -66,22 +66,21 @@ impl fmt::Display for Pairs {
     }
 }
 
-/// Who measures, and to whom.
+/// A pair of ranks and their roles.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Pair {
-    /// The rank that measures.
+    /// Rank that measures.
     pub initiator: i32,
-    /// The one that answers.
+    /// Rank that responds.
     pub responder: i32,
 }
 
-/// Pairs that are measured at the same time: no rank is in two.
+/// Pairs that are measured at the same time; no rank is in two of them.
 pub type Round = Vec<Pair>;
 
 impl Pairs {
-    /// Rounds in which every pair is measured `times` times. Which rank of a
-    /// pair measures, and the order, are drawn by `seed`; the same on every
-    /// rank.
+    /// Rounds in which every pair is measured `times` times. `seed` decides the
+    /// order, and which rank of a pair measures. The same on every rank.
     #[must_use]
     pub fn rounds(self, ranks: i32, times: u32, seed: u64) -> Vec<Round> {
         let mut random = Random::new(seed);
@@ -98,12 +97,13 @@ impl Pairs {
         rounds
     }
 
-    /// All pairs that are measured, each once.
+    /// Rounds that measure each pair once.
     fn drawn(self, ranks: i32, random: &mut Random) -> Vec<Round> {
         match self {
             Self::All => tournament(&shuffled(ranks, random)),
             Self::Random(count) => {
-                // Of rounds in which all would meet, some: no pair is in two.
+                // Some of the rounds in which all would meet, so that no pair
+                // occurs twice.
                 let mut some = tournament(&shuffled(ranks, random));
                 random.shuffle(&mut some);
                 some.truncate(usize::try_from(count).unwrap_or(usize::MAX));
@@ -117,14 +117,14 @@ impl Pairs {
         }
     }
 
-    /// Whether either rank of a pair may measure.
+    /// True if either rank of a pair may measure.
     const fn is_undirected(self) -> bool {
         matches!(self, Self::All | Self::Random(_) | Self::Ring)
     }
 }
 
 impl Pair {
-    /// Changes the roles, or does not.
+    /// Swaps the roles, or does not, at random.
     fn turn(&mut self, random: &mut Random) {
         if random.below(2) == 1 {
             *self = pair(self.responder, self.initiator);
@@ -136,7 +136,7 @@ const fn pair(initiator: i32, responder: i32) -> Pair {
     Pair { initiator, responder }
 }
 
-/// The first so many ranks besides rank 0.
+/// The first `count` ranks after rank 0.
 fn others(count: u32, ranks: i32) -> impl Iterator<Item = i32> {
     (1..ranks).take(usize::try_from(count).unwrap_or(usize::MAX))
 }
@@ -147,9 +147,9 @@ fn shuffled(ranks: i32, random: &mut Random) -> Vec<i32> {
     order
 }
 
-/// The same pairs in as many rounds as it takes so that no machine has more
-/// busy ranks than processors, and no processor ranks of two pairs. Only the
-/// ranks of one pair may share a processor: it has to be measured all the same.
+/// Splits rounds until no machine has more busy ranks than processors, and no
+/// processor has ranks of two pairs. Only the two ranks of one pair may share a
+/// processor, as it has to be measured all the same.
 #[must_use]
 pub fn within_processors(rounds: Vec<Round>, places: &[Place]) -> Vec<Round> {
     let sharing = Sharing::of(places);
@@ -192,8 +192,8 @@ fn split<'p>(round: Round, places: &'p [Place], processors: &HashMap<&str, usize
     rounds.into_iter().map(|(round, _)| round).collect()
 }
 
-/// Every pair once in as few rounds as possible: one stays in its place, the
-/// others move around it.
+/// Every pair once in as few rounds as possible, by the circle method: one rank
+/// stays in its place, the others rotate around it.
 fn tournament(order: &[i32]) -> Vec<Round> {
     const RESTS: i32 = -1;
     let mut places = order.to_vec();
@@ -215,7 +215,7 @@ fn tournament(order: &[i32]) -> Vec<Round> {
         .collect()
 }
 
-/// Neighbours in two rounds, in three where their number is odd.
+/// Neighbours in two rounds, or in three if their number is odd.
 fn ring(ranks: i32) -> Vec<Round> {
     let link = |rank: i32| pair(rank, (rank + 1) % ranks);
     let count = if ranks > 2 { ranks } else { ranks - 1 };
@@ -232,8 +232,8 @@ fn ring(ranks: i32) -> Vec<Round> {
 mod tests {
     use super::*;
 
-    /// How often each pair is measured, whoever measures; checks that no rank
-    /// is in two pairs of a round.
+    /// Number of times that each pair is measured, by either rank. Checks that
+    /// no rank is in two pairs of a round.
     fn counts(rounds: &[Round], ranks: i32) -> HashMap<(i32, i32), u32> {
         let mut counts = HashMap::new();
         for round in rounds {

@@ -1,4 +1,4 @@
-//! Where ranks run, and which of them share processors.
+//! Places of the ranks, and which of them share processors.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use loggap::machine::placement::{self, Cpu};
 use nix::sys::utsname::uname;
 use serde::{Deserialize, Serialize};
 
-/// A rank's place, as all ranks know it.
+/// Machine, process and processors of a rank.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Place {
-    /// Name of its machine.
+    /// Name of the machine.
     pub host: String,
-    /// Its process there.
+    /// Process identifier on that machine.
     pub process: u32,
-    /// The processor it is bound to, where that is one only.
+    /// Processor that it is bound to, if that is a single one.
     pub cpu: Option<Cpu>,
-    /// Processors that it may use: what `mpirun`, `taskset` or a control group
-    /// leave of the machine's.
+    /// Number of processors that it may use: those of the machine that
+    /// `mpirun`, `taskset` or a control group leave.
     pub processors: usize,
 }
 
 impl Place {
-    /// Of this process.
+    /// Place of this process.
     #[must_use]
     pub fn here() -> Self {
         let host = uname().map(|name| name.nodename().to_string_lossy().into_owned());
@@ -32,28 +32,28 @@ impl Place {
     }
 }
 
-/// The ranks of one machine, and the processors that they may use.
+/// Ranks of one machine, and the processors that they may use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct MachineUse<'p> {
-    /// Its name.
+    /// Name of the machine.
     pub host: &'p str,
-    /// How many ranks run there.
+    /// Number of ranks on it.
     pub ranks: usize,
-    /// Processors that they may use together.
+    /// Number of processors that they may use together.
     pub processors: usize,
-    /// Ranks that are bound to one processor.
+    /// Number of ranks that are bound to one processor.
     pub bound: usize,
-    /// Whether ranks wait for each other's processor: there are more ranks
-    /// than processors, or two are bound to the same one.
+    /// True if ranks wait for each other's processor: there are more ranks than
+    /// processors, or two are bound to the same one.
     pub is_shared: bool,
 }
 
-/// How the ranks of a job share the processors of its machines.
+/// Sharing of the machines' processors among the ranks of a job.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Sharing<'p>(Vec<MachineUse<'p>>);
 
 impl<'p> Sharing<'p> {
-    /// Of ranks at these places.
+    /// Sharing among ranks at `places`.
     #[must_use]
     pub fn of(places: &'p [Place]) -> Self {
         let mut by_name: BTreeMap<&str, Vec<&Place>> = BTreeMap::new();
@@ -63,13 +63,13 @@ impl<'p> Sharing<'p> {
         Self(by_name.into_iter().map(|(host, ranks)| machine_use(host, &ranks)).collect())
     }
 
-    /// The machines, in order of their names.
+    /// Machines, in order of their names.
     #[must_use]
     pub fn machines(&self) -> &[MachineUse<'p>] {
         &self.0
     }
 
-    /// Whether ranks share processors anywhere.
+    /// True if ranks share processors on any machine.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         self.0.iter().any(|machine| machine.is_shared)

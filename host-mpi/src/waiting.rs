@@ -1,4 +1,4 @@
-//! How a rank waits for messages about measuring.
+//! Waits for control messages.
 
 use std::thread;
 use std::time::Duration;
@@ -10,21 +10,22 @@ use mpi::topology::{Communicator as _, Process, SimpleCommunicator};
 
 use crate::watch::Watch;
 
-/// Polls, and lets others run in between, at once or after a while: MPI libraries poll, and
-/// where ranks share processors the one that is waited for would not be run.
+/// Polls for completion, and yields the processor between polls, at once or
+/// after a while: MPI libraries poll, and if ranks share processors the rank
+/// that is waited for would not be scheduled.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting<'a> {
     watch: &'a Watch,
-    /// Tests before others are let run.
+    /// Number of tests before the processor is yielded.
     patience: u32,
 }
 
 impl<'a> Waiting<'a> {
-    /// Some 100 us.
+    /// Number of tests in some 100 us.
     const PATIENCE: u32 = 2_000;
 
-    /// For ranks with processors of their own, as far as is known: where they
-    /// are not bound, two may meet on one.
+    /// For ranks with processors of their own, as far as is known: ranks that
+    /// are not bound may meet on one.
     #[must_use]
     pub const fn polling(watch: &'a Watch) -> Self {
         Self { watch, patience: Self::PATIENCE }
@@ -36,28 +37,28 @@ impl<'a> Waiting<'a> {
         Self { watch, patience: 0 }
     }
 
-    /// Whether others are let run at once.
+    /// True if the processor is yielded at once.
     #[must_use]
     pub const fn yields(self) -> bool {
         self.patience == 0
     }
 
-    /// Watched, for it is over only when another rank has done its part.
+    /// Watchdog for waits that end only when another rank has done its part.
     pub fn watch(self) -> &'a Watch {
         self.watch
     }
 
-    /// Waits until all of `ranks` are here.
+    /// Barrier over all of `ranks`.
     pub fn meet(self, ranks: &SimpleCommunicator) {
         self.end(ranks.immediate_barrier());
     }
 
-    /// Hands `numbers` of `root` to all ranks.
+    /// Broadcasts `numbers` of `root` to all ranks.
     pub fn share(self, ranks: &SimpleCommunicator, root: i32, numbers: &mut [u64]) {
         self.share_after(Duration::ZERO, (ranks, root), numbers);
     }
 
-    /// The same where ranks may come later by so much.
+    /// As [`Waiting::share`], but ranks may be later by `later`.
     pub fn share_after(
         self,
         later: Duration,
@@ -70,15 +71,15 @@ impl<'a> Waiting<'a> {
         });
     }
 
-    /// Hands the `numbers` of each rank to all: `all` in order of ranks.
+    /// Gathers the `numbers` of each rank at all ranks, into `all` in order of ranks.
     pub fn exchange(self, ranks: &SimpleCommunicator, numbers: &[u64], all: &mut [u64]) {
         request::scope(|scope| {
             self.end(ranks.immediate_all_gather_into(scope, numbers, all));
         });
     }
 
-    /// Hands `numbers` of all ranks to `root`: there, `all` is what they give,
-    /// in order of ranks, and `None` elsewhere.
+    /// Gathers the `numbers` of all ranks at `root`, into `all` in order of
+    /// ranks; `all` is `None` elsewhere.
     pub fn collect(
         self,
         (ranks, root): (&SimpleCommunicator, i32),
@@ -92,12 +93,12 @@ impl<'a> Waiting<'a> {
         });
     }
 
-    /// Sends `numbers` to `peer`, which may wait for room.
+    /// Sends `numbers` to `peer`; may wait for buffer space.
     pub fn send(self, peer: &Process<'_>, numbers: &[u64]) {
         self.watch.during(|| peer.send(numbers));
     }
 
-    /// A number from `peer`.
+    /// Receives a number from `peer`.
     #[must_use]
     pub fn number_from(self, peer: &Process<'_>) -> u64 {
         let mut number = [0];
@@ -106,7 +107,7 @@ impl<'a> Waiting<'a> {
         number
     }
 
-    /// As many numbers from `peer` as it sends and there is room for.
+    /// Receives numbers from `peer`, as many as it sends and fit.
     pub fn numbers_from(self, peer: &Process<'_>, numbers: &mut [u64]) {
         request::scope(|scope| self.end(peer.immediate_receive_into(scope, numbers)));
     }

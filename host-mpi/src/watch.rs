@@ -1,7 +1,7 @@
-//! Ends the job where a rank waits for one that never comes.
+//! Watchdog that ends the job if a rank waits in vain for another one.
 //!
-//! MPI's blocking calls have no limit of time: a rank that never calls would
-//! keep the others waiting, at full load, until somebody ends the job.
+//! MPI's blocking calls have no timeout: a rank that never calls would keep the
+//! others waiting, at full load, until a person ends the job.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -10,19 +10,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// How often the watch looks.
+/// Interval between two checks.
 const LOOKS: Duration = Duration::from_millis(500);
 
-/// Looks from a thread of its own whether one and the same wait goes on for
-/// too long. Costs the one who waits two stores.
+/// Watchdog thread, which checks whether a single wait takes too long. Costs
+/// the waiting thread two stores.
 #[derive(Clone)]
 pub struct Watch(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    /// Odd while a wait goes on; another number for each wait.
+    /// Odd during a wait; a different number for each wait.
     turns: AtomicU64,
-    /// What the wait that goes on may take beyond the limit, in milliseconds.
+    /// Extra time of the current wait beyond the limit, in milliseconds.
     longer: AtomicU64,
 }
 
@@ -33,12 +33,12 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Watches from now on: after a wait of `limit` the process says that
+    /// Starts the watchdog: after a wait of `limit` the process reports that
     /// `rank` waited in vain and ends, and `mpirun` ends the others.
     ///
     /// # Errors
     ///
-    /// No thread can be started.
+    /// The thread cannot be started.
     pub fn start(rank: i32, limit: Duration) -> io::Result<Self> {
         let state = Arc::new(State::default());
         let seen = Arc::clone(&state);
@@ -51,7 +51,7 @@ impl Watch {
         Ok(Self(state))
     }
 
-    /// Does `work`, which waits for another rank.
+    /// Runs `work`, which waits for another rank.
     #[inline]
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         self.begin_wait();
@@ -60,7 +60,7 @@ impl Watch {
         outcome
     }
 
-    /// The same where the other rank may first do something that takes so long.
+    /// As [`Watch::during`], with `longer` added to the limit.
     pub fn during_work<T>(&self, longer: Duration, work: impl FnOnce() -> T) -> T {
         let millis = u64::try_from(longer.as_millis()).unwrap_or(u64::MAX);
         self.0.longer.store(millis, Ordering::Relaxed);
@@ -69,15 +69,15 @@ impl Watch {
         outcome
     }
 
-    /// A wait begins, for who cannot have all of it in one function.
+    /// Begins a wait that ends in another function.
     #[inline]
     pub(crate) fn begin_wait(&self) {
-        // Only the own thread writes: no read-modify-write is needed.
+        // Only this thread writes: no read-modify-write is needed.
         let turn = self.0.turns.load(Ordering::Relaxed);
         self.0.turns.store(turn.wrapping_add(1 + turn % 2), Ordering::Relaxed);
     }
 
-    /// No wait goes on any more.
+    /// Ends the wait.
     #[inline]
     pub(crate) fn end_wait(&self) {
         let turn = self.0.turns.load(Ordering::Relaxed);
@@ -85,8 +85,8 @@ impl Watch {
     }
 }
 
-/// Returns once one and the same wait was seen for `limit` and what it may take
-/// beyond that, with both together; `None` when nobody can wait any more.
+/// Returns the limit plus its extra time once a single wait has taken that
+/// long; `None` when no other thread holds the state any more.
 fn waits_too_long(state: &Arc<State>, limit: Duration) -> Option<Duration> {
     let (mut last, mut count) = (0, 0);
     while Arc::strong_count(state) > 1 {
@@ -119,7 +119,7 @@ fn end(rank: i32, waited: Duration) -> ! {
 mod tests {
     use super::*;
 
-    /// A thread that watches `watch`, and what it says in the end.
+    /// Runs a watchdog on `watch` in a thread; returns its result.
     fn watching(watch: &Watch, limit: Duration) -> thread::JoinHandle<Option<Duration>> {
         let seen = Arc::clone(&watch.0);
         thread::spawn(move || waits_too_long(&seen, limit))

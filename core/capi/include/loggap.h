@@ -60,72 +60,71 @@
 
 
 /**
- * Alignment of the memory that is lent, in bytes.
+ * Required alignment of lent memory, in bytes.
  */
 #define LOGGAP_ALIGNMENT 8
 
 /**
- * Bytes that no encoded profile exceeds. One with one range takes about 110.
+ * Upper bound of an encoded profile, in bytes. A profile of one range takes about 110.
  */
 #define LOGGAP_PROFILE_BYTES 3952
 
 /**
- * Bytes to lend to `loggap_detector_init`; `loggap_detector_bytes` says how
- * many of them are needed.
+ * Upper bound of `loggap_detector_bytes`, as a constant.
  */
 #define LOGGAP_DETECTOR_BYTES 704
 
 /**
- * Bytes of the longest Ethernet frame, without its checksum.
+ * Longest Ethernet frame without its checksum, in bytes.
  */
 #define LOGGAP_ETHERNET_FRAME 1514
 
 /**
- * Bytes of the longest message in one.
+ * Longest message in an Ethernet frame, in bytes.
  */
 #define LOGGAP_ETHERNET_MESSAGE 1496
 
 /**
- * Most ranges in a profile.
+ * Maximum number of ranges in a profile.
  */
 #define LOGGAP_MAX_RANGES 8
 
 /**
- * Most warnings that an assessment lists.
+ * Maximum number of warnings in a report.
  */
 #define LOGGAP_MAX_WARNINGS 24
 
 /**
- * Bytes that a responder is lent at least. What is lent beyond that goes
- * into the largest message that it takes; `LOGGAP_SERVE_BYTES(size)` is for
+ * Minimum memory of a responder, in bytes. Memory beyond that raises the
+ * largest message that it accepts: `LOGGAP_SERVE_BYTES(size)` suffices for
  * messages of up to `size` bytes.
  */
 #define LOGGAP_SERVE_BYTES_LEAST 448
 
 /**
- * Bytes of a responder beside its largest message:
- * `LOGGAP_RESPONDER_BYTES(size)` is for messages of up to `size` bytes.
+ * Minimum memory of a responder, in bytes: `LOGGAP_RESPONDER_BYTES(size)`
+ * suffices for messages of up to `size` bytes.
  */
 #define LOGGAP_RESPONDER_BYTES_LEAST 1040
 
 /**
- * Version of this interface. Changes whenever a struct, a constant or the
- * meaning of a function does.
+ * Version of this interface. It changes whenever a struct, a constant or the
+ * meaning of a function changes.
  */
 #define LOGGAP_ABI_VERSION 2
 
 /**
- * Bytes of every control frame.
+ * Length of every control frame, in bytes.
  */
 #define LOGGAP_FRAME_BYTES 448
 
 /**
- * Most different rounds that one frame announces.
+ * Maximum number of different rounds that one frame announces.
  */
 #define LOGGAP_FRAME_ROUNDS 16
 
 /**
- * What is to be done after a message.
+ * Kind of an action.
  */
 enum loggap_action_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -141,11 +140,11 @@ enum loggap_action_kind
    */
   LOGGAP_ACTION_KIND_SEND = 1,
   /**
-   * Send `message`, then do what `loggap_responder_more` says.
+   * Send `message`, then call `loggap_responder_more` for the next action.
    */
   LOGGAP_ACTION_KIND_SEND_MORE = 2,
   /**
-   * Send `message` if it has bytes; the session is over.
+   * The session is over; send `message` first if it has bytes.
    */
   LOGGAP_ACTION_KIND_END = 3,
 };
@@ -158,7 +157,7 @@ typedef uint32_t loggap_action_kind;
 #endif // __cplusplus
 
 /**
- * The algorithm of a collective of Schedgen 2.
+ * Algorithm of a collective of Schedgen 2.
  */
 enum loggap_algorithm_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -228,7 +227,7 @@ typedef uint32_t loggap_form_kind;
 #endif // __cplusplus
 
 /**
- * How a schedule is written down.
+ * Format of a schedule.
  */
 enum loggap_format_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -257,7 +256,7 @@ typedef uint32_t loggap_format_kind;
 #endif // __cplusplus
 
 /**
- * What an operation does.
+ * Kind of an operation.
  */
 enum loggap_operation_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -286,8 +285,8 @@ typedef uint32_t loggap_operation_kind;
 #endif // __cplusplus
 
 /**
- * A communication pattern, and the options that it takes beside ranks and
- * size. Those of Schedgen 2 begin with `Mpi`.
+ * A communication pattern, with the options that it uses besides ranks and
+ * size. The patterns of Schedgen 2 begin with `Mpi`.
  */
 enum loggap_pattern_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -311,7 +310,7 @@ enum loggap_pattern_kind
    */
   LOGGAP_PATTERN_KIND_DISSEMINATION = 3,
   /**
-   * Dissemination to several ranks a round: ways.
+   * Dissemination to several ranks per round: ways.
    */
   LOGGAP_PATTERN_KIND_N_WAY_DISSEMINATION = 4,
   /**
@@ -323,7 +322,7 @@ enum loggap_pattern_kind
    */
   LOGGAP_PATTERN_KIND_PIPELINED_RING = 6,
   /**
-   * The same, one segment at a time on each rank: root, segment.
+   * As the pipelined ring, but each rank handles one segment at a time: root, segment.
    */
   LOGGAP_PATTERN_KIND_PIPELINED_RING_BLOCKING = 7,
   /**
@@ -347,7 +346,7 @@ enum loggap_pattern_kind
    */
   LOGGAP_PATTERN_KIND_ALL_TO_ALL = 12,
   /**
-   * Large messages to the root, small ones else: root, skew, outcast.
+   * Large messages to the root, small ones elsewhere: root, skew, outcast.
    */
   LOGGAP_PATTERN_KIND_ALL_TO_ALL_SKEWED = 13,
   /**
@@ -359,7 +358,7 @@ enum loggap_pattern_kind
    */
   LOGGAP_PATTERN_KIND_RING_ALLREDUCE = 15,
   /**
-   * One iteration of training ResNet-152; the size is its own.
+   * One iteration of training ResNet-152, which fixes the message sizes.
    */
   LOGGAP_PATTERN_KIND_RESNET = 16,
   /**
@@ -412,8 +411,8 @@ typedef uint32_t loggap_pattern_kind;
 #endif // __cplusplus
 
 /**
- * Why a call failed; `loggap_reason_text` has the words. Numbers do not
- * change between versions of the interface.
+ * Reason of a failure; `loggap_reason_text` explains it. The numbers are the
+ * same in all versions of the interface.
  */
 enum loggap_reason
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -421,7 +420,7 @@ enum loggap_reason
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Nothing beyond what the status says.
+   * No reason besides the status.
    */
   LOGGAP_REASON_NONE = 0,
   /**
@@ -453,7 +452,7 @@ enum loggap_reason
    */
   LOGGAP_REASON_RELIABLE_VALUE = 7,
   /**
-   * `loggap_link.poll_receive` gave a length beyond the capacity.
+   * `loggap_link.poll_receive` returned a length beyond the capacity.
    */
   LOGGAP_REASON_POLL_LENGTH = 8,
   /**
@@ -461,7 +460,7 @@ enum loggap_reason
    */
   LOGGAP_REASON_SMALL_MESSAGES = 9,
   /**
-   * A struct has another size in the header than in the library.
+   * A struct has different sizes in the header and in the library.
    */
   LOGGAP_REASON_STRUCT_SIZE = 10,
   /**
@@ -477,7 +476,7 @@ enum loggap_reason
    */
   LOGGAP_REASON_FRAME_BODY = 13,
   /**
-   * The checksum is another one.
+   * The checksum does not match.
    */
   LOGGAP_REASON_CHECKSUM = 14,
   /**
@@ -529,7 +528,7 @@ enum loggap_reason
    */
   LOGGAP_REASON_VERSIONS_DIFFER = 26,
   /**
-   * The responder is taken, and others wait.
+   * The responder is busy, and other initiators wait.
    */
   LOGGAP_REASON_BUSY = 27,
   /**
@@ -537,7 +536,7 @@ enum loggap_reason
    */
   LOGGAP_REASON_REFUSED_ORDER = 28,
   /**
-   * The responder got no frame where one belongs.
+   * The responder received a message that is not a frame where a frame is expected.
    */
   LOGGAP_REASON_REFUSED_FRAME = 29,
   /**
@@ -545,7 +544,7 @@ enum loggap_reason
    */
   LOGGAP_REASON_FRAME_ORDER = 30,
   /**
-   * A message came that is not the reply.
+   * A message arrived that is not the reply.
    */
   LOGGAP_REASON_NOT_THE_REPLY = 31,
   /**
@@ -553,7 +552,7 @@ enum loggap_reason
    */
   LOGGAP_REASON_NO_SIZES = 32,
   /**
-   * The profile holds what none can hold.
+   * The profile holds an invalid value.
    */
   LOGGAP_REASON_PROFILE_VALUE = 33,
   /**
@@ -561,7 +560,7 @@ enum loggap_reason
    */
   LOGGAP_REASON_PROFILE_ENDS = 34,
   /**
-   * A profile begins with the letters LGPR.
+   * The profile does not begin with the letters LGPR.
    */
   LOGGAP_REASON_PROFILE_MAGIC = 35,
   /**
@@ -569,11 +568,11 @@ enum loggap_reason
    */
   LOGGAP_REASON_PROFILE_RANGES = 36,
   /**
-   * A number too large, or not in its shortest form.
+   * A number is too large, or not in its shortest form.
    */
   LOGGAP_REASON_PROFILE_NUMBER = 37,
   /**
-   * More bytes than the profile has.
+   * Bytes follow the end of the profile.
    */
   LOGGAP_REASON_PROFILE_TRAILING = 38,
   /**
@@ -589,11 +588,11 @@ enum loggap_reason
    */
   LOGGAP_REASON_POINT_ORDER = 41,
   /**
-   * A line needs values at three message sizes.
+   * A line needs values at three or more message sizes.
    */
   LOGGAP_REASON_FEW_POINTS = 42,
   /**
-   * The text has something else than `name` here.
+   * The text does not have `name` here.
    */
   LOGGAP_REASON_TEXT_EXPECTED = 43,
   /**
@@ -601,15 +600,15 @@ enum loggap_reason
    */
   LOGGAP_REASON_TEXT_NUMBER = 44,
   /**
-   * Num_ranks is 0, missing, or given twice.
+   * `num_ranks` is 0, missing, or given twice.
    */
   LOGGAP_REASON_TEXT_RANKS = 45,
   /**
-   * A rank has no block, two blocks, or a number beyond num_ranks.
+   * A rank has no block, two blocks, or a number beyond `num_ranks`.
    */
   LOGGAP_REASON_TEXT_RANK = 46,
   /**
-   * A label is defined twice, or is a word of the grammar.
+   * A label is defined twice, or is a keyword.
    */
   LOGGAP_REASON_TEXT_LABEL = 47,
   /**
@@ -621,7 +620,7 @@ enum loggap_reason
    */
   LOGGAP_REASON_TEXT_UNTERMINATED = 49,
   /**
-   * More operations in a rank than 32 bits count.
+   * A rank has more operations than 32 bits can count.
    */
   LOGGAP_REASON_TEXT_TOO_LARGE = 50,
   /**
@@ -629,27 +628,27 @@ enum loggap_reason
    */
   LOGGAP_REASON_FILE_ENDS = 51,
   /**
-   * The first eight bytes are those of no binary schedule.
+   * The first eight bytes are not those of a binary schedule.
    */
   LOGGAP_REASON_FILE_MAGIC = 52,
   /**
-   * The file was used up by a simulation with --save-mem.
+   * The file was consumed by a simulation with --save-mem.
    */
   LOGGAP_REASON_FILE_CONSUMED = 53,
   /**
-   * A schedule of no ranks.
+   * The schedule has no ranks.
    */
   LOGGAP_REASON_FILE_RANKS = 54,
   /**
-   * A field differs from what the others imply.
+   * A field contradicts the others.
    */
   LOGGAP_REASON_FILE_FIELD = 55,
   /**
-   * The sizes in the head of a rank's block do not add up.
+   * The sizes at the head of a rank's block do not add up.
    */
   LOGGAP_REASON_FILE_BLOCK = 56,
   /**
-   * An operation of unknown type, unit or peer.
+   * An operation has an unknown type, unit or peer.
    */
   LOGGAP_REASON_FILE_OPERATION = 57,
   /**
@@ -697,7 +696,7 @@ enum loggap_reason
    */
   LOGGAP_REASON_AT_ONCE = 68,
   /**
-   * Protocols do not ascend by size, or there are none or more than 16.
+   * Protocols do not ascend by size, or there are none, or more than 16.
    */
   LOGGAP_REASON_PROTOCOLS = 69,
   /**
@@ -729,11 +728,11 @@ enum loggap_reason
    */
   LOGGAP_REASON_NOISE_NUMBER = 76,
   /**
-   * The line goes on after start and duration.
+   * Another word follows start and duration on the line.
    */
   LOGGAP_REASON_NOISE_LINE = 77,
   /**
-   * A time is past 213 days.
+   * A time is beyond 213 days.
    */
   LOGGAP_REASON_NOISE_TIME = 78,
   /**
@@ -741,11 +740,11 @@ enum loggap_reason
    */
   LOGGAP_REASON_NOISE_EMPTY = 79,
   /**
-   * A detour starts before the one before it is over.
+   * A detour starts before the previous one ends.
    */
   LOGGAP_REASON_NOISE_OVERLAP = 80,
   /**
-   * A detour reaches past the end of the trace.
+   * A detour ends after the end of the trace.
    */
   LOGGAP_REASON_NOISE_END = 81,
 };
@@ -758,7 +757,7 @@ typedef uint32_t loggap_reason;
 #endif // __cplusplus
 
 /**
- * How messages are received.
+ * Receive mode.
  */
 enum loggap_receive_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -766,11 +765,11 @@ enum loggap_receive_kind
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * The processor is held for all bytes, as in LogGOPSim.
+   * The processor is busy for all bytes, as in LogGOPSim.
    */
   LOGGAP_RECEIVE_KIND_HOLD = 0,
   /**
-   * The interface takes the bytes by itself, as in LogGOPS.
+   * The interface receives the bytes without the processor, as in LogGOPS.
    */
   LOGGAP_RECEIVE_KIND_OVERLAP = 1,
 };
@@ -783,7 +782,7 @@ typedef uint32_t loggap_receive_kind;
 #endif // __cplusplus
 
 /**
- * How messages above the eager limit are sent.
+ * Rendezvous mode: how messages above the eager limit are sent.
  */
 enum loggap_rendezvous_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -808,7 +807,7 @@ typedef uint32_t loggap_rendezvous_kind;
 #endif // __cplusplus
 
 /**
- * Why a plan is over.
+ * Reason why an assessment ended.
  */
 enum loggap_conclusion_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -816,23 +815,23 @@ enum loggap_conclusion_kind
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Every interval is narrow enough, or more measuring would not help.
+   * Every interval is narrow enough, or further measuring would not help.
    */
   LOGGAP_CONCLUSION_KIND_CONVERGED = 0,
   /**
-   * The time is spent.
+   * The time budget is spent.
    */
   LOGGAP_CONCLUSION_KIND_TIME_SPENT = 1,
   /**
-   * The messages are spent.
+   * The message budget is spent.
    */
   LOGGAP_CONCLUSION_KIND_MESSAGES_SPENT = 2,
   /**
-   * There is no room for the samples that are wanted.
+   * The memory has no room for the samples still needed.
    */
   LOGGAP_CONCLUSION_KIND_MEMORY_SPENT = 3,
   /**
-   * At the sizes that want samples, all rounds are lost.
+   * All rounds at the sizes that need samples are lost.
    */
   LOGGAP_CONCLUSION_KIND_ROUNDS_LOST = 4,
   /**
@@ -840,7 +839,7 @@ enum loggap_conclusion_kind
    */
   LOGGAP_CONCLUSION_KIND_STOPPED = 5,
   /**
-   * The session failed before the plan was over; the status says why.
+   * The session failed before the plan was finished; the status says why.
    */
   LOGGAP_CONCLUSION_KIND_FAILED = 6,
 };
@@ -853,7 +852,7 @@ typedef uint32_t loggap_conclusion_kind;
 #endif // __cplusplus
 
 /**
- * How a session came to its end.
+ * How a session ended.
  */
 enum loggap_ending_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -865,7 +864,7 @@ enum loggap_ending_kind
    */
   LOGGAP_ENDING_KIND_GOODBYE = 0,
   /**
-   * The responder refused to go on, and said so.
+   * The responder refused to continue, and told the initiator.
    */
   LOGGAP_ENDING_KIND_REFUSED = 1,
 };
@@ -878,7 +877,7 @@ typedef uint32_t loggap_ending_kind;
 #endif // __cplusplus
 
 /**
- * What a frame says.
+ * Kind of a control frame, with the fields that it uses.
  */
 enum loggap_frame_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -890,16 +889,16 @@ enum loggap_frame_kind
    */
   LOGGAP_FRAME_KIND_HELLO = 1,
   /**
-   * Responder: accepts it. `version`, `capabilities`, `bounds`.
+   * Responder: accepts the session. `version`, `capabilities`, `bounds`.
    */
   LOGGAP_FRAME_KIND_WELCOME = 2,
   /**
-   * Responder: does not go on. `refusal`, `limited`, `asked`, `allowed`,
-   * `versions`, `responder_versions`.
+   * Responder: refuses to continue. `refusal`, `limited`, `asked`,
+   * `allowed`, `versions`, `responder_versions`.
    */
   LOGGAP_FRAME_KIND_REFUSE = 3,
   /**
-   * Responder: others are before. `position`.
+   * Responder: other initiators come first. `position`.
    */
   LOGGAP_FRAME_KIND_QUEUE = 4,
   /**
@@ -911,23 +910,23 @@ enum loggap_frame_kind
    */
   LOGGAP_FRAME_KIND_READY = 6,
   /**
-   * Responder: its own timings. `sequence`, `values_ps`, `round_count`.
+   * Responder: its own timings of a batch. `sequence`, `values_ps`, `round_count`.
    */
   LOGGAP_FRAME_KIND_REPORT = 7,
   /**
-   * Initiator: drops whatever is under way. `token`.
+   * Initiator: drops the batch under way. `token`.
    */
   LOGGAP_FRAME_KIND_SYNC = 8,
   /**
-   * Responder: has dropped it. `token`, `received`, `replied`.
+   * Responder: has dropped the batch. `token`, `received`, `replied`.
    */
   LOGGAP_FRAME_KIND_SYNCED = 9,
   /**
-   * Initiator: the session is over.
+   * Initiator: ends the session.
    */
   LOGGAP_FRAME_KIND_BYE = 10,
   /**
-   * Responder: asks for a hello with this `nonce`.
+   * Responder: asks for the hello again, with this `nonce`.
    */
   LOGGAP_FRAME_KIND_CHALLENGE = 11,
 };
@@ -940,8 +939,8 @@ typedef uint32_t loggap_frame_kind;
 #endif // __cplusplus
 
 /**
- * Which of a range's parameters were measured: bits of `loggap_range.known`.
- * `loggap_known_latency` is missing, too, where overheads overlap with it.
+ * Measured parameters of a range: bits of `loggap_range.known`.
+ * `loggap_known_latency` is also absent if overheads overlap with the latency.
  */
 enum loggap_known
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -974,7 +973,7 @@ typedef uint32_t loggap_known;
 #endif // __cplusplus
 
 /**
- * What a bound is about.
+ * Quantity that a limit bounds.
  */
 enum loggap_limited_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -1015,7 +1014,7 @@ typedef uint32_t loggap_limited_kind;
 #endif // __cplusplus
 
 /**
- * Whether a number may be trusted.
+ * Quality of an estimate.
  */
 enum loggap_mark_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -1023,16 +1022,15 @@ enum loggap_mark_kind
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Its interval is as narrow as was asked for.
+   * The interval is as narrow as requested.
    */
   LOGGAP_MARK_KIND_CONVERGED = 0,
   /**
-   * Time, messages or memory ran out before: more measuring would help.
+   * Time, messages or memory ran out first: further measuring would help.
    */
   LOGGAP_MARK_KIND_BUDGET_SPENT = 1,
   /**
-   * The points do not lie on the model's line: more measuring would not
-   * help.
+   * The points do not lie on the model's line: further measuring would not help.
    */
   LOGGAP_MARK_KIND_MISFIT = 2,
 };
@@ -1053,7 +1051,7 @@ enum loggap_parameter_kind
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * None in particular.
+   * No parameter.
    */
   LOGGAP_PARAMETER_KIND_NONE = 0,
   /**
@@ -1086,7 +1084,7 @@ typedef uint32_t loggap_parameter_kind;
 #endif // __cplusplus
 
 /**
- * Why a responder does not go on.
+ * Reason why a responder refuses to continue.
  */
 enum loggap_refusal_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -1094,23 +1092,24 @@ enum loggap_refusal_kind
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * No version is known to both: `versions`, `responder_versions`.
+   * Initiator and responder have no version in common: `versions`,
+   * `responder_versions`.
    */
   LOGGAP_REFUSAL_KIND_VERSION = 0,
   /**
-   * Another initiator is served and `asked` wait.
+   * Another initiator is being served, and `asked` others wait.
    */
   LOGGAP_REFUSAL_KIND_BUSY = 1,
   /**
-   * `asked` of what `limited` says, where `allowed` are allowed.
+   * The initiator asks for `asked` units of `limited`; `allowed` are allowed.
    */
   LOGGAP_REFUSAL_KIND_BOUNDS = 2,
   /**
-   * A frame of kind `asked` does not belong there.
+   * A frame of kind `asked` is out of order.
    */
   LOGGAP_REFUSAL_KIND_OUT_OF_ORDER = 3,
   /**
-   * No frame where one belongs; byte `asked` was wrong.
+   * A frame was expected, but byte `asked` of the message is wrong.
    */
   LOGGAP_REFUSAL_KIND_MALFORMED = 4,
 };
@@ -1123,8 +1122,8 @@ typedef uint32_t loggap_refusal_kind;
 #endif // __cplusplus
 
 /**
- * What became of a call. Functions that return it return 0
- * (`LOGGAP_STATUS_OK`) exactly when they did all that they say.
+ * Result of a call. A function returns 0 (`LOGGAP_STATUS_OK`) exactly if it
+ * did all that its documentation says.
  */
 enum loggap_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -1132,41 +1131,39 @@ enum loggap_status
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * All is done.
+   * Success.
    */
   LOGGAP_STATUS_OK = 0,
   /**
-   * A pointer that has to point somewhere is null.
+   * A required pointer is null.
    */
   LOGGAP_STATUS_NULL = 1,
   /**
-   * A pointer is not aligned as its type, or as `LOGGAP_ALIGNMENT` where
-   * memory is lent.
+   * A pointer is not aligned for its type, or lent memory not to `LOGGAP_ALIGNMENT`.
    */
   LOGGAP_STATUS_ALIGNMENT = 2,
   /**
-   * The lent memory is too small. Less than `needed` bytes would not do, but
-   * they may only be what comes first (a simulation needs more once it has
-   * read its schedule): the function whose name ends in `_bytes` says how
-   * many are enough for all.
+   * The lent memory is too small. At least `needed` bytes are necessary, but
+   * they may suffice only for the first step (a simulation needs more once
+   * it has read its schedule): the function whose name ends in `_bytes`
+   * returns a size that suffices for all steps.
    */
   LOGGAP_STATUS_MEMORY = 3,
   /**
-   * An array for results is too small; it holds what fits, or nothing
-   * where the function says so. `needed` elements are enough.
+   * An output array is too small. It holds the first elements, or nothing if
+   * the function says so. `needed` elements suffice.
    */
   LOGGAP_STATUS_FULL = 4,
   /**
-   * An option or argument has a value that it cannot have.
+   * An option or argument has an invalid value.
    */
   LOGGAP_STATUS_OPTION = 5,
   /**
-   * The header is not the one that belongs to this library.
+   * The header belongs to another version of the library.
    */
   LOGGAP_STATUS_VERSION = 6,
   /**
-   * The object was not made by the function that makes it, or the memory
-   * that holds it was overwritten.
+   * The object was not created by its init function, or its memory was overwritten.
    */
   LOGGAP_STATUS_HANDLE = 7,
   /**
@@ -1174,7 +1171,7 @@ enum loggap_status
    */
   LOGGAP_STATUS_LINK = 8,
   /**
-   * The peer was silent for too long.
+   * The peer was silent for longer than the timeout.
    */
   LOGGAP_STATUS_SILENT = 9,
   /**
@@ -1182,7 +1179,7 @@ enum loggap_status
    */
   LOGGAP_STATUS_REFUSED = 10,
   /**
-   * What the peer sent does not belong there.
+   * The peer sent a message that violates the protocol.
    */
   LOGGAP_STATUS_PROTOCOL = 11,
   /**
@@ -1194,15 +1191,15 @@ enum loggap_status
    */
   LOGGAP_STATUS_MALFORMED = 13,
   /**
-   * There are too few values to compute the result.
+   * Too few values to compute the result.
    */
   LOGGAP_STATUS_NO_DATA = 14,
   /**
-   * The profile does not hold this size.
+   * The profile does not cover this size.
    */
   LOGGAP_STATUS_OUTSIDE_PROFILE = 15,
   /**
-   * The profile does not hold a parameter that is needed.
+   * The profile lacks a required parameter.
    */
   LOGGAP_STATUS_NOT_MEASURED = 16,
   /**
@@ -1223,11 +1220,11 @@ enum loggap_status
    */
   LOGGAP_STATUS_SCHEDULE = 20,
   /**
-   * The simulated program never comes to its end.
+   * The simulated program never ends.
    */
   LOGGAP_STATUS_DEADLOCK = 21,
   /**
-   * There is nothing of this name.
+   * The name is unknown.
    */
   LOGGAP_STATUS_UNKNOWN_NAME = 22,
   /**
@@ -1244,7 +1241,7 @@ typedef int32_t loggap_status;
 #endif // __cplusplus
 
 /**
- * What a reader of the profile should know.
+ * Kind of a warning about the profile.
  */
 enum loggap_warning_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -1253,22 +1250,22 @@ enum loggap_warning_kind
  {
   /**
    * The gap exceeds the round trip at `value` sizes from `size` on:
-   * `PRTT(2,0,s)` was the delay there.
+   * `PRTT(2,0,s)` served as the delay there.
    */
   LOGGAP_WARNING_KIND_DELAY_FALLBACK = 0,
   /**
-   * The delay was below the gap at `value` sizes from `size` on: no send
-   * overhead there.
+   * The delay was below the gap at `value` sizes from `size` on, which have
+   * no send overhead therefore.
    */
   LOGGAP_WARNING_KIND_DELAY_TOO_SHORT = 1,
   /**
-   * The value of `parameter` at size 1 or its slope is 0 in the range from
-   * `size` on, as it would be negative without that bound.
+   * `parameter` was clamped in the range from `size` on: its value at size 1
+   * or its slope is 0, and would be negative otherwise.
    */
   LOGGAP_WARNING_KIND_BOUND = 2,
   /**
-   * From `size` on bursts stand still for `value` ps, as long as the timer
-   * of delayed acknowledgements.
+   * From `size` on bursts stall for `value` ps, the length of a timer of
+   * delayed acknowledgements.
    */
   LOGGAP_WARNING_KIND_STALL = 3,
   /**
@@ -1276,12 +1273,12 @@ enum loggap_warning_kind
    */
   LOGGAP_WARNING_KIND_OVERLAP = 4,
   /**
-   * Points of `parameter` lie `value` millionths beside its line in the
+   * Points of `parameter` deviate by `value` millionths from its line in the
    * range from `size` on, beyond their noise.
    */
   LOGGAP_WARNING_KIND_MISFIT = 5,
   /**
-   * Only `value` sizes in the range from `size` on.
+   * The range from `size` on has only `value` sizes.
    */
   LOGGAP_WARNING_KIND_FEW_SIZES = 6,
   /**
@@ -1289,13 +1286,12 @@ enum loggap_warning_kind
    */
   LOGGAP_WARNING_KIND_CHANGE_NOT_EXACT = 7,
   /**
-   * `value` sizes from `size` on were not measured for want of time or
-   * messages.
+   * `value` sizes from `size` on were not measured, for lack of time or messages.
    */
   LOGGAP_WARNING_KIND_SIZES_LEFT_OUT = 8,
   /**
-   * `parameter` came out above the round trip, its upper bound, at `value`
-   * sizes from `size` on, and was set to it.
+   * `parameter` exceeded the round trip, its upper bound, at `value` sizes
+   * from `size` on, and was clamped to it.
    */
   LOGGAP_WARNING_KIND_BEYOND_ROUND_TRIP = 9,
 };
@@ -1308,7 +1304,7 @@ typedef uint32_t loggap_warning_kind;
 #endif // __cplusplus
 
 /**
- * A responder without I/O, see `loggap_responder_init`.
+ * Responder without I/O; see `loggap_responder_init`.
  */
 typedef struct loggap_responder loggap_responder;
 
@@ -1318,15 +1314,15 @@ typedef struct loggap_responder loggap_responder;
 typedef struct loggap_detector loggap_detector;
 
 /**
- * How far an assessment has come.
+ * Progress of an assessment.
  */
 typedef struct loggap_progress {
   /**
-   * Initiators that are served before this one; 0 while measuring.
+   * Initiators served before this one; 0 while measuring.
    */
   uint32_t queue_position;
   /**
-   * Share of the budget that is spent, time or messages, in millionths.
+   * Share of the budget (time or messages) spent, in millionths.
    */
   uint32_t spent_ppm;
   /**
@@ -1334,21 +1330,21 @@ typedef struct loggap_progress {
    */
   uint64_t messages;
   /**
-   * Rounds lost.
+   * Number of lost rounds.
    */
   uint64_t lost;
 } loggap_progress;
 
 /**
- * Called after each batch of rounds, and while waiting for a turn. Returns
- * 0 to go on; anything else ends the measurement: what was measured until
- * then is assessed.
+ * Called after each batch of rounds, and while waiting for a turn. Returns 0
+ * to continue. Any other value ends the measurement; the rounds measured until
+ * then are assessed.
  */
 typedef int32_t (*loggap_progress_function)(void *context,
                                             const struct loggap_progress *progress);
 
 /**
- * What an assessment is to do. Begin with `loggap_assess_options_default`.
+ * Options of an assessment. Start from `loggap_assess_options_default`.
  */
 typedef struct loggap_assess_options {
   /**
@@ -1356,65 +1352,65 @@ typedef struct loggap_assess_options {
    */
   uint32_t smallest;
   /**
-   * Largest message size in bytes; the link has to take it.
+   * Largest message size in bytes; the link must be able to carry it.
    */
   uint32_t largest;
   /**
-   * Sizes of the first sweep, from 2 to `sizes`.
+   * Number of sizes in the first sweep, from 2 to `sizes`.
    */
   uint32_t coarse_sizes;
   /**
-   * Most sizes, those added around protocol changes included; up to
-   * 65,535.
+   * Maximum number of sizes, including those added around protocol changes;
+   * at most 65,535.
    */
   uint32_t sizes;
   /**
-   * Values kept of each quantity at each size, from 8 to 65,535.
+   * Values kept per quantity and size, from 8 to 65,535.
    */
   uint32_t repetitions;
   /**
-   * Most places where ranges meet, below `LOGGAP_MAX_RANGES`; 0 takes all
-   * sizes as one range.
+   * Maximum number of boundaries between ranges, below `LOGGAP_MAX_RANGES`;
+   * 0 treats all sizes as one range.
    */
   uint32_t max_changes;
   /**
-   * Messages in a burst, at least 2.
+   * Messages per burst, at least 2.
    */
   uint32_t messages;
   /**
-   * 1 where sizes may be added around changes, or left out for want of
-   * time; 0 where exactly those of the first sweep are measured.
+   * 1 if sizes may be added around protocol changes or dropped when time
+   * runs short; 0 to measure exactly the sizes of the first sweep.
    */
   uint32_t adapt_sizes;
   /**
-   * A number has converged when half its interval is at most this many
-   * millionths of it.
+   * Goal of precision: a value has converged when half its interval is at
+   * most this many millionths of it.
    */
   uint32_t relative_error_ppm;
   /**
-   * Points may lie this many millionths beside their range's line before
-   * another range begins, and jumps smaller than this divide no range.
+   * Largest residual of a point in millionths of its value before another
+   * range begins. Jumps smaller than this do not split a range.
    */
   uint32_t tolerance_ppm;
   /**
-   * Level of all intervals in percent, above 0 and below 100.
+   * Level of all confidence intervals in percent, above 0 and below 100.
    */
   double confidence_percent;
   /**
-   * Longest time to measure, in ps.
+   * Time limit of the measurement, in ps.
    */
   uint64_t max_time_ps;
   /**
-   * On a link so slow that sizes would be left out, the longest time grows
-   * up to this, in ps; no more than `max_time_ps` keeps it as it is.
+   * Time limit on a link so slow that sizes would otherwise be dropped, in
+   * ps. No effect unless above `max_time_ps`.
    */
   uint64_t longest_time_ps;
   /**
-   * Most messages, replies included.
+   * Maximum number of messages, replies included.
    */
   uint64_t max_messages;
   /**
-   * Decides the order of the rounds.
+   * Seed of the order of rounds.
    */
   uint64_t seed;
   /**
@@ -1422,7 +1418,7 @@ typedef struct loggap_assess_options {
    */
   uint64_t handshake_ps;
   /**
-   * Longest wait between two signs of life while others are served, in ps.
+   * Longest silence of the responder while it serves others, in ps.
    */
   uint64_t queue_ps;
   /**
@@ -1430,12 +1426,11 @@ typedef struct loggap_assess_options {
    */
   uint64_t reply_ps;
   /**
-   * On a link that loses messages, the shortest wait before a message is
-   * given up, in ps.
+   * Shortest timeout of a reply on a link that loses messages, in ps.
    */
   uint64_t shortest_reply_ps;
   /**
-   * Told how far the measurement has come; may be null.
+   * Progress callback; may be null.
    */
   loggap_progress_function progress;
   /**
@@ -1445,13 +1440,13 @@ typedef struct loggap_assess_options {
 } loggap_assess_options;
 
 /**
- * Reads a counter. Never decreases, never wraps: extend a narrower counter
- * to 64 bits. `context` is that of the clock.
+ * Reads the counter of a clock. It never decreases and never wraps: extend a
+ * narrower counter to 64 bits. `context` is the clock's.
  */
 typedef uint64_t (*loggap_now_function)(void *context);
 
 /**
- * A clock. Filled in by the caller; read during calls only.
+ * A clock. The caller fills it in; the library reads it during calls only.
  */
 typedef struct loggap_clock {
   /**
@@ -1459,39 +1454,38 @@ typedef struct loggap_clock {
    */
   void *context;
   /**
-   * The counter; not null.
+   * Reads the counter; not null.
    */
   loggap_now_function now;
   /**
-   * Picoseconds a tick, times 2^32; not 0.
-   * `LOGGAP_PICOS_PER_TICK_Q32(hz)` for a counter of so many Hz below 2^32.
+   * Picoseconds per tick, times 2^32; not 0. `LOGGAP_PICOS_PER_TICK_Q32(hz)`
+   * for a counter of `hz` ticks per second, below 2^32.
    */
   uint64_t picos_per_tick_q32;
   /**
-   * What one call of `now` costs, in ps: `loggap_clock_calibrate` finds
-   * out.
+   * Cost of one call of `now`, in ps; `loggap_clock_calibrate` measures it.
    */
   uint64_t read_cost_ps;
 } loggap_clock;
 
 /**
- * Sends one whole message and returns as soon as the bytes may be reused:
- * what this call takes is the send overhead. Returns 0, or a code of your own
- * when the peer is gone; the session ends then, and the code stands in
+ * Sends one whole message, and returns as soon as its bytes may be reused: the
+ * duration of this call is the send overhead. Returns 0, or a code of your own
+ * if the peer is gone; the session then ends with this code in
  * `loggap_detail.found`.
  */
 typedef int32_t (*loggap_send_function)(void *context, const uint8_t *message, size_t length);
 
 /**
- * Looks once for a message, without waiting or for a bounded time. Returns 0
- * when none is complete; 1 when one is, with its bytes at the front of
- * `buffer` and their number, at most `capacity`, in `length`; a negative code
- * of your own when the peer is gone, which ends the session.
+ * Polls once for a message, without waiting or for a bounded time. Returns 0
+ * if none is complete; 1 if one is, with its bytes at the front of `buffer`
+ * and their number, at most `capacity`, in `length`; a negative code of your
+ * own if the peer is gone, which ends the session.
  *
  * A byte stream collects exactly `capacity` bytes, in the same buffer across
- * calls. A datagram link never merges two messages, and drops one that is
- * longer than `capacity` as if it had not come (0): anybody can send such a
- * one, and no peer of ours does.
+ * calls. A datagram link never merges two messages, and drops messages longer
+ * than `capacity` as if they had not arrived (0): no peer of loggap sends
+ * them, but a stranger may.
  */
 typedef int32_t (*loggap_poll_function)(void *context,
                                         uint8_t *buffer,
@@ -1499,15 +1493,15 @@ typedef int32_t (*loggap_poll_function)(void *context,
                                         size_t *length);
 
 /**
- * Forgets a message received in part and whatever else has arrived. Returns
- * 0, or a code of your own when the peer is gone.
+ * Drops a partly received message and everything else that has arrived.
+ * Returns 0, or a code of your own if the peer is gone.
  */
 typedef int32_t (*loggap_discard_function)(void *context);
 
 /**
- * A connection that carries messages both ways. Filled in by the caller;
- * read during calls only. The functions are called on the thread that calls
- * the library; they have to return normally.
+ * A connection that carries messages both ways. The caller fills it in; the
+ * library reads it during calls only, and calls the functions on the thread
+ * that called the library. They must return normally.
  */
 typedef struct loggap_link {
   /**
@@ -1515,34 +1509,33 @@ typedef struct loggap_link {
    */
   void *context;
   /**
-   * Sends; not null.
+   * Sends a message; not null.
    */
   loggap_send_function send;
   /**
-   * Receives; not null.
+   * Polls for a message; not null.
    */
   loggap_poll_function poll_receive;
   /**
-   * Forgets; may be null where every message arrives.
+   * Drops what has arrived; may be null if the link is reliable.
    */
   loggap_discard_function discard;
   /**
-   * Bytes of the largest message that one `send` takes, at least
-   * `LOGGAP_FRAME_BYTES`.
+   * Largest message that one `send` accepts, in bytes; at least `LOGGAP_FRAME_BYTES`.
    */
   uint64_t max_message;
   /**
-   * 1 where every message arrives, in order; 0 where some may be lost.
+   * 1 if every message arrives, in order; 0 if some may be lost.
    */
   uint32_t reliable;
 } loggap_link;
 
 /**
- * A measured number and the interval in which the true one lies.
+ * An estimate and its confidence interval.
  */
 typedef struct loggap_estimate {
   /**
-   * Best value.
+   * Estimated value.
    */
   int64_t value;
   /**
@@ -1565,36 +1558,38 @@ typedef struct loggap_estimate {
  */
 typedef struct loggap_line {
   /**
-   * Value at size 1, in ps; an extrapolation where the range begins later,
-   * and 0 where the line lies below 0 there.
+   * Value at size 1, in ps: an extrapolation if the range begins later, and
+   * 0 if the line is negative there.
    */
   struct loggap_estimate at_one;
   /**
-   * Slope, in 2^-16 ps per byte. Where a single size was measured the
-   * interval reaches from `INT64_MIN` to `INT64_MAX`.
+   * Slope, in 2^-16 ps per byte. If only one size was measured, the interval
+   * is from `INT64_MIN` to `INT64_MAX`.
    */
   struct loggap_estimate per_byte;
   /**
-   * The size at which the line is known best.
+   * Size at which the line's interval is narrowest.
    */
   uint64_t centre;
   /**
-   * The value there, in ps: that of a size s is
+   * Value of the line at `centre`, in ps. The value at a size s is
    * `at_centre_ps + (s - centre) * per_byte`.
    */
   int64_t at_centre_ps;
   /**
-   * Half the interval of the value there, in ps.
+   * Half-width of the interval of `at_centre_ps`, in ps.
    */
   uint64_t centre_half_width_ps;
   /**
-   * How far a round measured later may lie from the line, in millionths.
+   * Expected deviation of a later round from the line beyond the line's
+   * interval, in millionths of its value: scatter of rounds, and misfit of
+   * the model.
    */
   uint32_t scatter_ppm;
 } loggap_line;
 
 /**
- * The parameters of one protocol: sizes from `first` to `last`.
+ * Parameters of one protocol, for sizes from `first` to `last`.
  */
 typedef struct loggap_range {
   /**
@@ -1602,15 +1597,15 @@ typedef struct loggap_range {
    */
   uint64_t first;
   /**
-   * Largest size of the range, as far as it was measured.
+   * Largest size of the range that was measured, in bytes.
    */
   uint64_t last;
   /**
-   * What is known beside `gap`: bits of `loggap_known`.
+   * Measured parameters besides `gap`: bits of `loggap_known`.
    */
   uint32_t known;
   /**
-   * g and G: the least time between two messages.
+   * g and G: minimum time between two messages.
    */
   struct loggap_line gap;
   /**
@@ -1618,11 +1613,11 @@ typedef struct loggap_range {
    */
   struct loggap_line half_rtt;
   /**
-   * o_s: time the sender is engaged.
+   * o_s: time that the sender spends on a message.
    */
   struct loggap_line send_overhead;
   /**
-   * o_r: time the receiver is engaged.
+   * o_r: time that the receiver spends on a message.
    */
   struct loggap_line recv_overhead;
   /**
@@ -1632,7 +1627,7 @@ typedef struct loggap_range {
 } loggap_range;
 
 /**
- * A size at which a curve jumps: the link changes its protocol.
+ * Protocol change: a size at which a curve jumps.
  */
 typedef struct loggap_change {
   /**
@@ -1640,55 +1635,55 @@ typedef struct loggap_change {
    */
   uint64_t at;
   /**
-   * The new protocol begins at this size at the earliest.
+   * Smallest size at which the new protocol may begin.
    */
   uint64_t low;
   /**
-   * The new protocol begins at this size at the latest.
+   * Largest size at which the new protocol may begin.
    */
   uint64_t high;
   /**
-   * The curve that shows it best: a `loggap_parameter_kind`.
+   * Curve that shows the change best: a `loggap_parameter_kind`.
    */
   uint32_t parameter;
   /**
    * Height of the jump in millionths of the curve's value before it;
-   * negative where the new protocol is faster.
+   * negative if the new protocol is faster.
    */
   int32_t jump_ppm;
   /**
-   * 1 where a range begins here; 0 where the jump is significant but
-   * smaller than the tolerance, or too close to another one.
+   * 1 if a range begins here; 0 if the jump is significant but smaller than
+   * the tolerance, or too close to another one.
    */
   uint32_t splits;
 } loggap_change;
 
 /**
- * The parameters of a link: ranges of sizes that a line each describes,
- * ascending and without holes, and the jumps among them. Where a range begins
- * without a jump, the curves bend.
+ * Parameters of a link: contiguous ranges of sizes in ascending order, each
+ * described by one line per parameter, and the protocol changes. A range that
+ * begins without a change begins where the curves bend.
  */
 typedef struct loggap_profile {
   /**
-   * Used elements of `ranges`.
+   * Number of elements of `ranges` in use.
    */
   uint32_t range_count;
   /**
-   * Used elements of `changes`.
+   * Number of elements of `changes` in use.
    */
   uint32_t change_count;
   /**
-   * The ranges.
+   * Ranges, by ascending size.
    */
   struct loggap_range ranges[LOGGAP_MAX_RANGES];
   /**
-   * The jumps, by ascending size.
+   * Protocol changes, by ascending size.
    */
   struct loggap_change changes[LOGGAP_MAX_RANGES];
 } loggap_profile;
 
 /**
- * One warning.
+ * A warning.
  */
 typedef struct loggap_warning {
   /**
@@ -1710,7 +1705,7 @@ typedef struct loggap_warning {
 } loggap_warning;
 
 /**
- * What an assessment says beside the profile.
+ * Report of an assessment.
  */
 typedef struct loggap_assess_report {
   /**
@@ -1718,7 +1713,7 @@ typedef struct loggap_assess_report {
    */
   uint32_t conclusion;
   /**
-   * 1 where every number of the profile has converged.
+   * 1 if every parameter of the profile has converged.
    */
   uint32_t converged;
   /**
@@ -1734,7 +1729,7 @@ typedef struct loggap_assess_report {
    */
   uint64_t control;
   /**
-   * Rounds that came to their end.
+   * Completed rounds.
    */
   uint64_t rounds;
   /**
@@ -1750,28 +1745,27 @@ typedef struct loggap_assess_report {
    */
   uint64_t wall_ps;
   /**
-   * Used elements of `warnings`.
+   * Number of elements of `warnings` in use.
    */
   uint32_t warning_count;
   /**
-   * Warnings beyond those.
+   * Number of warnings that did not fit.
    */
   uint32_t further_warnings;
   /**
-   * What a reader of the profile should know.
+   * Warnings about the profile.
    */
   struct loggap_warning warnings[LOGGAP_MAX_WARNINGS];
 } loggap_assess_report;
 
 /**
- * Where and why a call failed. Filled in whenever a function that takes one
- * fails; after success it says `LOGGAP_STATUS_OK` and nothing else. Fields
- * that say nothing about this failure are 0, or `UINT32_MAX` for ranks and
- * operations.
+ * Location and reason of a failure. A function that takes one fills it in:
+ * after success with `LOGGAP_STATUS_OK` only. Fields that do not apply to a
+ * failure are 0, or `UINT32_MAX` for ranks and operations.
  */
 typedef struct loggap_detail {
   /**
-   * What the function returned, a `loggap_status`.
+   * The status that the function returned, a `loggap_status`.
    */
   int32_t status;
   /**
@@ -1779,57 +1773,56 @@ typedef struct loggap_detail {
    */
   uint32_t rank;
   /**
-   * The operation concerned, counted on its rank, or `UINT32_MAX`.
+   * The operation concerned, by its index on the rank, or `UINT32_MAX`.
    */
   uint32_t op;
   /**
-   * Line in a text, from 1; 0 where there is none.
+   * Line of a text, from 1; 0 if there is no line.
    */
   uint32_t line;
   /**
-   * Byte in the line, from 1; 0 where there is none.
+   * Byte within the line, from 1; 0 if there is no line.
    */
   uint32_t column;
   /**
-   * Offset of the byte at fault, index of the element at fault, or the
-   * message size concerned.
+   * Offset of the wrong byte, index of the wrong element, or message size concerned.
    */
   uint64_t at;
   /**
-   * How much would be enough, or what was expected.
+   * Amount that would suffice, or the value expected.
    */
   uint64_t needed;
   /**
-   * What was found instead, or the code that a callback returned.
+   * Value found instead, or the code that a callback returned.
    */
   uint64_t found;
   /**
-   * Why, a `loggap_reason`; `loggap_reason_text` has the words.
+   * A `loggap_reason`; `loggap_reason_text` explains it.
    */
   uint32_t reason;
   /**
-   * Name of the field at fault, not ended by a zero byte; null where there
-   * is none.
+   * Name of the wrong field, without a terminating zero byte; null if no
+   * field is concerned.
    */
   const char *name;
   /**
-   * Bytes of `name`.
+   * Length of `name` in bytes.
    */
   size_t name_length;
 } loggap_detail;
 
 /**
- * Settings of a streaming detector. Begin with
- * `loggap_detector_options_default`.
+ * Settings of a streaming detector. Start from `loggap_detector_options_default`.
  */
 typedef struct loggap_detector_options {
   /**
-   * How many times as far as the points of the present protocol those
-   * ahead must lie from its line; 2 as in the paper.
+   * Threshold: root mean square distance of the points ahead from the line,
+   * as a multiple of that of the current protocol's points; 2 as in the
+   * paper.
    */
   double factor;
   /**
-   * Resolution of the values in ps.
+   * Resolution of the values in ps; smaller deviations are insignificant.
    */
   double resolution_ps;
   /**
@@ -1847,11 +1840,11 @@ typedef struct loggap_fit_point {
    */
   uint64_t size;
   /**
-   * The value in ps: finite and within 2^62.
+   * Value in ps: finite and within 2^62.
    */
   double value_ps;
   /**
-   * Its standard error in ps, 0 where unknown.
+   * Standard error of the value in ps, 0 if unknown.
    */
   double sigma_ps;
 } loggap_fit_point;
@@ -1861,7 +1854,7 @@ typedef struct loggap_fit_point {
  */
 typedef struct loggap_detected_change {
   /**
-   * 1 where a change was found; otherwise the rest is 0.
+   * 1 if a change was found; otherwise all other fields are 0.
    */
   uint32_t found;
   /**
@@ -1874,21 +1867,21 @@ typedef struct loggap_detected_change {
    */
   uint64_t before;
   /**
-   * First size of the new protocol, at the latest.
+   * Upper bound of the first size of the new protocol.
    */
   uint64_t at;
   /**
-   * g of the old protocol in ps; 0 where it is not known.
+   * g of the old protocol in ps; 0 if unknown.
    */
   double gap_ps;
   /**
-   * G of the old protocol in ps per byte; 0 where it is not known.
+   * G of the old protocol in ps per byte; 0 if unknown.
    */
   double gap_per_byte_ps;
 } loggap_detected_change;
 
 /**
- * What a fit is to do. Begin with `loggap_fit_options_default`.
+ * Options of a fit. Start from `loggap_fit_options_default`.
  */
 typedef struct loggap_fit_options {
   /**
@@ -1896,27 +1889,26 @@ typedef struct loggap_fit_options {
    */
   double confidence_percent;
   /**
-   * How far a point may lie from its line, relative to its value; a change
-   * that jumps by less divides no range.
+   * Largest residual of a point within a range, relative to its value. A
+   * jump smaller than this does not split a range.
    */
   double tolerance;
   /**
-   * Resolution of the values in ps.
+   * Resolution of the values in ps: possible error of a value without noise.
    */
   double resolution_ps;
   /**
-   * Segments are at most one more than this, which is at most 15; 0 looks
-   * for no changes.
+   * Maximum number of boundaries between segments, at most 15; 0 looks for no changes.
    */
   uint32_t max_changes;
 } loggap_fit_options;
 
 /**
- * A fitted number with its interval.
+ * A fitted parameter with its confidence interval.
  */
 typedef struct loggap_fit_estimate {
   /**
-   * The number.
+   * Estimate.
    */
   double value;
   /**
@@ -1930,7 +1922,7 @@ typedef struct loggap_fit_estimate {
 } loggap_fit_estimate;
 
 /**
- * The line of one range.
+ * A range and its fitted line.
  */
 typedef struct loggap_fit_segment {
   /**
@@ -1942,7 +1934,7 @@ typedef struct loggap_fit_segment {
    */
   uint64_t last;
   /**
-   * Size of the first point: where the range begins at the latest.
+   * Size of the first point: the largest size at which the range may begin.
    */
   uint64_t first_size;
   /**
@@ -1950,19 +1942,19 @@ typedef struct loggap_fit_segment {
    */
   uint64_t last_size;
   /**
-   * The range begins at this size at the earliest.
+   * Smallest size at which the range may begin.
    */
   uint64_t begins_low;
   /**
-   * Points that the line was fitted to.
+   * Number of points that the line was fitted to.
    */
   uint64_t points;
   /**
-   * Points of the range left out as outliers.
+   * Number of points of the range that were left out as outliers.
    */
   uint64_t outliers;
   /**
-   * g: the value at one byte, in ps; never negative.
+   * g: value of the line at one byte, in ps; never negative.
    */
   struct loggap_fit_estimate gap_ps;
   /**
@@ -1970,40 +1962,39 @@ typedef struct loggap_fit_segment {
    */
   struct loggap_fit_estimate gap_per_byte_ps;
   /**
-   * Largest deviation of a point from the line, relative to its value.
+   * Largest residual of a point, relative to its value.
    */
   double largest_deviation;
   /**
-   * By how many millionths the value jumps at the first size where a
-   * protocol change begins the range; 0 where the curve only bends.
+   * Jump of the value where a protocol change begins the range, in
+   * millionths; 0 if the curve only bends or no change begins it.
    */
   int32_t jump_ppm;
   /**
-   * Which of g and G are 0 because they would be negative: 1 for g, 2 for
-   * G, 3 for both.
+   * Parameters clamped to 0 because they would be negative: 1 for g, 2 for
+   * G, 3 for both, 0 for none.
    */
   uint32_t bound;
 } loggap_fit_segment;
 
 /**
- * What a responder allows.
+ * Limits that a responder enforces.
  */
 typedef struct loggap_bounds {
   /**
-   * Bytes of the largest message and of the largest reply.
+   * Largest message and largest reply, in bytes.
    */
   uint32_t message;
   /**
-   * Most messages in one round.
+   * Maximum number of messages per round.
    */
   uint32_t messages;
   /**
-   * Most rounds in one batch, repetitions counted.
+   * Maximum number of rounds per batch, repetitions included.
    */
   uint32_t rounds;
   /**
-   * Longest pause between two receives that the responder is asked for,
-   * in ps.
+   * Longest pause between two receives that an initiator may request, in ps.
    */
   uint64_t pause_ps;
   /**
@@ -2017,7 +2008,7 @@ typedef struct loggap_bounds {
 } loggap_bounds;
 
 /**
- * A round, or the same round several times in a row.
+ * A round, and how often it is repeated.
  */
 typedef struct loggap_round {
   /**
@@ -2033,7 +2024,7 @@ typedef struct loggap_round {
    */
   uint32_t reply_size;
   /**
-   * How often the round is repeated, 1 to 65,535.
+   * Number of times that the round is run, 1 to 65,535.
    */
   uint32_t repeats;
   /**
@@ -2041,20 +2032,19 @@ typedef struct loggap_round {
    */
   uint32_t reply_each;
   /**
-   * 1 where the responder times its receive calls; only without
-   * repetition.
+   * 1 if the responder times its receive calls; only if `repeats` is 1.
    */
   uint32_t timed;
   /**
-   * How long the responder waits before it looks for each message but the
+   * Time that the responder waits before polling for each message but the
    * first, in ps.
    */
   uint64_t pause_ps;
 } loggap_round;
 
 /**
- * A control frame. Which fields count is said at each `loggap_frame_kind`;
- * the others are 0 and are not looked at.
+ * A control frame. Each `loggap_frame_kind` lists the fields that it uses; the
+ * others are 0 and ignored.
  */
 typedef struct loggap_frame {
   /**
@@ -2066,11 +2056,11 @@ typedef struct loggap_frame {
    */
   uint32_t sequence;
   /**
-   * Of a synchronisation.
+   * Number that identifies a synchronisation.
    */
   uint32_t token;
   /**
-   * Initiators before this one.
+   * Number of initiators before this one.
    */
   uint32_t position;
   /**
@@ -2082,16 +2072,17 @@ typedef struct loggap_frame {
    */
   uint32_t responder_versions[2];
   /**
-   * The version that both speak.
+   * Version that both speak.
    */
   uint32_t version;
   /**
-   * Bits of what a side can do. Bit 0: it can ask for, or give, a description
-   * of the responder, by frames of kinds that are not among these.
+   * Capability bits. Bit 0: the sender can request, or provide, a
+   * description of the responder, with frames of kinds that are not listed
+   * here.
    */
   uint32_t capabilities;
   /**
-   * Bounds asked for, or enforced.
+   * Limits that the initiator requests, or the responder enforces.
    */
   struct loggap_bounds bounds;
   /**
@@ -2103,41 +2094,41 @@ typedef struct loggap_frame {
    */
   uint32_t limited;
   /**
-   * See `loggap_refusal_kind`.
+   * Value asked for; see `loggap_refusal_kind`.
    */
   uint64_t asked;
   /**
-   * See `loggap_refusal_kind`.
+   * Value allowed; see `loggap_refusal_kind`.
    */
   uint64_t allowed;
   /**
-   * Data messages that the responder has received.
+   * Number of data messages that the responder has received.
    */
   uint64_t received;
   /**
-   * Data messages that the responder has sent.
+   * Number of data messages that the responder has sent.
    */
   uint64_t replied;
   /**
-   * Of a challenge; 0 where there was none.
+   * Nonce of a challenge; 0 if there was none.
    */
   uint64_t nonce;
   /**
-   * Used elements of `rounds` or `values_ps`, 1 to `LOGGAP_FRAME_ROUNDS`.
+   * Number of elements of `rounds` or `values_ps` in use, 1 to `LOGGAP_FRAME_ROUNDS`.
    */
   uint32_t round_count;
   /**
-   * The rounds of a batch.
+   * Rounds of a batch.
    */
   struct loggap_round rounds[LOGGAP_FRAME_ROUNDS];
   /**
-   * Time in the receive calls of each round, in ps; 0 where not timed.
+   * Time in the receive calls of each round, in ps; 0 if not timed.
    */
   uint64_t values_ps[LOGGAP_FRAME_ROUNDS];
 } loggap_frame;
 
 /**
- * What a look at a schedule tells.
+ * Survey of a schedule.
  */
 typedef struct loggap_goal_info {
   /**
@@ -2149,19 +2140,19 @@ typedef struct loggap_goal_info {
    */
   uint32_t ranks;
   /**
-   * Operations of all ranks.
+   * Number of operations, over all ranks.
    */
   uint64_t ops;
   /**
-   * Dependencies of all ranks.
+   * Number of dependencies, over all ranks.
    */
   uint64_t edges;
   /**
-   * Dependencies of the rank that has most.
+   * Largest number of dependencies of a rank.
    */
   uint64_t edges_most;
   /**
-   * Bytes to lend to `loggap_goal_read`; may be 0.
+   * Bytes of memory that `loggap_goal_read` needs; may be 0.
    */
   size_t read_bytes;
 } loggap_goal_info;
@@ -2175,19 +2166,19 @@ typedef struct loggap_operation {
    */
   uint32_t kind;
   /**
-   * The other rank; `UINT32_MAX` for any, 0 for a calculation.
+   * The other rank; `UINT32_MAX` for any source, 0 for a calculation.
    */
   uint32_t peer;
   /**
-   * The message's tag; `UINT64_MAX` for any, 0 for a calculation.
+   * Tag of the message; `UINT64_MAX` for any tag, 0 for a calculation.
    */
   uint64_t tag;
   /**
-   * The rank's processor that it occupies.
+   * Processor of the rank that the operation occupies.
    */
   uint32_t cpu;
   /**
-   * The rank's network interface that it occupies.
+   * Network interface of the rank that the operation occupies.
    */
   uint32_t nic;
   /**
@@ -2197,11 +2188,10 @@ typedef struct loggap_operation {
 } loggap_operation;
 
 /**
- * Where a schedule goes. Each function may be null, and returns 0 to go on or
- * a code of your own to refuse the element: reading ends then with
- * `LOGGAP_STATUS_SINK`, the rank and the operation that the call was about,
- * `UINT32_MAX` where it was about none. Calls come rank by rank in ascending
- * order.
+ * Callbacks that receive a schedule. Each may be null, and returns 0 to
+ * continue or a code of your own to reject the element: reading then ends with
+ * `LOGGAP_STATUS_SINK`, the rank, and the operation of the rejected call,
+ * `UINT32_MAX` if it had none. Ranks come in ascending order.
  */
 typedef struct loggap_sink {
   /**
@@ -2209,7 +2199,7 @@ typedef struct loggap_sink {
    */
   void *context;
   /**
-   * Tells the number of ranks, first of all.
+   * Receives the number of ranks; called first.
    */
   int32_t (*ranks)(void *context, uint32_t ranks);
   /**
@@ -2217,12 +2207,12 @@ typedef struct loggap_sink {
    */
   int32_t (*begin_rank)(void *context, uint32_t rank);
   /**
-   * The next operation of the open rank, which count from 0.
+   * Receives the next operation of the open rank; `index` counts from 0.
    */
   int32_t (*op)(void *context, uint32_t index, const struct loggap_operation *op);
   /**
-   * Operation `op` of the open rank waits until `on` has completed, or
-   * where `start` is 1 until it has started.
+   * Operation `op` of the open rank waits until `on` has completed, or, if
+   * `start` is 1, until `on` has started.
    */
   int32_t (*requires)(void *context, uint32_t op, uint32_t on, uint32_t start);
   /**
@@ -2232,58 +2222,58 @@ typedef struct loggap_sink {
 } loggap_sink;
 
 /**
- * Time that the operating system took from a program.
+ * Detour: an interval that the operating system took from a program.
  */
 typedef struct loggap_detour {
   /**
-   * When it began, in ps from the start of the trace.
+   * Start, in ps from the start of the trace.
    */
   uint64_t start_ps;
   /**
-   * How long it took, in ps.
+   * Duration, in ps.
    */
   uint64_t duration_ps;
 } loggap_detour;
 
 /**
- * Settings of a pattern; those that it does not take are ignored. Begin with
+ * Options of a pattern; those that it does not use are ignored. Start from
  * `loggap_pattern_options_default`.
  */
 typedef struct loggap_pattern_options {
   /**
-   * Ranks of each group.
+   * Ranks per group.
    */
   uint32_t ranks;
   /**
-   * Rank at the root.
+   * Root rank.
    */
   uint32_t root;
   /**
-   * Bytes of the collective.
+   * Message size of the collective, in bytes.
    */
   uint64_t size;
   /**
-   * Bytes of a segment; 0 for the whole message.
+   * Segment size in bytes; 0 for the whole message.
    */
   uint64_t segment;
   /**
-   * Sends in flight at once; 0 for all.
+   * Maximum number of sends in flight; 0 for no limit.
    */
   uint32_t window;
   /**
-   * Targets of a rank in each round.
+   * Targets of a rank per round.
    */
   uint32_t ways;
   /**
-   * A calculation between the rounds, in ps; 0 for none.
+   * Calculation between the rounds, in ps; 0 for none.
    */
   uint64_t compute_ps;
   /**
-   * Divides the size of the small messages.
+   * Divisor of the size of the small messages.
    */
   uint32_t skew;
   /**
-   * 1 where the rank above the root sends large messages only.
+   * 1 if the rank above the root sends large messages only.
    */
   uint32_t outcast;
   /**
@@ -2291,7 +2281,7 @@ typedef struct loggap_pattern_options {
    */
   uint32_t algorithm;
   /**
-   * Disjoint groups of ranks that all run the pattern.
+   * Disjoint groups of ranks, each of which runs the pattern.
    */
   uint32_t groups;
   /**
@@ -2299,41 +2289,41 @@ typedef struct loggap_pattern_options {
    */
   uint32_t repeat;
   /**
-   * 1 where each repetition has the root one rank further.
+   * 1 if each repetition moves the root to the next rank.
    */
   uint32_t rotate_root;
   /**
-   * Decides random patterns.
+   * Seed of random patterns.
    */
   uint64_t seed;
   /**
-   * A calculation beside the pattern on every rank, in ps; 0 for none.
+   * Calculation that runs beside the pattern on every rank, in ps; 0 for none.
    */
   uint64_t background_ps;
   /**
-   * Pieces into which it is cut, in ps; 0 for one piece.
+   * Length of the pieces into which that calculation is cut, in ps; 0 for one piece.
    */
   uint64_t background_poll_ps;
   /**
-   * The processor that calculates, 0 to 255.
+   * Processor that runs that calculation, 0 to 255.
    */
   uint32_t background_cpu;
 } loggap_pattern_options;
 
 /**
- * One set of parameters of the LogGOPS model.
+ * Parameter set of the LogGOPS model.
  */
 typedef struct loggap_loggops {
   /**
-   * L: the wire's latency, in ps.
+   * L: latency of the wire, in ps.
    */
   uint64_t latency_ps;
   /**
-   * o: time an end is engaged with a message of one byte, in ps.
+   * o: time that an end spends on a message of one byte, in ps.
    */
   uint64_t overhead_ps;
   /**
-   * g: least time between two messages of one byte, in ps.
+   * g: minimum time between two messages of one byte, in ps.
    */
   uint64_t gap_ps;
   /**
@@ -2345,25 +2335,25 @@ typedef struct loggap_loggops {
    */
   uint64_t overhead_per_byte_q16;
   /**
-   * S: messages of more bytes wait for their receiver.
+   * S: largest eager message, in bytes; larger ones wait for their receiver.
    */
   uint64_t eager_limit;
 } loggap_loggops;
 
 /**
- * A predicted time and the interval in which a measurement is expected.
+ * A predicted time, with the interval in which a measurement is expected.
  */
 typedef struct loggap_prediction {
   /**
-   * Best value, in ps.
+   * Predicted value, in ps.
    */
   uint64_t value_ps;
   /**
-   * Lower end, in ps.
+   * Lower end of the interval, in ps.
    */
   uint64_t low_ps;
   /**
-   * Upper end, in ps.
+   * Upper end of the interval, in ps.
    */
   uint64_t high_ps;
 } loggap_prediction;
@@ -2385,17 +2375,17 @@ typedef struct loggap_served {
    */
   uint64_t replied;
   /**
-   * Rounds that came to their end.
+   * Completed rounds.
    */
   uint64_t rounds;
   /**
-   * Messages that belonged to no round under way.
+   * Messages that belonged to no current round.
    */
   uint64_t strays;
 } loggap_served;
 
 /**
- * What is to be done after a message.
+ * Action that the responder asks for.
  */
 typedef struct loggap_responder_action {
   /**
@@ -2403,46 +2393,45 @@ typedef struct loggap_responder_action {
    */
   uint32_t kind;
   /**
-   * At the end a `loggap_ending_kind`, otherwise 0.
+   * A `loggap_ending_kind` at the end, otherwise 0.
    */
   uint32_t ending;
   /**
-   * What to send: inside of the responder's memory, valid until the next call
-   * on it.
+   * Message to send: within the responder's memory, valid until the next call on it.
    */
   const uint8_t *message;
   /**
-   * Its bytes; 0 where nothing is to be sent.
+   * Length of `message` in bytes; 0 if there is nothing to send.
    */
   size_t length;
 } loggap_responder_action;
 
 /**
- * What the next message is like.
+ * How to receive the next message.
  */
 typedef struct loggap_responder_next_message {
   /**
-   * Its bytes on a stream.
+   * Length in bytes, for reading from a stream.
    */
   size_t length;
   /**
-   * 1 where the duration of the receive call for it is to be given to
-   * `loggap_responder_timed` before it is handled.
+   * 1 if the receive call has to be timed: pass its duration to
+   * `loggap_responder_timed` before the message is handled.
    */
   uint32_t timed;
   /**
-   * How long to wait before looking for it, in ps.
+   * Time to wait before polling for the message, in ps.
    */
   uint64_t pause_ps;
   /**
-   * How long to wait for it before `loggap_responder_silence`, in ps.
+   * Timeout before `loggap_responder_silence`, in ps.
    */
   uint64_t silence_ps;
 } loggap_responder_next_message;
 
 /**
- * Told about each check of the self-test. `name` has `length` bytes and no
- * zero byte at the end; `passed` is 1 or 0. `computed` is 0 where nothing was
+ * Receives each check of the self-test. `name` has `length` bytes and no
+ * terminating zero byte; `passed` is 1 or 0. `computed` is 0 if nothing was
  * computed.
  */
 typedef void (*loggap_check_function)(void *context,
@@ -2453,21 +2442,21 @@ typedef void (*loggap_check_function)(void *context,
                                       uint64_t answer);
 
 /**
- * The closing count of the self-test.
+ * Numbers of passed and failed checks.
  */
 typedef struct loggap_selftest_count {
   /**
-   * Checks whose answer is right.
+   * Checks with the right answer.
    */
   uint32_t passed;
   /**
-   * All others.
+   * All other checks.
    */
   uint32_t failed;
 } loggap_selftest_count;
 
 /**
- * How to simulate. All zeros are the rules of LogGOPSim without noise.
+ * Options of a simulation. All zeros select the rules of LogGOPSim without noise.
  */
 typedef struct loggap_simulate_options {
   /**
@@ -2483,58 +2472,56 @@ typedef struct loggap_simulate_options {
    */
   const struct loggap_detour *detours;
   /**
-   * Elements of `detours`.
+   * Number of elements of `detours`.
    */
   size_t detour_count;
   /**
-   * Period with which the detours repeat, in ps; 0: the end of the last
-   * one.
+   * Period with which the detours repeat, in ps; 0 for the end of the last one.
    */
   uint64_t noise_length_ps;
   /**
-   * Decides where in the trace each rank begins.
+   * Seed of each rank's starting position in the trace.
    */
   uint64_t noise_seed;
   /**
-   * 1 where all ranks begin at the same place.
+   * 1 if all ranks start at the same position.
    */
   uint32_t noise_together;
   /**
-   * Of the labels of a schedule's text; see `loggap_goal_read`.
+   * Seed of the labels of a schedule's text; see `loggap_goal_read`.
    */
   uint64_t label_seed;
 } loggap_simulate_options;
 
 /**
- * The parameters of one protocol: for messages of `first` bytes and more, up
- * to the next protocol.
+ * Parameters of one protocol: for messages of at least `first` bytes, up to
+ * the next protocol's.
  */
 typedef struct loggap_protocol {
   /**
-   * First size that uses it; the first protocol holds for smaller ones,
-   * too.
+   * First size that uses it; the first protocol covers smaller sizes, too.
    */
   uint64_t first;
   /**
-   * Its parameters.
+   * Parameters of its messages.
    */
   struct loggap_loggops parameters;
 } loggap_protocol;
 
 /**
- * How a simulation ended.
+ * Result of a simulation.
  */
 typedef struct loggap_simulated {
   /**
-   * When the last rank was done, in ps.
+   * Finishing time of the last rank, in ps.
    */
   uint64_t makespan_ps;
   /**
-   * Operations and messages that were simulated.
+   * Number of simulated operations and messages.
    */
   uint64_t events;
   /**
-   * Operations of the schedule.
+   * Number of operations in the schedule.
    */
   uint64_t ops;
   /**
@@ -2542,13 +2529,13 @@ typedef struct loggap_simulated {
    */
   uint32_t ranks;
   /**
-   * The rank that was last, the lowest of several.
+   * Rank that finished last; the lowest of several.
    */
   uint32_t last_rank;
 } loggap_simulated;
 
 /**
- * Sizes of the structs as the caller was compiled, in bytes.
+ * Sizes of the structs in the caller's compilation, in bytes.
  */
 typedef struct loggap_sizes {
   /**
@@ -2666,40 +2653,41 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Fills in the usual options: sizes from 1 to 1024 bytes, 8 of them and 4
- * more around protocol changes, at most 3 ranges, 12 values each, bursts of 10,
- * 5 percent at 95 percent confidence, a tolerance of 6 percent, at most 2.5 s and 34,000 messages. They
- * are meant for a small memory; a host takes more sizes, values and changes.
+ * Fills in the defaults: sizes from 1 to 1024 bytes, 8 of them and 4 more
+ * around protocol changes, at most 3 ranges, 12 values per size, bursts of 10,
+ * 5 percent at 95 percent confidence, a tolerance of 6 percent, at most 2.5 s
+ * and 34,000 messages. They suit a small memory; a host uses more sizes,
+ * values and changes.
  *
  * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_assess_options_default(struct loggap_assess_options *options);
 
 /**
- * Bytes to lend to `loggap_assess` with these options; 0 where they are
- * impossible. `LOGGAP_ASSESS_BYTES` is the same as a constant expression, or
- * a little more.
+ * Bytes of memory that `loggap_assess` needs with these options; 0 if they are
+ * invalid. `LOGGAP_ASSESS_BYTES` is an upper bound of it as a constant
+ * expression.
  */
 size_t loggap_assess_bytes(const struct loggap_assess_options *options);
 
 /**
- * Assesses the link: opens a session with the responder at its other end,
- * plans and times rounds until every number has converged or the budget is
- * spent, finds the protocols and fits their parameters. Blocks; keeps
- * nothing of what it was lent. Takes about 7 KiB of stack on a Cortex-M4F.
- * `report` may be null.
+ * Assesses a link: opens a session with the responder at its other end, plans
+ * and times rounds until every parameter has converged or the budget is spent,
+ * detects protocol changes and fits the parameters. Blocks, and keeps no
+ * pointer to lent memory. Takes about 7 KiB of stack on a Cortex-M4F. `report`
+ * may be null.
  *
  * Errors: `LOGGAP_STATUS_OPTION` with the name of the option,
  * `LOGGAP_STATUS_MEMORY` (see `loggap_assess_bytes`), `LOGGAP_STATUS_LINK`,
  * `LOGGAP_STATUS_SILENT`, `LOGGAP_STATUS_REFUSED`, `LOGGAP_STATUS_PROTOCOL`,
  * `LOGGAP_STATUS_STOPPED` (while waiting for a turn), `LOGGAP_STATUS_NO_DATA`,
  * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
- * Where the session fails after rounds have been measured (`LINK`, `SILENT`,
- * `REFUSED`, `PROTOCOL`), `profile` and `report` hold what those rounds say:
- * the conclusion is `LOGGAP_CONCLUSION_KIND_FAILED`, and `converged` is 0.
- * After any other failure `report` has the counts as far as they are known,
- * and `profile` has no ranges once measuring has begun: as long as it lasts,
- * messages of up to half the size of a profile pass through its memory.
+ * If the session fails after rounds have been measured (`LINK`, `SILENT`,
+ * `REFUSED`, `PROTOCOL`), `profile` and `report` hold the results of those
+ * rounds: the conclusion is `LOGGAP_CONCLUSION_KIND_FAILED`, and `converged`
+ * is 0. After any other failure `report` holds the counts as far as they are
+ * known. `profile` then has no ranges if measuring had begun, because messages
+ * of up to half its size are buffered in it meanwhile.
  */
 int32_t loggap_assess(const struct loggap_clock *clock,
                       const struct loggap_link *link,
@@ -2711,9 +2699,9 @@ int32_t loggap_assess(const struct loggap_clock *clock,
                       struct loggap_detail *detail);
 
 /**
- * Like `loggap_assess`, but finds protocol changes in one pass that looks
- * three points ahead, as the paper does: less code and far less work than
- * the search for jumps, and it sees less.
+ * As `loggap_assess`, but detects protocol changes in one pass that looks
+ * three points ahead, as the paper does: less code and far less work than the
+ * optimal search, but less sensitive.
  */
 int32_t loggap_assess_look_ahead(const struct loggap_clock *clock,
                                  const struct loggap_link *link,
@@ -2729,10 +2717,9 @@ int32_t loggap_assess_look_ahead(const struct loggap_clock *clock,
  * `bytes`, and its length to `length`. The encoding is the same on all
  * machines; the tables of docs/formats.md describe it.
  *
- * Errors: `LOGGAP_STATUS_FULL` (`LOGGAP_PROFILE_BYTES` are always enough;
- * `needed` says what this profile needs at most), `LOGGAP_STATUS_OPTION` for
- * a profile that none can be, `LOGGAP_STATUS_NULL`,
- * `LOGGAP_STATUS_ALIGNMENT`.
+ * Errors: `LOGGAP_STATUS_FULL` (`LOGGAP_PROFILE_BYTES` always suffice;
+ * `needed` is an upper bound for this profile), `LOGGAP_STATUS_OPTION` for an
+ * invalid profile, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_profile_encode(const struct loggap_profile *profile,
                               uint8_t *bytes,
@@ -2741,11 +2728,11 @@ int32_t loggap_profile_encode(const struct loggap_profile *profile,
                               struct loggap_detail *detail);
 
 /**
- * Reads an encoded profile that fills `length` bytes.
+ * Decodes a profile that fills `length` bytes.
  *
  * Errors: `LOGGAP_STATUS_MALFORMED` with the offset in `at` and the reason;
- * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`. `profile` has no ranges
- * then.
+ * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`. On error `profile` has no
+ * ranges.
  */
 int32_t loggap_profile_decode(const uint8_t *bytes,
                               size_t length,
@@ -2753,19 +2740,19 @@ int32_t loggap_profile_decode(const uint8_t *bytes,
                               struct loggap_detail *detail);
 
 /**
- * Bytes to lend to `loggap_detector_init`.
+ * Bytes of memory that `loggap_detector_init` needs.
  */
 size_t loggap_detector_bytes(void);
 
 /**
- * Fills in the usual settings: factor 2, three points ahead, 1 ps.
+ * Fills in the defaults: factor 2, three points ahead, a resolution of 1 ps.
  *
  * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_detector_options_default(struct loggap_detector_options *options);
 
 /**
- * Makes a detector in `memory`, which is lent for as long as it is used.
+ * Creates a detector in `memory`, which stays lent while the detector is in use.
  *
  * Errors: `LOGGAP_STATUS_OPTION`, `LOGGAP_STATUS_MEMORY`,
  * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
@@ -2777,11 +2764,11 @@ int32_t loggap_detector_init(struct loggap_detector **detector,
                              struct loggap_detail *detail);
 
 /**
- * Takes the next point of a sweep, larger than the one before. A change is
- * told once the points after it show where it is.
+ * Pushes the next point of a sweep, larger than the one before. A change is
+ * reported once enough points after it confirm its position.
  *
- * Errors: `LOGGAP_STATUS_MALFORMED` for numbers that are no point (the
- * detector is as before), `LOGGAP_STATUS_HANDLE`, `LOGGAP_STATUS_NULL`,
+ * Errors: `LOGGAP_STATUS_MALFORMED` for an invalid point (the detector is
+ * unchanged), `LOGGAP_STATUS_HANDLE`, `LOGGAP_STATUS_NULL`,
  * `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_detector_push(struct loggap_detector *detector,
@@ -2790,8 +2777,7 @@ int32_t loggap_detector_push(struct loggap_detector *detector,
                              struct loggap_detail *detail);
 
 /**
- * Ends the sweep: a change that only further points would have told the place
- * of.
+ * Ends the sweep, and reports a change that was still waiting for further points.
  *
  * Errors: `LOGGAP_STATUS_HANDLE`, `LOGGAP_STATUS_NULL`,
  * `LOGGAP_STATUS_ALIGNMENT`.
@@ -2801,30 +2787,30 @@ int32_t loggap_detector_finish(struct loggap_detector *detector,
                                struct loggap_detail *detail);
 
 /**
- * Fills in the usual options: 95 percent, a tolerance of 6 percent, a
- * resolution of 1 ps, up to 7 changes.
+ * Fills in the defaults: 95 percent, a tolerance of 6 percent, a resolution of
+ * 1 ps, up to 7 changes.
  *
  * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_fit_options_default(struct loggap_fit_options *options);
 
 /**
- * Bytes to lend to `loggap_fit` for so many points.
- * `LOGGAP_FIT_BYTES` is the same as a constant expression, or a little more.
+ * Bytes of memory that `loggap_fit` needs for `points` points.
+ * `LOGGAP_FIT_BYTES` is an upper bound of it as a constant expression.
  */
 size_t loggap_fit_bytes(size_t points);
 
 /**
- * Divides a sweep of at least three `points`, which ascend strictly by size,
- * into ranges, at protocol changes and where a line would lie beside a point
- * by more than the tolerance, and fits a line to each. Puts them by ascending
- * size to `segments` and their number to `count`.
+ * Fits a line to each range of a sweep of at least three `points` with
+ * strictly ascending sizes. Ranges are split at protocol changes, and where a
+ * residual would exceed the tolerance. Writes the segments by ascending size
+ * to `segments` and their number to `count`.
  *
  * Errors: `LOGGAP_STATUS_NO_DATA` below three points;
- * `LOGGAP_STATUS_MALFORMED` for the point `at` whose numbers are none or
- * whose size does not ascend; `LOGGAP_STATUS_FULL` where `capacity` is less
- * than the segments: it holds the first ones, and `count` says how many there
- * are; `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION`, `LOGGAP_STATUS_NULL`,
+ * `LOGGAP_STATUS_MALFORMED` if the point `at` is invalid or its size does not
+ * ascend; `LOGGAP_STATUS_FULL` if there are more than `capacity` segments: the
+ * first ones have been written, and `count` is the number of all;
+ * `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION`, `LOGGAP_STATUS_NULL`,
  * `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_fit(const struct loggap_fit_point *points,
@@ -2838,8 +2824,8 @@ int32_t loggap_fit(const struct loggap_fit_point *points,
                    struct loggap_detail *detail);
 
 /**
- * Like `loggap_fit`, but finds the changes in one pass that looks three
- * points ahead, as the paper does: less code and less work, and it sees less.
+ * As `loggap_fit`, but detects changes in one pass that looks three points
+ * ahead, as the paper does: less code and less work, but less sensitive.
  */
 int32_t loggap_fit_look_ahead(const struct loggap_fit_point *points,
                               size_t point_count,
@@ -2852,12 +2838,11 @@ int32_t loggap_fit_look_ahead(const struct loggap_fit_point *points,
                               struct loggap_detail *detail);
 
 /**
- * Reads the control frame at the front of `length` bytes; what follows it is
- * not looked at.
+ * Parses the control frame at the front of `length` bytes; ignores what follows it.
  *
- * Errors: `LOGGAP_STATUS_MALFORMED` with the offset of the byte at fault in
- * `at`, the reason, and what was found; `LOGGAP_STATUS_NULL`,
- * `LOGGAP_STATUS_ALIGNMENT`. `frame` is left alone then.
+ * Errors: `LOGGAP_STATUS_MALFORMED` with the offset of the wrong byte in `at`,
+ * the reason, and the value found; `LOGGAP_STATUS_NULL`,
+ * `LOGGAP_STATUS_ALIGNMENT`. On error `frame` is unchanged.
  */
 int32_t loggap_frame_parse(const uint8_t *bytes,
                            size_t length,
@@ -2865,11 +2850,11 @@ int32_t loggap_frame_parse(const uint8_t *bytes,
                            struct loggap_detail *detail);
 
 /**
- * Writes `frame` into `bytes`, which are `LOGGAP_FRAME_BYTES`.
+ * Writes `frame` into the first `LOGGAP_FRAME_BYTES` of `bytes`.
  *
- * Errors: `LOGGAP_STATUS_FULL` where `capacity` is less;
- * `LOGGAP_STATUS_OPTION` with the name of a field that has no value that a
- * frame can carry; `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ * Errors: `LOGGAP_STATUS_FULL` if `capacity` is less; `LOGGAP_STATUS_OPTION`
+ * with the name of a field whose value a frame cannot carry;
+ * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_frame_emit(const struct loggap_frame *frame,
                           uint8_t *bytes,
@@ -2877,12 +2862,12 @@ int32_t loggap_frame_emit(const struct loggap_frame *frame,
                           struct loggap_detail *detail);
 
 /**
- * Finds the message in a raw Ethernet frame (without its checksum) with our
- * EtherType. `destination` and `source` take 6 bytes each and may be null;
- * `message` gets a pointer into `frame`.
+ * Finds the message in a raw Ethernet frame (without its checksum) that has
+ * our EtherType. `destination` and `source` have room for 6 bytes each and may
+ * be null; `message` becomes a pointer into `frame`.
  *
- * Errors: `LOGGAP_STATUS_MALFORMED` for a truncated frame and for those of
- * other protocols, which a station sees all the time and skips;
+ * Errors: `LOGGAP_STATUS_MALFORMED` for a truncated frame, and for frames of
+ * other protocols, which any station receives and should skip;
  * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_ethernet_parse(const uint8_t *frame,
@@ -2896,10 +2881,10 @@ int32_t loggap_ethernet_parse(const uint8_t *frame,
 /**
  * Writes a message as a raw Ethernet frame from `source` to `destination`,
  * both of 6 bytes, into `frame`, and its length into `frame_length`: at least
- * 60, at most `LOGGAP_ETHERNET_FRAME` bytes for messages of up to
+ * 60 bytes, at most `LOGGAP_ETHERNET_FRAME` for messages of up to
  * `LOGGAP_ETHERNET_MESSAGE` bytes.
  *
- * Errors: `LOGGAP_STATUS_FULL` where the frame does not fit;
+ * Errors: `LOGGAP_STATUS_FULL` if the frame does not fit;
  * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_ethernet_emit(const uint8_t *destination,
@@ -2912,9 +2897,9 @@ int32_t loggap_ethernet_emit(const uint8_t *destination,
                              struct loggap_detail *detail);
 
 /**
- * Takes a first look at a schedule in any of the formats: its size, and the
- * memory that reading it takes. Takes time proportional to the text, or to
- * the ranks of a binary file.
+ * Surveys a schedule in any of the formats: its size, and the memory that
+ * reading it takes. Takes time proportional to the text, or to the number of
+ * ranks of a binary file.
  *
  * Errors: `LOGGAP_STATUS_MALFORMED` with offset, line and column (text) or
  * rank (binary) and the reason; `LOGGAP_STATUS_NULL`,
@@ -2927,17 +2912,18 @@ int32_t loggap_goal_survey(const uint8_t *bytes,
 
 /**
  * Reads a schedule in any of the formats into `sink`, on lent memory (see
- * `loggap_goal_survey`; null where 0 bytes are needed). A sink of null
- * functions only checks the schedule.
+ * `loggap_goal_survey`; null if 0 bytes are needed). A sink of null functions
+ * only checks the schedule.
  *
- * `label_seed` decides where labels of a text lie in memory. Whoever knows it
- * can write a text whose reading takes time proportional to the square of its
- * labels: a number that nobody can guess where texts come from strangers, any
- * number elsewhere. Nothing else depends on it.
+ * `label_seed` seeds the hash table of a text's labels. An attacker who knows
+ * it can write a text whose reading takes time proportional to the square of
+ * its labels: pass an unpredictable number if texts are untrusted, any number
+ * otherwise. The result does not depend on it.
  *
  * Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the code, and
- * with rank and operation where the call was about one;
- * `LOGGAP_STATUS_MEMORY`. What the sink got before is an unfinished schedule.
+ * with the rank and operation of the rejected call if it had one;
+ * `LOGGAP_STATUS_MEMORY`. After an error the sink holds an incomplete
+ * schedule.
  */
 int32_t loggap_goal_read(const uint8_t *bytes,
                          size_t length,
@@ -2948,8 +2934,9 @@ int32_t loggap_goal_read(const uint8_t *bytes,
                          struct loggap_detail *detail);
 
 /**
- * Measures what one reading of `clock` costs, as the median of 33 distances
- * of two readings, and puts it into its `read_cost_ps`. Takes microseconds.
+ * Measures the cost of one reading of `clock`, as the median distance between
+ * the readings of 33 pairs, and writes it to its `read_cost_ps`. Takes
+ * microseconds.
  *
  * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`,
  * `LOGGAP_STATUS_OPTION`.
@@ -2957,27 +2944,27 @@ int32_t loggap_goal_read(const uint8_t *bytes,
 int32_t loggap_clock_calibrate(struct loggap_clock *clock, struct loggap_detail *detail);
 
 /**
- * Number of detours in a noise trace, malformed lines included: enough places
- * for `loggap_noise_read`. 0 for a null pointer.
+ * Number of detours in the text of a noise trace, malformed lines included; a
+ * sufficient capacity for `loggap_noise_read`. 0 for a null pointer.
  */
 size_t loggap_noise_count(const uint8_t *text, size_t length);
 
 /**
- * Bytes to lend to `loggap_noise_read` for so many detours.
+ * Bytes of memory that `loggap_noise_read` needs for `detours` detours.
  */
 size_t loggap_noise_bytes(size_t detours);
 
 /**
- * Reads a noise trace as text, the format of netgauge and LogGOPSim, into
- * `detours` and their number into `count`. `length_ps` gets the stated period
- * of the trace, or 0; it may be null. Memory as `loggap_noise_bytes` says for
- * the detours in the text.
+ * Parses a noise trace in the text format of netgauge and LogGOPSim into
+ * `detours`, and their number into `found`. `length_ps` receives the stated
+ * period of the trace, or 0; it may be null. The memory needed is that of
+ * `loggap_noise_bytes` for the detours in the text.
  *
- * Errors: `LOGGAP_STATUS_MALFORMED` with line, column and reason (for a
- * detour that overlaps with the one before, its index in `at`);
- * `LOGGAP_STATUS_FULL` where `capacity` is less than the detours: it holds
- * the first ones, and `count` says how many there are;
- * `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ * Errors: `LOGGAP_STATUS_MALFORMED` with line, column and reason (for a detour
+ * that overlaps with the one before, its index in `at`); `LOGGAP_STATUS_FULL`
+ * if there are more than `capacity` detours: the first ones have been written,
+ * and `found` is the number of all; `LOGGAP_STATUS_MEMORY`,
+ * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_noise_read(const uint8_t *text,
                           size_t length,
@@ -2990,7 +2977,7 @@ int32_t loggap_noise_read(const uint8_t *text,
                           struct loggap_detail *detail);
 
 /**
- * Fills in the usual options for `ranks` ranks and messages of `size` bytes.
+ * Fills in the defaults for `ranks` ranks and messages of `size` bytes.
  *
  * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */
@@ -2999,9 +2986,9 @@ int32_t loggap_pattern_options_default(struct loggap_pattern_options *options,
                                        uint64_t size);
 
 /**
- * Puts to `pattern` the `loggap_pattern_kind` with this name: Schedgen's, or
- * one that reads better, such as `binomialtreebcast` or
- * `binomial-broadcast`. `length` is that of the name without a zero byte.
+ * Writes to `pattern` the `loggap_pattern_kind` with this name: Schedgen's,
+ * such as `binomialtreebcast`, or loggap's, such as `binomial-broadcast`.
+ * `length` is the name's, without a terminating zero byte.
  *
  * Errors: `LOGGAP_STATUS_UNKNOWN_NAME`, `LOGGAP_STATUS_NULL`,
  * `LOGGAP_STATUS_ALIGNMENT`.
@@ -3012,13 +2999,13 @@ int32_t loggap_pattern_named(const char *name,
                              struct loggap_detail *detail);
 
 /**
- * The parameters of the range that `size` belongs to as one LogGOPS set, for
- * simulations. `eager_limit` becomes S; `UINT64_MAX` for none.
+ * Parameters of the range that contains `size` as one LogGOPS set, for
+ * simulations. `eager_limit` becomes S; `UINT64_MAX` makes all messages eager.
  *
  * Errors: `LOGGAP_STATUS_OUTSIDE_PROFILE`; `LOGGAP_STATUS_NOT_MEASURED` and
  * `LOGGAP_STATUS_UNUSABLE` with the name of the parameter;
- * `LOGGAP_STATUS_OPTION` for a profile that none can be;
- * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ * `LOGGAP_STATUS_OPTION` for an invalid profile; `LOGGAP_STATUS_NULL`,
+ * `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_profile_loggops(const struct loggap_profile *profile,
                                uint64_t size,
@@ -3031,8 +3018,8 @@ int32_t loggap_profile_loggops(const struct loggap_profile *profile,
  * a measurement is expected.
  *
  * Errors: `LOGGAP_STATUS_OUTSIDE_PROFILE`, `LOGGAP_STATUS_NOT_MEASURED`,
- * `LOGGAP_STATUS_OVERFLOW`, `LOGGAP_STATUS_OPTION` for a profile that none
- * can be, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+ * `LOGGAP_STATUS_OVERFLOW`, `LOGGAP_STATUS_OPTION` for an invalid profile,
+ * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_predict_message(const struct loggap_profile *profile,
                                uint64_t size,
@@ -3040,11 +3027,10 @@ int32_t loggap_predict_message(const struct loggap_profile *profile,
                                struct loggap_detail *detail);
 
 /**
- * `PRTT(n, d, s)`: time of `messages` messages of `size` bytes with a wait of
+ * `PRTT(n, d, s)`: time of `messages` messages of `size` bytes, with a wait of
  * `delay_ps` between two sends, and one reply of `size` bytes.
  *
- * Errors: as `loggap_predict_message`, and `LOGGAP_STATUS_OPTION` for no
- * messages.
+ * Errors: as `loggap_predict_message`, and `LOGGAP_STATUS_OPTION` if `messages` is 0.
  */
 int32_t loggap_predict_prtt(const struct loggap_profile *profile,
                             uint32_t messages,
@@ -3067,10 +3053,10 @@ int32_t loggap_loggops_message(const struct loggap_loggops *set,
 
 /**
  * Time of a collective operation on `ranks` ranks with messages of `size`
- * bytes by its closed form, a `loggap_form_kind`, in ps. `exact` gets 0 where
+ * bytes by its closed form, a `loggap_form_kind`, in ps. `exact` receives 0 if
  * a simulation gives, or may give, another time; it may be null.
  *
- * Errors: `LOGGAP_STATUS_OPTION` for a form that is none,
+ * Errors: `LOGGAP_STATUS_OPTION` for an unknown form,
  * `LOGGAP_STATUS_OVERFLOW`, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_loggops_collective(const struct loggap_loggops *set,
@@ -3082,30 +3068,30 @@ int32_t loggap_loggops_collective(const struct loggap_loggops *set,
                                   struct loggap_detail *detail);
 
 /**
- * One line that says what `reason` means, ended by a zero byte; empty for 0
- * and for numbers that are none. Never null, valid for ever.
+ * One line that explains `reason`, terminated by a zero byte; empty for 0 and
+ * for unknown numbers. Never null, valid forever.
  */
 const char *loggap_reason_text(uint32_t reason);
 
 /**
- * Bytes to lend to `loggap_serve` for messages of up to `largest` bytes.
+ * Bytes of memory that `loggap_serve` needs for messages of up to `largest` bytes.
  */
 size_t loggap_serve_bytes(size_t largest);
 
 /**
- * Serves one initiator on `link` until it says goodbye, is refused, goes away
- * or falls silent. Messages are bounded by what was lent, down to a whole
- * multiple of `LOGGAP_ALIGNMENT`, and by `max_message`. Whatever arrives, at
- * most `bounds` is done for it; null stands for `loggap_bounds_default`.
- * Blocks; keeps nothing of what it was lent. Takes about 1.4 KiB of stack on
+ * Serves one initiator on `link` until it says goodbye, is refused,
+ * disconnects or falls silent. Messages are bounded by `max_message` and by
+ * the memory, rounded down to a multiple of `LOGGAP_ALIGNMENT`; work and waits
+ * for a peer are bounded by `bounds`, null for `loggap_bounds_default`.
+ * Blocks, and keeps no pointer to lent memory. Takes about 1.4 KiB of stack on
  * a Cortex-M4F. `served` may be null.
  *
- * `nonce` keeps strangers from having replies sent to others: on a link whose
- * messages may be lost nothing but one frame for each hello is sent before the
- * initiator has echoed it. It is a number that nobody can guess, another one
- * for each call; 0 where every peer is known to be at its address. Until the
- * session is over the link sends to where the first hello came from, and
- * receives from nowhere else.
+ * `nonce` prevents strangers from directing replies at third parties: on a
+ * link that may lose messages the responder sends only one frame per hello
+ * until the initiator has echoed it. Pass an unpredictable number, a new one
+ * for each call; 0 if the address of every peer is known to be genuine. Until
+ * the session has ended the link sends to the address of the first hello, and
+ * receives from no other.
  *
  * Errors: `LOGGAP_STATUS_LINK`, `LOGGAP_STATUS_SILENT` (`needed` is the limit
  * in ps), `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION` (a link whose
@@ -3123,17 +3109,19 @@ int32_t loggap_serve(const struct loggap_clock *clock,
                      struct loggap_detail *detail);
 
 /**
- * Bytes to lend to `loggap_responder_init` for replies of up to `largest` bytes.
+ * Bytes of memory that `loggap_responder_init` needs for replies of up to
+ * `largest` bytes.
  */
 size_t loggap_responder_bytes(size_t largest);
 
 /**
- * Makes a responder without I/O in `memory`, which is lent until the session
- * is over. Feed it every message by `loggap_responder_handle` and do what it
- * says. `bounds` may be null for the usual ones; messages are bounded by what
- * was lent and by `max_message`. `reliable` as in `loggap_link`, `nonce`
- * as in `loggap_serve`. One responder
- * serves one session; make it anew for the next.
+ * Creates a responder without I/O in `memory`, which stays lent until the
+ * session is over. Pass every message to `loggap_responder_handle`, and
+ * perform the action that it returns. `bounds` may be null for
+ * `loggap_bounds_default`; messages are bounded by the memory and by
+ * `max_message`. `reliable` is as in `loggap_link`, `nonce` as in
+ * `loggap_serve`. A responder serves one session; create another one for the
+ * next.
  *
  * Errors: `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION`,
  * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
@@ -3148,11 +3136,11 @@ int32_t loggap_responder_init(struct loggap_responder **responder,
                               struct loggap_detail *detail);
 
 /**
- * Takes one message of the initiator at the time `now_ps`, which never
- * decreases, and says what to do.
+ * Handles one message of the initiator, received at `now_ps`, which never
+ * decreases, and returns the next action.
  *
  * Errors: `LOGGAP_STATUS_HANDLE`, `LOGGAP_STATUS_NULL`,
- * `LOGGAP_STATUS_ALIGNMENT`. Malformed messages are no errors: the responder
+ * `LOGGAP_STATUS_ALIGNMENT`. Malformed messages are not errors: the responder
  * answers them.
  */
 int32_t loggap_responder_handle(struct loggap_responder *responder,
@@ -3163,7 +3151,7 @@ int32_t loggap_responder_handle(struct loggap_responder *responder,
                                 struct loggap_detail *detail);
 
 /**
- * What to send after the message of `LOGGAP_ACTION_KIND_SEND_MORE`.
+ * Returns the action that follows a `LOGGAP_ACTION_KIND_SEND_MORE`.
  *
  * Errors: as `loggap_responder_handle`.
  */
@@ -3172,7 +3160,7 @@ int32_t loggap_responder_more(struct loggap_responder *responder,
                               struct loggap_detail *detail);
 
 /**
- * What the next message is like.
+ * Tells how to receive the next message.
  *
  * Errors: as `loggap_responder_handle`.
  */
@@ -3181,7 +3169,8 @@ int32_t loggap_responder_next(struct loggap_responder *responder,
                               struct loggap_detail *detail);
 
 /**
- * Takes the duration of the receive call for the next message, in ps.
+ * Takes the duration of the receive call of the next message, in ps, before it
+ * is handled.
  *
  * Errors: as `loggap_responder_handle`.
  */
@@ -3190,8 +3179,8 @@ int32_t loggap_responder_timed(struct loggap_responder *responder,
                                struct loggap_detail *detail);
 
 /**
- * Nothing came for as long as `loggap_responder_next` says: the session has
- * ended, and `over` gets 1.
+ * Ends the session after the silence that `loggap_responder_next` tolerates;
+ * `over` becomes 1.
  *
  * Errors: as `loggap_responder_handle`.
  */
@@ -3200,7 +3189,7 @@ int32_t loggap_responder_silence(struct loggap_responder *responder,
                                  struct loggap_detail *detail);
 
 /**
- * What the responder has counted so far; `ending` is 0.
+ * Counts of the session so far; `ending` is 0.
  *
  * Errors: as `loggap_responder_handle`.
  */
@@ -3209,9 +3198,9 @@ int32_t loggap_responder_served(struct loggap_responder *responder,
                                 struct loggap_detail *detail);
 
 /**
- * Computes small problems whose answers are known, from every part of the
- * core: whether it was compiled, linked and stored right for this machine.
- * Takes about 7 KiB of stack on a Cortex-M4F. `report` and `count` may be null.
+ * Solves small problems with known answers in every part of the core, to show
+ * that it was compiled, linked and stored correctly for this machine. Takes
+ * about 7 KiB of stack on a Cortex-M4F. `report` and `count` may be null.
  *
  * Errors: `LOGGAP_STATUS_SELF_TEST` with the number of wrong answers in
  * `found`; `LOGGAP_STATUS_ALIGNMENT`.
@@ -3222,9 +3211,9 @@ int32_t loggap_selftest(loggap_check_function report,
                         struct loggap_detail *detail);
 
 /**
- * Puts to `needed` the bytes to lend for a simulation of a schedule in any of
- * the formats with these options, its reading included. Reading it takes
- * memory itself, see `loggap_goal_survey`.
+ * Writes to `needed` the bytes of memory that simulating a schedule in any of
+ * the formats needs with these options, reading included. Surveying it for
+ * this purpose needs memory, too; see `loggap_goal_survey`.
  *
  * Errors: as `loggap_goal_read`; `LOGGAP_STATUS_SCHEDULE`,
  * `LOGGAP_STATUS_OPTION`.
@@ -3239,15 +3228,15 @@ int32_t loggap_simulate_goal_bytes(const uint8_t *goal,
 
 /**
  * Simulates a schedule in any of the formats under one parameter set per
- * protocol, ascending by size. `finish_ps` gets the finishing time of each
- * rank and may be null with a `capacity` of 0.
+ * protocol, ascending by size. `finish_ps` receives the finishing time of each
+ * rank, and may be null with a `capacity` of 0.
  *
  * Errors: as `loggap_goal_read`; `LOGGAP_STATUS_MEMORY` (`needed` is what the
- * next step takes, `loggap_simulate_goal_bytes` says what all of them do);
+ * next step needs, `loggap_simulate_goal_bytes` what all steps need);
  * `LOGGAP_STATUS_SCHEDULE` and `LOGGAP_STATUS_DEADLOCK` with rank, operation
  * and reason (a deadlock also with the number of unfinished operations in
- * `needed`); `LOGGAP_STATUS_OVERFLOW`; `LOGGAP_STATUS_FULL` where `capacity`
- * is less than the ranks; `LOGGAP_STATUS_OPTION`; `LOGGAP_STATUS_NULL`;
+ * `needed`); `LOGGAP_STATUS_OVERFLOW`; `LOGGAP_STATUS_FULL` if `capacity` is
+ * less than the number of ranks; `LOGGAP_STATUS_OPTION`; `LOGGAP_STATUS_NULL`;
  * `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_simulate_goal(const uint8_t *goal,
@@ -3263,8 +3252,8 @@ int32_t loggap_simulate_goal(const uint8_t *goal,
                              struct loggap_detail *detail);
 
 /**
- * Puts to `needed` the bytes to lend for a simulation of a pattern, a
- * `loggap_pattern_kind`. `memory` may be null with 0 bytes but for the
+ * Writes to `needed` the bytes of memory that simulating a pattern, a
+ * `loggap_pattern_kind`, needs. `memory` may be null with 0 bytes except for
  * patterns that draw random numbers.
  *
  * Errors: `LOGGAP_STATUS_OPTION` with the reason, `LOGGAP_STATUS_SCHEDULE`,
@@ -3280,10 +3269,10 @@ int32_t loggap_simulate_pattern_bytes(uint32_t pattern,
 
 /**
  * Simulates a pattern, a `loggap_pattern_kind`: a collective operation or
- * synthetic traffic. The rest as `loggap_simulate_goal`.
+ * synthetic traffic. Otherwise as `loggap_simulate_goal`.
  *
- * Errors: as `loggap_simulate_goal`, none of them about a file;
- * `loggap_simulate_pattern_bytes` says what is enough.
+ * Errors: as `loggap_simulate_goal`, except those about a file;
+ * `loggap_simulate_pattern_bytes` is a sufficient size of the memory.
  */
 int32_t loggap_simulate_pattern(uint32_t pattern,
                                 const struct loggap_pattern_options *pattern_options,
@@ -3298,30 +3287,29 @@ int32_t loggap_simulate_pattern(uint32_t pattern,
                                 struct loggap_detail *detail);
 
 /**
- * One line that says what `status` means, ended by a zero byte. Never null,
- * valid for ever; any number is allowed.
+ * One line that explains `status`, terminated by a zero byte. Never null,
+ * valid forever; any number is allowed.
  */
 const char *loggap_status_text(int32_t status);
 
 /**
- * Version of the interface that the library was built with; compare with
- * `LOGGAP_ABI_VERSION`.
+ * Interface version of the library; compare it with `LOGGAP_ABI_VERSION`.
  */
 uint32_t loggap_abi_version(void);
 
 /**
- * Version of the library as text such as `0.1.0`, ended by a zero byte.
- * Valid for ever.
+ * Version of the library as text, such as `0.1.0`, terminated by a zero byte.
+ * Valid forever.
  */
 const char *loggap_version(void);
 
 /**
- * Compares version and struct sizes of the caller with those of the library.
- * `loggap_check_abi()` calls it with everything filled in; call that once
- * before anything else. `bytes` is `sizeof(loggap_sizes)`.
+ * Compares the interface version and the struct sizes of the caller with those
+ * of the library. `loggap_check_abi()` calls it with all arguments filled in;
+ * call that once before any other function. `bytes` is `sizeof(loggap_sizes)`.
  *
- * Errors: `LOGGAP_STATUS_VERSION`, with the struct that differs in `name`, what the
- * library has in `needed` and what the caller has in `found`;
+ * Errors: `LOGGAP_STATUS_VERSION`, with the struct that differs in `name`, the
+ * library's value in `needed` and the caller's in `found`;
  * `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */
 int32_t loggap_abi_check(uint32_t version,
@@ -3330,9 +3318,9 @@ int32_t loggap_abi_check(uint32_t version,
                          struct loggap_detail *detail);
 
 /**
- * Fills in the bounds that a responder has unless told otherwise: 1 MiB,
- * 65,536 messages a round, 65,536 rounds a batch, 1 s of pause, 10 s of
- * silence, 1 h altogether.
+ * Fills in the default limits of a responder: 1 MiB, 65,536 messages per
+ * round, 65,536 rounds per batch, 1 s of pause, 10 s of silence, 1 h per
+ * session.
  *
  * Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
  */

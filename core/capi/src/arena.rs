@@ -1,13 +1,13 @@
-//! Lent memory, cut into the arrays that the core works on.
+//! Bump arena over memory lent by C: the arrays and objects that the core works on.
 
 use core::marker::PhantomData;
 
 use crate::status::{Detail, Outcome, Status};
 
-/// Alignment of the memory that is lent, in bytes.
+/// Required alignment of lent memory, in bytes.
 pub const LOGGAP_ALIGNMENT: usize = 8;
 
-/// Adds up the arrays that are going to be cut from an [`Arena`].
+/// Size of an [`Arena`] that holds a list of arrays, alignment included.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sizer {
     bytes: u64,
@@ -18,19 +18,19 @@ impl Sizer {
         Self { bytes: 0 }
     }
 
-    /// Whether `bytes` are enough.
+    /// True if `bytes` suffice.
     pub(crate) const fn fits(self, bytes: usize) -> bool {
         self.bytes <= bytes as u64
     }
 
-    /// `count` elements more, after what their alignment may waste.
+    /// Adds `count` elements, and the bytes that their alignment may waste.
     pub(crate) const fn array<T>(self, count: usize) -> Self {
         let waste = align_of::<T>().saturating_sub(LOGGAP_ALIGNMENT);
         let sizer = if waste > 0 { self.more(waste, 1) } else { self };
         sizer.more(count, size_of::<T>())
     }
 
-    /// `count` elements of `size` bytes more, in whole units of the alignment.
+    /// Adds `count` elements of `size` bytes, rounded up to the alignment.
     const fn more(self, count: usize, size: usize) -> Self {
         let bytes = (count as u64).saturating_mul(size as u64);
         let units = bytes.div_ceil(LOGGAP_ALIGNMENT as u64);
@@ -38,24 +38,23 @@ impl Sizer {
         Self { bytes: self.bytes.saturating_add(whole) }
     }
 
-    /// Bytes of all of them; as many as exist when the address space ends
-    /// before.
+    /// Size in bytes, at most `usize::MAX`.
     pub(crate) fn bytes(self) -> usize {
         usize::try_from(self.bytes).unwrap_or(usize::MAX)
     }
 
-    /// Bytes of all of them.
+    /// Size in bytes.
     pub(crate) const fn total(self) -> u64 {
         self.bytes
     }
 
-    /// The failure when less was lent.
+    /// Error for an arena smaller than this, with the bytes needed.
     pub(crate) fn shortage(self) -> Detail {
         Detail::of(Status::Memory).needed(self.bytes)
     }
 }
 
-/// Memory lent by C.
+/// Arena over memory lent by C.
 #[derive(Debug)]
 pub(crate) struct Arena<'m> {
     next: *mut u8,
@@ -64,13 +63,13 @@ pub(crate) struct Arena<'m> {
 }
 
 impl<'m> Arena<'m> {
-    /// `bytes` bytes at `memory`, refused unless `sizer` is content with
-    /// them.
+    /// Arena of `bytes` bytes at `memory`; fails if that is null, misaligned or
+    /// smaller than `sizer`.
     ///
     /// # Safety
     ///
-    /// `memory` is null, or valid for `bytes` bytes of which nobody else
-    /// knows during `'m`.
+    /// `memory` is null, or valid for `bytes` bytes that nothing else accesses
+    /// during `'m`.
     pub(crate) unsafe fn new(memory: *mut u8, bytes: usize, sizer: Sizer) -> Outcome<Self> {
         if memory.is_null() {
             return Err(Detail::of(Status::Null).needed(sizer.bytes));
@@ -84,7 +83,7 @@ impl<'m> Arena<'m> {
         Ok(Self { next: memory, left: bytes, lent: PhantomData })
     }
 
-    /// As [`Arena::new`]; a null pointer is no memory.
+    /// As [`Arena::new`], but accepts null with 0 bytes if `sizer` needs none.
     ///
     /// # Safety
     ///
@@ -98,58 +97,58 @@ impl<'m> Arena<'m> {
         unsafe { Self::new(memory, bytes, sizer) }
     }
 
-    /// What is left, for another arena after this one.
+    /// Remaining memory, for another arena.
     pub(crate) fn rest(self) -> (*mut u8, usize) {
         (self.next, self.left)
     }
 
-    /// Cuts off `count` elements, each of zeros.
+    /// Cuts off a zeroed array of `count` elements.
     pub(crate) fn array<T: Copy>(&mut self, count: usize) -> Result<&'m mut [T], Shortage> {
         let _ = const { Zeros::<T>::VALUE };
         if align_of::<T>() > LOGGAP_ALIGNMENT {
             self.cut(self.next.align_offset(align_of::<T>()), 1)?;
         }
         let start = self.cleared(count, size_of::<T>())?.cast::<T>();
-        // SAFETY: aligned and inside; all bytes have just been cleared, which
-        // makes valid elements, and nobody else gets them as `next` lies
-        // behind them.
+        // SAFETY: aligned and within the arena. All bytes have just been
+        // zeroed, and zeros are valid (`Zeros`). Nothing else refers to them:
+        // `next` lies behind them.
         Ok(unsafe { core::slice::from_raw_parts_mut(start, count) })
     }
 
-    /// Puts one object into the memory. It is never dropped, so it must hold
-    /// nothing but memory.
+    /// Moves one object into the arena. It is never dropped, so it must own no
+    /// resource but memory.
     pub(crate) fn object<T>(&mut self, value: T) -> Result<*mut T, Shortage> {
         const { assert!(align_of::<T>() <= LOGGAP_ALIGNMENT, "more than the memory's alignment") };
         let place = self.cut(1, size_of::<T>())?.cast::<T>();
-        // SAFETY: aligned and inside of the memory, which is ours.
+        // SAFETY: aligned, and just cut off from the arena.
         unsafe { place.write(value) };
         Ok(place)
     }
 
-    /// Cuts off room for `count` elements of `size` bytes, all cleared.
+    /// Cuts off zeroed memory for `count` elements of `size` bytes.
     #[inline(never)]
     fn cleared(&mut self, count: usize, size: usize) -> Result<*mut u8, Shortage> {
         let before = self.left;
         let start = self.cut(count, size)?;
-        // SAFETY: as many bytes have just been cut off, so they are ours.
+        // SAFETY: these bytes have just been cut off, so nothing else refers to them.
         unsafe { start.write_bytes(0, before - self.left) };
         Ok(start)
     }
 
-    /// Cuts off room for `count` elements of `size` bytes.
+    /// Cuts off memory for `count` elements of `size` bytes.
     fn cut(&mut self, count: usize, size: usize) -> Result<*mut u8, Shortage> {
         let bytes = count.checked_mul(size).ok_or(Shortage)?;
         let whole = bytes.checked_next_multiple_of(LOGGAP_ALIGNMENT).ok_or(Shortage)?;
         self.left = self.left.checked_sub(whole).ok_or(Shortage)?;
         let start = self.next;
-        // SAFETY: as many bytes as were just subtracted from what is left, so
-        // inside of the memory or at its end.
+        // SAFETY: at least `whole` bytes were left, so the result is within the
+        // memory or at its end.
         self.next = unsafe { start.add(whole) };
         Ok(start)
     }
 }
 
-/// There is less memory than a [`Sizer`] has said.
+/// The arena is smaller than its [`Sizer`] computed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shortage;
 
@@ -160,11 +159,11 @@ impl From<Shortage> for Detail {
     }
 }
 
-/// Types whose arrays may be made of zeros.
+/// Proof at compile time that all-zero bytes are a valid `T`.
 struct Zeros<T>(PhantomData<T>);
 
 impl<T: Copy> Zeros<T> {
-    /// Named wherever such an array is made.
-    // SAFETY: computed by the compiler, which stops at zeros that are no value of the type.
+    /// Named wherever a zeroed array is made, which makes the compiler evaluate it.
+    // SAFETY: evaluated at compile time, which fails if zeros are no valid `T`.
     const VALUE: T = unsafe { core::mem::zeroed() };
 }

@@ -1,4 +1,4 @@
-//! A complete assessment by parametrised round trips.
+//! Complete assessment of a link by parametrised round trips.
 
 use core::ffi::c_void;
 use core::ops::ControlFlow;
@@ -22,76 +22,75 @@ use crate::report::{AssessReport, ConclusionKind, conclusion, no_assessment, no_
 use crate::status::{Detail, Outcome, Status, finish};
 use crate::wire::LOGGAP_FRAME_BYTES;
 
-/// How far an assessment has come.
+/// Progress of an assessment.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Progress {
-    /// Initiators that are served before this one; 0 while measuring.
+    /// Initiators served before this one; 0 while measuring.
     pub queue_position: u32,
-    /// Share of the budget that is spent, time or messages, in millionths.
+    /// Share of the budget (time or messages) spent, in millionths.
     pub spent_ppm: u32,
     /// Messages sent, replies included.
     pub messages: u64,
-    /// Rounds lost.
+    /// Number of lost rounds.
     pub lost: u64,
 }
 
-/// Called after each batch of rounds, and while waiting for a turn. Returns
-/// 0 to go on; anything else ends the measurement: what was measured until
-/// then is assessed.
+/// Called after each batch of rounds, and while waiting for a turn. Returns 0
+/// to continue. Any other value ends the measurement; the rounds measured until
+/// then are assessed.
 pub type ProgressFunction =
     Option<unsafe extern "C" fn(context: *mut c_void, progress: *const Progress) -> i32>;
 
-/// What an assessment is to do. Begin with `loggap_assess_options_default`.
+/// Options of an assessment. Start from `loggap_assess_options_default`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct AssessOptions {
     /// Smallest message size in bytes, at least 1.
     pub smallest: u32,
-    /// Largest message size in bytes; the link has to take it.
+    /// Largest message size in bytes; the link must be able to carry it.
     pub largest: u32,
-    /// Sizes of the first sweep, from 2 to `sizes`.
+    /// Number of sizes in the first sweep, from 2 to `sizes`.
     pub coarse_sizes: u32,
-    /// Most sizes, those added around protocol changes included; up to
-    /// 65,535.
+    /// Maximum number of sizes, including those added around protocol changes;
+    /// at most 65,535.
     pub sizes: u32,
-    /// Values kept of each quantity at each size, from 8 to 65,535.
+    /// Values kept per quantity and size, from 8 to 65,535.
     pub repetitions: u32,
-    /// Most places where ranges meet, below `LOGGAP_MAX_RANGES`; 0 takes all
-    /// sizes as one range.
+    /// Maximum number of boundaries between ranges, below `LOGGAP_MAX_RANGES`;
+    /// 0 treats all sizes as one range.
     pub max_changes: u32,
-    /// Messages in a burst, at least 2.
+    /// Messages per burst, at least 2.
     pub messages: u32,
-    /// 1 where sizes may be added around changes, or left out for want of
-    /// time; 0 where exactly those of the first sweep are measured.
+    /// 1 if sizes may be added around protocol changes or dropped when time
+    /// runs short; 0 to measure exactly the sizes of the first sweep.
     pub adapt_sizes: u32,
-    /// A number has converged when half its interval is at most this many
-    /// millionths of it.
+    /// Goal of precision: a value has converged when half its interval is at
+    /// most this many millionths of it.
     pub relative_error_ppm: u32,
-    /// Points may lie this many millionths beside their range's line before
-    /// another range begins, and jumps smaller than this divide no range.
+    /// Largest residual of a point in millionths of its value before another
+    /// range begins. Jumps smaller than this do not split a range.
     pub tolerance_ppm: u32,
-    /// Level of all intervals in percent, above 0 and below 100.
+    /// Level of all confidence intervals in percent, above 0 and below 100.
     pub confidence_percent: f64,
-    /// Longest time to measure, in ps.
+    /// Time limit of the measurement, in ps.
     pub max_time_ps: u64,
-    /// On a link so slow that sizes would be left out, the longest time grows
-    /// up to this, in ps; no more than `max_time_ps` keeps it as it is.
+    /// Time limit on a link so slow that sizes would otherwise be dropped, in
+    /// ps. No effect unless above `max_time_ps`.
     pub longest_time_ps: u64,
-    /// Most messages, replies included.
+    /// Maximum number of messages, replies included.
     pub max_messages: u64,
-    /// Decides the order of the rounds.
+    /// Seed of the order of rounds.
     pub seed: u64,
     /// Longest wait for the responder's welcome, in ps.
     pub handshake_ps: u64,
-    /// Longest wait between two signs of life while others are served, in ps.
+    /// Longest silence of the responder while it serves others, in ps.
     pub queue_ps: u64,
     /// Longest wait for a reply, in ps.
     pub reply_ps: u64,
-    /// On a link that loses messages, the shortest wait before a message is
-    /// given up, in ps.
+    /// Shortest timeout of a reply on a link that loses messages, in ps.
     pub shortest_reply_ps: u64,
-    /// Told how far the measurement has come; may be null.
+    /// Progress callback; may be null.
     pub progress: ProgressFunction,
     /// Passed to `progress`.
     pub progress_context: *mut c_void,
@@ -180,12 +179,12 @@ impl AssessOptions {
         }
     }
 
-    /// Of data or control.
+    /// Length of the longest message, data or control, in bytes.
     fn longest_message(&self) -> usize {
         (self.largest as usize).max(LOGGAP_FRAME_BYTES)
     }
 
-    /// Whether the caller wants to go on.
+    /// Reports progress; true if the caller wants to continue.
     fn goes_on(&self, progress: &Progress) -> bool {
         let Some(tell) = self.progress else { return true };
         // SAFETY: the caller of the library vouches for its function and
@@ -213,16 +212,17 @@ impl AssessOptions {
     }
 }
 
-/// What `LOGGAP_ASSESS_BYTES` of the header counts on.
+/// Sizes that `LOGGAP_ASSESS_BYTES` of the header assumes.
 const _: () = {
     let row = size_of::<RowHeader>() + 5 * size_of::<Slot>();
     assert!(row + 4 * size_of::<Point>() + size_of::<Node>() <= 236, "a size has become larger");
 };
 
-/// Fills in the usual options: sizes from 1 to 1024 bytes, 8 of them and 4
-/// more around protocol changes, at most 3 ranges, 12 values each, bursts of 10,
-/// 5 percent at 95 percent confidence, a tolerance of 6 percent, at most 2.5 s and 34,000 messages. They
-/// are meant for a small memory; a host takes more sizes, values and changes.
+/// Fills in the defaults: sizes from 1 to 1024 bytes, 8 of them and 4 more
+/// around protocol changes, at most 3 ranges, 12 values per size, bursts of 10,
+/// 5 percent at 95 percent confidence, a tolerance of 6 percent, at most 2.5 s
+/// and 34,000 messages. They suit a small memory; a host uses more sizes,
+/// values and changes.
 ///
 /// Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
@@ -234,9 +234,9 @@ pub unsafe extern "C" fn loggap_assess_options_default(options: *mut AssessOptio
     unsafe { finish(outcome, core::ptr::null_mut()) }
 }
 
-/// Bytes to lend to `loggap_assess` with these options; 0 where they are
-/// impossible. `LOGGAP_ASSESS_BYTES` is the same as a constant expression, or
-/// a little more.
+/// Bytes of memory that `loggap_assess` needs with these options; 0 if they are
+/// invalid. `LOGGAP_ASSESS_BYTES` is an upper bound of it as a constant
+/// expression.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_assess_bytes(options: *const AssessOptions) -> usize {
     // SAFETY: by the contract of this function.
@@ -244,23 +244,23 @@ pub unsafe extern "C" fn loggap_assess_bytes(options: *const AssessOptions) -> u
     needs.map_or(0, |(_, sizer)| sizer.bytes())
 }
 
-/// Assesses the link: opens a session with the responder at its other end,
-/// plans and times rounds until every number has converged or the budget is
-/// spent, finds the protocols and fits their parameters. Blocks; keeps
-/// nothing of what it was lent. Takes about 7 KiB of stack on a Cortex-M4F.
-/// `report` may be null.
+/// Assesses a link: opens a session with the responder at its other end, plans
+/// and times rounds until every parameter has converged or the budget is spent,
+/// detects protocol changes and fits the parameters. Blocks, and keeps no
+/// pointer to lent memory. Takes about 7 KiB of stack on a Cortex-M4F. `report`
+/// may be null.
 ///
 /// Errors: `LOGGAP_STATUS_OPTION` with the name of the option,
 /// `LOGGAP_STATUS_MEMORY` (see `loggap_assess_bytes`), `LOGGAP_STATUS_LINK`,
 /// `LOGGAP_STATUS_SILENT`, `LOGGAP_STATUS_REFUSED`, `LOGGAP_STATUS_PROTOCOL`,
 /// `LOGGAP_STATUS_STOPPED` (while waiting for a turn), `LOGGAP_STATUS_NO_DATA`,
 /// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
-/// Where the session fails after rounds have been measured (`LINK`, `SILENT`,
-/// `REFUSED`, `PROTOCOL`), `profile` and `report` hold what those rounds say:
-/// the conclusion is `LOGGAP_CONCLUSION_KIND_FAILED`, and `converged` is 0.
-/// After any other failure `report` has the counts as far as they are known,
-/// and `profile` has no ranges once measuring has begun: as long as it lasts,
-/// messages of up to half the size of a profile pass through its memory.
+/// If the session fails after rounds have been measured (`LINK`, `SILENT`,
+/// `REFUSED`, `PROTOCOL`), `profile` and `report` hold the results of those
+/// rounds: the conclusion is `LOGGAP_CONCLUSION_KIND_FAILED`, and `converged`
+/// is 0. After any other failure `report` holds the counts as far as they are
+/// known. `profile` then has no ranges if measuring had begun, because messages
+/// of up to half its size are buffered in it meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_assess(
     clock: *const Clock,
@@ -277,9 +277,9 @@ pub unsafe extern "C" fn loggap_assess(
     unsafe { call.finish(Detector::optimal(), detail) }
 }
 
-/// Like `loggap_assess`, but finds protocol changes in one pass that looks
-/// three points ahead, as the paper does: less code and far less work than
-/// the search for jumps, and it sees less.
+/// As `loggap_assess`, but detects protocol changes in one pass that looks
+/// three points ahead, as the paper does: less code and far less work than the
+/// optimal search, but less sensitive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_assess_look_ahead(
     clock: *const Clock,
@@ -296,7 +296,7 @@ pub unsafe extern "C" fn loggap_assess_look_ahead(
     unsafe { call.finish(Detector::look_ahead(LookAhead::default()), detail) }
 }
 
-/// What the caller of an assessment passes.
+/// Arguments of an assessment.
 struct Call {
     clock: *const Clock,
     link: *const Link,
@@ -308,11 +308,11 @@ struct Call {
 }
 
 impl Call {
-    /// Assesses, and says what came of it.
+    /// Assesses and returns the status.
     ///
     /// # Safety
     ///
-    /// All pointers are null or as `loggap_assess` wants them.
+    /// All pointers are null or satisfy the contract of `loggap_assess`.
     unsafe fn finish(self, detector: Detector, detail: *mut Detail) -> i32 {
         // SAFETY: the contract is the same.
         let outcome = unsafe { self.run(detector) };
@@ -332,7 +332,7 @@ impl Call {
         let clock = unsafe { input(self.clock) }?.checked()?;
         // SAFETY: by the contract of this function.
         let link = unsafe { input(self.link) }?.checked()?;
-        // Copied: a callback that changes them against the rules does no harm.
+        // Copied: a callback that modifies the options, which is forbidden, does no harm.
         // SAFETY: by the contract of this function.
         let options = *unsafe { input(self.options) }?;
         let options = &options;
@@ -340,7 +340,7 @@ impl Call {
         let plan = options.plan(detector)?;
         // SAFETY: by the contract of this function.
         let mut arena = unsafe { Arena::new(self.memory, self.bytes, sizer) }?;
-        // SAFETY: nobody else uses it during this call.
+        // SAFETY: nothing else accesses it during this call.
         let mut report = unsafe { report.clear() };
         let mut planned = planner(&mut arena, options, plan, &needs);
         let planner = planned.as_mut().map_err(|detail| *detail)?;
@@ -348,10 +348,10 @@ impl Call {
         let scratch = unsafe { bytes_mut(self.profile.cast(), size_of::<Profile>()) }?;
         let buffers = buffers(options.longest_message(), scratch, &mut arena)?;
         let measured = measure(&clock, link, buffers, options, planner, report.as_deref_mut());
-        // SAFETY: nobody else uses it during this call.
+        // SAFETY: nothing else accesses it during this call.
         let profile = unsafe { profile.clear() }.ok_or(Detail::of(Status::Null))?;
         let mut told = Told { profile, report, converged: true };
-        // What came before a failure is worth as much as what comes before a stop.
+        // Rounds before a failure are assessed like those before a stop.
         let assessed = assess(planner, &mut told);
         if assessed.is_err() {
             told.profile.empty();
@@ -366,8 +366,9 @@ impl Call {
     }
 }
 
-/// Halves of a profile are the buffers of messages that fit into them: it is
-/// not written before the last message has come.
+/// Longest message buffered in the caller's profile: its halves are the two
+/// message buffers, since it is not written before the last message has
+/// arrived.
 const LONGEST_IN_PROFILE: usize = size_of::<Profile>() / 2;
 
 fn buffers<'m>(
@@ -404,13 +405,13 @@ fn planner<'m>(
             nodes: arena.array(needs.assess.nodes)?,
         },
     };
-    // Sizes, messages and memory have been checked.
+    // `needs` has checked sizes, messages and memory.
     Plan::new(plan, sizes, memory).map_err(|_| Detail::of(Status::Option).named("sizes"))
 }
 
 type Plan<'m> = Planner<'m, LOGGAP_MAX_RANGES>;
 
-/// What an assessment finds, written to where the caller wants it.
+/// Receiver of the findings: writes them to the caller's profile and report.
 struct Told<'c> {
     profile: &'c mut Profile,
     report: Option<&'c mut AssessReport>,
@@ -450,7 +451,7 @@ type Experiments = heapless::Vec<Experiment, ROUNDS_PER_BATCH>;
 
 type Session<'c> = Initiator<'c, &'c CheckedClock, CheckedLink>;
 
-/// Opens a session, and runs the plan's rounds until it is over.
+/// Opens a session and runs the planner's rounds until the plan is finished.
 #[inline(never)]
 fn measure(
     clock: &CheckedClock,
@@ -469,13 +470,13 @@ fn measure(
         report.count(session.traffic());
     }
     if outcome.is_ok() {
-        // Everything is measured: a goodbye that does not arrive changes nothing.
+        // Everything has been measured: a lost goodbye does no harm.
         let _ = session.goodbye();
     }
     outcome
 }
 
-/// Not inlined, nor are those below, so that their stacks share memory.
+/// Not inlined, nor are the functions below, so that their stack frames share memory.
 #[inline(never)]
 fn connect<'c>(
     clock: &'c CheckedClock,

@@ -1,14 +1,13 @@
-//! From what C hands over to what Rust can use: the only place where pointers
-//! become references.
+//! Checked conversion of C pointers into references; no other module does it.
 //!
-//! Every function checks for null, alignment and overflow, and trusts its
-//! caller for the rest: that the pointer is valid for the whole length, and
-//! that nobody else writes there during the call.
+//! Every function checks for null, alignment and overflow. The caller
+//! guarantees the rest: that the pointer is valid for the whole length, and
+//! that nothing else writes there during the call.
 
 use crate::reason::Reason;
 use crate::status::{Detail, Outcome, Status};
 
-/// A type for which every bit pattern is a value.
+/// A type for which every bit pattern is valid.
 ///
 /// # Safety
 ///
@@ -22,7 +21,7 @@ unsafe impl Plain for u32 {}
 // SAFETY: as above.
 unsafe impl Plain for u64 {}
 
-/// Marks structs whose fields are all plain.
+/// Implements `Plain` for structs whose fields are all plain.
 macro_rules! plain {
     ($($type:ty),* $(,)?) => {
         $(
@@ -34,11 +33,11 @@ macro_rules! plain {
 }
 pub(crate) use plain;
 
-/// What `pointer` points at.
+/// Reference to the `T` at `pointer`.
 ///
 /// # Safety
 ///
-/// `pointer` is null, or points to a `T` that stays as it is during `'a`.
+/// `pointer` is null, or points to a `T` that does not change during `'a`.
 pub(crate) unsafe fn input<'a, T: Plain>(pointer: *const T) -> Outcome<&'a T> {
     check(pointer)?;
     // SAFETY: neither null nor misaligned; valid by the contract, and every
@@ -46,7 +45,7 @@ pub(crate) unsafe fn input<'a, T: Plain>(pointer: *const T) -> Outcome<&'a T> {
     Ok(unsafe { &*pointer })
 }
 
-/// What `pointer` points at, `None` for a null pointer.
+/// As [`input`], but `None` for a null pointer.
 ///
 /// # Safety
 ///
@@ -59,12 +58,11 @@ pub(crate) unsafe fn optional<'a, T: Plain>(pointer: *const T) -> Outcome<Option
     unsafe { input(pointer) }.map(Some)
 }
 
-/// `count` elements; a null pointer is none.
+/// Slice of `count` elements; `pointer` may be null if `count` is 0.
 ///
 /// # Safety
 ///
-/// `pointer` is null, or points to `count` elements that stay as they are
-/// during `'a`.
+/// `pointer` is null, or points to `count` elements that do not change during `'a`.
 pub(crate) unsafe fn slice<'a, T: Plain>(pointer: *const T, count: usize) -> Outcome<&'a [T]> {
     if count == 0 {
         return Ok(&[]);
@@ -76,30 +74,29 @@ pub(crate) unsafe fn slice<'a, T: Plain>(pointer: *const T, count: usize) -> Out
     Ok(unsafe { core::slice::from_raw_parts(pointer, count) })
 }
 
-/// `length` bytes to write to, zeroed.
+/// Writable slice of `length` bytes, zeroed.
 ///
 /// # Safety
 ///
-/// `pointer` is null, or valid for `length` bytes of which nobody else knows
-/// during `'a`.
+/// `pointer` is null, or valid for `length` bytes that nothing else accesses during `'a`.
 pub(crate) unsafe fn bytes_mut<'a>(pointer: *mut u8, length: usize) -> Outcome<&'a mut [u8]> {
     if length == 0 {
         return Ok(&mut []);
     }
     check(pointer)?;
     fits::<u8>(length)?;
-    // SAFETY: not null, and valid for as many bytes by the contract.
+    // SAFETY: not null, and valid for `length` bytes by the contract.
     unsafe { pointer.write_bytes(0, length) };
-    // SAFETY: the same bytes, which hold a value now.
+    // SAFETY: the same bytes, now initialised.
     Ok(unsafe { core::slice::from_raw_parts_mut(pointer, length) })
 }
 
-/// A place for one result.
+/// Output parameter for one result.
 #[derive(Debug)]
 pub(crate) struct Place<T>(*mut T);
 
 impl<T: Copy> Place<T> {
-    /// The place at `pointer`.
+    /// Output parameter at `pointer`.
     ///
     /// # Safety
     ///
@@ -109,7 +106,7 @@ impl<T: Copy> Place<T> {
         Ok(Self(pointer))
     }
 
-    /// The place at `pointer`; what is put to a null pointer is forgotten.
+    /// As [`Place::new`], but a null pointer discards the result.
     ///
     /// # Safety
     ///
@@ -130,11 +127,11 @@ impl<T: Copy> Place<T> {
 }
 
 impl<T: Plain> Place<T> {
-    /// What is in the place, cleared; `None` for a null pointer.
+    /// Reference to the zeroed result; `None` for a null pointer.
     ///
     /// # Safety
     ///
-    /// Nobody else uses the place during `'a`.
+    /// Nothing else accesses the result during `'a`.
     pub(crate) unsafe fn clear<'a>(self) -> Option<&'a mut T> {
         if self.0.is_null() {
             return None;
@@ -146,7 +143,7 @@ impl<T: Plain> Place<T> {
     }
 }
 
-/// Places for several results.
+/// Output array for several results.
 #[derive(Debug)]
 pub(crate) struct Places<T> {
     first: *mut T,
@@ -154,12 +151,11 @@ pub(crate) struct Places<T> {
 }
 
 impl<T: Copy> Places<T> {
-    /// `count` places from `pointer` on.
+    /// Output array of `count` elements at `pointer`.
     ///
     /// # Safety
     ///
-    /// `pointer` is null, or valid for as many writes for as long as this
-    /// lives.
+    /// `pointer` is null, or valid for `count` writes for as long as this lives.
     pub(crate) unsafe fn new(pointer: *mut T, count: usize) -> Outcome<Self> {
         if count > 0 {
             check(pointer)?;
@@ -172,12 +168,12 @@ impl<T: Copy> Places<T> {
         self.count
     }
 
-    /// Puts `value` to the place `index`; `false` where there is none.
+    /// Writes element `index`; `false` if it is out of range.
     pub(crate) fn put(&mut self, index: usize, value: T) -> bool {
         if index >= self.count {
             return false;
         }
-        // SAFETY: inside of the places, which are valid by the contract.
+        // SAFETY: within the array, which is valid by the contract.
         let place = unsafe { self.first.add(index) };
         // SAFETY: as above, and not misaligned.
         unsafe { place.write(value) };
@@ -186,18 +182,18 @@ impl<T: Copy> Places<T> {
 }
 
 impl Places<u8> {
-    /// Puts `first`, then `second`, then zeros up to `least` bytes in all; `None`
-    /// where there are too few places. Nothing is written then.
+    /// Writes `first`, `second`, then zeros up to `least` bytes in all. Writes
+    /// nothing and returns `None` if the array is too short.
     pub(crate) fn put_all(&mut self, first: &[u8], second: &[u8], least: usize) -> Option<()> {
         let length = first.len().checked_add(second.len())?;
         if length.max(least) > self.count {
             return None;
         }
-        // SAFETY: inside of the places, see above.
+        // SAFETY: within the array, as just checked.
         let after_first = unsafe { self.first.add(first.len()) };
         // SAFETY: as above.
         let after_second = unsafe { self.first.add(length) };
-        // SAFETY: as many places are ours, and nobody else's.
+        // SAFETY: within the array, which nothing else refers to.
         unsafe { self.first.copy_from_nonoverlapping(first.as_ptr(), first.len()) };
         // SAFETY: as above.
         unsafe { after_first.copy_from_nonoverlapping(second.as_ptr(), second.len()) };
@@ -212,7 +208,7 @@ pub(crate) fn check<T>(pointer: *const T) -> Outcome<()> {
     check_address(pointer.addr(), align_of::<T>())
 }
 
-/// The same for all types.
+/// [`check`] without the type, so that it is compiled only once.
 fn check_address(address: usize, alignment: usize) -> Outcome<()> {
     if address == 0 {
         return Err(Detail::of(Status::Null));

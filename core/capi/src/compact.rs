@@ -1,4 +1,4 @@
-//! A profile in few bytes.
+//! Compact encoding of a profile.
 
 use loggap_core::model::compact::{self, DecodeError, DecodeErrorKind, NoRoom};
 
@@ -7,7 +7,7 @@ use crate::profile::{LOGGAP_MAX_RANGES, Profile};
 use crate::reason::Reason;
 use crate::status::{Detail, Status, finish};
 
-/// Bytes that no encoded profile exceeds. One with one range takes about 110.
+/// Upper bound of an encoded profile, in bytes. A profile of one range takes about 110.
 pub const LOGGAP_PROFILE_BYTES: usize = 3_952;
 const _: () = assert!(
     compact::most_bytes(LOGGAP_MAX_RANGES) <= LOGGAP_PROFILE_BYTES,
@@ -18,10 +18,9 @@ const _: () = assert!(
 /// `bytes`, and its length to `length`. The encoding is the same on all
 /// machines; the tables of docs/formats.md describe it.
 ///
-/// Errors: `LOGGAP_STATUS_FULL` (`LOGGAP_PROFILE_BYTES` are always enough;
-/// `needed` says what this profile needs at most), `LOGGAP_STATUS_OPTION` for
-/// a profile that none can be, `LOGGAP_STATUS_NULL`,
-/// `LOGGAP_STATUS_ALIGNMENT`.
+/// Errors: `LOGGAP_STATUS_FULL` (`LOGGAP_PROFILE_BYTES` always suffice;
+/// `needed` is an upper bound for this profile), `LOGGAP_STATUS_OPTION` for an
+/// invalid profile, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_profile_encode(
     profile: *const Profile,
@@ -54,7 +53,7 @@ pub unsafe extern "C" fn loggap_profile_encode(
     unsafe { finish(encode(), detail) }
 }
 
-/// Why a profile is not encoded.
+/// Error of an encoding.
 enum Refused {
     NoRoom,
     Profile(Detail),
@@ -66,11 +65,11 @@ impl From<NoRoom> for Refused {
     }
 }
 
-/// Reads an encoded profile that fills `length` bytes.
+/// Decodes a profile that fills `length` bytes.
 ///
 /// Errors: `LOGGAP_STATUS_MALFORMED` with the offset in `at` and the reason;
-/// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`. `profile` has no ranges
-/// then.
+/// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`. On error `profile` has no
+/// ranges.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_profile_decode(
     bytes: *const u8,
@@ -83,7 +82,7 @@ pub unsafe extern "C" fn loggap_profile_decode(
         let place = unsafe { Place::new(profile) }?;
         // SAFETY: by the contract of this function.
         let bytes = unsafe { slice(bytes, length) }?;
-        // SAFETY: nobody else uses it during this call.
+        // SAFETY: nothing else accesses it during this call.
         let profile = unsafe { place.clear() }.ok_or(Detail::of(Status::Null))?;
         let decoded = compact::decode_parts(bytes, LOGGAP_MAX_RANGES, |part| profile.add(part));
         decoded.map_err(|error| {

@@ -1,4 +1,4 @@
-//! Changes found while a sweep runs.
+//! Streaming detector of protocol changes.
 
 use loggap_core::fit::{ChangeDetector, Detected, LookAhead};
 
@@ -18,15 +18,15 @@ impl Marked for ChangeDetector {
     const MARK: u64 = u64::from_le_bytes(*b"lgDetect");
 }
 
-/// Settings of a streaming detector. Begin with
-/// `loggap_detector_options_default`.
+/// Settings of a streaming detector. Start from `loggap_detector_options_default`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct DetectorOptions {
-    /// How many times as far as the points of the present protocol those
-    /// ahead must lie from its line; 2 as in the paper.
+    /// Threshold: root mean square distance of the points ahead from the line,
+    /// as a multiple of that of the current protocol's points; 2 as in the
+    /// paper.
     pub factor: f64,
-    /// Resolution of the values in ps.
+    /// Resolution of the values in ps; smaller deviations are insignificant.
     pub resolution_ps: f64,
     /// Points to look ahead, 3 to 8.
     pub points: u32,
@@ -36,37 +36,36 @@ pub struct DetectorOptions {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct DetectedChange {
-    /// 1 where a change was found; otherwise the rest is 0.
+    /// 1 if a change was found; otherwise all other fields are 0.
     pub found: u32,
     /// Index of the first point of the new protocol, counted from the first
     /// point pushed.
     pub index: u64,
     /// Last size of the old protocol. The change lies above it.
     pub before: u64,
-    /// First size of the new protocol, at the latest.
+    /// Upper bound of the first size of the new protocol.
     pub at: u64,
-    /// g of the old protocol in ps; 0 where it is not known.
+    /// g of the old protocol in ps; 0 if unknown.
     pub gap_ps: f64,
-    /// G of the old protocol in ps per byte; 0 where it is not known.
+    /// G of the old protocol in ps per byte; 0 if unknown.
     pub gap_per_byte_ps: f64,
 }
 
 plain!(DetectorOptions);
 
-/// Bytes to lend to `loggap_detector_init`; `loggap_detector_bytes` says how
-/// many of them are needed.
+/// Upper bound of `loggap_detector_bytes`, as a constant.
 pub const LOGGAP_DETECTOR_BYTES: usize = 704;
 
 const NEEDS: Sizer = Sizer::new().array::<Object<ChangeDetector>>(1);
 const _: () = assert!(NEEDS.fits(LOGGAP_DETECTOR_BYTES), "the constant is too small");
 
-/// Bytes to lend to `loggap_detector_init`.
+/// Bytes of memory that `loggap_detector_init` needs.
 #[unsafe(no_mangle)]
 pub extern "C" fn loggap_detector_bytes() -> usize {
     NEEDS.bytes()
 }
 
-/// Fills in the usual settings: factor 2, three points ahead, 1 ps.
+/// Fills in the defaults: factor 2, three points ahead, a resolution of 1 ps.
 ///
 /// Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
@@ -79,7 +78,7 @@ pub unsafe extern "C" fn loggap_detector_options_default(options: *mut DetectorO
     unsafe { finish(outcome, core::ptr::null_mut()) }
 }
 
-/// Makes a detector in `memory`, which is lent for as long as it is used.
+/// Creates a detector in `memory`, which stays lent while the detector is in use.
 ///
 /// Errors: `LOGGAP_STATUS_OPTION`, `LOGGAP_STATUS_MEMORY`,
 /// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
@@ -122,11 +121,11 @@ impl DetectorOptions {
     }
 }
 
-/// Takes the next point of a sweep, larger than the one before. A change is
-/// told once the points after it show where it is.
+/// Pushes the next point of a sweep, larger than the one before. A change is
+/// reported once enough points after it confirm its position.
 ///
-/// Errors: `LOGGAP_STATUS_MALFORMED` for numbers that are no point (the
-/// detector is as before), `LOGGAP_STATUS_HANDLE`, `LOGGAP_STATUS_NULL`,
+/// Errors: `LOGGAP_STATUS_MALFORMED` for an invalid point (the detector is
+/// unchanged), `LOGGAP_STATUS_HANDLE`, `LOGGAP_STATUS_NULL`,
 /// `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_detector_push(
@@ -149,8 +148,7 @@ pub unsafe extern "C" fn loggap_detector_push(
     unsafe { finish(push(), detail) }
 }
 
-/// Ends the sweep: a change that only further points would have told the place
-/// of.
+/// Ends the sweep, and reports a change that was still waiting for further points.
 ///
 /// Errors: `LOGGAP_STATUS_HANDLE`, `LOGGAP_STATUS_NULL`,
 /// `LOGGAP_STATUS_ALIGNMENT`.

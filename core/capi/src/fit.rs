@@ -1,4 +1,4 @@
-//! Ranges, protocol changes and lines of a sweep.
+//! Fit of a sweep: protocol changes, ranges and a line per range.
 
 use loggap_core::fit::{
     Bound, Change, Config, Detector, FitError, Line, LookAhead, Node, Point, PointError,
@@ -17,33 +17,32 @@ use crate::status::{Detail, Outcome, Status, finish};
 pub struct FitPoint {
     /// Message size in bytes.
     pub size: u64,
-    /// The value in ps: finite and within 2^62.
+    /// Value in ps: finite and within 2^62.
     pub value_ps: f64,
-    /// Its standard error in ps, 0 where unknown.
+    /// Standard error of the value in ps, 0 if unknown.
     pub sigma_ps: f64,
 }
 
-/// What a fit is to do. Begin with `loggap_fit_options_default`.
+/// Options of a fit. Start from `loggap_fit_options_default`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct FitOptions {
     /// Level of the intervals in percent, above 0 and below 100.
     pub confidence_percent: f64,
-    /// How far a point may lie from its line, relative to its value; a change
-    /// that jumps by less divides no range.
+    /// Largest residual of a point within a range, relative to its value. A
+    /// jump smaller than this does not split a range.
     pub tolerance: f64,
-    /// Resolution of the values in ps.
+    /// Resolution of the values in ps: possible error of a value without noise.
     pub resolution_ps: f64,
-    /// Segments are at most one more than this, which is at most 15; 0 looks
-    /// for no changes.
+    /// Maximum number of boundaries between segments, at most 15; 0 looks for no changes.
     pub max_changes: u32,
 }
 
-/// A fitted number with its interval.
+/// A fitted parameter with its confidence interval.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct FitEstimate {
-    /// The number.
+    /// Estimate.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,
@@ -51,7 +50,7 @@ pub struct FitEstimate {
     pub high: f64,
 }
 
-/// The line of one range.
+/// A range and its fitted line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct FitSegment {
@@ -59,27 +58,27 @@ pub struct FitSegment {
     pub first: u64,
     /// Index of the last point, included.
     pub last: u64,
-    /// Size of the first point: where the range begins at the latest.
+    /// Size of the first point: the largest size at which the range may begin.
     pub first_size: u64,
     /// Size of the last point.
     pub last_size: u64,
-    /// The range begins at this size at the earliest.
+    /// Smallest size at which the range may begin.
     pub begins_low: u64,
-    /// Points that the line was fitted to.
+    /// Number of points that the line was fitted to.
     pub points: u64,
-    /// Points of the range left out as outliers.
+    /// Number of points of the range that were left out as outliers.
     pub outliers: u64,
-    /// g: the value at one byte, in ps; never negative.
+    /// g: value of the line at one byte, in ps; never negative.
     pub gap_ps: FitEstimate,
     /// G: ps per byte; never negative.
     pub gap_per_byte_ps: FitEstimate,
-    /// Largest deviation of a point from the line, relative to its value.
+    /// Largest residual of a point, relative to its value.
     pub largest_deviation: f64,
-    /// By how many millionths the value jumps at the first size where a
-    /// protocol change begins the range; 0 where the curve only bends.
+    /// Jump of the value where a protocol change begins the range, in
+    /// millionths; 0 if the curve only bends or no change begins it.
     pub jump_ppm: i32,
-    /// Which of g and G are 0 because they would be negative: 1 for g, 2 for
-    /// G, 3 for both.
+    /// Parameters clamped to 0 because they would be negative: 1 for g, 2 for
+    /// G, 3 for both, 0 for none.
     pub bound: u32,
 }
 
@@ -108,14 +107,14 @@ const fn sizer(points: usize) -> Sizer {
     Sizer::new().array::<Point>(points).array::<Node>(Requirements::new(points).nodes)
 }
 
-/// Most ranges.
+/// Maximum number of ranges.
 const RANGES: usize = 16;
 
-/// What `LOGGAP_FIT_BYTES` of the header counts on.
+/// Sizes that `LOGGAP_FIT_BYTES` of the header assumes.
 const _: () = assert!(size_of::<Point>() <= 32 && size_of::<Node>() <= 24, "a size is larger");
 
-/// Fills in the usual options: 95 percent, a tolerance of 6 percent, a
-/// resolution of 1 ps, up to 7 changes.
+/// Fills in the defaults: 95 percent, a tolerance of 6 percent, a resolution of
+/// 1 ps, up to 7 changes.
 ///
 /// Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
@@ -135,23 +134,23 @@ pub unsafe extern "C" fn loggap_fit_options_default(options: *mut FitOptions) ->
     unsafe { finish(outcome, core::ptr::null_mut()) }
 }
 
-/// Bytes to lend to `loggap_fit` for so many points.
-/// `LOGGAP_FIT_BYTES` is the same as a constant expression, or a little more.
+/// Bytes of memory that `loggap_fit` needs for `points` points.
+/// `LOGGAP_FIT_BYTES` is an upper bound of it as a constant expression.
 #[unsafe(no_mangle)]
 pub extern "C" fn loggap_fit_bytes(points: usize) -> usize {
     sizer(points).bytes()
 }
 
-/// Divides a sweep of at least three `points`, which ascend strictly by size,
-/// into ranges, at protocol changes and where a line would lie beside a point
-/// by more than the tolerance, and fits a line to each. Puts them by ascending
-/// size to `segments` and their number to `count`.
+/// Fits a line to each range of a sweep of at least three `points` with
+/// strictly ascending sizes. Ranges are split at protocol changes, and where a
+/// residual would exceed the tolerance. Writes the segments by ascending size
+/// to `segments` and their number to `count`.
 ///
 /// Errors: `LOGGAP_STATUS_NO_DATA` below three points;
-/// `LOGGAP_STATUS_MALFORMED` for the point `at` whose numbers are none or
-/// whose size does not ascend; `LOGGAP_STATUS_FULL` where `capacity` is less
-/// than the segments: it holds the first ones, and `count` says how many there
-/// are; `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION`, `LOGGAP_STATUS_NULL`,
+/// `LOGGAP_STATUS_MALFORMED` if the point `at` is invalid or its size does not
+/// ascend; `LOGGAP_STATUS_FULL` if there are more than `capacity` segments: the
+/// first ones have been written, and `count` is the number of all;
+/// `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION`, `LOGGAP_STATUS_NULL`,
 /// `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_fit(
@@ -170,8 +169,8 @@ pub unsafe extern "C" fn loggap_fit(
     unsafe { call.finish(Detector::optimal(), detail) }
 }
 
-/// Like `loggap_fit`, but finds the changes in one pass that looks three
-/// points ahead, as the paper does: less code and less work, and it sees less.
+/// As `loggap_fit`, but detects changes in one pass that looks three points
+/// ahead, as the paper does: less code and less work, but less sensitive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_fit_look_ahead(
     points: *const FitPoint,
@@ -189,7 +188,7 @@ pub unsafe extern "C" fn loggap_fit_look_ahead(
     unsafe { call.finish(Detector::look_ahead(LookAhead::default()), detail) }
 }
 
-/// What the caller of a fit passes.
+/// Arguments of a fit.
 struct Call {
     points: *const FitPoint,
     point_count: usize,
@@ -202,11 +201,11 @@ struct Call {
 }
 
 impl Call {
-    /// Fits, and says what came of it.
+    /// Fits and returns the status.
     ///
     /// # Safety
     ///
-    /// All pointers are null or as `loggap_fit` wants them.
+    /// All pointers are null or satisfy the contract of `loggap_fit`.
     unsafe fn finish(self, detector: Detector, detail: *mut Detail) -> i32 {
         let run = || {
             // SAFETY: by the contract of this function.
@@ -283,8 +282,7 @@ impl FitPoint {
 }
 
 impl FitSegment {
-    /// The line through the points of a range, of which the first has this
-    /// index.
+    /// Segment of the points of `range`, whose first point has the index `first`.
     fn of(range: &[Point], first: usize, config: &Config) -> Self {
         let line = Line::fit(range).unwrap_or_default();
         let quantile = line.quantile(config.confidence);
@@ -321,7 +319,7 @@ fn no_fit(error: FitError) -> Detail {
         FitError::Order { index, size, .. } => {
             Detail::because(Status::Malformed, Reason::PointOrder).at(index as u64).found(size)
         }
-        // Lent by the same formula as the one that complains.
+        // Cannot happen: the memory was sized by the formula that the fit checks.
         FitError::Memory(_) => Detail::of(Status::Memory),
     }
 }

@@ -1,4 +1,4 @@
-//! Reading and writing control frames and Ethernet frames.
+//! Parsing and writing of control frames and Ethernet frames.
 
 use loggap_core::units::Picos;
 use loggap_core::wire::{
@@ -11,12 +11,11 @@ use crate::reason::Reason;
 use crate::status::{Detail, Outcome, Status, finish};
 use crate::wire::{Bounds, Frame, FrameKind, LimitedKind, RefusalKind, Round};
 
-/// Reads the control frame at the front of `length` bytes; what follows it is
-/// not looked at.
+/// Parses the control frame at the front of `length` bytes; ignores what follows it.
 ///
-/// Errors: `LOGGAP_STATUS_MALFORMED` with the offset of the byte at fault in
-/// `at`, the reason, and what was found; `LOGGAP_STATUS_NULL`,
-/// `LOGGAP_STATUS_ALIGNMENT`. `frame` is left alone then.
+/// Errors: `LOGGAP_STATUS_MALFORMED` with the offset of the wrong byte in `at`,
+/// the reason, and the value found; `LOGGAP_STATUS_NULL`,
+/// `LOGGAP_STATUS_ALIGNMENT`. On error `frame` is unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_frame_parse(
     bytes: *const u8,
@@ -37,11 +36,11 @@ pub unsafe extern "C" fn loggap_frame_parse(
     unsafe { finish(parse(), detail) }
 }
 
-/// Writes `frame` into `bytes`, which are `LOGGAP_FRAME_BYTES`.
+/// Writes `frame` into the first `LOGGAP_FRAME_BYTES` of `bytes`.
 ///
-/// Errors: `LOGGAP_STATUS_FULL` where `capacity` is less;
-/// `LOGGAP_STATUS_OPTION` with the name of a field that has no value that a
-/// frame can carry; `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+/// Errors: `LOGGAP_STATUS_FULL` if `capacity` is less; `LOGGAP_STATUS_OPTION`
+/// with the name of a field whose value a frame cannot carry;
+/// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_frame_emit(
     frame: *const Frame,
@@ -62,7 +61,7 @@ pub unsafe extern "C" fn loggap_frame_emit(
     unsafe { finish(emit(), detail) }
 }
 
-/// Why bytes are no frame.
+/// Detail of an error in parsing a control frame.
 pub(crate) fn refused(error: ParseError) -> Detail {
     let (reason, needed, found) = match error.kind {
         ParseErrorKind::Truncated(missing) => (Reason::FrameEnds, missing as u64, 0),
@@ -80,7 +79,7 @@ pub(crate) fn refused(error: ParseError) -> Detail {
     if let ParseErrorKind::Field(name, _) = error.kind { detail.named(name) } else { detail }
 }
 
-/// The value of a `loggap_limited_kind`.
+/// `loggap_limited_kind` of a limit of the core.
 pub(crate) const fn limited_code(what: Limited) -> LimitedKind {
     match what {
         Limited::Message => LimitedKind::Message,
@@ -105,7 +104,7 @@ const fn pair(versions: Versions) -> [u32; 2] {
     [versions.lowest as u32, versions.highest as u32]
 }
 
-/// Every field that `message` has.
+/// Frame with the fields that `message` has.
 fn from_core(message: &Message) -> Frame {
     let mut frame = Frame { kind: message.kind().into(), ..Frame::default() };
     match message {
@@ -219,7 +218,7 @@ fn to_core(frame: &Frame) -> Outcome<Message> {
         _ if is(FrameKind::Report) => {
             let mut values = heapless::Vec::new();
             for value in used(&frame.values_ps, frame.round_count)? {
-                // As many fit as `used` allows.
+                // `used` allows no more than fit.
                 let _ = values.push(Picos(*value));
             }
             Message::Report { sequence, values }
@@ -257,7 +256,7 @@ fn refusal_to_core(frame: &Frame) -> Outcome<Refusal> {
     })
 }
 
-/// The first `count` elements, of which there must be one.
+/// First `count` elements; `count` must be at least 1.
 fn used<T>(list: &[T], count: u32) -> Outcome<&[T]> {
     let used = usize::try_from(count).ok().filter(|&count| count > 0);
     used.and_then(|count| list.get(..count)).ok_or(invalid("round_count", count))
@@ -266,7 +265,7 @@ fn used<T>(list: &[T], count: u32) -> Outcome<&[T]> {
 fn rounds_to_core(frame: &Frame) -> Outcome<Rounds> {
     let mut rounds = Rounds::new();
     for round in used(&frame.rounds, frame.round_count)? {
-        // As many fit as `used` allows.
+        // `used` allows no more than fit.
         let _ = rounds.push(round_to_core(round)?);
     }
     Ok(rounds)
@@ -293,12 +292,12 @@ fn round_to_core(round: &Round) -> Outcome<wire::Round> {
     Ok(wire::Round { messages, size, reply_size, policy, timed, repeats, pause })
 }
 
-/// Finds the message in a raw Ethernet frame (without its checksum) with our
-/// EtherType. `destination` and `source` take 6 bytes each and may be null;
-/// `message` gets a pointer into `frame`.
+/// Finds the message in a raw Ethernet frame (without its checksum) that has
+/// our EtherType. `destination` and `source` have room for 6 bytes each and may
+/// be null; `message` becomes a pointer into `frame`.
 ///
-/// Errors: `LOGGAP_STATUS_MALFORMED` for a truncated frame and for those of
-/// other protocols, which a station sees all the time and skips;
+/// Errors: `LOGGAP_STATUS_MALFORMED` for a truncated frame, and for frames of
+/// other protocols, which any station receives and should skip;
 /// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_ethernet_parse(
@@ -347,10 +346,10 @@ fn not_ours(error: ethernet::FrameError) -> Detail {
 
 /// Writes a message as a raw Ethernet frame from `source` to `destination`,
 /// both of 6 bytes, into `frame`, and its length into `frame_length`: at least
-/// 60, at most `LOGGAP_ETHERNET_FRAME` bytes for messages of up to
+/// 60 bytes, at most `LOGGAP_ETHERNET_FRAME` for messages of up to
 /// `LOGGAP_ETHERNET_MESSAGE` bytes.
 ///
-/// Errors: `LOGGAP_STATUS_FULL` where the frame does not fit;
+/// Errors: `LOGGAP_STATUS_FULL` if the frame does not fit;
 /// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_ethernet_emit(
@@ -379,7 +378,7 @@ pub unsafe extern "C" fn loggap_ethernet_emit(
         // SAFETY: by the contract of this function.
         let mut room = unsafe { Places::new(frame, capacity.min(needed)) }?;
         let header = ethernet::header(*to, *from, message_length).ok_or(full)?;
-        // A sender calls this within the time that is measured: each byte is written once.
+        // Senders call this within the timed section, so each byte is written only once.
         room.put_all(&header, message, ethernet::MIN_FRAME).ok_or(full)?;
         place.put(needed);
         Ok(())
@@ -388,15 +387,15 @@ pub unsafe extern "C" fn loggap_ethernet_emit(
     unsafe { finish(emit(), detail) }
 }
 
-/// Bytes of the longest Ethernet frame, without its checksum.
+/// Longest Ethernet frame without its checksum, in bytes.
 pub const LOGGAP_ETHERNET_FRAME: usize = 1514;
-/// Bytes of the longest message in one.
+/// Longest message in an Ethernet frame, in bytes.
 pub const LOGGAP_ETHERNET_MESSAGE: usize = 1496;
 const _: () = assert!(LOGGAP_ETHERNET_FRAME == ethernet::MAX_FRAME, "the core's frames differ");
 const _: () =
     assert!(LOGGAP_ETHERNET_MESSAGE == ethernet::MAX_MESSAGE, "the core's messages differ");
 
-/// What a responder does not allow.
+/// Reason for a request that exceeds a limit of the responder.
 pub(crate) const fn limited_text(what: Limited) -> Reason {
     match what {
         Limited::Message => Reason::AllowedMessage,
@@ -408,7 +407,7 @@ pub(crate) const fn limited_text(what: Limited) -> Reason {
     }
 }
 
-/// Why a responder does not go on.
+/// Detail of a refusal by the responder.
 pub(crate) fn refusal(refusal: &Refusal) -> Detail {
     let because = |reason| Detail::because(Status::Refused, reason);
     match *refusal {

@@ -1,4 +1,4 @@
-//! Schedules: GOAL text and both binary formats.
+//! GOAL schedules: text and both binary formats.
 
 use core::ffi::c_void;
 
@@ -11,7 +11,7 @@ use crate::boundary::{Place, input, plain, slice};
 use crate::goal_error::{binary, text as text_error};
 use crate::status::{Detail, Outcome, Status, finish};
 
-/// How a schedule is written down.
+/// Format of a schedule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum FormatKind {
@@ -23,7 +23,7 @@ pub enum FormatKind {
     Native = 2,
 }
 
-/// What an operation does.
+/// Kind of an operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum OperationKind {
@@ -35,7 +35,7 @@ pub enum OperationKind {
     Calc = 2,
 }
 
-/// What a look at a schedule tells.
+/// Survey of a schedule.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct GoalInfo {
@@ -43,13 +43,13 @@ pub struct GoalInfo {
     pub format: u32,
     /// Number of ranks.
     pub ranks: u32,
-    /// Operations of all ranks.
+    /// Number of operations, over all ranks.
     pub ops: u64,
-    /// Dependencies of all ranks.
+    /// Number of dependencies, over all ranks.
     pub edges: u64,
-    /// Dependencies of the rank that has most.
+    /// Largest number of dependencies of a rank.
     pub edges_most: u64,
-    /// Bytes to lend to `loggap_goal_read`; may be 0.
+    /// Bytes of memory that `loggap_goal_read` needs; may be 0.
     pub read_bytes: usize,
 }
 
@@ -59,37 +59,36 @@ pub struct GoalInfo {
 pub struct Operation {
     /// A `loggap_operation_kind`.
     pub kind: u32,
-    /// The other rank; `UINT32_MAX` for any, 0 for a calculation.
+    /// The other rank; `UINT32_MAX` for any source, 0 for a calculation.
     pub peer: u32,
-    /// The message's tag; `UINT64_MAX` for any, 0 for a calculation.
+    /// Tag of the message; `UINT64_MAX` for any tag, 0 for a calculation.
     pub tag: u64,
-    /// The rank's processor that it occupies.
+    /// Processor of the rank that the operation occupies.
     pub cpu: u32,
-    /// The rank's network interface that it occupies.
+    /// Network interface of the rank that the operation occupies.
     pub nic: u32,
     /// Bytes of a message, or picoseconds of a calculation.
     pub amount: u64,
 }
 
-/// Where a schedule goes. Each function may be null, and returns 0 to go on or
-/// a code of your own to refuse the element: reading ends then with
-/// `LOGGAP_STATUS_SINK`, the rank and the operation that the call was about,
-/// `UINT32_MAX` where it was about none. Calls come rank by rank in ascending
-/// order.
+/// Callbacks that receive a schedule. Each may be null, and returns 0 to
+/// continue or a code of your own to reject the element: reading then ends with
+/// `LOGGAP_STATUS_SINK`, the rank, and the operation of the rejected call,
+/// `UINT32_MAX` if it had none. Ranks come in ascending order.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SinkTable {
     /// Passed to all functions.
     pub context: *mut c_void,
-    /// Tells the number of ranks, first of all.
+    /// Receives the number of ranks; called first.
     pub ranks: Option<unsafe extern "C" fn(context: *mut c_void, ranks: u32) -> i32>,
     /// Opens a rank.
     pub begin_rank: Option<unsafe extern "C" fn(context: *mut c_void, rank: u32) -> i32>,
-    /// The next operation of the open rank, which count from 0.
+    /// Receives the next operation of the open rank; `index` counts from 0.
     pub op:
         Option<unsafe extern "C" fn(context: *mut c_void, index: u32, op: *const Operation) -> i32>,
-    /// Operation `op` of the open rank waits until `on` has completed, or
-    /// where `start` is 1 until it has started.
+    /// Operation `op` of the open rank waits until `on` has completed, or, if
+    /// `start` is 1, until `on` has started.
     pub requires:
         Option<unsafe extern "C" fn(context: *mut c_void, op: u32, on: u32, start: u32) -> i32>,
     /// Closes the open rank.
@@ -98,7 +97,7 @@ pub struct SinkTable {
 
 plain!(GoalInfo, SinkTable);
 
-/// A schedule whose outline has been checked.
+/// Schedule whose outline has been checked.
 pub(crate) enum Source<'t> {
     Text(&'t [u8], text::Survey),
     Reference(Reference<'t>),
@@ -106,7 +105,7 @@ pub(crate) enum Source<'t> {
 }
 
 impl<'t> Source<'t> {
-    /// Looks at `bytes`, whose format their beginning tells.
+    /// Surveys `bytes`; their beginning tells the format.
     pub(crate) fn open(bytes: &'t [u8]) -> Outcome<Self> {
         Ok(match Format::of(bytes) {
             Some(Format::Reference) => Self::Reference(Reference::open(bytes).map_err(binary)?),
@@ -115,7 +114,7 @@ impl<'t> Source<'t> {
         })
     }
 
-    /// The memory that reading it takes.
+    /// Memory that reading takes.
     pub(crate) fn sizer(&self) -> Sizer {
         match self {
             Self::Text(_, survey) => Sizer::new()
@@ -146,7 +145,7 @@ impl<'t> Source<'t> {
         GoalInfo { format: format as u32, ranks, ops, edges, edges_most, read_bytes }
     }
 
-    /// Reads it into `sink`, whose errors `refused` explains.
+    /// Reads the schedule into `sink`; `refused` converts the sink's errors.
     pub(crate) fn read<S: Sink>(
         &self,
         arena: &mut Arena<'_>,
@@ -183,9 +182,9 @@ impl<'t> Source<'t> {
     }
 }
 
-/// Takes a first look at a schedule in any of the formats: its size, and the
-/// memory that reading it takes. Takes time proportional to the text, or to
-/// the ranks of a binary file.
+/// Surveys a schedule in any of the formats: its size, and the memory that
+/// reading it takes. Takes time proportional to the text, or to the number of
+/// ranks of a binary file.
 ///
 /// Errors: `LOGGAP_STATUS_MALFORMED` with offset, line and column (text) or
 /// rank (binary) and the reason; `LOGGAP_STATUS_NULL`,
@@ -209,17 +208,18 @@ pub unsafe extern "C" fn loggap_goal_survey(
 }
 
 /// Reads a schedule in any of the formats into `sink`, on lent memory (see
-/// `loggap_goal_survey`; null where 0 bytes are needed). A sink of null
-/// functions only checks the schedule.
+/// `loggap_goal_survey`; null if 0 bytes are needed). A sink of null functions
+/// only checks the schedule.
 ///
-/// `label_seed` decides where labels of a text lie in memory. Whoever knows it
-/// can write a text whose reading takes time proportional to the square of its
-/// labels: a number that nobody can guess where texts come from strangers, any
-/// number elsewhere. Nothing else depends on it.
+/// `label_seed` seeds the hash table of a text's labels. An attacker who knows
+/// it can write a text whose reading takes time proportional to the square of
+/// its labels: pass an unpredictable number if texts are untrusted, any number
+/// otherwise. The result does not depend on it.
 ///
 /// Errors: as `loggap_goal_survey`; `LOGGAP_STATUS_SINK` with the code, and
-/// with rank and operation where the call was about one;
-/// `LOGGAP_STATUS_MEMORY`. What the sink got before is an unfinished schedule.
+/// with the rank and operation of the rejected call if it had one;
+/// `LOGGAP_STATUS_MEMORY`. After an error the sink holds an incomplete
+/// schedule.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_goal_read(
     bytes: *const u8,
@@ -251,13 +251,13 @@ pub unsafe extern "C" fn loggap_goal_read(
     unsafe { finish(read(), detail) }
 }
 
-/// A table of C functions as a sink, with the place where it is.
+/// Sink that calls a table of C functions, and records where a call was rejected.
 struct TableSink {
     table: SinkTable,
     rank: u32,
-    /// The operation that the refused call was about, or `u32::MAX`.
+    /// Operation of the rejected call, or `u32::MAX`.
     at: u32,
-    /// Operations of the rank taken so far.
+    /// Operations of the open rank received so far.
     ops: u32,
 }
 
@@ -266,9 +266,9 @@ const fn taken(code: i32) -> Result<(), i32> {
 }
 
 impl TableSink {
-    /// Not inlined: both kinds of dependencies share it.
+    /// Converts a callback's code, and records `op` if it was rejected. Not
+    /// inlined: both kinds of dependencies share it.
     #[inline(never)]
-    /// What a call about the operation `op` has returned.
     fn taken(&mut self, op: u32, code: i32) -> Result<(), i32> {
         taken(code).inspect_err(|_| self.at = op)
     }

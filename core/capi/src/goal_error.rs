@@ -1,4 +1,4 @@
-//! What is wrong with a schedule.
+//! Details of errors in schedules.
 
 use loggap_core::goal::binary::{BinaryError, BinaryErrorKind, Field};
 use loggap_core::goal::text::{Quantity, TextError, TextErrorKind, Wanted};
@@ -68,7 +68,7 @@ pub(crate) fn text(error: TextError) -> Detail {
         TextErrorKind::UnterminatedComment => because(Reason::TextUnterminated),
         TextErrorKind::UnterminatedRank { rank } => because(Reason::TextUnterminated).on_rank(rank),
         TextErrorKind::TooManyOps => because(Reason::TextTooLarge),
-        // Lent by the same formula as the one that complains.
+        // Cannot happen: the memory was sized by the formula that the reader checks.
         TextErrorKind::LabelMemory { .. } | TextErrorKind::BlockMemory { .. } => {
             Detail::of(Status::Memory)
         }
@@ -121,25 +121,25 @@ pub(crate) fn binary(error: BinaryError) -> Detail {
         BinaryErrorKind::OpIndex { found, ops } => {
             because(Reason::FileList).needed(ops.into()).found(found.into())
         }
-        // Lent by the same formula as the one that complains.
+        // Cannot happen: the memory was sized by the formula that the reader checks.
         BinaryErrorKind::Memory { .. } => Detail::of(Status::Memory),
     };
     told.at(error.at).on_rank(error.rank.unwrap_or(u32::MAX))
 }
 
-/// Why a schedule cannot be simulated.
+/// Detail of a schedule that cannot be simulated.
 pub(crate) fn schedule(error: BuildError) -> Detail {
     let because = |reason| Detail::because(Status::Schedule, reason);
     match error {
         BuildError::TooManyOps => because(Reason::ScheduleLarge),
-        // Lent by the same formula as the one that complains.
+        // Cannot happen: the memory was sized by the formula that the builder checks.
         BuildError::Full => Detail::of(Status::Memory),
         BuildError::Order { rank } => because(Reason::ScheduleOrder).on_rank(rank),
         BuildError::UnknownOp { rank, op } => because(Reason::ScheduleDependency).on(rank, op),
         BuildError::Peer { rank, op, peer } => {
             because(Reason::SchedulePeer).on(rank, op).found(peer.into())
         }
-        // Of simulations in windows, which are not used here.
+        // Only the windows driver, which is not used here, returns the next two.
         BuildError::Tag { rank, op } => because(Reason::ScheduleLarge).on(rank, op),
         BuildError::Unsuitable(_) => Detail::of(Status::Schedule),
         BuildError::Unit { rank, op } => because(Reason::ScheduleUnit).on(rank, op),

@@ -1,20 +1,19 @@
 //! The C interface of loggap's core: `libloggap.a`, and `loggap.h`, which is
 //! generated from this crate.
 //!
-//! What a C programmer has to know stands in the header; so the documentation
-//! of every exported item is written for C. Rules for this crate:
+//! The documentation of exported items is written for C programmers, who read
+//! it in the header. Rules of this crate:
 //!
-//! - Nothing is computed here: an exported function turns pointers into
-//!   references ([`boundary`]), calls the core, and turns the answer into plain
+//! - No computation: an exported function turns pointers into references
+//!   ([`boundary`]), calls the core, and converts its result into plain
 //!   structs.
-//! - What comes from C holds no Rust enum, `bool` or reference, so that every
-//!   bit pattern is valid; numbers stand for enums and are checked.
-//! - No pointer is kept beyond the call, except inside of memory that was lent
-//!   for an object.
+//! - Structs from C hold no Rust enum, `bool` or reference, so that every bit
+//!   pattern is valid. Integers represent enums and are checked.
+//! - No pointer outlives the call, except within memory that was lent for an object.
 //!
-//! `hosted/Cargo.toml` builds the same sources as a library for Rust programs
-//! with the standard library, by the feature `hosted`: Miri and the fuzzer call
-//! the functions so.
+//! `hosted/Cargo.toml` builds the same sources with the feature `hosted`, as a
+//! Rust library with the standard library, through which Miri and the fuzzer
+//! call the functions.
 
 #![no_std]
 #![allow(
@@ -56,8 +55,8 @@ pub use self::{
     simulate::*, status::*, version::*, wire::*,
 };
 
-/// Never called: the script `check` links all exported functions without what
-/// none of them needs, and this is not among what is left.
+/// Never called: the script `check` links all exported functions without unused
+/// sections, and fails if a panic is left.
 #[cfg(not(feature = "hosted"))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

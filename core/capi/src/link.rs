@@ -1,4 +1,4 @@
-//! A link and a clock as tables of C functions.
+//! Link and clock as tables of C functions.
 
 use core::ffi::c_void;
 
@@ -10,26 +10,26 @@ use crate::boundary::{input, plain};
 use crate::reason::Reason;
 use crate::status::{Detail, Outcome, Status, finish};
 
-/// Reads a counter. Never decreases, never wraps: extend a narrower counter
-/// to 64 bits. `context` is that of the clock.
+/// Reads the counter of a clock. It never decreases and never wraps: extend a
+/// narrower counter to 64 bits. `context` is the clock's.
 pub type NowFunction = Option<unsafe extern "C" fn(context: *mut c_void) -> u64>;
 
-/// Sends one whole message and returns as soon as the bytes may be reused:
-/// what this call takes is the send overhead. Returns 0, or a code of your own
-/// when the peer is gone; the session ends then, and the code stands in
+/// Sends one whole message, and returns as soon as its bytes may be reused: the
+/// duration of this call is the send overhead. Returns 0, or a code of your own
+/// if the peer is gone; the session then ends with this code in
 /// `loggap_detail.found`.
 pub type SendFunction =
     Option<unsafe extern "C" fn(context: *mut c_void, message: *const u8, length: usize) -> i32>;
 
-/// Looks once for a message, without waiting or for a bounded time. Returns 0
-/// when none is complete; 1 when one is, with its bytes at the front of
-/// `buffer` and their number, at most `capacity`, in `length`; a negative code
-/// of your own when the peer is gone, which ends the session.
+/// Polls once for a message, without waiting or for a bounded time. Returns 0
+/// if none is complete; 1 if one is, with its bytes at the front of `buffer`
+/// and their number, at most `capacity`, in `length`; a negative code of your
+/// own if the peer is gone, which ends the session.
 ///
 /// A byte stream collects exactly `capacity` bytes, in the same buffer across
-/// calls. A datagram link never merges two messages, and drops one that is
-/// longer than `capacity` as if it had not come (0): anybody can send such a
-/// one, and no peer of ours does.
+/// calls. A datagram link never merges two messages, and drops messages longer
+/// than `capacity` as if they had not arrived (0): no peer of loggap sends
+/// them, but a stranger may.
 pub type PollFunction = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -39,50 +39,48 @@ pub type PollFunction = Option<
     ) -> i32,
 >;
 
-/// Forgets a message received in part and whatever else has arrived. Returns
-/// 0, or a code of your own when the peer is gone.
+/// Drops a partly received message and everything else that has arrived.
+/// Returns 0, or a code of your own if the peer is gone.
 pub type DiscardFunction = Option<unsafe extern "C" fn(context: *mut c_void) -> i32>;
 
-/// A clock. Filled in by the caller; read during calls only.
+/// A clock. The caller fills it in; the library reads it during calls only.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Clock {
     /// Passed to `now`.
     pub context: *mut c_void,
-    /// The counter; not null.
+    /// Reads the counter; not null.
     pub now: NowFunction,
-    /// Picoseconds a tick, times 2^32; not 0.
-    /// `LOGGAP_PICOS_PER_TICK_Q32(hz)` for a counter of so many Hz below 2^32.
+    /// Picoseconds per tick, times 2^32; not 0. `LOGGAP_PICOS_PER_TICK_Q32(hz)`
+    /// for a counter of `hz` ticks per second, below 2^32.
     pub picos_per_tick_q32: u64,
-    /// What one call of `now` costs, in ps: `loggap_clock_calibrate` finds
-    /// out.
+    /// Cost of one call of `now`, in ps; `loggap_clock_calibrate` measures it.
     pub read_cost_ps: u64,
 }
 
-/// A connection that carries messages both ways. Filled in by the caller;
-/// read during calls only. The functions are called on the thread that calls
-/// the library; they have to return normally.
+/// A connection that carries messages both ways. The caller fills it in; the
+/// library reads it during calls only, and calls the functions on the thread
+/// that called the library. They must return normally.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Link {
     /// Passed to all functions.
     pub context: *mut c_void,
-    /// Sends; not null.
+    /// Sends a message; not null.
     pub send: SendFunction,
-    /// Receives; not null.
+    /// Polls for a message; not null.
     pub poll_receive: PollFunction,
-    /// Forgets; may be null where every message arrives.
+    /// Drops what has arrived; may be null if the link is reliable.
     pub discard: DiscardFunction,
-    /// Bytes of the largest message that one `send` takes, at least
-    /// `LOGGAP_FRAME_BYTES`.
+    /// Largest message that one `send` accepts, in bytes; at least `LOGGAP_FRAME_BYTES`.
     pub max_message: u64,
-    /// 1 where every message arrives, in order; 0 where some may be lost.
+    /// 1 if every message arrives, in order; 0 if some may be lost.
     pub reliable: u32,
 }
 
 plain!(Clock, Link);
 
-/// A clock whose table was checked.
+/// A clock whose table has been checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CheckedClock {
     context: *mut c_void,
@@ -118,8 +116,9 @@ impl loggap_core::measure::Clock for CheckedClock {
         Picos(u64::try_from(self.exactly(ticks) >> 32).unwrap_or(u64::MAX))
     }
 
-    /// One more than the most ticks that are shorter, bit by bit: the
-    /// compiler's own division of 128 bits takes two kilobytes of flash.
+    /// Smallest number of ticks that last `duration`: one more than the largest
+    /// number that is shorter. That is found bit by bit, because the compiler's
+    /// division of 128 bits takes two kilobytes of flash.
     fn ticks(&self, duration: Picos) -> u64 {
         let needed = u128::from(duration.0) << 32;
         let mut shorter = 0;
@@ -138,14 +137,14 @@ impl loggap_core::measure::Clock for CheckedClock {
 }
 
 impl CheckedClock {
-    /// The duration of `ticks` in units of 2⁻³² ps.
+    /// Duration of `ticks` in units of 2⁻³² ps.
     #[inline(never)]
     fn exactly(&self, ticks: u64) -> u128 {
         u128::from(ticks) * u128::from(self.scale)
     }
 }
 
-/// A link whose table was checked.
+/// A link whose table has been checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CheckedLink {
     context: *mut c_void,
@@ -179,8 +178,7 @@ impl Link {
 pub(crate) struct LinkCode(pub(crate) i32);
 
 impl LinkCode {
-    /// What the library says when `poll_receive` claims more than it was
-    /// given room for.
+    /// Reported when `poll_receive` returns a length beyond the buffer's.
     pub(crate) const TOO_LONG: Self = Self(i32::MIN);
 
     pub(crate) fn failure(self) -> Detail {
@@ -210,7 +208,7 @@ impl loggap_core::measure::Link for CheckedLink {
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkCode> {
         let mut length = 0;
         let (room, capacity) = (buffer.as_mut_ptr(), buffer.len());
-        // SAFETY: as for `send`; the buffer is ours for as many bytes.
+        // SAFETY: as for `send`; the buffer has `capacity` bytes.
         match unsafe { (self.poll)(self.context, room, capacity, &raw mut length) } {
             0 => Ok(None),
             1 if length <= capacity => Ok(Some(length)),
@@ -229,11 +227,12 @@ impl loggap_core::measure::Link for CheckedLink {
     }
 }
 
-/// Distances between two readings that [`loggap_clock_calibrate`] takes.
+/// Pairs of readings that [`loggap_clock_calibrate`] takes.
 const READINGS: usize = 33;
 
-/// Measures what one reading of `clock` costs, as the median of 33 distances
-/// of two readings, and puts it into its `read_cost_ps`. Takes microseconds.
+/// Measures the cost of one reading of `clock`, as the median distance between
+/// the readings of 33 pairs, and writes it to its `read_cost_ps`. Takes
+/// microseconds.
 ///
 /// Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`,
 /// `LOGGAP_STATUS_OPTION`.
@@ -248,7 +247,7 @@ pub unsafe extern "C" fn loggap_clock_calibrate(clock: *mut Clock, detail: *mut 
             *distance = checked.now().saturating_sub(before);
         }
         let median = Sorted::new(&mut distances).median().unwrap_or_default();
-        // SAFETY: `input` has found it neither null nor misaligned.
+        // SAFETY: `input` has checked it for null and alignment.
         let cost = unsafe { &raw mut (*clock).read_cost_ps };
         // SAFETY: as above; the caller lends it for writing.
         unsafe { cost.write(checked.duration(median).0) };

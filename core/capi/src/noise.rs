@@ -1,4 +1,4 @@
-//! Noise traces.
+//! Noise traces: text, and arrays of detours.
 
 use loggap_core::noise::{
     Detour as CoreDetour, InvalidTrace, NoiseError, NoiseErrorKind, Trace, count, read,
@@ -10,20 +10,20 @@ use crate::boundary::{Place, Places, plain, slice};
 use crate::reason::Reason;
 use crate::status::{Detail, Outcome, Status, finish};
 
-/// Time that the operating system took from a program.
+/// Detour: an interval that the operating system took from a program.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Detour {
-    /// When it began, in ps from the start of the trace.
+    /// Start, in ps from the start of the trace.
     pub start_ps: u64,
-    /// How long it took, in ps.
+    /// Duration, in ps.
     pub duration_ps: u64,
 }
 
 plain!(Detour);
 
 impl Sizer {
-    /// The memory of so many detours.
+    /// Memory of `count` detours.
     pub(crate) const fn detours(count: usize) -> Self {
         if count == 0 { Self::new() } else { Self::new().array::<CoreDetour>(count) }
     }
@@ -49,30 +49,30 @@ impl Detour {
     }
 }
 
-/// Number of detours in a noise trace, malformed lines included: enough places
-/// for `loggap_noise_read`. 0 for a null pointer.
+/// Number of detours in the text of a noise trace, malformed lines included; a
+/// sufficient capacity for `loggap_noise_read`. 0 for a null pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_noise_count(text: *const u8, length: usize) -> usize {
     // SAFETY: by the contract of this function.
     unsafe { slice(text, length) }.map_or(0, count)
 }
 
-/// Bytes to lend to `loggap_noise_read` for so many detours.
+/// Bytes of memory that `loggap_noise_read` needs for `detours` detours.
 #[unsafe(no_mangle)]
 pub extern "C" fn loggap_noise_bytes(detours: usize) -> usize {
     Sizer::detours(detours).bytes()
 }
 
-/// Reads a noise trace as text, the format of netgauge and LogGOPSim, into
-/// `detours` and their number into `count`. `length_ps` gets the stated period
-/// of the trace, or 0; it may be null. Memory as `loggap_noise_bytes` says for
-/// the detours in the text.
+/// Parses a noise trace in the text format of netgauge and LogGOPSim into
+/// `detours`, and their number into `found`. `length_ps` receives the stated
+/// period of the trace, or 0; it may be null. The memory needed is that of
+/// `loggap_noise_bytes` for the detours in the text.
 ///
-/// Errors: `LOGGAP_STATUS_MALFORMED` with line, column and reason (for a
-/// detour that overlaps with the one before, its index in `at`);
-/// `LOGGAP_STATUS_FULL` where `capacity` is less than the detours: it holds
-/// the first ones, and `count` says how many there are;
-/// `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+/// Errors: `LOGGAP_STATUS_MALFORMED` with line, column and reason (for a detour
+/// that overlaps with the one before, its index in `at`); `LOGGAP_STATUS_FULL`
+/// if there are more than `capacity` detours: the first ones have been written,
+/// and `found` is the number of all; `LOGGAP_STATUS_MEMORY`,
+/// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_noise_read(
     text: *const u8,
@@ -121,7 +121,7 @@ fn malformed(error: NoiseError) -> Detail {
         NoiseErrorKind::Number => Reason::NoiseNumber,
         NoiseErrorKind::LineEnd => Reason::NoiseLine,
         NoiseErrorKind::TooLarge => Reason::NoiseTime,
-        // As much was lent as the text has.
+        // Cannot happen: the memory holds all detours of the text.
         NoiseErrorKind::Full => Reason::None,
     };
     Detail::because(Status::Malformed, reason).line(error.line, error.column)

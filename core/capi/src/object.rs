@@ -1,9 +1,9 @@
-//! Objects that live in memory lent by C.
+//! Objects in memory lent by C.
 
 use crate::boundary::check;
 use crate::status::{Detail, Outcome, Status};
 
-/// An object with a mark by which it is told from other memory.
+/// Object with a mark that distinguishes it from other memory.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Object<T> {
@@ -13,7 +13,7 @@ pub(crate) struct Object<T> {
 
 /// A type of object.
 pub(crate) trait Marked {
-    /// Told from all others by this number.
+    /// Number that no other type has.
     const MARK: u64;
 }
 
@@ -22,17 +22,17 @@ impl<T: Marked> Object<T> {
         Self { mark: T::MARK, content }
     }
 
-    /// The object at `pointer`, unless it was never made or has ended.
+    /// Object at `pointer`; `Handle` if it was never created or has ended.
     ///
     /// # Safety
     ///
     /// `pointer` is null, or points to memory that was lent for such an object
-    /// and that nobody else uses during `'a`.
+    /// and that nothing else accesses during `'a`.
     pub(crate) unsafe fn at<'a>(pointer: *mut Self) -> Outcome<&'a mut Self> {
         check(pointer)?;
         // SAFETY: neither null nor misaligned.
         let mark = unsafe { &raw const (*pointer).mark };
-        // SAFETY: as above; a number, whatever the memory holds.
+        // SAFETY: as above; every bit pattern is a number.
         if unsafe { mark.read() } != T::MARK {
             return Err(Detail::of(Status::Handle));
         }

@@ -1,4 +1,4 @@
-//! The built-in patterns.
+//! Built-in communication patterns.
 
 use core::ffi::c_char;
 use core::str::FromStr;
@@ -9,8 +9,8 @@ use loggap_core::units::Picos;
 use crate::boundary::{Place, plain, slice};
 use crate::status::{Detail, Outcome, Status, finish};
 
-/// A communication pattern, and the options that it takes beside ranks and
-/// size. Those of Schedgen 2 begin with `Mpi`.
+/// A communication pattern, with the options that it uses besides ranks and
+/// size. The patterns of Schedgen 2 begin with `Mpi`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum PatternKind {
@@ -22,13 +22,13 @@ pub enum PatternKind {
     BinaryBroadcast = 2,
     /// Dissemination: a barrier, or an allgather of fixed size.
     Dissemination = 3,
-    /// Dissemination to several ranks a round: ways.
+    /// Dissemination to several ranks per round: ways.
     NWayDissemination = 4,
     /// Two disseminations, one after the other.
     ChainedDissemination = 5,
     /// Broadcast in segments along a ring: root, segment.
     PipelinedRing = 6,
-    /// The same, one segment at a time on each rank: root, segment.
+    /// As the pipelined ring, but each rank handles one segment at a time: root, segment.
     PipelinedRingBlocking = 7,
     /// One message around the ring in each direction.
     DoubleRing = 8,
@@ -40,13 +40,13 @@ pub enum PatternKind {
     LinearBarrier = 11,
     /// Equal messages between all pairs.
     AllToAll = 12,
-    /// Large messages to the root, small ones else: root, skew, outcast.
+    /// Large messages to the root, small ones elsewhere: root, skew, outcast.
     AllToAllSkewed = 13,
     /// Allreduce by recursive halving and doubling: compute.
     RecursiveDoubling = 14,
     /// Allreduce along a ring.
     RingAllreduce = 15,
-    /// One iteration of training ResNet-152; the size is its own.
+    /// One iteration of training ResNet-152, which fixes the message sizes.
     Resnet = 16,
     /// One message in each random pair: seed.
     RandomPairs = 17,
@@ -70,7 +70,7 @@ pub enum PatternKind {
     MpiOutcast = 26,
 }
 
-/// All of them.
+/// The core's pattern for each kind.
 const PATTERNS: [(PatternKind, Pattern); 27] = [
     (PatternKind::BinomialBroadcast, Pattern::BinomialBroadcast),
     (PatternKind::BinomialReduce, Pattern::BinomialReduce),
@@ -101,7 +101,7 @@ const PATTERNS: [(PatternKind, Pattern); 27] = [
     (PatternKind::MpiOutcast, Pattern::Mpi(Collective::Outcast)),
 ];
 
-/// The algorithm of a collective of Schedgen 2.
+/// Algorithm of a collective of Schedgen 2.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum AlgorithmKind {
@@ -125,50 +125,50 @@ const ALGORITHMS: [(AlgorithmKind, Algorithm); 5] = [
     (AlgorithmKind::Ring, Algorithm::Ring),
 ];
 
-/// Settings of a pattern; those that it does not take are ignored. Begin with
+/// Options of a pattern; those that it does not use are ignored. Start from
 /// `loggap_pattern_options_default`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct PatternOptions {
-    /// Ranks of each group.
+    /// Ranks per group.
     pub ranks: u32,
-    /// Rank at the root.
+    /// Root rank.
     pub root: u32,
-    /// Bytes of the collective.
+    /// Message size of the collective, in bytes.
     pub size: u64,
-    /// Bytes of a segment; 0 for the whole message.
+    /// Segment size in bytes; 0 for the whole message.
     pub segment: u64,
-    /// Sends in flight at once; 0 for all.
+    /// Maximum number of sends in flight; 0 for no limit.
     pub window: u32,
-    /// Targets of a rank in each round.
+    /// Targets of a rank per round.
     pub ways: u32,
-    /// A calculation between the rounds, in ps; 0 for none.
+    /// Calculation between the rounds, in ps; 0 for none.
     pub compute_ps: u64,
-    /// Divides the size of the small messages.
+    /// Divisor of the size of the small messages.
     pub skew: u32,
-    /// 1 where the rank above the root sends large messages only.
+    /// 1 if the rank above the root sends large messages only.
     pub outcast: u32,
     /// A `loggap_algorithm_kind`.
     pub algorithm: u32,
-    /// Disjoint groups of ranks that all run the pattern.
+    /// Disjoint groups of ranks, each of which runs the pattern.
     pub groups: u32,
     /// Repetitions, one after the other on each rank.
     pub repeat: u32,
-    /// 1 where each repetition has the root one rank further.
+    /// 1 if each repetition moves the root to the next rank.
     pub rotate_root: u32,
-    /// Decides random patterns.
+    /// Seed of random patterns.
     pub seed: u64,
-    /// A calculation beside the pattern on every rank, in ps; 0 for none.
+    /// Calculation that runs beside the pattern on every rank, in ps; 0 for none.
     pub background_ps: u64,
-    /// Pieces into which it is cut, in ps; 0 for one piece.
+    /// Length of the pieces into which that calculation is cut, in ps; 0 for one piece.
     pub background_poll_ps: u64,
-    /// The processor that calculates, 0 to 255.
+    /// Processor that runs that calculation, 0 to 255.
     pub background_cpu: u32,
 }
 
 plain!(PatternOptions);
 
-/// Fills in the usual options for `ranks` ranks and messages of `size` bytes.
+/// Fills in the defaults for `ranks` ranks and messages of `size` bytes.
 ///
 /// Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn loggap_pattern_options_default(
 }
 
 impl PatternOptions {
-    /// The pattern of this number, and the options.
+    /// The core's pattern with this number, and its options.
     pub(crate) fn to_core(self, pattern: u32) -> Outcome<(Pattern, Options)> {
         let wrong = |name, value: u32| Detail::of(Status::Option).named(name).found(value.into());
         let known = PATTERNS.into_iter().find(|(kind, _)| *kind as u32 == pattern);
@@ -241,9 +241,9 @@ impl PatternOptions {
     }
 }
 
-/// Puts to `pattern` the `loggap_pattern_kind` with this name: Schedgen's, or
-/// one that reads better, such as `binomialtreebcast` or
-/// `binomial-broadcast`. `length` is that of the name without a zero byte.
+/// Writes to `pattern` the `loggap_pattern_kind` with this name: Schedgen's,
+/// such as `binomialtreebcast`, or loggap's, such as `binomial-broadcast`.
+/// `length` is the name's, without a terminating zero byte.
 ///
 /// Errors: `LOGGAP_STATUS_UNKNOWN_NAME`, `LOGGAP_STATUS_NULL`,
 /// `LOGGAP_STATUS_ALIGNMENT`.
@@ -257,7 +257,7 @@ pub unsafe extern "C" fn loggap_pattern_named(
     let find = || {
         // SAFETY: by the contract of this function.
         let mut place = unsafe { Place::new(pattern) }?;
-        // SAFETY: by the contract of this function; a byte is a byte.
+        // SAFETY: by the contract of this function; `c_char` has the layout of `u8`.
         let name = unsafe { slice(name.cast::<u8>(), length) }?;
         let unknown = Detail::of(Status::UnknownName);
         let name = core::str::from_utf8(name).map_err(|_| unknown)?;

@@ -1,4 +1,4 @@
-//! What communication takes, by the equations of the model.
+//! Predictions by the equations of the model.
 
 use loggap_core::model::{
     ClosedForm, LogGops as CoreSet, PredictError, Prediction as CorePrediction, Prtt,
@@ -11,33 +11,33 @@ use crate::profile::Profile;
 use crate::report::parameter_name;
 use crate::status::{Detail, Status, finish};
 
-/// One set of parameters of the LogGOPS model.
+/// Parameter set of the LogGOPS model.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct LogGops {
-    /// L: the wire's latency, in ps.
+    /// L: latency of the wire, in ps.
     pub latency_ps: u64,
-    /// o: time an end is engaged with a message of one byte, in ps.
+    /// o: time that an end spends on a message of one byte, in ps.
     pub overhead_ps: u64,
-    /// g: least time between two messages of one byte, in ps.
+    /// g: minimum time between two messages of one byte, in ps.
     pub gap_ps: u64,
     /// G: time of each further byte on the wire, in 2^-16 ps.
     pub gap_per_byte_q16: u64,
     /// O: time of each further byte at an end, in 2^-16 ps.
     pub overhead_per_byte_q16: u64,
-    /// S: messages of more bytes wait for their receiver.
+    /// S: largest eager message, in bytes; larger ones wait for their receiver.
     pub eager_limit: u64,
 }
 
-/// A predicted time and the interval in which a measurement is expected.
+/// A predicted time, with the interval in which a measurement is expected.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Prediction {
-    /// Best value, in ps.
+    /// Predicted value, in ps.
     pub value_ps: u64,
-    /// Lower end, in ps.
+    /// Lower end of the interval, in ps.
     pub low_ps: u64,
-    /// Upper end, in ps.
+    /// Upper end of the interval, in ps.
     pub high_ps: u64,
 }
 
@@ -88,13 +88,13 @@ impl LogGops {
     }
 }
 
-/// The parameters of the range that `size` belongs to as one LogGOPS set, for
-/// simulations. `eager_limit` becomes S; `UINT64_MAX` for none.
+/// Parameters of the range that contains `size` as one LogGOPS set, for
+/// simulations. `eager_limit` becomes S; `UINT64_MAX` makes all messages eager.
 ///
 /// Errors: `LOGGAP_STATUS_OUTSIDE_PROFILE`; `LOGGAP_STATUS_NOT_MEASURED` and
 /// `LOGGAP_STATUS_UNUSABLE` with the name of the parameter;
-/// `LOGGAP_STATUS_OPTION` for a profile that none can be;
-/// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+/// `LOGGAP_STATUS_OPTION` for an invalid profile; `LOGGAP_STATUS_NULL`,
+/// `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_profile_loggops(
     profile: *const Profile,
@@ -124,8 +124,8 @@ pub unsafe extern "C" fn loggap_profile_loggops(
 /// a measurement is expected.
 ///
 /// Errors: `LOGGAP_STATUS_OUTSIDE_PROFILE`, `LOGGAP_STATUS_NOT_MEASURED`,
-/// `LOGGAP_STATUS_OVERFLOW`, `LOGGAP_STATUS_OPTION` for a profile that none
-/// can be, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
+/// `LOGGAP_STATUS_OVERFLOW`, `LOGGAP_STATUS_OPTION` for an invalid profile,
+/// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_predict_message(
     profile: *const Profile,
@@ -146,11 +146,10 @@ pub unsafe extern "C" fn loggap_predict_message(
     unsafe { finish(predict(), detail) }
 }
 
-/// `PRTT(n, d, s)`: time of `messages` messages of `size` bytes with a wait of
+/// `PRTT(n, d, s)`: time of `messages` messages of `size` bytes, with a wait of
 /// `delay_ps` between two sends, and one reply of `size` bytes.
 ///
-/// Errors: as `loggap_predict_message`, and `LOGGAP_STATUS_OPTION` for no
-/// messages.
+/// Errors: as `loggap_predict_message`, and `LOGGAP_STATUS_OPTION` if `messages` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_predict_prtt(
     profile: *const Profile,
@@ -198,10 +197,10 @@ pub unsafe extern "C" fn loggap_loggops_message(
 }
 
 /// Time of a collective operation on `ranks` ranks with messages of `size`
-/// bytes by its closed form, a `loggap_form_kind`, in ps. `exact` gets 0 where
+/// bytes by its closed form, a `loggap_form_kind`, in ps. `exact` receives 0 if
 /// a simulation gives, or may give, another time; it may be null.
 ///
-/// Errors: `LOGGAP_STATUS_OPTION` for a form that is none,
+/// Errors: `LOGGAP_STATUS_OPTION` for an unknown form,
 /// `LOGGAP_STATUS_OVERFLOW`, `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_loggops_collective(

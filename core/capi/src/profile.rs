@@ -1,4 +1,4 @@
-//! A profile as plain structs.
+//! Profile of a link as plain structs.
 
 use loggap_core::measure::Curve;
 use loggap_core::model::compact::Part;
@@ -10,34 +10,33 @@ use crate::reason::Reason;
 use crate::report::ParameterKind;
 use crate::status::{Detail, Outcome, Status};
 
-/// Most ranges in a profile.
+/// Maximum number of ranges in a profile.
 pub const LOGGAP_MAX_RANGES: usize = 8;
 pub(crate) const MOST_CHANGES: u32 = 7;
 const _: () = assert!(MOST_CHANGES as usize + 1 == LOGGAP_MAX_RANGES, "a place between two ranges");
 
-/// The core's profile of this size.
+/// The core's profile of this capacity.
 ///
 /// cbindgen:ignore
 pub(crate) type CoreProfile = model::Profile<LOGGAP_MAX_RANGES>;
 
-/// Whether a number may be trusted.
+/// Quality of an estimate.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum MarkKind {
-    /// Its interval is as narrow as was asked for.
+    /// The interval is as narrow as requested.
     Converged = 0,
-    /// Time, messages or memory ran out before: more measuring would help.
+    /// Time, messages or memory ran out first: further measuring would help.
     BudgetSpent = 1,
-    /// The points do not lie on the model's line: more measuring would not
-    /// help.
+    /// The points do not lie on the model's line: further measuring would not help.
     Misfit = 2,
 }
 
-/// A measured number and the interval in which the true one lies.
+/// An estimate and its confidence interval.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Estimate {
-    /// Best value.
+    /// Estimated value.
     pub value: i64,
     /// Lower end of the interval.
     pub low: i64,
@@ -52,25 +51,27 @@ pub struct Estimate {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Line {
-    /// Value at size 1, in ps; an extrapolation where the range begins later,
-    /// and 0 where the line lies below 0 there.
+    /// Value at size 1, in ps: an extrapolation if the range begins later, and
+    /// 0 if the line is negative there.
     pub at_one: Estimate,
-    /// Slope, in 2^-16 ps per byte. Where a single size was measured the
-    /// interval reaches from `INT64_MIN` to `INT64_MAX`.
+    /// Slope, in 2^-16 ps per byte. If only one size was measured, the interval
+    /// is from `INT64_MIN` to `INT64_MAX`.
     pub per_byte: Estimate,
-    /// The size at which the line is known best.
+    /// Size at which the line's interval is narrowest.
     pub centre: u64,
-    /// The value there, in ps: that of a size s is
+    /// Value of the line at `centre`, in ps. The value at a size s is
     /// `at_centre_ps + (s - centre) * per_byte`.
     pub at_centre_ps: i64,
-    /// Half the interval of the value there, in ps.
+    /// Half-width of the interval of `at_centre_ps`, in ps.
     pub centre_half_width_ps: u64,
-    /// How far a round measured later may lie from the line, in millionths.
+    /// Expected deviation of a later round from the line beyond the line's
+    /// interval, in millionths of its value: scatter of rounds, and misfit of
+    /// the model.
     pub scatter_ppm: u32,
 }
 
-/// Which of a range's parameters were measured: bits of `loggap_range.known`.
-/// `loggap_known_latency` is missing, too, where overheads overlap with it.
+/// Measured parameters of a range: bits of `loggap_range.known`.
+/// `loggap_known_latency` is also absent if overheads overlap with the latency.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum Known {
@@ -84,61 +85,61 @@ pub enum Known {
     Latency = 8,
 }
 
-/// The parameters of one protocol: sizes from `first` to `last`.
+/// Parameters of one protocol, for sizes from `first` to `last`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Range {
     /// Smallest size of the range, in bytes.
     pub first: u64,
-    /// Largest size of the range, as far as it was measured.
+    /// Largest size of the range that was measured, in bytes.
     pub last: u64,
-    /// What is known beside `gap`: bits of `loggap_known`.
+    /// Measured parameters besides `gap`: bits of `loggap_known`.
     pub known: u32,
-    /// g and G: the least time between two messages.
+    /// g and G: minimum time between two messages.
     pub gap: Line,
     /// Half the round trip, `PRTT(1,0,s)/2`.
     pub half_rtt: Line,
-    /// o_s: time the sender is engaged.
+    /// o_s: time that the sender spends on a message.
     pub send_overhead: Line,
-    /// o_r: time the receiver is engaged.
+    /// o_r: time that the receiver spends on a message.
     pub recv_overhead: Line,
     /// L, in ps: `PRTT(1,0,1)/2 - o_s - o_r`.
     pub latency: Estimate,
 }
 
-/// A size at which a curve jumps: the link changes its protocol.
+/// Protocol change: a size at which a curve jumps.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Change {
     /// First size of the new protocol.
     pub at: u64,
-    /// The new protocol begins at this size at the earliest.
+    /// Smallest size at which the new protocol may begin.
     pub low: u64,
-    /// The new protocol begins at this size at the latest.
+    /// Largest size at which the new protocol may begin.
     pub high: u64,
-    /// The curve that shows it best: a `loggap_parameter_kind`.
+    /// Curve that shows the change best: a `loggap_parameter_kind`.
     pub parameter: u32,
     /// Height of the jump in millionths of the curve's value before it;
-    /// negative where the new protocol is faster.
+    /// negative if the new protocol is faster.
     pub jump_ppm: i32,
-    /// 1 where a range begins here; 0 where the jump is significant but
-    /// smaller than the tolerance, or too close to another one.
+    /// 1 if a range begins here; 0 if the jump is significant but smaller than
+    /// the tolerance, or too close to another one.
     pub splits: u32,
 }
 
-/// The parameters of a link: ranges of sizes that a line each describes,
-/// ascending and without holes, and the jumps among them. Where a range begins
-/// without a jump, the curves bend.
+/// Parameters of a link: contiguous ranges of sizes in ascending order, each
+/// described by one line per parameter, and the protocol changes. A range that
+/// begins without a change begins where the curves bend.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Profile {
-    /// Used elements of `ranges`.
+    /// Number of elements of `ranges` in use.
     pub range_count: u32,
-    /// Used elements of `changes`.
+    /// Number of elements of `changes` in use.
     pub change_count: u32,
-    /// The ranges.
+    /// Ranges, by ascending size.
     pub ranges: [Range; LOGGAP_MAX_RANGES],
-    /// The jumps, by ascending size.
+    /// Protocol changes, by ascending size.
     pub changes: [Change; LOGGAP_MAX_RANGES],
 }
 
@@ -167,7 +168,6 @@ fn mark_to_core(mark: u32) -> Outcome<Mark> {
     }
 }
 
-/// Writes an estimate of these numbers.
 fn put_estimate(place: &mut Estimate, [value, low, high]: [i64; 3], mark: Mark) {
     *place = Estimate { value, low, high, mark: mark_from_core(mark) };
 }
@@ -258,7 +258,7 @@ impl Change {
 }
 
 impl Profile {
-    /// Adds a change; one that does not fit is none of a core's profile.
+    /// Adds a change if there is room; a profile of the core never has more.
     pub(crate) fn add_change(&mut self, change: &model::Change) {
         if let Some(place) = self.changes.get_mut(self.change_count as usize) {
             *place = Change::from_core(change);
@@ -266,7 +266,7 @@ impl Profile {
         }
     }
 
-    /// Adds a range of which nothing is known yet, where it fits.
+    /// Adds a range without parameters if there is room.
     pub(crate) fn add_range(&mut self, first: Bytes, last: Bytes) {
         if let Some(place) = self.ranges.get_mut(self.range_count as usize) {
             (place.first, place.last) = (first.0, last.0);
@@ -300,7 +300,7 @@ impl Profile {
         self.ranges.get_mut(last as usize)
     }
 
-    /// Adds a part of a core's profile.
+    /// Adds a part of a profile of the core.
     pub(crate) fn add(&mut self, part: Part<'_>) {
         let range = match part {
             Part::Change(change) => return self.add_change(change),
@@ -322,18 +322,18 @@ impl Profile {
         }
     }
 
-    /// Takes all ranges back.
+    /// Removes all ranges and changes.
     pub(crate) const fn empty(&mut self) {
         (self.range_count, self.change_count) = (0, 0);
     }
 
-    /// The used ranges.
+    /// Ranges in use.
     pub(crate) fn ranges(&self) -> Outcome<&[Range]> {
         let used = usize::try_from(self.range_count).ok().and_then(|n| self.ranges.get(..n));
         used.ok_or(invalid("range_count", self.range_count))
     }
 
-    /// The used changes.
+    /// Changes in use.
     pub(crate) fn changes(&self) -> Outcome<&[Change]> {
         let used = usize::try_from(self.change_count).ok().and_then(|n| self.changes.get(..n));
         used.ok_or(invalid("change_count", self.change_count))
@@ -342,7 +342,7 @@ impl Profile {
     pub(crate) fn as_core(&self) -> Outcome<CoreProfile> {
         let mut profile = CoreProfile::default();
         for range in self.ranges()? {
-            // As many fit as the struct has.
+            // `profile` has room for every element of this struct.
             let _ = profile.ranges.push(range.as_core()?);
         }
         for change in self.changes()? {

@@ -1,13 +1,13 @@
-//! Why a call failed, finer than its status.
+//! Reasons of failures, finer than statuses.
 
 use core::ffi::{CStr, c_char};
 
-/// Why a call failed; `loggap_reason_text` has the words. Numbers do not
-/// change between versions of the interface.
+/// Reason of a failure; `loggap_reason_text` explains it. The numbers are the
+/// same in all versions of the interface.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum Reason {
-    /// Nothing beyond what the status says.
+    /// No reason besides the status.
     None = 0,
     /// A length is beyond the address space.
     AddressSpace = 1,
@@ -23,11 +23,11 @@ pub enum Reason {
     DiscardNull = 6,
     /// `loggap_link.reliable` is neither 0 nor 1.
     ReliableValue = 7,
-    /// `loggap_link.poll_receive` gave a length beyond the capacity.
+    /// `loggap_link.poll_receive` returned a length beyond the capacity.
     PollLength = 8,
     /// The link's messages are smaller than a control frame.
     SmallMessages = 9,
-    /// A struct has another size in the header than in the library.
+    /// A struct has different sizes in the header and in the library.
     StructSize = 10,
     /// The frame ends here.
     FrameEnds = 11,
@@ -35,7 +35,7 @@ pub enum Reason {
     FrameMagic = 12,
     /// The body is longer than a frame.
     FrameBody = 13,
-    /// The checksum is another one.
+    /// The checksum does not match.
     Checksum = 14,
     /// The kind of frame is unknown.
     FrameKind = 15,
@@ -61,29 +61,29 @@ pub enum Reason {
     AllowedSession = 25,
     /// Initiator and responder speak different versions.
     VersionsDiffer = 26,
-    /// The responder is taken, and others wait.
+    /// The responder is busy, and other initiators wait.
     Busy = 27,
     /// The responder got a control frame of this kind out of order.
     RefusedOrder = 28,
-    /// The responder got no frame where one belongs.
+    /// The responder received a message that is not a frame where a frame is expected.
     RefusedFrame = 29,
     /// A control frame of this kind is out of order.
     FrameOrder = 30,
-    /// A message came that is not the reply.
+    /// A message arrived that is not the reply.
     NotTheReply = 31,
     /// No size has both round trips and bursts: allow more time or messages.
     NoSizes = 32,
-    /// The profile holds what none can hold.
+    /// The profile holds an invalid value.
     ProfileValue = 33,
     /// The profile ends here.
     ProfileEnds = 34,
-    /// A profile begins with the letters LGPR.
+    /// The profile does not begin with the letters LGPR.
     ProfileMagic = 35,
     /// More ranges or changes than LOGGAP_MAX_RANGES.
     ProfileRanges = 36,
-    /// A number too large, or not in its shortest form.
+    /// A number is too large, or not in its shortest form.
     ProfileNumber = 37,
-    /// More bytes than the profile has.
+    /// Bytes follow the end of the profile.
     ProfileTrailing = 38,
     /// A value is not a finite time within 53 days.
     PointValue = 39,
@@ -91,37 +91,37 @@ pub enum Reason {
     PointSigma = 40,
     /// The size of a point is not larger than the one before.
     PointOrder = 41,
-    /// A line needs values at three message sizes.
+    /// A line needs values at three or more message sizes.
     FewPoints = 42,
-    /// The text has something else than `name` here.
+    /// The text does not have `name` here.
     TextExpected = 43,
     /// A number is too large.
     TextNumber = 44,
-    /// Num_ranks is 0, missing, or given twice.
+    /// `num_ranks` is 0, missing, or given twice.
     TextRanks = 45,
-    /// A rank has no block, two blocks, or a number beyond num_ranks.
+    /// A rank has no block, two blocks, or a number beyond `num_ranks`.
     TextRank = 46,
-    /// A label is defined twice, or is a word of the grammar.
+    /// A label is defined twice, or is a keyword.
     TextLabel = 47,
     /// A label is not defined above this line in this rank.
     TextUndefined = 48,
     /// A comment or a rank's block does not end.
     TextUnterminated = 49,
-    /// More operations in a rank than 32 bits count.
+    /// A rank has more operations than 32 bits can count.
     TextTooLarge = 50,
     /// The file is cut off.
     FileEnds = 51,
-    /// The first eight bytes are those of no binary schedule.
+    /// The first eight bytes are not those of a binary schedule.
     FileMagic = 52,
-    /// The file was used up by a simulation with --save-mem.
+    /// The file was consumed by a simulation with --save-mem.
     FileConsumed = 53,
-    /// A schedule of no ranks.
+    /// The schedule has no ranks.
     FileRanks = 54,
-    /// A field differs from what the others imply.
+    /// A field contradicts the others.
     FileField = 55,
-    /// The sizes in the head of a rank's block do not add up.
+    /// The sizes at the head of a rank's block do not add up.
     FileBlock = 56,
-    /// An operation of unknown type, unit or peer.
+    /// An operation has an unknown type, unit or peer.
     FileOperation = 57,
     /// A calculation is longer than 213 days.
     FileDuration = 58,
@@ -145,7 +145,7 @@ pub enum Reason {
     NeverReady = 67,
     /// More than 2^32 operations become ready at one instant.
     AtOnce = 68,
-    /// Protocols do not ascend by size, or there are none or more than 16.
+    /// Protocols do not ascend by size, or there are none, or more than 16.
     Protocols = 69,
     /// The root is not one of the ranks.
     PatternRoot = 70,
@@ -161,15 +161,15 @@ pub enum Reason {
     PatternAlgorithm = 75,
     /// A time in nanoseconds was expected, such as 18720.79.
     NoiseNumber = 76,
-    /// The line goes on after start and duration.
+    /// Another word follows start and duration on the line.
     NoiseLine = 77,
-    /// A time is past 213 days.
+    /// A time is beyond 213 days.
     NoiseTime = 78,
     /// The trace has no detour.
     NoiseEmpty = 79,
-    /// A detour starts before the one before it is over.
+    /// A detour starts before the previous one ends.
     NoiseOverlap = 80,
-    /// A detour reaches past the end of the trace.
+    /// A detour ends after the end of the trace.
     NoiseEnd = 81,
 }
 
@@ -360,8 +360,8 @@ impl Reason {
     }
 }
 
-/// One line that says what `reason` means, ended by a zero byte; empty for 0
-/// and for numbers that are none. Never null, valid for ever.
+/// One line that explains `reason`, terminated by a zero byte; empty for 0 and
+/// for unknown numbers. Never null, valid forever.
 #[unsafe(no_mangle)]
 pub extern "C" fn loggap_reason_text(reason: u32) -> *const c_char {
     let found = Reason::ALL.into_iter().find(|known| *known as u32 == reason);

@@ -1,4 +1,4 @@
-//! What an assessment says beside the profile.
+//! Report of an assessment: counts and warnings besides the profile.
 
 use loggap_core::measure::{AssessError, Conclusion, Phase, SessionError, Traffic, Warning};
 use loggap_core::model::Parameter;
@@ -9,56 +9,55 @@ use crate::link::LinkCode;
 use crate::reason::Reason;
 use crate::status::{Detail, Status};
 
-/// Why a plan is over.
+/// Reason why an assessment ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum ConclusionKind {
-    /// Every interval is narrow enough, or more measuring would not help.
+    /// Every interval is narrow enough, or further measuring would not help.
     Converged = 0,
-    /// The time is spent.
+    /// The time budget is spent.
     TimeSpent = 1,
-    /// The messages are spent.
+    /// The message budget is spent.
     MessagesSpent = 2,
-    /// There is no room for the samples that are wanted.
+    /// The memory has no room for the samples still needed.
     MemorySpent = 3,
-    /// At the sizes that want samples, all rounds are lost.
+    /// All rounds at the sizes that need samples are lost.
     RoundsLost = 4,
     /// The progress callback asked to stop.
     Stopped = 5,
-    /// The session failed before the plan was over; the status says why.
+    /// The session failed before the plan was finished; the status says why.
     Failed = 6,
 }
 
-/// What a reader of the profile should know.
+/// Kind of a warning about the profile.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum WarningKind {
     /// The gap exceeds the round trip at `value` sizes from `size` on:
-    /// `PRTT(2,0,s)` was the delay there.
+    /// `PRTT(2,0,s)` served as the delay there.
     DelayFallback = 0,
-    /// The delay was below the gap at `value` sizes from `size` on: no send
-    /// overhead there.
+    /// The delay was below the gap at `value` sizes from `size` on, which have
+    /// no send overhead therefore.
     DelayTooShort = 1,
-    /// The value of `parameter` at size 1 or its slope is 0 in the range from
-    /// `size` on, as it would be negative without that bound.
+    /// `parameter` was clamped in the range from `size` on: its value at size 1
+    /// or its slope is 0, and would be negative otherwise.
     Bound = 2,
-    /// From `size` on bursts stand still for `value` ps, as long as the timer
-    /// of delayed acknowledgements.
+    /// From `size` on bursts stall for `value` ps, the length of a timer of
+    /// delayed acknowledgements.
     Stall = 3,
     /// Overheads overlap with the latency in the range from `size` on.
     Overlap = 4,
-    /// Points of `parameter` lie `value` millionths beside its line in the
+    /// Points of `parameter` deviate by `value` millionths from its line in the
     /// range from `size` on, beyond their noise.
     Misfit = 5,
-    /// Only `value` sizes in the range from `size` on.
+    /// The range from `size` on has only `value` sizes.
     FewSizes = 6,
     /// The protocol changes somewhere between `size` and `value`.
     ChangeNotExact = 7,
-    /// `value` sizes from `size` on were not measured for want of time or
-    /// messages.
+    /// `value` sizes from `size` on were not measured, for lack of time or messages.
     SizesLeftOut = 8,
-    /// `parameter` came out above the round trip, its upper bound, at `value`
-    /// sizes from `size` on, and was set to it.
+    /// `parameter` exceeded the round trip, its upper bound, at `value` sizes
+    /// from `size` on, and was clamped to it.
     BeyondRoundTrip = 9,
 }
 
@@ -66,7 +65,7 @@ pub enum WarningKind {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum ParameterKind {
-    /// None in particular.
+    /// No parameter.
     None = 0,
     /// `PRTT(1,0,s)/2`.
     HalfRtt = 1,
@@ -91,7 +90,7 @@ impl ParameterKind {
         }
     }
 
-    /// What `kind` stands for; nothing where it is none in particular.
+    /// Parameter of a `loggap_parameter_kind`; `None` for 0 and unknown numbers.
     pub(crate) const fn to_core(kind: u32) -> Option<Parameter> {
         match kind {
             1 => Some(Parameter::HalfRtt),
@@ -115,7 +114,7 @@ pub(crate) const fn parameter_name(parameter: Parameter) -> &'static str {
     }
 }
 
-/// One warning.
+/// A warning.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct WarningRecord {
@@ -129,17 +128,17 @@ pub struct WarningRecord {
     pub value: u64,
 }
 
-/// Most warnings that an assessment lists.
+/// Maximum number of warnings in a report.
 pub const LOGGAP_MAX_WARNINGS: usize = 24;
 const _: () = assert!(LOGGAP_MAX_WARNINGS == loggap_core::measure::MAX_WARNINGS, "the core's list");
 
-/// What an assessment says beside the profile.
+/// Report of an assessment.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct AssessReport {
     /// A `loggap_conclusion_kind`.
     pub conclusion: u32,
-    /// 1 where every number of the profile has converged.
+    /// 1 if every parameter of the profile has converged.
     pub converged: u32,
     /// Data messages sent.
     pub data_sent: u64,
@@ -147,7 +146,7 @@ pub struct AssessReport {
     pub data_received: u64,
     /// Control frames in both directions.
     pub control: u64,
-    /// Rounds that came to their end.
+    /// Completed rounds.
     pub rounds: u64,
     /// Rounds discarded because a message was lost or late.
     pub rounds_lost: u64,
@@ -155,11 +154,11 @@ pub struct AssessReport {
     pub messages_lost: u64,
     /// Time from the first round to the last, in ps.
     pub wall_ps: u64,
-    /// Used elements of `warnings`.
+    /// Number of elements of `warnings` in use.
     pub warning_count: u32,
-    /// Warnings beyond those.
+    /// Number of warnings that did not fit.
     pub further_warnings: u32,
-    /// What a reader of the profile should know.
+    /// Warnings about the profile.
     pub warnings: [WarningRecord; LOGGAP_MAX_WARNINGS],
 }
 
@@ -175,7 +174,7 @@ impl AssessReport {
         self.messages_lost = traffic.messages_lost;
     }
 
-    /// Adds a warning to the list, or counts it where that is full.
+    /// Adds a warning to the list, or counts it if the list is full.
     pub(crate) fn warn(&mut self, warning: Warning) {
         match self.warnings.get_mut(self.warning_count as usize) {
             Some(place) => {
@@ -230,16 +229,16 @@ pub(crate) const fn conclusion(conclusion: Conclusion) -> ConclusionKind {
     }
 }
 
-/// Why there is no assessment.
+/// Detail of a failed assessment.
 pub(crate) fn no_assessment(error: AssessError) -> Detail {
     match error {
         AssessError::NoSamples => Detail::because(Status::NoData, Reason::NoSizes),
-        // Lent by the same formula as the one that complains.
+        // Cannot happen: the memory was sized by the formula that the assessment checks.
         AssessError::Memory(_) => Detail::of(Status::Memory),
     }
 }
 
-/// Why a session failed.
+/// Detail of a failed session.
 pub(crate) fn no_session(error: SessionError<LinkCode>) -> Detail {
     let none = Reason::None;
     let (status, reason, phase, needed, found) = match error {

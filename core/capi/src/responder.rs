@@ -1,4 +1,4 @@
-//! The responder.
+//! Responder that blocks until its session has ended.
 
 use loggap_core::measure::{Ending, ServeError, ServeOptions, serve_with};
 use loggap_core::wire::Bounds as CoreBounds;
@@ -10,13 +10,13 @@ use crate::reason::Reason;
 use crate::status::{Detail, Outcome, Status, finish};
 use crate::wire::{Bounds, LOGGAP_FRAME_BYTES};
 
-/// How a session came to its end.
+/// How a session ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum EndingKind {
     /// The initiator said goodbye.
     Goodbye = 0,
-    /// The responder refused to go on, and said so.
+    /// The responder refused to continue, and told the initiator.
     Refused = 1,
 }
 
@@ -30,9 +30,9 @@ pub struct Served {
     pub received: u64,
     /// Data messages sent.
     pub replied: u64,
-    /// Rounds that came to their end.
+    /// Completed rounds.
     pub rounds: u64,
-    /// Messages that belonged to no round under way.
+    /// Messages that belonged to no current round.
     pub strays: u64,
 }
 
@@ -52,12 +52,12 @@ impl Served {
     }
 }
 
-/// Bytes that a responder is lent at least. What is lent beyond that goes
-/// into the largest message that it takes; `LOGGAP_SERVE_BYTES(size)` is for
+/// Minimum memory of a responder, in bytes. Memory beyond that raises the
+/// largest message that it accepts: `LOGGAP_SERVE_BYTES(size)` suffices for
 /// messages of up to `size` bytes.
 pub const LOGGAP_SERVE_BYTES_LEAST: usize = 448;
 
-/// One buffer for what comes and what goes.
+/// Size of the buffer, which incoming and outgoing messages share.
 const fn buffer(largest: usize) -> Sizer {
     Sizer::new().array::<u8>(largest)
 }
@@ -65,25 +65,25 @@ const fn buffer(largest: usize) -> Sizer {
 const _: () =
     assert!(buffer(LOGGAP_FRAME_BYTES).fits(LOGGAP_SERVE_BYTES_LEAST), "the constant is too small");
 
-/// Bytes to lend to `loggap_serve` for messages of up to `largest` bytes.
+/// Bytes of memory that `loggap_serve` needs for messages of up to `largest` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn loggap_serve_bytes(largest: usize) -> usize {
     buffer(largest.max(LOGGAP_FRAME_BYTES)).bytes()
 }
 
-/// Serves one initiator on `link` until it says goodbye, is refused, goes away
-/// or falls silent. Messages are bounded by what was lent, down to a whole
-/// multiple of `LOGGAP_ALIGNMENT`, and by `max_message`. Whatever arrives, at
-/// most `bounds` is done for it; null stands for `loggap_bounds_default`.
-/// Blocks; keeps nothing of what it was lent. Takes about 1.4 KiB of stack on
+/// Serves one initiator on `link` until it says goodbye, is refused,
+/// disconnects or falls silent. Messages are bounded by `max_message` and by
+/// the memory, rounded down to a multiple of `LOGGAP_ALIGNMENT`; work and waits
+/// for a peer are bounded by `bounds`, null for `loggap_bounds_default`.
+/// Blocks, and keeps no pointer to lent memory. Takes about 1.4 KiB of stack on
 /// a Cortex-M4F. `served` may be null.
 ///
-/// `nonce` keeps strangers from having replies sent to others: on a link whose
-/// messages may be lost nothing but one frame for each hello is sent before the
-/// initiator has echoed it. It is a number that nobody can guess, another one
-/// for each call; 0 where every peer is known to be at its address. Until the
-/// session is over the link sends to where the first hello came from, and
-/// receives from nowhere else.
+/// `nonce` prevents strangers from directing replies at third parties: on a
+/// link that may lose messages the responder sends only one frame per hello
+/// until the initiator has echoed it. Pass an unpredictable number, a new one
+/// for each call; 0 if the address of every peer is known to be genuine. Until
+/// the session has ended the link sends to the address of the first hello, and
+/// receives from no other.
 ///
 /// Errors: `LOGGAP_STATUS_LINK`, `LOGGAP_STATUS_SILENT` (`needed` is the limit
 /// in ps), `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION` (a link whose
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn loggap_serve(
     unsafe { finish(run(), detail) }
 }
 
-/// What is lent as tables.
+/// Checked arguments of a call.
 struct Lent {
     clock: CheckedClock,
     link: CheckedLink,
@@ -130,7 +130,7 @@ impl Lent {
     /// # Safety
     ///
     /// As [`input`] and [`optional`].
-    // On its own, so that what a failure takes is not on the stack during a session.
+    // Out of line, so that its stack frame is gone during a session.
     #[inline(never)]
     unsafe fn checked(
         clock: *const Clock,

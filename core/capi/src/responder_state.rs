@@ -1,4 +1,4 @@
-//! The responder without I/O, for interrupts and event loops.
+//! Responder without I/O, for interrupt handlers and event loops.
 
 use loggap_core::measure::{Awaited, Ending, LinkProperties, ResponderState as CoreState};
 use loggap_core::units::{Bytes, Picos};
@@ -12,7 +12,7 @@ use crate::responder::Served;
 use crate::status::{Detail, Outcome, Status, finish};
 use crate::wire::{Bounds, LOGGAP_FRAME_BYTES};
 
-/// What is to be done after a message.
+/// Kind of an action.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum ActionKind {
@@ -20,43 +20,42 @@ pub enum ActionKind {
     Nothing = 0,
     /// Send `message`.
     Send = 1,
-    /// Send `message`, then do what `loggap_responder_more` says.
+    /// Send `message`, then call `loggap_responder_more` for the next action.
     SendMore = 2,
-    /// Send `message` if it has bytes; the session is over.
+    /// The session is over; send `message` first if it has bytes.
     End = 3,
 }
 
-/// What is to be done after a message.
+/// Action that the responder asks for.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ResponderAction {
     /// A `loggap_action_kind`.
     pub kind: u32,
-    /// At the end a `loggap_ending_kind`, otherwise 0.
+    /// A `loggap_ending_kind` at the end, otherwise 0.
     pub ending: u32,
-    /// What to send: inside of the responder's memory, valid until the next call
-    /// on it.
+    /// Message to send: within the responder's memory, valid until the next call on it.
     pub message: *const u8,
-    /// Its bytes; 0 where nothing is to be sent.
+    /// Length of `message` in bytes; 0 if there is nothing to send.
     pub length: usize,
 }
 
-/// What the next message is like.
+/// How to receive the next message.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ResponderNext {
-    /// Its bytes on a stream.
+    /// Length in bytes, for reading from a stream.
     pub length: usize,
-    /// 1 where the duration of the receive call for it is to be given to
-    /// `loggap_responder_timed` before it is handled.
+    /// 1 if the receive call has to be timed: pass its duration to
+    /// `loggap_responder_timed` before the message is handled.
     pub timed: u32,
-    /// How long to wait before looking for it, in ps.
+    /// Time to wait before polling for the message, in ps.
     pub pause_ps: u64,
-    /// How long to wait for it before `loggap_responder_silence`, in ps.
+    /// Timeout before `loggap_responder_silence`, in ps.
     pub silence_ps: u64,
 }
 
-/// The parts of a responder.
+/// State of a responder, and the buffer that it sends from.
 #[derive(Debug)]
 pub struct Parts {
     responder: CoreState,
@@ -68,7 +67,7 @@ impl Marked for Parts {
     const MARK: u64 = u64::from_le_bytes(*b"lgRespnd");
 }
 
-/// A responder without I/O, see `loggap_responder_init`.
+/// Responder without I/O; see `loggap_responder_init`.
 #[derive(Debug)]
 pub struct Responder {
     _parts: Parts,
@@ -78,23 +77,25 @@ const fn needs(largest: usize) -> Sizer {
     Sizer::new().array::<Object<Parts>>(1).array::<u8>(largest)
 }
 
-/// Bytes of a responder beside its largest message:
-/// `LOGGAP_RESPONDER_BYTES(size)` is for messages of up to `size` bytes.
+/// Minimum memory of a responder, in bytes: `LOGGAP_RESPONDER_BYTES(size)`
+/// suffices for messages of up to `size` bytes.
 pub const LOGGAP_RESPONDER_BYTES_LEAST: usize = 1_040;
 const _: () = assert!(needs(LOGGAP_FRAME_BYTES).fits(LOGGAP_RESPONDER_BYTES_LEAST), "too small");
 
-/// Bytes to lend to `loggap_responder_init` for replies of up to `largest` bytes.
+/// Bytes of memory that `loggap_responder_init` needs for replies of up to
+/// `largest` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn loggap_responder_bytes(largest: usize) -> usize {
     needs(largest.max(LOGGAP_FRAME_BYTES)).bytes()
 }
 
-/// Makes a responder without I/O in `memory`, which is lent until the session
-/// is over. Feed it every message by `loggap_responder_handle` and do what it
-/// says. `bounds` may be null for the usual ones; messages are bounded by what
-/// was lent and by `max_message`. `reliable` as in `loggap_link`, `nonce`
-/// as in `loggap_serve`. One responder
-/// serves one session; make it anew for the next.
+/// Creates a responder without I/O in `memory`, which stays lent until the
+/// session is over. Pass every message to `loggap_responder_handle`, and
+/// perform the action that it returns. `bounds` may be null for
+/// `loggap_bounds_default`; messages are bounded by the memory and by
+/// `max_message`. `reliable` is as in `loggap_link`, `nonce` as in
+/// `loggap_serve`. A responder serves one session; create another one for the
+/// next.
 ///
 /// Errors: `LOGGAP_STATUS_MEMORY`, `LOGGAP_STATUS_OPTION`,
 /// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
@@ -141,7 +142,7 @@ pub unsafe extern "C" fn loggap_responder_init(
     unsafe { finish(init(), detail) }
 }
 
-/// The responder at `pointer` and the buffer that it sends from.
+/// State of the responder at `pointer`, and the buffer that it sends from.
 ///
 /// # Safety
 ///
@@ -149,12 +150,12 @@ pub unsafe extern "C" fn loggap_responder_init(
 unsafe fn open<'a>(pointer: *mut Responder) -> Outcome<(&'a mut CoreState, &'a mut [u8])> {
     // SAFETY: by the contract; a responder is its object.
     let parts = &mut unsafe { Object::<Parts>::at(pointer.cast()) }?.content;
-    // SAFETY: the part of the responder's own memory that `init` has cut off.
+    // SAFETY: `init` has cut off this part of the responder's own memory.
     let outgoing = unsafe { core::slice::from_raw_parts_mut(parts.outgoing, parts.capacity) };
     Ok((&mut parts.responder, outgoing))
 }
 
-/// What `responder` wants to be done next.
+/// Next action of `responder`.
 fn next_action(responder: &mut CoreState, outgoing: &mut [u8]) -> ResponderAction {
     let sent = responder.poll_transmit(outgoing);
     let ending = responder.ending();
@@ -169,11 +170,11 @@ fn next_action(responder: &mut CoreState, outgoing: &mut [u8]) -> ResponderActio
     ResponderAction { kind: kind as u32, ending, message: outgoing.as_ptr(), length }
 }
 
-/// Takes one message of the initiator at the time `now_ps`, which never
-/// decreases, and says what to do.
+/// Handles one message of the initiator, received at `now_ps`, which never
+/// decreases, and returns the next action.
 ///
 /// Errors: `LOGGAP_STATUS_HANDLE`, `LOGGAP_STATUS_NULL`,
-/// `LOGGAP_STATUS_ALIGNMENT`. Malformed messages are no errors: the responder
+/// `LOGGAP_STATUS_ALIGNMENT`. Malformed messages are not errors: the responder
 /// answers them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_responder_handle(
@@ -199,7 +200,7 @@ pub unsafe extern "C" fn loggap_responder_handle(
     unsafe { finish(handle(), detail) }
 }
 
-/// What to send after the message of `LOGGAP_ACTION_KIND_SEND_MORE`.
+/// Returns the action that follows a `LOGGAP_ACTION_KIND_SEND_MORE`.
 ///
 /// Errors: as `loggap_responder_handle`.
 #[unsafe(no_mangle)]
@@ -220,7 +221,7 @@ pub unsafe extern "C" fn loggap_responder_more(
     unsafe { finish(more(), detail) }
 }
 
-/// What the next message is like.
+/// Tells how to receive the next message.
 ///
 /// Errors: as `loggap_responder_handle`.
 #[unsafe(no_mangle)]
@@ -247,7 +248,8 @@ pub unsafe extern "C" fn loggap_responder_next(
     unsafe { finish(look(), detail) }
 }
 
-/// Takes the duration of the receive call for the next message, in ps.
+/// Takes the duration of the receive call of the next message, in ps, before it
+/// is handled.
 ///
 /// Errors: as `loggap_responder_handle`.
 #[unsafe(no_mangle)]
@@ -266,8 +268,8 @@ pub unsafe extern "C" fn loggap_responder_timed(
     unsafe { finish(timed(), detail) }
 }
 
-/// Nothing came for as long as `loggap_responder_next` says: the session has
-/// ended, and `over` gets 1.
+/// Ends the session after the silence that `loggap_responder_next` tolerates;
+/// `over` becomes 1.
 ///
 /// Errors: as `loggap_responder_handle`.
 #[unsafe(no_mangle)]
@@ -288,7 +290,7 @@ pub unsafe extern "C" fn loggap_responder_silence(
     unsafe { finish(silence(), detail) }
 }
 
-/// What the responder has counted so far; `ending` is 0.
+/// Counts of the session so far; `ending` is 0.
 ///
 /// Errors: as `loggap_responder_handle`.
 #[unsafe(no_mangle)]

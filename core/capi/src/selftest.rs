@@ -1,4 +1,4 @@
-//! The self-test.
+//! Self-test of the core.
 
 use core::ffi::{c_char, c_void};
 
@@ -7,8 +7,8 @@ use loggap_core::selftest::{Check, run};
 use crate::boundary::{Place, plain};
 use crate::status::{Detail, Status, finish};
 
-/// Told about each check of the self-test. `name` has `length` bytes and no
-/// zero byte at the end; `passed` is 1 or 0. `computed` is 0 where nothing was
+/// Receives each check of the self-test. `name` has `length` bytes and no
+/// terminating zero byte; `passed` is 1 or 0. `computed` is 0 if nothing was
 /// computed.
 pub type CheckFunction = Option<
     unsafe extern "C" fn(
@@ -21,21 +21,21 @@ pub type CheckFunction = Option<
     ),
 >;
 
-/// The closing count of the self-test.
+/// Numbers of passed and failed checks.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct SelfTestCount {
-    /// Checks whose answer is right.
+    /// Checks with the right answer.
     pub passed: u32,
-    /// All others.
+    /// All other checks.
     pub failed: u32,
 }
 
 plain!(SelfTestCount);
 
-/// Computes small problems whose answers are known, from every part of the
-/// core: whether it was compiled, linked and stored right for this machine.
-/// Takes about 7 KiB of stack on a Cortex-M4F. `report` and `count` may be null.
+/// Solves small problems with known answers in every part of the core, to show
+/// that it was compiled, linked and stored correctly for this machine. Takes
+/// about 7 KiB of stack on a Cortex-M4F. `report` and `count` may be null.
 ///
 /// Errors: `LOGGAP_STATUS_SELF_TEST` with the number of wrong answers in
 /// `found`; `LOGGAP_STATUS_ALIGNMENT`.
@@ -65,6 +65,6 @@ fn tell(report: CheckFunction, context: *mut c_void, check: &Check) {
     let (name, passed) = (check.name, check.passed().into());
     let computed = check.computed.unwrap_or_default();
     // SAFETY: the caller of the library vouches for function and context; the
-    // name lives for ever.
+    // name is static.
     unsafe { report(context, name.as_ptr().cast(), name.len(), passed, computed, check.answer) };
 }

@@ -23,29 +23,28 @@ use crate::predict::LogGops;
 use crate::reason::Reason;
 use crate::status::{Detail, Outcome, Status, finish};
 
-/// The parameters of one protocol: for messages of `first` bytes and more, up
-/// to the next protocol.
+/// Parameters of one protocol: for messages of at least `first` bytes, up to
+/// the next protocol's.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Protocol {
-    /// First size that uses it; the first protocol holds for smaller ones,
-    /// too.
+    /// First size that uses it; the first protocol covers smaller sizes, too.
     pub first: u64,
-    /// Its parameters.
+    /// Parameters of its messages.
     pub parameters: LogGops,
 }
 
-/// How messages are received.
+/// Receive mode.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum ReceiveKind {
-    /// The processor is held for all bytes, as in LogGOPSim.
+    /// The processor is busy for all bytes, as in LogGOPSim.
     Hold = 0,
-    /// The interface takes the bytes by itself, as in LogGOPS.
+    /// The interface receives the bytes without the processor, as in LogGOPS.
     Overlap = 1,
 }
 
-/// How messages above the eager limit are sent.
+/// Rendezvous mode: how messages above the eager limit are sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum RendezvousKind {
@@ -55,7 +54,7 @@ pub enum RendezvousKind {
     Handshake = 1,
 }
 
-/// How to simulate. All zeros are the rules of LogGOPSim without noise.
+/// Options of a simulation. All zeros select the rules of LogGOPSim without noise.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SimulateOptions {
@@ -65,38 +64,37 @@ pub struct SimulateOptions {
     pub rendezvous: u32,
     /// Detours that take time from operations; null for none.
     pub detours: *const Detour,
-    /// Elements of `detours`.
+    /// Number of elements of `detours`.
     pub detour_count: usize,
-    /// Period with which the detours repeat, in ps; 0: the end of the last
-    /// one.
+    /// Period with which the detours repeat, in ps; 0 for the end of the last one.
     pub noise_length_ps: u64,
-    /// Decides where in the trace each rank begins.
+    /// Seed of each rank's starting position in the trace.
     pub noise_seed: u64,
-    /// 1 where all ranks begin at the same place.
+    /// 1 if all ranks start at the same position.
     pub noise_together: u32,
-    /// Of the labels of a schedule's text; see `loggap_goal_read`.
+    /// Seed of the labels of a schedule's text; see `loggap_goal_read`.
     pub label_seed: u64,
 }
 
-/// How a simulation ended.
+/// Result of a simulation.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Simulated {
-    /// When the last rank was done, in ps.
+    /// Finishing time of the last rank, in ps.
     pub makespan_ps: u64,
-    /// Operations and messages that were simulated.
+    /// Number of simulated operations and messages.
     pub events: u64,
-    /// Operations of the schedule.
+    /// Number of operations in the schedule.
     pub ops: u64,
     /// Number of ranks.
     pub ranks: u32,
-    /// The rank that was last, the lowest of several.
+    /// Rank that finished last; the lowest of several.
     pub last_rank: u32,
 }
 
 plain!(Protocol, SimulateOptions);
 
-/// Noise that may be none, so that one engine serves both.
+/// Optional noise, so that one engine serves simulations with and without.
 #[derive(Clone, Copy)]
 struct AnyNoise<'a>(Option<TraceNoise<'a>>);
 
@@ -106,15 +104,15 @@ impl Noise for AnyNoise<'_> {
     }
 }
 
-/// What is simulated.
+/// Program to simulate.
 enum Program<'t> {
-    /// And what decides where its labels lie.
+    /// A schedule, and the seed of its label table.
     Schedule(Source<'t>, u64),
     Pattern(Pattern, Options),
 }
 
 impl Program<'_> {
-    /// Memory beside the simulation's own.
+    /// Memory needed besides the simulation's own.
     fn sizer(&self) -> Outcome<Sizer> {
         match self {
             Self::Schedule(source, _) => Ok(source.sizer()),
@@ -145,7 +143,7 @@ impl Program<'_> {
     }
 }
 
-/// The memory of a simulation, as an arena cuts it.
+/// Memory of a program and its simulation, in the order in which the arena is cut.
 fn sim_sizer(program: Sizer, needs: &Requirements) -> Sizer {
     program
         .array::<Record>(needs.records)
@@ -218,14 +216,14 @@ impl SimulateOptions {
     }
 }
 
-/// What is measured out before a simulation.
+/// Size of a program, from its survey.
 struct Measured {
     survey: Survey,
     needs: Requirements,
     sizer: Sizer,
 }
 
-/// Counts the program; leaves in `arena` what its reading took.
+/// Surveys the program; takes from `arena` what reading it needs.
 fn measure(program: &Program<'_>, arena: &mut Arena<'_>, settings: Settings) -> Outcome<Measured> {
     let mut survey = Survey::default();
     program.feed(arena, &mut survey, schedule)?;
@@ -233,8 +231,7 @@ fn measure(program: &Program<'_>, arena: &mut Arena<'_>, settings: Settings) -> 
     Ok(Measured { survey, needs, sizer: sim_sizer(program.sizer()?, &needs) })
 }
 
-/// The protocols of C as those of the core, at most as many as a simulation
-/// takes.
+/// Protocols of the core; fails if there are more than a simulation supports.
 fn protocols(given: &[Protocol]) -> Outcome<heapless::Vec<CoreProtocol, { Parameters::MOST }>> {
     let wrong = Detail::because(Status::Option, Reason::Protocols).found(given.len() as u64);
     let mut protocols = heapless::Vec::new();
@@ -245,14 +242,14 @@ fn protocols(given: &[Protocol]) -> Outcome<heapless::Vec<CoreProtocol, { Parame
     Ok(protocols)
 }
 
-/// Everything that a simulation is told.
+/// Parameters, rules and noise of a simulation.
 struct Setup<'a> {
     parameters: Parameters<'a>,
     settings: Settings,
     noise: AnyNoise<'a>,
 }
 
-/// Measures the program, builds it, and runs it.
+/// Surveys, builds and runs the program.
 fn run(
     program: &Program<'_>,
     setup: &Setup<'_>,
@@ -266,7 +263,7 @@ fn run(
         let mut arena = unsafe { Arena::maybe_empty(start, bytes, least) }?;
         measure(program, &mut arena, setup.settings)?
     };
-    // SAFETY: as above; the arena before is gone.
+    // SAFETY: as above; the previous arena is gone.
     let mut arena = unsafe { Arena::new(start, bytes, sizer) }?;
     let ranks = survey.ranks();
     if finish_ps.len() > 0 && finish_ps.len() < ranks as usize {
@@ -314,8 +311,8 @@ fn stopped(error: SimError) -> Detail {
         SimError::TooManyAtOnce { time } => {
             Detail::because(Status::Schedule, Reason::AtOnce).at(time.0)
         }
-        // Only of a network that shares links, which is not offered here.
-        // The C interface has no streamed schedules.
+        // Only networks that share links and streamed schedules cause these;
+        // the C interface has neither.
         SimError::NetworkFull { .. }
         | SimError::RecordsFull { .. }
         | SimError::Unreadable { .. } => Detail::of(Status::Memory),
@@ -339,7 +336,7 @@ fn option_error(error: OptionError) -> Detail {
     }
 }
 
-/// What all simulations are told by C.
+/// Arguments that all simulations take.
 struct Told<'a> {
     options: &'a SimulateOptions,
     protocols: &'a [Protocol],
@@ -376,9 +373,9 @@ fn simulate(
     })
 }
 
-/// Puts to `needed` the bytes to lend for a simulation of a schedule in any of
-/// the formats with these options, its reading included. Reading it takes
-/// memory itself, see `loggap_goal_survey`.
+/// Writes to `needed` the bytes of memory that simulating a schedule in any of
+/// the formats needs with these options, reading included. Surveying it for
+/// this purpose needs memory, too; see `loggap_goal_survey`.
 ///
 /// Errors: as `loggap_goal_read`; `LOGGAP_STATUS_SCHEDULE`,
 /// `LOGGAP_STATUS_OPTION`.
@@ -409,21 +406,21 @@ pub unsafe extern "C" fn loggap_simulate_goal_bytes(
     unsafe { finish(measure(), detail) }
 }
 
-/// Bytes of the simulation and of its noise.
+/// Bytes for the simulation and its noise.
 fn total(measured: &Measured, options: &SimulateOptions) -> usize {
     measured.sizer.bytes().saturating_add(Sizer::detours(options.detour_count).bytes())
 }
 
 /// Simulates a schedule in any of the formats under one parameter set per
-/// protocol, ascending by size. `finish_ps` gets the finishing time of each
-/// rank and may be null with a `capacity` of 0.
+/// protocol, ascending by size. `finish_ps` receives the finishing time of each
+/// rank, and may be null with a `capacity` of 0.
 ///
 /// Errors: as `loggap_goal_read`; `LOGGAP_STATUS_MEMORY` (`needed` is what the
-/// next step takes, `loggap_simulate_goal_bytes` says what all of them do);
+/// next step needs, `loggap_simulate_goal_bytes` what all steps need);
 /// `LOGGAP_STATUS_SCHEDULE` and `LOGGAP_STATUS_DEADLOCK` with rank, operation
 /// and reason (a deadlock also with the number of unfinished operations in
-/// `needed`); `LOGGAP_STATUS_OVERFLOW`; `LOGGAP_STATUS_FULL` where `capacity`
-/// is less than the ranks; `LOGGAP_STATUS_OPTION`; `LOGGAP_STATUS_NULL`;
+/// `needed`); `LOGGAP_STATUS_OVERFLOW`; `LOGGAP_STATUS_FULL` if `capacity` is
+/// less than the number of ranks; `LOGGAP_STATUS_OPTION`; `LOGGAP_STATUS_NULL`;
 /// `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_simulate_goal(
@@ -458,8 +455,8 @@ pub unsafe extern "C" fn loggap_simulate_goal(
     unsafe { finish(run(), detail) }
 }
 
-/// Puts to `needed` the bytes to lend for a simulation of a pattern, a
-/// `loggap_pattern_kind`. `memory` may be null with 0 bytes but for the
+/// Writes to `needed` the bytes of memory that simulating a pattern, a
+/// `loggap_pattern_kind`, needs. `memory` may be null with 0 bytes except for
 /// patterns that draw random numbers.
 ///
 /// Errors: `LOGGAP_STATUS_OPTION` with the reason, `LOGGAP_STATUS_SCHEDULE`,
@@ -492,10 +489,10 @@ pub unsafe extern "C" fn loggap_simulate_pattern_bytes(
 }
 
 /// Simulates a pattern, a `loggap_pattern_kind`: a collective operation or
-/// synthetic traffic. The rest as `loggap_simulate_goal`.
+/// synthetic traffic. Otherwise as `loggap_simulate_goal`.
 ///
-/// Errors: as `loggap_simulate_goal`, none of them about a file;
-/// `loggap_simulate_pattern_bytes` says what is enough.
+/// Errors: as `loggap_simulate_goal`, except those about a file;
+/// `loggap_simulate_pattern_bytes` is a sufficient size of the memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_simulate_pattern(
     pattern: u32,

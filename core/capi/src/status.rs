@@ -1,53 +1,51 @@
-//! What every function returns, and the details of a failure.
+//! Status of a call, and details of a failure.
 
 use core::ffi::{CStr, c_char};
 
 use crate::reason::Reason;
 
-/// What became of a call. Functions that return it return 0
-/// (`LOGGAP_STATUS_OK`) exactly when they did all that they say.
+/// Result of a call. A function returns 0 (`LOGGAP_STATUS_OK`) exactly if it
+/// did all that its documentation says.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(i32)]
 pub enum Status {
-    /// All is done.
+    /// Success.
     Ok = 0,
-    /// A pointer that has to point somewhere is null.
+    /// A required pointer is null.
     Null = 1,
-    /// A pointer is not aligned as its type, or as `LOGGAP_ALIGNMENT` where
-    /// memory is lent.
+    /// A pointer is not aligned for its type, or lent memory not to `LOGGAP_ALIGNMENT`.
     Alignment = 2,
-    /// The lent memory is too small. Less than `needed` bytes would not do, but
-    /// they may only be what comes first (a simulation needs more once it has
-    /// read its schedule): the function whose name ends in `_bytes` says how
-    /// many are enough for all.
+    /// The lent memory is too small. At least `needed` bytes are necessary, but
+    /// they may suffice only for the first step (a simulation needs more once
+    /// it has read its schedule): the function whose name ends in `_bytes`
+    /// returns a size that suffices for all steps.
     Memory = 3,
-    /// An array for results is too small; it holds what fits, or nothing
-    /// where the function says so. `needed` elements are enough.
+    /// An output array is too small. It holds the first elements, or nothing if
+    /// the function says so. `needed` elements suffice.
     Full = 4,
-    /// An option or argument has a value that it cannot have.
+    /// An option or argument has an invalid value.
     Option = 5,
-    /// The header is not the one that belongs to this library.
+    /// The header belongs to another version of the library.
     Version = 6,
-    /// The object was not made by the function that makes it, or the memory
-    /// that holds it was overwritten.
+    /// The object was not created by its init function, or its memory was overwritten.
     Handle = 7,
     /// A callback of the link failed; `found` is the code that it returned.
     Link = 8,
-    /// The peer was silent for too long.
+    /// The peer was silent for longer than the timeout.
     Silent = 9,
     /// The responder refused.
     Refused = 10,
-    /// What the peer sent does not belong there.
+    /// The peer sent a message that violates the protocol.
     Protocol = 11,
     /// A callback asked to stop.
     Stopped = 12,
     /// A text, file, frame or profile is malformed at byte `at`.
     Malformed = 13,
-    /// There are too few values to compute the result.
+    /// Too few values to compute the result.
     NoData = 14,
-    /// The profile does not hold this size.
+    /// The profile does not cover this size.
     OutsideProfile = 15,
-    /// The profile does not hold a parameter that is needed.
+    /// The profile lacks a required parameter.
     NotMeasured = 16,
     /// A parameter is negative, or was measured at one size only.
     Unusable = 17,
@@ -58,54 +56,52 @@ pub enum Status {
     Sink = 19,
     /// The schedule cannot be simulated; see `reason`.
     Schedule = 20,
-    /// The simulated program never comes to its end.
+    /// The simulated program never ends.
     Deadlock = 21,
-    /// There is nothing of this name.
+    /// The name is unknown.
     UnknownName = 22,
     /// The self-test gave a wrong answer.
     SelfTest = 23,
 }
 
-/// Where and why a call failed. Filled in whenever a function that takes one
-/// fails; after success it says `LOGGAP_STATUS_OK` and nothing else. Fields
-/// that say nothing about this failure are 0, or `UINT32_MAX` for ranks and
-/// operations.
+/// Location and reason of a failure. A function that takes one fills it in:
+/// after success with `LOGGAP_STATUS_OK` only. Fields that do not apply to a
+/// failure are 0, or `UINT32_MAX` for ranks and operations.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Detail {
-    /// What the function returned, a `loggap_status`.
+    /// The status that the function returned, a `loggap_status`.
     pub status: i32,
     /// The rank concerned, or `UINT32_MAX`.
     pub rank: u32,
-    /// The operation concerned, counted on its rank, or `UINT32_MAX`.
+    /// The operation concerned, by its index on the rank, or `UINT32_MAX`.
     pub op: u32,
-    /// Line in a text, from 1; 0 where there is none.
+    /// Line of a text, from 1; 0 if there is no line.
     pub line: u32,
-    /// Byte in the line, from 1; 0 where there is none.
+    /// Byte within the line, from 1; 0 if there is no line.
     pub column: u32,
-    /// Offset of the byte at fault, index of the element at fault, or the
-    /// message size concerned.
+    /// Offset of the wrong byte, index of the wrong element, or message size concerned.
     pub at: u64,
-    /// How much would be enough, or what was expected.
+    /// Amount that would suffice, or the value expected.
     pub needed: u64,
-    /// What was found instead, or the code that a callback returned.
+    /// Value found instead, or the code that a callback returned.
     pub found: u64,
-    /// Why, a `loggap_reason`; `loggap_reason_text` has the words.
+    /// A `loggap_reason`; `loggap_reason_text` explains it.
     pub reason: u32,
-    /// Name of the field at fault, not ended by a zero byte; null where there
-    /// is none.
+    /// Name of the wrong field, without a terminating zero byte; null if no
+    /// field is concerned.
     pub name: *const c_char,
-    /// Bytes of `name`.
+    /// Length of `name` in bytes.
     pub name_length: usize,
 }
 
-/// What a function of this crate gives, or why not.
+/// Result of a function of this crate.
 pub(crate) type Outcome<T> = Result<T, Detail>;
 
 impl Detail {
     const OK: Self = Self::of(Status::Ok);
 
-    /// A failure of which nothing is known but its status.
+    /// A failure with nothing but its status.
     pub(crate) const fn of(status: Status) -> Self {
         Self::because(status, Reason::None)
     }
@@ -165,7 +161,7 @@ impl Detail {
     }
 }
 
-/// Ends a call: tells `detail`, if it is not null, and gives the status.
+/// Ends a call: fills in `detail`, if it is not null, and returns the status.
 ///
 /// # Safety
 ///
@@ -182,7 +178,7 @@ pub(crate) unsafe fn finish(outcome: Outcome<()>, detail: *mut Detail) -> i32 {
     told.status
 }
 
-/// Every status with its text.
+/// Text of every status.
 const TEXTS: [(Status, &CStr); 24] = [
     (Status::Ok, c"ok"),
     (Status::Null, c"a required pointer is null"),
@@ -210,8 +206,8 @@ const TEXTS: [(Status, &CStr); 24] = [
     (Status::SelfTest, c"the self-test gave a wrong answer"),
 ];
 
-/// One line that says what `status` means, ended by a zero byte. Never null,
-/// valid for ever; any number is allowed.
+/// One line that explains `status`, terminated by a zero byte. Never null,
+/// valid forever; any number is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn loggap_status_text(status: i32) -> *const c_char {
     let found = TEXTS.iter().find(|(known, _)| *known as i32 == status);

@@ -1,4 +1,4 @@
-//! Whether header and library belong together.
+//! Check that header and library belong together.
 
 use core::ffi::c_char;
 
@@ -21,11 +21,11 @@ use crate::simulate::{Protocol, SimulateOptions, Simulated};
 use crate::status::{Detail, Outcome, Status, finish};
 use crate::wire::{Bounds, Frame};
 
-/// Version of this interface. Changes whenever a struct, a constant or the
-/// meaning of a function does.
+/// Version of this interface. It changes whenever a struct, a constant or the
+/// meaning of a function changes.
 pub const LOGGAP_ABI_VERSION: u32 = 2;
 
-/// Sizes of the structs as the caller was compiled, in bytes.
+/// Sizes of the structs in the caller's compilation, in bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(C)]
 pub struct Sizes {
@@ -92,7 +92,7 @@ const fn size<T>() -> u32 {
     size_of::<T>() as u32
 }
 
-/// The sizes as the library was compiled.
+/// Sizes of the structs in the library's compilation.
 const OURS: Sizes = Sizes {
     detail: size::<Detail>(),
     clock: size::<Clock>(),
@@ -123,27 +123,26 @@ const OURS: Sizes = Sizes {
     selftest_count: size::<SelfTestCount>(),
 };
 
-/// Version of the interface that the library was built with; compare with
-/// `LOGGAP_ABI_VERSION`.
+/// Interface version of the library; compare it with `LOGGAP_ABI_VERSION`.
 #[unsafe(no_mangle)]
 pub extern "C" fn loggap_abi_version() -> u32 {
     LOGGAP_ABI_VERSION
 }
 
-/// Version of the library as text such as `0.1.0`, ended by a zero byte.
-/// Valid for ever.
+/// Version of the library as text, such as `0.1.0`, terminated by a zero byte.
+/// Valid forever.
 #[unsafe(no_mangle)]
 pub extern "C" fn loggap_version() -> *const c_char {
     const TEXT: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
     TEXT.as_ptr().cast()
 }
 
-/// Compares version and struct sizes of the caller with those of the library.
-/// `loggap_check_abi()` calls it with everything filled in; call that once
-/// before anything else. `bytes` is `sizeof(loggap_sizes)`.
+/// Compares the interface version and the struct sizes of the caller with those
+/// of the library. `loggap_check_abi()` calls it with all arguments filled in;
+/// call that once before any other function. `bytes` is `sizeof(loggap_sizes)`.
 ///
-/// Errors: `LOGGAP_STATUS_VERSION`, with the struct that differs in `name`, what the
-/// library has in `needed` and what the caller has in `found`;
+/// Errors: `LOGGAP_STATUS_VERSION`, with the struct that differs in `name`, the
+/// library's value in `needed` and the caller's in `found`;
 /// `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn loggap_abi_check(
@@ -156,7 +155,7 @@ pub unsafe extern "C" fn loggap_abi_check(
         differs(LOGGAP_ABI_VERSION as usize, version as usize, Detail::of(Status::Version))?;
         let reason = Detail::because(Status::Version, Reason::StructSize).named("loggap_sizes");
         differs(size_of::<Sizes>(), bytes, reason)?;
-        // SAFETY: by the contract of this function, of as many bytes.
+        // SAFETY: by the contract of this function; `bytes` has just been checked.
         let theirs = unsafe { input(sizes) }?;
         same(&OURS, theirs)
     };

@@ -6,26 +6,25 @@ use loggap_core::wire::{self, FRAME_LEN, ROUNDS_PER_BATCH};
 use crate::boundary::{Place, plain};
 use crate::status::finish;
 
-/// Bytes of every control frame.
+/// Length of every control frame, in bytes.
 pub const LOGGAP_FRAME_BYTES: usize = 448;
 const _: () = assert!(LOGGAP_FRAME_BYTES == FRAME_LEN, "the core's frames have another length");
 
-/// Most different rounds that one frame announces.
+/// Maximum number of different rounds that one frame announces.
 pub const LOGGAP_FRAME_ROUNDS: usize = 16;
 const _: () = assert!(LOGGAP_FRAME_ROUNDS == ROUNDS_PER_BATCH, "the core's batches differ");
 
-/// What a responder allows.
+/// Limits that a responder enforces.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Bounds {
-    /// Bytes of the largest message and of the largest reply.
+    /// Largest message and largest reply, in bytes.
     pub message: u32,
-    /// Most messages in one round.
+    /// Maximum number of messages per round.
     pub messages: u32,
-    /// Most rounds in one batch, repetitions counted.
+    /// Maximum number of rounds per batch, repetitions included.
     pub rounds: u32,
-    /// Longest pause between two receives that the responder is asked for,
-    /// in ps.
+    /// Longest pause between two receives that an initiator may request, in ps.
     pub pause_ps: u64,
     /// Longest silence of the initiator, in ps.
     pub silence_ps: u64,
@@ -57,9 +56,9 @@ impl Bounds {
     }
 }
 
-/// Fills in the bounds that a responder has unless told otherwise: 1 MiB,
-/// 65,536 messages a round, 65,536 rounds a batch, 1 s of pause, 10 s of
-/// silence, 1 h altogether.
+/// Fills in the default limits of a responder: 1 MiB, 65,536 messages per
+/// round, 65,536 rounds per batch, 1 s of pause, 10 s of silence, 1 h per
+/// session.
 ///
 /// Errors: `LOGGAP_STATUS_NULL`, `LOGGAP_STATUS_ALIGNMENT`.
 #[unsafe(no_mangle)]
@@ -71,52 +70,53 @@ pub unsafe extern "C" fn loggap_bounds_default(bounds: *mut Bounds) -> i32 {
     unsafe { finish(outcome, core::ptr::null_mut()) }
 }
 
-/// What a frame says.
+/// Kind of a control frame, with the fields that it uses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum FrameKind {
     /// Initiator: opens a session. `versions`, `capabilities`, `bounds`, `nonce`.
     Hello = 1,
-    /// Responder: accepts it. `version`, `capabilities`, `bounds`.
+    /// Responder: accepts the session. `version`, `capabilities`, `bounds`.
     Welcome = 2,
-    /// Responder: does not go on. `refusal`, `limited`, `asked`, `allowed`,
-    /// `versions`, `responder_versions`.
+    /// Responder: refuses to continue. `refusal`, `limited`, `asked`,
+    /// `allowed`, `versions`, `responder_versions`.
     Refuse = 3,
-    /// Responder: others are before. `position`.
+    /// Responder: other initiators come first. `position`.
     Queue = 4,
     /// Initiator: announces rounds. `sequence`, `rounds`, `round_count`.
     Batch = 5,
     /// Responder: waits for the first message of the batch. `sequence`.
     Ready = 6,
-    /// Responder: its own timings. `sequence`, `values_ps`, `round_count`.
+    /// Responder: its own timings of a batch. `sequence`, `values_ps`, `round_count`.
     Report = 7,
-    /// Initiator: drops whatever is under way. `token`.
+    /// Initiator: drops the batch under way. `token`.
     Sync = 8,
-    /// Responder: has dropped it. `token`, `received`, `replied`.
+    /// Responder: has dropped the batch. `token`, `received`, `replied`.
     Synced = 9,
-    /// Initiator: the session is over.
+    /// Initiator: ends the session.
     Bye = 10,
-    /// Responder: asks for a hello with this `nonce`.
+    /// Responder: asks for the hello again, with this `nonce`.
     Challenge = 11,
 }
 
-/// Why a responder does not go on.
+/// Reason why a responder refuses to continue.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum RefusalKind {
-    /// No version is known to both: `versions`, `responder_versions`.
+    /// Initiator and responder have no version in common: `versions`,
+    /// `responder_versions`.
     Version = 0,
-    /// Another initiator is served and `asked` wait.
+    /// Another initiator is being served, and `asked` others wait.
     Busy = 1,
-    /// `asked` of what `limited` says, where `allowed` are allowed.
+    /// The initiator asks for `asked` units of `limited`; `allowed` are allowed.
     Bounds = 2,
-    /// A frame of kind `asked` does not belong there.
+    /// A frame of kind `asked` is out of order.
     OutOfOrder = 3,
-    /// No frame where one belongs; byte `asked` was wrong.
+    /// A frame was expected, but byte `asked` of the message is wrong.
     Malformed = 4,
 }
 
-/// What a bound is about.
+/// Quantity that a limit bounds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u32)]
 pub enum LimitedKind {
@@ -134,7 +134,7 @@ pub enum LimitedKind {
     Session = 5,
 }
 
-/// A round, or the same round several times in a row.
+/// A round, and how often it is repeated.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Round {
@@ -144,20 +144,19 @@ pub struct Round {
     pub size: u32,
     /// Bytes in each reply, at least 1.
     pub reply_size: u32,
-    /// How often the round is repeated, 1 to 65,535.
+    /// Number of times that the round is run, 1 to 65,535.
     pub repeats: u32,
     /// 0: one reply after the last message; 1: one after each.
     pub reply_each: u32,
-    /// 1 where the responder times its receive calls; only without
-    /// repetition.
+    /// 1 if the responder times its receive calls; only if `repeats` is 1.
     pub timed: u32,
-    /// How long the responder waits before it looks for each message but the
+    /// Time that the responder waits before polling for each message but the
     /// first, in ps.
     pub pause_ps: u64,
 }
 
-/// A control frame. Which fields count is said at each `loggap_frame_kind`;
-/// the others are 0 and are not looked at.
+/// A control frame. Each `loggap_frame_kind` lists the fields that it uses; the
+/// others are 0 and ignored.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Frame {
@@ -165,40 +164,41 @@ pub struct Frame {
     pub kind: u32,
     /// Sequence number of the batch's first round.
     pub sequence: u32,
-    /// Of a synchronisation.
+    /// Number that identifies a synchronisation.
     pub token: u32,
-    /// Initiators before this one.
+    /// Number of initiators before this one.
     pub position: u32,
     /// Lowest and highest version that the initiator speaks.
     pub versions: [u32; 2],
     /// Lowest and highest version that the responder speaks.
     pub responder_versions: [u32; 2],
-    /// The version that both speak.
+    /// Version that both speak.
     pub version: u32,
-    /// Bits of what a side can do. Bit 0: it can ask for, or give, a description
-    /// of the responder, by frames of kinds that are not among these.
+    /// Capability bits. Bit 0: the sender can request, or provide, a
+    /// description of the responder, with frames of kinds that are not listed
+    /// here.
     pub capabilities: u32,
-    /// Bounds asked for, or enforced.
+    /// Limits that the initiator requests, or the responder enforces.
     pub bounds: Bounds,
     /// A `loggap_refusal_kind`.
     pub refusal: u32,
     /// A `loggap_limited_kind`.
     pub limited: u32,
-    /// See `loggap_refusal_kind`.
+    /// Value asked for; see `loggap_refusal_kind`.
     pub asked: u64,
-    /// See `loggap_refusal_kind`.
+    /// Value allowed; see `loggap_refusal_kind`.
     pub allowed: u64,
-    /// Data messages that the responder has received.
+    /// Number of data messages that the responder has received.
     pub received: u64,
-    /// Data messages that the responder has sent.
+    /// Number of data messages that the responder has sent.
     pub replied: u64,
-    /// Of a challenge; 0 where there was none.
+    /// Nonce of a challenge; 0 if there was none.
     pub nonce: u64,
-    /// Used elements of `rounds` or `values_ps`, 1 to `LOGGAP_FRAME_ROUNDS`.
+    /// Number of elements of `rounds` or `values_ps` in use, 1 to `LOGGAP_FRAME_ROUNDS`.
     pub round_count: u32,
-    /// The rounds of a batch.
+    /// Rounds of a batch.
     pub rounds: [Round; LOGGAP_FRAME_ROUNDS],
-    /// Time in the receive calls of each round, in ps; 0 where not timed.
+    /// Time in the receive calls of each round, in ps; 0 if not timed.
     pub values_ps: [u64; LOGGAP_FRAME_ROUNDS],
 }
 

@@ -1,23 +1,22 @@
-//! What comes out of looking for protocol changes.
+//! Protocol change found in the curves of a sweep.
 
 /// A protocol change: an abrupt jump of a curve's value.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Change {
-    /// First measured size of the new protocol, in bytes: the best single
-    /// answer from the points at hand.
+    /// First measured size of the new protocol, in bytes: the best single estimate.
     pub at: u64,
-    /// Smallest size that may be the first of the new protocol.
+    /// Lower end of the interval for the new protocol's first size, in bytes.
     pub low: u64,
-    /// Largest size that may be the first of the new protocol. Measuring
-    /// between `low` and `high` narrows the interval; `low == high` is exact.
+    /// Upper end of that interval. Measurements between `low` and `high` narrow it; `low == high`
+    /// is exact.
     pub high: u64,
-    /// Index of the curve that shows it best.
+    /// Index of the curve in which the jump is most significant.
     pub curve: usize,
-    /// By how many millionths that curve's value at `at` is larger than the
-    /// old protocol's line there.
+    /// Relative height of the jump: curve's value at `at` over the old protocol's line there, less
+    /// 1, in millionths.
     pub jump_ppm: i32,
-    /// Whether a range begins here. Not so where no curve jumps by the
-    /// tolerance, and where a range would become too narrow.
+    /// True if a range begins here. False if no curve jumps by the tolerance, or if a range would
+    /// become too narrow.
     pub splits: bool,
 }

@@ -1,18 +1,16 @@
-//! The fewest lines that describe every point within a tolerance.
+//! Fewest lines that describe every point within a tolerance.
 //!
-//! A line `g + G·(s − 1)` with `g ≥ 0` and `G ≥ 0` passes every point k within
-//! eₖ when there is a slope G at which all intervals [yₖ − eₖ − G·xₖ,
-//! yₖ + eₖ − G·xₖ] have a point in common. Intervals of the real line do when
-//! each two of them do (Helly), and two do for the slopes between
-//! (lₖ − hⱼ)/(xₖ − xⱼ) and (hₖ − lⱼ)/(xₖ − xⱼ), l and h being their ends at
-//! slope 0: so a point more costs one comparison with each of the others. The
-//! bound on g is an interval from 0 to infinity at x = 0.
+//! A line `g + G·(s − 1)` with `g ≥ 0` and `G ≥ 0` that passes every point k within eₖ exists if
+//! there is a slope G at which all intervals [yₖ − eₖ − G·xₖ, yₖ + eₖ − G·xₖ] have a common point.
+//! Intervals of the real line have one if every two of them do (Helly), and two do for the slopes
+//! between (lₖ − hⱼ)/(xₖ − xⱼ) and (hₖ − lⱼ)/(xₖ − xⱼ), where l and h are their ends at slope 0. So
+//! each further point costs one comparison with each of the others. The bound on g is an interval
+//! from 0 to infinity at x = 0.
 //!
-//! Dynamic programming over the sizes gives the fewest ranges; of equally few,
-//! those with the smallest sum of squared residuals in units of eₖ. Along a slow
-//! bend that sum hardly tells one boundary from the next, so that noise would
-//! decide: there a boundary at a rounder size costs less, and repeats from run
-//! to run.
+//! Dynamic programming over the sizes gives the fewest ranges and, among equally few, those with
+//! the smallest sum of squared residuals in units of eₖ. Along a slow bend that sum is nearly the
+//! same for neighbouring boundaries, and noise would decide between them; a penalty for boundaries
+//! at sizes that are not round makes the result repeat from run to run.
 
 use core::num::NonZeroUsize;
 
@@ -23,29 +21,29 @@ use super::{Change, Point};
 use crate::number::{larger, smaller};
 use crate::stats::distribution::normal_upper;
 
-/// Cells of neighbouring sizes that ranges are made of, at most.
+/// Most cells (groups of neighbouring sizes) from which ranges are built.
 pub(super) const MAX_CELLS: usize = 256;
-/// Curves that the lines of a range have to describe: the gap and half the
-/// round trip.
+/// Number of curves that the lines of a range have to describe: the gap and half the round trip.
 const DESCRIBED: usize = 2;
-/// The last size of a range is at least this many times its first.
+/// Least ratio of a range's last size to its first.
 const LEAST_SPAN: u64 = 2;
 
-/// What a step of roundness may cost, in squared residuals of a point whose
-/// residual is all that is tolerated.
+/// Penalty for each step of [`unroundness`], in squared residuals of a point at the edge of its
+/// tolerance.
 const UNROUND: f64 = 1.0;
 
-/// Memory of a fit: the best way to describe all sizes before one.
+/// Working memory of a fit, one element per cell and one for the end: the best description of all
+/// sizes before the cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Node {
-    /// Sum of squared residuals in units of the tolerated ones.
+    /// Sum of squared residuals in units of the tolerated ones, plus penalties.
     cost: f64,
-    /// Ranges, each that does not describe all of its sizes counted twice.
+    /// Number of ranges; a range that does not describe all of its sizes counts twice.
     ranges: u32,
     /// Cell at which the last of these ranges begins.
     from: u32,
-    /// Whether a range begins here.
+    /// True if a range begins here.
     pub(super) begins: bool,
 }
 
@@ -53,20 +51,20 @@ impl Node {
     const UNREACHED: Self = Self { cost: 0.0, ranges: u32::MAX, from: 0, begins: false };
 }
 
-/// The sizes at which ranges may begin, in cells, and what lies in them.
+/// Sizes at which ranges may begin, grouped into cells, and the points of each cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis<'p> {
     curves: [&'p [Point]; DESCRIBED],
     sizes: &'p [Point],
-    /// Sizes in a cell.
+    /// Number of sizes in a cell.
     width: NonZeroUsize,
     config: &'p Config,
-    /// Standard errors in half an interval that holds for all points at once.
+    /// Half-width, in standard errors, of an interval that holds for all points simultaneously.
     quantile: f64,
 }
 
 impl<'p> Axis<'p> {
-    /// `None` without points.
+    /// Groups the sizes of the longest curve into cells; `None` if there are no points.
     pub(super) fn of(curves: &[&'p [Point]], config: &'p Config) -> Option<Self> {
         let described = [0, 1].map(|index| curves.get(index).copied().unwrap_or_default());
         let longest = |a: &'p [Point], b: &'p [Point]| if b.len() > a.len() { b } else { a };
@@ -83,22 +81,22 @@ impl<'p> Axis<'p> {
         (self.sizes.len() + self.width.get() - 1) / self.width
     }
 
-    /// First size of a cell; `None` behind the last.
+    /// First size of a cell; `None` past the last.
     pub(super) fn size(&self, cell: usize) -> Option<u64> {
         self.sizes.get(cell * self.width.get()).map(Point::size)
     }
 
-    /// Cell in which a range begins that is to begin at `size`.
+    /// Cell whose beginning is nearest to `size`.
     fn cell_of(&self, size: u64) -> usize {
         let index = self.sizes.partition_point(|point| point.size() < size);
         (index + self.width.get() / 2) / self.width
     }
 
-    /// The point of a curve that stands for a cell.
+    /// First point of a curve in a cell that is no outlier; it represents the cell.
     fn point(&self, curve: usize, cell: usize) -> Option<&'p Point> {
         let points = self.curves.get(curve)?;
         let (first, end) = (self.size(cell)?, self.size(cell + 1));
-        // Mostly all curves have the same sizes.
+        // Usually all curves have the same sizes.
         let guess = cell * self.width.get();
         let begin = match points.get(guess) {
             Some(point) if point.size() == first => guess,
@@ -109,7 +107,7 @@ impl<'p> Axis<'p> {
             .find(|point| !point.is_outlier())
     }
 
-    /// Whether cells from `first` up to `end` are enough for a range.
+    /// True if the cells from `first` to `end` (exclusive) are wide enough for a range.
     fn is_wide(&self, first: usize, end: usize) -> bool {
         let least = self.size(first).unwrap_or_default().max(1).saturating_mul(LEAST_SPAN);
         let beyond = match self.size(end) {
@@ -121,31 +119,30 @@ impl<'p> Axis<'p> {
         sizes >= self.config.min_sizes && beyond >= least
     }
 
-    /// How far the line of a range may lie from a point: another range needs
-    /// evidence that the true value is not within the tolerance of it.
+    /// Largest distance of a point from its range's line. Beyond it there is evidence that the true
+    /// value differs from the line by more than the tolerance.
     fn tolerated(&self, point: &Point) -> f64 {
         let noise = self.quantile * point.sigma().unwrap_or(0.0);
         let allowed = self.config.tolerance * point.value().abs() + noise;
         larger(allowed, larger(self.config.resolution, 0.5))
     }
 
-    /// What beginning a range at `cell` costs.
+    /// Penalty for a range that begins at `cell`.
     fn unroundness(&self, cell: usize) -> f64 {
         UNROUND * f64::from(unroundness(self.size(cell).unwrap_or_default()))
     }
 }
 
-/// How far a size is from round: 0 for powers of four, 1 for other powers of
-/// two, 2 between these.
+/// Penalty steps of a size: 0 for powers of four, 1 for other powers of two, 2 for all others.
 const fn unroundness(size: u64) -> u32 {
     if size.is_power_of_two() { size.trailing_zeros() % 2 } else { 2 }
 }
 
-/// A range that grows by a cell at a time.
+/// A range that is extended cell by cell.
 #[derive(Clone, Copy, Debug, Default)]
 struct Growing {
     lines: [GrowingLine; DESCRIBED],
-    /// Slopes that pass all points of a curve within what is tolerated.
+    /// Slopes of lines that pass all points of a curve within their tolerances.
     slopes: [Slopes; DESCRIBED],
     /// s − 1 of each line's first size.
     firsts: [f64; DESCRIBED],
@@ -182,7 +179,7 @@ impl Growing {
             }
             for other in (first..cell).filter_map(|cell| axis.point(curve, cell)) {
                 let (away, allowed) = (x - other.after_first(), e + axis.tolerated(other));
-                // Sizes 0 and 1 count the same.
+                // Sizes 0 and 1 are equivalent.
                 let away = larger(away, f64::MIN_POSITIVE);
                 slopes.least = larger(slopes.least, (y - other.value() - allowed) / away);
                 slopes.largest = smaller(slopes.largest, (y - other.value() + allowed) / away);
@@ -206,8 +203,8 @@ impl Slopes {
     }
 }
 
-/// Marks the nodes of the cells at which ranges begin: at the changes that
-/// split, and between these as seldom as possible.
+/// Marks the nodes at which ranges begin: at the changes that split, and at as few cells as
+/// possible between them.
 pub(super) fn cover(axis: &Axis<'_>, changes: &mut [Change], nodes: &mut [Node]) {
     separate(axis, changes);
     let cells = axis.cells();
@@ -233,15 +230,15 @@ pub(super) fn cover(axis: &Axis<'_>, changes: &mut [Change], nodes: &mut [Node])
     }
 }
 
-/// Leaves ranges between the changes that split wide enough: of two that are
-/// too close, the smaller splits no longer.
+/// Keeps the ranges between changes wide enough: of two changes that are too close, the smaller one
+/// no longer splits.
 fn separate(axis: &Axis<'_>, changes: &mut [Change]) {
     loop {
         let (mut first, mut before, mut narrow) = (0, None, None);
         let splits = changes.iter().enumerate().filter(|(_, change)| change.splits);
         let ends = splits.map(|(index, change)| (axis.cell_of(change.at), Some(index)));
         for (end, index) in ends.chain([(axis.cells(), None)]) {
-            // Where the sweep begins and ends is not the link's.
+            // The sweep's ends are no properties of the link, so a narrow range is allowed there.
             let inner = before.is_some() && index.is_some();
             if inner && !axis.is_wide(first, end) {
                 let jump = |index: usize| {
@@ -260,8 +257,8 @@ fn separate(axis: &Axis<'_>, changes: &mut [Change]) {
     }
 }
 
-/// Fills in the best descriptions of the cells from `first` up to each cell
-/// until `end`.
+/// Computes, for each cell from `first` to `end`, the best description of the cells from `first` up
+/// to it.
 fn describe(axis: &Axis<'_>, first: usize, end: usize, nodes: &mut [Node]) {
     let Some(section) = nodes.get_mut(first..=end) else { return };
     section.fill(Node::UNREACHED);
@@ -274,7 +271,7 @@ fn describe(axis: &Axis<'_>, first: usize, end: usize, nodes: &mut [Node]) {
             continue;
         }
         let mut range = Growing::default();
-        // Cells of the shortest range that may begin here.
+        // Number of cells of the shortest range that may begin here.
         let mut shortest = None;
         for cell in begin..end {
             range.add(axis, begin, cell);
@@ -284,8 +281,8 @@ fn describe(axis: &Axis<'_>, first: usize, end: usize, nodes: &mut [Node]) {
                 shortest = Some(cells);
             }
             let described = range.is_described();
-            // A range that describes too little is as short as can be: two of
-            // the shortest leave none over.
+            // A range that exceeds the tolerance need not reach twice the shortest length: it could
+            // be divided.
             if !described && shortest.is_some_and(|shortest| cells >= 2 * shortest) {
                 break;
             }
@@ -303,8 +300,8 @@ fn describe(axis: &Axis<'_>, first: usize, end: usize, nodes: &mut [Node]) {
     }
 }
 
-/// Joins ranges until there are at most `most`, each time those two that this
-/// costs least.
+/// Joins neighbouring ranges until at most `most` remain, each time the two whose sum of squares
+/// increases least.
 pub(super) fn join(axis: &Axis<'_>, most: usize, nodes: &mut [Node]) {
     while nodes.iter().filter(|node| node.begins).count() > most {
         let (mut cheapest, mut least) = (None, f64::INFINITY);
@@ -328,11 +325,11 @@ pub(super) fn join(axis: &Axis<'_>, most: usize, nodes: &mut [Node]) {
     }
 }
 
-/// Sum of squared residuals of the cells from `first` up to `end` as one range.
+/// Sum of squared residuals of the cells from `first` to `end` (exclusive) as one range.
 fn cost(axis: &Axis<'_>, first: usize, end: usize) -> f64 {
     let mut range = Growing::default();
     for cell in first..end {
-        // Only the lines matter.
+        // Adds the point to the line only; the slopes are not needed.
         range.add(axis, cell, cell);
     }
     range.cost()

@@ -1,33 +1,32 @@
-//! A sweep of one quantity: how far its points scatter, and where they do not
-//! belong to it.
+//! Noise and outliers of a curve, from the residuals of its points.
 
 use super::Point;
 use super::growing::GrowingLine;
 use crate::number::larger;
 
-/// Residuals on each side of a position that its noise is judged by.
+/// Residuals on each side of a position from which its noise is estimated.
 const EACH_SIDE: usize = 8;
 /// Mean of the lower three quarters of squared standard normal variables.
 const TRIMMED_MEAN: f64 = 0.368_6;
-/// Degrees of freedom that a residual adds to such a mean: a third of it is
-/// lost to trimming, and neighbouring residuals share two of three points.
+/// Degrees of freedom per residual of such a mean: trimming loses a third, and neighbouring
+/// residuals share two of three points.
 const FREEDOM: f64 = 0.35;
 
-/// Variance around a position, in units of the points' own, up to which these
-/// are believed and only scaled; beyond it noise is known from residuals alone.
+/// Largest ratio of estimated variance to the points' own at which the latter are trusted and only
+/// scaled; above it noise is estimated from residuals alone.
 const MISJUDGED: f64 = 4.0;
 
 /// The points of a sweep with their variances.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Curve<'p> {
     points: &'p [Point],
-    /// Whether at least half of the points have standard errors.
+    /// True if at least half of the points have standard errors.
     known: bool,
-    /// Variance of a value that is rounded to the clock's resolution.
+    /// Variance caused by rounding to the clock's resolution.
     least: f64,
 }
 
-/// How far a point lies from the straight line between its neighbours.
+/// Distance of a point from the straight line between its neighbours, with its variance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Residual {
     pub(super) value: f64,
@@ -38,7 +37,8 @@ pub(super) struct Residual {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scatter {
     pub(super) factor: f64,
-    /// `None` where the points' own standard errors explain it.
+    /// Degrees of freedom of the estimate; `None` if the points' own standard errors explain the
+    /// noise.
     pub(super) freedom: Option<u32>,
 }
 
@@ -62,9 +62,8 @@ impl<'p> Curve<'p> {
         self.points.partition_point(|point| point.size() < size)
     }
 
-    /// The variance of a point: its own, a neighbour's where it has none.
-    /// Where sigmas are unknown it is the square of the value, smoothed: noise
-    /// is then known up to a factor, see [`Curve::scatter`].
+    /// Variance of a point: its own, or a neighbour's if it has none. If no sigmas are known, the
+    /// square of the smoothed value: noise is then known up to a factor, see [`Curve::scatter`].
     pub(super) fn variance(&self, index: usize) -> f64 {
         let around = [index, index.saturating_sub(1), index + 1];
         let near = around.map(|index| self.points.get(index));
@@ -85,7 +84,7 @@ impl<'p> Curve<'p> {
         (first..index).rev().find(|&index| self.is_used(index))
     }
 
-    /// The nearest point behind `index` that is no outlier.
+    /// The nearest point after `index` that is no outlier.
     fn behind(&self, index: usize, end: usize) -> Option<usize> {
         (index + 1..end).find(|&index| self.is_used(index))
     }
@@ -94,8 +93,8 @@ impl<'p> Curve<'p> {
         self.points.get(index).is_some_and(|point| !point.is_outlier())
     }
 
-    /// How far a point lies from the line between its neighbours, which have
-    /// to be among `first..end`; `None` at the ends and of an outlier.
+    /// Distance of a point from the line between its neighbours within `first..end`; `None` for
+    /// outliers and for points without a neighbour on both sides.
     pub(super) fn residual(&self, index: usize, first: usize, end: usize) -> Option<Residual> {
         let point = self.points.get(index).filter(|point| !point.is_outlier())?;
         let (left, right) = (self.before(index, first)?, self.behind(index, end)?);
@@ -109,9 +108,9 @@ impl<'p> Curve<'p> {
         Some(Residual { value: point.value() - line, variance })
     }
 
-    /// Noise on both sides of the position before point `at`, within
-    /// `first..end`, from residuals that do not span it: a mean without the
-    /// largest quarter, which changes and bends elsewhere may have caused.
+    /// Noise around the boundary before point `at`, within `first..end`: trimmed mean of squared
+    /// residuals that do not span the boundary. The largest quarter is ignored, as changes and
+    /// bends elsewhere may have caused it.
     pub(super) fn scatter(&self, first: usize, at: usize, end: usize) -> Scatter {
         let mut squares = [0.0; 2 * EACH_SIDE];
         let mut count = 0;
@@ -154,22 +153,24 @@ fn sort(values: &mut [f64]) {
     }
 }
 
-/// A point is an outlier when it lies this many standard errors from the line
-/// through its four neighbours…
+/// Least distance of an outlier from the line through its four neighbours, in standard errors…
 const OUTLIER: f64 = 5.0;
-/// …and this many times as far as those do; more where sigmas are unknown.
+/// …and relative to the neighbours' own scatter about that line. See [`UNKNOWN_NOISE`] if sigmas
+/// are unknown.
 const BESIDE_NEIGHBOURS: f64 = 5.0;
-/// Part of that distance by which it lies off the lines of either side.
+/// Least distance of an outlier from the line of the two neighbours on either side, relative to
+/// that from the line of all four. A smaller one means a step.
 const BOTH_SIDES: f64 = 0.5;
-/// Variance of a line of two points, in units of the point's, that is too large
-/// to tell.
+/// Variance of a line through two points, relative to the point's own, from which on its
+/// extrapolation is useless.
 const LEVERAGE: f64 = 400.0;
-/// Student's distribution with two degrees of freedom exceeds this in 1%.
+/// As [`BESIDE_NEIGHBOURS`], if sigmas are unknown: exceeded by Student's distribution with two
+/// degrees of freedom in 1% of all cases.
 const UNKNOWN_NOISE: f64 = 10.0;
 
-/// Marks the points that lie far off a line that their four neighbours agree
-/// on: single disturbances, which no line is fitted to and no change is
-/// decided by. The two points at each end are never marked. O(points).
+/// Marks single disturbances: points far from a line on which their four neighbours agree. No line
+/// is fitted to outliers and no change is based on them. The two points at each end are never
+/// marked. O(points).
 pub fn mark_outliers(points: &mut [Point]) {
     for point in &mut *points {
         *point = point.as_regular();
@@ -197,13 +198,13 @@ fn is_outlier(curve: &Curve<'_>, index: usize) -> bool {
             line.accumulate(point.after_first(), point.value(), weight);
             beside.accumulate(point.after_first(), point.value(), weight);
         }
-        // Two neighbouring sizes say nothing of a distant one.
+        // A line through two neighbouring sizes cannot be extrapolated to a distant one.
         if beside.variance_at(x) < LEVERAGE * own {
             *side = (point.value() - beside.at(x)).abs();
         }
     }
     let off = point.value() - line.at(x);
-    // A step lies on the line of one side.
+    // The first point after a step lies on the line of one side.
     if sides.iter().any(|&side| side < BOTH_SIDES * off.abs()) {
         return false;
     }
@@ -222,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_residual_is_the_distance_from_the_line_between_its_neighbours() {
-        // At 100 B the line has 10 + 0.25 * 8 = 12.
+        // The line at 100 B is 10 + 0.25 * 8 = 12.
         let points = [(1, 10.0, 1.0), (100, 15.0, 2.0), (397, 18.0, 4.0)];
         let points = points.map(|(size, value, sigma)| Point::new(size, value, sigma).unwrap());
         let curve = Curve::new(&points, 0.0);

@@ -1,4 +1,4 @@
-//! How protocol changes are found.
+//! Choice of a change detector.
 
 use core::fmt;
 
@@ -7,35 +7,34 @@ use super::ranges::Config;
 use super::{Change, Point, jumps};
 use crate::number::{larger, nearest};
 
-/// Finds the changes of some curves.
+/// Function that finds the changes of several curves.
 type Find = fn(&[&[Point]], &Config, &mut heapless::VecView<Change>);
 
-/// How protocol changes are found.
+/// Method of finding protocol changes.
 ///
-/// It holds a function, not a choice among all of them: a firmware links only
-/// what it names.
+/// Holds a function pointer, not an enum, so that a firmware links only the method that it uses.
 #[derive(Clone, Copy)]
 pub struct Detector {
-    /// Settings of the one that looks ahead.
+    /// Settings of the streaming detector.
     ahead: Option<LookAhead>,
     pub(super) find: Find,
 }
 
 impl Detector {
-    /// Jumps of any curve that stand out of noise and bending.
+    /// Significant jumps of any curve, found from all points together; the default.
     #[must_use]
     pub const fn optimal() -> Self {
         Self { ahead: None, find: jumps::find }
     }
 
-    /// One pass over the first curve that looks a few points ahead, as in the
-    /// paper: see [`ChangeDetector`]. All changes that it finds divide ranges.
+    /// Streaming detector of the paper: one pass over the first curve, looking a few points ahead;
+    /// see [`ChangeDetector`]. Every change that it finds divides ranges.
     #[must_use]
     pub const fn look_ahead(settings: LookAhead) -> Self {
         Self { ahead: Some(settings), find: look_ahead }
     }
 
-    /// The settings of a detector that looks ahead; `None` of the other one.
+    /// Settings of the streaming detector; `None` for the other.
     #[must_use]
     pub const fn settings(&self) -> Option<LookAhead> {
         self.ahead
@@ -59,7 +58,7 @@ fn look_ahead(curves: &[&[Point]], config: &Config, changes: &mut heapless::VecV
             jump_ppm,
             splits: true,
         };
-        // The first ones are kept.
+        // If there are too many, the first ones are kept.
         let _ = changes.push(change);
     };
     for &point in points.iter().filter(|point| !point.is_outlier()) {

@@ -1,16 +1,14 @@
-//! Abrupt changes of a curve's value: protocol changes.
+//! Protocol changes: jumps of a curve's value.
 //!
-//! At each position between two neighbouring sizes a line on either side is
-//! extrapolated to both sizes. It is a jump when the lines differ at both in
-//! the same direction: lines that cross between the sizes are a kink, and
-//! those of a curve that bends one way differ in opposite directions. The
-//! smaller of both differences counts. It has to stand out
+//! At each position between two neighbouring sizes, a line fitted to either side is extrapolated to
+//! both sizes. The position is a jump if the lines differ in the same direction at both: two lines
+//! that cross between the sizes are a kink, and the lines of a curve that bends one way differ in
+//! opposite directions. The smaller of the two differences counts. It has to be large compared with
 //!
-//! - of its own standard error, by a quantile that holds for as many
-//!   positions as there are, Student's where noise was estimated;
-//! - of the bending around it: [`ABRUPT`] times the largest residual of
-//!   the three sizes on each side, each interpolated from neighbours of its
-//!   own side.
+//! - its own standard error, by a quantile corrected for the number of positions tested, from
+//!   Student's distribution if noise was estimated;
+//! - the misfit of the two lines: a continuous line with two bends has to be worse by [`ABRUPT`]
+//!   times the sum of squares that they leave unexplained.
 
 use super::curve::{Curve, Scatter};
 use super::growing::GrowingLine;
@@ -20,46 +18,46 @@ use crate::number::{larger, nearest, smaller, sqrt};
 use crate::slice::insert_first;
 use crate::stats::distribution::{normal_upper, student_upper};
 
-/// Points that a line begins with.
+/// Fewest points of a line on one side.
 const FEWEST: usize = 3;
-/// Points that a line has at most: bounds the work per position.
+/// Most points of a line on one side; bounds the work per position.
 const MOST: usize = 16;
-/// A line ends before a point that lies this many standard errors off.
+/// Distance in standard errors at which a point ends the line.
 const CONSISTENT: f64 = 2.5;
-/// Chance of a false change in a sweep of noise alone.
+/// Probability of a false change in a sweep of pure noise.
 const FALSE_CHANGES: f64 = 0.001;
-/// Sizes over which a value rises that does not jump, as a factor.
+/// Least width of a ramp, as a ratio of sizes: a rise over more than that is no jump.
 const RAMP: f64 = 1.25;
-/// Part of its critical value by which a jump is better than a ramp.
+/// Least advantage of a jump over a ramp, relative to the jump's critical value.
 const DISTINCT: f64 = 0.8;
-/// How many times as much a jump explains as remains unexplained beside it.
+/// Least ratio of the sum of squares explained by a jump to that left unexplained.
 const ABRUPT: f64 = 8.0;
-/// Standard deviations of a sum of squares that are noise, not misfit.
+/// Excess of a sum of squares attributed to noise, in standard deviations; more is misfit.
 const NOISE: f64 = 2.0;
-/// Part of its critical value at which a jump counts that stands beside a
-/// significant one in another curve.
+/// Least height, relative to its critical value, of a jump that coincides with a significant one in
+/// another curve.
 const SUPPORTS: f64 = 0.6;
 
-/// A jump at one position of one curve.
+/// Jump of one curve at one position.
 #[derive(Clone, Copy, Debug)]
 struct Jump {
-    /// Difference over the critical value: above 1 is significant.
+    /// Difference over its critical value; significant above 1.
     excess: f64,
-    /// Difference at the first size of the new protocol over the old line.
+    /// Difference at the first size of the new protocol, relative to the old line there.
     relative: f64,
 }
 
-/// What a ratio of a jump to its standard error has to exceed.
+/// Critical values of the ratio of a jump to its standard error.
 #[derive(Clone, Copy, Debug)]
 struct Critical {
-    /// Probability beyond it, on one side.
+    /// One-sided error probability of a position.
     tail: f64,
-    /// For known noise.
+    /// Critical value for known noise.
     normal: f64,
 }
 
 impl Critical {
-    /// For as many positions as `curves` have.
+    /// Critical values for all positions of `curves`.
     fn of(curves: &[&[Point]]) -> Self {
         let positions: usize =
             curves.iter().map(|points| points.len().saturating_sub(2 * FEWEST)).sum();
@@ -76,8 +74,8 @@ impl Critical {
     }
 }
 
-/// Finds the abrupt changes of `curves`, as many as fit into `changes`, the
-/// most significant first, and puts them there in ascending order.
+/// Finds jumps of `curves`, the most significant first, until `changes` is full; sorts them in
+/// ascending order.
 pub(super) fn find(curves: &[&[Point]], config: &Config, changes: &mut heapless::VecView<Change>) {
     let critical = Critical::of(curves);
     while !changes.is_full() {
@@ -92,7 +90,7 @@ pub(super) fn find(curves: &[&[Point]], config: &Config, changes: &mut heapless:
     }
 }
 
-/// The most significant change beside those known.
+/// Most significant change besides the known ones.
 fn strongest(
     curves: &[&[Point]],
     config: &Config,
@@ -127,7 +125,7 @@ fn change(curve: &Curve<'_>, index: usize, at: usize, jump: &Jump) -> Option<Cha
     })
 }
 
-/// The largest relative jump at size `at` in any curve that shows one there.
+/// Largest relative jump at size `at` among the curves with one there.
 fn largest(
     curves: &[&[Point]],
     config: &Config,
@@ -145,7 +143,7 @@ fn largest(
     })
 }
 
-/// The indices between the known changes around position `at`.
+/// Range of indices around position `at` that contains no known change.
 fn section(curve: &Curve<'_>, at: usize, known: &[Change]) -> (usize, usize) {
     let mut ends = (0, curve.points().len());
     for change in known {
@@ -159,7 +157,7 @@ fn section(curve: &Curve<'_>, at: usize, known: &[Change]) -> (usize, usize) {
     ends
 }
 
-/// The jump before point `at`, whose lines stay within `first..end`.
+/// Jump before point `at`, from lines fitted within `first..end`.
 fn jump(
     curve: &Curve<'_>,
     (first, end): (usize, usize),
@@ -194,7 +192,7 @@ fn jump(
     Some(Jump { excess: smaller(significance, gained), relative })
 }
 
-/// A point of the sweep around a position.
+/// A point near the position.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     x: f64,
@@ -202,15 +200,15 @@ struct Sample {
     weight: f64,
 }
 
-/// The points around a position that a line each describes on either side.
+/// Points on both sides of the position that a line on each side describes.
 #[derive(Debug, Default)]
 struct Window {
     samples: heapless::Vec<Sample, { 2 * MOST }>,
 }
 
 impl Window {
-    /// Adds the nearest of `indices` that are consistent with a line, and
-    /// returns it.
+    /// Adds points in the order of `indices` until one is inconsistent with the line through those
+    /// before; returns the line.
     fn side(
         &mut self,
         curve: &Curve<'_>,
@@ -235,7 +233,7 @@ impl Window {
         (line.count() >= FEWEST as u64).then_some(line)
     }
 
-    /// Reverses the samples; what a slice has for that may panic.
+    /// Reverses the samples. `slice::reverse` would link code that panics.
     fn turn(&mut self) -> Option<()> {
         let half = self.samples.len() / 2;
         let (front, back) = self.samples.split_at_mut_checked(half)?;
@@ -245,10 +243,10 @@ impl Window {
         Some(())
     }
 
-    /// The least weighted sum of squared residuals of a continuous line with
-    /// two bends. Where these are on different sides of the position before
-    /// sample `at`, there is a point between them and a factor of [`RAMP`] in
-    /// size beyond that of the position itself, if the window is that wide.
+    /// Smallest weighted sum of squared residuals of a continuous line with two bends. If the bends
+    /// are on different sides of the boundary before sample `at`, there has to be a further point
+    /// between them, and the ratio of their sizes is at least [`RAMP`] times that of the boundary's
+    /// two sizes, if the window is that wide.
     fn least_continuous(&self, at: u64) -> f64 {
         let count = self.samples.len();
         let at = usize::try_from(at).unwrap_or(count);
@@ -267,11 +265,10 @@ impl Window {
         least
     }
 
-    /// The weighted sum of squared residuals of the best line with bends at
-    /// these points.
+    /// Weighted sum of squared residuals of the best continuous line with bends at `knots`.
     ///
-    /// Its unknowns are the values there: each point is between two, so that
-    /// the normal equations have three diagonals.
+    /// The unknowns are the values at the knots. Each sample lies between two of them, so the
+    /// normal equations are tridiagonal.
     fn continuous(&self, knots: [usize; 4]) -> f64 {
         let places = knots.map(|index| self.samples.get(index).map_or(0.0, |sample| sample.x));
         let mut rows = [[0.0; 3]; 4];
@@ -308,8 +305,8 @@ impl Window {
         squares
     }
 
-    /// Shows each sample with the knot before it and how far it is on the way
-    /// to the next.
+    /// Calls `see` for each sample with the index of the knot before it and the sample's position
+    /// between that knot and the next, from 0 to 1.
     fn visit(&self, knots: [usize; 4], places: [f64; 4], mut see: impl FnMut(usize, f64, &Sample)) {
         for (index, sample) in self.samples.iter().enumerate() {
             let knot = usize::from(index > knots[1]) + usize::from(index > knots[2]);

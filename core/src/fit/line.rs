@@ -1,44 +1,41 @@
-//! The line of a range, with parameters that are never negative.
+//! Least-squares line of a range with non-negative parameters.
 //!
-//! The straight line of `LogGP` is a model: measured points lie beside it by
-//! more than their own noise (caches, segmentation, alignment). A fit that
-//! knows only the noise trusts its most precise points blindly. So the
-//! variance of a point is taken as `σᵢ² + (τ·yᵢ)²`: its own noise and a
-//! scatter `τ` relative to the line, the same for all sizes. `τ` is the value
-//! at which the weighted sum of squares equals its degrees of freedom (Paule
-//! and Mandel, J. Res. NBS 87, 1982), and 0 unless the sum of squares is
-//! significantly larger than noise makes it.
+//! The straight line of `LogGP` is a model: measured points deviate from it by more than their own
+//! noise (caches, segmentation, alignment), and a fit weighted by that noise alone trusts the most
+//! precise points too much. So the variance of a point is taken as `σᵢ² + (τ·yᵢ)²`: its own noise
+//! and a scatter `τ` relative to the line, the same for all sizes. `τ` is the value at which the
+//! weighted sum of squares equals its degrees of freedom (Paule and Mandel, J. Res. NBS 87, 1982),
+//! or 0 if the sum of squares is not significantly larger than noise makes it.
 //!
-//! The line is `g + G·(s − 1)` with `g ≥ 0` and `G ≥ 0`. Where least squares
-//! would go beyond a bound, the parameter is 0 and the other is that of the
-//! line with one parameter.
+//! The line is `g + G·(s − 1)` with `g ≥ 0` and `G ≥ 0`. If least squares would violate a bound,
+//! that parameter is 0 and the other is fitted alone.
 
 use super::Point;
 use super::growing::GrowingLine;
 use crate::number::{larger, sqrt};
 use crate::stats::Confidence;
 
-/// Smallest standard error that is believed, in picoseconds: the resolution
-/// of the time unit. Keeps weights finite where there is no noise at all.
+/// Least standard error of a point, in picoseconds: the resolution of the time unit. Keeps weights
+/// finite without noise.
 const LEAST_SIGMA: f64 = 0.5;
-/// Largest relative scatter that is tried: points ten times off the line.
+/// Upper end of the search for the relative scatter: points ten times off the line.
 const LARGEST_SCATTER: f64 = 10.0;
-/// Standard deviations of a chi-square beyond its mean that make a misfit
-/// significant: by chance once in a hundred lines.
+/// Significance of a misfit, in standard deviations of a chi-square beyond its mean: exceeded by
+/// chance in one of a hundred lines.
 const SIGNIFICANT: f64 = 2.5;
-/// Halvings of the scatter's interval: leaves 10⁻⁸ of the largest.
+/// Bisection steps for the scatter: leaves 10⁻⁸ of the largest.
 const HALVINGS: u32 = 30;
-/// Rounds in which the scale of the scatter, the line itself, is refined.
+/// Iterations in which the line that scales the scatter is refined.
 const REFINEMENTS: u32 = 3;
 
-/// Which parameters of a line are 0 because they would be negative.
+/// Parameters of a line that are 0 because a free fit would make them negative.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Bound {
-    /// None.
+    /// Neither.
     #[default]
     Free,
-    /// The value at the first size.
+    /// The value at the first size of the range.
     Gap,
     /// `G`, the slope.
     Slope,
@@ -46,10 +43,10 @@ pub enum Bound {
     Both,
 }
 
-/// The line that least squares give under the bounds.
+/// Least-squares line under the bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Bounded {
-    /// s − 1 of the first size, and the value there.
+    /// s − 1 of the range's first size, in bytes.
     pub(super) first: f64,
     pub(super) gap: f64,
     pub(super) slope: f64,
@@ -59,8 +56,8 @@ pub(super) struct Bounded {
 }
 
 impl Bounded {
-    /// The constrained minimum is the free one, or lies on the edge with the
-    /// smaller sum of squares: the problem is convex. O(1).
+    /// The problem is convex: its minimum is the free one if that is within the bounds, otherwise
+    /// the better of the two on the edges. O(1).
     pub(super) fn of(moments: &GrowingLine, first: f64) -> Self {
         let &GrowingLine { weight, centre, level, slope, spread, squares, .. } = moments;
         let centre = centre - first;
@@ -85,20 +82,20 @@ impl Bounded {
     }
 }
 
-/// `value(s) = g + G·(s − 1)` with `g ≥ 0` and `G ≥ 0`, and what is known
-/// about it. Outliers among the points are left out.
+/// `value(s) = g + G·(s − 1)` with `g ≥ 0` and `G ≥ 0`, with standard errors. Outliers among the
+/// points are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Line {
-    /// The free line of the same weights.
+    /// The unconstrained line with the same weights.
     moments: GrowingLine,
     bounded: Bounded,
-    /// Scatter about the line beyond the points' own noise, relative to the
-    /// line's value; 0 where it is not significant.
+    /// Scatter about the line beyond the points' own noise, relative to the line's value; 0 if it
+    /// is not significant.
     scatter: f64,
 }
 
 impl Line {
-    /// Fits `points`; `None` without any that is no outlier.
+    /// Fits `points`; `None` if all of them are outliers.
     #[must_use]
     pub fn fit(points: &[Point]) -> Option<Self> {
         let mut fitted = Self::default();
@@ -113,7 +110,7 @@ impl Line {
         }
         for _ in 0..REFINEMENTS {
             let scale = fitted;
-            // The smallest scatter that explains what noise does not.
+            // Bisects for the smallest scatter that explains the residuals.
             let (mut low, mut high) = (0.0, LARGEST_SCATTER);
             for _ in 0..=HALVINGS {
                 fitted.scatter = 0.5 * (low + high);
@@ -130,8 +127,8 @@ impl Line {
         Some(fitted)
     }
 
-    /// Weighted least squares; the weights come from the line `scale` and the
-    /// scatter of this one about it.
+    /// Weighted least squares. The weights follow from this line's scatter relative to the line
+    /// `scale`.
     fn refit(&mut self, points: &[Point], scale: &Self) {
         self.moments = GrowingLine::default();
         for point in points.iter().filter(|point| !point.is_outlier()) {
@@ -143,56 +140,55 @@ impl Line {
         self.bounded = Bounded::of(&self.moments, first);
     }
 
-    /// `g`: the line's value at size 1, in picoseconds.
+    /// `g`: value at size 1, in picoseconds.
     #[must_use]
     pub fn at_one(&self) -> f64 {
         self.at(0.0)
     }
 
-    /// `G`: the slope, in picoseconds per byte; 0 without one.
+    /// `G`: slope, in picoseconds per byte; 0 if it could not be fitted.
     #[must_use]
     pub const fn slope(&self) -> f64 {
         self.bounded.slope
     }
 
-    /// The line's value at `bytes` beyond the first.
+    /// Value at `bytes` bytes after the first, in picoseconds.
     #[must_use]
     pub fn at(&self, bytes: f64) -> f64 {
         self.bounded.gap + self.bounded.slope * (bytes - self.bounded.first)
     }
 
-    /// Which parameters are 0 because they would be negative.
+    /// Parameters that are 0 because a free fit would make them negative.
     #[must_use]
     pub const fn bound(&self) -> Bound {
         self.bounded.bound
     }
 
-    /// Points that the line was fitted to.
+    /// Number of points fitted.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.moments.count()
     }
 
-    /// Whether a slope could be fitted: points of at least two sizes.
+    /// True if a slope could be fitted: points of at least two sizes.
     #[must_use]
     pub const fn has_slope(&self) -> bool {
         self.moments.spread > 0.0
     }
 
-    /// Scatter about the line beyond the points' own noise, relative to the
-    /// line's value; 0 where it is not significant.
+    /// Scatter about the line beyond the points' own noise, relative to the line's value; 0 if it
+    /// is not significant.
     #[must_use]
     pub const fn scatter(&self) -> f64 {
         self.scatter
     }
 
-    /// Whether the points lie beside the line by significantly more than their
-    /// own noise.
+    /// True if the points deviate from the line by significantly more than their own noise.
     pub(crate) const fn misfits(&self) -> bool {
         self.scatter > 0.0
     }
 
-    /// Weighted mean of `s − 1`, where the free line is known best.
+    /// Weighted mean of `s − 1`, at which the unconstrained line is known best.
     #[must_use]
     pub const fn centre(&self) -> f64 {
         self.moments.centre
@@ -203,8 +199,8 @@ impl Line {
         sqrt(1.0 / self.moments.weight)
     }
 
-    /// Standard error of the slope; infinite without one. Of a slope that is
-    /// bound it is that of the free line.
+    /// Standard error of the slope; infinite if it could not be fitted. For a slope at its bound,
+    /// that of the unconstrained line.
     #[must_use]
     pub fn slope_error(&self) -> f64 {
         match self.bounded.bound {
@@ -213,9 +209,8 @@ impl Line {
         }
     }
 
-    /// Standard error of the value at size 1; infinite without a slope
-    /// unless the points are there. Of a value that is bound it is that of the
-    /// free line.
+    /// Standard error of the value at size 1; infinite without a slope, unless all points are at
+    /// size 1. For a value at its bound, that of the unconstrained line.
     #[must_use]
     pub fn at_one_error(&self) -> f64 {
         if self.moments.centre == 0.0 || self.bounded.bound == Bound::Slope {
@@ -225,9 +220,8 @@ impl Line {
         }
     }
 
-    /// How many standard errors the interval of `confidence` spans to each
-    /// side: Student's where the scatter was estimated from the points,
-    /// normal where their own noise explains them.
+    /// Half-width of the interval of `confidence`, in standard errors: Student's quantile if the
+    /// scatter was estimated from the points, the normal one if their own noise explains it.
     #[must_use]
     pub fn quantile(&self, confidence: Confidence) -> f64 {
         if self.scatter > 0.0 {
@@ -238,16 +232,15 @@ impl Line {
         }
     }
 
-    /// How much `point`, one of those fitted, moves the value at size 1: the
-    /// derivative of [`Line::at_one`] by the point's value. 0 of a value that
-    /// is bound and of an outlier.
+    /// Derivative of [`Line::at_one`] with respect to the value of `point`, which is one of those
+    /// fitted. 0 for outliers and for a value at its bound.
     #[must_use]
     pub fn pull_at_one(&self, point: &Point) -> f64 {
         self.pull_at(0.0, point)
     }
 
-    /// How much `point` moves the slope: the derivative of [`Line::slope`] by
-    /// the point's value. 0 of a slope that is bound and of an outlier.
+    /// Derivative of [`Line::slope`] with respect to the value of `point`. 0 for outliers and for a
+    /// slope at its bound.
     #[must_use]
     pub fn pull_slope(&self, point: &Point) -> f64 {
         let weight = self.weight_of(point);
@@ -260,8 +253,7 @@ impl Line {
         }
     }
 
-    /// How much `point` moves the value at `bytes` beyond the first: the
-    /// derivative of [`Line::at`] by the point's value.
+    /// Derivative of [`Line::at`] with respect to the value of `point`.
     #[must_use]
     pub fn pull_at(&self, bytes: f64, point: &Point) -> f64 {
         let level = self.weight_of(point) / self.moments.weight;
@@ -273,20 +265,20 @@ impl Line {
         }
     }
 
-    /// The part of [`Line::at_one_error`] that comes from the points' own
-    /// noise and that more measuring would reduce.
+    /// Part of [`Line::at_one_error`] that is due to the points' own noise and that more
+    /// measurements would reduce.
     pub(crate) fn at_one_noise(&self, points: &[Point]) -> f64 {
         self.noise(points, Self::pull_at_one)
     }
 
-    /// The part of [`Line::slope_error`] that comes from the points' own
-    /// noise; infinite without a slope.
+    /// Part of [`Line::slope_error`] that is due to the points' own noise; infinite if there is no
+    /// slope.
     pub(crate) fn slope_noise(&self, points: &[Point]) -> f64 {
         if self.has_slope() { self.noise(points, Self::pull_slope) } else { f64::INFINITY }
     }
 
-    /// The largest deviation of `points` from the line, outliers left out,
-    /// relative to the points' values.
+    /// Largest deviation of `points` from the line, relative to the points' values; outliers are
+    /// ignored.
     #[must_use]
     pub fn largest_deviation(&self, points: &[Point]) -> f64 {
         points.iter().filter(|point| !point.is_outlier()).fold(0.0, |largest, point| {
@@ -295,7 +287,8 @@ impl Line {
         })
     }
 
-    /// `√Σ(pull·σ)²`: how far the points' own noise moves what they pull at.
+    /// `√Σ(pull·σ)²`: standard error that the points' own noise causes in the quantity with
+    /// derivatives `pull`.
     fn noise(&self, points: &[Point], pull: fn(&Self, &Point) -> f64) -> f64 {
         let mut sum = 0.0;
         for point in points {
@@ -305,7 +298,7 @@ impl Line {
         sqrt(sum)
     }
 
-    /// Weighted sum of (s − 1)².
+    /// Weighted sum of squared distances in size from the range's first size.
     fn raised(&self) -> f64 {
         let away = self.moments.centre - self.bounded.first;
         self.moments.spread + self.moments.weight * away * away
@@ -315,9 +308,8 @@ impl Line {
         if point.is_outlier() { 0.0 } else { 1.0 / self.variance(point, self.scatter) }
     }
 
-    /// Variance of `point` with a `scatter` about this line that is relative
-    /// to the line's value, or to the point's where the line is lower than
-    /// half of it.
+    /// Variance of `point` with relative `scatter` about this line. The scale is the line's value,
+    /// or half the point's if that is larger.
     fn variance(&self, point: &Point, scatter: f64) -> f64 {
         let line = self.at(point.after_first());
         let scattered = scatter * larger(larger(line, 0.5 * point.value().abs()), LEAST_SIGMA);
@@ -355,7 +347,7 @@ mod tests {
     fn the_largest_deviation_is_relative_to_the_value_and_leaves_outliers_out() {
         let exact = |s: u64| 1e6 + 80.0 * (s - 1) as f64;
         let line = Line::fit(&points(exact, |_| 0.0)).unwrap();
-        // One value is half of what the line says, which is as far again as it is large.
+        // One value is half of the line's: a deviation of 100% of the value.
         let mut beside = points(|s| if s == 64 { 0.5 * exact(s) } else { exact(s) }, |_| 0.0);
         assert!(close(line.largest_deviation(&beside), 1.0));
         super::super::mark_outliers(&mut beside);
@@ -368,7 +360,7 @@ mod tests {
         let value = |s: u64| (1e6 + 80.0 * s as f64) * wiggle(s);
         let line = Line::fit(&points(value, |_| 1.0)).unwrap();
         assert!((0.04..0.07).contains(&line.scatter()), "{}", line.scatter());
-        // Noise alone would claim a slope within 1e-5.
+        // With the noise alone, the slope would seem known within 1e-5.
         assert!(line.slope_error() > 1.0, "{}", line.slope_error());
     }
 
@@ -381,13 +373,14 @@ mod tests {
 
     #[test]
     fn parameters_that_would_be_negative_are_zero_and_the_other_is_its_own_fit() {
-        // Twice the size costs four times as much: least squares go below 0.
+        // Doubling the size costs four times as much, so unconstrained least squares would give a
+        // negative value.
         let rising = Line::fit(&points(|s| 0.001 * (s * s) as f64, |_| 10.0)).unwrap();
         assert_eq!((rising.bound(), rising.at_one().to_bits()), (Bound::Gap, 0));
         assert!(rising.slope() > 0.0);
         let falling = Line::fit(&points(|s| 1e6 - 10.0 * s as f64, |_| 10.0)).unwrap();
         assert_eq!((falling.bound(), falling.slope().to_bits()), (Bound::Slope, 0));
-        // Powers of two below 2^16: their mean is (2^16 - 1)/16.
+        // The mean of the powers of two below 2^16 is (2^16 - 1)/16.
         assert!(close(falling.at_one(), 1e6 - 10.0 * 65_535.0 / 16.0) || falling.misfits());
         let negative = Line::fit(&points(|_| -5.0, |_| 1.0)).unwrap();
         assert_eq!((negative.bound(), negative.at(9.0).to_bits()), (Bound::Both, 0));

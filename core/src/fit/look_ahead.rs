@@ -1,41 +1,40 @@
-//! Detection of protocol changes while a sweep runs.
+//! Detection of protocol changes during a sweep.
 
 use super::Point;
 use super::growing::GrowingLine;
 use crate::number::{exp, larger, log, smaller};
 
-/// Most points that a detector may look ahead.
+/// Largest look-ahead, in points.
 pub const MOST_AHEAD: usize = 8;
 
-/// Points that a line needs before it can be judged.
+/// Fewest points of a line whose residuals can be judged.
 const FEWEST: usize = 3;
 
-/// A point is left out of the line that it joins when its own deviation
-/// exceeds this many times what the detector tolerates.
+/// A point is excluded from the current line if its own deviation exceeds this multiple of the
+/// tolerated rise.
 const OUTLIER: f64 = 4.0;
 
 /// Settings of a [`ChangeDetector`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct LookAhead {
-    /// `pfact`: how many times as far as the points of the present protocol
-    /// those ahead must lie from its line, as root mean squares.
+    /// `pfact`: least ratio of the root mean square deviation of the points ahead to that of the
+    /// current protocol's points, both from the current line.
     pub factor: f64,
-    /// `x`: points to look ahead, 3 to [`MOST_AHEAD`]; others are taken as
-    /// the nearest of these.
+    /// `x`: points to look ahead, clamped to 3 to [`MOST_AHEAD`].
     pub points: usize,
-    /// Resolution of the values in ps: deviations below it mean nothing.
+    /// Resolution of the values in ps; smaller deviations are ignored.
     pub resolution: f64,
 }
 
 impl Default for LookAhead {
-    /// The paper's values, and 1 ps.
+    /// The paper's values, and a resolution of 1 ps.
     fn default() -> Self {
         Self { factor: 2.0, points: 3, resolution: 1.0 }
     }
 }
 
-/// A change that a [`ChangeDetector`] found.
+/// A change found by a [`ChangeDetector`].
 #[derive(Clone, Copy, Debug)]
 pub struct Detected {
     /// Index of the first point of the new protocol, counted from the first
@@ -43,67 +42,60 @@ pub struct Detected {
     pub index: usize,
     /// Last size of the old protocol, in bytes.
     pub before: u64,
-    /// First size of the new protocol, in bytes. The change lies above
-    /// `before` and not above this.
+    /// First size of the new protocol, in bytes. The change lies above `before` and at or below
+    /// this size.
     pub at: u64,
     /// The line of the old protocol.
     pub line: GrowingLine,
 }
 
-/// Streaming detection by looking ahead: section 2.6 of Hoefler et al.,
-/// "`LogGP` in Theory and Practice", repaired. O(1) a point for a given number
-/// of points ahead; no memory but its own.
+/// Streaming detection of protocol changes by looking ahead: section 2.6 of Hoefler et al.,
+/// "`LogGP` in Theory and Practice", with corrections. O(1) per point for a given look-ahead; needs
+/// no lent memory.
 ///
-/// As in the paper, the points from the last change up to the current one
-/// have a line, and a change is assumed behind the current point when the
-/// mean square deviation rises by more than a factor for all of the `x` next
-/// points. What differs from Eq. 6 as printed:
+/// As in the paper, a line is fitted to the points from the last change up to the current one, and
+/// a change is assumed behind the current point if the mean square deviation rises by more than a
+/// factor for all of the `x` next points. Differences from Eq. 6 as printed:
 ///
-/// - *"For all" means that no single point can bring it about.* Every
-///   interval that the paper compares contains the point after the current
-///   one, so that one outlier there raises all of them. Here each of the `x`
-///   points is left out once, and the rest must raise the deviation by
-///   itself.
-/// - *What is compared is the rise, not the mean.* The mean square over all
-///   points hardly moves when many points lie behind; the rise of the sum of
-///   squares, a point ahead, does not depend on how many there are. It has to
-///   exceed pfact² times the mean square of the points behind, and
-///   2·ln(n)/(x − 1) times it besides: with every position that is tested, so
-///   grows the chance that one of them deviates without a change.
-/// - *Few points prove little.* That factor f holds for known noise. Where
-///   the noise is estimated with ν degrees of freedom it becomes
-///   ν/m·(exp(m·f/ν) − 1) for m = x − 1, which is exceeded as rarely.
-/// - *No noise is no reason to stop.* The deviation of the present protocol
-///   counts as no less than the resolution of the values, and than the
-///   points' own standard errors where they have some; there is no other
-///   threshold below which nothing is reported.
-/// - The divisor is the count less 2: Eq. 6's l − k − 2 counts the points
-///   from k to l as l − k.
-/// - *Where* the change is, is decided x − 1 points later, by the least sum of
-///   squares of a line before and one after it: with some of the points ahead
-///   beyond a change, the deviation rises already before it.
-/// - A point that lies off the line without the next ones doing so too stays
-///   out of it.
+/// - *A single point cannot cause a change.* Every interval that the paper compares contains the
+///   point after the current one, so that one outlier there raises all of them. Here each of the
+///   `x` points is left out once, and the others must raise the deviation by themselves.
+/// - *The rise is compared, not the mean.* The mean square over all points hardly moves if there
+///   are many points before; the rise of the sum of squares, per point ahead, does not depend on
+///   their number. It has to exceed (pfact² + 2·ln(n)/(x − 1)) times the mean square of the points
+///   before: with the number n of positions tested grows the probability that noise deviates at one
+///   of them.
+/// - *The factor is larger if there are few points.* The factor f above holds for known noise. If
+///   noise is estimated with ν degrees of freedom it becomes ν/m·(exp(m·f/ν) − 1) for m = x − 1,
+///   which is exceeded with the same probability.
+/// - *Noiseless values are accepted.* The deviation of the current protocol counts as no less than
+///   the resolution of the values, and than the points' own standard errors if they are known;
+///   there is no other threshold.
+/// - The divisor is the count less 2: Eq. 6's l − k − 2 counts the points from k to l as l − k.
+/// - *The position* of the change is determined x − 1 points later, as the one with the least sum
+///   of squares of a line before and one after it: with some of the points ahead beyond a change,
+///   the deviation already rises before it.
+/// - A point that deviates from the line is excluded from it if the next ones do not.
 #[derive(Clone, Copy, Debug)]
 pub struct ChangeDetector {
     settings: LookAhead,
-    /// Points up to the current one.
+    /// Line through the points up to the current one.
     line: GrowingLine,
-    /// Whether points weigh by their own errors: decided by the first.
+    /// True if points are weighted by their own errors: decided by the first point.
     weighted: bool,
     /// Points ahead of the current one.
     ahead: [Point; 2 * MOST_AHEAD],
     waiting: usize,
     /// Index of the first point ahead.
     next: usize,
-    /// Size of the current point.
+    /// Size of the current point, in bytes.
     current: u64,
-    /// A change lies among the points ahead.
+    /// True if a change was detected among the points ahead whose position is still open.
     suspected: bool,
 }
 
 impl ChangeDetector {
-    /// A detector that has seen no point.
+    /// Detector before the first point.
     #[must_use]
     pub fn new(settings: LookAhead) -> Self {
         let points = settings.points.clamp(FEWEST, MOST_AHEAD);
@@ -119,8 +111,8 @@ impl ChangeDetector {
         }
     }
 
-    /// Takes the next point of a sweep, larger than the one before. Returns a
-    /// change once the points after it tell where it is.
+    /// Adds the next point of a sweep, larger than the one before. Returns a change as soon as the
+    /// points after it determine its position.
     pub fn push(&mut self, point: Point) -> Option<Detected> {
         if self.next == 0 && self.waiting == 0 {
             self.weighted = point.sigma().is_some();
@@ -144,14 +136,12 @@ impl ChangeDetector {
         None
     }
 
-    /// Ends the sweep: a change that only further points would have told the
-    /// place of.
+    /// Ends the sweep; returns a change that was still waiting for further points.
     pub fn finish(&mut self) -> Option<Detected> {
         if self.suspected { self.conclude() } else { None }
     }
 
-    /// Tests the current point with those ahead; moves on unless they tell of
-    /// a change.
+    /// Tests for a change behind the current point; otherwise moves to the next point.
     fn look(&mut self) {
         let tolerated = self.tolerated();
         if self.rise() > tolerated {
@@ -167,8 +157,7 @@ impl ChangeDetector {
         self.ahead.get(..self.waiting).unwrap_or(&[])
     }
 
-    /// By how much those ahead raise the sum of squares, each: without the
-    /// one that raises it most.
+    /// Rise of the sum of squares per point ahead, without the point that raises it most.
     fn rise(&self) -> f64 {
         let mut least = f64::INFINITY;
         for left_out in 0..self.waiting {
@@ -186,12 +175,12 @@ impl ChangeDetector {
         self.line_with(self.line, first).squares - self.line.squares
     }
 
-    /// Points ahead that have to tell of a change: all but one.
+    /// Number of points ahead that have to confirm a change: all but one.
     fn telling(&self) -> f64 {
         (self.settings.points - 1) as f64
     }
 
-    /// The rise that noise may cause.
+    /// Largest rise that is attributed to noise.
     fn tolerated(&self) -> f64 {
         let telling = self.telling();
         let positions = (self.next + 1) as f64;
@@ -205,7 +194,7 @@ impl ChangeDetector {
         few * larger(deviation, self.settings.resolution * self.settings.resolution / 12.0)
     }
 
-    /// Finds the place of a suspected change, and begins the new protocol.
+    /// Determines the position of the suspected change and starts the line of the new protocol.
     fn conclude(&mut self) -> Option<Detected> {
         self.suspected = false;
         let cost = |old: usize| {
@@ -228,7 +217,7 @@ impl ChangeDetector {
         Some(found)
     }
 
-    /// Makes the first point ahead the current one.
+    /// Makes the first point ahead the current point.
     fn step(&mut self) {
         if let Some(first) = self.ahead().first().copied() {
             self.line = self.line_with(self.line, &[first]);
@@ -238,7 +227,7 @@ impl ChangeDetector {
     }
 
     fn drop_first(&mut self) {
-        // Moved down by one; `copy_within` would be a firmware's only memmove.
+        // Shifts down by one. `copy_within` would link memmove into a firmware for this alone.
         let mut next = Point::default();
         for place in self.ahead.iter_mut().rev() {
             core::mem::swap(place, &mut next);

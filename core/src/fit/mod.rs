@@ -3,12 +3,12 @@
 //! Values are picoseconds, sizes bytes, slopes picoseconds per byte; `g` is
 //! always the value at one byte.
 //!
-//! - [`mark_outliers`]: excludes single disturbances, before all else.
-//! - [`find_ranges`]: the protocol changes of several curves, and the ranges
-//!   that a line each describes.
+//! - [`mark_outliers`]: excludes single disturbances; to be called first.
+//! - [`find_ranges`]: the protocol changes of several curves, and the ranges of
+//!   sizes described by one line each.
 //! - [`Line`]: the line of a range, with parameters that are never negative.
 //! - [`GrowingLine`]: incremental least squares.
-//! - [`ChangeDetector`]: changes found while a sweep runs, by looking ahead.
+//! - [`ChangeDetector`]: streaming detection of changes during a sweep.
 
 mod change;
 mod cover;

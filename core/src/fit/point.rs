@@ -1,16 +1,14 @@
-//! What goes into a fit.
+//! Point of a sweep: the input of a fit.
 
 use core::fmt;
 
-/// Largest magnitude of a value or sigma, in ps: 2⁶² ps are 53 days.
+/// Largest magnitude of a value or sigma: 2⁶² ps, or 53 days.
 const LIMIT: f64 = 4_611_686_018_427_387_904.0;
 
-/// Smallest sigma that is told from none, in ps.
+/// Smallest known sigma, in ps; a smaller one counts as unknown.
 const SMALLEST_SIGMA: f64 = 1e-6;
 
-/// One point of a sweep: a message size and the value measured there.
-///
-/// Always finite: an invalid number does not become a point.
+/// A message size and the value measured there. All numbers are finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Point {
@@ -20,13 +18,13 @@ pub struct Point {
     outlier: bool,
 }
 
-/// Why three numbers are not a point.
+/// Reasons why numbers are no valid point.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PointError {
-    /// The value is not finite or beyond ±2⁶² ps (53 days).
+    /// The value is not finite or exceeds ±2⁶² ps (53 days).
     Value,
-    /// The sigma is not finite, negative or beyond 2⁶² ps.
+    /// The sigma is not finite, negative, or exceeds 2⁶² ps.
     Sigma,
 }
 
@@ -42,13 +40,12 @@ impl fmt::Display for PointError {
 impl core::error::Error for PointError {}
 
 impl Point {
-    /// A `value` in ps measured at `size` bytes. `sigma` is the standard error
-    /// of the value in ps, 0 when unknown (or when the samples did not
-    /// scatter at all, which says as little).
+    /// A `value` in ps measured at `size` bytes. `sigma` is the standard error of the value in ps;
+    /// 0 if it is unknown or if the samples did not scatter at all, which proves no accuracy.
     ///
     /// # Errors
     ///
-    /// [`PointError`] for numbers that are not finite or absurd.
+    /// [`PointError`] for numbers that are not finite or out of range.
     pub fn new(size: u64, value: f64, sigma: f64) -> Result<Self, PointError> {
         if !(value.is_finite() && value.abs() <= LIMIT) {
             return Err(PointError::Value);
@@ -71,25 +68,25 @@ impl Point {
         self.value
     }
 
-    /// Standard error of the value in ps, where known.
+    /// Standard error of the value in ps; `None` if unknown.
     #[must_use]
     pub fn sigma(&self) -> Option<f64> {
         (self.sigma >= SMALLEST_SIGMA).then_some(self.sigma)
     }
 
-    /// Whether [`mark_outliers`](super::mark_outliers) excluded this point:
-    /// no line is fitted to it and no change is decided by it.
+    /// True if [`mark_outliers`](super::mark_outliers) excluded this point from lines and from the
+    /// search for changes.
     #[must_use]
     pub const fn is_outlier(&self) -> bool {
         self.outlier
     }
 
-    /// This point, excluded.
+    /// This point, marked as an outlier.
     pub(super) const fn as_outlier(self) -> Self {
         Self { outlier: true, ..self }
     }
 
-    /// This point, not excluded.
+    /// This point, not marked.
     pub(super) const fn as_regular(self) -> Self {
         Self { outlier: false, ..self }
     }

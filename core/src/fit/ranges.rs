@@ -1,5 +1,4 @@
-//! The ranges of a sweep: what is abrupt divides it, and what bends is
-//! described by the fewest lines.
+//! Ranges of a sweep: divided at jumps, and where a curve bends into the fewest lines.
 
 use core::fmt;
 
@@ -7,27 +6,26 @@ use super::cover::{self, Axis};
 use super::{Change, Detector, Node, Point};
 use crate::stats::Confidence;
 
-/// Most curves that are looked at together.
+/// Most curves that are fitted together.
 pub const MAX_CURVES: usize = 4;
 
-/// What a fit is to do.
+/// Settings of a fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Config {
-    /// Level at which a point's distance from a line is more than its noise, for
-    /// all sizes at once.
+    /// Confidence with which a point outside its tolerance deviates from the line by more than its
+    /// noise, for all sizes simultaneously.
     pub confidence: Confidence,
-    /// How far a point may lie from its range's line, relative to its value;
-    /// a change that jumps by less divides no range.
+    /// Largest distance of a point from its range's line, relative to its value; smaller jumps
+    /// divide no range.
     pub tolerance: f64,
-    /// Resolution of the values in ps: what a value may be off by when
-    /// nothing is noisy.
+    /// Resolution of the values in ps: their error without noise.
     pub resolution: f64,
-    /// Ranges are at most one more than this; 0 looks for no changes.
+    /// Most changes; ranges are at most one more. 0 disables the search.
     pub max_changes: usize,
-    /// Fewest sizes of a range, where the sweep has as many.
+    /// Fewest sizes of a range, unless the whole sweep has fewer.
     pub min_sizes: usize,
-    /// How changes are found.
+    /// Method of finding changes.
     pub detector: Detector,
 }
 
@@ -44,16 +42,16 @@ impl Default for Config {
     }
 }
 
-/// How much memory a fit needs lent.
+/// Memory that a fit needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Requirements {
-    /// Elements of the slice of [`Node`].
+    /// Length of the slice of [`Node`].
     pub nodes: usize,
 }
 
 impl Requirements {
-    /// For curves of up to `sizes` sizes each.
+    /// Requirements of curves with up to `sizes` sizes each.
     #[must_use]
     pub const fn new(sizes: usize) -> Self {
         let cells = if sizes < cover::MAX_CELLS { sizes } else { cover::MAX_CELLS };
@@ -61,13 +59,13 @@ impl Requirements {
     }
 }
 
-/// Why a sweep cannot be fitted.
+/// Reasons why a sweep cannot be fitted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum FitError {
     /// No curve has a point.
     NoPoints,
-    /// The size at this index of this curve is not larger than the one before.
+    /// A point's size does not exceed that of the point before.
     Order {
         /// Index of the curve.
         curve: usize,
@@ -76,7 +74,7 @@ pub enum FitError {
         /// Its size in bytes.
         size: u64,
     },
-    /// The lent memory is too small, or there is no place for one range.
+    /// The lent memory is too small, or there is no room for a single range.
     Memory(Requirements),
 }
 
@@ -98,27 +96,24 @@ impl fmt::Display for FitError {
 
 impl core::error::Error for FitError {}
 
-/// Finds the protocol changes of `curves`, and the ranges of sizes that a line
-/// each describes.
+/// Finds the protocol changes of `curves`, and ranges of sizes in which every curve is a line.
 ///
-/// The curves are, in this order, the gap, half the round trip, the send and
-/// the receive overhead, as far as they are known; any may be empty. The first
-/// two have to be described by the lines; all show changes. Points ascend
-/// strictly by size; outliers among them ([`mark_outliers`](super::mark_outliers))
-/// are ignored.
+/// The curves are, in this order, the gap, half the round trip, the send and the receive overhead;
+/// any may be empty or missing at the end. Changes are searched in all of them; the lines of a
+/// range have to describe the first two. Points ascend strictly by size; outliers among them
+/// ([`mark_outliers`](super::mark_outliers)) are ignored.
 ///
-/// Puts the changes to `changes` and the first sizes of the ranges to
-/// `starts`, both ascending. Changes beyond the `N` most significant are left
-/// out, and of more than `N` ranges those are joined that this costs least.
+/// Writes the changes to `changes` and the first sizes of the ranges to `starts`, both ascending.
+/// If there are more than `N` changes, the most significant are kept; if there are more than `N`
+/// ranges, those whose sum of squares increases least are joined.
 ///
-/// Work is O(n) times at most N + 1 for the changes of n sizes and O(c³) for
-/// the ranges of c = min(n, 256) cells of neighbouring sizes: with more than
-/// 256 sizes a range begins only at a cell, and a cell's first size stands for
-/// all.
+/// The changes take O(n) for n sizes, at most N + 1 times; the ranges take O(c³) for c = min(n,
+/// 256) cells of neighbouring sizes. With more than 256 sizes ranges begin at cells only, and the
+/// first point of a cell represents it.
 ///
 /// # Errors
 ///
-/// [`FitError`] for no or unordered points or too little memory.
+/// [`FitError`] if there are no points, they are not in order, or there is too little memory.
 pub fn find_ranges<const N: usize>(
     curves: &[&[Point]],
     config: &Config,
@@ -153,7 +148,7 @@ fn find(
     cover::cover(&axis, changes, nodes);
     cover::join(&axis, most, nodes);
     for (cell, _) in nodes.iter().enumerate().filter(|(_, node)| node.begins) {
-        // At most as many as there is place for.
+        // There are at most as many as fit.
         let _ = starts.push(axis.size(cell).unwrap_or_default());
     }
     for change in changes {
@@ -239,7 +234,7 @@ mod tests {
         assert_eq!(find(&[&points, &twice], &mut []), order);
     }
 
-    /// What a small device measures: three sizes beyond a change.
+    /// Sweep of a small device: three sizes beyond a change.
     #[test]
     fn a_change_before_the_last_three_sizes_is_found() {
         let sizes = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 1_200];

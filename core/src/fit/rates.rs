@@ -1,5 +1,5 @@
-//! How often the search for changes and ranges errs on synthetic sweeps.
-//! `examples/change_rates.rs` prints longer tables of the same.
+//! Error rates of the search for changes and ranges on synthetic sweeps. `examples/change_rates.rs`
+//! prints longer tables of these.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -28,7 +28,7 @@ const NOISES: [Noise; 5] = [
     Noise::Skewed(0.05),
 ];
 
-/// Of how many sweeps in so many `judge` finds something to count.
+/// Number of random sweeps for which `judge` returns true.
 fn count(sweeps: u64, judge: impl Fn(&mut Random) -> bool) -> usize {
     (0..sweeps).filter(|&sweep| judge(&mut Random::new(sweep))).count()
 }
@@ -72,8 +72,7 @@ fn single_outliers_are_no_changes_and_in_no_line() {
     }
 }
 
-/// The table of the issue: steps of 9 and 27 us at 32 and 64 KiB, on values of
-/// several hundred us that are known within 0.3 us.
+/// Steps of 9 and 27 us at 32 and 64 KiB, on values of several hundred us that are known to 0.3 us.
 #[test]
 fn steps_of_microseconds_on_hundreds_are_listed() {
     let sizes: Vec<u64> = (16..=88).map(|i| libm::exp2(0.25 * f64::from(i)) as u64).collect();
@@ -97,8 +96,7 @@ fn steps_of_microseconds_on_hundreds_are_listed() {
     assert!(missed <= 2, "{missed} of 40");
 }
 
-/// In how many of 20 sweeps a step of half the round trip is found at its
-/// place.
+/// Number of 20 sweeps in which a step of half the round trip is found at its size.
 fn found(grid: Grid, noise: f64, step: f64) -> usize {
     count(20, |random| {
         let link = Link::any(Shape::Straight, Noise::Relative(noise), Sigmas::Told, random);

@@ -11,16 +11,16 @@ use super::{Change, Config, Node, Point, Random, Requirements, find_ranges, mark
 use std::vec;
 use std::vec::Vec;
 
-/// Which sizes a sweep has.
+/// Sizes of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Grid {
     /// Powers of two and their neighbours, 1 B to 64 KiB: 48 sizes.
     PowersAndNeighbours,
-    /// This many sizes from 1 B to 1 MiB, each moved by up to a twentieth.
+    /// The given number of sizes from 1 B to 1 MiB, each perturbed by up to 5%.
     Geometric(usize),
     /// Every 1024 bytes from 1 on: netgauge's 64 sizes.
     Equidistant,
-    /// 41 sizes to 1 MiB, two an octave, and what a bisection for 24,577 adds.
+    /// 41 sizes to 1 MiB, two an octave, and those added by a bisection for 24,577.
     Bisected,
 }
 
@@ -56,17 +56,17 @@ impl Grid {
     }
 }
 
-/// What a link's time is, in ps, by bytes.
+/// Time in ps as a function of the size.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape {
     /// `g + G(s − 1)`.
     Straight,
-    /// The slope changes from 80 to 320 ps/B around 50 kB, by 80% over this
-    /// many octaves: a cache that is too small.
+    /// The slope changes from 80 to 320 ps/B around 50 kB, 80% of it over the given number of
+    /// octaves, as when a cache overflows.
     Cache(f64),
     /// 2 us up to 20 kB and 300 ps/B beyond: `max{a, b + cs}`.
     Kink,
-    /// Half the bytes a token bucket holds pass at once.
+    /// Token bucket: the first 9 kB, half of its capacity, take 90 ps/B and the rest 8,090.
     Bucket,
 }
 
@@ -86,10 +86,10 @@ impl Shape {
     }
 }
 
-/// How the points scatter.
+/// Distribution of the points' errors.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Noise {
-    /// Normal, this many ps.
+    /// Normal, with this standard deviation in ps.
     Constant(f64),
     /// Normal, relative to the value.
     Relative(f64),
@@ -97,7 +97,7 @@ pub(super) enum Noise {
     Skewed(f64),
 }
 
-/// Whether the points say how far they scatter.
+/// Standard errors of the points: known or unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Sigmas {
     Told,
@@ -115,25 +115,23 @@ impl Noise {
     }
 }
 
-/// A link, of which the gap, half the round trip and both overheads are
-/// measured.
+/// A link whose gap, half round trip and both overheads are measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     pub(super) shape: Shape,
-    /// The gap of one byte, ps.
+    /// Gap of one byte, ps.
     pub(super) gap: f64,
     pub(super) noise: Noise,
     pub(super) sigmas: Sigmas,
 }
 
 impl Link {
-    /// One with a gap of 0.3 to 5 us.
+    /// A link with a gap of 0.3 to 5 us.
     pub(super) fn any(shape: Shape, noise: Noise, sigmas: Sigmas, random: &mut Random) -> Self {
         Self { shape, gap: 300_000.0 + 4_700_000.0 * random.unit(), noise, sigmas }
     }
 
-    /// A sweep, whose noise is correlated: half of its variance is common to
-    /// all curves at a size.
+    /// A sweep with correlated noise: half of the variance is common to all curves at a size.
     pub(super) fn sweep(&self, sizes: &[u64], random: &mut Random) -> [Vec<Point>; 4] {
         let mut curves = [const { Vec::new() }; 4];
         for &size in sizes {
@@ -154,7 +152,7 @@ pub(super) fn raised(point: Point, more: f64) -> Point {
     Point::new(point.size(), point.value() + more, point.sigma().unwrap_or(0.0)).unwrap()
 }
 
-/// What a fit found.
+/// Result of a fit.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) changes: Vec<Change>,
@@ -174,7 +172,7 @@ pub(super) fn fit(curves: &mut [Vec<Point>], config: &Config) -> Found {
     Found { changes: changes.to_vec(), starts: starts.to_vec() }
 }
 
-/// Whether ranges begin at the same places but for a factor of 1.5.
+/// True if the ranges begin at the same sizes within a factor of 1.5.
 pub(super) fn alike(a: &[u64], b: &[u64]) -> bool {
     let near = |(&a, &b): (&u64, &u64)| 2 * a.max(b) <= 3 * a.min(b);
     a.len() == b.len() && a.iter().zip(b).all(near)

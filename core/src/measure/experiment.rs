@@ -1,8 +1,8 @@
-//! What is measured at one point, and what came of it.
+//! Experiment (one round to be timed) and sample (its result).
 
 use crate::units::{Bytes, PerByte, Picos};
 
-/// Which quantity a round of messages is for.
+/// Quantity measured by a round of messages.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Quantity {
@@ -13,8 +13,8 @@ pub enum Quantity {
     /// `PRTT(n, d, s)` with `d` beyond the gap, for the send overhead
     /// (Eq. 4).
     Paced,
-    /// The receive call alone, of a reply that has already arrived while the
-    /// initiator was idle for `d`: the receive overhead.
+    /// The receive call alone, for a reply that arrived while the initiator was idle for `d`: the
+    /// receive overhead.
     Receive,
 }
 
@@ -23,9 +23,9 @@ pub enum Quantity {
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Experiment {
-    /// What the round is for.
+    /// Quantity to measure.
     pub quantity: Quantity,
-    /// Messages in a row, `n`.
+    /// Number of messages, `n`.
     pub messages: u32,
     /// Busy wait between two sends, `d`; for [`Quantity::Receive`] the wait
     /// between the send and the timed receive.
@@ -34,12 +34,11 @@ pub struct Experiment {
     pub size: u32,
 }
 
-/// What a message takes of a link beside its payload, about: headers.
+/// Approximate size of a message's headers on the link, in bytes.
 pub(in crate::measure) const HEADERS: u32 = 64;
 
 impl Experiment {
-    /// How long the messages of one direction take to pass where a byte takes
-    /// `sustained`.
+    /// Time for the messages of one direction to pass a link that takes `sustained` per byte.
     pub(in crate::measure) fn passing(&self, sustained: PerByte) -> Picos {
         let message = u64::from(self.size) + u64::from(HEADERS);
         let bytes = Bytes(message.saturating_mul(self.messages.into()));
@@ -47,16 +46,16 @@ impl Experiment {
     }
 }
 
-/// The outcome of one round.
+/// Result of one round.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Sample {
-    /// What was asked.
+    /// Experiment that was run.
     pub experiment: Experiment,
-    /// The delay that was really kept, as a mean over the n − 1 waits: at
-    /// least what was asked, more where the clock is coarse.
+    /// Measured delay, averaged over the n − 1 waits: at least the one requested, more if the clock
+    /// is coarse.
     pub delay: Picos,
-    /// The timed span with the clock's own cost taken out: the whole
-    /// `PRTT`, or the receive call alone for [`Quantity::Receive`].
+    /// Timed span without the clock's own cost: the whole `PRTT`, or the receive call alone for
+    /// [`Quantity::Receive`].
     pub elapsed: Picos,
 }

@@ -1,87 +1,82 @@
-//! The two traits that touch the outside.
+//! The traits that a host or firmware implements: clock and link.
 
 use crate::units::{Bytes, Picos};
 
 /// A monotonic counter and its scale.
 ///
-/// Readings are raw ticks, so that nothing but the reading itself stands
-/// between the timed instructions; conversion happens afterwards.
+/// Readings are raw ticks, so that the timed code contains nothing but the reading itself; they are
+/// converted afterwards.
 pub trait Clock {
-    /// The counter now, in ticks. Never decreases.
+    /// Current counter, in ticks. Never decreases.
     fn now(&self) -> u64;
 
-    /// The duration of `ticks` ticks, saturating at [`Picos::MAX`].
+    /// Duration of `ticks` ticks, saturating at [`Picos::MAX`].
     fn duration(&self, ticks: u64) -> Picos;
 
-    /// The ticks that `duration` lasts, rounded up, saturating.
+    /// Number of ticks that `duration` lasts, rounded up, saturating.
     fn ticks(&self, duration: Picos) -> u64;
 
-    /// What one call of [`Clock::now`] costs: the median distance of two
-    /// readings back to back, measured by the implementor.
+    /// Cost of one call of [`Clock::now`]: the median distance of two consecutive readings,
+    /// measured by the implementor.
     fn read_cost(&self) -> Picos;
 
-    /// How often a processor was taken away from an end of the link on this
-    /// machine, so far: a round during which the count rises is not timed
-    /// well. Not called within a timed span. 0 where nothing tells.
+    /// Number of times that an end of the link on this machine was preempted: a round during which
+    /// it increases is disturbed. Not called within a timed span. 0 if unknown.
     fn interruptions(&self) -> u64 {
         0
     }
 }
 
-/// What a link is, as far as measuring on it depends on that.
+/// Properties of a link that affect measurements.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct LinkProperties {
-    /// Largest message that one [`Link::send`] takes.
+    /// Largest message of one [`Link::send`], in bytes.
     pub max_message: Bytes,
-    /// Whether every message arrives, in order. Without it a round may be
-    /// lost and is discarded and counted.
+    /// True if every message arrives, in order. Otherwise a round may be lost; it is then discarded
+    /// and counted.
     pub reliable: bool,
 }
 
 /// A bidirectional connection that carries messages.
 ///
-/// On a byte stream the receiver knows each message's length beforehand and
-/// passes a buffer of exactly that length. On a datagram link a message may
-/// be shorter than the buffer and is never merged with the next.
+/// On a byte stream the receiver knows each message's length and passes a buffer of exactly that
+/// length. On a datagram link a message may be shorter than the buffer and is never merged with the
+/// next.
 pub trait Link {
-    /// Why the link failed. After an error other than a timeout the link is
-    /// not usable any more.
+    /// Error of the link. After any other than a timeout the link is unusable.
     type Error;
 
-    /// What the link is.
+    /// Properties of the link.
     fn properties(&self) -> LinkProperties;
 
-    /// Says that a session begins at this end: from now on a message that begins
-    /// with the first byte of [`MAGIC`](crate::wire::MAGIC) is a control frame, and
-    /// of every other one both ends look at the length and the first byte only. A
-    /// link that keeps messages in memory of its own, as over RDMA, need not copy
-    /// the rest then: it may send other bytes in its place, and leave those in the
-    /// receiver's buffer as they were. Other links go on as before.
+    /// Announces that a session begins at this end. From now on a message that begins with the
+    /// first byte of [`MAGIC`](crate::wire::MAGIC) is a control frame, and of all others both ends
+    /// evaluate only the length and the first byte. So a link with message memory of its own, such
+    /// as RDMA, need not copy the rest: it may send other bytes and leave the receiver's buffer
+    /// unchanged. Other links ignore this.
     fn begin_session(&mut self) {}
 
-    /// Sends one whole message and returns as soon as `message` may be
-    /// reused: what this call takes is the send overhead.
+    /// Sends one whole message and returns as soon as `message` may be reused: the duration of this
+    /// call is the send overhead.
     ///
     /// # Errors
     ///
-    /// The peer is gone, or took nothing for the link's own time limit.
+    /// The peer is gone, or received nothing within the link's own time limit.
     fn send(&mut self, message: &[u8]) -> Result<(), Self::Error>;
 
-    /// Looks once for a message and returns its length, or `None` when it is
-    /// not complete yet. A stream collects into `buffer` across calls, so
-    /// the same buffer has to be passed until the message is complete. May
-    /// wait inside, but for a bounded time (a link set to block). A datagram
-    /// that does not fit into `buffer` is dropped: anybody may have sent it.
+    /// Polls once for a message and returns its length, or `None` if it is not complete yet. A
+    /// stream collects into `buffer` across calls, so the same buffer has to be passed until the
+    /// message is complete. May block, but for a bounded time. A datagram that does not fit into
+    /// `buffer` is dropped, since its sender may be anyone.
     ///
     /// # Errors
     ///
-    /// The peer is gone, or a message of a stream does not fit into `buffer`.
+    /// The peer is gone, or a stream's message does not fit into `buffer`.
     fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Self::Error>;
 
-    /// As [`Link::poll_receive`], for who has nothing else to do until a message
-    /// is there. A link whose peer cannot go away without notice may wait
-    /// inside for as long as that takes; others just look.
+    /// As [`Link::poll_receive`], for a caller with nothing else to do until a message arrives. A
+    /// link whose peer cannot disappear unnoticed may block until then; others just poll.
     ///
     /// # Errors
     ///
@@ -91,9 +86,8 @@ pub trait Link {
         self.poll_receive(buffer)
     }
 
-    /// Runs `body`, which sends `message` again and again with [`Link::send`] and
-    /// may receive what comes back. A link that begins a send and completes it
-    /// later completes these sends when `body` is over, and not before.
+    /// Runs `body`, which sends `message` repeatedly with [`Link::send`] and may receive. A link
+    /// with asynchronous sends completes these when `body` is over, not before.
     #[inline]
     fn train<R>(&mut self, message: &[u8], body: impl FnOnce(&mut Self) -> R) -> R
     where
@@ -103,10 +97,10 @@ pub trait Link {
         body(self)
     }
 
-    /// Runs `body` as [`Link::train`] does, and receives answers into the buffer
-    /// that `body` is given, while it sends. A link whose sends wait for the
-    /// receiver posts a receive for an answer first: otherwise both ends would
-    /// wait for each other. It then receives into `answer` whatever the buffer.
+    /// Runs `body` as [`Link::train`] does; `body` receives answers into the buffer that it is
+    /// given while it sends. A link whose sends wait for the receiver first posts a receive for an
+    /// answer, since otherwise both ends would wait for each other; it then receives into `answer`,
+    /// whatever the buffer.
     #[inline]
     fn exchange<R>(
         &mut self,
@@ -120,13 +114,12 @@ pub trait Link {
         self.train(message, |link| body(link, answer))
     }
 
-    /// Runs `before`, which causes a message to be sent to this end, and then
-    /// receives as [`Link::wait_receive`] does. A link that can be told
-    /// beforehand where a message shall go is told before `before` runs.
+    /// Runs `before`, which causes the peer to send a message, and then receives as
+    /// [`Link::wait_receive`] does. A link that supports it posts the receive before `before` runs.
     ///
     /// # Errors
     ///
-    /// Those of `before` and of [`Link::wait_receive`].
+    /// Errors of `before` and of [`Link::wait_receive`].
     #[inline]
     fn receive_after<R>(
         &mut self,
@@ -140,16 +133,15 @@ pub trait Link {
         Ok((before, self.wait_receive(buffer)?))
     }
 
-    /// Says that the next message of a round that is sent has `length` bytes. A link may
-    /// make ready for that while there is nothing else to do.
+    /// Announces that the next message of a round will have `length` bytes. A link may prepare for
+    /// it while idle.
     #[inline]
     fn expect_send(&mut self, length: usize) {
         let _ = length;
     }
 
-    /// Forgets a message received in part and whatever else has arrived, so
-    /// that a lost round cannot leak into the next. Nothing to do on a
-    /// reliable link.
+    /// Discards a partially received message and everything else that has arrived, so that a lost
+    /// round cannot affect the next. Does nothing on a reliable link.
     ///
     /// # Errors
     ///
@@ -184,9 +176,9 @@ impl<C: Clock + ?Sized> Clock for &C {
     }
 }
 
-/// A borrowed link completes each send before the next, and is told of a
-/// receive when it begins: what [`Link::train`] and [`Link::receive_after`] pass
-/// on is the borrow, whose lifetime the link's own methods cannot give back.
+/// A borrowed link keeps the defaults of [`Link::train`] and [`Link::receive_after`]: each send
+/// completes before the next, and a receive is posted only when it begins. Forwarding the two is
+/// impossible: their closures expect `&mut &mut L`, but would be given `&mut L`.
 impl<L: Link + ?Sized> Link for &mut L {
     type Error = L::Error;
 

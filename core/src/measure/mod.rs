@@ -1,20 +1,17 @@
-//! Measuring a link: the two traits that touch the outside and the values
-//! that pass between what decides and what times.
+//! Measurement of a link: the traits that a host implements, the session, the planner and the
+//! assessment.
 //!
-//! [`Clock`] and [`Link`] are all that a host or a firmware implements. What
-//! to measure next is decided by a state machine without I/O; the timed
-//! kernels are generic over both traits and inlined, so that the same code
-//! is timed on every host and on the device.
+//! [`Clock`] and [`Link`] are all that a host or a firmware implements. A state machine without I/O
+//! decides what to measure next. The timed kernels are generic over both traits and inlined, so
+//! that the same code is timed on every host and on the device.
 //!
 //! - [`Initiator`] opens a session with a responder and runs
 //!   [`Experiment`]s, each of which gives a [`Sample`] or is lost.
-//! - [`serve`] is the other end: a [`ResponderState`], the state machine, driven over
-//!   a link.
-//! - [`Planner`] decides which experiments come next and keeps the samples in
-//!   a [`SampleStore`]; [`Assessment`] turns these into a
-//!   [`Profile`](crate::model::Profile), and can do so again at any time from
-//!   the same samples.
-//! - [`Simulated`] is a link on virtual time whose parameters are known.
+//! - [`serve`] is the other end: it runs the state machine [`ResponderState`] over a link.
+//! - [`Planner`] decides which experiments come next and stores the samples in a [`SampleStore`];
+//!   [`Assessment`] computes a [`Profile`](crate::model::Profile) from these, at any time and
+//!   repeatably.
+//! - [`Simulated`] is a link with known parameters, on virtual time.
 
 mod assess;
 mod experiment;

@@ -1,17 +1,16 @@
-//! A link on virtual time whose parameters are known: what a measurement
-//! finds on it can be compared with the truth.
+//! Simulated link with known parameters, on virtual time, to compare the result of a measurement
+//! with the truth.
 //!
-//! [`Simulated`] is clock and link at once, and holds the far end too: a
-//! [`ResponderState`] that answers what is sent. Time advances only by what the
-//! calls cost under the model of Eq. 1 to 3 (Hoefler et al., "`LogGP` in
-//! Theory and Practice", section 2):
+//! [`Simulated`] is clock and link at once, and includes the far end: a [`ResponderState`] that
+//! answers messages. Time advances only by the cost of calls under the model of Eq. 1 to 3 (Hoefler
+//! et al., "`LogGP` in Theory and Practice", section 2):
 //!
-//! - a send keeps the processor for `o_s + (s − 1)·O_s`; the network takes
-//!   the next message no sooner than `g + (s − 1)·G` after the last;
-//! - its last byte arrives `o_s + L + (s − 1)·G` after the network took it;
-//! - a receive keeps the processor for `o_r + (s − 1)·O_r`.
+//! - a send occupies the processor for `o_s + (s − 1)·O_s`; the network accepts the next message no
+//!   sooner than `g + (s − 1)·G` after the last;
+//! - its last byte arrives `o_s + L + (s − 1)·G` after the network accepted it;
+//! - a receive occupies the processor for `o_r + (s − 1)·O_r`.
 //!
-//! The clock reads time exactly and each reading costs what it says.
+//! Readings of the clock are exact, and each costs the stated time.
 
 mod disturbance;
 mod truth;
@@ -31,58 +30,58 @@ pub use truth::{Bend, Truth};
 use disturbance::{Process, times};
 use truth::Truths;
 
-/// Messages of the far end on their way back.
+/// Most messages of the far end in flight.
 const IN_FLIGHT: usize = 64;
-/// Longest message that the link says it takes.
+/// Longest message of the link, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// One end of a simulated link, the clock beside it, and the far end.
+/// One end of a simulated link, with its clock and the far end.
 #[derive(Debug)]
 pub struct Simulated<'t> {
     now: Cell<u64>,
     read_cost: u64,
     truths: Truths<'t>,
     process: Process,
-    /// Draws the factor of a round. Only [`Simulated::with_rounds`] names
-    /// what draws one, so that a device that does without does not hold it.
+    /// Draws the factor of a round. A function pointer set only by [`Simulated::with_rounds`], so
+    /// that a device without round noise does not link its code.
     round_factor: fn(&mut Process, u64) -> f64,
     mirror: ResponderState,
-    /// When the network takes the next message.
+    /// Time at which the network accepts the next message.
     network_free: u64,
-    /// When the far processor is free.
+    /// Time at which the far processor is free.
     far_free: u64,
-    /// Factor of everything in the round under way.
+    /// Factor of all durations in the current round.
     factor: f64,
-    /// Factor of its travels and receives, 1 unless it is an outlier.
+    /// Factor of the current round's travel and receive times, 1 unless it is an outlier.
     outlier: f64,
     preemptions: Preemptions,
-    /// When the next one is due; 0 before it was drawn.
+    /// Time of the next preemption; 0 before it was drawn.
     preempted_at: u64,
-    /// Those that the clock tells of.
+    /// Number of preemptions that the clock reports.
     interruptions: u64,
-    /// No message of the round has been sent yet.
+    /// True if no message of the round was sent yet.
     round_begins: bool,
     replies: heapless::Deque<Reply, IN_FLIGHT>,
-    /// The control frame among them: there is one at a time.
+    /// The control frame among the replies: at most one at a time.
     control: [u8; FRAME_LEN],
-    /// Looks for a message in a row that found none.
+    /// Number of consecutive polls without a message.
     polls: u32,
-    /// Lengths are all that the far end looks at, beside control frames.
+    /// Memory of the far end, which evaluates only the lengths of data messages.
     far: [u8; 512],
 }
 
-/// A message on its way back.
+/// A message from the far end in flight.
 #[derive(Clone, Copy, Debug)]
 struct Reply {
     arrives: u64,
     length: usize,
-    /// First byte of a data message; a control frame has none.
+    /// First byte of a data message; `None` for a control frame.
     tag: Option<u8>,
 }
 
 impl<'t> Simulated<'t> {
-    /// A link that follows `truth`, protocols by ascending first size, under
-    /// `disturbance`; reading its clock costs `read_cost`.
+    /// Link with the parameters `truth`, protocols by ascending first size, under `disturbance`; a
+    /// reading of its clock costs `read_cost`.
     #[must_use]
     pub fn new(truth: &'t [Truth], disturbance: Disturbance, read_cost: Picos) -> Self {
         Self {
@@ -107,7 +106,7 @@ impl<'t> Simulated<'t> {
         }
     }
 
-    /// The same link with noise that acts on whole rounds.
+    /// Adds noise that acts on whole rounds.
     #[must_use]
     pub fn with_rounds(mut self, noise: RoundNoise) -> Self {
         self.process.rounds = noise;
@@ -115,39 +114,39 @@ impl<'t> Simulated<'t> {
         self
     }
 
-    /// This link between processors that are taken away.
+    /// Adds preemptions of the processors.
     #[must_use]
     pub const fn with_preemptions(mut self, preemptions: Preemptions) -> Self {
         self.preemptions = preemptions;
         self
     }
 
-    /// The same link with a gap that bends.
+    /// Adds a bend of the gap.
     #[must_use]
     pub const fn bent(mut self, bend: Bend) -> Self {
         self.truths.bend = bend;
         self
     }
 
-    /// The parameters in force for messages of `size` bytes.
+    /// Parameters for messages of `size` bytes.
     #[must_use]
     pub fn truth(&self, size: usize) -> Truth {
         self.truths.of(size)
     }
 
-    /// The true `G_all` of `size` bytes: `g + (s − 1)·G`, and the bend.
+    /// True `G_all` of `size` bytes: `g + (s − 1)·G` plus the bend.
     #[must_use]
     pub fn gap(&self, size: usize) -> Picos {
         self.truths.gap(size)
     }
 
-    /// The true `o_s` of `size` bytes.
+    /// True `o_s` of `size` bytes.
     #[must_use]
     pub fn send_overhead(&self, size: usize) -> Picos {
         self.truths.send_overhead(size)
     }
 
-    /// The true `PRTT(1,0,s)/2` of `size` bytes.
+    /// True `PRTT(1,0,s)/2` of `size` bytes.
     #[must_use]
     pub fn half_rtt(&self, size: usize) -> Picos {
         let ends =
@@ -155,14 +154,13 @@ impl<'t> Simulated<'t> {
         Picos(ends.saturating_add(self.truths.travel(size).0))
     }
 
-    /// How much longer than the truth everything takes now because of
-    /// [`RoundNoise::drift`].
+    /// Current factor of all durations due to [`RoundNoise::drift`].
     #[must_use]
     pub fn drift_factor(&self) -> f64 {
         self.process.drift_factor(self.now.get())
     }
 
-    /// Lets time pass while nothing is sent.
+    /// Advances time without sending.
     pub fn idle(&self, duration: Picos) {
         self.advance(duration.0);
     }
@@ -171,8 +169,7 @@ impl<'t> Simulated<'t> {
         self.now.set(self.now.get().saturating_add(picos));
     }
 
-    /// Lets others have the processor, if they are due. It is taken away while
-    /// this end sends or looks for messages, not while it plans.
+    /// Preempts this end if a preemption is due. Called when it sends or polls, not while it plans.
     fn preempt(&mut self) {
         let Preemptions { interval, length, told } = self.preemptions;
         let now = self.now.get();
@@ -187,37 +184,37 @@ impl<'t> Simulated<'t> {
         self.preempted_at = self.now.get().saturating_add(next);
     }
 
-    /// What `exact` takes in the round under way.
+    /// Duration in the current round of an operation that takes `exact` without disturbance.
     fn cost(&mut self, exact: Picos) -> u64 {
         let exact = scale(exact.0, self.factor);
         self.process.around(exact)
     }
 
-    /// From the network's taking a message to its last byte's arrival.
+    /// Time from the network's acceptance of a message to the arrival of its last byte.
     fn travel(&mut self, size: usize) -> u64 {
         let travel = self.cost(self.truths.travel(size));
         scale(travel, self.outlier)
     }
 
-    /// The far end gets a message that arrives at `arrives`.
+    /// Delivers a message that arrives at `arrives` to the far end.
     fn deliver(&mut self, arrives: u64, message: &[u8]) {
         let overhead = self.cost(self.truths.recv_overhead(message.len()));
         let received = self.far_free.max(arrives).saturating_add(overhead);
         self.far_free = received;
-        // As `serve` called again: one session after the other.
+        // As repeated calls of `serve`: one session after the other.
         if self.mirror.ending().is_some() {
             self.mirror = responder(self.properties());
         }
         let reply = self.mirror.reply_length();
         self.mirror.handle(Picos(received), message);
         while let Some(length) = self.mirror.poll_transmit(&mut self.far) {
-            // A data reply may be longer than the far end's memory: its length is what counts.
+            // A data reply may be longer than the far end's memory; only its length matters.
             let data = self.far.first().is_some_and(|first| *first < 128);
             self.send_back(if data { reply } else { length });
         }
     }
 
-    /// The far end sends what stands at the front of its memory.
+    /// Sends the message in the far end's memory.
     fn send_back(&mut self, length: usize) {
         if length == 0 {
             return;
@@ -232,7 +229,7 @@ impl<'t> Simulated<'t> {
             }
         }
         if !self.process.loses() {
-            // Full only if the initiator never looks: then the newest is lost.
+            // Full only if the initiator never polls: the newest message is then lost.
             let _ = self.replies.push_back(Reply { arrives, length, tag });
         }
     }
@@ -266,14 +263,14 @@ const fn properties(disturbance: &Disturbance) -> LinkProperties {
     LinkProperties { max_message: Bytes(LONGEST as u64), reliable: disturbance.losses <= 0.0 }
 }
 
-/// The far end before a session.
+/// State of the far end before a session.
 fn responder(properties: LinkProperties) -> ResponderState {
     ResponderState::new(Bounds::default().with_message_at_most(properties.max_message), properties)
 }
 
-/// Looks in a row that cost nothing; from then on the link waits inside.
+/// Number of consecutive polls without cost; later ones block.
 const PATIENT_POLLS: u32 = 64;
-/// Time passes this fast for who waits in vain.
+/// Duration of a blocking poll without a message, in ps.
 const EMPTY_POLL: u64 = 1_000_000_000;
 
 impl Link for Simulated<'_> {
@@ -312,7 +309,7 @@ impl Link for Simulated<'_> {
         if !arrived && self.polls < PATIENT_POLLS {
             return Ok(None);
         }
-        // Who keeps looking waits until something arrives, or a while.
+        // Repeated polls block until a message arrives, or for a while.
         let Some(reply) = self.replies.pop_front() else {
             self.advance(EMPTY_POLL);
             return Ok(None);
@@ -337,9 +334,8 @@ impl Link for Simulated<'_> {
     }
 }
 
-/// Clock and link of one session: both are the same simulation. While its
-/// owner has borrowed the simulation for changing it, time stands still,
-/// what is sent is lost and nothing arrives.
+/// Clock and link of one session, which share one simulation. While the owner has borrowed the
+/// simulation mutably, time stands still, sent messages are lost and none arrive.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared<'a, 't>(pub &'a RefCell<Simulated<'t>>);
 
@@ -386,7 +382,7 @@ impl Link for Shared<'_, '_> {
     }
 }
 
-/// `factor` times `picos`; exactly `picos` where the factor is 1.
+/// `factor` times `picos`; exactly `picos` for a factor of 1.
 fn scale(picos: u64, factor: f64) -> u64 {
     if (factor - 1.0).abs() > 0.0 { times(picos, factor) } else { picos }
 }

@@ -1,9 +1,8 @@
-//! Closed forms of collective operations under `LogGOPS`, as printed in the
-//! talk on `LogGOPSim` (LSAP '10), and where they are not what happens.
+//! Closed forms of collective operations under `LogGOPS`, as printed in the talk on `LogGOPSim`
+//! (LSAP '10), and the cases in which a simulation gives another time.
 //!
-//! The talk prints s where the model charges the bytes after the first; here
-//! s − 1 stands throughout, which is what makes the forms exact. P is the
-//! number of ranks, `w = s − 1`.
+//! The talk prints s where the model charges only the bytes after the first; with s − 1, as used
+//! here, the forms are exact. P is the number of ranks, `w = s − 1`.
 
 use core::fmt;
 
@@ -26,23 +25,23 @@ pub enum ClosedForm {
     Dissemination,
 }
 
-/// Why a closed form differs, or may differ, from the simulation.
+/// Reason why a closed form differs, or may differ, from the simulation.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Caveat {
-    /// s > S: the sender waits for its receiver, which the form leaves out.
+    /// s > S: the sender waits for its receiver, which the form ignores.
     Rendezvous,
-    /// The form takes the larger of two sums, the sender spaces each message
-    /// by the larger of o + wO and g + wG; those are not the same when
-    /// processor and network take turns in being slower.
+    /// The form takes the larger of two sums, whereas the sender spaces each message by the larger
+    /// of o + wO and g + wG. They differ if the processor is slower in one term and the network in
+    /// the other.
     MixedMaximum,
-    /// The receiving processor is held for wG of every message, which the
-    /// form charges to the network alone.
+    /// Every message holds the receiving processor for wG, which the form charges only to the
+    /// network.
     ReceiverHeld,
-    /// P is no power of two: the last round reaches few ranks, and by
-    /// another path than the longest.
+    /// P is no power of two: the last round reaches only some ranks, by another path than the
+    /// longest.
     PartialRound,
-    /// The gap between two messages of a rank is longer than a round.
+    /// The gap between two messages of a rank exceeds the duration of a round.
     GapLimited,
 }
 
@@ -104,7 +103,7 @@ impl Terms {
         self.ends_and_wire.plus(self.slower_bytes())
     }
 
-    /// A round of the dissemination.
+    /// Duration of one round of the dissemination.
     fn round(&self, set: &LogGops) -> Result<Picos, Overflow> {
         self.message()?.plus(self.processor_bytes.since(set.latency))
     }
@@ -117,7 +116,7 @@ impl Terms {
         self.ends_and_wire.plus(by_processor.max(by_network))
     }
 
-    /// One message, and one spacing for every further one.
+    /// Duration of one message plus one spacing for each further one.
     fn spaced(&self, ranks: u32, spacing: Picos) -> Result<Picos, Overflow> {
         spacing.times(u64::from(ranks.saturating_sub(2)))?.plus(self.message()?)
     }
@@ -129,12 +128,11 @@ const fn rounds(ranks: u32) -> u64 {
 }
 
 impl ClosedForm {
-    /// The four forms.
+    /// All closed forms.
     pub const ALL: [Self; 4] =
         [Self::Scatter, Self::Gather, Self::BinomialTree, Self::Dissemination];
 
-    /// The form's value for `ranks` ranks and messages of `size` bytes; zero
-    /// for a single rank.
+    /// Value of the form for `ranks` ranks and messages of `size` bytes; zero for a single rank.
     ///
     /// # Errors
     ///
@@ -151,8 +149,8 @@ impl ClosedForm {
         }
     }
 
-    /// Why the simulation with the default rules gives another time than the
-    /// form; `None` where both are the same.
+    /// Reason why the simulation with the default rules may give another time than the form; `None`
+    /// if both give the same.
     ///
     /// # Errors
     ///

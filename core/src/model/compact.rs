@@ -1,5 +1,4 @@
-//! A profile in few bytes, for a device that keeps it and for a link that
-//! carries it.
+//! Compact binary encoding of a profile, for storage on a device and transfer over a link.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -10,47 +9,48 @@
 //! | | the ranges, then the changes |
 //! | 4 | FNV-1a of all bytes before, little endian |
 //!
-//! All numbers are varints: seven bits a byte, the lowest first, the top bit
-//! set on all bytes but the last. Signed ones are mapped to 0, −1, 1, −2, …
-//! first. A range is its first size, its length less one, one byte that says
-//! what is known of it (bit 0 half the round trip, 1 the send overhead, 2 the
-//! receive overhead, 3 the latency), and its lines: the gap and what is
-//! known, in this order, then the latency. A line is one byte with the marks
-//! of its two estimates (bits 0 and 1, 2 and 3), the two estimates, its
-//! centre, the value there, half the interval there and the scatter. An estimate is its value,
-//! value − low and high − value; the latency has its mark in a byte before
-//! it. A change is its size, the distances down to `low` and up to `high`, one
-//! byte with its curve (0 gap, 1 half the round trip, 2 send, 3 receive
-//! overhead, 4 the latency) and, in bit 7, whether a range begins there, and its
-//! height. A typical range takes 110 bytes.
+//! All numbers are varints: seven bits a byte, the lowest first, the top bit set on all bytes but
+//! the last. Signed ones are first mapped to 0, −1, 1, −2, … (zigzag).
+//!
+//! A range is its first size, its length less one, a byte of flags for the optional parameters (bit
+//! 0 half the round trip, 1 the send overhead, 2 the receive overhead, 3 the latency), the line of
+//! the gap, the lines of the parameters present, in this order, and the latency.
+//!
+//! A line is one byte with the marks of its two estimates (bits 0 and 1, 2 and 3), the two
+//! estimates, its centre, the value there, half the interval there and the scatter. An estimate is
+//! its value, value − low and high − value; the latency is preceded by a byte with its mark.
+//!
+//! A change is its size, the distances down to `low` and up to `high`, one byte with its curve (0
+//! gap, 1 half the round trip, 2 send, 3 receive overhead, 4 the latency) and, in bit 7, a flag
+//! that a range begins there, and its height. A typical range takes 110 bytes.
 
 use core::fmt;
 
 use super::{Change, Estimate, Mark, Parameter, Profile, Range, SizeLine};
 use crate::units::{Bytes, Picos, SignedPerByte, SignedPicos};
 
-/// The version that [`encode`] writes and [`decode`] reads.
+/// Version that [`encode`] writes and [`decode`] reads.
 pub const VERSION: u8 = 1;
 
 const MAGIC: [u8; 4] = *b"LGPR";
 const CHECKSUM: usize = 4;
-/// Longest varint of 64 bits.
+/// Longest varint of 64 bits, in bytes.
 const LONGEST: usize = 10;
-/// Of a line: marks, two estimates, centre, value, half width and scatter.
+/// Longest line, in bytes: marks, two estimates, centre, value, half width and scatter.
 const LINE: usize = 1 + 10 * LONGEST;
-/// Of a range: sizes and flags, four lines, the latency.
+/// Longest range, in bytes: sizes and flags, four lines, the latency.
 const RANGE: usize = 2 * LONGEST + 1 + 4 * LINE + 1 + 3 * LONGEST;
 
-/// Of a change: sizes, curve and height.
+/// Longest change, in bytes: sizes, curve and height.
 const CHANGE: usize = 3 * LONGEST + 1 + 5;
 
-/// Bytes that no profile of up to `ranges` ranges exceeds.
+/// Upper bound for the encoded length of a profile of up to `ranges` ranges, in bytes.
 #[must_use]
 pub const fn most_bytes(ranges: usize) -> usize {
     MAGIC.len() + 3 + ranges * (RANGE + CHANGE) + CHECKSUM
 }
 
-/// The memory lent does not take the profile; [`most_bytes`] says what does.
+/// The lent memory is too small for the profile; [`most_bytes`] is always enough.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct NoRoom;
@@ -63,38 +63,38 @@ impl fmt::Display for NoRoom {
 
 impl core::error::Error for NoRoom {}
 
-/// Why bytes are no profile, and where.
+/// Position and kind of an error in an encoded profile.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct DecodeError {
-    /// Offset of the byte at fault.
+    /// Offset of the wrong byte.
     pub at: usize,
-    /// What is wrong there.
+    /// Kind of the error.
     pub kind: DecodeErrorKind,
 }
 
-/// What is wrong with an encoded profile.
+/// Kinds of errors in an encoded profile.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum DecodeErrorKind {
-    /// The bytes end here.
+    /// The encoding is incomplete.
     Truncated,
-    /// They do not begin with `LGPR`.
+    /// The encoding does not begin with `LGPR`.
     Magic,
-    /// A version that is not known.
+    /// Unknown version.
     Version(u8),
-    /// The checksum is another one.
+    /// Checksum mismatch.
     Checksum {
-        /// What the bytes carry.
+        /// Checksum that is stored.
         found: u32,
-        /// What they add up to.
+        /// Checksum of the bytes.
         computed: u32,
     },
-    /// More ranges or changes than there is room for.
+    /// More ranges or changes than the room allows.
     TooMany(u8),
-    /// A number past its type, or not in its shortest form.
+    /// A number that exceeds its type or is not in its shortest form.
     Number,
-    /// This field has a value that it cannot have.
+    /// This field has an invalid value.
     Field(&'static str),
     /// Bytes follow the last field.
     Trailing,
@@ -126,7 +126,7 @@ impl core::error::Error for DecodeError {}
 ///
 /// # Errors
 ///
-/// [`NoRoom`] when `bytes` is too short; its content is of no use then.
+/// [`NoRoom`] if `bytes` is too short; its content is then undefined.
 pub fn encode<const N: usize>(profile: &Profile<N>, bytes: &mut [u8]) -> Result<usize, NoRoom> {
     encode_parts(
         profile.ranges.iter().copied().map(Ok),
@@ -135,13 +135,13 @@ pub fn encode<const N: usize>(profile: &Profile<N>, bytes: &mut [u8]) -> Result<
     )
 }
 
-/// As [`encode`], for a profile whose parts are made one by one: the memory of
-/// a device may hold it in another form.
+/// As [`encode`], for a profile whose parts are created one by one, such as from another
+/// representation on a device.
 ///
 /// # Errors
 ///
-/// The first error among `ranges` and `changes`; [`NoRoom`] when `bytes` is too short, or
-/// there are more than 255 parts. The content of `bytes` is of no use then.
+/// The first error among `ranges` and `changes`; [`NoRoom`] if `bytes` is too short or there are
+/// more than 255 parts. The content of `bytes` is then undefined.
 pub fn encode_parts<E: From<NoRoom>>(
     ranges: impl ExactSizeIterator<Item = Result<Range, E>>,
     changes: impl ExactSizeIterator<Item = Result<Change, E>>,
@@ -172,14 +172,14 @@ pub fn encode_parts<E: From<NoRoom>>(
     Ok(writer.at)
 }
 
-/// Reads a profile that fills `bytes`.
+/// Decodes a profile that fills `bytes` exactly.
 ///
 /// # Errors
 ///
-/// [`DecodeError`] says what is wrong where; nothing is read past the end.
+/// [`DecodeError`] with position and kind; nothing is read past the end.
 pub fn decode<const N: usize>(bytes: &[u8]) -> Result<Profile<N>, DecodeError> {
     let mut profile = Profile::default();
-    // All fit: the counts are checked.
+    // The pushes cannot fail: the counts are checked.
     let keep = |part: Part<'_>| match part {
         Part::Range(range) => {
             let _ = profile.ranges.push(*range);
@@ -195,18 +195,18 @@ pub fn decode<const N: usize>(bytes: &[u8]) -> Result<Profile<N>, DecodeError> {
 /// A part of a profile.
 #[derive(Clone, Copy, Debug)]
 pub enum Part<'p> {
-    /// The next range.
+    /// A range.
     Range(&'p Range),
-    /// The next change; all ranges come before.
+    /// A change; changes follow all ranges.
     Change(&'p Change),
 }
 
-/// As [`decode`], and hands over each part as it is read, `most` ranges and
-/// `most` changes at most.
+/// As [`decode`], but passes each part to `each` once it is read; at most `most` ranges and `most`
+/// changes.
 ///
 /// # Errors
 ///
-/// As [`decode`]; the parts handed over until then are of no use.
+/// As [`decode`]; parts passed before the error are invalid.
 pub fn decode_parts(
     bytes: &[u8],
     most: usize,
@@ -365,7 +365,7 @@ impl Reader<'_> {
         loop {
             let byte = self.byte()?;
             let bits = u64::from(byte & 0x7f);
-            // Ten bytes at most, the last of which has one bit; no zero at the end.
+            // At most ten bytes, of which the tenth has one bit; the last byte is not zero.
             if shift > 63 || (shift == 63 && bits > 1) || (shift > 0 && byte == 0) {
                 return Err(self.error(DecodeErrorKind::Number));
             }
@@ -441,7 +441,7 @@ mod tests {
     use quickcheck::quickcheck;
     use std::vec::Vec;
 
-    /// A profile from arbitrary numbers; every range has other parts.
+    /// A profile of arbitrary numbers in which every range has other parameters.
     fn profile(numbers: &[i64]) -> Profile<4> {
         let mut numbers = numbers.iter().copied().cycle();
         let mut next = || numbers.next().unwrap_or(7);
@@ -493,7 +493,7 @@ mod tests {
         }
 
         fn what_is_decoded_is_encoded_to_the_same_bytes(bytes: Vec<u8>) -> bool {
-            // With a valid front and checksum, so that fields are reached.
+            // The header and checksum are valid, so that the fields are reached.
             let mut all = MAGIC.to_vec();
             all.extend([VERSION, 1, 1]);
             all.extend(bytes.iter().map(|byte| byte & 0x3f));

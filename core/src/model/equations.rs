@@ -1,9 +1,9 @@
-//! The equations of the assessment, solved for what is measured.
+//! Equations of the assessment, solved for the measured parameter.
 
 use crate::units::{Bytes, Overflow, Picos, SignedPicos};
 
-/// The arguments of a parametrised round trip, `PRTT(n, d, s)`: n messages
-/// of s bytes, a busy wait of d between two sends, one reply of s bytes.
+/// Arguments of a parametrised round trip, `PRTT(n, d, s)`: n messages of s bytes, a busy wait of d
+/// between two sends, one reply of s bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Prtt {
@@ -29,11 +29,10 @@ impl Prtt {
     }
 }
 
-/// What each message after the first added:
-/// `(PRTT(n,d,s) − PRTT(1,0,s)) / (n − 1)`, the left side of Eq. 4 and 5,
-/// rounded towards zero; `None` below two messages.
+/// Time added by each message after the first: `(PRTT(n,d,s) − PRTT(1,0,s)) / (n − 1)`, the left
+/// side of Eq. 4 and 5, rounded towards zero; `None` for fewer than two messages.
 ///
-/// With `d = 0` it is `max{o_s, g + (s−1)G}`, which the model calls the gap.
+/// For `d = 0` it is `max{o_s, g + (s−1)G}`, which the model calls the gap.
 #[must_use]
 pub fn per_message(prtt_many: Picos, prtt_one: Picos, messages: u32) -> Option<SignedPicos> {
     let rest = i64::from(messages.checked_sub(1)?);

@@ -1,32 +1,31 @@
-//! A measured number with its interval and whether it may be trusted.
+//! A measured number with its interval and a mark of its quality.
 
 use core::fmt;
 
-/// Why an interval is as wide as it is.
+/// Reason for the width of an interval.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Mark {
-    /// The interval is as narrow as was asked for.
+    /// The interval is as narrow as requested.
     #[default]
     Converged,
-    /// Time, messages or memory ran out before the interval was narrow
-    /// enough: more measuring would help.
+    /// Time, messages or memory ran out before the interval was narrow enough: more measurements
+    /// would help.
     BudgetSpent,
-    /// The points scatter about the fitted line more than their own noise
-    /// explains: more measuring would not help, the model does not fit that
-    /// well.
+    /// The points scatter about the fitted line more than their own noise explains: more
+    /// measurements would not help, since the model does not fit better.
     Misfit,
 }
 
 impl Mark {
-    /// Whether the number is as exact as was asked for.
+    /// True if the number is as exact as requested.
     #[must_use]
     pub const fn converged(self) -> bool {
         matches!(self, Self::Converged)
     }
 
-    /// One character behind a printed number: nothing, `?` where the budget
-    /// was spent, `~` where the model does not fit.
+    /// Character printed behind the number: none, `?` if the budget was spent, `~` if the model
+    /// does not fit.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self {
@@ -47,8 +46,7 @@ impl fmt::Display for Mark {
     }
 }
 
-/// A measured number and the interval in which the true one lies at the
-/// confidence that was asked for (95% unless said otherwise).
+/// A measured number with a confidence interval (95% unless stated otherwise).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Estimate<T> {
@@ -58,12 +56,12 @@ pub struct Estimate<T> {
     pub low: T,
     /// Upper end of the interval.
     pub high: T,
-    /// Whether it may be trusted.
+    /// Quality of the interval.
     pub mark: Mark,
 }
 
 impl<T: Copy> Estimate<T> {
-    /// A number known without doubt.
+    /// An exactly known number.
     #[must_use]
     pub const fn exact(value: T) -> Self {
         Self { value, low: value, high: value, mark: Mark::Converged }
@@ -71,7 +69,7 @@ impl<T: Copy> Estimate<T> {
 }
 
 impl<T: Copy + PartialOrd> Estimate<T> {
-    /// Lowers what exceeds `bound`; a value that does is not known well.
+    /// Lowers value and interval to at most `bound`; a value above it is marked as not converged.
     pub(crate) fn lower_to(&mut self, bound: T) {
         let lowered = |end: T| if end > bound { bound } else { end };
         if self.value > bound {
@@ -83,7 +81,7 @@ impl<T: Copy + PartialOrd> Estimate<T> {
 }
 
 impl<T: PartialOrd> Estimate<T> {
-    /// Whether `truth` lies inside the interval.
+    /// True if `truth` lies in the interval.
     #[must_use]
     pub fn covers(&self, truth: &T) -> bool {
         self.low <= *truth && *truth <= self.high

@@ -7,31 +7,29 @@ use crate::wide::{self, scaled};
 
 /// `value(s) = at_centre + (s − centre)·per_byte`, fitted to measured points.
 ///
-/// Intercept and slope of a fit are correlated; about its centre they are
-/// not, so the interval at any size follows from the interval at the centre
-/// and that of the slope. A line of large sizes may pass below 0 at size 1:
-/// what a token bucket lets pass for free, say. [`SizeLine::at_one`] is 0 then.
+/// Intercept and slope of a fit are correlated, but value at the centre and slope are not, so the
+/// interval at any size follows from the two. A line fitted to large sizes may be negative at size
+/// 1, for example behind a token bucket, whose burst takes no time; [`SizeLine::at_one`] is then 0.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SizeLine {
-    /// Value at size 1, or 0 where the line lies below.
+    /// Value at size 1; 0 if the line is negative there.
     pub at_one: Estimate<SignedPicos>,
     /// Slope.
     pub per_byte: Estimate<SignedPerByte>,
-    /// The size where the line is known best.
+    /// Size at which the line is known best.
     pub centre: Bytes,
-    /// The value there.
+    /// Value at the centre.
     pub at_centre: SignedPicos,
-    /// Half the interval of that value.
+    /// Half of the confidence interval at the centre.
     pub centre_half_width: Picos,
-    /// How far a round measured later may lie from the line beyond the line's
-    /// own interval, in millionths of the line's value: the misfit of the
-    /// model and the scatter of single rounds.
+    /// Scatter of later rounds about the line beyond its own interval, in millionths of the line's
+    /// value: the misfit of the model and the scatter of single rounds.
     pub scatter_ppm: u32,
 }
 
 impl SizeLine {
-    /// A line known without doubt.
+    /// An exactly known line.
     #[must_use]
     pub const fn exact(at_one: SignedPicos, per_byte: SignedPerByte) -> Self {
         Self {
@@ -44,15 +42,14 @@ impl SizeLine {
         }
     }
 
-    /// Whether anything is known about the slope. Where a single size was
-    /// measured there is not: the interval of the slope holds every number,
-    /// and [`SizeLine::at_one`] is the value at that size.
+    /// True if the slope is known. It is not if a single size was measured: the interval of the
+    /// slope is then unbounded and [`SizeLine::at_one`] is the value at that size.
     #[must_use]
     pub const fn has_slope(&self) -> bool {
         self.per_byte.low.0 > i64::MIN || self.per_byte.high.0 < i64::MAX
     }
 
-    /// The line's value at `size`, saturating; size 0 counts as 1.
+    /// Value of the line at `size`, saturating; size 0 counts as 1.
     #[must_use]
     pub const fn at(&self, size: Bytes) -> SignedPicos {
         let size = if size.0 == 0 { 1 } else { size.0 };
@@ -64,8 +61,8 @@ impl SizeLine {
         })
     }
 
-    /// Half the interval of the line's value at `size`, saturating: the
-    /// uncertainty at the centre and of the slope, added in quadrature.
+    /// Half of the confidence interval at `size`, saturating: the uncertainties of the value at the
+    /// centre and of the slope, added in quadrature.
     #[must_use]
     pub fn half_width(&self, size: Bytes) -> Picos {
         let distance = Bytes(self.centre.0.abs_diff(size.0.max(1)));
@@ -73,8 +70,8 @@ impl SizeLine {
         hypotenuse(self.centre_half_width, Picos(slope.0.unsigned_abs()))
     }
 
-    /// Half the interval in which a *measured* value at `size` is expected:
-    /// the line's own interval and the scatter about it, in quadrature.
+    /// Half of the interval in which a *measured* value at `size` is expected: the line's own
+    /// interval and the scatter about it, added in quadrature.
     #[must_use]
     pub fn point_half_width(&self, size: Bytes) -> Picos {
         let value = self.at(size).0.unsigned_abs();
@@ -88,7 +85,7 @@ impl SizeLine {
         self.scatter_ppm = u32::try_from(both.0).unwrap_or(u32::MAX);
     }
 
-    /// Whether both numbers are as exact as was asked for.
+    /// The mark of the value at size 1 if that has not converged, otherwise the slope's.
     #[must_use]
     pub const fn mark(&self) -> Mark {
         match self.at_one.mark {

@@ -2,12 +2,10 @@
 //!
 //! - [`LogGp`] and [`LogGops`]: one set of parameters each, with the closed
 //!   forms of point-to-point communication.
-//! - [`Profile`]: what a measurement leaves behind: one [`Range`] of sizes
-//!   per protocol, every number with its interval and a [`Mark`] that says
-//!   whether it may be trusted.
-//! - [`compact`]: a profile in few bytes.
-//! - [`ClosedForm`]: what collective operations take, and why a simulation
-//!   may say otherwise.
+//! - [`Profile`]: the result of a measurement: one [`Range`] of sizes per protocol, every number
+//!   with its interval and a [`Mark`] of its quality.
+//! - [`compact`]: binary encoding of a profile.
+//! - [`ClosedForm`]: times of collective operations, and where a simulation differs from them.
 //! - [`Preset`]: published parameter sets.
 //!
 //! Equation numbers are those of Hoefler, Lichei, Rehm: "Low-Overhead `LogGP`

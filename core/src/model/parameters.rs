@@ -1,10 +1,10 @@
-//! `LogGP` and `LogGOPS`: one set of parameters each.
+//! Parameter sets of `LogGP` and of `LogGOPS`.
 
 use super::Prtt;
 use crate::units::{Bytes, Overflow, PerByte, Picos};
 
-/// The parameters of `LogGP` (Alexandrov et al., SPAA '95), with the two
-/// overheads told apart.
+/// Parameters of `LogGP` (Alexandrov et al., SPAA '95), with separate overheads for sending and
+/// receiving.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct LogGp {
@@ -61,15 +61,14 @@ impl LogGp {
     }
 }
 
-/// The parameters of `LogGOPS` (Hoefler, Schneider, Lumsdaine, HPDC '10) as
-/// its simulators take them: one overhead for both ends, which grows with
-/// the size.
+/// Parameters of `LogGOPS` (Hoefler, Schneider, Lumsdaine, HPDC '10) in the form used by its
+/// simulators: one overhead for both ends, which grows with the size.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct LogGops {
     /// Wire latency, `L`.
     pub latency: Picos,
-    /// Time an end is engaged with a message of one byte, `o`.
+    /// Time that an end is engaged with a message of one byte, `o`.
     pub overhead: Picos,
     /// Least time between two messages of one byte, `g`.
     pub gap: Picos,
@@ -77,12 +76,11 @@ pub struct LogGops {
     pub gap_per_byte: PerByte,
     /// Time of each further byte at an end, `O`.
     pub overhead_per_byte: PerByte,
-    /// Messages of more bytes wait for their receiver, `S`.
+    /// Largest eager message, `S`: senders of more bytes wait for their receiver.
     pub eager_limit: Bytes,
 }
 
-/// What a message costs the processor that receives it, where that is not
-/// what it costs the sender: `o_r` and `O_r`.
+/// Overhead of the receiver, if it differs from the sender's: `o_r` and `O_r`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ReceiveOverhead {
@@ -93,14 +91,14 @@ pub struct ReceiveOverhead {
 }
 
 impl LogGops {
-    /// What receiving costs where both ends cost the same.
+    /// Overhead of the receiver if both ends have the same.
     #[must_use]
     pub const fn receive_overhead(&self) -> ReceiveOverhead {
         let Self { overhead, overhead_per_byte, .. } = *self;
         ReceiveOverhead { overhead, overhead_per_byte }
     }
 
-    /// Time an end is engaged with `size` bytes, `o + (s − 1)·O`.
+    /// Time that an end is engaged with `size` bytes, `o + (s − 1)·O`.
     ///
     /// # Errors
     ///

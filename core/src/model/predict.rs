@@ -1,5 +1,4 @@
-//! Predictions from a profile, with the interval that a measurement of the
-//! same is expected in.
+//! Predictions from a profile, each with the interval in which its measurement is expected.
 
 use core::fmt;
 
@@ -19,17 +18,17 @@ pub struct Prediction {
     pub high: Picos,
 }
 
-/// Why there is no prediction.
+/// Reasons why there is no prediction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PredictError {
     /// No range of the profile contains this size.
     OutsideProfile(Bytes),
-    /// The prediction needs this parameter, which was not measured.
+    /// The prediction depends on this parameter, which was not measured.
     NotMeasured(Parameter),
-    /// A round of no messages takes no time that could be predicted.
+    /// The round has no messages.
     NoMessages,
-    /// The result is longer than time lasts.
+    /// The result exceeds 2⁶⁴ ps.
     Overflow,
 }
 
@@ -57,7 +56,7 @@ impl From<Overflow> for PredictError {
     }
 }
 
-/// A value and half the interval about it.
+/// A value and the half-width of its interval.
 #[derive(Clone, Copy)]
 struct Uncertain {
     value: Picos,
@@ -91,8 +90,7 @@ impl Uncertain {
 }
 
 impl Range {
-    /// `PRTT(n, d, s)` by Eq. 3, with the fitted round trip for
-    /// `PRTT(1,0,s)`.
+    /// `PRTT(n, d, s)` by Eq. 3, with the fitted round trip as `PRTT(1,0,s)`.
     fn prtt(&self, prtt: Prtt) -> Result<Prediction, PredictError> {
         let half_rtt = self.half_rtt.as_ref();
         let half_rtt = half_rtt.ok_or(PredictError::NotMeasured(Parameter::HalfRtt))?;
@@ -126,10 +124,9 @@ impl<const N: usize> Profile<N> {
     /// `PRTT(n, d, s)` by Eq. 3:
     /// `PRTT(1,0,s) + (n − 1)·max{o_s(s) + d, G_all(s)}`.
     ///
-    /// The interval is the one in which a measurement of the same round is
-    /// expected: it includes how far the measured points lie from the fitted
-    /// lines. Inside the interval of a protocol change it spans both
-    /// protocols.
+    /// The interval is that in which a measurement of the same round is expected: it includes the
+    /// scatter of measured points about the fitted lines. Within the interval of a protocol change
+    /// it covers both protocols.
     ///
     /// # Errors
     ///
@@ -152,8 +149,8 @@ impl<const N: usize> Profile<N> {
         Ok(Prediction { value: half(value), low: half(low), high: half(high) })
     }
 
-    /// Widens `prediction` to what the other protocol would give where the
-    /// size may belong to either.
+    /// Extends the interval of `prediction` to the other protocol's prediction if `size` may belong
+    /// to either protocol.
     fn with_alternative(
         &self,
         size: Bytes,

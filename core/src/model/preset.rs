@@ -6,13 +6,13 @@ use core::str::FromStr;
 use super::LogGops;
 use crate::units::{Bytes, PerByte, Picos};
 
-/// A published link: one parameter set for each protocol.
+/// A published link, with one parameter set for each protocol.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Preset {
     /// Name on the command line.
     pub name: &'static str,
-    /// What was measured, and where it is published.
+    /// Measured system and publication.
     pub source: &'static str,
     /// Parameters of each protocol, ascending in size.
     pub protocols: &'static [Protocol],
@@ -22,16 +22,16 @@ pub struct Preset {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Protocol {
-    /// First size that uses it.
+    /// Smallest size of a message that uses it.
     pub first: Bytes,
     /// Its parameters.
     pub parameters: LogGops,
 }
 
-/// Where the paper's parameters are printed.
+/// Source of the paper's parameters.
 const PAPER: &str = "LogGP in Theory and Practice, Table 2";
 
-/// Without a limit, messages are eager.
+/// Eager limit of links without rendezvous.
 const ALWAYS_EAGER: Bytes = Bytes(u64::MAX);
 
 /// A row of the paper's Table 2: L, o, g in units of 10 ns, G in ps a byte.
@@ -50,7 +50,7 @@ const fn row(first: u64, [latency, overhead, gap]: [u64; 3], gap_per_byte: u64) 
     }
 }
 
-/// A set of the talk on `LogGOPSim`: L, o, g in ns, G and O in ps a byte.
+/// A parameter set of the talk on `LogGOPSim`: L, o, g in ns, G and O in ps per byte.
 const fn talk([latency, overhead, gap]: [u64; 3], [gap_per_byte, per_byte]: [u64; 2]) -> Protocol {
     Protocol {
         first: Bytes(1),
@@ -125,13 +125,13 @@ static PRESETS: [Preset; 10] = [
 ];
 
 impl Preset {
-    /// Every preset, in the order of a help text.
+    /// All presets, in the order of the help text.
     #[must_use]
     pub const fn all() -> &'static [Self] {
         &PRESETS
     }
 
-    /// The parameters for messages of `size` bytes.
+    /// Parameters for messages of `size` bytes.
     #[must_use]
     pub fn at(&self, size: Bytes) -> Option<&'static LogGops> {
         let protocol = self.protocols.iter().rev().find(|protocol| protocol.first <= size);
@@ -139,7 +139,7 @@ impl Preset {
     }
 }
 
-/// A name that no preset has.
+/// No preset has this name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct UnknownPreset;

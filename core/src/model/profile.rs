@@ -1,4 +1,4 @@
-//! What a measurement leaves behind.
+//! Result of a measurement: ranges of sizes with their parameters, and protocol changes.
 
 use core::fmt;
 
@@ -6,37 +6,36 @@ use super::{Estimate, LogGops, LogGp, ReceiveOverhead, SizeLine};
 use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
 use crate::wide::divide;
 
-/// A size at which a curve jumps: the link changes its protocol.
+/// A jump of a curve: the link changes its protocol at this size.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Change {
     /// First size of the new protocol.
     pub at: Bytes,
-    /// The new protocol begins at this size at the earliest.
+    /// Lower end of the interval for that size.
     pub low: Bytes,
-    /// The new protocol begins at this size at the latest.
+    /// Upper end of the interval for that size.
     pub high: Bytes,
-    /// The curve that shows it best.
+    /// Curve in which the jump is most significant.
     pub parameter: Parameter,
-    /// Height of the jump in millionths of the curve's value before it;
-    /// negative where the new protocol is faster.
+    /// Height of the jump in millionths of the curve's value before it; negative if the new
+    /// protocol is faster.
     pub jump_ppm: i32,
-    /// Whether a range begins here. A jump that is significant but smaller
-    /// than the tolerance is listed and divides no range.
+    /// True if a range begins here. A jump that is significant but smaller than the tolerance is
+    /// listed without dividing a range.
     pub splits: bool,
 }
 
-/// The parameters of one protocol: the sizes from `first` to `last`.
+/// Parameters of one protocol, for the sizes from `first` to `last`.
 ///
-/// No line is negative within its range, nor is its slope; where a fit would
-/// like one to be, it is 0. A line that begins at a later size may lie below 0
-/// at size 1, see [`SizeLine`].
+/// Neither the value of a line nor its slope is negative within the range; a fit that would be is
+/// set to 0. The line of a later range may be negative at size 1, see [`SizeLine`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Range {
     /// Smallest size of the range.
     pub first: Bytes,
-    /// Largest size of the range, as far as it was measured.
+    /// Largest size of the range that was measured.
     pub last: Bytes,
     /// `G_all(s) = g + (s − 1)·G`: the gap at size 1 and the gap per byte.
     pub gap: SizeLine,
@@ -47,12 +46,12 @@ pub struct Range {
     pub send_overhead: Option<SizeLine>,
     /// `o_r(s) = o_r + (s − 1)·O`.
     pub recv_overhead: Option<SizeLine>,
-    /// `L = PRTT(1,0,1)/2 − o_s − o_r`; `None` where overheads hide it, as
-    /// its whole interval is not positive, or its parts were not measured.
+    /// `L = PRTT(1,0,1)/2 − o_s − o_r`; `None` if its parts were not measured, or if overheads
+    /// overlap with the latency so that no part of the interval is positive.
     pub latency: Option<Estimate<SignedPicos>>,
 }
 
-/// Which parameter an error is about.
+/// A measured parameter.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Parameter {
@@ -81,16 +80,15 @@ impl fmt::Display for Parameter {
     }
 }
 
-/// A range cannot serve as one set of parameters.
+/// Reasons why a range cannot be used as one set of parameters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum UnusableParameter {
-    /// This parameter was not measured.
+    /// The parameter was not measured.
     NotMeasured(Parameter),
-    /// This parameter falls with the size, to nothing within the range.
+    /// The parameter decreases with the size and reaches 0 within the range.
     Negative(Parameter),
-    /// This parameter was measured at one size, so that nothing is known
-    /// about others.
+    /// The parameter was measured at a single size, so its values at others are unknown.
     OneSize(Parameter),
 }
 
@@ -113,22 +111,22 @@ impl fmt::Display for UnusableParameter {
 impl core::error::Error for UnusableParameter {}
 
 impl Range {
-    /// Whether `size` belongs to this protocol; size 0 counts as 1.
+    /// True if `size` belongs to this protocol; size 0 counts as 1.
     #[must_use]
     pub fn contains(&self, size: Bytes) -> bool {
         let size = size.max(Bytes(1));
         self.first <= size && size <= self.last
     }
 
-    /// As one `LogGP` set.
+    /// The range as one `LogGP` set.
     ///
-    /// A line that is negative at size 1, because the range begins later, is
-    /// replaced by the one through 0 at size 1 that agrees with it at the
-    /// middle of the range. `L` is 0 where overlap leaves nothing positive.
+    /// A line that is negative at size 1, since the range begins later, is replaced by a line
+    /// through 0 at size 1 with the same value at the middle of the range. `L` is 0 if the profile
+    /// has none.
     ///
     /// # Errors
     ///
-    /// [`UnusableParameter`] names what is missing or negative.
+    /// [`UnusableParameter`] with the parameter that is missing or negative.
     pub fn loggp(&self) -> Result<LogGp, UnusableParameter> {
         let (gap, gap_per_byte) = self.nonnegative(Some(&self.gap), Parameter::Gap)?;
         let (send_overhead, _) =
@@ -139,12 +137,12 @@ impl Range {
         Ok(LogGp { latency, send_overhead, recv_overhead, gap, gap_per_byte })
     }
 
-    /// As one `LogGOPS` set, with the mean of both overheads as `o` and `O`,
-    /// and `eager_limit` as `S`. Negative lines as in [`Range::loggp`].
+    /// The range as one `LogGOPS` set, with the mean of both overheads as `o` and `O`, and
+    /// `eager_limit` as `S`. Negative lines are replaced as in [`Range::loggp`].
     ///
     /// # Errors
     ///
-    /// [`UnusableParameter`] names what is missing or negative.
+    /// [`UnusableParameter`] with the parameter that is missing or negative.
     pub fn loggops(&self, eager_limit: Bytes) -> Result<LogGops, UnusableParameter> {
         let (set, receive) = self.loggops_apart(eager_limit)?;
         Ok(LogGops {
@@ -156,8 +154,8 @@ impl Range {
         })
     }
 
-    /// The parameters with both overheads as they were measured: the set has
-    /// `o_s` and `O_s`.
+    /// The range as one `LogGOPS` set with the send overhead as `o` and `O`, and the receive
+    /// overhead separately.
     ///
     /// # Errors
     ///
@@ -181,7 +179,7 @@ impl Range {
         Ok((parameters, receive))
     }
 
-    /// Intercept and slope of `line` without negative numbers.
+    /// Intercept and slope of `line`, neither negative.
     fn nonnegative(
         &self,
         line: Option<&SizeLine>,
@@ -207,27 +205,26 @@ impl Range {
     }
 }
 
-/// The parameters of a link: one [`Range`] per protocol, in ascending order
-/// of size and without holes, and the changes of protocol. At most `N` of
-/// either. Where a range begins at no change, the curves bend there.
+/// Parameters of a link: one [`Range`] per protocol, contiguous and in ascending order of size, and
+/// the changes of protocol. At most `N` of each. If a range begins without a change, the curves
+/// bend there.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Profile<const N: usize = 16> {
-    /// One set of parameters each, ascending and without holes.
+    /// Ranges, ascending and contiguous.
     pub ranges: heapless::Vec<Range, N>,
-    /// The jumps, ascending; see [`Change::splits`].
+    /// Jumps, ascending; see [`Change::splits`].
     pub changes: heapless::Vec<Change, N>,
 }
 
 impl<const N: usize> Profile<N> {
-    /// The range that `size` belongs to, `None` where it was not measured.
+    /// Range of `size`; `None` if the size was not measured.
     #[must_use]
     pub fn range(&self, size: Bytes) -> Option<&Range> {
         self.ranges.iter().find(|range| range.contains(size))
     }
 
-    /// The other range that `size` may belong to, where it lies inside the
-    /// interval of a change.
+    /// The other range that `size` may belong to, if it lies within the interval of a change.
     #[must_use]
     pub fn alternative(&self, size: Bytes) -> Option<&Range> {
         let size = size.max(Bytes(1));
@@ -241,7 +238,7 @@ impl<const N: usize> Profile<N> {
         }
     }
 
-    /// Whether every number is as exact as was asked for.
+    /// True if every number is as exact as requested.
     #[must_use]
     pub fn converged(&self) -> bool {
         self.ranges.iter().all(|range| {

@@ -1,11 +1,9 @@
-//! Detours of this very processor: the selfish detour benchmark (Beckman et
-//! al., "The Influence of Operating Systems on the Performance of Collective
-//! Operations at Extreme Scale", IEEE Cluster 2006; netgauge's `noise`
-//! pattern, method selfish).
+//! Selfish detour benchmark: detects interruptions of the processor that it runs on (Beckman et
+//! al., "The Influence of Operating Systems on the Performance of Collective Operations at Extreme
+//! Scale", IEEE Cluster 2006; netgauge's `noise` pattern, method selfish).
 //!
-//! A loop reads a clock and does nothing else. The smallest gap between two
-//! readings is what the loop itself takes; a gap that is longer by more than
-//! a threshold holds a detour:
+//! A loop does nothing but read a clock. The smallest gap between two readings is the cost of the
+//! loop itself; a gap that exceeds it by more than a threshold holds a detour:
 //!
 //! ```text
 //! readings   | | | |              | | |
@@ -13,52 +11,50 @@
 //!                  |--- gap ------|     duration = gap - smallest gap
 //! ```
 //!
-//! The detour began somewhere within a smallest gap after `start`, the last
-//! reading before it. One gap is one detour: two interruptions without a
-//! reading between them cannot be told apart, and two with a reading between
-//! them stay two. Other than netgauge, which stops after a number of detours,
-//! the loop runs for a time, and the time before the first detour counts.
+//! The detour began at most one smallest gap after `start`, the last reading before it. One gap is
+//! one detour: two interruptions without a reading between them cannot be told apart, and two with
+//! a reading between them stay two. Unlike netgauge, which stops after a number of detours, the
+//! loop runs for a given time, and the time before the first detour counts.
 
 use super::trace::Detour;
 use crate::measure::Clock;
 use crate::stats::Sorted;
 use crate::units::Picos;
 
-/// What the detector writes to: room for as many detours as the shorter part
-/// has elements.
+/// Memory of a detector; the shorter slice limits the number of detours kept.
 #[derive(Debug)]
 pub struct DetectorMemory<'m> {
-    /// The detours, in order.
+    /// Detours, in order of time.
     pub detours: &'m mut [Detour],
-    /// For the order statistics of their durations.
+    /// Durations of the detours, for their order statistics.
     pub durations: &'m mut [Picos],
 }
 
-/// What was observed, dropped detours included unless it says otherwise.
+/// Totals of an observation; detours that were dropped count unless a field says otherwise.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct NoiseSummary {
-    /// For how long the clock was read.
+    /// Observation time.
     pub observed: Picos,
-    /// The smallest gap between two readings when the detector began.
+    /// Smallest gap between two readings, found when the detector was created.
     pub smallest_gap: Picos,
-    /// Detours.
+    /// Number of detours.
     pub detours: u64,
-    /// Of these, the detours that the lent memory had no room for.
+    /// Number of detours for which the lent memory had no room.
     pub dropped: u64,
-    /// Duration of all detours together.
+    /// Total duration of all detours.
     pub lost: Picos,
-    /// Duration of the longest one.
+    /// Duration of the longest detour.
     pub longest: Picos,
-    /// Median duration of the detours that were kept; `None` without any.
+    /// Median duration of the detours kept; `None` if there are none.
     pub median: Option<Picos>,
-    /// 99th percentile of the durations of those that were kept.
+    /// 99th percentile of the durations of the detours kept.
     pub p99: Option<Picos>,
 }
 
 impl NoiseSummary {
-    /// Share of the time that detours took, in parts per 10⁹; 0 where
-    /// nothing was observed.
+    /// Share of the observation time taken by detours, in parts per 10⁹; 0 for an empty
+    /// observation.
     #[must_use]
     pub fn lost_ppb(&self) -> u32 {
         let scaled = u128::from(self.lost.0) * 1_000_000_000;
@@ -67,36 +63,35 @@ impl NoiseSummary {
     }
 }
 
-/// What a [`Detector`] has found.
+/// Result of a [`Detector`].
 #[derive(Clone, Copy, Debug)]
 pub struct Detected<'m> {
-    /// The detours that were kept, in order and without overlap: all of the
-    /// first [`Detected::length`].
+    /// Detours kept, in order and without overlap: every one that began within
+    /// [`Detected::length`].
     pub detours: &'m [Detour],
-    /// For how long none was dropped: the length of the trace.
+    /// Length of the trace: the time until the first detour was dropped, or the whole observation.
     pub length: Picos,
-    /// Figures of the whole time.
+    /// Totals of the whole observation.
     pub summary: NoiseSummary,
 }
 
 /// Reads a clock in a loop and keeps the detours.
 ///
-/// [`Detector::observe`] may be called again and again, so that the caller
-/// can look after something else in between; what that takes is a gap like
-/// others, unless [`Detector::resume`] leaves it out.
+/// [`Detector::observe`] may be called repeatedly, so that the caller can do other work in between.
+/// That work counts as a detour unless [`Detector::resume`] excludes it.
 #[derive(Debug)]
 pub struct Detector<'m> {
     memory: DetectorMemory<'m>,
-    /// Detours in the memory.
+    /// Number of detours in the memory.
     kept: usize,
     smallest: u64,
-    /// The longest gap without a detour, in ticks.
+    /// Longest gap that is not a detour, in ticks.
     limit: u64,
-    /// The last reading.
+    /// Last reading, in ticks.
     last: u64,
-    /// Ticks that were observed until then.
+    /// Observation time up to the last reading, in ticks.
     observed: u64,
-    /// When the first detour was dropped.
+    /// Observation time at which the first detour was dropped, in ticks.
     full_at: Option<u64>,
     detours: u64,
     lost: u64,
@@ -104,9 +99,9 @@ pub struct Detector<'m> {
 }
 
 impl<'m> Detector<'m> {
-    /// A detector of detours longer than `threshold`. Takes up to
-    /// milliseconds: it finds the smallest gap, and writes to all of the
-    /// memory, as the first touch of a page would look like a detour.
+    /// Detector of detours longer than `threshold`. Takes up to milliseconds: it searches for the
+    /// smallest gap and writes to all of the memory, since the first touch of a page would look
+    /// like a detour.
     pub fn new<C: Clock>(clock: &C, threshold: Picos, memory: DetectorMemory<'m>) -> Self {
         memory.detours.fill(Detour::default());
         memory.durations.fill(Picos::ZERO);
@@ -125,8 +120,7 @@ impl<'m> Detector<'m> {
         }
     }
 
-    /// Reads the clock for `duration`, or until the end of a detour that
-    /// lasts longer.
+    /// Reads the clock for `duration`, or to the end of a detour that lasts longer.
     pub fn observe<C: Clock>(&mut self, clock: &C, duration: Picos) {
         let end = self.observed.saturating_add(clock.ticks(duration));
         while self.observed < end {
@@ -140,33 +134,32 @@ impl<'m> Detector<'m> {
         }
     }
 
-    /// Leaves out the time since the last reading: what the caller did
-    /// meanwhile is no detour, and the trace goes on without it.
+    /// Excludes the time since the last reading: the caller's work is no detour, and the trace
+    /// continues as if it had taken no time.
     pub fn resume<C: Clock>(&mut self, clock: &C) {
         self.last = clock.now();
     }
 
-    /// For how long the clock was read so far.
+    /// Observation time so far.
     #[must_use]
     pub fn observed<C: Clock>(&self, clock: &C) -> Picos {
         clock.duration(self.observed)
     }
 
-    /// Notes the detour in a gap that begins at the last reading.
+    /// Records the detour in a gap that begins at the last reading.
     #[cold]
     fn keep<C: Clock>(&mut self, clock: &C, gap: u64) {
         let ticks = gap.saturating_sub(self.smallest);
         self.detours = self.detours.saturating_add(1);
         self.lost = self.lost.saturating_add(ticks);
         self.longest = self.longest.max(ticks);
-        // Both ends are converted, so that rounding makes no overlap.
+        // Start and end are converted separately, so that rounding causes no overlap.
         let start = clock.duration(self.observed);
         let end = clock.duration(self.observed.saturating_add(ticks));
         let duration = end.since(start);
         let rooms =
             (self.memory.detours.get_mut(self.kept), self.memory.durations.get_mut(self.kept));
-        // A trace with a hole in it would be wrong: after the first that
-        // is dropped, all are.
+        // A trace with a missing detour would be wrong: once one is dropped, all later ones are.
         match rooms {
             (Some(detour), Some(kept)) if self.full_at.is_none() => {
                 *detour = Detour { start, duration };
@@ -177,7 +170,7 @@ impl<'m> Detector<'m> {
         }
     }
 
-    /// What was found.
+    /// Ends the observation and returns its result.
     #[must_use]
     pub fn finish<C: Clock>(self, clock: &C) -> Detected<'m> {
         let DetectorMemory { detours, durations } = self.memory;
@@ -200,9 +193,8 @@ impl<'m> Detector<'m> {
     }
 }
 
-/// The smallest gap between two readings, in ticks. As netgauge does it:
-/// rounds of 25 gaps, until 100 rounds in a row bring no smaller one; but of
-/// no more than 10,000 rounds.
+/// Smallest gap between two readings, in ticks. As in netgauge: rounds of 25 gaps until 100 rounds
+/// in a row bring no smaller one, but at most 10,000 rounds.
 fn smallest_gap<C: Clock>(clock: &C) -> u64 {
     const GAPS: u32 = 25;
     const IN_VAIN: u32 = 100;
@@ -235,27 +227,26 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    /// Ticks between readings.
+    /// Ticks between two readings.
     const STEP: u64 = 20;
-    /// Long after calibration.
+    /// Ticks at which the observation begins, long after calibration.
     const LATER: u64 = 1_000_000;
 
-    /// A clock of 500 ps a tick that stands still for the program while a
-    /// detour lasts.
+    /// Clock with 500 ps a tick that a program cannot read while a detour lasts.
     struct Interrupted {
         now: Cell<u64>,
-        /// Start and duration in ticks, the next one last.
+        /// Start and duration in ticks; the next detour is last.
         detours: RefCell<Vec<(u64, u64)>>,
     }
 
     impl Interrupted {
-        /// Detours at these times after `LATER`, with these durations.
+        /// Clock with detours at the given times after `LATER` and with the given durations.
         fn by(detours: &[(u64, u64)]) -> Self {
             let later = detours.iter().rev().map(|&(start, ticks)| (LATER + start, ticks));
             Self { now: Cell::new(0), detours: RefCell::new(later.collect()) }
         }
 
-        /// A detector whose observation begins at `LATER`.
+        /// Detector whose observation begins at `LATER`.
         fn detector<'m>(&self, threshold: u64, memory: DetectorMemory<'m>) -> Detector<'m> {
             let mut detector = Detector::new(self, Picos(threshold * 500), memory);
             assert!(self.now.get() < LATER);
@@ -291,7 +282,7 @@ mod tests {
         }
     }
 
-    /// Detours in ticks, the length of their trace in ticks, and figures.
+    /// Detours in ticks, length of their trace in ticks, and totals.
     type Found = (Vec<(u64, u64)>, u64, NoiseSummary);
 
     fn found(detours: &[(u64, u64)], (threshold, duration): (u64, u64), room: usize) -> Found {
@@ -309,7 +300,7 @@ mod tests {
     fn a_detour_has_the_time_of_the_reading_before_it_and_the_gap_less_the_smallest() {
         let (detours, length, summary) = found(&[(1_005, 300), (2_000, 71)], (50, 5_000), 8);
         assert_eq!(detours, [(1_000, 300), (2_000, 71)]);
-        // The loop ends at the first reading that is late enough.
+        // The loop ends at the first reading past the end.
         assert_eq!(length, 5_011);
         assert_eq!(summary.observed, Picos(5_011 * 500));
         assert_eq!(summary.smallest_gap, Picos(STEP * 500));
@@ -342,7 +333,7 @@ mod tests {
         let (detours, length, summary) = found(&injected, (50, 6_000), 2);
         assert_eq!(detours.len(), 2);
         assert_eq!((summary.detours, summary.dropped), (4, 2));
-        // Figures are of all.
+        // Totals include the dropped detours.
         assert_eq!(summary.longest, Picos(900 * 500));
         assert_eq!(summary.lost, Picos((60 + 70 + 900 + 80) * 500));
         assert!((1_980..=2_020).contains(&length), "{length}");
@@ -402,7 +393,8 @@ mod tests {
                 injected.push((start, u64::from(ticks)));
                 time = start;
             }
-            // Starts are times of the program's own progress.
+            // Injected starts are in progress time of the program; detected ones include earlier
+            // detours.
             let mut passed = 0;
             for detour in &mut injected {
                 let own = detour.1;

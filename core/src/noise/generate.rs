@@ -1,19 +1,18 @@
-//! Made-up noise.
+//! Synthetic noise.
 
 use super::trace::Detour;
 use crate::random::Random;
 use crate::units::Picos;
 
-/// The one detour of noise that takes `duration` at the end of every
-/// `period`; a [`Trace`](super::Trace) of length `period`.
+/// The one detour of periodic noise, of length `duration` at the end of every `period`. The
+/// [`Trace`](super::Trace) has length `period`.
 #[must_use]
 pub const fn periodic(period: Picos, duration: Picos) -> Detour {
     Detour { start: period.since(duration), duration }
 }
 
-/// Fills `detours` with a Poisson process: quiet times between them
-/// exponentially distributed with mean `interval`, durations exponentially
-/// distributed with mean `duration`. The trace ends with the last one;
+/// Fills `detours` with a Poisson process: the times between them are exponentially distributed
+/// with mean `interval`, their durations with mean `duration`. The trace ends with the last detour;
 /// times saturate.
 pub fn exponential(detours: &mut [Detour], interval: Picos, duration: Picos, seed: u64) {
     let mut random = Random::new(seed);
@@ -26,7 +25,7 @@ pub fn exponential(detours: &mut [Detour], interval: Picos, duration: Picos, see
     }
 }
 
-/// An exponentially distributed time with this mean, in ps.
+/// Exponentially distributed time with this mean, in ps.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

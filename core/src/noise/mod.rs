@@ -1,21 +1,19 @@
-//! Time that the operating system takes from a program: detours detected,
-//! traces of them, generated or measured, and what they cost an operation.
+//! Operating-system noise: detection of detours, traces of them (measured or generated), and the
+//! delay that they cause to an operation.
 //!
 //! # Semantics
 //!
-//! A trace is repeated for ever with its length as period; every rank runs
-//! through it from a phase of its own. An operation that holds a processor
-//! during \[t, t + d) loses
+//! A trace repeats for ever with its length as period; every rank starts at a phase of its own. An
+//! operation that holds a processor during \[t, t + d) is delayed by
 //!
-//! - what is left of a detour under way at t, and
-//! - the whole of every detour that starts inside (t, t + d).
+//! - the remainder of a detour under way at t, and
+//! - the full duration of every detour that starts inside (t, t + d).
 //!
-//! The lost time does not lengthen the window in which detours are counted;
-//! so an operation's noise depends on its own start and length alone. These
-//! are the rules of LogGOPSim, with its slips mended: the first detour of
-//! the trace counts, an operation may be as long as the trace or longer, the
-//! phase is taken modulo the length of the trace (not the length less the
-//! operation's), the last detour counts once, and phases come from a seed.
+//! The delay does not lengthen the interval in which detours are counted, so an operation's noise
+//! depends only on its own start and length. These are the rules of LogGOPSim, with its errors
+//! corrected: the first detour of the trace counts, an operation may be as long as the trace or
+//! longer, the phase is taken modulo the length of the trace (not the length less the operation's),
+//! the last detour counts once, and phases come from a seed.
 
 mod detect;
 mod generate;

@@ -1,21 +1,20 @@
 //! Noise traces as text: the format of netgauge's `noise` pattern (method
 //! selfish), which LogGOPSim reads.
 //!
-//! Lines that begin with `#` are comments; every other line that is not
-//! blank holds the start and the duration of a detour, in nanoseconds with
-//! decimals, with blanks or tabs between. Ours have one comment more, which
-//! others skip: `# Trace length [ns]: 5500000000`, the period of the trace,
-//! where netgauge's ends with its last detour.
+//! Lines that begin with `#` are comments; every other line that is not blank holds the start and
+//! the duration of a detour, in nanoseconds with decimals, separated by blanks or tabs. Files
+//! written here have an additional comment, which other tools skip: `# Trace length [ns]:
+//! 5500000000`, the period of the trace. Netgauge's traces end with their last detour.
 
 use core::fmt;
 
 use super::trace::Detour;
 use crate::units::Picos;
 
-/// Comment that gives the length of a trace.
+/// Comment that states the length of a trace.
 const LENGTH: &str = "# Trace length [ns]:";
 
-/// Why text is no noise trace, and where.
+/// Position and kind of a syntax error in a noise trace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct NoiseError {
@@ -23,11 +22,11 @@ pub struct NoiseError {
     pub line: usize,
     /// Byte in the line, from 1.
     pub column: usize,
-    /// What was wrong there.
+    /// Kind of the error.
     pub kind: NoiseErrorKind,
 }
 
-/// What was wrong with a line of a noise trace.
+/// Kinds of syntax errors in a noise trace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum NoiseErrorKind {
@@ -56,16 +55,14 @@ impl fmt::Display for NoiseError {
 
 impl core::error::Error for NoiseError {}
 
-/// Number of detours in `text`, malformed lines included: enough room to
-/// [`read`] it.
+/// Number of detours in `text`, malformed lines included: the room that [`read`] needs.
 #[must_use]
 pub fn count(text: &[u8]) -> usize {
     lines(text).filter(|line| is_detour(line)).count()
 }
 
-/// Reads the detours of `text` into `detours`; returns how many, and the
-/// length of the trace where it is stated. Their order is checked by
-/// [`Trace::new`](super::Trace::new).
+/// Reads the detours of `text` into `detours`; returns their number and the length of the trace if
+/// it is stated. Their order is checked by [`Trace::new`](super::Trace::new).
 ///
 /// # Errors
 ///
@@ -92,12 +89,11 @@ pub fn read(text: &[u8], detours: &mut [Detour]) -> Result<(usize, Option<Picos>
     Ok((found, length))
 }
 
-/// Writes a trace so that [`read`] gives the same and other tools can read
-/// it; their resolution is a nanosecond.
+/// Writes a trace that [`read`] restores exactly and other tools read to the nanosecond.
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write<W: fmt::Write>(
     out: &mut W,
     detours: &[Detour],
@@ -111,7 +107,7 @@ pub fn write<W: fmt::Write>(
         .try_for_each(|detour| writeln!(out, "{}\t{}", Nanos(detour.start), Nanos(detour.duration)))
 }
 
-/// Prints a time in nanoseconds, exactly.
+/// Displays a time in nanoseconds, exactly.
 struct Nanos(Picos);
 
 impl fmt::Display for Nanos {
@@ -124,7 +120,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&byte| byte == b'\n')
 }
 
-/// Whether a line is neither comment nor blank.
+/// True if a line is neither a comment nor blank.
 fn is_detour(line: &[u8]) -> bool {
     line.first() != Some(&b'#') && !line.iter().all(u8::is_ascii_whitespace)
 }
@@ -157,7 +153,7 @@ impl Fields<'_> {
         }
     }
 
-    /// Digits with at most one point; digits past the picosecond are cut.
+    /// Parses digits with at most one point; digits past the picosecond are ignored.
     fn time(&mut self) -> Result<Picos, NoiseError> {
         self.skip_blanks();
         let first = self.at;

@@ -1,4 +1,4 @@
-//! A trace of detours and what it takes from an operation.
+//! Periodic traces of detours and the delay that they cause to an operation.
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -10,28 +10,28 @@ use crate::units::Picos;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Detour {
-    /// When it starts, from the start of the trace.
+    /// Start, from the beginning of the trace.
     pub start: Picos,
-    /// How long it lasts.
+    /// Duration.
     pub duration: Picos,
 }
 
 impl Detour {
-    /// When it is over; saturating.
+    /// End of the detour; saturating.
     const fn end(self) -> u64 {
         self.start.0.saturating_add(self.duration.0)
     }
 }
 
-/// Why detours are no trace.
+/// Reasons why a list of detours is not a valid trace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum InvalidTrace {
-    /// There are none.
+    /// The list is empty.
     Empty,
-    /// This one, counted from 0, starts before the one before it is over.
+    /// The detour with this index (from 0) starts before the end of the one before it.
     Overlap(usize),
-    /// This one, counted from 0, reaches past the end of the trace.
+    /// The detour with this index (from 0) ends after the end of the trace.
     PastEnd(usize),
 }
 
@@ -51,19 +51,18 @@ impl fmt::Display for InvalidTrace {
 
 impl core::error::Error for InvalidTrace {}
 
-/// Detours that repeat with a period.
+/// Detours that repeat periodically.
 #[derive(Clone, Copy, Debug)]
 pub struct Trace<'a> {
     detours: &'a [Detour],
     length: u64,
-    /// Duration of all detours together.
+    /// Total duration of all detours, in ps.
     total: u64,
-    /// Of each detour the duration of all up to it; or nothing.
+    /// Prefix sums: for each detour, the total duration up to and including it. May be empty.
     sums: &'a [Picos],
 }
 
-/// Fills `sums` with the duration of all detours up to each, for
-/// [`Trace::with_sums`].
+/// Fills `sums` with the prefix sums of the durations, for [`Trace::with_sums`].
 pub fn sum_up(detours: &[Detour], sums: &mut [Picos]) {
     let mut total = 0u64;
     for (detour, sum) in detours.iter().zip(sums) {
@@ -73,8 +72,8 @@ pub fn sum_up(detours: &[Detour], sums: &mut [Picos]) {
 }
 
 impl<'a> Trace<'a> {
-    /// The trace of `detours`, in ascending order and without overlap, with
-    /// this length; without one it ends with its last detour.
+    /// Trace of `detours`, which are in ascending order and do not overlap. Its length is `length`,
+    /// or the end of the last detour.
     ///
     /// # Errors
     ///
@@ -99,9 +98,8 @@ impl<'a> Trace<'a> {
         Ok(Self { detours, length, total, sums: &[] })
     }
 
-    /// The same trace, with `sums` of [`sum_up`]: what an operation loses is
-    /// found in logarithmic time then, however many detours it spans. Without
-    /// any effect where they are not those of this trace's detours.
+    /// Adds the prefix sums computed by [`sum_up`]: [`Trace::lost`] then takes logarithmic time
+    /// however many detours an operation spans. Ignored if they belong to other detours.
     #[must_use]
     pub fn with_sums(self, sums: &'a [Picos]) -> Self {
         let own =
@@ -116,17 +114,17 @@ impl<'a> Trace<'a> {
         Picos(self.length)
     }
 
-    /// Duration of all detours of one period.
+    /// Total duration of the detours in one period.
     #[must_use]
     pub const fn total(&self) -> Picos {
         Picos(self.total)
     }
 
-    /// What an operation of `length` that starts at `start` loses on a rank
-    /// whose trace is `phase` ahead; saturating.
+    /// Delay of an operation of `length` that starts at `start`, on a rank whose trace is `phase`
+    /// ahead; saturating.
     #[must_use]
     pub fn lost(&self, phase: Picos, start: Picos, length: Picos) -> Picos {
-        // No trace is without length; the optimiser does not know.
+        // Every trace has a positive length, which the optimiser cannot see.
         let Some(period) = NonZeroU64::new(self.length) else { return Picos::ZERO };
         let (phase, begin) = (phase.0 % period, start.0 % period);
         let left = self.length - phase;
@@ -137,7 +135,7 @@ impl<'a> Trace<'a> {
         let mut lost = whole.saturating_add(self.rest_at(position));
         lost = lost.saturating_add(self.starting(position, until.min(self.length)));
         if until > self.length {
-            // Past the seam the first detour may start at the very instant.
+            // After the wrap-around, a first detour at exactly 0 counts, too.
             lost = lost.saturating_add(self.starting_from(0, until - self.length));
         }
         Picos(lost)
@@ -148,24 +146,24 @@ impl<'a> Trace<'a> {
         self.detours.partition_point(|detour| detour.start.0 <= position)
     }
 
-    /// What is left of a detour under way at `position`.
+    /// Remainder of a detour under way at `position`, in ps.
     fn rest_at(&self, position: u64) -> u64 {
         let under_way = self.after(position).checked_sub(1).and_then(|at| self.detours.get(at));
         under_way.map_or(0, |detour| detour.end().saturating_sub(position))
     }
 
-    /// Duration of the detours that start inside (from, until).
+    /// Total duration of the detours that start inside (from, until).
     fn starting(&self, from: u64, until: u64) -> u64 {
         self.sum(self.after(from), until)
     }
 
-    /// Duration of the detours that start inside [from, until).
+    /// Total duration of the detours that start inside [from, until).
     fn starting_from(&self, from: u64, until: u64) -> u64 {
         self.sum(self.detours.partition_point(|detour| detour.start.0 < from), until)
     }
 
     fn sum(&self, first: usize, until: u64) -> u64 {
-        // An operation spans few detours as a rule.
+        // Summed one by one before the prefix sums are used: most operations span few detours.
         const FEW: usize = 8;
         let later = self.detours.get(first..).unwrap_or_default();
         let few = if self.sums.is_empty() { later.len() } else { FEW.min(later.len()) };
@@ -190,24 +188,23 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// Counts detours that are looked at one after the other.
+/// Counts the detours visited, for tests.
 #[inline]
 fn look() {
     #[cfg(test)]
     tests::LOOKS.set(tests::LOOKS.get() + 1);
 }
 
-/// Where in the trace each rank begins.
+/// Phase of each rank in the trace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Phases {
-    /// Each rank at a place of its own, drawn from a seed.
+    /// Each rank has a phase of its own.
     Drawn {
         /// The seed.
         seed: u64,
     },
-    /// All ranks at one place, drawn from a seed: their noise is
-    /// co-scheduled.
+    /// All ranks have the same phase: their noise is co-scheduled.
     Together {
         /// The seed.
         seed: u64,

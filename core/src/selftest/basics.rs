@@ -1,4 +1,4 @@
-//! Units, random numbers, statistics and models.
+//! Checks of units, random numbers, statistics and models.
 
 use super::{Vector, digest};
 use crate::model::{ClosedForm, Estimate, LogGops, LogGp, Profile, Prtt, Range, SizeLine, compact};
@@ -31,7 +31,7 @@ pub(super) const VECTORS: &[Vector] = &[
         answer: 0xe220_a839_7b1d_cdaf,
     },
     Vector { name: "stats: the median of nine values", compute: median, answer: 50 },
-    // Ranks 2 and 8 of nine: binomial(9, 1/2) gives 96.1% between them.
+    // Order statistics 2 and 8 of nine: binomial(9, 1/2) gives 96.1% between them.
     Vector { name: "stats: its interval at 95 percent", compute: interval, answer: 20_080 },
     // 2·(5 + 1 + 2 + 99·0.003) µs + 9·max{1, 1.5 + 0.297} µs.
     Vector {
@@ -82,8 +82,7 @@ fn prtt() -> Option<u64> {
     set.prtt(prtt).ok().map(|time| time.0)
 }
 
-/// 1 when a decoded profile is the one that was encoded and a spoilt one is
-/// refused.
+/// 1 if a decoded profile equals the encoded one and a corrupted one is refused.
 fn encoded() -> Option<u64> {
     let line = SizeLine::exact(SignedPicos(-7_000), SignedPerByte(3 << 16));
     let mut profile: Profile<1> = Profile::default();

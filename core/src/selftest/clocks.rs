@@ -1,4 +1,4 @@
-//! Offsets and drifts of clocks.
+//! Checks of clock offsets and drifts.
 
 use super::Vector;
 use crate::sync::{ClockModel, DriftEstimator, Offset, OffsetEstimator, OffsetOptions, Ping};
@@ -12,7 +12,7 @@ pub(super) const VECTORS: &[Vector] = &[
         compute: drift,
         answer: 25_000_000,
     },
-    // 8 s, less 600 ps, less 7 s at 3·10⁻⁶ + 2·10⁻⁶ − 6·10⁻¹².
+    // 8 s, minus 600 ps, minus 7 s at 3·10⁻⁶ + 2·10⁻⁶ − 6·10⁻¹².
     Vector {
         name: "sync: a clock against its parent's parent",
         compute: grandparent,
@@ -23,8 +23,7 @@ pub(super) const VECTORS: &[Vector] = &[
 
 const SECOND: u64 = 1_000_000_000_000;
 
-/// One ping that was quick there, one that was quick back; the own clock is
-/// 123,456 ps ahead.
+/// Two pings, one with a fast request and one with a fast reply; the own clock is 123,456 ps ahead.
 fn pings() -> Option<Offset> {
     let options = OffsetOptions { drift_ppm: 0, ..OffsetOptions::default() };
     let mut estimator = OffsetEstimator::new(options, &mut []);
@@ -62,11 +61,11 @@ fn model(offset: i64, drift: i64) -> ClockModel {
 
 fn grandparent() -> Option<u64> {
     let (parent, child) = (model(-400, 3_000_000), model(1_000, 2_000_000));
-    // The parent's offset is known at its own second 1, 1,000 ps before.
+    // The parent's offset was measured at its own second 1, when it was 1,000 ps less.
     Some(parent.after(&child).reference_at(Picos(8 * SECOND)).0)
 }
 
-/// Own time when the reference is at 8 s: it gains 25 ppm from 1 s on.
+/// Own time when the reference shows 8 s: the own clock gains 25 ppm from 1 s on.
 fn together() -> Option<u64> {
     Some(model(25_000_000, 25_000_000).local_at(Picos(8 * SECOND)).0)
 }

@@ -1,4 +1,4 @@
-//! Fit, detection, the frames on the wire, and a session on virtual time.
+//! Checks of the fit, the change detectors, the wire format, and a session on virtual time.
 
 use core::cell::RefCell;
 use core::ops::ControlFlow;
@@ -21,7 +21,7 @@ pub(super) const VECTORS: &[Vector] = &[
     Vector { name: "fit: a change seen while points arrive", compute: seen, answer: 512 },
     Vector { name: "wire: the bytes of a synchronisation", compute: frame, answer: SYNC },
     Vector { name: "wire: a flipped bit is refused", compute: flipped, answer: 1 },
-    // Header, mark and length are 18 bytes; short frames are padded to 60.
+    // Header, mark and length take 18 bytes; short frames are padded to 60.
     Vector { name: "wire: an Ethernet frame of one byte", compute: one_byte, answer: 60_001 },
     // 2·(L + o_s + o_r + 99·G).
     Vector {
@@ -29,7 +29,7 @@ pub(super) const VECTORS: &[Vector] = &[
         compute: || exchange(Quantity::RoundTrip, 1),
         answer: 2 * (5_000_000 + 1_000_000 + 500_000 + 99 * 3_000),
     },
-    // The round trip, and nine gaps of g + 99·G.
+    // A round trip, plus nine gaps of g + 99·G.
     Vector {
         name: "measure: ten messages back to back",
         compute: || exchange(Quantity::Gap, 10),
@@ -37,13 +37,12 @@ pub(super) const VECTORS: &[Vector] = &[
     },
 ];
 
-/// FNV-1a of the frame as docs/protocol.md lays it out, computed outside of
-/// this crate.
+/// FNV-1a of the frame as laid out in docs/protocol.md, computed outside of this crate.
 const SYNC: u64 = 0x53b0_004f_aec9_9a68;
 
 const SIZES: [u64; 12] = [1, 2, 8, 32, 64, 128, 256, 511, 512, 600, 800, 1_024];
 
-/// 300 ns and 80 ps a byte; from `change` bytes on 900 ns and 40 ps a byte.
+/// 300 ns plus 80 ps per byte; from `change` bytes on 900 ns plus 40 ps per byte.
 #[allow(clippy::cast_precision_loss, reason = "far below 2^53")]
 fn point(size: u64, change: u64) -> Point {
     let rest = size - 1;
@@ -51,7 +50,7 @@ fn point(size: u64, change: u64) -> Point {
     Point::new(size, value as f64, 0.0).unwrap_or_default()
 }
 
-/// The nearest whole number within a millionth; `None` where there is none.
+/// Rounds to an integer; `None` if `value` is further than a millionth from it.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -86,7 +85,7 @@ fn slope_beyond() -> Option<u64> {
     whole(Line::fit(points.get(beyond..)?)?.slope())
 }
 
-/// The change as the paper's detector finds it, without stored points.
+/// Change reported by the paper's detector, which stores no points.
 fn seen() -> Option<u64> {
     let mut detector = ChangeDetector::new(LookAhead::default());
     let found = SIZES.map(|size| detector.push(point(size, 512)));
@@ -132,8 +131,8 @@ const KNOWN: Truth = Truth {
     gap_per_byte: PerByte(3_000 << PerByte::FRACTION_BITS),
 };
 
-/// What a session measures with messages of 100 bytes on a link that is all
-/// known and has no noise.
+/// Result of a session with messages of 100 bytes on a simulated link with known parameters and
+/// without noise.
 fn exchange(quantity: Quantity, messages: u32) -> Option<u64> {
     let truth = [KNOWN];
     let link = RefCell::new(Simulated::new(&truth, Disturbance::default(), Picos(20_000)));

@@ -1,11 +1,9 @@
-//! Does this core, as it was compiled for this machine, compute what it
-//! should?
+//! Known-answer tests: does this core, as compiled for this machine, compute correctly?
 //!
-//! A compiler for an unusual processor, a soft-float library, a linker script
-//! or a flash that has lost a bit can make a correct program wrong. [`run`]
-//! computes small problems whose answers are known, from every part of the
-//! core, on about 18 KiB of stack and no other memory: the same on a host, in
-//! a firmware image and through the C interface.
+//! A compiler for an unusual processor, a soft-float library, a linker script or a flash memory
+//! with a flipped bit can make a correct program wrong. [`run`] computes small problems with known
+//! answers from every part of the core, on about 18 KiB of stack and no other memory, identically
+//! on a host, in a firmware image and through the C interface.
 
 use core::fmt;
 
@@ -22,9 +20,9 @@ mod tests;
 #[derive(Clone, Copy, Debug)]
 struct Vector {
     name: &'static str,
-    /// The answer as one number; `None` where there is none.
+    /// Computes the answer as one number; `None` if a step fails.
     compute: fn() -> Option<u64>,
-    /// Known by other means than this core.
+    /// Answer from a source other than this core.
     answer: u64,
 }
 
@@ -36,20 +34,20 @@ const PARTS: [&[Vector]; 5] = [
     simulating::VECTORS,
 ];
 
-/// What came of one check; displayed as a line.
+/// Outcome of one check; its `Display` is a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Check {
-    /// The part of the core, a colon, and what was computed.
+    /// Part of the core, a colon, and the quantity computed.
     pub name: &'static str,
-    /// What this machine computed; `None` where it gave up.
+    /// Value computed on this machine; `None` if a step failed.
     pub computed: Option<u64>,
-    /// What is right.
+    /// Correct value.
     pub answer: u64,
 }
 
 impl Check {
-    /// Whether the answer is right.
+    /// True if the computed value is correct.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.computed == Some(self.answer)
@@ -69,13 +67,13 @@ impl fmt::Display for Check {
     }
 }
 
-/// The closing count; displayed as a line.
+/// Totals of a run; its `Display` is a line.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Count {
-    /// Checks whose answer is right.
+    /// Checks with the correct value.
     pub passed: u32,
-    /// All others.
+    /// All other checks.
     pub failed: u32,
 }
 
@@ -107,7 +105,7 @@ fn run_all<'v>(
     count
 }
 
-/// FNV-1a with 64 bits, to compare many bytes by one number.
+/// 64-bit FNV-1a: compares many bytes by one number.
 fn digest(bytes: &[u8]) -> u64 {
     let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)

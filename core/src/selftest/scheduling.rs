@@ -1,4 +1,4 @@
-//! Noise, and schedules as text and in both binary formats.
+//! Checks of noise, and of schedules as text and in both binary formats.
 
 use super::{Vector, digest};
 use crate::goal::binary::{BinaryReadError, Native, NativeWriter, Reference, ReferenceWriter};
@@ -9,8 +9,7 @@ use crate::sim;
 use crate::units::Picos;
 
 pub(super) const VECTORS: &[Vector] = &[
-    // 10 at 100 and 20 at 500 of every 1000: from 450 to 2450 there are two of
-    // each.
+    // Detours of 10 at 100 and of 20 at 500, repeated every 1000: (450, 2450) contains two of each.
     Vector { name: "noise: detours stretch an operation", compute: noise, answer: 60 },
     Vector { name: "noise: a trace as netgauge writes it", compute: trace, answer: 18_720_790 },
     Vector { name: "goal: text counts its operations", compute: survey, answer: 4 },
@@ -28,14 +27,13 @@ pub(super) const VECTORS: &[Vector] = &[
 const FOUR: &[u8] = b"num_ranks 2\nrank 0 {\na: calc 10\nb: send 8b to 1 tag 5\nb requires a\n}\nrank 1 {\na: recv 8b from 0 tag 5\nb: calc 20 cpu 1\nb irequires a\n}\n";
 const WRONG: &[u8] = b"num_ranks 1\nrank 0 [\n}\n";
 const NOISE: &[u8] = b"# start and duration\n18720.79 512.5\n20000 1\n";
-/// FNV-1a of [`FOUR`] as docs/goal.md lays out both formats, computed
-/// outside of this crate.
+/// FNV-1a of [`FOUR`] in both formats of docs/goal.md, computed outside of this crate.
 const BIN: u64 = 0x274e_1bb3_6650_5651;
 const LGS: u64 = 0xdb15_4d6b_b5c5_7a5a;
-/// Bytes of `FOUR` in LogGOPSim's format, the longer one.
+/// Length of [`FOUR`] in LogGOPSim's format, the longer one, in bytes.
 const LONGEST: usize = 234;
-/// Where it has the first operation: header, table and the head of a block
-/// with one root come before.
+/// Byte offset of the first operation in that format: after the header, the table and the head of a
+/// block with one root.
 const OPERATION: u64 = 14 + 2 * 16 + 12;
 
 fn noise() -> Option<u64> {
@@ -80,13 +78,13 @@ fn rewritten() -> Option<u64> {
     Some(u64::from(same && length > 0))
 }
 
-/// The line at fault.
+/// Line number of the error.
 fn refused() -> Option<u64> {
     let error = text::Survey::of(WRONG).err()?;
     Some(text::line_and_column(WRONG, error.at).0 as u64)
 }
 
-/// Plays [`FOUR`] into LogGOPSim's format; its length.
+/// Writes [`FOUR`] in LogGOPSim's format; returns the length in bytes.
 fn write_theirs(room: &mut [u8; LONGEST]) -> Option<usize> {
     let (mut nodes, mut edges) = ([RankNode::EMPTY; 2], [Edge::default(); 2]);
     let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut [0; 2] };
@@ -101,8 +99,7 @@ fn theirs() -> Option<u64> {
     Some(digest(room.get(..length)?))
 }
 
-/// From LogGOPSim's format, so that its reader is in it, to ours and by way
-/// of its reader to ours again.
+/// Converts LogGOPSim's format to ours and ours to ours again, so that both readers are tested.
 fn ours() -> Option<u64> {
     let (mut first, mut second) = ([0; LONGEST], [0; LONGEST]);
     let length = write_theirs(&mut first)?;
@@ -117,11 +114,11 @@ fn ours() -> Option<u64> {
     Some(digest(writer.finish().ok()?.written()))
 }
 
-/// The byte at fault.
+/// Byte offset of the error.
 fn damaged() -> Option<u64> {
     let mut room = [0; LONGEST];
     let length = write_theirs(&mut room)?;
-    // The type, behind the number of dependencies.
+    // Type of the operation, which follows the number of dependencies.
     *room.get_mut(usize::try_from(OPERATION).ok()? + 4)? = 9;
     let view = Reference::open(room.get(..length)?).ok()?;
     match view.read(&mut [0; 2], &mut sim::Survey::default()) {

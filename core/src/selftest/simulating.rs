@@ -1,4 +1,4 @@
-//! The simulation of schedules, stored and computed.
+//! Checks of the simulation, with stored and with computed schedules.
 
 use super::Vector;
 use super::basics::SET;
@@ -10,7 +10,7 @@ use crate::sim::{
 };
 
 pub(super) const VECTORS: &[Vector] = &[
-    // o + L + 7·G + o, alone: LogGOPSim's own figure for 8 bytes.
+    // o + L + 7·G + o: LogGOPSim's own figure for one message of 8 bytes.
     Vector {
         name: "sim: one message of 8 bytes",
         compute: || simulate(TWO),
@@ -28,7 +28,7 @@ pub(super) const VECTORS: &[Vector] = &[
         compute: || pattern(Pattern::BinomialBroadcast, 100),
         answer: 3 * (2 * 1_500_000 + 2_500_000 + 99 * 6_000),
     },
-    // The same, and nothing stored.
+    // As above, without a stored schedule.
     Vector {
         name: "sim: a dissemination of 8 ranks, computed",
         compute: computed,
@@ -56,8 +56,8 @@ struct Small {
     scratch: [[u32; 2]; 16],
 }
 
-/// Builds what `play` feeds to a sink and runs it; the time of its end and
-/// the number of operations that never ended.
+/// Builds and runs the schedule that `play` feeds to a builder; returns the makespan and the number
+/// of operations that never completed.
 fn run(play: impl Fn(&mut Builder<'_>) -> Option<()>, survey: &Survey) -> Option<(u64, u64)> {
     let mut records = [Record::default(); OPS];
     let mut small = Small::default();
@@ -93,7 +93,7 @@ fn simulate(text: &[u8]) -> Option<u64> {
     run_text(text).and_then(|(makespan, left)| (left == 0).then_some(makespan))
 }
 
-/// The time of a receive that nobody sends to: none.
+/// Makespan of a schedule with one unmatched receive: zero.
 fn deadlock() -> Option<u64> {
     run_text(ALONE).and_then(|(makespan, left)| (left == 1).then_some(makespan))
 }
@@ -106,7 +106,7 @@ fn pattern(pattern: Pattern, size: u64) -> Option<u64> {
     run(play, &survey).and_then(|(makespan, left)| (left == 0).then_some(makespan))
 }
 
-/// A dissemination by the simulation of patterns that are not stored.
+/// Makespan of a dissemination simulated without a stored schedule.
 fn computed() -> Option<u64> {
     let options = Options::new(8, 1);
     let program = implicit::PatternProgram::new(Pattern::Dissemination, &options).ok()??;

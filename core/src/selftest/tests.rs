@@ -1,4 +1,4 @@
-//! The self-test passes here, and notices every wrong answer.
+//! The self-test passes on this machine and detects every wrong answer.
 
 use super::*;
 use std::string::ToString;

@@ -2,17 +2,16 @@
 
 use super::distribution::{normal_upper, student_upper};
 
-/// The probability with which an interval is to cover the true value,
-/// strictly between 0 and 100 percent.
+/// Probability with which an interval covers the true value, strictly between 0 and 100 percent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Confidence(f64);
 
 impl Confidence {
-    /// 95 percent, the default everywhere.
+    /// 95 percent, the default.
     pub const P95: Self = Self(0.95);
 
-    /// A level of `percent`, `None` unless 0 < `percent` < 100.
+    /// Level of `percent`; `None` unless 0 < `percent` < 100.
     #[must_use]
     pub fn from_percent(percent: f64) -> Option<Self> {
         let level = percent / 100.0;
@@ -25,7 +24,7 @@ impl Confidence {
         self.0
     }
 
-    /// The probability beyond each end of a two-sided interval.
+    /// Probability beyond each end of a two-sided interval.
     #[must_use]
     pub const fn tail(self) -> f64 {
         (1.0 - self.0) / 2.0
@@ -38,9 +37,8 @@ impl Confidence {
         normal_upper(self.tail())
     }
 
-    /// Half-width of the two-sided interval of Student's distribution, in
-    /// standard errors: 2.571 for 95 percent and 5 degrees of freedom.
-    /// 0 degrees of freedom know nothing: infinite.
+    /// Half-width of the two-sided interval of Student's distribution, in standard errors: 2.571
+    /// for 95 percent and 5 degrees of freedom; infinite for 0 degrees of freedom.
     #[must_use]
     pub fn student(self, degrees_of_freedom: u32) -> f64 {
         student_upper(self.tail(), degrees_of_freedom)

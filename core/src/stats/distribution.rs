@@ -1,31 +1,30 @@
 //! Quantiles of the normal, Student's and the symmetric binomial
 //! distribution.
 //!
-//! All are computed without coefficient tables, exponentials and
-//! trigonometry, which would be most of a firmware's statistics: the normal
-//! one from a series (Abramowitz and Stegun, 26.2.11); Student's for whole degrees of freedom is the finite
-//! trigonometric series (26.7.3 and 26.7.4) at angles made by halving a right
-//! one, inverted by bisection.
+//! No coefficient tables, exponentials or trigonometric functions are used, as they would be most
+//! of the code of a firmware's statistics. The normal quantile comes from a series (Abramowitz and
+//! Stegun, 26.2.11). Student's distribution for whole degrees of freedom is the finite
+//! trigonometric series (26.7.3 and 26.7.4), evaluated at angles made by halving a right angle and
+//! inverted by bisection.
 
 use core::f64::consts::FRAC_PI_2;
 use core::ops::Add;
 
 use crate::number::{larger, log, sqrt};
 
-/// Degrees of freedom above which Student's quantile comes from the
-/// Cornish-Fisher expansion (A&S 26.7.5), which is then good to 10⁻⁸ at the
-/// usual tails.
+/// Degrees of freedom above which Student's quantile comes from the Cornish-Fisher expansion (A&S
+/// 26.7.5), whose error there is below 10⁻⁸ at the usual tails.
 const SERIES_LIMIT: u32 = 1_000;
 
 /// ln √(2π)
 const LN_ROOT_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
-/// The z with P(Z > z) = `tail`, for `tail` in (0, ½]: to what a double holds
-/// of ½ − `tail`, so that no z is beyond 8.3.
+/// The z with P(Z > z) = `tail`, for `tail` in (0, ½]. The precision of ½ − `tail` as a double
+/// limits z to 8.3.
 ///
-/// P(0 < Z < z) over the density at z is z + z³/3 + z⁵/(3·5) + …, and one over
-/// the derivative of that probability's logarithm. It is concave, so that
-/// Newton's method goes up to where it is the one wanted, and not beyond.
+/// P(0 < Z < z) divided by the density at z is z + z³/3 + z⁵/(3·5) + …, which is also the
+/// reciprocal of the derivative of ln P(0 < Z < z). That logarithm is concave, so Newton's method
+/// ascends to the solution without overshooting.
 pub(crate) fn normal_upper(tail: f64) -> f64 {
     let central = 0.5 - tail;
     if central <= 0.0 {
@@ -47,8 +46,8 @@ pub(crate) fn normal_upper(tail: f64) -> f64 {
     z
 }
 
-/// The t with P(T > t) = `tail` for Student's distribution, `tail` in
-/// (0, 0.5]; infinite without degrees of freedom.
+/// The t with P(T > t) = `tail` for Student's distribution, `tail` in (0, 0.5]; infinite for 0
+/// degrees of freedom.
 pub(crate) fn student_upper(tail: f64, degrees_of_freedom: u32) -> f64 {
     if degrees_of_freedom == 0 || tail <= 0.0 {
         return f64::INFINITY;
@@ -56,7 +55,7 @@ pub(crate) fn student_upper(tail: f64, degrees_of_freedom: u32) -> f64 {
     if degrees_of_freedom > SERIES_LIMIT {
         return cornish_fisher(normal_upper(tail), f64::from(degrees_of_freedom));
     }
-    // In θ = atan(t/√ν) the two-sided tail falls from 1 at 0 to 0 at π/2.
+    // As a function of θ = atan(t/√ν), the two-sided tail falls from 1 at 0 to 0 at π/2.
     let mut angle = Angle { length: 0.0, sine: 0.0, cosine: 1.0 };
     let mut step = Angle { length: FRAC_PI_2, sine: 1.0, cosine: 0.0 };
     for _ in 0..60 {
@@ -66,7 +65,7 @@ pub(crate) fn student_upper(tail: f64, degrees_of_freedom: u32) -> f64 {
             angle = middle;
         }
     }
-    // What is left of the cosine there may be rounding, of either sign.
+    // Near π/2 the cosine may be nothing but rounding error, of either sign.
     angle.sine / larger(angle.cosine, f64::EPSILON) * sqrt(f64::from(degrees_of_freedom))
 }
 
@@ -114,7 +113,7 @@ fn student_central(angle: Angle, degrees_of_freedom: u32) -> f64 {
     if odd { (theta + sine * sum) / FRAC_PI_2 } else { sine * sum }
 }
 
-/// Student's quantile from the normal one for many degrees of freedom.
+/// Student's quantile from the normal one `z`, for many degrees of freedom.
 fn cornish_fisher(z: f64, degrees_of_freedom: f64) -> f64 {
     let square = z * z;
     let first = z * (square + 1.0) / 4.0;
@@ -123,23 +122,23 @@ fn cornish_fisher(z: f64, degrees_of_freedom: f64) -> f64 {
     z + inverse * (first + inverse * second)
 }
 
-/// Ranks of the distribution-free interval of a median.
+/// Order statistics that enclose the median at a given confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct MedianRanks {
-    /// Elements left out at each end.
+    /// Elements excluded at each end.
     pub(crate) outside: usize,
     /// P(the interval covers the median).
     pub(crate) coverage: f64,
 }
 
-/// Standard deviations of the binomial distribution beyond the middle, times
-/// two, from where on ranks count: less than 10⁻¹⁹⁰ is left out, and what is
-/// most likely is still a double.
+/// Half-width of the evaluated part of the binomial distribution, in units of √n, that is, of two
+/// standard deviations. The ignored tails are below 10⁻¹⁹⁰, and the largest relative mass still
+/// fits a double.
 const REACH: usize = 15;
 
-/// How many elements to leave out at each end of `count` sorted ones so that
-/// the rest covers the median with at least 1 − 2·`tail`; none when even the
-/// whole sample does not (see `coverage`). O(√count).
+/// Number of elements to exclude at each end of `count` sorted ones so that the rest covers the
+/// median with at least 1 − 2·`tail`; 0 if even the whole sample does not (see `coverage`).
+/// O(√count).
 ///
 /// P(median below the (l+1)-th of n) = P(Bin(n, ½) ≤ l).
 pub(crate) fn median_ranks(count: usize, tail: f64) -> MedianRanks {
@@ -149,7 +148,7 @@ pub(crate) fn median_ranks(count: usize, tail: f64) -> MedianRanks {
     }
     let first = (count / 2).saturating_sub(REACH * root);
     let half = count.div_ceil(2);
-    // Relative to that of the first rank: whole numbers where all count.
+    // Probability mass relative to the first rank's: exact integers if that rank is 0.
     let next = |mass: f64, rank: usize| mass * ((count - rank) as f64 / (rank + 1) as f64);
     let (mut mass, mut total) = (1.0, 0.0);
     for rank in first..half {
@@ -262,7 +261,7 @@ mod tests {
         let ten = median_ranks(10, 0.025);
         assert_eq!(ten.outside, 1);
         assert!((ten.coverage - 0.978_515_625).abs() < 1e-12);
-        // n = 5 does not reach 95 %, and says so.
+        // n = 5 does not reach 95 %.
         assert!(median_ranks(5, 0.025).coverage < 0.95);
         assert_eq!(median_ranks(1, 0.025), MedianRanks { outside: 0, coverage: 0.0 });
         assert_eq!(median_ranks(0, 0.025).outside, 0);

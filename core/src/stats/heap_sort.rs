@@ -1,8 +1,8 @@
-//! Sorting without panic machinery.
+//! Sorting that cannot panic.
 //!
-//! The standard library's sorts panic when an order contradicts itself, and
-//! that code stays linked into a firmware. This one gives some permutation
-//! then, as the order of no [`Measure`](super::Measure) can cause anyway.
+//! The standard library's sorts panic on an inconsistent order, and that code stays linked into a
+//! firmware. This one returns some permutation instead; the order of a [`Measure`](super::Measure)
+//! is always consistent.
 
 /// Sorts `items` in ascending order, in place, in O(n log n) steps.
 pub(crate) fn heap_sort<T: Copy + Ord>(items: &mut [T]) {
@@ -29,7 +29,7 @@ fn sink<T: Copy + Ord>(heap: &mut [T], mut root: usize) {
         if largest <= parent {
             return;
         }
-        // `swap` would leave its bounds check in for some element types.
+        // `swap` would keep its bounds check for some element types.
         for (at, item) in [(root, largest), (child, parent)] {
             if let Some(slot) = heap.get_mut(at) {
                 *slot = item;

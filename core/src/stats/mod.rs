@@ -6,13 +6,13 @@
 //! is copied or allocated. Measured times are skewed and have outliers, so
 //! locations are medians and their intervals are distribution-free:
 //!
-//! - [`Sorted`] sorts a sample in place and answers median, quantiles, median
-//!   absolute deviation and the order-statistic interval of the median.
+//! - [`Sorted`] sorts a sample in place and gives its median, quantiles and the
+//!   order-statistic interval of the median.
 //! - [`Moments`] is the running mean and variance.
-//! - [`Confidence`] is a level, and turns into quantiles of the normal and of
-//!   Student's distribution.
-//! - [`slowest_end`] and [`slowest_pair`] name who is slower than the rest of
-//!   a network.
+//! - [`Confidence`] is a confidence level, with its quantiles of the normal and of Student's
+//!   distribution.
+//! - [`slowest_end`] and [`slowest_pair`] find the ends and pairs of a network that are slower than
+//!   the rest.
 
 mod confidence;
 pub(crate) mod distribution;

@@ -11,8 +11,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Takes one more value. A value that is not finite is left out and
-    /// answered with `false`.
+    /// Adds a value. Returns `false` and ignores the value if it is not finite.
     pub fn add(&mut self, value: f64) -> bool {
         if !value.is_finite() {
             return false;
@@ -24,7 +23,7 @@ impl Moments {
         true
     }
 
-    /// How many values were taken.
+    /// Number of values added.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count

@@ -1,108 +1,101 @@
-//! Which ends of a network, and which of its pairs, are slower than the rest.
+//! Outlier tests for the ends and the pairs of a network: which of them are slower than the rest.
 //!
-//! Every pair of ends has one value, the logarithm of a time:
-//! `y(i, j) = a(i) + a(j) + e(i, j)`. Ends differ a little anyway, which adds
-//! `a` to all their pairs, and so do pairs, by `e`. An end is slow if its effect
-//! `a` stands out of those of the other ends; a pair, if its `e` stands out of
-//! those of the other pairs.
+//! Every pair of ends has one value, the logarithm of a time: `y(i, j) = a(i) + a(j) + e(i, j)`,
+//! with an effect `a` of each end and a deviation `e` of each pair. An end is slow if its `a` is an
+//! outlier among the effects of the ends; a pair, if its `e` is an outlier among the deviations of
+//! the pairs.
 //!
-//! Effects are estimated by least squares. The effects of `n` ends vary by what
-//! ends differ and by what the noise of pairs leaves, and both are in their
-//! spread: an end is compared with the mean of the others by Student's t with
-//! `n - 2` degrees of freedom and the variance of the others, so that one slow
-//! end hides neither itself nor makes others look slow. Where every end was
-//! measured with every other this test is exact for normal effects and noise
-//! (effects are equally correlated then). The slowest pair of an end does not
-//! count for the end, so that one slow pair does not make its ends look slow,
-//! and where an end has fewer pairs than others the noise of pairs is added.
+//! Effects are estimated by least squares. Their spread contains the differences between ends and
+//! the noise of pairs. An end is compared with the mean of the other ends by Student's t with `n -
+//! 2` degrees of freedom and the variance of the others, so that one slow end neither hides itself
+//! nor makes others look slow. If every end was measured with every other, the test is exact for
+//! normally distributed effects and noise (effects are then equally correlated). The slowest pair
+//! of an end is excluded from the end's effect, so that one slow pair does not make its ends look
+//! slow; for an end with fewer pairs than others the noise of pairs is added.
 //!
-//! A pair is compared with what its ends give, by the variance that the other
-//! pairs leave: with `p` pairs and `n` ends `p - n - 1` degrees of freedom. An
-//! end with a single pair has no effect of its own: it is that pair.
+//! A pair is compared with the sum of its ends' effects, using the variance of the other pairs'
+//! residuals: `p` pairs and `n` ends give `p - n - 1` degrees of freedom. An end with a single pair
+//! has no effect of its own; its deviation counts as the pair's.
 //!
-//! The probability to name anybody where nobody stands out is at most `error`,
-//! as it is shared by all that are tried (Bonferroni); who is named is left out,
-//! and the rest tried again.
+//! The probability of a false report is at most `error`, which is divided among all candidates
+//! (Bonferroni). A reported end or pair is excluded and the rest is tested again.
 //!
-//! That holds for steady noise. A machine that is disturbed
-//! for a while slows the pairs that are measured meanwhile, and may make one of
-//! their ends stand out. So each pair is measured in two halves of the time, and
-//! a finding has to show in either half by itself: the factor of that end or
-//! pair is at least `least_factor`, and above 1 at the probability `error`, which
-//! is not shared here as only one is tried.
+//! That holds for steady noise. A machine that is disturbed for a while slows the pairs that are
+//! measured at that time, and may make one of their ends an outlier. So the measurements of each
+//! pair are split into two halves of the time, and a finding has to show in each half: its factor
+//! there is at least `least_factor`, and above 1 at the probability `error`, which is not divided,
+//! since there is a single candidate.
 
 use super::Moments;
 use super::distribution::student_upper;
 
-/// One pair and what was measured between its ends.
+/// Measurement of one pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct PairValue {
-    /// The ends, each a number below the number of ends.
+    /// The two ends, each an index below the number of ends.
     pub ends: [usize; 2],
     /// Natural logarithm of the time.
     pub value: f64,
-    /// Logarithms of the times in the first and in the second half of all measuring.
+    /// Logarithms of the times measured in the first and in the second half of the time.
     pub halves: [f64; 2],
-    /// Set when the pair, or one of its ends, was named.
+    /// True once the pair or one of its ends was reported.
     pub named: bool,
 }
 
-/// Who is slower.
+/// A reported end or pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Slower {
-    /// The end, or the index of the pair.
+    /// Index of the end or of the pair.
     pub which: usize,
-    /// The times of the others, times this, are its own: above 1.
+    /// Its time divided by that of the others: above 1.
     pub factor: f64,
-    /// The least factor at the error asked for.
+    /// Lower bound of the factor at the given error probability.
     pub factor_low: f64,
 }
 
-/// What it takes to be named.
+/// Thresholds for a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SlowerOptions {
-    /// Probability to name any end, or any pair, where none is slow.
+    /// Probability of a false report of an end, and likewise of a pair.
     pub error: f64,
-    /// A smaller factor is not worth naming.
+    /// Smallest factor that is reported.
     pub least_factor: f64,
-    /// Smallest standard deviation of a value that is believed: how exactly
-    /// one pair is measured. Few pairs may agree by chance.
+    /// Lower bound for the standard deviation of a value, that is, the accuracy of one measurement:
+    /// a few pairs may agree by chance.
     pub least_deviation: f64,
 }
 
 impl Default for SlowerOptions {
-    /// Wrong in 1%, from a tenth on, values no more exact than 2%.
+    /// 1% false reports, factors from 1.1 on, a standard deviation of at least 2%.
     fn default() -> Self {
         Self { error: 0.01, least_factor: 1.1, least_deviation: 0.02 }
     }
 }
 
-/// What is known of an end: memory that is lent to [`slowest_end`] and
-/// [`slowest_pair`].
+/// Estimated effect of one end; working memory of [`slowest_end`] and [`slowest_pair`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct EndEffect {
-    /// Its pairs that count.
+    /// Number of its pairs that are included.
     pairs: u32,
-    /// What it adds to the values of its pairs, less half of the mean of all.
+    /// Its effect on the values of its pairs, relative to half of the overall mean.
     effect: f64,
-    /// Of what its pairs leave for it.
+    /// Sum, over its pairs, of the value less the mean and the other end's effect.
     sum: f64,
-    /// The largest of that.
+    /// Largest term of that sum.
     largest: f64,
 }
 
-/// Fewest ends of which one can be told to be slow: with two others there is
-/// one degree of freedom.
+/// Fewest ends among which a slow one can be found: three would leave one degree of freedom.
 pub const LEAST_ENDS: usize = 4;
-/// Fewest pairs of an end that has an effect of its own.
+/// Fewest pairs of an end with an effect of its own.
 const LEAST_PAIRS: u32 = 2;
 
-/// The slowest end that stands out of the others, and marks its pairs; `None`
-/// when there is none. `effects` has an element for every end.
+/// Finds the slowest end that is an outlier and marks its pairs as named; `None` if no end is slow.
+/// `effects` has an element for every end.
 #[must_use]
 pub fn slowest_end(
     pairs: &mut [PairValue],
@@ -116,9 +109,9 @@ pub fn slowest_end(
     Some(slowest)
 }
 
-/// The slowest pair that stands out of what its ends give, and marks it; `None`
-/// without any. To be called when no end is slow any more. `effects` has an
-/// element for every end.
+/// Finds the slowest pair that is an outlier given its ends' effects and marks it as named; `None`
+/// if no pair is slow. Call it once no end is slow any more. `effects` has an element for every
+/// end.
 #[must_use]
 pub fn slowest_pair(
     pairs: &mut [PairValue],
@@ -132,7 +125,7 @@ pub fn slowest_pair(
     Some(slowest)
 }
 
-/// Times that are compared.
+/// Time span whose values are compared.
 #[derive(Clone, Copy)]
 enum Part {
     Whole,
@@ -148,11 +141,11 @@ impl PairValue {
     }
 }
 
-/// A search for slow ends, or for slow pairs, in a part of the time: `keep` is
-/// given each that is tried, with its factor and the least factor.
+/// Tests all ends, or all pairs, on the values of one time span, and calls the last argument with
+/// each candidate, its factor and the factor's lower bound.
 type Search = fn(Part, &[PairValue], &mut [EndEffect], &SlowerOptions, &mut dyn FnMut(Slower));
 
-/// The slowest that `search` finds in the whole time and in both halves.
+/// Slowest candidate of `search` over the whole time that is confirmed in both halves.
 fn slowest(
     search: Search,
     pairs: &[PairValue],
@@ -180,13 +173,13 @@ fn slowest(
         if is_again(0, effects) && is_again(1, effects) {
             return Some(candidate);
         }
-        // Slow for a while only: the next slowest.
+        // Slow in one half only: try the next slowest.
         below = candidate.factor_low;
     }
 }
 
-/// Probability that one of `tried` in this part is wrong: in a half of the time
-/// one is tried, which the whole has found.
+/// Error probability of one candidate. Over the whole time `tried` candidates share the error; in a
+/// half only the candidate found there is tested.
 fn error_of_one(part: Part, tried: usize, options: &SlowerOptions) -> f64 {
     match part {
         Part::Whole => options.error / tried.max(1) as f64,
@@ -222,7 +215,7 @@ fn slow_ends(
             continue;
         };
         let own_pairs = f64::from(own.pairs);
-        // Its own effect but for the slowest pair.
+        // Its effect without the slowest pair.
         let effect = (own.sum - own.largest) / (own_pairs - 1.0);
         let noise = (1.0 / own_pairs - inverse).max(0.0) * fit.variance.unwrap_or(0.0);
         let variance = variance.max(least_variance / own_pairs) + noise;
@@ -242,7 +235,7 @@ fn slow_pairs(
     let Some(degrees) = fit.degrees.checked_sub(1) else { return };
     let degrees = u32::try_from(degrees).unwrap_or(u32::MAX);
     let quantile = student_upper(error_of_one(part, fit.pairs, options), degrees);
-    // What the effects take of a pair's own deviation, on average.
+    // Average share of a pair's variance that remains after the effects are fitted.
     let left = fit.degrees as f64 / fit.pairs.max(1) as f64;
     for (which, pair) in counting(pairs, effects.len()) {
         let residual = fit.residual(pair, effects);
@@ -253,12 +246,12 @@ fn slow_pairs(
     }
 }
 
-/// Factors of a logarithm and of the least that it may be.
+/// Factor and lower bound from a logarithm and its half-width.
 fn slower(which: usize, more: f64, uncertain: f64) -> Slower {
     Slower { which, factor: libm::exp(more), factor_low: libm::exp(more - uncertain) }
 }
 
-/// The pairs that count, with their indices: what is not finite does not.
+/// Included pairs with their indices: those with finite values that were not reported.
 fn counting(pairs: &[PairValue], ends: usize) -> impl Iterator<Item = (usize, &PairValue)> {
     let is_known = |pair: &PairValue| {
         pair.value.is_finite() && pair.halves.iter().all(|value| value.is_finite())
@@ -268,26 +261,25 @@ fn counting(pairs: &[PairValue], ends: usize) -> impl Iterator<Item = (usize, &P
     })
 }
 
-/// Effects of all ends by least squares, and what they leave.
+/// Least-squares effects of all ends, and the residuals' variance.
 struct Fit {
     part: Part,
-    /// Of all values.
+    /// Mean of all values.
     mean: f64,
-    /// Pairs that count.
+    /// Number of included pairs.
     pairs: usize,
-    /// Pairs less ends with an effect.
+    /// Degrees of freedom: pairs less ends with an effect.
     degrees: usize,
-    /// Of what the effects leave.
+    /// Sum of squared residuals.
     squares: f64,
-    /// Of one pair's noise; `None` without degrees of freedom.
+    /// Variance of one pair's noise; `None` without degrees of freedom.
     variance: Option<f64>,
 }
 
 impl Fit {
     fn of(part: Part, pairs: &[PairValue], effects: &mut [EndEffect]) -> Self {
-        /// Each brings what is left by all ends but the own one half nearer.
-        /// What pairs hardly tell, as the alternating part of a ring, stays
-        /// near zero.
+        /// Iterations. Each halves the remaining error. Components that pairs hardly determine,
+        /// such as the alternating one of a ring, stay near zero.
         const SWEEPS: u32 = 16;
         effects.fill(EndEffect::default());
         let count = effects.len();
@@ -321,7 +313,7 @@ impl Fit {
         fit
     }
 
-    /// Sums up for each end what its pairs leave for it.
+    /// Computes `sum` and `largest` of every end.
     fn sum_up(&self, pairs: &[PairValue], effects: &mut [EndEffect]) {
         for end in effects.iter_mut() {
             (end.sum, end.largest) = (0.0, f64::NEG_INFINITY);
@@ -342,7 +334,7 @@ impl Fit {
     }
 }
 
-/// Does `work` with each end of `pair` and the effect of its other end.
+/// Calls `work` for each end of `pair`, with the effect of the other end.
 fn ends_of(pair: &PairValue, effects: &mut [EndEffect], work: impl Fn(&mut EndEffect, f64)) {
     let [one, other] = pair.ends;
     for (own, other) in [(one, other), (other, one)] {
@@ -360,13 +352,13 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    /// All pairs of `ends` ends at 10 us, whose ends and pairs vary by so much.
+    /// All pairs of `ends` ends at 10 us, with the given standard deviations of ends and of pairs.
     fn pairs(ends: usize, (of_ends, noise): (f64, f64), random: &mut Random) -> Vec<PairValue> {
         let effects: Vec<f64> = (0..ends).map(|_| of_ends * random.normal()).collect();
         let all = (0..ends).flat_map(|one| (one + 1..ends).map(move |other| [one, other]));
         let value = |ends: [usize; 2], random: &mut Random| {
             let both: f64 = ends.iter().map(|end| effects[*end]).sum();
-            // Half of the noise is the pair's own, half of each measurement.
+            // The noise is the pair's own in part, and in part that of each measurement.
             let own = libm::log(1e-5) + both + noise * random.normal() * SHARE;
             let half = |random: &mut Random| own + noise * random.normal();
             measured(ends, [half(random), half(random)])
@@ -374,7 +366,7 @@ mod tests {
         all.map(|ends| value(ends, random)).collect()
     }
 
-    /// Of a pair's noise: with that of two halves it is as large as asked for.
+    /// Pair's own share of the noise: with that of two halves the total is as requested.
     const SHARE: f64 = core::f64::consts::FRAC_1_SQRT_2;
 
     fn measured(ends: [usize; 2], halves: [f64; 2]) -> PairValue {
@@ -395,7 +387,7 @@ mod tests {
         slowest_pair(pairs, &mut vec![EndEffect::default(); ends], options)
     }
 
-    /// In how many of 1,000 an end, and a pair, is named.
+    /// Number of 1,000 random networks in which an end, and a pair, is reported.
     fn named(
         options: &SlowerOptions,
         seed: u64,
@@ -411,8 +403,7 @@ mod tests {
         named
     }
 
-    /// Both errors are 1%, so that at most 20 of 1,000 are wrong; only the
-    /// error decides.
+    /// Both errors are 1%, so at most 20 of 1,000 reports are false; only the error decides.
     #[test]
     fn nobody_is_named_where_nobody_stands_out_in_98_of_100() {
         let options = SlowerOptions { least_factor: 1.0, ..SlowerOptions::default() };
@@ -426,8 +417,8 @@ mod tests {
         }
     }
 
-    /// All pairs of one end take twice as long in one half of the time: it looks slow
-    /// there and in the whole.
+    /// All pairs of one end take twice as long in one half of the time: it looks slow in that half
+    /// and over the whole.
     #[test]
     fn nobody_is_named_on_a_machine_that_is_disturbed_for_half_of_the_time() {
         let options = SlowerOptions { error: 0.005, ..SlowerOptions::default() };
@@ -451,7 +442,7 @@ mod tests {
         }
     }
 
-    /// Every end with the four nearest on both sides, and a ring.
+    /// Every end with its four nearest on both sides, and a ring.
     #[test]
     fn nobody_is_named_where_only_some_pairs_were_measured() {
         let options = SlowerOptions { least_factor: 1.0, ..SlowerOptions::default() };
@@ -473,7 +464,7 @@ mod tests {
 
     #[test]
     fn one_end_slowed_by_half_is_found_in_98_of_100() {
-        // What `matrix` shares 2% by: two quantities, ranks and pairs.
+        // `matrix` divides 2% among four tests: two quantities, ranks and pairs.
         let options = SlowerOptions { error: 0.005, ..SlowerOptions::default() };
         for ends in [6, 8, 16, 32] {
             let mut random = Random::new(11);

@@ -6,13 +6,13 @@ use super::heap_sort::heap_sort;
 use crate::units::{Picos, SignedPicos};
 use crate::wide::divide;
 
-/// A quantity with exact midpoints and distances: what a median needs.
+/// A quantity with exact midpoints and distances, as medians need them.
 pub trait Measure: Copy + Ord {
-    /// Halfway between both, rounded towards zero.
+    /// Midpoint of both, rounded towards zero.
     #[must_use]
     fn halfway(self, other: Self) -> Self;
 
-    /// How far `other` lies from this, saturating.
+    /// Absolute difference, saturating.
     #[must_use]
     fn distance(self, other: Self) -> u64;
 
@@ -81,34 +81,34 @@ impl Measure for Picos {
 #[derive(Clone, Copy, Debug)]
 pub struct Sorted<'a, T>(&'a [T]);
 
-/// A median and the order statistics that enclose it.
+/// A median with the order statistics that enclose it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct MedianInterval<T> {
-    /// The middle element, or halfway between the two middle ones (rounded
-    /// towards zero to the sample's unit).
+    /// Middle element, or the midpoint of the two middle ones (rounded towards zero to the sample's
+    /// unit).
     pub median: T,
-    /// Lower end.
+    /// Lower end of the interval.
     pub low: T,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: T,
-    /// P(low ≤ true median ≤ high) for any continuous distribution. At least
-    /// the level asked for, unless the sample is too small.
+    /// P(low ≤ true median ≤ high) for any continuous distribution. At least the requested level,
+    /// unless the sample is too small.
     pub coverage: f64,
-    /// False when even the whole sample, which is then given, does not reach
-    /// the level: fewer than 6 elements for 95 percent.
+    /// False if even the whole sample, which is then the interval, does not reach the level: fewer
+    /// than 6 elements for 95 percent.
     pub reached: bool,
 }
 
 impl<'a, T: Measure> Sorted<'a, T> {
-    /// Sorts `sample` in place; no memory besides it.
+    /// Sorts `sample` in place, without further memory.
     #[must_use]
     pub fn new(sample: &'a mut [T]) -> Self {
         heap_sort(sample);
         Self(sample)
     }
 
-    /// Takes `sample` as it is; `None` when it is not ascending.
+    /// Wraps `sample`; `None` if it is not in ascending order.
     #[must_use]
     pub fn from_ascending(sample: &'a [T]) -> Option<Self> {
         let ascending = sample.iter().zip(sample.iter().skip(1)).all(|(a, b)| a <= b);
@@ -121,8 +121,7 @@ impl<'a, T: Measure> Sorted<'a, T> {
         self.0
     }
 
-    /// The middle element, or halfway between the two middle ones; `None`
-    /// for an empty sample.
+    /// Middle element, or the midpoint of the two middle ones; `None` for an empty sample.
     #[must_use]
     pub fn median(&self) -> Option<T> {
         let upper = self.0.len() / 2;
@@ -130,10 +129,9 @@ impl<'a, T: Measure> Sorted<'a, T> {
         Some(self.0.get(lower)?.halfway(*self.0.get(upper)?))
     }
 
-    /// The smallest element that at least `numerator`/`denominator` of the
-    /// sample does not exceed (nearest rank): 1/4 is the lower quartile, 0 is
-    /// the minimum. `None` for an empty sample, a zero denominator or a
-    /// fraction above 1.
+    /// Smallest element such that at least `numerator`/`denominator` of the sample are no larger
+    /// (nearest rank): 1/4 is the lower quartile, 0 the minimum. `None` for an empty sample, a zero
+    /// denominator or a fraction above 1.
     #[must_use]
     pub fn quantile(&self, numerator: u32, denominator: u32) -> Option<T> {
         if numerator > denominator {
@@ -144,10 +142,8 @@ impl<'a, T: Measure> Sorted<'a, T> {
         self.0.get(usize::try_from(rank).ok()?.saturating_sub(1)).copied()
     }
 
-    /// The distribution-free interval of the median: order statistics whose
-    /// ranks come from the binomial distribution, exact up to 1,000 elements
-    /// and by normal approximation beyond (ranks ⌊(n − z√n)/2⌋ and its mirror
-    /// image). `None` for an empty sample.
+    /// Distribution-free interval of the median: order statistics whose ranks come from the
+    /// binomial distribution. `None` for an empty sample.
     #[must_use]
     pub fn median_interval(&self, confidence: Confidence) -> Option<MedianInterval<T>> {
         let median = self.median()?;

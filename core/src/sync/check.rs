@@ -1,41 +1,40 @@
-//! Whether corrected clocks agree: what `sync --check` asks.
+//! Agreement of corrected clocks, as tested by `sync --check`.
 //!
-//! A check over the edges of the tree sees only what the synchronisation saw.
-//! Between ranks that did not meet it is independent of it, so that pairs of
-//! the root and any rank are checked, and triangles of ranks.
+//! A check over the edges of the tree repeats the measurements of the synchronisation. Pings
+//! between ranks that the tree does not connect are independent of it, so pairs of the root and any
+//! rank are checked, and triangles of ranks.
 
 use super::{ClockModel, Offset, SECOND};
 use crate::stats::Sorted;
 use crate::units::{Picos, SignedPicos};
 use crate::wide::scaled;
 
-/// By how much two corrected clocks differ.
+/// Difference of two corrected clocks.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Residual {
-    /// When, on the first rank's corrected clock.
+    /// Time of the measurement, on the first rank's corrected clock.
     pub at: Picos,
     /// First minus second rank's corrected clock.
     pub value: SignedPicos,
-    /// What both models claim that it is at most.
+    /// Error bound claimed by both models together.
     pub claimed: Picos,
-    /// What the measurement of `value` may be off by; 0 where the truth is
-    /// known.
+    /// Error bound of the measurement of `value`; 0 if the truth is known.
     pub uncertainty: Picos,
-    /// How fast it may change, in ps per second, as both models claim.
+    /// Largest change of the difference over time claimed by both models, in ps per second.
     pub drift_error: u64,
 }
 
 impl Residual {
-    /// Of two ranks whose clocks differ by `raw`, fresh pings of the first
-    /// with the second.
+    /// Residual of two ranks whose clocks differ by `raw`, measured by new pings of the first with
+    /// the second.
     #[must_use]
     pub fn of(raw: &Offset, first: &ClockModel, second: &ClockModel) -> Self {
         let there = Picos(raw.at.0.saturating_sub_signed(raw.value.0));
         let (own, peer) = (first.offset_at(raw.at).0, second.offset_at(there).0);
         let claimed = first.error_at(raw.at).0.saturating_add(second.error_at(there).0);
-        // `there` is off by as much as the offset, by which the second's model
-        // moves at its drift; both models round by 1 ps.
+        // `there` has the error of the offset, and the second's model changes by its drift over
+        // that time; both models round by 1 ps.
         let moved = scaled(raw.half_width.0, second.drift.unsigned_abs(), SECOND);
         let drift_error = first.drift_error.saturating_add(first.wander);
         let drift_error = drift_error.saturating_add(second.drift_error);
@@ -48,8 +47,8 @@ impl Residual {
         }
     }
 
-    /// Of a clock whose reference is known to have read `truth` when the own
-    /// reading was `local`.
+    /// Residual of a model whose reference is known to have read `truth` at the own reading
+    /// `local`.
     #[must_use]
     pub fn of_truth(model: &ClockModel, local: Picos, truth: Picos) -> Self {
         let corrected = model.reference_at(local);
@@ -62,7 +61,7 @@ impl Residual {
         }
     }
 
-    /// Whether the claim may hold, as far as was measured.
+    /// True if the residual lies within claim and measurement error.
     #[must_use]
     pub const fn is_covered(&self) -> bool {
         let allowed = self.claimed.0.saturating_add(self.uncertainty.0);
@@ -70,19 +69,19 @@ impl Residual {
     }
 }
 
-/// Three ranks of which every one pinged the next: a and b, b and c, c and a.
+/// Three ranks a, b and c, with residuals of a and b, b and c, c and a.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Triangle {
-    /// The sum of the residuals around, which is 0 for whatever models.
+    /// Sum of the three residuals, which is 0 for exact measurements, whatever the models.
     pub closure: SignedPicos,
-    /// What the sum may be off by: the measurements' uncertainties, and what
-    /// the residuals may have changed between them.
+    /// Error bound of the sum: the measurements' uncertainties and the change of the residuals
+    /// between them.
     pub uncertainty: Picos,
 }
 
 impl Triangle {
-    /// Of the residuals of a and b, b and c, c and a.
+    /// Triangle of the residuals of a and b, b and c, c and a.
     #[must_use]
     pub fn of(sides: &[Residual; 3]) -> Self {
         let first = sides.iter().map(|side| side.at).min().unwrap_or_default();
@@ -98,43 +97,43 @@ impl Triangle {
         Self { closure: SignedPicos(closure), uncertainty: Picos(uncertainty) }
     }
 
-    /// False where a clock was set or pings were stamped wrongly: no
-    /// asymmetry opens a triangle beyond its uncertainty.
+    /// True if the sum lies within its uncertainty. It does not if a clock was set or pings have
+    /// wrong time stamps; asymmetric delays cannot exceed the uncertainty.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
         self.closure.0.unsigned_abs() <= self.uncertainty.0
     }
 }
 
-/// Distribution of residuals.
+/// Order statistics of residuals.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ResidualSummary {
-    /// How many there were.
+    /// Number of residuals.
     pub count: u32,
     /// Median of the magnitudes.
     pub p50: Picos,
-    /// 99th percentile.
+    /// 99th percentile of the magnitudes.
     pub p99: Picos,
     /// Largest magnitude.
     pub max: Picos,
-    /// Largest claim.
+    /// Largest claimed error.
     pub largest_claim: Picos,
-    /// Mean claim.
+    /// Mean claimed error.
     pub mean_claim: Picos,
-    /// Residuals that their claims cover.
+    /// Number of residuals within their claims.
     pub covered: u32,
 }
 
 impl ResidualSummary {
-    /// Share that the claims cover, from 0 to 1; 1 without residuals.
+    /// Share of residuals within their claims, from 0 to 1; 1 if there are none.
     #[must_use]
     pub fn covered_share(&self) -> f64 {
         if self.count == 0 { 1.0 } else { f64::from(self.covered) / f64::from(self.count) }
     }
 }
 
-/// Collects residuals.
+/// Collector of residuals.
 #[derive(Debug)]
 pub struct Residuals<'m> {
     magnitudes: &'m mut [Picos],
@@ -146,18 +145,18 @@ pub struct Residuals<'m> {
 }
 
 impl<'m> Residuals<'m> {
-    /// `memory` has an element for each residual.
+    /// Empty collector; `memory` limits the number of residuals.
     #[must_use]
     pub const fn new(memory: &'m mut [Picos]) -> Self {
         let largest_claim = Picos::ZERO;
         Self { magnitudes: memory, kept: 0, count: 0, covered: 0, largest_claim, claims: 0 }
     }
 
-    /// Takes one more.
+    /// Adds a residual.
     ///
     /// # Errors
     ///
-    /// The residual, where no memory is left.
+    /// The residual, if the memory is full.
     pub fn push(&mut self, residual: Residual) -> Result<(), Residual> {
         let Some(place) = self.magnitudes.get_mut(self.kept) else { return Err(residual) };
         *place = Picos(residual.value.0.unsigned_abs());
@@ -169,7 +168,7 @@ impl<'m> Residuals<'m> {
         Ok(())
     }
 
-    /// Their distribution; sorts the memory.
+    /// Order statistics of the residuals; sorts the memory.
     #[must_use]
     pub fn summary(&mut self) -> ResidualSummary {
         let magnitudes = self.magnitudes.get_mut(..self.kept).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The drift of a clock, from offsets over time.
+//! Drift of a clock, from offsets over time.
 
 use core::fmt;
 
@@ -9,37 +9,36 @@ use crate::number::nearest;
 use crate::stats::Confidence;
 use crate::units::{Picos, SignedPicos};
 
-/// A slope from a shorter span is noise: fitted over milliseconds and used
-/// for seconds, it is what the error of a clock consists of.
+/// Least span over which a slope is fitted. The slope of a few milliseconds is noise, and
+/// extrapolated over seconds it would dominate the error of the clock.
 pub const LEAST_SPAN: Picos = Picos(500_000_000_000);
 
-/// Faster than this, in millionths, no two clocks move apart: one was set. More
-/// than crystals have, so that [`Assumptions::drift_ppm`] may be raised up to it.
+/// Largest plausible drift between two clocks, in millionths; if they move apart faster, one was
+/// set. More than crystals have, so that [`Assumptions::drift_ppm`] may be raised up to it.
 pub const MOST_DRIFT_PPM: u32 = 500;
 
-/// A slope that would appear by chance, between clocks that do not drift, more
-/// often than in this many percent of all cases is taken as none. Of three
-/// offsets, that is one within 64 standard errors, of five, within 5.8.
+/// Significance level of a slope, in percent: one that clocks without drift show more often by
+/// chance is taken as zero. For three offsets that is one within 64 standard errors, for five,
+/// within 5.8.
 const BY_CHANCE_PERCENT: f64 = 1.0;
 
-/// Why there is no model of a clock.
+/// Reasons why there is no model of a clock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum DriftError {
-    /// Nothing was measured.
+    /// No offset was measured.
     NoOffsets,
-    /// The offsets are not in the order of time.
+    /// The offsets are not in order of time.
     Order {
-        /// When the first one was measured.
+        /// Time of the first offset.
         first: Picos,
-        /// When the second one was.
+        /// Time of the second offset.
         second: Picos,
     },
-    /// The clocks moved apart by so many ps per second, which is more than
-    /// [`MOST_DRIFT_PPM`]: one of them was set.
+    /// The clocks drift by this, in ps per second, which exceeds [`MOST_DRIFT_PPM`]: one of them
+    /// was set.
     Implausible(i64),
-    /// A clock was set, or moved faster than assumed: an offset contradicted
-    /// those before.
+    /// An offset contradicted those before: a clock was set, or drifted faster than assumed.
     Set,
 }
 
@@ -65,23 +64,22 @@ impl fmt::Display for DriftError {
 
 impl core::error::Error for DriftError {}
 
-/// Least squares of offsets over own time.
+/// Least-squares line of offsets over own time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DriftEstimator {
     first: Option<Offset>,
     last: Option<Offset>,
-    /// A line of gaps over bytes, whose first byte costs nothing: the size is
-    /// the time since the first offset in picoseconds, plus 1.
+    /// Line with the time since the first offset plus 1, in picoseconds, as the size, and the
+    /// change of the offset as the value.
     line: GrowingLine,
 }
 
 impl DriftEstimator {
-    /// Takes the next offset.
+    /// Adds the next offset.
     ///
     /// # Errors
     ///
-    /// [`DriftError::Order`] when it is not later than the one before; it
-    /// does not count then.
+    /// [`DriftError::Order`] if it is not later than the one before; it is then ignored.
     #[allow(
         clippy::cast_precision_loss,
         reason = "a change of offset, exact up to 2^53 ps = 2.5 h"
@@ -92,7 +90,7 @@ impl DriftEstimator {
         }
         let first = *self.first.get_or_insert(*offset);
         let moved = offset.value.0.saturating_sub(first.value.0) as f64;
-        // A change of 53 days is found to be implausible below.
+        // A point beyond 53 days is not added; the model is then implausible.
         if let Ok(point) = Point::new(offset.at.since(first.at).0.saturating_add(1), moved, 0.0) {
             self.line.add(point);
         }
@@ -100,12 +98,11 @@ impl DriftEstimator {
         Ok(())
     }
 
-    /// The own clock against the reference, valid from the first offset to
-    /// the last and, with a growing error, beyond.
+    /// Model of the own clock, valid from the first offset to the last and, with a growing error,
+    /// beyond.
     ///
-    /// Without a slope where less than [`LEAST_SPAN`] was observed or fewer
-    /// than three offsets, or where it is not significant; what it may be is
-    /// in [`ClockModel::drift_error`] then.
+    /// The drift is 0 if the offsets span less than [`LEAST_SPAN`], if there are fewer than three,
+    /// or if the slope is not significant; [`ClockModel::drift_error`] then bounds it.
     ///
     /// # Errors
     ///
@@ -139,21 +136,20 @@ impl DriftEstimator {
         })
     }
 
-    /// Standard errors beyond which a slope is significant.
+    /// Significance threshold of a slope, in standard errors.
     fn significant(&self) -> f64 {
         let offsets = u32::try_from(self.line.count()).unwrap_or(u32::MAX);
         let confidence = Confidence::from_percent(100.0 - BY_CHANCE_PERCENT).unwrap_or_default();
         confidence.student(offsets.saturating_sub(2))
     }
 
-    /// The own clock against the reference from the last offset on, with an
-    /// error that holds as long as `assumptions` and the offsets' half widths
-    /// do; [`DriftEstimator::model`]'s drift error is one standard error.
+    /// Model of the own clock from the last offset on. Its error is a bound as long as
+    /// `assumptions` and the offsets' half widths hold; the drift error of
+    /// [`DriftEstimator::model`] is one standard error.
     ///
-    /// The mean drift lies within both half widths over the span of that
-    /// between the first and the last offset, and within the assumed drift.
-    /// The slope is that of [`DriftEstimator::model`], none where it is not
-    /// significant, or the nearest to it that these bounds allow.
+    /// The mean drift is bounded by the first and the last offset with their half widths, and by
+    /// the assumed drift. The model's drift is that of [`DriftEstimator::model`], or the nearest to
+    /// it within these bounds.
     ///
     /// # Errors
     ///
@@ -169,7 +165,7 @@ impl DriftEstimator {
         let between = ClockModel::between(&first, &last)?.wandering(assumptions);
         let fitted = match self.model() {
             Ok(model) => model.drift,
-            // Offsets that scatter more than clocks drift: their bounds decide.
+            // The offsets scatter more than clocks can drift, so only the bounds are used.
             Err(DriftError::Implausible(_)) => between.drift,
             Err(error) => return Err(error),
         };
@@ -179,7 +175,7 @@ impl DriftEstimator {
         );
         let most = i64::try_from(steady.drift_error).unwrap_or(i64::MAX);
         let (narrow_low, narrow_high) = (low.max(-most), high.min(most));
-        // Faster than assumed: what was measured counts.
+        // The clock is faster than assumed: the measurement overrides the assumption.
         let is_faster = narrow_low > narrow_high;
         let (low, high) = if is_faster { (low, high) } else { (narrow_low, narrow_high) };
         let drift = fitted.max(low).min(high);
@@ -187,7 +183,7 @@ impl DriftEstimator {
         Ok(ClockModel { drift, drift_error, ..steady })
     }
 
-    /// The last offset taken.
+    /// Most recent offset.
     #[must_use]
     pub const fn last(&self) -> Option<Offset> {
         self.last

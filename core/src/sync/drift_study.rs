@@ -1,6 +1,6 @@
-//! Whether clocks drift linearly: the slides' 50,000 offsets, one a second for
-//! 14 hours ("yes, the clocks drift! But linearly"; Hoefler, Schneider,
-//! Lumsdaine, 2008), on any pair of clocks or from a record.
+//! Test of the linearity of clock drift: repeats the slides' 50,000 offsets, one a second for 14
+//! hours ("yes, the clocks drift! But linearly"; Hoefler, Schneider, Lumsdaine, 2008), on any pair
+//! of clocks or from a record.
 
 use super::exchange::{Pinger, SeriesError};
 use super::published::stop_after;
@@ -9,67 +9,63 @@ use crate::fit::{GrowingLine, Point};
 use crate::number::{larger, nearest, sqrt};
 use crate::units::{Picos, SignedPicos};
 
-/// The residuals' root mean square is at most so many times their noise where
-/// a line holds.
+/// Largest ratio of the residuals' root mean square to their noise for a drift that counts as
+/// linear.
 const LINEAR: f64 = 2.0;
-/// Noise is taken as at least this, in ps: the granularity of the clocks that
-/// records usually come from.
+/// Least noise, in ps: the usual granularity of clocks in records.
 const LEAST_NOISE: f64 = 1_000.0;
-/// A line holds over a span if it does in so many percent of all parts of that
-/// span.
+/// Least percentage of the parts of a span in which drift has to be linear.
 const MOST_PARTS: usize = 95;
 /// Fewest offsets in a part.
 const LEAST_OFFSETS: usize = 16;
 
-/// An offset of two clocks, and when it was measured.
+/// Offset of two clocks at a time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct TimedOffset {
-    /// The own clock.
+    /// Time on the own clock.
     pub at: Picos,
     /// Own minus peer's clock.
     pub offset: SignedPicos,
 }
 
-/// A line through offsets, and what it leaves.
+/// Line fitted to offsets, and its residuals.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct DriftStudy {
-    /// From the first offset to the last.
+    /// Time from the first offset to the last.
     pub span: Picos,
     /// Slope of the line, in ps per second, which is 10⁻⁶ ppm.
     pub drift: i64,
-    /// Its standard error, as far as residuals are independent.
+    /// Standard error of the drift, in ps per second, if residuals are independent.
     pub drift_error: u64,
     /// Root mean square of the residuals.
     pub residual_rms: Picos,
     /// Largest magnitude of a residual.
     pub residual_max: Picos,
-    /// Root mean square of what the line would leave if the drift were
-    /// constant: from second differences, which a slow change of the drift
-    /// does not touch.
+    /// Root mean square of the residuals for a constant drift, estimated from second differences,
+    /// which slow changes of the drift hardly affect.
     pub noise: Picos,
-    /// The longest span, out of the whole, its half, quarter and so on, over
-    /// which a line leaves no more than twice the noise (in 95 percent of
-    /// the parts, each with a line of its own); zero where none does.
+    /// Longest span (the whole, its half, quarter and so on) over which a line leaves at most twice
+    /// the noise, in 95 percent of the parts, each with its own line; zero if no span qualifies.
     pub linear_for: Picos,
 }
 
 impl DriftStudy {
-    /// Whether one line holds for the whole.
+    /// True if the drift is linear over the whole span.
     #[must_use]
     pub fn is_linear(&self) -> bool {
         self.linear_for == self.span
     }
 }
 
-/// Fills `samples` with one offset every `every` of the own clock, each the
-/// smallest round trip of a series that stops after `patience` pings without
-/// a smaller one; 0 is a single ping.
+/// Fills `samples` with an offset every `every` of the own clock, each the one with the smallest
+/// round trip of a series that stops after `patience` pings without a smaller one; a patience of 0
+/// is a single ping.
 ///
 /// # Errors
 ///
-/// [`SeriesError`]; `samples` is filled up to there.
+/// [`SeriesError`]; earlier samples remain valid.
 pub fn record_drift<P: Pinger>(
     pinger: &mut P,
     every: Picos,
@@ -86,11 +82,11 @@ pub fn record_drift<P: Pinger>(
     Ok(())
 }
 
-/// Fits a line to `samples`, which are in the order of time.
+/// Fits a line to `samples`, which are in order of time.
 ///
 /// # Errors
 ///
-/// [`DriftError::NoOffsets`] below three, [`DriftError::Order`],
+/// [`DriftError::NoOffsets`] for fewer than three, [`DriftError::Order`],
 /// [`DriftError::Implausible`].
 pub fn study_drift(samples: &[TimedOffset]) -> Result<DriftStudy, DriftError> {
     for (first, second) in samples.iter().zip(samples.iter().skip(1)) {
@@ -119,7 +115,7 @@ pub fn study_drift(samples: &[TimedOffset]) -> Result<DriftStudy, DriftError> {
     })
 }
 
-/// The longest span over which lines hold.
+/// Longest span over which the drift is linear.
 fn linear_for(samples: &[TimedOffset], span: Picos) -> Picos {
     let mut halvings = 0;
     let mut part = samples.len();
@@ -135,7 +131,7 @@ fn linear_for(samples: &[TimedOffset], span: Picos) -> Picos {
     Picos::ZERO
 }
 
-/// A line and what it leaves, in ps.
+/// A line with its residuals' statistics, in ps.
 struct Fit {
     line: GrowingLine,
     rms: f64,
@@ -144,12 +140,11 @@ struct Fit {
 }
 
 impl Fit {
-    /// `None` below three samples.
+    /// Fits a line; `None` for fewer than three samples.
     fn of(samples: &[TimedOffset]) -> Option<Self> {
         let first = samples.first()?;
         let place = |sample: &TimedOffset| {
-            // The line is one of gaps over bytes, whose first byte costs nothing:
-            // size 1 stands for no time passed.
+            // A size of 1 stands for the time 0, as a `GrowingLine` subtracts the first byte.
             let passed = sample.at.since(first.at).0.saturating_add(1);
             let moved = sample.offset.0.saturating_sub(first.offset.0);
             Point::new(passed, moved as f64, 0.0).ok()
@@ -176,7 +171,7 @@ impl Fit {
         if counted == 0 {
             return None;
         }
-        // A second difference of independent values has 1 + 4 + 1 variances.
+        // A second difference of independent values has 1 + 4 + 1 times their variance.
         let noise = sqrt(bends / (6.0 * f64::from(counted)));
         Some(Self { line, rms: sqrt(squares / f64::from(counted + 2)), max, noise })
     }

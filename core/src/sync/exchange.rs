@@ -1,5 +1,5 @@
-//! A series of pings over one edge. A host exchanges them and reads the clocks
-//! ([`Pinger`]); here is decided when to stop and what follows.
+//! Series of pings over one edge. The host exchanges the pings and reads the clocks ([`Pinger`]);
+//! this module decides when to stop and evaluates them.
 
 use core::fmt;
 
@@ -8,91 +8,89 @@ use crate::stats::{Confidence, MedianInterval};
 use crate::units::{Picos, SignedPicos};
 use crate::wide::scaled;
 
-/// The own end of an edge between two ranks, whose other end answers.
+/// Client end of an edge between two ranks; the other end answers pings.
 pub trait Pinger {
-    /// Why an exchange failed.
+    /// Error of an exchange.
     type Error;
 
-    /// The own clock.
+    /// Reading of the own clock.
     fn now(&mut self) -> Picos;
 
-    /// One exchange with the peer.
+    /// Exchanges one ping with the peer.
     ///
     /// # Errors
     ///
     /// The peer is gone or the network failed.
     fn ping(&mut self) -> Result<Ping, Self::Error>;
 
-    /// Returns once the own clock has reached `own`. Spins, unless the
-    /// implementor has a better way.
+    /// Returns once the own clock has reached `own`. Spins by default.
     fn wait_until(&mut self, own: Picos) {
         while self.now() < own {}
     }
 }
 
-/// How a series of pings is made.
+/// Options of a series of pings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SeriesOptions {
-    /// When the bounds are narrow enough.
+    /// Criteria of the offset's accuracy.
     pub offset: OffsetOptions,
-    /// No ping begins later than this after the first one.
+    /// Time limit: no ping begins later than this after the first one.
     pub longest: Picos,
 }
 
 impl Default for SeriesOptions {
-    /// [`OffsetOptions::default`], one second.
+    /// [`OffsetOptions::default`] and one second.
     fn default() -> Self {
         Self { offset: OffsetOptions::default(), longest: Picos(super::SECOND) }
     }
 }
 
 impl SeriesOptions {
-    /// The defaults with these options of the offset.
+    /// Default limit with the given criteria.
     #[must_use]
     pub fn of(offset: OffsetOptions) -> Self {
         Self { offset, ..Self::default() }
     }
 }
 
-/// Why a series ended.
+/// Reasons for the end of a series.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SeriesEnd {
-    /// Further pings would hardly narrow the bounds, which are no wider than
+    /// Further pings would hardly narrow the bounds, which are at most as wide as
     /// [`OffsetOptions::widest`].
     Settled,
-    /// After [`OffsetOptions::most`] pings; the bounds hold, but are wide.
+    /// [`OffsetOptions::most`] pings were exchanged; the bounds hold, but are wide.
     MostPings,
-    /// After [`SeriesOptions::longest`]; the bounds hold, but are wide.
+    /// [`SeriesOptions::longest`] is over; the bounds hold, but are wide.
     OutOfTime,
 }
 
-/// What came of a series.
+/// Result of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Series {
     /// Own minus peer's clock.
     pub offset: Offset,
-    /// Median of the middles of single pings, with its 95% interval, where
-    /// memory was lent.
+    /// Median of the midpoints of single pings with its 95% interval; `None` without lent memory.
     pub median: Option<MedianInterval<SignedPicos>>,
-    /// The median lies outside of the bounds, which hold: most pings were
-    /// slower one way than the other.
+    /// True if the median lies outside the bounds: most pings took longer in one direction than in
+    /// the other.
     pub median_outside: bool,
-    /// Why it ended.
+    /// Reason for the end.
     pub end: SeriesEnd,
-    /// What it took, on the own clock.
+    /// Duration on the own clock.
     pub took: Picos,
 }
 
-/// Why a series gave nothing.
+/// Reasons why a series has no result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SeriesError<E> {
     /// The exchange failed.
     Exchange(E),
-    /// A ping cannot be: the clocks are not fit for it.
+    /// A ping is impossible: the clocks cannot be synchronised.
     Ping(PingError),
     /// The options allow no ping.
     NoPing,
@@ -110,11 +108,11 @@ impl<E: fmt::Display> fmt::Display for SeriesError<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for SeriesError<E> {}
 
-/// Exchanges pings until the offset is known well enough, or time is up.
+/// Exchanges pings until the offset is known well enough or the time limit is reached.
 ///
-/// The bounds decide, and a rank that lost its processor in every ping so far
-/// goes on pinging ([`OffsetOptions::widest`]). `middles` is for the median,
-/// an element a ping; it may be empty.
+/// The width of the bounds decides: a rank that was descheduled in every ping so far continues
+/// ([`OffsetOptions::widest`]). `middles` is memory for the median, an element per ping; it may be
+/// empty.
 ///
 /// # Errors
 ///
@@ -135,7 +133,7 @@ pub fn measure_offset<P: Pinger>(
     let offset = estimator.offset().ok_or(SeriesError::NoPing)?;
     let median = estimator.median(Confidence::P95);
     let median_outside = median.is_some_and(|median| {
-        // The middles are as old as the series.
+        // The midpoints may be as old as the series.
         let moved = scaled(took.0, options.offset.drift_ppm.into(), 1_000_000);
         let allowed = offset.half_width.0.saturating_add(moved);
         median.median.0.abs_diff(offset.value.0) > allowed

@@ -1,66 +1,57 @@
-//! How far two clocks are apart, and how fast they move apart.
+//! Clock synchronisation: offset and drift of clocks, with error bounds.
 //!
-//! A [`Ping`] carries three readings: the own clock when it was sent, the
-//! peer's when it arrived there, and the own one when the answer was back.
-//! The peer's reading was taken in between, so that every ping bounds the
-//! offset; an [`OffsetEstimator`] keeps the intersection and says when more
-//! pings would not narrow it. Offsets over time give a [`ClockModel`], by
-//! interpolation between two of them or by regression ([`DriftEstimator`]);
-//! models along a tree of ranks are combined by [`ClockModel::after`].
+//! A [`Ping`] consists of three readings: the own clock when it was sent, the peer's clock when it
+//! arrived, and the own clock when the answer was back. The peer's reading was taken between the
+//! others, so every ping bounds the offset. An [`OffsetEstimator`] keeps the intersection of the
+//! bounds and decides when more pings would not narrow it. Offsets over time give a [`ClockModel`],
+//! by interpolation between two of them or by regression ([`DriftEstimator`]); models along a tree
+//! of ranks are combined by [`ClockModel::after`].
 //!
-//! The offset is `d(t) = t − reference(t)` at the own reading `t`, so that
-//! `reference(t) = t − d(t)`, in picoseconds. The drift is its slope, in
-//! picoseconds per second, which is parts per 10¹². Everything is integers,
-//! but for the regression: a double of seconds since 1970 resolves 238 ns.
+//! The offset is `d(t) = t − reference(t)` at the own reading `t`, so that `reference(t) = t −
+//! d(t)`, in picoseconds. The drift is its slope, in picoseconds per second, that is, parts per
+//! 10¹². All values but those of the regression are integers: a double of seconds since 1970
+//! resolves only 238 ns.
 //!
 //! # Many ranks
 //!
-//! A [`Tree`] says who synchronises with whom in which round; a host walks
-//! [`Tree::steps`] of its rank. As a parent it sends what
-//! [`RankClock::announce`] gives ([`ParentClock::to_words`]) and answers pings
-//! with readings of its own clock until the child is done. As a child it
-//! implements [`Pinger`] and calls [`RankClock::share`] within a clock domain,
-//! and [`RankClock::synchronise`] between domains or where `share` says no.
-//! One such pass gives offsets; five over half a second or more, slopes that are
-//! worth it; one more after what was measured, interpolation ([`RankClock::since`]).
-//! [`Residual`], [`Triangle`] and [`Residuals`] check the result with fresh
+//! A [`Tree`] determines which ranks synchronise in which round; a host executes [`Tree::steps`] of
+//! its rank. A parent sends the result of [`RankClock::announce`] ([`ParentClock::to_words`]) and
+//! answers pings with readings of its own clock until the child is done. A child implements
+//! [`Pinger`] and calls [`RankClock::share`] within a clock domain, and [`RankClock::synchronise`]
+//! between domains or if `share` returns false. One such pass gives offsets; five over half a
+//! second or more give useful slopes; another one after the measurement allows interpolation
+//! ([`RankClock::since`]). [`Residual`], [`Triangle`] and [`Residuals`] check the result with new
 //! pings.
 //!
-//! # What an error means
+//! # Meaning of an error
 //!
-//! Errors are bounds, not standard deviations: whatever a network delays, in
-//! whichever direction, lies within the round trip. Along a tree they add,
-//! edge by edge. They hold as long as
+//! Errors are bounds, not standard deviations: the delay of a network in either direction cannot
+//! exceed the round trip. Along a tree they add, edge by edge. They hold as long as
 //!
-//! - no two clocks move apart faster than [`Assumptions::drift_ppm`]
-//!   ([`OffsetOptions::drift_ppm`] of a series),
-//! - the momentary drift differs from its mean between two offsets by no more
-//!   than [`Assumptions::wander_ppb`], which matters between and after them,
-//! - readings are as exact as [`OffsetOptions::resolution`] says, and
-//! - clocks of one domain keep the same time, up to a constant that the check
-//!   bounds.
+//! - no two clocks drift apart faster than [`Assumptions::drift_ppm`] ([`OffsetOptions::drift_ppm`]
+//!   of a series),
+//! - the momentary drift differs from its mean between two offsets by no more than
+//!   [`Assumptions::wander_ppb`], which matters between and after them,
+//! - readings are as accurate as [`OffsetOptions::resolution`] states, and
+//! - clocks of one domain show the same time, up to a constant bounded by the check.
 //!
-//! Where the first two do not hold, or a clock is set, an offset falls outside
-//! of what those before allow sooner or later: it
-//! [contradicts](Agreement::Contradicts) them, a new model begins, and
-//! [`RankClock::since`] refuses to interpolate. What was claimed in between
-//! was wrong then. A clock set by less than the error at that time is not
-//! told from a good one.
+//! If one of the first two is violated, or a clock is set, a later offset falls outside the bounds
+//! predicted by the earlier ones: it [contradicts](Agreement::Contradicts) them, a new model
+//! begins, and [`RankClock::since`] refuses to interpolate. Errors claimed in between were
+//! wrong. A clock that is set by less than the error at that time is not detected.
 //!
-//! # To compare with
+//! # Comparison
 //!
-//! [`Scheme`] and [`MinRoundTrip`] are the schemes that others use;
-//! [`study_patience`] and [`study_drift`] repeat two studies of the slides;
-//! [`trial`] and [`scheme_trial`] run on [`simulated`] clocks, whose truth is
-//! known.
+//! [`Scheme`] and [`MinRoundTrip`] are published schemes; [`study_patience`] and [`study_drift`]
+//! repeat two studies of the slides; [`trial`] and [`scheme_trial`] run on [`simulated`] clocks
+//! with known truth.
 //!
 //! # Sources
 //!
-//! Bounds as in `SKaMPI` (Worsch, Reussner, Augustin, "On Benchmarking
-//! Collective MPI Operations", 2002), the end of a series as in Netgauge
-//! (Hoefler, Schneider, Lumsdaine, "Accurately Measuring Collective Operations
-//! at Massive Scale", 2008); drift, the tree from the root and the combination
-//! of models as in Hunold and Carpen-Amarie, "Hierarchical Clock
+//! Bounds as in `SKaMPI` (Worsch, Reussner, Augustin, "On Benchmarking Collective MPI Operations",
+//! 2002); the end of a series as in Netgauge (Hoefler, Schneider, Lumsdaine, "Accurately Measuring
+//! Collective Operations at Massive Scale", 2008, called "the slides" here); drift, the tree from
+//! the root and the combination of models as in Hunold and Carpen-Amarie, "Hierarchical Clock
 //! Synchronization in MPI" (2018).
 //!
 //! # Example
@@ -120,5 +111,5 @@ pub use rank::{Agreement, Assumptions, RankClock, SyncError, SyncOptions};
 pub use tree::{Edge, Role, Step, Tree, TreeEntry, TreeError, TreeMemory};
 pub use trial::{Scenario, TrialError, TrialMemory, TrialRank, TrialReport, trial};
 
-/// Picoseconds in a second: what a drift is counted in.
+/// Picoseconds in a second: the denominator of drifts.
 const SECOND: u64 = 1_000_000_000_000;

@@ -1,42 +1,39 @@
-//! The reference clock, computed from the own one.
+//! Linear model of the own clock against a reference clock.
 
 use super::{Assumptions, DriftError, MOST_DRIFT_PPM, Offset, SECOND};
 use crate::units::{Picos, SignedPicos};
 use crate::wide::scaled;
 
-/// The own clock against a reference: `reference(t) = t − d(t)` with
-/// `d(t) = offset + drift·(t − at)`.
+/// Own clock against a reference: `reference(t) = t − d(t)` with `d(t) = offset + drift·(t − at)`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ClockModel {
-    /// The own reading at which `offset` holds.
+    /// Own reading at which `offset` holds.
     pub at: Picos,
-    /// Own minus reference there.
+    /// Own minus reference clock at that reading.
     pub offset: SignedPicos,
-    /// What the own clock gains on the reference, in ps per own second.
+    /// Gain of the own clock on the reference, in ps per own second.
     pub drift: i64,
-    /// What `offset` may be off by from `at` to `until`.
+    /// Error bound of `offset` from `at` to `until`.
     pub error: Picos,
-    /// The own reading up to which `error` holds.
+    /// Own reading up to which `error` holds.
     pub until: Picos,
-    /// What `drift` may be off by, in ps per second: beyond `until`, and
-    /// before `at`, the error grows by it.
+    /// Error bound of `drift`, in ps per second: the rate at which the error grows before `at` and
+    /// after `until`.
     pub drift_error: u64,
-    /// What the momentary drift may differ from `drift` between `at` and
-    /// `until`, in ps per second: the error grows by it with the distance
-    /// from the nearer of both.
+    /// Largest difference of the momentary drift from `drift` between `at` and `until`, in ps per
+    /// second: the rate at which the error grows with the distance from the nearer of the two.
     pub wander: u64,
 }
 
 impl ClockModel {
-    /// The clock that all others are compared with.
+    /// Model of the reference clock itself.
     #[must_use]
     pub fn reference() -> Self {
         Self { until: Picos::MAX, ..Self::default() }
     }
 
-    /// From one offset: nothing is known about the drift but that it is at
-    /// most `drift_ppm` millionths.
+    /// Model from a single offset; the drift is only known to be at most `drift_ppm` millionths.
     #[must_use]
     pub fn of_offset(offset: &Offset, drift_ppm: u32) -> Self {
         Self {
@@ -50,14 +47,13 @@ impl ClockModel {
         }
     }
 
-    /// Interpolates between an offset before and one after what is measured,
-    /// which is far better than to extrapolate: no slope has to be guessed.
+    /// Interpolates between an offset before and one after the measurement. Far more accurate than
+    /// extrapolation, since no slope has to be estimated.
     ///
     /// # Errors
     ///
-    /// [`DriftError::Order`] when the second is not later than the first,
-    /// [`DriftError::Implausible`] when a clock must have been set between
-    /// them.
+    /// [`DriftError::Order`] if the second is not later than the first, [`DriftError::Implausible`]
+    /// if a clock must have been set between them.
     pub fn between(first: &Offset, second: &Offset) -> Result<Self, DriftError> {
         let span = second.at.since(first.at);
         if span == Picos::ZERO {
@@ -68,11 +64,11 @@ impl ClockModel {
         let magnitude = rate(u64::try_from(gained.unsigned_abs()).unwrap_or(u64::MAX));
         let drift = like(if gained < 0 { -1 } else { 1 }, magnitude);
         let widths = first.half_width.0.saturating_add(second.half_width.0);
-        // A rank that lost its processor knows little, which is no clock that was set.
+        // Wide bounds, as of a descheduled rank, do not prove that a clock was set.
         let least = like(drift, magnitude.saturating_sub(rate(widths)));
         plausible(least).map_err(|_| DriftError::Implausible(drift))?;
-        // No clock is as fast as the middles of wide bounds may be apart: what
-        // the slope is less than theirs adds to both errors.
+        // The midpoints of wide bounds may suggest a faster drift than clocks have. The slope is
+        // then limited, and the remainder is added to both errors.
         let slope = drift.clamp(-MOST_DRIFT, MOST_DRIFT);
         let less = drift.abs_diff(slope);
         let error = first.half_width.max(second.half_width).0;
@@ -90,18 +86,17 @@ impl ClockModel {
         })
     }
 
-    /// The same model of a clock whose momentary drift may differ from its
-    /// mean as `assumptions` say. [`ClockModel::between`] alone takes it as
-    /// constant.
+    /// This model for a clock whose momentary drift may differ from its mean as stated by
+    /// `assumptions`; [`ClockModel::between`] takes the drift as constant.
     #[must_use]
     pub fn wandering(self, assumptions: &Assumptions) -> Self {
         let wander = assumptions.wander();
         Self { wander, drift_error: self.drift_error.saturating_add(wander), ..self }
     }
 
-    /// How far `offset`, against the same reference, lies outside of what
-    /// this model and its own half width allow: by that much the clock was
-    /// set, or moved faster than assumed. Zero where both agree.
+    /// Distance of `offset`, against the same reference, from the range allowed by this model and
+    /// its own half width: the clock was set by at least that, or drifted faster than assumed. Zero
+    /// if the two agree.
     #[must_use]
     pub fn contradiction(&self, offset: &Offset) -> SignedPicos {
         let off = offset.value.0.saturating_sub(self.offset_at(offset.at).0);
@@ -110,14 +105,13 @@ impl ClockModel {
         SignedPicos(like(off, beyond))
     }
 
-    /// The reference's reading at the own reading `local`; zero before the
-    /// reference's own begin.
+    /// Reference reading at the own reading `local`; zero before the reference's own beginning.
     #[must_use]
     pub fn reference_at(&self, local: Picos) -> Picos {
         Picos(local.0.saturating_sub_signed(self.offset_at(local).0))
     }
 
-    /// Own minus reference at the own reading `local`, saturating.
+    /// Own minus reference clock at the own reading `local`, saturating.
     #[must_use]
     pub fn offset_at(&self, local: Picos) -> SignedPicos {
         let (distance, way) =
@@ -126,8 +120,8 @@ impl ClockModel {
         SignedPicos(self.offset.0.saturating_add(like(way * self.drift.signum(), gained)))
     }
 
-    /// The own reading when the reference's is `reference`: when to begin
-    /// something that begins everywhere at once.
+    /// Own reading when the reference shows `reference`, for actions that start on all ranks at
+    /// once.
     #[must_use]
     pub fn local_at(&self, reference: Picos) -> Picos {
         let there = i128::from(self.at.0) - i128::from(self.offset.0);
@@ -144,7 +138,7 @@ impl ClockModel {
         })
     }
 
-    /// What [`ClockModel::reference_at`] may be off by.
+    /// Error bound of [`ClockModel::reference_at`].
     #[must_use]
     pub fn error_at(&self, local: Picos) -> Picos {
         let outside = self.at.since(local).0.max(local.since(self.until).0);
@@ -154,9 +148,9 @@ impl ClockModel {
         Picos(self.error.0.saturating_add(grown).saturating_add(bent))
     }
 
-    /// This model of a parent's clock after `child`'s model, which has the
-    /// parent as its reference: the child's clock against this reference.
-    /// The slopes are `s₁ + s₂ − s₁·s₂`, the errors add.
+    /// Combines this model of a parent's clock with `child`'s model against that parent: the
+    /// child's clock against this model's reference. The slopes are `s₁ + s₂ − s₁·s₂`, the errors
+    /// add.
     #[must_use]
     pub fn after(&self, child: &Self) -> Self {
         let parent = child.reference_at(child.at);
@@ -178,13 +172,13 @@ impl ClockModel {
     }
 }
 
-/// A millionth as a drift, in ps per second.
+/// One millionth as a drift, in ps per second.
 pub(super) const PER_MILLION: u64 = SECOND / 1_000_000;
 
 /// [`MOST_DRIFT_PPM`], in ps per second.
 const MOST_DRIFT: i64 = MOST_DRIFT_PPM as i64 * PER_MILLION as i64;
 
-/// A drift that quartz crystals have.
+/// Checks that quartz crystals can have this drift.
 pub(super) fn plausible(drift: i64) -> Result<(), DriftError> {
     let is_plausible = (-MOST_DRIFT..=MOST_DRIFT).contains(&drift);
     if is_plausible { Ok(()) } else { Err(DriftError::Implausible(drift)) }

@@ -1,4 +1,4 @@
-//! The offset of two clocks, from pings.
+//! Offset of two clocks, from pings.
 
 use core::fmt;
 
@@ -7,27 +7,27 @@ use crate::stats::{Confidence, MedianInterval, Sorted};
 use crate::units::{Picos, SignedPicos};
 use crate::wide::scaled;
 
-/// One exchange of messages.
+/// One exchange of messages between two ranks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Ping {
-    /// The own clock at or before the send.
+    /// Own clock, read at or before the send.
     pub sent: Picos,
-    /// The peer's clock between its receive and its answer.
+    /// Peer's clock, read between its receive and its answer.
     pub stamped: Picos,
-    /// The own clock at or after the receive of the answer.
+    /// Own clock, read at or after the receive of the answer.
     pub received: Picos,
 }
 
-/// Why a ping says nothing. The estimator is unchanged.
+/// Reasons why a ping is invalid. The estimator is unchanged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PingError {
-    /// The answer was received this much before the ping was sent, which is
-    /// more than the [resolution](OffsetOptions::resolution).
+    /// The answer was received this much before the ping was sent, by more than the
+    /// [resolution](OffsetOptions::resolution).
     Backwards(Picos),
-    /// The clocks are further apart than 2⁶² ps, which is 53 days: count each
-    /// from a time of its own.
+    /// The clocks differ by more than 2⁶² ps, that is, 53 days; let each count from a time near its
+    /// start.
     TooFarApart,
 }
 
@@ -46,31 +46,30 @@ impl fmt::Display for PingError {
 
 impl core::error::Error for PingError {}
 
-/// When a series of pings is over.
+/// Criteria for the end of a series of pings.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct OffsetOptions {
-    /// Pings in a row that narrow nothing after which the series is over.
+    /// Consecutive pings without narrower bounds after which the series ends.
     pub patience: u32,
-    /// The series is over as soon as half the bounds' width is at most this.
+    /// Half-width of the bounds at which the series ends at once.
     pub target: Picos,
-    /// It goes on while half the width exceeds this: a rank that lost its
-    /// processor in every ping so far says little.
+    /// Half-width of the bounds above which the series does not end for lack of progress: if a rank
+    /// was descheduled in every ping, the bounds are wide.
     pub widest: Picos,
     /// Most pings.
     pub most: u32,
-    /// How fast the clocks may move apart, in millionths: bounds of earlier
-    /// pings widen by it as time goes by.
+    /// Largest drift of the clocks, in millionths: the rate at which the bounds of earlier pings
+    /// widen with time.
     pub drift_ppm: u32,
-    /// What the difference of a reading of one clock and one of the other may
-    /// be off by: the coarser clock's granularity, and twice its jitter where
-    /// readings scatter. Bounds are wider by it on each side.
+    /// Error bound of the difference of two clocks' readings: the coarser granularity, plus twice
+    /// the jitter if readings scatter. Widens the bounds on each side.
     pub resolution: Picos,
 }
 
 impl Default for OffsetOptions {
-    /// 20 pings that narrow nothing, at most 1,000; no target, no limit of
-    /// the width; 200 ppm; readings are exact.
+    /// 20 pings without progress, at most 1,000; no target, no limit of the width; 200 ppm; exact
+    /// readings.
     fn default() -> Self {
         Self {
             patience: 20,
@@ -84,10 +83,9 @@ impl Default for OffsetOptions {
 }
 
 impl OffsetOptions {
-    /// The defaults for clocks of this resolution, going on while half the
-    /// width exceeds what `round_trip` and it give, where `round_trip` is the
-    /// quickest that such a pair is known to have: one undisturbed ping gives
-    /// half of it.
+    /// Defaults for clocks of this resolution. The series continues while the half-width exceeds
+    /// `round_trip` plus `resolution`, where `round_trip` is the fastest known for such a pair; one
+    /// undisturbed ping gives half of that.
     #[must_use]
     pub fn expecting(round_trip: Picos, resolution: Picos) -> Self {
         let widest = Picos(round_trip.0.saturating_add(resolution.0));
@@ -95,28 +93,28 @@ impl OffsetOptions {
     }
 }
 
-/// How far the own clock is ahead of the peer's.
+/// Difference of the own clock and a peer's.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Offset {
-    /// The own reading at which it holds.
+    /// Own reading at which it holds.
     pub at: Picos,
-    /// Own minus peer's reading: the middle of the bounds.
+    /// Own minus peer's reading: midpoint of the bounds.
     pub value: SignedPicos,
-    /// Half the width of the bounds: what `value` is off by at most, as long
-    /// as the clocks kept to [`OffsetOptions::drift_ppm`].
+    /// Half the width of the bounds: error bound of `value`, as long as the clocks keep to
+    /// [`OffsetOptions::drift_ppm`].
     pub half_width: Picos,
-    /// The quickest round trip.
+    /// Fastest round trip.
     pub round_trip: Picos,
-    /// Pings so far.
+    /// Number of pings.
     pub pings: u32,
-    /// Times that a ping contradicted all before: a clock was set, or moves
-    /// faster than allowed. Those before were dropped.
+    /// Number of pings that contradicted all before: a clock was set, or drifts faster than
+    /// allowed. The earlier pings were dropped.
     pub contradictions: u32,
 }
 
 impl Offset {
-    /// Of no pings.
+    /// Offset before the first ping.
     pub(super) const NONE: Self = Self {
         at: Picos::ZERO,
         value: SignedPicos(0),
@@ -126,26 +124,25 @@ impl Offset {
         contradictions: 0,
     };
 
-    /// Whether the clocks may agree, which those of one domain have to.
+    /// True if the bounds contain zero, as those of clocks of one domain have to.
     #[must_use]
     pub const fn allows_zero(&self) -> bool {
         self.value.0.unsigned_abs() <= self.half_width.0
     }
 
-    /// The same clock against the reference of the peer, whose model is
-    /// `peer`. The half widths add: here and to the peer's
-    /// [`ClockModel::error_at`] at that time.
+    /// Offset of the same clock against the reference of the peer, whose model is `peer`. The
+    /// half-width is the sum of this one and the peer's [`ClockModel::error_at`] at that time.
     ///
-    /// A peer that answers with its own reading and hands its model over once
-    /// is to the child what one is that answers with the global time (`HCA3`:
-    /// Hunold and Carpen-Amarie 2018), but nothing is computed between
-    /// receive and answer, and the bounds hold with the clocks' own drift.
+    /// Equivalent for the child to a peer that answers with the global time (`HCA3`: Hunold and
+    /// Carpen-Amarie 2018). But this peer answers with its own reading and sends its model once, so
+    /// that nothing is computed between receive and answer, and the bounds depend on the clocks'
+    /// own drift only.
     #[must_use]
     pub fn against(&self, peer: &ClockModel) -> Self {
         let reading = Picos(self.at.0.saturating_sub_signed(self.value.0));
         let value = self.value.0.saturating_add(peer.offset_at(reading).0);
-        // `reading` is off by as much as the offset, by which the peer's model
-        // moves at its slope; `reference_at` and the slope round by 1 ps each.
+        // `reading` has the error of the offset, and the peer's model changes by its slope over
+        // that time; `reference_at` and the slope round by 1 ps each.
         let slope = peer.drift.unsigned_abs().saturating_add(peer.drift_error);
         let moved = scaled(self.half_width.0, slope, SECOND).saturating_add(2);
         let half_width = self.half_width.0.saturating_add(peer.error_at(reading).0);
@@ -157,7 +154,7 @@ impl Offset {
     }
 }
 
-/// Bounds of the offset at one own reading, with `low <= high`.
+/// Bounds of the offset at one own reading, `low <= high`.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     at: Picos,
@@ -185,7 +182,7 @@ impl Bounds {
             high: bounds.high.saturating_add_unsigned(options.resolution.0),
             ..bounds
         };
-        // The peer's reading may be as old as the ping.
+        // The peer may have read its clock at any time during the ping.
         Ok(bounds.widened(received.since(sent), options.drift_ppm))
     }
 
@@ -193,7 +190,7 @@ impl Bounds {
         self.high.abs_diff(self.low)
     }
 
-    /// The bounds with what the clocks may have moved in `time`.
+    /// These bounds, widened by the largest drift over `time`.
     fn widened(self, time: Picos, drift_ppm: u32) -> Self {
         let moved = scaled(time.0, drift_ppm.into(), 1_000_000);
         let moved = if drift_ppm == 0 { 0 } else { moved.saturating_add(1) };
@@ -201,8 +198,7 @@ impl Bounds {
         Self { low, high: self.high.saturating_add_unsigned(moved), ..self }
     }
 
-    /// What these and `later` ones allow, at the time of the later ones;
-    /// `None` where that is nothing.
+    /// Intersection with `later` bounds, at their time; `None` if it is empty.
     fn and(self, later: Self, drift_ppm: u32) -> Option<Self> {
         let earlier = self.widened(later.at.since(self.at), drift_ppm);
         let (low, high) = (earlier.low.max(later.low), earlier.high.min(later.high));
@@ -210,28 +206,28 @@ impl Bounds {
     }
 }
 
-/// Narrows the offset down, ping by ping.
+/// Estimator that narrows the bounds of an offset ping by ping.
 ///
-/// A state machine without I/O: until [`OffsetEstimator::is_done`], exchange
-/// a ping and hand it to [`OffsetEstimator::handle`].
+/// A state machine without I/O: until [`OffsetEstimator::is_done`], exchange a ping and pass it to
+/// [`OffsetEstimator::handle`].
 #[derive(Debug)]
 pub struct OffsetEstimator<'m> {
     options: OffsetOptions,
     bounds: Option<Bounds>,
-    /// Width of the narrowest bounds so far.
+    /// Narrowest width so far, in ps.
     narrowest: u64,
     round_trip: Picos,
     pings: u32,
     idle: u32,
     contradictions: u32,
-    /// Middles of single pings, as many as memory was lent for.
+    /// Midpoints of single pings, up to the length of the lent memory.
     middles: &'m mut [SignedPicos],
     kept: usize,
 }
 
 impl<'m> OffsetEstimator<'m> {
-    /// An estimator. `middles` is for [`OffsetEstimator::median`], an element
-    /// a ping; it may be empty.
+    /// Estimator without pings. `middles` is memory for [`OffsetEstimator::median`], an element per
+    /// ping; it may be empty.
     #[must_use]
     pub const fn new(options: OffsetOptions, middles: &'m mut [SignedPicos]) -> Self {
         Self {
@@ -247,11 +243,11 @@ impl<'m> OffsetEstimator<'m> {
         }
     }
 
-    /// Takes one exchange.
+    /// Adds one exchange.
     ///
     /// # Errors
     ///
-    /// [`PingError`]; it does not count then.
+    /// [`PingError`]; the exchange is then ignored.
     pub fn handle(&mut self, ping: &Ping) -> Result<(), PingError> {
         let drift_ppm = self.options.drift_ppm;
         let new = Bounds::of(ping, &self.options)?;
@@ -276,7 +272,7 @@ impl<'m> OffsetEstimator<'m> {
         Ok(())
     }
 
-    /// Whether more pings are not worth their time.
+    /// True if the series should end.
     #[must_use]
     pub fn is_done(&self) -> bool {
         let OffsetOptions { patience, target, widest, most, .. } = self.options;
@@ -286,7 +282,7 @@ impl<'m> OffsetEstimator<'m> {
         settled || half_width <= target || self.pings >= most
     }
 
-    /// The offset as far as it is known; `None` before the first ping.
+    /// Current bounds of the offset; `None` before the first ping.
     #[must_use]
     pub fn offset(&self) -> Option<Offset> {
         let bounds = self.bounds?;
@@ -300,9 +296,9 @@ impl<'m> OffsetEstimator<'m> {
         })
     }
 
-    /// The median of the middles of single pings, to compare with: far from
-    /// [`Offset::value`], the two ways take different times. `None` where no
-    /// memory was lent.
+    /// Median of the midpoints of single pings, for comparison: a large difference from
+    /// [`Offset::value`] means that the two directions take different times. `None` without lent
+    /// memory.
     #[must_use]
     pub fn median(&mut self, confidence: Confidence) -> Option<MedianInterval<SignedPicos>> {
         let middles = self.middles.get_mut(..self.kept)?;

@@ -1,31 +1,31 @@
-//! What goes from a parent to its child.
+//! Message from a parent to its child in the tree.
 
 use super::{ClockModel, Offset};
 use crate::units::{Picos, SignedPicos};
 
-/// What a rank tells its children, and a host sends them, when a step begins.
+/// State of a parent's clock, sent to a child when a step begins.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ParentClock {
-    /// Its clock against the root's, from now on.
+    /// Parent's clock against the root's, from now on.
     pub model: ClockModel,
-    /// Its last offset; `None` of the root's clock.
+    /// Parent's most recent offset; `None` for the root.
     pub latest: Option<Offset>,
-    /// Times that an offset contradicted what was known.
+    /// Number of offsets that contradicted the earlier ones.
     pub contradictions: u32,
 }
 
 impl ParentClock {
-    /// Words of a message.
+    /// Length of the message, in words.
     pub const WORDS: usize = 14;
 
-    /// The clock that all others follow.
+    /// State of the root's clock.
     #[must_use]
     pub fn root() -> Self {
         Self { model: ClockModel::reference(), latest: None, contradictions: 0 }
     }
 
-    /// As a message.
+    /// Encodes the state as a message.
     #[must_use]
     pub fn to_words(&self) -> [u64; Self::WORDS] {
         let ClockModel { at, offset, drift, error, until, drift_error, wander } = self.model;
@@ -48,7 +48,7 @@ impl ParentClock {
         ]
     }
 
-    /// From a message; `None` where it is not one of [`ParentClock::to_words`].
+    /// Decodes a message; `None` if it does not come from [`ParentClock::to_words`].
     #[must_use]
     pub fn from_words(words: &[u64; Self::WORDS]) -> Option<Self> {
         let [at, offset, drift, error, until, drift_error, wander, rest @ ..] = *words;
@@ -79,7 +79,7 @@ impl ParentClock {
         Some(Self { model, latest, contradictions: u32::try_from(contradictions).ok()? })
     }
 
-    /// The same of a clock that differs by at most `open`.
+    /// State of a clock that differs from this one by at most `open`.
     pub(super) fn within(&self, open: Picos) -> Self {
         let more = |error: Picos| Picos(error.0.saturating_add(open.0));
         let model = ClockModel { error: more(self.model.error), ..self.model };

@@ -1,6 +1,6 @@
-//! How many pings without a smaller round trip to wait for: the N that the
-//! slides choose by simulation (Hoefler, Schneider, Lumsdaine, 2008), as
-//! "modeling is not easily possible".
+//! Number N of consecutive pings without a smaller round trip after which a series ends: the slides
+//! choose it by simulation (Hoefler, Schneider, Lumsdaine, 2008), as "modeling is not easily
+//! possible".
 
 use super::published::stop_after;
 use super::simulated::{Path, VirtualClock, VirtualPinger};
@@ -8,27 +8,27 @@ use crate::random::Random;
 use crate::stats::Sorted;
 use crate::units::Picos;
 
-/// The N that are tried.
+/// Values of N that are simulated.
 pub const PATIENCES: [u32; 8] = [1, 2, 5, 10, 20, 50, 100, 1_000];
 
-/// Pings after which a series is over in any case.
+/// Most pings of a series.
 const MOST_PINGS: u32 = 1_000_000;
 
-/// What an N costs and gives.
+/// Cost and accuracy of one value of N.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct PatienceRow {
-    /// N.
+    /// The N of this row.
     pub patience: u32,
-    /// Series that were simulated.
+    /// Number of series simulated.
     pub series: u32,
-    /// Pings of all of them.
+    /// Total number of pings.
     pub pings: u64,
     /// Mean magnitude of the error of the offset.
     pub mean: Picos,
-    /// 99th percentile of it.
+    /// 99th percentile of the error's magnitude.
     pub p99: Picos,
-    /// The largest.
+    /// Largest magnitude of the error.
     pub max: Picos,
 }
 
@@ -41,9 +41,8 @@ impl PatienceRow {
     }
 }
 
-/// Simulates as many series for each N of [`PATIENCES`] as `errors` has
-/// elements, over `path` between two clocks that agree. `None` where there is
-/// nothing to write to.
+/// Simulates `errors.len()` series for each N of [`PATIENCES`], over `path` between two clocks that
+/// agree. `errors` is working memory; `None` if it is empty.
 pub fn study_patience(
     path: Path,
     seed: u64,

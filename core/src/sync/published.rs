@@ -1,17 +1,16 @@
-//! The schemes that others use, to compare with: the smallest round trip of a
-//! series that stops after N pings without a smaller one, the linear scheme of
-//! `SKaMPI` and the binomial tree of Netgauge with merged differences
-//! (Hoefler, Schneider, Lumsdaine, "Accurately Measuring Collective Operations
-//! at Massive Scale", 2008).
+//! Published synchronisation schemes, for comparison: the smallest round trip of a series that
+//! stops after N pings without a smaller one, the linear scheme of `SKaMPI`, and the binomial tree
+//! of Netgauge, which merges differences (Hoefler, Schneider, Lumsdaine, "Accurately Measuring
+//! Collective Operations at Massive Scale", 2008).
 //!
-//! None of them bounds its error, looks at the width of what it found, or
-//! knows drift.
+//! None of them bounds its error, considers the width of its result, or models drift.
 
 use super::exchange::{Pinger, SeriesError};
 use super::{Offset, Ping, PingError};
 use crate::units::{Picos, SignedPicos};
 
-/// Half of the round trip subtracted from the quickest ping so far.
+/// Offset estimator based on the fastest ping: assumes that both directions take half of its round
+/// trip.
 #[derive(Clone, Copy, Debug)]
 pub struct MinRoundTrip {
     patience: u32,
@@ -22,18 +21,18 @@ pub struct MinRoundTrip {
 }
 
 impl MinRoundTrip {
-    /// Stops after `patience` pings in a row with no smaller round trip, or
-    /// after `most`. Netgauge has 100 and no limit.
+    /// Estimator that stops after `patience` consecutive pings without a smaller round trip, or
+    /// after `most` pings. Netgauge uses 100 and no limit.
     #[must_use]
     pub const fn new(patience: u32, most: u32) -> Self {
         Self { patience, most, best: None, pings: 0, idle: 0 }
     }
 
-    /// Takes one exchange.
+    /// Adds one exchange.
     ///
     /// # Errors
     ///
-    /// [`PingError::Backwards`]; it does not count then.
+    /// [`PingError::Backwards`]; the exchange is then ignored.
     pub fn handle(&mut self, ping: &Ping) -> Result<(), PingError> {
         if ping.received < ping.sent {
             return Err(PingError::Backwards(ping.sent.since(ping.received)));
@@ -57,21 +56,21 @@ impl MinRoundTrip {
         Ok(())
     }
 
-    /// Whether N pings brought no smaller round trip.
+    /// True if the series should end.
     #[must_use]
     pub const fn is_done(&self) -> bool {
         self.idle >= self.patience && self.pings > 0 || self.pings >= self.most
     }
 
-    /// Own minus peer's clock in the middle of the quickest ping; half of its
-    /// round trip as the half width, which the published schemes do not give.
+    /// Own minus peer's clock at the midpoint of the fastest ping. The half-width is half of its
+    /// round trip, which the published schemes do not state.
     #[must_use]
     pub fn offset(&self) -> Option<Offset> {
         Some(Offset { pings: self.pings, ..self.best? })
     }
 }
 
-/// Pings until N in a row had no smaller round trip.
+/// Exchanges pings until `patience` consecutive ones had no smaller round trip.
 ///
 /// # Errors
 ///
@@ -89,37 +88,34 @@ pub fn stop_after<P: Pinger>(
     smallest.offset().ok_or(SeriesError::NoPing)
 }
 
-/// A scheme of synchronising all ranks.
+/// Scheme that synchronises all ranks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Scheme {
-    /// The root pings one rank after the other (`SKaMPI`, as the slides have
-    /// it). O(p).
+    /// The root pings one rank after the other (`SKaMPI`, as described in the slides). O(p).
     Linear,
-    /// A binomial tree from the leaves up: in the round of distance d = 1, 2,
-    /// 4… every rank that is a multiple of 2d pings the one d after it, and
-    /// adds the difference to all that it gets from there; ranks beyond the
-    /// largest power of two come last (Netgauge's `ng_sync.c`). O(log p).
+    /// Binomial tree from the leaves up: in the round of distance d = 1, 2, 4… every rank that is a
+    /// multiple of 2d pings the rank d after it and adds the difference to all those received from
+    /// it; ranks beyond the largest power of two come last (Netgauge's `ng_sync.c`). O(log p).
     Binomial,
 }
 
-/// What two ranks do in a published scheme.
+/// Exchange of two ranks in a published scheme.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct MergeStep {
-    /// Pings, and gets the differences that the other knows.
+    /// Rank that pings and receives the differences known to the other.
     pub client: u32,
-    /// Answers.
+    /// Rank that answers.
     pub server: u32,
-    /// So many ranks, from the server on, are known to the server, and the
-    /// difference is added to theirs: 1 is itself alone.
+    /// Number of ranks, from `server` on, to whose differences the new one is added; 1 is the
+    /// server alone.
     pub merged: u32,
 }
 
 impl Scheme {
-    /// All steps of `ranks` ranks, in an order in which they may be done one
-    /// after the other. Steps of the tree with equal `merged` go on at the
-    /// same time; a rank beyond the largest power of two is told the
+    /// All exchanges of `ranks` ranks, in a valid sequential order. Exchanges of the tree with
+    /// equal `merged` run concurrently. A rank beyond the largest power of two learns the
     /// difference of its client to the root and adds its own.
     pub fn steps(self, ranks: u32) -> impl Iterator<Item = MergeStep> {
         let linear = if self == Self::Linear { ranks } else { 0 };
@@ -143,8 +139,8 @@ impl Scheme {
         linear.chain(rounds).chain(extra)
     }
 
-    /// Takes the difference of `step`'s client and server into `offsets`, of
-    /// which each is a rank's: what to add to its clock, zero at first.
+    /// Applies the difference between `step`'s client and server to `offsets`, the corrections to
+    /// add to each rank's clock, which start at zero.
     pub fn merge(step: &MergeStep, difference: SignedPicos, offsets: &mut [SignedPicos]) {
         let (Ok(client), Ok(server), Ok(merged)) = (
             usize::try_from(step.client),
@@ -153,7 +149,7 @@ impl Scheme {
         ) else {
             return;
         };
-        // Zero within the tree, where the client is not merged itself yet.
+        // Zero within the tree: the client itself is merged later.
         let known = offsets.get(client).copied().unwrap_or_default();
         for offset in offsets.iter_mut().skip(server).take(merged) {
             offset.0 = offset.0.saturating_add(difference.0).saturating_add(known.0);

@@ -1,4 +1,4 @@
-//! Published schemes on virtual clocks, compared with the truth.
+//! Trial of published schemes on virtual clocks with known truth.
 
 use super::published::{Scheme, stop_after};
 use super::simulated::{NoClock, VirtualClock, VirtualPinger};
@@ -6,45 +6,43 @@ use super::{Residual, ResidualSummary, Residuals, Scenario, SeriesError};
 use crate::random::Random;
 use crate::units::{Picos, SignedPicos};
 
-/// Pings after which a series is over in any case.
+/// Most pings of a series.
 const MOST_PINGS: u32 = 100_000;
 
-/// Memory of a trial: an element a rank each, and as many ranks as the
-/// shortest has elements.
+/// Memory of a trial, an element per rank; the shortest slice limits the number of ranks.
 #[derive(Debug)]
 pub struct SchemeMemory<'m> {
-    /// Its clocks.
+    /// Clock of each rank.
     pub clocks: &'m mut [VirtualClock],
-    /// What to add to each rank's clock.
+    /// Correction to add to each rank's clock.
     pub offsets: &'m mut [SignedPicos],
-    /// When each rank is free.
+    /// True time at which each rank is free.
     pub free: &'m mut [Picos],
-    /// Sorted to get quantiles.
+    /// Working memory for quantiles.
     pub residuals: &'m mut [Picos],
 }
 
-/// What a scheme achieved.
+/// Result of a scheme.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SchemeReport {
-    /// True time until all were synchronised.
+    /// True time until all ranks were synchronised.
     pub took: Picos,
-    /// Pings of all ranks.
+    /// Total number of pings.
     pub pings: u64,
-    /// Corrected clock minus root's clock at the end, of all ranks but the
-    /// root. Nothing is claimed.
+    /// Corrected clock minus root's clock at the end, of all ranks but the root. The claims are
+    /// empty.
     pub residuals: ResidualSummary,
-    /// Mean of their magnitudes.
+    /// Mean magnitude of the residuals.
     pub mean: Picos,
 }
 
-/// Synchronises `ranks` virtual clocks, of which every rank has its own, over
-/// the network of `scenario` by a published scheme, and compares with the
-/// truth when all are done.
+/// Synchronises `ranks` virtual clocks, one per rank, over the network of `scenario` with a
+/// published scheme, and compares them with the truth at the end.
 ///
 /// # Errors
 ///
-/// [`SeriesError::Exchange`] where too little memory was lent.
+/// [`SeriesError::Exchange`] if there is too little memory.
 pub fn scheme_trial(
     scheme: Scheme,
     ranks: u32,
@@ -92,7 +90,7 @@ pub fn scheme_trial(
     Ok(report)
 }
 
-/// A rank as an index; beyond all memory where addresses are too short.
+/// Index of a rank; past the end of any slice if it does not fit into `usize`.
 fn index(rank: u32) -> usize {
     usize::try_from(rank).unwrap_or(usize::MAX)
 }

@@ -1,5 +1,4 @@
-//! What one rank knows of the root's clock, from one synchronisation to the
-//! next.
+//! One rank's model of the root's clock, kept from one synchronisation to the next.
 
 use core::fmt;
 
@@ -8,52 +7,51 @@ use super::parent::ParentClock;
 use super::{ClockModel, DriftError, DriftEstimator, Offset, OffsetOptions};
 use crate::units::{Picos, SignedPicos};
 
-/// What has to hold of the clocks for an error to be a bound.
+/// Assumptions about the clocks under which errors are bounds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Assumptions {
-    /// No two clocks move apart faster than this, in millionths.
+    /// Largest drift between two clocks, in millionths.
     pub drift_ppm: u32,
-    /// The momentary drift of two clocks differs from its mean between two
-    /// offsets by at most this, in 10⁻⁹: temperature.
+    /// Largest difference of the momentary drift of two clocks from its mean between two offsets,
+    /// in 10⁻⁹; caused by temperature.
     pub wander_ppb: u32,
 }
 
 impl Default for Assumptions {
-    /// 200 ppm, as two crystals of 100 ppm each may differ, and as
-    /// [`OffsetOptions`](super::OffsetOptions) has it: a raw clock is not
-    /// disciplined. 400 ppb: each of two crystals of -0.034 ppm/K² changes by
-    /// half of that in 10 K around 28 °C.
+    /// 200 ppm: the difference of two crystals of 100 ppm each, as in
+    /// [`OffsetOptions`](super::OffsetOptions); raw clocks are not disciplined. 400 ppb: each of
+    /// two crystals of -0.034 ppm/K² changes by half of that within 10 K around 28 °C.
     fn default() -> Self {
         Self { drift_ppm: 200, wander_ppb: 400 }
     }
 }
 
 impl Assumptions {
-    /// The wander as a drift, in ps per second.
+    /// Wander as a drift, in ps per second.
     pub(super) fn wander(&self) -> u64 {
         u64::from(self.wander_ppb).saturating_mul(1_000)
     }
 }
 
-/// How a new offset goes with what was known.
+/// Comparison of a new offset with the range predicted by earlier ones.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Agreement {
-    /// It is the first one.
+    /// There was no earlier offset.
     First,
-    /// It lies where it was expected.
+    /// The offset lies in the predicted range.
     Agrees,
-    /// It lies outside by this: the clock was set in between, or the
-    /// assumptions do not hold. What was known before was dropped.
+    /// The offset lies outside by this: the clock was set in between, or the assumptions do not
+    /// hold. The earlier offsets were dropped.
     Contradicts(SignedPicos),
 }
 
-/// Why a rank was not synchronised over an edge.
+/// Reasons why a rank was not synchronised over an edge.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SyncError<E> {
-    /// There is no offset. What was known stays.
+    /// There is no new offset; the earlier ones are kept.
     Series(SeriesError<E>),
     /// There is no model of the clock.
     Drift(DriftError),
@@ -70,23 +68,21 @@ impl<E: fmt::Display> fmt::Display for SyncError<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for SyncError<E> {}
 
-/// Where a rank's model comes from.
+/// Origin of a rank's model.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    /// Its own offsets.
+    /// Offsets measured by the rank itself.
     Own(DriftEstimator),
-    /// A rank that reads the same clock.
+    /// Model of a rank that reads the same clock.
     Shared(ParentClock),
 }
 
-/// The clock of one rank against the root's.
+/// Clock of one rank against the root's.
 ///
-/// In every pass over the tree the child calls [`RankClock::synchronise`] or,
-/// within a clock domain, [`RankClock::share`] with what its parent
-/// [announces](RankClock::announce) when the step begins. Five passes over
-/// [`LEAST_SPAN`](super::LEAST_SPAN) give a slope that is worth it (three are
-/// the least that give any); a pass after what was measured gives
-/// [`RankClock::since`].
+/// In every pass over the tree a child calls [`RankClock::synchronise`] or, within a clock domain,
+/// [`RankClock::share`], with the [announcement](RankClock::announce) that its parent sends when
+/// the step begins. Five passes over [`LEAST_SPAN`](super::LEAST_SPAN) give a useful slope (at
+/// least three are needed for any); a pass after the measurement allows [`RankClock::since`].
 #[derive(Clone, Copy, Debug)]
 pub struct RankClock {
     source: Source,
@@ -94,20 +90,20 @@ pub struct RankClock {
 }
 
 impl Default for RankClock {
-    /// Of which nothing is known.
+    /// Clock without any offset.
     fn default() -> Self {
         Self { source: Source::Own(DriftEstimator::default()), contradictions: 0 }
     }
 }
 
 impl RankClock {
-    /// The clock that all others follow.
+    /// Clock of the root.
     #[must_use]
     pub fn root() -> Self {
         Self { source: Source::Shared(ParentClock::root()), contradictions: 0 }
     }
 
-    /// The last offset against the root's clock; none of that itself.
+    /// Most recent offset against the root's clock; `None` for the root.
     #[must_use]
     pub const fn latest(&self) -> Option<Offset> {
         match &self.source {
@@ -116,13 +112,13 @@ impl RankClock {
         }
     }
 
-    /// Times that an offset contradicted what was known.
+    /// Number of offsets that contradicted the earlier ones.
     #[must_use]
     pub const fn contradictions(&self) -> u32 {
         self.contradictions
     }
 
-    /// The model from now on: the last offset with a growing error.
+    /// Model from now on: the most recent offset with a growing error.
     ///
     /// # Errors
     ///
@@ -135,7 +131,7 @@ impl RankClock {
         }
     }
 
-    /// What to tell a child.
+    /// State to send to a child.
     ///
     /// # Errors
     ///
@@ -145,15 +141,13 @@ impl RankClock {
         Ok(ParentClock { model: self.model(assumptions)?, latest, contradictions })
     }
 
-    /// The model of the time between the last pass of `before`, a copy taken
-    /// then, and the last pass now, by interpolation.
+    /// Model of the time between the last pass of `before`, a copy made at that time, and the most
+    /// recent pass, by interpolation.
     ///
     /// # Errors
     ///
-    /// [`DriftError::NoOffsets`] where one of both has none,
-    /// [`DriftError::Set`] where a clock was set in between,
-    /// [`DriftError::Order`] where there was no pass since,
-    /// [`DriftError::Implausible`].
+    /// [`DriftError::NoOffsets`] if one of the two has none, [`DriftError::Set`] if a clock was set
+    /// in between, [`DriftError::Order`] if there was no pass since, [`DriftError::Implausible`].
     pub fn since(
         &self,
         before: &Self,
@@ -174,13 +168,11 @@ impl RankClock {
         Ok(ClockModel::between(&first, &second)?.wandering(assumptions))
     }
 
-    /// Takes an offset of the own clock against that of a parent whose model
-    /// is `parent`.
+    /// Adds an offset of the own clock against that of a parent whose model is `parent`.
     ///
     /// # Errors
     ///
-    /// [`DriftError::Order`] when it is not later than the one before; it
-    /// does not count then.
+    /// [`DriftError::Order`] if it is not later than the one before; it is then ignored.
     pub fn handle(
         &mut self,
         offset: &Offset,
@@ -191,7 +183,7 @@ impl RankClock {
         let expected = match self.model(assumptions) {
             Ok(model) => Some(model),
             Err(DriftError::NoOffsets) => None,
-            // One of those before is wrong: nothing is known.
+            // One of the earlier offsets is wrong: the default model predicts nothing.
             Err(_) => Some(ClockModel::default()),
         };
         let mut offsets = match &self.source {
@@ -212,7 +204,7 @@ impl RankClock {
         Ok(Agreement::Contradicts(beyond))
     }
 
-    /// One series of pings with `parent`, and what follows for this clock.
+    /// Measures the offset to `parent` by a series of pings and updates this clock.
     ///
     /// # Errors
     ///
@@ -229,16 +221,14 @@ impl RankClock {
         Ok((series, agreement.map_err(SyncError::Drift)?))
     }
 
-    /// Takes over the model of `parent`, which is said to share this clock,
-    /// after a short series that has to allow an offset of zero; what it
-    /// leaves open adds to the error, unless domains are
-    /// [trusted](SyncOptions::trusts_domains). False where it does not, or where
-    /// the series stayed too wide and domains are not trusted: the clock is one
-    /// of its own then, to be synchronised like one.
+    /// Adopts the model of `parent`, which is expected to read the same clock, after a short series
+    /// whose bounds have to contain an offset of zero. The largest offset that they allow adds to
+    /// the error, unless domains are [trusted](SyncOptions::trusts_domains). Returns false if zero
+    /// is outside the bounds, or if they stayed too wide and domains are not trusted; the clock
+    /// then has to be synchronised like that of another domain.
     ///
-    /// Assumes that clocks of one domain keep the same time: one that differs
-    /// by no more than a check can see, but drifts, is not found before it
-    /// has drifted that far.
+    /// Assumes that clocks of one domain show the same time: a clock that drifts is not detected
+    /// until it differs by more than the check resolves.
     ///
     /// # Errors
     ///
@@ -263,27 +253,25 @@ impl RankClock {
     }
 }
 
-/// How a rank is synchronised.
+/// Options of a rank's synchronisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SyncOptions {
-    /// Over the edges between domains.
+    /// Series over an edge between domains.
     pub series: SeriesOptions,
-    /// Within a domain.
+    /// Series over an edge within a domain.
     pub check: SeriesOptions,
-    /// What has to hold. `drift_ppm` is that of both series, too, as
-    /// [`SyncOptions::expecting`] has it.
+    /// Assumptions about the clocks. [`SyncOptions::expecting`] sets `drift_ppm` of both series to
+    /// the value here.
     pub assumptions: Assumptions,
-    /// Whether ranks of a domain read one clock for certain, as those of one
-    /// kernel do: then a check that allows an offset of zero adds nothing to
-    /// the error, however wide it stayed.
+    /// True if ranks of a domain are known to read one clock, such as that of one kernel. A check
+    /// whose bounds contain zero then adds nothing to the error, however wide they are.
     pub trusts_domains: bool,
 }
 
 impl SyncOptions {
-    /// For clocks of this resolution and these assumptions, with the quickest
-    /// round trips known between domains and within one: see
-    /// [`OffsetOptions::expecting`].
+    /// Options for clocks of this resolution, with these assumptions and the fastest known round
+    /// trips between domains and within one: see [`OffsetOptions::expecting`].
     #[must_use]
     pub fn expecting(
         between: Picos,
@@ -302,7 +290,7 @@ impl SyncOptions {
 }
 
 impl Default for SyncOptions {
-    /// The defaults of each; five pings that narrow nothing in a check.
+    /// Defaults of each part; a check stops after five pings without narrower bounds.
     fn default() -> Self {
         let series = SeriesOptions::default();
         let check = OffsetOptions { patience: 5, ..series.offset };

@@ -1,4 +1,4 @@
-//! Against clocks whose offset and drift are known.
+//! Synchronisation of clocks with known offset and drift.
 
 use super::*;
 use crate::random::Random;
@@ -9,8 +9,8 @@ use std::vec::Vec;
 
 const MICROSECOND: u64 = 1_000_000;
 
-/// Two clocks on one true time: the own one is ahead by `ahead` at the own
-/// reading zero and gains `drift` ps a second.
+/// Two clocks on one true time: the own one is ahead by `ahead` ps at its reading zero and gains
+/// `drift` ps a second.
 #[derive(Clone, Copy)]
 struct Clocks {
     ahead: i64,
@@ -28,7 +28,7 @@ impl Clocks {
         Picos(own).signed_difference(self.peer_at(own))
     }
 
-    /// A ping that takes `there` and `back`.
+    /// A ping with the delays `there` and `back`.
     fn ping(&self, sent: u64, there: u64, back: u64) -> Ping {
         Ping {
             sent: Picos(sent),
@@ -37,8 +37,8 @@ impl Clocks {
         }
     }
 
-    /// The offset from a few pings of about a microsecond from `at` on, with
-    /// delays drawn from `random`.
+    /// Offset from a few pings of about a microsecond, starting at `at`, with delays drawn from
+    /// `random`.
     fn measured(&self, at: u64, random: &mut Random) -> Offset {
         let mut estimator = OffsetEstimator::new(OffsetOptions::default(), &mut []);
         let mut now = at;
@@ -53,7 +53,7 @@ impl Clocks {
 }
 
 quickcheck! {
-    /// Whatever the ways there and back take.
+    /// For arbitrary delays in both directions.
     fn the_bounds_contain_the_offset(ahead: i32, drift: i32, delays: Vec<(u32, u32, u16)>) -> TestResult {
         if delays.is_empty() {
             return TestResult::discard();
@@ -89,7 +89,7 @@ quickcheck! {
             now = received.0 + 1;
         }
         estimator.offset().is_none_or(|offset| {
-            // The middle is rounded.
+            // The midpoint is rounded.
             let off = offset.value.0.abs_diff(clocks.ahead);
             offset.contradictions == 0 && off <= offset.half_width.0 && offset.half_width.0 <= 255 + granularity
         })
@@ -118,7 +118,7 @@ quickcheck! {
             (model(drifts.0, offsets.0, 1 << 50), model(drifts.1, offsets.1, 1 << 50));
         let local = Picos((1 << 50) + u64::from(later) * 1_000);
         let both = parent.reference_at(child.reference_at(local));
-        // Rounded four times, and the drift by less than 1 ps in each of 4 s.
+        // Four roundings, and less than 1 ps of drift error in each of 4 s.
         parent.after(&child).reference_at(local).0.abs_diff(both.0) <= 8
     }
 }
@@ -156,7 +156,7 @@ fn different_ways_there_and_back_are_within_the_bounds_of_several_pings() {
     let options = OffsetOptions { drift_ppm: 0, ..OffsetOptions::default() };
     let mut middles = [SignedPicos(0); 8];
     let mut estimator = OffsetEstimator::new(options, &mut middles);
-    // Quick there, then quick back: only together they know it.
+    // One ping is fast there, the other fast back; only both together are precise.
     estimator.handle(&clocks.ping(1 << 40, 10, 4_000)).unwrap();
     estimator.handle(&clocks.ping(1 << 41, 4_000, 10)).unwrap();
     let offset = estimator.offset().unwrap();
@@ -250,7 +250,7 @@ fn between_two_offsets_is_better_than_beyond() {
     assert!(matches!(ClockModel::between(&first, &set), Err(DriftError::Implausible(_))));
 }
 
-/// As of a rank that has lost its processor: 4 ms to either side.
+/// Offset of a descheduled rank: 4 ms to either side.
 fn wide_offset(at: u64, value: i64) -> Offset {
     Offset {
         at: Picos(at),
@@ -265,7 +265,7 @@ fn wide_offset(at: u64, value: i64) -> Offset {
 #[test]
 fn wide_offsets_that_lie_far_apart_are_no_clock_that_was_set() {
     let mut estimator = DriftEstimator::default();
-    // The true offset is 0, within each one's bounds: 3 ms, three times.
+    // The true offset is 0, within the bounds of each of the three offsets.
     for (step, value) in [3, -1, -3].into_iter().enumerate() {
         let at = SECOND * (1 + step as u64);
         estimator.push(&wide_offset(at, value * 1_000 * MICROSECOND as i64)).unwrap();
@@ -278,8 +278,8 @@ fn wide_offsets_that_lie_far_apart_are_no_clock_that_was_set() {
 #[test]
 fn wide_offsets_close_to_each_other_give_no_slope_that_no_clock_has() {
     let (begin, end) = (SECOND, SECOND + 2_000 * MICROSECOND);
-    // Half the width each to either side of a truth of 0: three times as fast
-    // as time, if the middles were true.
+    // The midpoints are off by half the width in opposite directions and suggest a drift of three
+    // seconds per second; the true offset is 0.
     let value = 3_000 * MICROSECOND as i64;
     let model = ClockModel::between(&wide_offset(begin, value), &wide_offset(end, -value)).unwrap();
     let most = u64::from(MOST_DRIFT_PPM) * SECOND / 1_000_000;
@@ -326,7 +326,7 @@ fn the_ends_of_the_range_saturate() {
     };
     let between = |width| ClockModel::between(&extreme(i64::MIN, width), &extreme(i64::MAX, width));
     assert!(matches!(between(Picos::ZERO), Err(DriftError::Implausible(_))));
-    // Bounds that say nothing contradict nothing.
+    // Unlimited bounds contradict nothing.
     assert_eq!(between(Picos::MAX).unwrap().error, Picos::MAX);
 }
 

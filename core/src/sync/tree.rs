@@ -1,28 +1,26 @@
-//! Who synchronises with whom, and when.
+//! Binomial tree that determines which ranks synchronise in which round.
 //!
-//! Ranks that share a clock form a domain, and its lowest rank leads it. The
-//! leaders form a binomial tree that grows from the root: in round `k` each of
-//! the first 2ᵏ leaders, which are synchronised, is the parent of the leader
-//! 2ᵏ places after it (`HCA3`: Hunold and Carpen-Amarie, "Hierarchical Clock
-//! Synchronization in MPI", 2018, but with distances that double, so that any
-//! number of ranks takes ⌈log₂⌉ rounds). In the rounds after that the same
-//! happens within every domain at once, where an edge is a check. Rank 0 is
-//! the root.
+//! Ranks that share a clock form a domain, led by its lowest rank. The leaders form a binomial tree
+//! that grows from the root: in round `k` each of the first 2ᵏ leaders, which are synchronised by
+//! then, is the parent of the leader 2ᵏ positions after it (`HCA3`: Hunold and Carpen-Amarie,
+//! "Hierarchical Clock Synchronization in MPI", 2018, but with doubling distances, so that any
+//! number of ranks takes ⌈log₂⌉ rounds). The following rounds do the same in all domains
+//! concurrently, with checks as edges. Rank 0 is the root.
 
 use core::fmt;
 
 use crate::random::Random;
 use crate::stats::heap_sort::heap_sort;
 
-/// Why there is no tree.
+/// Reasons why there is no tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum TreeError {
-    /// There is nobody to synchronise.
+    /// There are no ranks.
     NoRanks,
     /// More than 2³¹ ranks.
     TooMany(usize),
-    /// An element of both memories is needed for every rank: this many.
+    /// The memory is too small: each part needs this number of elements, one per rank.
     Memory(usize),
 }
 
@@ -38,66 +36,66 @@ impl fmt::Display for TreeError {
 
 impl core::error::Error for TreeError {}
 
-/// What an edge of the tree connects.
+/// Kind of an edge of the tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Edge {
     /// Leaders of two domains: [`RankClock::synchronise`](super::RankClock::synchronise).
     Leaders,
-    /// Ranks of one domain: [`RankClock::share`](super::RankClock::share) and,
-    /// where that fails, as between leaders.
+    /// Ranks of one domain: [`RankClock::share`](super::RankClock::share) and, if it returns false,
+    /// as between leaders.
     Domain,
 }
 
-/// The side of a rank in a step.
+/// Role of a rank in a step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Role {
-    /// Is synchronised by the peer: pings.
+    /// Sends pings and is synchronised.
     Child,
-    /// Synchronises the peer: answers.
+    /// Answers pings.
     Parent,
 }
 
-/// What a rank does in one round.
+/// Task of a rank in one round.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Step {
-    /// The round, from 0.
+    /// Round, from 0.
     pub round: u32,
     /// The other rank.
     pub peer: u32,
-    /// The own side.
+    /// Role of this rank.
     pub role: Role,
-    /// What the edge connects.
+    /// Kind of the edge.
     pub edge: Edge,
 }
 
-/// What is known of one rank, and of the leader with this index.
+/// Tree data of one rank, and of the leader with the same index.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TreeEntry {
-    /// Where the members of this rank's domain begin in the order.
+    /// Index in the order of the first member of this rank's domain.
     begin: u32,
-    /// Place of this rank among them; 0 is the leader.
+    /// Position of this rank among the members; 0 is the leader.
     place: u32,
-    /// Members of this rank's domain.
+    /// Number of members of this rank's domain.
     members: u32,
-    /// Index of the leader of this rank's domain among leaders.
+    /// Index of the leader of this rank's domain among all leaders.
     index: u32,
-    /// The rank of the leader whose index is this entry's.
+    /// Rank of the leader whose index is this entry's.
     leader: u32,
 }
 
-/// Memory of a tree: an element a rank each.
+/// Memory of a tree, an element per rank.
 #[derive(Debug)]
 pub struct TreeMemory<'m> {
-    /// Ranks by domain.
+    /// Ranks, sorted by domain.
     pub order: &'m mut [u64],
-    /// What is known of each.
+    /// Tree data of each rank.
     pub entries: &'m mut [TreeEntry],
 }
 
-/// The tree of all ranks.
+/// Synchronisation tree of all ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree<'m> {
     /// Domain and rank, 32 bits each, ascending.
@@ -108,9 +106,8 @@ pub struct Tree<'m> {
 }
 
 impl<'m> Tree<'m> {
-    /// The tree of as many ranks as `domains` has elements, of which each is
-    /// the clock domain of its rank: any number, equal for ranks that read
-    /// the same clock. O(n log n).
+    /// Tree of `domains.len()` ranks. An element is the clock domain of its rank: an arbitrary
+    /// number, equal for ranks that read the same clock. O(n log n).
     ///
     /// # Errors
     ///
@@ -137,26 +134,25 @@ impl<'m> Tree<'m> {
         Ok(Self { order, entries, leaders, largest_domain })
     }
 
-    /// How many ranks there are.
+    /// Number of ranks.
     #[must_use]
     pub const fn ranks(&self) -> usize {
         self.entries.len()
     }
 
-    /// How many domains there are.
+    /// Number of domains.
     #[must_use]
     pub const fn leaders(&self) -> u32 {
         self.leaders
     }
 
-    /// Rounds from the first step to the last.
+    /// Number of rounds.
     #[must_use]
     pub fn rounds(&self) -> u32 {
         self.domain_rounds_begin() + depth(self.largest_domain)
     }
 
-    /// The step in which `rank` is the child; `None` for the root, and for
-    /// what is not a rank.
+    /// Step in which `rank` is the child; `None` for the root and for invalid ranks.
     #[must_use]
     pub fn parent(&self, rank: u32) -> Option<Step> {
         let entry = self.entry(rank)?;
@@ -171,8 +167,7 @@ impl<'m> Tree<'m> {
         Some(Step { round, peer, role: Role::Child, edge: Edge::Leaders })
     }
 
-    /// What `rank` does, in the order of rounds: first as a child, then as a
-    /// parent.
+    /// Steps of `rank` in the order of rounds: first as a child, then as a parent.
     pub fn steps(&self, rank: u32) -> impl Iterator<Item = Step> + use<'_, 'm> {
         let entry = self.entry(rank);
         self.parent(rank).into_iter().chain(entry.into_iter().flat_map(move |entry| {
@@ -190,31 +185,30 @@ impl<'m> Tree<'m> {
         }))
     }
 
-    /// All ranks, every one after its parent, and the children of each in the
-    /// order of rounds.
+    /// All ranks, each after its parent, and the children of each in the order of rounds.
     pub fn parents_first(&self) -> impl Iterator<Item = u32> + use<'_, 'm> {
         let leads = move |rank: &u32| self.entry(*rank).is_some_and(|entry| entry.place == 0);
         let leaders = (0..self.leaders).filter_map(|index| Some(self.entry(index)?.leader));
         leaders.chain(self.order.iter().map(|&key| low(key)).filter(move |rank| !leads(rank)))
     }
 
-    /// The rank that leads the domain of `rank`.
+    /// Leader of the domain of `rank`.
     #[must_use]
     pub fn leader(&self, rank: u32) -> Option<u32> {
         let entry = self.entry(rank)?;
         self.member(&entry, 0)
     }
 
-    /// Whether an edge of the tree connects both ranks: pings between ranks
-    /// that did not meet check the tree independently.
+    /// True if an edge of the tree connects both ranks. Pings between other ranks check the tree
+    /// independently.
     #[must_use]
     pub fn have_met(&self, first: u32, second: u32) -> bool {
         let is_child = |child, parent| self.parent(child).is_some_and(|step| step.peer == parent);
         is_child(first, second) || is_child(second, first)
     }
 
-    /// Three ranks of which no two have met, drawn at random; `None` where a
-    /// hundred draws found none, as among few ranks.
+    /// Three random ranks without an edge between any two; `None` if a hundred draws found none, as
+    /// may happen among few ranks.
     #[must_use]
     pub fn strangers(&self, random: &mut Random) -> Option<[u32; 3]> {
         let ranks = self.ranks() as u64;
@@ -233,15 +227,15 @@ impl<'m> Tree<'m> {
         self.entries.get(usize::try_from(rank).ok()?).copied()
     }
 
-    /// The rank at `place` in the domain of `entry`.
+    /// Rank at position `place` in the domain of `entry`.
     fn member(&self, entry: &TreeEntry, place: u32) -> Option<u32> {
         let at = usize::try_from(entry.begin.checked_add(place)?).ok()?;
         self.order.get(at).map(|&key| low(key))
     }
 }
 
-/// Says of each rank where its domain is in the order; the largest domain's
-/// members.
+/// Writes each rank's domain data to its entry; returns the number of members of the largest
+/// domain.
 fn describe_domains(order: &[u64], entries: &mut [TreeEntry]) -> u32 {
     let (mut begin, mut place, mut last) = (0, 0, None);
     for &key in order {
@@ -256,7 +250,7 @@ fn describe_domains(order: &[u64], entries: &mut [TreeEntry]) -> u32 {
     let (mut members, mut largest) = (0, 0);
     for &key in order.iter().rev() {
         let Some(entry) = entry_of(entries, key) else { continue };
-        // The last of a domain comes first.
+        // In reverse order, the last member of a domain comes first.
         members = members.max(entry.place + 1);
         entry.members = members;
         largest = largest.max(members);
@@ -271,13 +265,13 @@ fn entry_of(entries: &mut [TreeEntry], key: u64) -> Option<&mut TreeEntry> {
     entries.get_mut(usize::try_from(low(key)).ok()?)
 }
 
-/// Numbers the leaders by rank; how many there are.
+/// Numbers the leaders by rank; returns their number.
 fn number_leaders(entries: &mut [TreeEntry]) -> u32 {
     let mut leaders = 0_u32;
     for rank in 0..entries.len() {
         let Some(entry) = entries.get_mut(rank).filter(|entry| entry.place == 0) else { continue };
         entry.index = leaders;
-        // No later than at the rank itself.
+        // Index `leaders` is at most `rank`.
         let place = usize::try_from(leaders).unwrap_or(usize::MAX);
         if let Some(entry) = entries.get_mut(place) {
             entry.leader = count(rank);
@@ -287,21 +281,21 @@ fn number_leaders(entries: &mut [TreeEntry]) -> u32 {
     leaders
 }
 
-/// The round in which number `child` of a binomial tree is reached, and from
-/// which number; the root has neither.
+/// Round in which number `child` of a binomial tree is reached, and its parent's number; `None` for
+/// the root.
 fn parent_of(child: u32) -> Option<(u32, u32)> {
     let round = child.checked_ilog2()?;
     Some((round, child ^ (1 << round)))
 }
 
-/// Rounds and numbers of the children of number `parent` among `numbers`.
+/// Rounds and numbers of the children of number `parent`, out of `numbers` in all.
 fn children_of(parent: u32, numbers: u32) -> impl Iterator<Item = (u32, u32)> {
     let first = parent.checked_ilog2().map_or(0, |own| own + 1);
     let child = move |round| Some((round, parent.checked_add(1_u32.checked_shl(round)?)?));
     (first..u32::BITS).map_while(child).take_while(move |&(_, child)| child < numbers)
 }
 
-/// Rounds until `numbers` are reached, which double in each.
+/// Number of rounds to reach `numbers` numbers, which double in each round.
 fn depth(numbers: u32) -> u32 {
     numbers.max(1).next_power_of_two().trailing_zeros()
 }
@@ -311,7 +305,7 @@ const fn low(key: u64) -> u32 {
     key as u32
 }
 
-/// A number of ranks, at most 2³¹.
+/// Converts a number of ranks, at most 2³¹.
 fn count(ranks: usize) -> u32 {
     u32::try_from(ranks).unwrap_or(u32::MAX)
 }
@@ -324,7 +318,7 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    /// Hands the tree of `domains` to `look`.
+    /// Calls `look` with the tree of `domains`.
     fn with_tree(domains: &[u32], look: impl FnOnce(Tree<'_>)) {
         let (mut order, mut entries) =
             (vec![0; domains.len()], vec![TreeEntry::default(); domains.len()]);
@@ -332,7 +326,7 @@ mod tests {
         look(Tree::new(domains, memory).unwrap());
     }
 
-    /// Checks everything that a host relies on.
+    /// Checks all properties that a host relies on.
     fn is_sound(tree: &Tree<'_>, domains: &[u32]) {
         let ranks = u32::try_from(domains.len()).unwrap();
         let mut synchronised = vec![false; domains.len()];

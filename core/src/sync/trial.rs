@@ -1,6 +1,5 @@
-//! Synchronises virtual clocks, whose truth is known, over the tree, and says
-//! how well the corrected clocks agree with the root's and whether the claimed
-//! errors cover what they are off by.
+//! Synchronises virtual clocks with known truth over the tree, and reports how far the corrected
+//! clocks deviate from the root's and whether the claimed errors cover the deviations.
 
 use core::fmt;
 
@@ -12,38 +11,35 @@ use super::{
 use crate::random::Random;
 use crate::units::{Picos, SignedPicos};
 
-/// What is synchronised.
+/// Clocks and network of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Scenario {
-    /// What the clocks are like.
+    /// Properties of the clocks.
     pub clocks: ClockTruth,
-    /// Between domains. Of an asymmetry, which way is the longer one is drawn
-    /// for every edge.
+    /// Path between domains. If it is asymmetric, the longer direction is drawn for every edge.
     pub network: Path,
-    /// Within a domain.
+    /// Path within a domain.
     pub within: Path,
-    /// Passes over the tree at the begin: five over
-    /// [`LEAST_SPAN`](super::LEAST_SPAN) or more give a slope that is worth it.
+    /// Passes over the tree at the beginning; five over [`LEAST_SPAN`](super::LEAST_SPAN) or more
+    /// give a useful slope.
     pub passes: u32,
-    /// From the begin of one pass to that of the next, or as long as a pass
-    /// takes.
+    /// Time between the beginnings of two passes; a pass that takes longer delays the next.
     pub pause: Picos,
-    /// From the end of the passes to the one at the end.
+    /// Time from the end of these passes to the final one.
     pub hold: Picos,
-    /// One in this many ranks that do not lead has a clock of its own, which
-    /// its domain does not tell; 0 for none.
+    /// One in this many ranks that do not lead has a clock of its own, although its domain claims
+    /// to share one; 0 for none.
     pub impostors: u32,
-    /// The clock of this rank's domain is set by this much in the middle of
-    /// the hold.
+    /// Rank whose domain's clock is set in the middle of the hold, and the change.
     pub set: Option<(u32, SignedPicos)>,
-    /// Of every random choice.
+    /// Seed of every random choice.
     pub seed: u64,
 }
 
 impl Default for Scenario {
-    /// Quiet: a network of 1 us one way and a tenth of it between ranks of a
-    /// domain; five passes in a second, and ten seconds until the next.
+    /// Quiet: a network with 1 us one way and a tenth of it between ranks of a domain; five passes
+    /// in a second, and ten seconds until the final pass.
     fn default() -> Self {
         Self {
             clocks: ClockTruth::default(),
@@ -60,7 +56,7 @@ impl Default for Scenario {
 }
 
 impl Scenario {
-    /// What disturbs clocks and pings, one at a time, by name.
+    /// One scenario for each disturbance of clocks and pings, with its name.
     #[must_use]
     pub fn all() -> [(&'static str, Self); 6] {
         const MICROSECOND: u64 = 1_000_000;
@@ -89,8 +85,8 @@ impl Scenario {
         ]
     }
 
-    /// Options that go with the paths and readings of this scenario, for who
-    /// assumes so much of its clocks.
+    /// Options that match the paths and clock resolution of this scenario, with the given
+    /// assumptions.
     #[must_use]
     pub fn options(&self, assumptions: Assumptions) -> SyncOptions {
         let (between, within) = (self.network.round_trip(), self.within.round_trip());
@@ -98,67 +94,66 @@ impl Scenario {
     }
 }
 
-/// One rank of a trial.
+/// State of one rank in a trial.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TrialRank {
     clock: RankClock,
-    /// As it was at the end of the first passes.
+    /// The rank's clock at the end of the first passes.
     before: RankClock,
-    /// The virtual clock that it reads.
+    /// Index of the virtual clock that the rank reads.
     reads: u32,
-    /// True time at which its last exchange was over.
+    /// True time at which its last exchange ended.
     free: Picos,
     /// Its reading in the middle of the hold.
     middle: Picos,
 }
 
 impl TrialRank {
-    /// What it knows after the pass at the end.
+    /// The rank's clock after the final pass.
     #[must_use]
     pub const fn clock(&self) -> &RankClock {
         &self.clock
     }
 
-    /// Which of the virtual clocks it reads.
+    /// Index of the virtual clock that the rank reads.
     #[must_use]
     pub fn reads(&self) -> usize {
         index(self.reads)
     }
 
-    /// True time at which its last exchange was over.
+    /// True time at which its last exchange ended.
     #[must_use]
     pub const fn free(&self) -> Picos {
         self.free
     }
 }
 
-/// Memory of a trial: an element a rank each.
+/// Memory of a trial, an element per rank in each slice.
 #[derive(Debug)]
 pub struct TrialMemory<'m> {
-    /// Its clocks.
+    /// Virtual clocks.
     pub clocks: &'m mut [VirtualClock],
-    /// Its ranks.
+    /// States of the ranks.
     pub ranks: &'m mut [TrialRank],
-    /// Sorted to get quantiles.
+    /// Working memory for quantiles.
     pub residuals: &'m mut [Picos],
-    /// Of the tree.
+    /// Memory of the tree.
     pub order: &'m mut [u64],
-    /// Of the tree.
+    /// Memory of the tree.
     pub entries: &'m mut [TreeEntry],
 }
 
-/// Why there is no result.
+/// Reasons why a trial has no result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum TrialError {
-    /// No tree, or too little memory: an element of each is needed for every
-    /// rank.
+    /// There is no tree, or a slice of the memory has too few elements.
     Tree(TreeError),
     /// A rank could not be synchronised.
     Rank {
-        /// Which one.
+        /// The rank.
         rank: u32,
-        /// Why.
+        /// The error.
         error: SyncError<NoClock>,
     },
 }
@@ -174,34 +169,32 @@ impl fmt::Display for TrialError {
 
 impl core::error::Error for TrialError {}
 
-/// What came of a trial. Residuals are corrected clock minus root's clock, of
-/// all ranks but the root.
+/// Result of a trial. Residuals are corrected clock minus root's clock, of all ranks but the root.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct TrialReport {
-    /// How long the last of the first passes took.
+    /// Duration of the last of the first passes.
     pub pass: Picos,
-    /// Pings of all passes.
+    /// Total number of pings.
     pub pings: u64,
-    /// At the end of the first passes.
+    /// Residuals at the end of the first passes.
     pub synchronised: ResidualSummary,
-    /// At the end of the hold, extrapolated.
+    /// Residuals at the end of the hold, extrapolated.
     pub extrapolated: ResidualSummary,
-    /// In the middle of the hold, interpolated after the pass at the end.
-    /// Without ranks whose clock was found set.
+    /// Residuals in the middle of the hold, interpolated after the final pass. Ranks whose clock
+    /// was found to be set are excluded.
     pub interpolated: ResidualSummary,
-    /// Checks within a domain that found a clock of its own, in all passes.
+    /// Number of checks within a domain that found a different clock, in all passes.
     pub checks_failed: u32,
-    /// Ranks whose offsets contradicted each other.
+    /// Number of ranks with contradicting offsets.
     pub contradicted: u32,
 }
 
-/// Synchronises as many ranks as `domains` has elements, of which each is the
-/// clock domain of its rank, holds, synchronises once more, and compares with
-/// the truth.
+/// Synchronises `domains.len()` ranks, an element being the clock domain of its rank, holds,
+/// synchronises once more, and compares the clocks with the truth.
 ///
-/// Errors hold as long as the [`Assumptions`] in `options` and the resolution
-/// of the clocks do, whatever the network does: see [`Scenario::options`].
+/// Errors are bounds as long as the [`Assumptions`] in `options` and the resolution of the clocks
+/// hold, whatever the network does: see [`Scenario::options`].
 ///
 /// # Errors
 ///
@@ -282,7 +275,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// One pass over the tree from the true time `begin` on; when it is over.
+    /// Runs one pass over the tree, which begins at the true time `begin`; returns its end.
     fn pass(&mut self, begin: Picos) -> Result<Picos, TrialError> {
         for state in self.states.iter_mut() {
             state.free = begin;
@@ -298,13 +291,14 @@ impl Trial<'_> {
         Ok(self.states.iter().map(|state| state.free).max().unwrap_or(begin))
     }
 
-    /// Synchronises `rank` with `parent`, as soon as both are free.
+    /// Synchronises `rank` with `parent`, starting when both are free.
     fn step(&mut self, rank: u32, parent: u32, edge: Edge) -> Result<(), SyncError<NoClock>> {
         let (mut own, mut peer) = (self.state(rank), self.state(parent));
         let now = own.free.max(peer.free);
         let (path, options) = match edge {
             Edge::Leaders => (self.scenario.network, *self.options),
-            // If it comes to it, ranks of a domain measure over their path.
+            // A rank that turns out to have its own clock is synchronised over the path within the
+            // domain.
             Edge::Domain => {
                 let mut options = *self.options;
                 options.series.offset.widest = options.check.offset.widest;
@@ -329,8 +323,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Keeps what the ranks know and what their clocks read at the true time
-    /// `middle`.
+    /// Records the state of all ranks, and their clocks' readings at the true time `middle`.
     fn remember(&mut self, middle: Picos) {
         for state in self.states.iter_mut() {
             state.before = state.clock;
@@ -340,7 +333,7 @@ impl Trial<'_> {
         }
     }
 
-    /// The clocks, corrected by what is known, at the true time `now`.
+    /// Residuals of the clocks at the true time `now`, corrected by their current models.
     fn compare_at(&mut self, now: Picos) -> ResidualSummary {
         let clocks = &mut *self.clocks;
         let mut reading = |reads| Some(clocks.get_mut(index(reads))?.exact_at(now));
@@ -356,7 +349,7 @@ impl Trial<'_> {
         residuals.summary()
     }
 
-    /// The clocks in the middle of the hold, corrected afterwards.
+    /// Residuals of the clocks in the middle of the hold, corrected after the final pass.
     fn compare_in_the_middle(&mut self) -> ResidualSummary {
         let truth = self.state(0).middle;
         let mut residuals = Residuals::new(self.residuals);
@@ -380,7 +373,7 @@ impl Trial<'_> {
     }
 }
 
-/// A rank as an index; beyond all memory where addresses are too short.
+/// Index of a rank; past the end of any slice if it does not fit into `usize`.
 fn index(rank: u32) -> usize {
     usize::try_from(rank).unwrap_or(usize::MAX)
 }

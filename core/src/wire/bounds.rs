@@ -1,4 +1,4 @@
-//! What the two sides agree on, and why they do not.
+//! Protocol versions and limits that both ends agree on, and the reasons for a refusal.
 
 use core::fmt;
 
@@ -10,17 +10,17 @@ use crate::units::{Bytes, Picos};
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Versions {
-    /// The oldest one.
+    /// Oldest version.
     pub lowest: u8,
-    /// The newest one.
+    /// Newest version.
     pub highest: u8,
 }
 
 impl Versions {
-    /// What this crate speaks.
+    /// Versions implemented here.
     pub const OURS: Self = Self { lowest: VERSION, highest: VERSION };
 
-    /// The newest version in both ranges.
+    /// Newest version in both ranges; `None` if they do not overlap.
     #[must_use]
     pub fn newest_common(self, other: Self) -> Option<u8> {
         let highest = self.highest.min(other.highest);
@@ -32,7 +32,7 @@ impl Versions {
         writer.u8(self.highest);
     }
 
-    /// Reads both ends, in any order.
+    /// Reads both ends without checking their order.
     fn read(reader: &mut Reader<'_>) -> Self {
         Self { lowest: reader.u8(), highest: reader.u8() }
     }
@@ -56,11 +56,11 @@ impl fmt::Display for Versions {
     }
 }
 
-/// What a responder accepts, announced in its welcome and enforced.
+/// Limits that a responder announces in its welcome and enforces.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Bounds {
-    /// Largest message and largest reply.
+    /// Largest message and largest reply, in bytes.
     pub message: u32,
     /// Most messages in one round.
     pub messages: u32,
@@ -75,8 +75,7 @@ pub struct Bounds {
 }
 
 impl Default for Bounds {
-    /// 1 MiB, 65,536 messages a round, 65,536 rounds a batch, 1 s pause,
-    /// 10 s silence, 1 h altogether.
+    /// 1 MiB, 65,536 messages a round, 65,536 rounds a batch, 1 s pause, 10 s silence, 1 h session.
     fn default() -> Self {
         const SECOND: u64 = 1_000_000_000_000;
         Self {
@@ -91,7 +90,7 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// The narrower of both in every respect.
+    /// The smaller of both in every limit.
     #[must_use]
     pub fn narrowed(self, other: Self) -> Self {
         Self {
@@ -104,7 +103,7 @@ impl Bounds {
         }
     }
 
-    /// These bounds with messages no longer than `largest`.
+    /// These bounds with messages of at most `largest` bytes.
     #[must_use]
     pub fn with_message_at_most(self, largest: Bytes) -> Self {
         let largest = u32::try_from(largest.0).unwrap_or(u32::MAX);
@@ -115,7 +114,7 @@ impl Bounds {
     ///
     /// # Errors
     ///
-    /// [`Refusal::Bounds`] for the first bound that is passed.
+    /// [`Refusal::Bounds`] for the first limit that is exceeded.
     pub fn check(&self, rounds: &[Round]) -> Result<(), Refusal> {
         let mut total = 0_u32;
         for round in rounds {
@@ -157,30 +156,30 @@ impl Bounds {
     }
 }
 
-/// What a bound is about.
+/// Quantities that a responder limits.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Limited {
-    /// Bytes in a message.
+    /// Bytes of a message.
     Message,
-    /// Messages in a round.
+    /// Messages of a round.
     Messages,
-    /// Rounds in a batch.
+    /// Rounds of a batch.
     Rounds,
-    /// Picoseconds between two receives.
+    /// Time between two receives, in picoseconds.
     Pause,
-    /// Picoseconds of silence.
+    /// Silence of the initiator, in picoseconds.
     Silence,
-    /// Picoseconds of the whole session.
+    /// Duration of the session, in picoseconds.
     Session,
 }
 
 impl Limited {
-    /// By their numbers on the wire.
+    /// All quantities, in the order of their numbers on the wire.
     pub(super) const ALL: [Self; 6] =
         [Self::Message, Self::Messages, Self::Rounds, Self::Pause, Self::Silence, Self::Session];
 
-    /// The number on the wire.
+    /// Number on the wire.
     const fn code(self) -> u8 {
         match self {
             Self::Message => 0,
@@ -203,47 +202,47 @@ impl Limited {
         }
     }
 
-    /// Whether the bound is on a time, in picoseconds, and not on a number.
+    /// True for limits on a time in picoseconds, false for counts.
     const fn is_time(self) -> bool {
         matches!(self, Self::Pause | Self::Silence | Self::Session)
     }
 }
 
-/// Why the responder does not go on.
-// A word for the tag keeps the rest aligned: copies are a few instructions.
+/// Reasons why the responder ends the session.
+// A 32-bit tag keeps the payload aligned, so that copies take few instructions.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Refusal {
-    /// No version of the protocol is known to both sides.
+    /// The ends have no version of the protocol in common.
     Version {
-        /// What the initiator speaks.
+        /// Versions of the initiator.
         initiator: Versions,
-        /// What the responder speaks.
+        /// Versions of the responder.
         responder: Versions,
     },
-    /// Another initiator is being served, and as many as may wait do.
+    /// Another initiator is being served, and the queue is full.
     Busy {
-        /// How many wait.
+        /// Length of the queue.
         waiting: u64,
     },
-    /// More was asked for, or more time passed, than the responder allows.
+    /// The request, or the session's duration, exceeds a limit.
     Bounds {
-        /// What it is about.
+        /// Limited quantity.
         what: Limited,
-        /// How much was asked for.
+        /// Value requested.
         asked: u64,
-        /// How much is allowed.
+        /// Value allowed.
         allowed: u64,
     },
-    /// A control frame of this kind does not belong there.
+    /// A control frame of this kind is not allowed in the current state.
     OutOfOrder {
-        /// The frame's kind.
+        /// Kind of the frame.
         kind: u8,
     },
-    /// What arrived where a control frame belonged was none.
+    /// A control frame was expected, and the bytes received are none.
     Malformed {
-        /// Offset of the byte that was wrong.
+        /// Offset of the wrong byte.
         at: u64,
     },
 }
@@ -289,7 +288,7 @@ impl Refusal {
         let [initiator, responder] = [Versions::read(reader), Versions::read(reader)];
         let _reserved = reader.u16();
         let (asked, allowed) = (reader.u64(), reader.u64());
-        // The field, its value, and how far back it lies.
+        // Name and value of the field, and its offset back from the current position.
         let (name, value, back) = match (reason, Limited::ALL.get(usize::from(what))) {
             (_, None) => ("bound", what.into(), 23),
             _ if initiator.lowest > initiator.highest => {

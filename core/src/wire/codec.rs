@@ -1,15 +1,15 @@
-//! Reading and writing little-endian fields one after the other.
+//! Sequential reading and writing of little-endian fields.
 
 use super::{ParseError, ParseErrorKind};
 
-/// Takes fields off the front of a body. Beyond its end all fields are 0, and
-/// [`Reader::check`] fails: one test for all fields.
+/// Reads fields from the front of a body. Past its end all fields are 0 and [`Reader::check`]
+/// fails, so that one test covers all fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader<'a> {
     body: &'a [u8],
     /// Offset of the body in the frame.
     start: usize,
-    /// Bytes taken, past the end of a body that is too short.
+    /// Bytes read; exceeds the length of a body that is too short.
     taken: usize,
 }
 
@@ -45,12 +45,12 @@ impl<'a> Reader<'a> {
         self.field(8)
     }
 
-    /// Passes over fields of so many bytes in all.
+    /// Skips `bytes` bytes.
     pub(super) const fn skip(&mut self, bytes: usize) {
         self.taken += bytes;
     }
 
-    /// Whether all fields taken were there.
+    /// Checks that all fields read were present.
     pub(super) const fn check(&self) -> Result<(), ParseError> {
         match self.taken.checked_sub(self.body.len()) {
             None | Some(0) => Ok(()),
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Rejects the field just read, of `width` bytes, or that it is not there.
+    /// Error for the field just read, of `width` bytes: its value is invalid, or it is missing.
     #[cold]
     #[inline(never)]
     pub(super) fn reject(&self, name: &'static str, value: u64, width: usize) -> ParseError {
@@ -71,8 +71,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Puts fields one after the other. What does not fit is not written, and
-/// [`Writer::at`] stays where it was.
+/// Writes fields one after the other. A field that does not fit is not written, and [`Writer::at`]
+/// does not advance.
 pub(super) struct Writer<'a> {
     bytes: &'a mut [u8],
     at: usize,
@@ -88,7 +88,7 @@ impl<'a> Writer<'a> {
         self.at
     }
 
-    /// Puts the lowest `width` bytes of `value`.
+    /// Writes the lowest `width` bytes of `value`.
     #[inline(never)]
     fn field(&mut self, width: usize, mut value: u64) {
         let end = self.at + width;

@@ -1,4 +1,4 @@
-//! The responder's environment as a text, asked for in parts.
+//! Text that describes the responder's environment, requested in parts.
 //!
 //! These frames are sent only where both sides have announced
 //! [`CAPABILITY_DESCRIPTION`](super::CAPABILITY_DESCRIPTION).
@@ -14,10 +14,10 @@ pub const DESCRIPTION_KIND: u8 = 13;
 /// Longest description, in bytes.
 pub const MAX_DESCRIPTION: usize = 2_048;
 
-/// Most bytes of it in one frame.
+/// Most bytes of the text in one frame.
 pub const DESCRIPTION_PART: usize = FRAME_LEN - HEADER_LEN;
 
-/// Initiator: asks for the part of the description that begins there.
+/// Initiator: requests the part of the description at an offset.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DescriptionRequest {
     /// Offset of the part in the text, in bytes.
@@ -34,8 +34,7 @@ pub struct DescriptionPart<'a> {
 }
 
 impl DescriptionRequest {
-    /// Reads one frame; `None` for a frame of another kind or version, and for
-    /// what is no frame.
+    /// Parses a frame; `None` if it is of another kind or version, or not valid.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let frame = Frame::new_checked(bytes).ok()?;
@@ -51,8 +50,8 @@ impl DescriptionRequest {
 }
 
 impl<'a> DescriptionPart<'a> {
-    /// The part of `text` at `offset`, which is empty past the text's end.
-    /// Of the text nothing beyond [`MAX_DESCRIPTION`] counts.
+    /// Part of `text` at `offset`; empty past the text's end. The text is cut at
+    /// [`MAX_DESCRIPTION`] bytes.
     #[must_use]
     pub fn of(text: &'a [u8], offset: u32) -> Self {
         let text = text.get(..MAX_DESCRIPTION).unwrap_or(text);
@@ -62,11 +61,11 @@ impl<'a> DescriptionPart<'a> {
         Self { offset, bytes }
     }
 
-    /// Reads one frame.
+    /// Parses a frame.
     ///
     /// # Errors
     ///
-    /// [`ParseError`] with the offset of what is wrong.
+    /// [`ParseError`] with the offset of the error.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let frame = Frame::new_checked(bytes)?;
         match (frame.kind(), frame.version()) {

@@ -1,41 +1,41 @@
-//! Why bytes are not a frame.
+//! Errors of parsing a control frame.
 
 use core::fmt;
 
-/// Why bytes were rejected, and where.
+/// Position and kind of an error in a control frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ParseError {
-    /// Byte offset of the offending field.
+    /// Byte offset of the wrong field.
     pub at: usize,
-    /// What was wrong there.
+    /// Kind of the error.
     pub kind: ParseErrorKind,
 }
 
-/// What was wrong with one field.
-// A word for the tag keeps the rest aligned: copies are a few instructions.
+/// Kinds of errors in a control frame.
+// A 32-bit tag keeps the payload aligned, so that copies take few instructions.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ParseErrorKind {
-    /// This many more bytes were required.
+    /// The frame is shorter than required by this number of bytes.
     Truncated(usize),
     /// The frame does not begin with the magic bytes.
     Magic,
-    /// The body claims to be this long, more than a frame holds.
+    /// The body length exceeds that of a frame.
     BodyLength(u16),
-    /// The checksum over the bytes is another one.
+    /// Checksum mismatch.
     Checksum {
-        /// What the frame carries.
+        /// Checksum in the frame.
         found: u32,
-        /// What its bytes add up to.
+        /// Checksum of its bytes.
         computed: u32,
     },
-    /// This kind of frame is unknown.
+    /// Unknown kind of frame.
     Kind(u8),
-    /// The frame is of this version, which is unknown.
+    /// Unknown version.
     Version(u8),
-    /// This field's value is outside of its range.
+    /// Field with a value out of range.
     Field(&'static str, u64),
 }
 

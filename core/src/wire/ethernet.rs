@@ -1,5 +1,4 @@
-//! Messages as raw Ethernet frames, without IP: what the `eth` link of a
-//! host and of a firmware agree on.
+//! Messages as raw Ethernet frames, without IP: the format of the `eth` link on hosts and firmware.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -10,7 +9,7 @@
 //! | 16..18 | message length, big endian |
 //! | 18.. | the message, then padding up to the minimum frame of 60 bytes |
 //!
-//! The length stands in the header because Ethernet pads short frames.
+//! The header contains the length, since Ethernet pads short frames.
 
 use core::fmt;
 
@@ -20,10 +19,9 @@ use crate::slice::copy;
 pub const ETHER_TYPE: u16 = 0x88b5;
 /// Bytes before the message.
 pub const HEADER: usize = 18;
-/// Shortest frame, without checksum.
+/// Shortest frame in bytes, without checksum.
 pub const MIN_FRAME: usize = 60;
-/// Longest frame of an Ethernet with the usual 1500 bytes of payload,
-/// without checksum.
+/// Longest frame in bytes, without checksum, on an Ethernet with the usual 1500 bytes of payload.
 pub const MAX_FRAME: usize = 1_514;
 /// Longest message in a frame of [`MAX_FRAME`] bytes.
 pub const MAX_MESSAGE: usize = MAX_FRAME - HEADER;
@@ -34,18 +32,18 @@ pub const BROADCAST: Address = [0xff; 6];
 
 const MARK: [u8; 2] = *b"LG";
 
-/// Why a frame carries no message of ours.
+/// Reasons why a frame contains no message of this protocol.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum FrameError {
-    /// Shorter than its header, or than the length it claims.
+    /// The frame is shorter than its header or than its length field states.
     Truncated {
-        /// Bytes that were needed.
+        /// Bytes required.
         needed: usize,
-        /// Bytes that were there.
+        /// Bytes present.
         had: usize,
     },
-    /// Another protocol's EtherType or mark, at this byte offset.
+    /// The frame's EtherType or mark is that of another protocol.
     Foreign {
         /// Offset of the first byte that differs.
         at: usize,
@@ -80,8 +78,7 @@ impl<'a> EthernetFrame<'a> {
     ///
     /// # Errors
     ///
-    /// [`FrameError`]; a station sees foreign frames all the time and skips
-    /// them.
+    /// [`FrameError`]. Frames of other protocols are common on a shared network; skip them.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
         let truncated = |needed| FrameError::Truncated { needed, had: bytes.len() };
         let (header, rest) = bytes.split_first_chunk::<HEADER>().ok_or(truncated(HEADER))?;
@@ -98,27 +95,26 @@ impl<'a> EthernetFrame<'a> {
         Ok(Self { destination, source: [s0, s1, s2, s3, s4, s5], message })
     }
 
-    /// Whom it is for: a station, [`BROADCAST`] or a group.
+    /// Destination: a station, [`BROADCAST`] or a group.
     #[must_use]
     pub const fn destination(&self) -> Address {
         self.destination
     }
 
-    /// Who sent it.
+    /// Source address.
     #[must_use]
     pub const fn source(&self) -> Address {
         self.source
     }
 
-    /// The message without header and padding.
+    /// Message without header and padding.
     #[must_use]
     pub const fn message(&self) -> &'a [u8] {
         self.message
     }
 }
 
-/// The bytes before a message of `length` bytes, or `None` if that does not fit
-/// into its field.
+/// Header of a message of `length` bytes; `None` if the length does not fit into its field.
 #[must_use]
 pub fn header(destination: Address, source: Address, length: usize) -> Option<[u8; HEADER]> {
     let [d0, d1, d2, d3, d4, d5] = destination;
@@ -129,9 +125,9 @@ pub fn header(destination: Address, source: Address, length: usize) -> Option<[u
     Some([d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, k0, k1, m0, m1, l0, l1])
 }
 
-/// Writes `message` as a frame from `source` to `destination` into `frame`
-/// and returns the frame's length, or `None` if it does not fit (`frame` of
-/// [`MAX_FRAME`] bytes takes every message up to [`MAX_MESSAGE`]).
+/// Writes `message` as a frame from `source` to `destination` into `frame` and returns the frame's
+/// length; `None` if it does not fit. [`MAX_FRAME`] bytes are enough for every message of up to
+/// [`MAX_MESSAGE`].
 #[must_use]
 pub fn emit(
     destination: Address,

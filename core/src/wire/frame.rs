@@ -1,4 +1,4 @@
-//! The outer layout that all control frames of all versions share.
+//! Layout shared by all control frames of all versions.
 
 use super::codec::{Reader, Writer};
 use super::{ParseError, ParseErrorKind, VERSION};
@@ -9,19 +9,18 @@ pub const MAGIC: [u8; 4] = [0xce, 0x9b, b'g', b'p'];
 /// Length of every control frame on the wire, in bytes.
 pub const FRAME_LEN: usize = 448;
 
-/// Bytes before the body.
+/// Length of the header, in bytes.
 pub const HEADER_LEN: usize = 16;
 
-/// Offset of the kind.
+/// Offset of the kind, in bytes.
 pub const KIND_OFFSET: usize = 5;
-/// Offset of the version.
+/// Offset of the version, in bytes.
 pub(super) const VERSION_AT: usize = 4;
 const BODY_LEN_AT: usize = 6;
 const SEQUENCE_AT: usize = 8;
 const CHECKSUM_AT: usize = 12;
 
-/// A view of the bytes of one control frame whose length, magic, body length
-/// and checksum have been checked.
+/// A control frame whose length, magic, body length and checksum were checked.
 ///
 /// ```text
 /// offset  0      4        5     6            8         12        16
@@ -33,7 +32,7 @@ pub struct Frame<T: AsRef<[u8]>> {
     header: Header,
 }
 
-/// The header's fields.
+/// Fields of the header.
 #[derive(Clone, Copy, Debug)]
 struct Header {
     version: u8,
@@ -43,12 +42,12 @@ struct Header {
 }
 
 impl<T: AsRef<[u8]>> Frame<T> {
-    /// Checks `bytes`, of which everything past [`FRAME_LEN`] is ignored.
+    /// Checks `bytes`; those past [`FRAME_LEN`] are ignored.
     ///
     /// # Errors
     ///
-    /// [`ParseError`] with the offset of the first thing that is not as in
-    /// a frame. The version is not looked at: it belongs to the kind.
+    /// [`ParseError`] with the offset of the first error. The version is not checked, since the
+    /// kind decides whether it matters.
     pub fn new_checked(bytes: T) -> Result<Self, ParseError> {
         let all = bytes.as_ref();
         let error = |at, kind| Err(ParseError { at, kind });
@@ -79,12 +78,12 @@ impl<T: AsRef<[u8]>> Frame<T> {
         Ok(Self { bytes, header })
     }
 
-    /// Version of the protocol that the frame is written in.
+    /// Version of the protocol.
     pub const fn version(&self) -> u8 {
         self.header.version
     }
 
-    /// The number that says what the body means.
+    /// Kind of the frame.
     pub const fn kind(&self) -> u8 {
         self.header.kind
     }
@@ -94,14 +93,14 @@ impl<T: AsRef<[u8]>> Frame<T> {
         self.header.sequence
     }
 
-    /// The bytes after the header, without the padding.
+    /// Body without padding.
     pub fn body(&self) -> &[u8] {
         self.header.body(self.bytes.as_ref())
     }
 }
 
 impl<'a> Frame<&'a [u8]> {
-    /// The body for as long as the bytes.
+    /// Body with the lifetime of the bytes.
     pub(super) fn body_of(&self) -> &'a [u8] {
         self.header.body(self.bytes)
     }
@@ -113,7 +112,7 @@ impl Header {
     }
 }
 
-/// Begins a frame: clears it, and gives the place for its body.
+/// Clears the frame and returns a writer for its body.
 #[inline(never)]
 pub(super) fn body(bytes: &mut [u8; FRAME_LEN]) -> Writer<'_> {
     bytes.fill(0);
@@ -121,7 +120,7 @@ pub(super) fn body(bytes: &mut [u8; FRAME_LEN]) -> Writer<'_> {
     Writer::new(body)
 }
 
-/// Ends a frame whose body of `body_len` bytes was written.
+/// Completes a frame whose body of `body_len` bytes was written.
 #[inline(never)]
 pub(super) fn seal(bytes: &mut [u8; FRAME_LEN], kind: u8, sequence: u32, body_len: usize) {
     let mut header = Writer::new(bytes);
@@ -136,8 +135,8 @@ pub(super) fn seal(bytes: &mut [u8; FRAME_LEN], kind: u8, sequence: u32, body_le
     }
 }
 
-/// FNV-1a over the frame with the checksum's own bytes left out. It detects
-/// every change of a single byte: each step maps states one to one.
+/// FNV-1a over the frame without the checksum field. Detects every change of a single byte, since
+/// each step is a bijection of states.
 fn checksum(frame: &[u8]) -> u32 {
     const OFFSET_BASIS: u32 = 0x811c_9dc5;
     const PRIME: u32 = 0x0100_0193;

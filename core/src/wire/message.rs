@@ -1,4 +1,4 @@
-//! Control frames as values.
+//! Control frames of both ends as owned values.
 
 use core::iter::Copied;
 use core::slice::Iter;
@@ -13,30 +13,29 @@ use super::{
 };
 use crate::units::Picos;
 
-/// What the initiator opens with.
+/// Opening of a session by the initiator.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Hello {
-    /// Versions that the initiator speaks.
+    /// Versions of the initiator.
     pub versions: Versions,
-    /// Bits of what the initiator can do: [`super::CAPABILITY_DESCRIPTION`].
+    /// Capabilities of the initiator, as bits: [`super::CAPABILITY_DESCRIPTION`].
     pub capabilities: u32,
-    /// The bounds that the initiator asks for.
+    /// Bounds that the initiator requests.
     pub bounds: Bounds,
-    /// The nonce of the responder's challenge; 0 before there was one, and
-    /// from an initiator of version 1.
+    /// Nonce of the responder's challenge; 0 before a challenge and from an initiator of version 1.
     pub nonce: u64,
 }
 
-/// What the responder answers when it accepts.
+/// Acceptance of a session by the responder.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Welcome {
-    /// The version that both speak from here on.
+    /// Version used from here on.
     pub version: u8,
-    /// Bits of what both can do.
+    /// Capabilities of both ends, as bits.
     pub capabilities: u32,
-    /// The bounds that the responder enforces.
+    /// Bounds that the responder enforces.
     pub bounds: Bounds,
 }
 
@@ -47,54 +46,54 @@ pub struct Welcome {
     reason = "without an allocator the list of a batch lies where the message lies"
 )]
 pub enum Message {
-    /// Initiator: opens a session, or opens it again.
+    /// Initiator: opens a session, or reopens it.
     Hello(Hello),
-    /// Responder: accepts it.
+    /// Responder: accepts the session.
     Welcome(Welcome),
-    /// Responder: does not go on; nothing follows.
+    /// Responder: ends the session; nothing follows.
     Refuse(Refusal),
     /// Responder: another initiator is being served.
     Queue {
-        /// Initiators before this one, the one being served included.
+        /// Number of initiators ahead in the queue, including the one being served.
         position: u32,
     },
-    /// Responder on a datagram link: asks for a hello with this nonce, which
-    /// shows that the initiator receives at the address that it sends from.
+    /// Responder on a datagram link: requests a hello with this nonce, which proves that the
+    /// initiator receives at its source address.
     Challenge {
-        /// To be repeated.
+        /// Nonce to repeat.
         nonce: u64,
     },
     /// Initiator: announces rounds.
     Batch {
-        /// Sequence number of the batch's first round; each repetition of a
-        /// round has the next one.
+        /// Sequence number of the batch's first round; each further round or repetition increments
+        /// it.
         sequence: u32,
         /// The rounds.
         rounds: Rounds,
     },
-    /// Responder: waits for the first message of the batch.
+    /// Responder: ready for the first message of the batch.
     Ready {
         /// Sequence number of the batch.
         sequence: u32,
     },
-    /// Responder, after the last reply of a batch with timed rounds.
+    /// Responder: results, after the last reply of a batch with timed rounds.
     Report {
         /// Sequence number of the batch.
         sequence: u32,
-        /// For each round of the batch the time spent in the receive calls
-        /// after the first; zero for a round that is not timed.
+        /// For each round of the batch, the time spent in the receive calls after the first; zero
+        /// for rounds that are not timed.
         values: Vec<Picos, ROUNDS_PER_BATCH>,
     },
-    /// Initiator: drops whatever is under way.
+    /// Initiator: aborts the batch under way.
     Sync {
-        /// Repeated in the answer.
+        /// Token to repeat in the answer.
         token: u32,
     },
-    /// Responder: has dropped it and waits for control frames.
+    /// Responder: the batch is aborted, control frames are expected.
     Synced {
-        /// Of the question.
+        /// Token of the request.
         token: u32,
-        /// Data messages received in this session, stray ones included.
+        /// Data messages received in this session, including stray ones.
         received: u64,
         /// Data messages sent in this session.
         replied: u64,
@@ -104,12 +103,12 @@ pub enum Message {
 }
 
 impl Message {
-    /// Reads one frame. Of `hello`, `refuse` and `queue` the version is not
-    /// looked at, so that two versions can name their mismatch.
+    /// Parses a frame. The version of `hello`, `refuse` and `queue` is not checked, so that ends
+    /// with different versions can report the mismatch.
     ///
     /// # Errors
     ///
-    /// [`ParseError`] with the offset of what is wrong.
+    /// [`ParseError`] with the offset of the error.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let frame = Frame::new_checked(bytes)?;
         Ok(match Request::of(&frame)? {
@@ -144,7 +143,7 @@ impl Message {
         }
     }
 
-    /// The number of this kind on the wire.
+    /// Number of this kind on the wire.
     #[must_use]
     pub fn kind(&self) -> u8 {
         match self.sides() {
@@ -153,7 +152,7 @@ impl Message {
         }
     }
 
-    /// What it is of an initiator, or else of a responder.
+    /// `Ok` with the request if an initiator sends it, `Err` with the reply if a responder does.
     fn sides(&self) -> Result<Request<&[Round]>, Reply<Copied<Iter<'_, Picos>>>> {
         Err(match *self {
             Self::Hello(hello) => return Ok(Request::Hello(hello)),
@@ -179,7 +178,7 @@ fn times(body: &mut Reader<'_>, length: usize) -> Vec<Picos, ROUNDS_PER_BATCH> {
     listed((0..length).map(|_| Picos(body.u64())))
 }
 
-/// The elements of a list, whose length was checked.
+/// Collects a list whose length was checked.
 fn listed<T>(elements: impl Iterator<Item = T>) -> Vec<T, ROUNDS_PER_BATCH> {
     let mut list = Vec::new();
     for element in elements {

@@ -1,5 +1,4 @@
-//! What a responder says. Lists are not copied: they are written from where
-//! they were made.
+//! Control frames of a responder, without copies of their lists.
 
 use super::codec::Reader;
 use super::frame;
@@ -7,49 +6,47 @@ use super::request::{known_kind, list_length};
 use super::{Bounds, FRAME_LEN, Frame, HEADER_LEN, ParseError, Refusal, Welcome};
 use crate::units::Picos;
 
-/// A control frame of a responder. Its list of times is an iterator where it
-/// is to be written; who reads a report has announced one timed round and gets
-/// its time.
+/// A control frame sent by a responder. To write a report, `V` is an iterator over its times. An
+/// initiator that reads one has announced a single timed round, and `V` is its time.
 #[derive(Clone, Copy, Debug)]
 pub enum Reply<V> {
     /// Accepts the session.
     Welcome(Welcome),
-    /// Does not go on; nothing follows.
+    /// Ends the session; nothing follows.
     Refuse(Refusal),
     /// Another initiator is being served.
     Queue {
-        /// Initiators before this one, the one being served included.
+        /// Number of initiators ahead in the queue, including the one being served.
         position: u32,
     },
-    /// Asks for a hello with this nonce.
+    /// Requests a hello with this nonce.
     Challenge {
-        /// To be repeated.
+        /// Nonce to repeat.
         nonce: u64,
     },
-    /// Waits for the first message of a batch.
+    /// Ready for the first message of a batch.
     Ready {
         /// Sequence number of the batch.
         sequence: u32,
     },
-    /// After the last reply of a batch with timed rounds.
+    /// Results, after the last reply of a batch with timed rounds.
     Report {
         /// Sequence number of the batch.
         sequence: u32,
-        /// For each round of the batch the time spent in the receive calls
-        /// after the first; zero for a round that is not timed.
+        /// For each round of the batch, the time spent in the receive calls after the first; zero
+        /// for rounds that are not timed.
         values: V,
     },
-    /// Has dropped what was under way.
+    /// The batch is aborted, control frames are expected.
     Synced {
-        /// Of the question.
+        /// Token of the request.
         token: u32,
-        /// Data messages received in this session, stray ones included.
+        /// Data messages received in this session, including stray ones.
         received: u64,
         /// Data messages sent in this session.
         replied: u64,
     },
-    /// A frame that only initiators send, or a [`super::DescriptionPart`]. Its body
-    /// was not looked at.
+    /// A frame that only initiators send, or a [`super::DescriptionPart`]. Its body was not parsed.
     Other {
         /// Its kind.
         kind: u8,
@@ -57,13 +54,12 @@ pub enum Reply<V> {
 }
 
 impl Reply<Picos> {
-    /// Reads one frame, and of a report the first time. Of `refuse` and
-    /// `queue` the version is not looked at, so that two versions can name
-    /// their mismatch.
+    /// Parses a frame; of a report's times only the first. The version of `refuse` and `queue` is
+    /// not checked, so that ends with different versions can report the mismatch.
     ///
     /// # Errors
     ///
-    /// [`ParseError`] with the offset of what is wrong.
+    /// [`ParseError`] with the offset of the error.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         Self::of(&Frame::new_checked(bytes)?, |body, length| {
             let first = Picos(body.u64());
@@ -74,7 +70,7 @@ impl Reply<Picos> {
 }
 
 impl<V> Reply<V> {
-    /// What a frame says; `times` reads a list of that length.
+    /// Parses the body of a frame; `times` reads a list of the given length.
     pub(super) fn of(
         frame: &Frame<&[u8]>,
         times: impl FnOnce(&mut Reader<'_>, usize) -> V,
@@ -137,7 +133,7 @@ impl<V: ExactSizeIterator<Item = Picos>> Reply<V> {
 }
 
 impl<V> Reply<V> {
-    /// The number of this kind on the wire.
+    /// Number of this kind on the wire.
     #[must_use]
     pub const fn kind(&self) -> u8 {
         match self {

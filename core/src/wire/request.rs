@@ -1,5 +1,4 @@
-//! What an initiator asks. Lists are not copied: they are read where the
-//! bytes lie and written from where they were made.
+//! Control frames of an initiator, without copies of their lists.
 
 use super::codec::Reader;
 use super::frame::{self, KIND_OFFSET, VERSION_AT};
@@ -8,11 +7,11 @@ use super::{
     Round, VERSION, Versions,
 };
 
-/// A control frame of an initiator. Its list of rounds is a [`RoundList`]
-/// where it was read and a slice where it is to be written.
+/// A control frame sent by an initiator. Its list of rounds `R` is a [`RoundList`] when read and a
+/// slice when written.
 #[derive(Clone, Copy, Debug)]
 pub enum Request<R> {
-    /// Opens a session, or opens it again.
+    /// Opens a session, or reopens it.
     Hello(Hello),
     /// Announces rounds.
     Batch {
@@ -21,14 +20,14 @@ pub enum Request<R> {
         /// The rounds.
         rounds: R,
     },
-    /// Drops whatever is under way.
+    /// Aborts the batch under way.
     Sync {
-        /// Repeated in the answer.
+        /// Token to repeat in the answer.
         token: u32,
     },
     /// The session is over; nothing follows.
     Bye,
-    /// A frame that only responders send. Its body was not looked at.
+    /// A frame that only responders send. Its body was not parsed.
     Other {
         /// Its kind.
         kind: u8,
@@ -36,17 +35,17 @@ pub enum Request<R> {
 }
 
 impl<'a> Request<RoundList<'a>> {
-    /// Reads one frame. Of `hello` the version is not looked at, so that two
-    /// versions can name their mismatch.
+    /// Parses a frame. The version of `hello` is not checked, so that ends with different versions
+    /// can report the mismatch.
     ///
     /// # Errors
     ///
-    /// [`ParseError`] with the offset of what is wrong.
+    /// [`ParseError`] with the offset of the error.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         Self::of(&Frame::new_checked(bytes)?)
     }
 
-    /// What a frame asks; see [`Request::parse`].
+    /// Parses the body of a frame; see [`Request::parse`].
     pub(super) fn of(frame: &Frame<&'a [u8]>) -> Result<Self, ParseError> {
         let mut body = Reader::new(frame.body_of(), HEADER_LEN);
         let request = match known_kind(frame)? {
@@ -91,7 +90,7 @@ impl Request<&[Round]> {
 }
 
 impl<R> Request<R> {
-    /// The number of this kind on the wire.
+    /// Number of this kind on the wire.
     #[must_use]
     pub const fn kind(&self) -> u8 {
         match self {
@@ -111,13 +110,13 @@ impl Hello {
         let capabilities = body.u32();
         let bounds = Bounds::read(body);
         body.check()?;
-        // Beyond the end of version 1, which is 0.
+        // Past the end of version 1's body; reads 0 there.
         Ok(Self { versions, capabilities, bounds, nonce: body.u64() })
     }
 }
 
-/// The kind of a frame, which is one that this version knows. Of `hello`,
-/// `refuse` and `queue` the version is not looked at.
+/// Kind of a frame, if this version knows it. The version of `hello`, `refuse` and `queue` is not
+/// checked.
 pub(super) fn known_kind(frame: &Frame<&[u8]>) -> Result<u8, ParseError> {
     match (frame.kind(), frame.version()) {
         (kind @ (1 | 3 | 4), _) | (kind @ 1..=13, VERSION) => Ok(kind),
@@ -126,7 +125,7 @@ pub(super) fn known_kind(frame: &Frame<&[u8]>) -> Result<u8, ParseError> {
     }
 }
 
-/// The rounds of one batch, at least one, in the bytes of their frame.
+/// The rounds of one batch, at least one, borrowed from the bytes of their frame.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundList<'a> {
     first: Reader<'a>,
@@ -151,7 +150,7 @@ impl<'a> RoundList<'a> {
     }
 }
 
-/// Length of a list of 1 to [`ROUNDS_PER_BATCH`].
+/// Length of a list, 1 to [`ROUNDS_PER_BATCH`].
 pub(super) fn list_length(body: &mut Reader<'_>) -> Result<usize, ParseError> {
     let count = body.u64();
     match usize::try_from(count) {

@@ -1,4 +1,4 @@
-//! What the responder has to know of a round before it begins.
+//! Announcement of a round to the responder.
 
 use heapless::Vec;
 
@@ -6,51 +6,50 @@ use super::codec::{Reader, Writer};
 use super::{ParseError, ROUNDS_PER_BATCH};
 use crate::units::Picos;
 
-/// When the responder replies.
+/// Number of replies to a round.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ReplyPolicy {
-    /// Once, after the last message of the round.
+    /// One, after the last message of the round.
     AfterLast,
-    /// After each message.
+    /// One after each message.
     AfterEach,
 }
 
-/// A round, or the same round several times in a row.
+/// A round, repeated `repeats` times.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Round {
     /// Messages from the initiator, at least 1.
     pub messages: u32,
-    /// Bytes in each of them, at least 1.
+    /// Bytes in each message, at least 1.
     pub size: u32,
     /// Bytes in each reply, at least 1.
     pub reply_size: u32,
     /// When the responder replies.
     pub policy: ReplyPolicy,
-    /// Whether the responder times its receive calls after the round's first
-    /// and reports their sum; only with one repetition.
+    /// True if the responder measures the time in its receive calls after the round's first and
+    /// reports their sum; only with one repetition.
     pub timed: bool,
-    /// How often the round is repeated, at least 1.
+    /// Number of repetitions, at least 1.
     pub repeats: u16,
-    /// How long the responder busy-waits before it looks for each message
-    /// but the first.
+    /// Busy wait of the responder before it polls for each message but the first.
     pub pause: Picos,
 }
 
 /// The rounds of one batch.
 pub type Rounds = Vec<Round, ROUNDS_PER_BATCH>;
 
-/// First byte of every data message of the `sequence`-th round of a session,
-/// there and back: below 128, so that it never begins a control frame.
+/// First byte of every data message of the `sequence`-th round of a session, in both directions:
+/// below 128, so that it never begins a control frame.
 #[must_use]
 pub const fn tag_of(sequence: u32) -> u8 {
     sequence.to_le_bytes()[0] & 0x7f
 }
 
 impl Round {
-    /// One untimed repetition of `messages` messages of `size` bytes, answered
-    /// by one as long after the last.
+    /// One untimed round of `messages` messages of `size` bytes with one reply of the same size
+    /// after the last.
     #[must_use]
     pub(crate) const fn plain(messages: u32, size: u32) -> Self {
         Self {
@@ -91,7 +90,7 @@ impl Round {
         let [messages, size, reply_size] = [reader.u32(), reader.u32(), reader.u32()];
         let (repeats, policy, timed) = (reader.u16(), reader.u8(), reader.u8());
         let pause = Picos(reader.u64());
-        // The field, its value, and how far back it lies.
+        // Name and value of the field, and its offset back from the current position.
         let (name, value, back) = if messages == 0 {
             ("messages", 0, 24)
         } else if size == 0 {

@@ -1,4 +1,4 @@
-//! Frames there and back, and arbitrary bytes.
+//! Round trips of frames, and parsing of arbitrary bytes.
 
 use super::*;
 use crate::units::Picos;

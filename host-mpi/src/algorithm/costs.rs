@@ -1,28 +1,29 @@
-//! What messages of exactly these sizes cost, from a profile's table by size.
+//! Costs of messages of an algorithm's exact sizes, from a profile's table by size.
 //!
-//! Lines over sizes smooth what a library does at each; messages of an
-//! algorithm have a few sizes only, each of which was measured. Each is a set
-//! of its own, in which one way takes half a round trip: `2o + L = RTT/2`, with
-//! `o` the mean of both overheads. Where overheads are longer than that, as
-//! they hide each other, `o` is a quarter of the round trip and `L` 0.
+//! Lines over sizes smooth out what a library does at each size, while an
+//! algorithm's messages have only a few sizes, all of them measured. So each
+//! size has its own parameter set, in which the one-way time is half a round
+//! trip: `2o + L = RTT/2`, with `o` the mean of both overheads. If `2o` exceeds
+//! that because the overheads overlap, `o` is a quarter of the round trip and
+//! `L` is 0.
 
 use loggap_core::measure::SizeRow;
 use loggap_core::model::{Estimate, LogGops, Protocol};
 use loggap_core::units::{Bytes, PerByte, Picos, SignedPicos};
 
-/// Which end of their intervals parameters are taken at.
+/// Point of the confidence intervals at which parameters are taken.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum End {
-    /// The lower one.
+    /// Lower end.
     Low,
-    /// The best values.
+    /// Estimate.
     Value,
-    /// The upper one.
+    /// Upper end.
     High,
 }
 
 impl End {
-    /// This end of an interval.
+    /// `estimate` at this point of its interval.
     #[must_use]
     pub const fn of(self, estimate: &Estimate<Picos>) -> Picos {
         match self {
@@ -33,21 +34,21 @@ impl End {
     }
 }
 
-/// What a message of one size costs.
+/// Cost of a message of one size.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct MessageCost {
-    /// Its size.
+    /// Message size, bytes.
     pub size: u64,
-    /// One way.
+    /// One-way time: half the round trip.
     pub one_way: Estimate<Picos>,
-    /// Of both ends together.
+    /// Sum of send and receive overhead.
     pub overheads: Estimate<Picos>,
-    /// Between one message and the next.
+    /// Gap between consecutive messages.
     pub gap: Estimate<Picos>,
 }
 
 impl MessageCost {
-    /// As a profile's table has it; `None` without a round trip.
+    /// Cost from a row of a profile's table; `None` without a round trip.
     #[must_use]
     pub fn of(row: &SizeRow) -> Option<Self> {
         let none = Estimate::exact(Picos::ZERO);
@@ -66,8 +67,7 @@ impl MessageCost {
         })
     }
 
-    /// As two measurements of it have it: the means, and intervals that hold
-    /// both.
+    /// Mean of two measurements, with intervals that cover both.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         let both = |one: &Estimate<Picos>, other: &Estimate<Picos>| Estimate {
@@ -84,8 +84,8 @@ impl MessageCost {
         }
     }
 
-    /// As it is in one direction, which takes `share` of the mean of both: lower
-    /// end, value and upper end.
+    /// Cost in one direction, whose one-way time is `share` (lower end, value,
+    /// upper end) times the mean of both directions.
     #[must_use]
     pub fn of_one_way(&self, [low, value, high]: [f64; 3]) -> Self {
         #[allow(
@@ -104,7 +104,7 @@ impl MessageCost {
         Self { one_way, ..*self }
     }
 
-    /// By how much overheads are longer than the message under way.
+    /// Amount by which the overheads exceed the one-way time.
     #[must_use]
     pub const fn hidden(&self) -> Picos {
         self.overheads.value.since(self.one_way.value)
@@ -119,13 +119,13 @@ impl MessageCost {
             gap: end.of(&self.gap),
             gap_per_byte: PerByte::ZERO,
             overhead_per_byte: PerByte::ZERO,
-            // A handshake is part of the round trip that was measured.
+            // The measured round trip includes any rendezvous handshake.
             eager_limit: Bytes(u64::MAX),
         }
     }
 }
 
-/// The costs as a simulation takes them; sizes ascend.
+/// Parameter sets for a simulation; `costs` ascend by size.
 #[must_use]
 pub fn protocols(costs: &[MessageCost], end: End) -> Vec<Protocol> {
     let protocol =

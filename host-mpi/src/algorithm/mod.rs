@@ -1,11 +1,10 @@
-//! The algorithms that a library's collective operations use: which, and what
-//! they should take.
+//! Algorithms of a library's collective operations, and their predicted times.
 //!
-//! [`force`] asks for algorithms that the table knows, before MPI is
-//! initialised; [`in_force`] reads afterwards, by MPI's tool interface, what
-//! the library will use; a [`Program`] says what each rank does then,
-//! [`makespan`] what that takes at the [`MessageCost`]s of a profile, and
-//! [`repeated`] what it takes under noise.
+//! [`force`] requests algorithms of the table before MPI is initialised;
+//! afterwards [`in_force`] reads through MPI's tool interface which ones the
+//! library will use. A [`Program`] is the schedule of an algorithm;
+//! [`makespan`] simulates it with the [`MessageCost`]s of a profile,
+//! [`repeated`] repeats it under noise.
 
 mod costs;
 mod noise;
@@ -25,17 +24,17 @@ use crate::sys::environment;
 use crate::sys::settings::{self, Value};
 use table::KNOWN;
 
-/// Variables by which a library lets itself be told an algorithm at all, with
-/// the value for that.
+/// Environment variables that make a library accept a choice of algorithm, with
+/// their values.
 const SWITCHES: [(&str, &str); 2] =
     [("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"), ("MPIR_CVAR_DEVICE_COLLECTIVES", "none")];
 
-/// Variables that start-up programs of MPI set to the number of ranks.
+/// Variables in which MPI launchers pass the number of ranks.
 const SIZE_VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
-/// Asks whatever library this process has for known algorithms, by its
-/// environment; what somebody has set stays. Only at the beginning of `main`,
-/// before there are other threads and before MPI is initialised.
+/// Requests known algorithms by environment variables, for any MPI library.
+/// Variables that are already set stay. Call it only at the beginning of
+/// `main`, before there are other threads and before MPI is initialised.
 pub fn force() {
     let ranks = SIZE_VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
     for (name, value) in SWITCHES {
@@ -43,7 +42,7 @@ pub fn force() {
     }
     for known in KNOWN.iter().filter(|known| known.condition.holds(ranks.unwrap_or(1))) {
         let (name, value) = known.assignment();
-        // The first one of an operation stays.
+        // Of several entries for an operation the first one stays.
         environment::set_unless_given(&name, &value);
     }
 }
@@ -51,14 +50,14 @@ pub fn force() {
 /// The algorithm that an operation uses.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum InForce {
-    /// One whose messages are known.
+    /// An algorithm of the table.
     Known(&'static Known),
-    /// Another, or the library's own choice: the setting in words.
+    /// Another algorithm, or the library's own choice: description of the setting.
     Other(String),
 }
 
 impl InForce {
-    /// In words.
+    /// Description for reports.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -68,8 +67,7 @@ impl InForce {
     }
 }
 
-/// What `collective` of `ranks` ranks uses in this process, after MPI was
-/// initialised.
+/// Algorithm of `collective` on `ranks` ranks in this process, once MPI is initialised.
 #[must_use]
 pub fn in_force(collective: Collective, ranks: u32) -> InForce {
     read_with(Implementation::of_this_process(), (collective, ranks), settings::read)
@@ -100,16 +98,16 @@ fn read_with(
     }
 }
 
-/// Why the library does not do as its variables say, in words.
+/// Reason why the library ignores its algorithm variables, if it does.
 fn own_choice(library: Implementation, read: impl Fn(&str) -> Option<Value>) -> Option<String> {
     const RULES: &str = "coll_tuned_use_dynamic_rules";
     const DEVICE: &str = "MPIR_CVAR_DEVICE_COLLECTIVES";
-    /// `none`, of `all`, `none`, `percoll`.
+    /// Number of `none` among `all`, `none`, `percoll`.
     const NONE: Value = Value::Number(1);
     match library {
         Implementation::OpenMpi => {
             let is_on = match read(RULES) {
-                // A truth value of one byte.
+                // A boolean of one byte.
                 Some(Value::Text(text)) => !text.is_empty(),
                 Some(Value::Number(number)) => number != 0,
                 None => false,
@@ -126,12 +124,12 @@ fn own_choice(library: Implementation, read: impl Fn(&str) -> Option<Value>) -> 
     }
 }
 
-/// Components of Open MPI that do collective operations of any communicator.
+/// Components of Open MPI that implement collectives of any communicator.
 const COMPONENTS: [&str; 10] =
     ["adapt", "basic", "cuda", "han", "hcoll", "libnbc", "monitoring", "portals4", "sm", "ucc"];
 
-/// Which component of Open MPI goes before `tuned`, in words: of those there
-/// are, each operation is done by the one of the highest priority.
+/// Component of Open MPI that takes precedence over `tuned`. Each operation is
+/// done by the available component of the highest priority.
 fn rival(read: impl Fn(&str) -> Option<Value>) -> Option<String> {
     let variable = |component: &str| format!("coll_{component}_priority");
     let priority = |component: &str| match read(&variable(component)) {

@@ -1,11 +1,10 @@
-//! What noise does to a program that is repeated: each rank runs through the
-//! detours of its own processor, in each repetition from another place.
+//! Effect of noise on a repeated program: every rank meets the detours of its
+//! own processor, at another phase in each repetition.
 //!
-//! Repetitions begin at a common start, and where a rank is late they do not
-//! count. So it is here: where a rank has a detour under way at the start the
-//! repetition is late. Repetitions are much shorter than the time from one
-//! detour to the next: most meet none, take what they take without noise, and
-//! need no simulation.
+//! Repetitions have a common start and do not count if a rank is late, which it
+//! is here if it has a detour under way at the start. Repetitions are much
+//! shorter than the time between detours: most meet none, take as long as
+//! without noise, and need no simulation.
 
 use loggap_core::noise::Trace;
 use loggap_core::random::Random;
@@ -16,22 +15,22 @@ use loggap_core::units::Picos;
 use super::program::Program;
 use super::simulate::{PredictError, Simulation};
 
-/// Traces of all ranks, each from a phase of its own.
+/// Traces of all ranks, each with a phase of its own.
 struct RankTraces<'a> {
     traces: &'a [Option<Trace<'a>>],
     phases: Vec<Picos>,
 }
 
 impl RankTraces<'_> {
-    /// Draws all phases anew.
+    /// Draws new phases.
     fn draw(&mut self, random: &mut Random) {
         for (phase, trace) in self.phases.iter_mut().zip(self.traces) {
             *phase = trace.map_or(Picos::ZERO, |trace| Picos(random.below(trace.length().0)));
         }
     }
 
-    /// Whether a rank loses time to an operation that begins with the
-    /// repetition and takes `length`.
+    /// True if a rank loses time to an operation of `length` that begins with
+    /// the repetition.
     fn hits(&self, length: Picos) -> bool {
         (0..).zip(self.traces).any(|(rank, _)| self.lost(rank, Picos::ZERO, length) > Picos::ZERO)
     }
@@ -46,21 +45,20 @@ impl Noise for &RankTraces<'_> {
     }
 }
 
-/// Many repetitions of a program under noise.
+/// Statistics of a program that is repeated under noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Repeated {
     /// Median of the repetitions that count.
     pub median: Picos,
-    /// Share of these that take longer than the median by more than what was
-    /// asked for.
+    /// Share of these that exceed the median by more than the given limit.
     pub slow_share: f64,
-    /// Share of all repetitions that do not count, as a rank is late.
+    /// Share of all repetitions that do not count because a rank is late.
     pub late_share: f64,
 }
 
 /// Repeats `program` under the noise of its ranks' `traces`, at phases drawn
-/// from `seed`; slow is what takes longer than the median by more than `slow`.
-/// `None` where every repetition is late.
+/// from `seed`. A repetition is slow if it exceeds the median by more than
+/// `slow`. `None` if every repetition is late.
 ///
 /// # Errors
 ///
@@ -74,7 +72,7 @@ pub fn repeated(
     let Effort { draws, simulations } = Effort::of(program.ranks);
     let mut simulation = Simulation::new(program)?;
     let quiet = simulation.makespan(parameters, NoNoise)?;
-    // What begins at the very end counts.
+    // Detours that begin at the very end count.
     let whole = Picos(quiet.0.saturating_add(1));
     let mut random = Random::new(seed);
     let mut noise = RankTraces { traces, phases: vec![Picos::ZERO; traces.len()] };
@@ -102,14 +100,14 @@ pub fn repeated(
     }))
 }
 
-/// How many repetitions are drawn, and how many of them simulated at most.
+/// Maximum numbers of repetitions, and of those that are simulated.
 struct Effort {
     draws: usize,
     simulations: u32,
 }
 
 impl Effort {
-    /// Both bounded by what takes about a second.
+    /// Chosen to take about a second.
     fn of(ranks: u32) -> Self {
         let ranks = ranks.max(1);
         let draws = (2_000_000 / ranks).clamp(1_000, 100_000);
@@ -161,10 +159,10 @@ mod tests {
 
     #[test]
     fn the_share_that_detours_hit_is_that_of_the_processors_time() {
-        // 5 µs once in 100 µs, of which 95 µs are left for a start. Rank 0 is
-        // hit where one starts in its 0.5 µs of sending; rank 1 by those that
-        // start in the 1.5 µs before it handles the message and in the 0.5 µs
-        // in which it does.
+        // 5 µs per 100 µs, of which 95 µs are left for a start. Rank 0 is hit
+        // if a detour starts in its 0.5 µs of sending; rank 1 if one starts in
+        // the 1.5 µs before it handles the message, or in the 0.5 µs in which
+        // it does.
         let detours = [Detour { start: Picos(20 * MICRO), duration: Picos(5 * MICRO) }];
         let trace = Trace::new(&detours, Some(Picos(100 * MICRO))).unwrap();
         let sender = found(&[Some(trace), None]).unwrap();
@@ -180,7 +178,7 @@ mod tests {
 
     #[test]
     fn detours_that_most_repetitions_meet_move_the_median() {
-        // Nothing is left of 2 µs without one.
+        // No gap between two detours has 2 µs.
         let detours = [Detour { start: Picos(0), duration: Picos(MICRO) }];
         let trace = Trace::new(&detours, Some(Picos(2 * MICRO))).unwrap();
         let often = found(&[Some(trace), Some(trace)]).unwrap();

@@ -1,77 +1,85 @@
-//! Algorithms of collective operations as what each rank does: rounds of
+//! Algorithms of collective operations as the schedule of each rank: rounds of
 //! sends and receives.
 //!
-//! As in `loggap::collective`, a rank begins a round when the one before is
-//! over. Here are two libraries, with what they do beside their messages.
+//! As in `loggap::collective`, a rank begins a round when the previous one is
+//! complete. The algorithms are those of Open MPI and MPICH, with the local
+//! work that they do besides messages.
 
 use loggap::collective::{Binomial, Message, Place, Round, doubled, power_of_two};
 use loggap_core::units::Picos;
 
-/// What messages an algorithm sends.
+/// Message pattern of an algorithm.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Shape {
-    /// Down a binomial tree whose parents lack the highest bit.
+    /// Broadcast down a binomial tree; a parent is its child without the highest bit.
     BroadcastNearFirst,
-    /// Down a binomial tree whose parents lack the lowest bit.
+    /// Broadcast down a binomial tree; a parent is its child without the lowest bit.
     BroadcastFarFirst,
-    /// Up a binomial tree, combining.
+    /// Reduction up a binomial tree.
     Reduce,
-    /// Exchanges of everything at distances 1, 2, 4, …, combining; ranks beyond
-    /// the largest power of two hand theirs over before.
+    /// Allreduce by recursive doubling: exchanges of the whole vector at
+    /// distances 1, 2, 4, …, combining. Ranks in excess of the largest power of
+    /// two hand their vectors over first.
     Doubling,
-    /// Empty messages at distances 1, 2, 4, … around the ring.
+    /// Dissemination: empty messages at distances 1, 2, 4, … around the ring.
     Dissemination,
-    /// Up a binomial tree, blocks of whole subtrees. Ranks that may have some
-    /// below them first put their own block into the message (Open MPI).
+    /// Gather up a binomial tree, in blocks of whole subtrees. Ranks that may
+    /// have children first copy their own block into the message (Open MPI).
     GatherEvenCopy,
-    /// The same, but below 1 KiB every rank puts its block into a
-    /// message first, and from there on the library packs it as it sends (MPICH).
+    /// As `GatherEvenCopy`, but below 1 KiB every rank first copies its block
+    /// into a message, and from 1 KiB on the library packs it while it sends
+    /// (MPICH).
     GatherSmallCopy,
-    /// Down a binomial tree, blocks of whole subtrees, the nearest rank first;
-    /// ranks that may have some below them take their own block before (Open MPI).
+    /// Scatter down a binomial tree, in blocks of whole subtrees, to the
+    /// nearest child first. Ranks that may have children copy their own block
+    /// before they send (Open MPI).
     ScatterNearFirst,
-    /// The same, the farthest rank first and the own block last (MPICH).
+    /// As `ScatterNearFirst`, but to the farthest child first, and the own
+    /// block last (MPICH).
     ScatterFarFirst,
-    /// Exchanges of all that is there, at distances 1, 2, 4, …
+    /// Allgather by recursive doubling: exchanges of all blocks so far, at
+    /// distances 1, 2, 4, …
     AllgatherDoubling,
-    /// A block each round to the next rank.
+    /// Allgather along a ring: a block to the next rank in each round.
     AllgatherRing,
-    /// One exchange a round, with ranks further and further away.
+    /// All-to-all: an exchange in each round, at growing distances.
     Pairwise,
 }
 
-/// Which way messages go.
+/// Direction of messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Way {
     /// From rank 0.
     Away,
     /// To rank 0.
     Back,
-    /// Both at once.
+    /// In both directions at once.
     Both,
 }
 
-/// An algorithm on so many ranks, with rank 0 at the root.
+/// An algorithm on `ranks` ranks, with rank 0 as the root.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Program {
-    /// What it does.
+    /// Message pattern.
     pub shape: Shape,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Bytes of a block or vector.
+    /// Size of a block or vector, bytes.
     pub size: u64,
-    /// What the call takes on one rank alone, which is mostly to copy the own
-    /// block: at the ranks, and at the place, where the algorithm copies it.
+    /// Duration of the call on one rank alone, mostly a copy of its own block.
+    /// Spent on the ranks, and before the round, where the algorithm makes that
+    /// copy.
     pub local: Picos,
-    /// What combining two vectors takes.
+    /// Duration of combining two vectors.
     pub combine: Picos,
-    /// What posting a receive takes. A rank that only receives has done so
-    /// before the message comes; who exchanges posts, and then sends.
+    /// Duration of posting a receive. A rank that only receives has posted it
+    /// before the message arrives; a rank that exchanges first posts, then
+    /// sends.
     pub post: Picos,
 }
 
 impl Program {
-    /// The rounds of `rank`.
+    /// Rounds of `rank`.
     #[must_use]
     pub fn rounds(&self, rank: u32) -> Vec<Round> {
         let mut rounds = match self.shape {
@@ -109,14 +117,14 @@ impl Program {
         rounds
     }
 
-    /// Before which of its `rounds` rounds `rank` copies its own block.
+    /// Index of the round before which `rank` copies its own block, if it does.
     fn place_of_local(&self, rank: u32, rounds: usize) -> Option<usize> {
         let (is_root, is_even) = (rank == 0, rank.is_multiple_of(2));
         let (copies, place) = match self.shape {
             Shape::Reduce => (is_root, 0),
             Shape::GatherEvenCopy => (is_even, 0),
             Shape::GatherSmallCopy => (is_root || self.size < SMALL_BLOCK, 0),
-            // Behind what came from the parent.
+            // After the message from the parent.
             Shape::ScatterNearFirst => (is_even, usize::from(!is_root)),
             Shape::ScatterFarFirst => (is_even, rounds),
             _ => (true, 0),
@@ -124,7 +132,7 @@ impl Program {
         (copies && self.local > Picos::ZERO).then_some(place)
     }
 
-    /// Which way its messages go.
+    /// Direction of its messages.
     #[must_use]
     pub const fn way(&self) -> Way {
         match self.shape {
@@ -141,10 +149,10 @@ impl Program {
         }
     }
 
-    /// Lengths of its messages, ascending, each once.
+    /// Distinct message sizes, ascending.
     #[must_use]
     pub fn message_sizes(&self) -> Vec<u64> {
-        // The root, those next to it and the last one have all sizes.
+        // The root, the ranks next to it and the last rank have all sizes.
         let ranks = (0..self.ranks.min(MOST_LOOKED_AT)).chain(self.ranks.checked_sub(1));
         let rounds = ranks.flat_map(|rank| self.rounds(rank));
         let sizes = rounds.flat_map(|round| {
@@ -156,7 +164,7 @@ impl Program {
         sizes
     }
 
-    /// The most rounds with an exchange that a rank has.
+    /// Maximum over the ranks of the number of rounds with an exchange.
     #[must_use]
     pub fn exchanges(&self) -> usize {
         let exchanges = |rank| {
@@ -166,7 +174,7 @@ impl Program {
         (0..self.ranks.min(MOST_LOOKED_AT)).map(exchanges).max().unwrap_or(0)
     }
 
-    /// The most messages that a rank sends or receives in a row.
+    /// Maximum over the ranks of the number of messages sent, or received.
     #[must_use]
     pub fn busiest(&self) -> usize {
         let messages = |rank| {
@@ -178,14 +186,14 @@ impl Program {
         (0..self.ranks.min(MOST_LOOKED_AT)).map(messages).max().unwrap_or(0)
     }
 
-    /// Bytes of the blocks of `rank` and of those below it, in a tree whose
-    /// parents lack the lowest bit.
+    /// Bytes of the blocks of `rank` and of its subtree, in a tree whose
+    /// parents lack the lowest bit of their children.
     fn blocks(&self, rank: u32) -> u64 {
         let here = Binomial::subtree(rank, self.ranks);
         self.size.saturating_mul(here.into())
     }
 
-    /// From the parent, then to each child.
+    /// Receives from the parent, then sends to each child.
     fn down(&self, rank: u32, place: &Place, size: impl Fn(u32) -> u64) -> Vec<Round> {
         let from = place.parent.map(|parent| Round::receive(parent, size(rank)));
         let sends = place.children.iter().map(|&child| Message { peer: child, size: size(child) });
@@ -194,7 +202,7 @@ impl Program {
         from.into_iter().chain(to).collect()
     }
 
-    /// From each child, the nearest first, then to the parent.
+    /// Receives from each child, the nearest first, then sends to the parent.
     fn up(&self, rank: u32, size: impl Fn(u32) -> u64) -> Vec<Round> {
         let place = Binomial::Far.place(rank, self.ranks);
         let combines = self.shape == Shape::Reduce;
@@ -213,7 +221,8 @@ impl Program {
         Round::compute(self.combine)
     }
 
-    /// Below twice the rest, even ranks leave their part to the next one.
+    /// Ranks below twice the excess over a power of two form pairs, in which
+    /// the even rank hands its vector to the odd one.
     fn doubling(&self, rank: u32) -> Vec<Round> {
         let lower = power_of_two(self.ranks);
         let rest = self.ranks - lower;
@@ -283,10 +292,10 @@ impl Program {
     }
 }
 
-/// `MPIR_CVAR_GATHER_VSMALL_MSG_SIZE`, unless somebody moves it.
+/// Default of `MPIR_CVAR_GATHER_VSMALL_MSG_SIZE`, bytes.
 const SMALL_BLOCK: u64 = 1024;
 
-/// Ranks at which sizes and counts are looked for: every one occurs there.
+/// Sizes and counts are enumerated on the ranks below this one, which have all of them.
 const MOST_LOOKED_AT: u32 = 64;
 
 #[cfg(test)]

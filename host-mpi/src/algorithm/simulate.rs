@@ -1,4 +1,4 @@
-//! What a program takes under LogGOPS, by the simulator.
+//! Duration of a program under LogGOPS, by simulation.
 
 use loggap::collective;
 use loggap::simulation::OwnedMemory;
@@ -11,21 +11,21 @@ use loggap_core::units::Picos;
 
 use super::program::Program;
 
-/// Why there is no prediction.
+/// Error of a prediction.
 #[derive(Debug, thiserror::Error)]
 pub enum PredictError {
-    /// The rounds make no schedule.
+    /// The rounds are not a valid schedule.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The run stopped.
+    /// The simulation stopped.
     #[error(transparent)]
     Stopped(#[from] SimError),
-    /// There is no memory for it.
+    /// The memory of the simulation could not be allocated.
     #[error("there is no memory for the simulation: {0}")]
     Memory(#[from] std::io::Error),
 }
 
-/// A program, and memory for its simulation that serves run after run.
+/// A program, and the memory that its simulations reuse.
 pub(super) struct Simulation<'a> {
     program: &'a Program,
     requirements: Requirements,
@@ -40,7 +40,7 @@ impl<'a> Simulation<'a> {
         Ok(Self { program, requirements, memory: OwnedMemory::new(&requirements)? })
     }
 
-    /// When the last rank is done, where all begin at once.
+    /// Finishing time of the last rank, if all ranks begin at once.
     pub(super) fn makespan<N: Noise>(
         &mut self,
         parameters: Parameters<'_>,
@@ -53,8 +53,7 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// When the last rank is done, where all begin at once and nothing disturbs
-/// them.
+/// Finishing time of the last rank, if all ranks begin at once and without noise.
 ///
 /// # Errors
 ///

@@ -1,20 +1,20 @@
-//! Which setting of which library makes a collective operation use which
-//! algorithm, as far as we know what messages that sends.
+//! Settings that make a library use a certain algorithm for a collective
+//! operation, for the algorithms whose messages are known.
 //!
-//! Open MPI 4.1: `ompi_info --param coll tuned --level 9`; MPICH 4.0:
-//! descriptions of its control variables, whose values are numbered in the
-//! order in which these list them.
+//! Sources: Open MPI 4.1, `ompi_info --param coll tuned --level 9`; MPICH 4.0,
+//! the descriptions of its control variables, whose values are numbered in the
+//! order listed there.
 
 use super::program::Shape;
 use crate::collective::operation::Collective;
 use crate::library::Implementation;
 
-/// For which numbers of ranks an algorithm is what its name says.
+/// Numbers of ranks for which the library uses the algorithm.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Condition {
     /// All.
     Any,
-    /// Powers of two; the library takes another one elsewhere.
+    /// Powers of two; otherwise the library uses another algorithm.
     PowerOfTwo,
 }
 
@@ -30,23 +30,23 @@ impl Condition {
 /// An algorithm of a library.
 #[derive(Debug, Eq, PartialEq)]
 pub struct Known {
-    /// The library.
+    /// Library that has it.
     pub library: Implementation,
-    /// The operation.
+    /// Operation that it implements.
     pub collective: Collective,
-    /// The variable that chooses, as the tool interface names it.
+    /// Variable that selects the algorithm, as the tool interface names it.
     pub variable: &'static str,
-    /// What the library calls the algorithm.
+    /// Name of the algorithm in the library.
     pub name: &'static str,
-    /// The value of the variable that stands for it.
+    /// Value of the variable that selects the algorithm.
     pub number: i64,
-    /// What messages it sends.
+    /// Message pattern.
     pub shape: Shape,
     pub(super) condition: Condition,
 }
 
 impl Known {
-    /// The variable of the environment that sets it, with the value.
+    /// Environment variable that selects the algorithm, and its value.
     pub(super) fn assignment(&self) -> (String, String) {
         match self.library {
             Implementation::OpenMpi => {
@@ -79,7 +79,7 @@ use Collective as C;
 use Condition::{Any, PowerOfTwo};
 use Shape as S;
 
-/// Of several for one operation, the first whose condition holds is forced.
+/// Of several entries for one operation, the first whose condition holds is forced.
 pub(super) static KNOWN: [Known; 19] = [
     open_mpi(C::Bcast, ("coll_tuned_bcast_algorithm", "binomial", 6), (S::BroadcastNearFirst, Any)),
     open_mpi(

@@ -19,14 +19,14 @@ use crate::job::CONTROLLER;
 use crate::library::{self, Limit};
 use crate::link::{Calls, MpiLink, ReceiveCall, SendCall};
 
-/// Measure MPI between two ranks as a link: latency L, overheads o, gap g,
-/// gap per byte G, and where the protocol changes, with the setting of the
-/// library that moves it.
+/// Measure MPI between two ranks as a link: latency L, overheads o, gap g, gap
+/// per byte G, and the sizes at which the protocol changes, with the library's
+/// setting that moves each.
 ///
-/// Of two ranks, rank 0 measures and rank 1 answers; options, output and files are those of
-/// `loggap measure`. A launch is a fresh session of the same two processes.
-/// With more ranks the pairs that --pairs names are measured, and nodes, ranks
-/// and pairs that are slower than the rest are named.
+/// Of two ranks, rank 0 measures and rank 1 responds; options, output and files
+/// are those of `loggap measure`. A launch is a fresh session of the same two
+/// processes. With more ranks the pairs that --pairs names are measured, and
+/// nodes, ranks and pairs that are slower than the rest are named.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +35,7 @@ Examples:
   mpirun -n 64 loggap-mpi measure --pairs random:8 --heat-map fabric.svg -o fabric.json
   mpirun -n 2 --mca btl tcp,self loggap-mpi measure --send ssend --recv irecv")]
 pub(super) struct Args {
-    /// Which call sends: send (MPI_Send), ssend (MPI_Ssend), isend (MPI_Isend,
+    /// Call that sends: send (MPI_Send), ssend (MPI_Ssend), isend (MPI_Isend,
     /// with MPI_Wait outside the send overhead).
     #[arg(
         long,
@@ -45,8 +45,8 @@ pub(super) struct Args {
         hide_possible_values = true
     )]
     send: SendCall,
-    /// Which call receives: recv (MPI_Recv), irecv (MPI_Irecv
-    /// beforehand, and MPI_Test until the message is there).
+    /// Call that receives: recv (MPI_Recv), irecv (MPI_Irecv beforehand, and
+    /// MPI_Test until the message has arrived).
     #[arg(
         long,
         value_name = "CALL",
@@ -69,7 +69,7 @@ impl Args {
     }
 }
 
-/// The rank that answers, of two: the controller measures.
+/// Rank that responds if there are two; the controller measures.
 const RESPONDER: i32 = 1;
 
 pub(super) fn run(
@@ -83,7 +83,7 @@ pub(super) fn run(
     }
     args.buffers.check(session)?;
     let calls = args.calls();
-    // Rank 0 says when it is over; the others go on until then.
+    // Rank 0 tells the others when the run is over; they continue until then.
     session.interrupt.listen();
     if args.pairs.are_many(job.size()) {
         return pairs::run((&args.pairs, &args.measure), calls, session, console);
@@ -111,8 +111,8 @@ pub(super) fn run(
 const SERVE: &[u8] = b"serve";
 pub(super) const DONE: &[u8] = b"done";
 
-/// Serves sessions of `initiator`, with messages of up to `longest` bytes, until
-/// it says that it is done.
+/// Serves sessions of `initiator`, with messages of up to `longest` bytes,
+/// until it sends another command than `SERVE`.
 pub(super) fn respond(
     calls: Calls,
     longest: u32,
@@ -139,7 +139,7 @@ pub(super) fn respond(
     Ok(Exit::Done)
 }
 
-/// Memory to receive into, and to reply from.
+/// Receive buffer and reply buffer.
 fn memory(longest: u32, alignment: Alignment) -> Result<(Buffer<u8>, Buffer<u8>), CliError> {
     let length = longest.min(LONGEST) as usize + FRAME_LEN;
     let buffer = |role| Buffer::new(length, alignment, role, 1);
@@ -147,10 +147,10 @@ fn memory(longest: u32, alignment: Alignment) -> Result<(Buffer<u8>, Buffer<u8>)
     both.ok_or_else(|| CliError::failed(MeasureError::Memory { size: longest }))
 }
 
-/// Longest message that a responder takes.
+/// Longest message that a responder accepts, bytes.
 const LONGEST: u32 = 64 << 20;
 
-/// What numbers of the link to `peer` depend on.
+/// Conditions of the link to `peer` that its numbers depend on.
 fn fingerprint(session: &Session<'_>, calls: Calls, peer: i32) -> LinkFingerprint {
     let job = session.job;
     let route = library::route(job, peer);
@@ -163,7 +163,7 @@ fn fingerprint(session: &Session<'_>, calls: Calls, peer: i32) -> LinkFingerprin
     }
 }
 
-/// This rank and another one.
+/// Endpoint pair of this rank and `peer`.
 pub(super) struct MpiEnds<'a> {
     pub(super) session: &'a Session<'a>,
     pub(super) calls: Calls,
@@ -192,7 +192,7 @@ impl<'a> Ends for MpiEnds<'a> {
         self.calls.alignment
     }
 
-    /// Where `mpirun` has bound both ranks to one processor each.
+    /// Processors of both ranks, if `mpirun` has bound each to one.
     fn placement(&self) -> Option<Placement> {
         let job = self.session.job;
         let cpu = |rank| job.place(rank)?.cpu;
@@ -219,9 +219,10 @@ impl<'a> Ends for MpiEnds<'a> {
     }
 }
 
-/// A limit of the library, with what it may add to a message.
+/// Limit of the library, with the range of sizes in which it may change the
+/// protocol: headers count towards it.
 fn limit(limit: &Limit) -> ProtocolLimit {
-    /// Longest headers of the libraries.
+    /// Longest headers of the libraries, bytes.
     const HEADERS: u64 = 256;
     ProtocolLimit {
         setting: format!(

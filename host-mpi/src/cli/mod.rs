@@ -1,4 +1,4 @@
-//! The command line of `loggap-mpi`. Every rank runs it; rank 0 talks.
+//! Command line of `loggap-mpi`. Every rank runs it; rank 0 prints.
 
 mod check;
 mod coll;
@@ -29,7 +29,7 @@ use crate::watch::Watch;
 #[derive(Debug, Parser)]
 #[command(name = "loggap-mpi", version, propagate_version = true, after_help = EXIT_CODES_OF_CHECKS)]
 struct Cli {
-    /// End the job when a rank waits so long for another one.
+    /// End the job when a rank has waited this long for another one.
     #[arg(long, global = true, value_name = "SECONDS", default_value = "60s",
           value_parser = cli::parse::duration)]
     give_up: Duration,
@@ -37,7 +37,7 @@ struct Cli {
     command: Command,
 }
 
-/// The verbs.
+/// Subcommands.
 #[derive(Debug, Subcommand)]
 enum Command {
     Measure(Box<measure::Args>),
@@ -47,11 +47,11 @@ enum Command {
     Selftest(selftest::Args),
 }
 
-/// What is assumed of clocks.
+/// Assumptions about clocks.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct DriftArgs {
-    /// Fastest, in millionths, that two clocks drift apart: errors are bounds as
-    /// long as that holds. Two crystals of 100 ppm each may differ by 200.
+    /// Fastest drift of two clocks against each other, in millionths, up to
+    /// which error bounds hold. Two crystals of 100 ppm each may drift by 200.
     #[arg(long, value_name = "PPM", default_value = "200",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_DRIFT_PPM)))]
     max_drift: u32,
@@ -63,20 +63,21 @@ impl DriftArgs {
     }
 }
 
-/// Late starts that are tolerated.
+/// Tolerance of late starts.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct ToleranceArgs {
-    /// Discard a repetition where a rank starts later than planned by more than
-    /// this share of the time; what clocks and their readings leave open is
-    /// tolerated anyway. 2% unless given; where ranks share processors all
-    /// repetitions count.
+    /// Discard a repetition in which a rank starts later than planned by more
+    /// than this share of the time; the uncertainty of clocks and their
+    /// readings is always tolerated. 2% unless given; where ranks share
+    /// processors all repetitions count.
     #[arg(long, value_name = "PERCENT", value_parser = cli::parse::percent)]
     max_skew: Option<u32>,
 }
 
 impl ToleranceArgs {
-    /// Unless given: a common start is worth little where ranks wait for each
-    /// other's processor, and nothing would count.
+    /// Tolerance in effect. Unless it is given, ranks that share processors may
+    /// start late: they wait for each other's processor, and no repetition
+    /// would count.
     fn tolerance(self, sharing: &Sharing<'_>) -> Tolerance {
         const USUAL_PPM: u32 = 20_000;
         let usual = match sharing.is_shared() {
@@ -87,12 +88,13 @@ impl ToleranceArgs {
     }
 }
 
-/// Place of message buffers.
+/// Placement of message buffers.
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct BufferArgs {
-    /// Alignment of message buffers in bytes, a power of two up to 2M. Below 4096,
-    /// send buffers begin this far behind the begin of a page and receive buffers
-    /// twice as far, which is the worst that an allocator may do.
+    /// Alignment of message buffers in bytes, a power of two up to 2M. Below
+    /// 4096, send buffers begin this many bytes after the start of a page and
+    /// receive buffers twice as many, which is the worst that an allocator may
+    /// do.
     #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = alignment)]
     align: u32,
     /// Put message buffers into pages of 2 MiB: fewer TLB misses, which shows
@@ -114,7 +116,7 @@ impl BufferArgs {
         Alignment { bytes: self.align, huge_pages: self.huge_pages }
     }
 
-    /// Refuses huge pages where rank 0 has none. All ranks call this together.
+    /// Refuses huge pages if rank 0 gets none. All ranks call this together.
     fn check(self, session: &Session<'_>) -> Result<(), CliError> {
         let is_checked = self.huge_pages && session.job.rank() == CONTROLLER;
         let has_pages = !is_checked || buffer::are_huge_pages_given();
@@ -128,15 +130,15 @@ impl BufferArgs {
     }
 }
 
-/// What every command needs.
+/// Job, watchdog and interrupt of a command.
 struct Session<'a> {
     job: &'a Job,
     watch: &'a Watch,
     interrupt: &'a Interrupt,
 }
 
-/// What rank 0 has prepared; where that failed, the others end, too, without a
-/// word. All ranks call this together.
+/// Result of a preparation. If it failed at rank 0 the other ranks end, too,
+/// silently. All ranks call this together.
 fn agreed<T, E>(prepared: Result<T, E>, session: &Session<'_>) -> Result<T, CliError>
 where
     CliError: From<E>,
@@ -145,7 +147,7 @@ where
     let root = session.job.control().process_at_rank(CONTROLLER);
     session.watch.during(|| root.broadcast_into(&mut fails[..]));
     let prepared = prepared?;
-    // `mpirun` would end the job if another rank failed before rank 0 has spoken.
+    // Not a failure: `mpirun` would end the job before rank 0 has reported its own.
     if fails == [0] { Ok(prepared) } else { Err(CliError::ReaderGone) }
 }
 
@@ -159,27 +161,28 @@ where
 {
     match Cli::try_parse_from(arguments) {
         Ok(cli) => cli::carry_out(console(), |console| run(&cli, console)),
-        // All ranks find the same: one says it.
+        // All ranks find the same error: one prints it.
         Err(error) if is_first() => cli::explain(&error),
         Err(error) if !error.use_stderr() => Exit::Done.into(),
         Err(error) => {
-            // `mpirun` ends the job when a rank fails: after the first one has
-            // spoken. It has not where its arguments are others, and right.
+            // `mpirun` ends the job when a rank fails, which must not happen
+            // before the first rank has printed the error. It prints none if it
+            // has other, valid arguments.
             thread::sleep(FIRST_SPEAKS);
-            // MPICH lets the others go on when the first one has failed: each
-            // would repeat it.
+            // MPICH lets the others continue when the first one has failed:
+            // each would repeat the error.
             let is_alone = std::env::var_os("OMPI_COMM_WORLD_RANK").is_some();
             if is_alone { cli::explain(&error) } else { Exit::Usage.into() }
         }
     }
 }
 
-/// Time for the first rank to say what is wrong, and for `mpirun` to end the
-/// others.
+/// Time for the first rank to print an error, and for `mpirun` to end the others.
 const FIRST_SPEAKS: Duration = Duration::from_secs(3);
 
-/// The streams of this process. Open MPI gives rank 0 a terminal of its own for
-/// standard output, whatever `mpirun` writes to: then it counts what that is.
+/// Standard streams. Open MPI gives rank 0 a terminal for standard output
+/// whatever `mpirun` writes to, so the output of `mpirun` decides whether a
+/// person watches.
 fn console() -> Console {
     let console = Console::standard();
     let is_given = std::env::var_os("OMPI_COMM_WORLD_RANK").is_some();
@@ -192,18 +195,17 @@ fn console() -> Console {
     }
 }
 
-/// Whether this is rank 0, or was started without `mpirun`, before MPI is
-/// there to ask.
+/// True on rank 0, or if started without `mpirun`. Works before MPI is initialised.
 fn is_first() -> bool {
     launched_as().is_none_or(|rank| rank == 0)
 }
 
 fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
-    // Before there is any other thread.
+    // Before there are other threads.
     if let Command::Check(args) = &cli.command {
         check::prepare(args);
     }
-    // Before MPI starts threads, which inherit who takes the signals.
+    // Before MPI starts threads, which inherit the signal mask.
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
     if let Command::Coll(args) = &cli.command
@@ -223,8 +225,8 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
     };
     let job = match Job::begin(cli.give_up.saturating_add(planned)) {
         Ok(job) => job,
-        // All ranks find the same, and one says it; `mpirun` would end the job
-        // before that if another rank failed first.
+        // All ranks find the same error, and one prints it; if another rank
+        // failed first, `mpirun` would end the job before that.
         Err(JobError::Differ(_) | JobError::OtherLauncher { .. }) if !is_first() => {
             return Ok(Exit::Done);
         }
@@ -240,10 +242,10 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
         Command::Sync(args) => sync::run(args, &session, console),
         Command::Coll(args) => coll::run(args, &session, console),
         Command::Check(args) => check::run(args, &session, console),
-        // Needs no other rank: done above.
+        // Needs no job: done above.
         Command::Selftest(_) => Ok(Exit::Done),
     };
-    // What was found is handed on before MPI ends, which may take for ever.
+    // Flushed before MPI is finalised, which may never return.
     let flushed = console.flush();
     watch.during(|| drop(job));
     outcome.and_then(|exit| Ok(flushed.map(|()| exit)?))

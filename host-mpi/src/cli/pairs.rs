@@ -1,4 +1,4 @@
-//! `loggap-mpi measure --pairs`: a matrix of parameters in one job.
+//! `loggap-mpi measure --pairs`: a matrix of parameters from one job.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,17 +22,16 @@ use crate::pairs::{self, Pair, Pairs, Round};
 /// Options of a job with more than one pair.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct PairsArgs {
-    /// Which pairs of ranks to measure, disjoint ones at the same time: all,
-    /// random:K (K random partners of each rank), ring, to-first:K (the first K
-    /// others to rank 0, one pair after the other), from-first:K. all unless
-    /// given, with more than two ranks; random:8 with more than 32.
+    /// Pairs of ranks to measure, disjoint ones at the same time: all, random:K
+    /// (K random partners of each rank), ring, to-first:K (the first K others
+    /// to rank 0, one pair after the other), from-first:K. Unless given, all
+    /// with more than two ranks, and random:8 with more than 32.
     #[arg(long, value_name = "WHICH")]
     pairs: Option<Pairs>,
-    /// Sessions of each pair, in rounds of random order; medians count. 3 unless
-    /// given.
+    /// Sessions of each pair, in rounds of random order; medians count. 3 unless given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     times: Option<u32>,
-    /// Probability to call a machine, rank or pair slow where none stands out.
+    /// Probability of calling a machine, rank or pair slow when none is.
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = loggap::cli::parse::percent)]
     error: u32,
     /// Draw the half round trips of all pairs as a heat map, as SVG.
@@ -41,12 +40,12 @@ pub(super) struct PairsArgs {
 }
 
 impl PairsArgs {
-    /// Whether there is more than one pair to measure.
+    /// True if there is more than one pair to measure.
     pub(super) fn are_many(&self, ranks: i32) -> bool {
         ranks > 2 || self.pairs.is_some()
     }
 
-    /// An option that one pair has no use for.
+    /// Given option that a single pair cannot use.
     pub(super) const fn useless_for_one(&self) -> Option<&'static str> {
         match (&self.heat_map, self.times) {
             (Some(_), _) => Some("--heat-map"),
@@ -61,12 +60,12 @@ impl PairsArgs {
     }
 }
 
-/// What an initiator reports to the controller: values, or why there are none.
+/// Report of an initiator to the controller: values, or the reason why there are none.
 type Report = Result<SessionValues, String>;
 
-/// Sessions of each pair, unless told otherwise.
+/// Default number of sessions of each pair.
 const TIMES: u32 = 3;
-/// Says to all that a round begins.
+/// Announces a round to all ranks.
 const ROUND: &[u8] = b"round";
 
 pub(super) fn run(
@@ -105,7 +104,7 @@ pub(super) fn run(
         for (pair, report) in reports {
             match report {
                 Ok(values) => sessions.push((pair, values)),
-                // What broke the session off is said once.
+                // An interruption is reported once.
                 Err(_) if is_interrupted => {}
                 Err(error) => {
                     let Pair { initiator, responder } = pair;
@@ -128,18 +127,18 @@ pub(super) fn run(
     Ok(if document.incomplete.is_some() { Exit::Interrupted } else { Exit::Done })
 }
 
-/// Says how far the rounds are, and how long the rest takes.
+/// Progress of the rounds, and an estimate of the time left.
 struct Progress {
     rounds: usize,
-    /// Of one round, in seconds, before any was measured.
+    /// Planned duration of a round in seconds, until the first one has been measured.
     planned_s: f64,
-    /// When it was said last, in seconds from the begin.
+    /// Time of the last message, in seconds from the start.
     said_s: f64,
 }
 
 impl Progress {
     fn begin(rounds: &[Round], measure: &MeasureArgs, console: &mut Console) -> Self {
-        /// Time of a round beside measuring, in seconds.
+        /// Time of a round besides measuring, in seconds.
         const AROUND_S: f64 = 0.1;
         let planned_s = measure.time_of_one_of_many().as_secs_f64() + AROUND_S;
         let progress = Self { rounds: rounds.len(), planned_s, said_s: 0.0 };
@@ -152,7 +151,8 @@ impl Progress {
         progress
     }
 
-    /// Before each round; once a minute where standard error is no terminal.
+    /// Prints the progress before a round; once a minute if standard error is
+    /// no terminal.
     fn say(&mut self, done: usize, elapsed_s: f64, console: &mut Console) {
         const SELDOM_S: f64 = 60.0;
         if console.is_watched() || elapsed_s - self.said_s >= SELDOM_S {
@@ -162,7 +162,7 @@ impl Progress {
         }
     }
 
-    /// Time for the rounds after the first `done`, which took `elapsed_s`.
+    /// Estimated time for the rounds after the first `done`, which took `elapsed_s`.
     fn left(&self, done: usize, elapsed_s: f64) -> String {
         const MINUTE_S: f64 = 60.0;
         let round_s = if done > 0 { elapsed_s / done as f64 } else { self.planned_s };
@@ -175,7 +175,7 @@ impl Progress {
     }
 }
 
-/// What came of all rounds.
+/// Results of all rounds.
 struct Outcome {
     sessions: Vec<(Pair, SessionValues)>,
     warnings: Vec<String>,
@@ -183,12 +183,12 @@ struct Outcome {
     wall_s: f64,
 }
 
-/// All ranks but the controller.
+/// All ranks except the controller.
 fn others(session: &Session<'_>) -> impl Iterator<Item = i32> {
     (0..session.job.size()).filter(|rank| *rank != CONTROLLER)
 }
 
-/// What a round takes at most, beyond waits for other ranks: twice the time to
+/// Time limit of a round, beyond waits for other ranks: twice the time to
 /// measure, and what a session needs before and after that.
 fn longest_round(measure: &MeasureArgs) -> Duration {
     const AROUND: Duration = Duration::from_secs(1);
@@ -201,7 +201,7 @@ fn heard(session: &Session<'_>, measure: &MeasureArgs, rank: i32) -> Report {
         .unwrap_or_else(|error| Err(format!("rank {rank} sent no report: {error}")))
 }
 
-/// Takes part in each round that the controller begins.
+/// Takes part in the rounds until the controller ends them.
 fn follow(
     rounds: &[Vec<Pair>],
     how: (&MeasureArgs, Calls),
@@ -223,8 +223,8 @@ fn follow(
     Ok(Exit::Done)
 }
 
-/// Measures or answers, where this rank is in a pair of `round`. A report where
-/// it has measured.
+/// Measures or responds if this rank is in a pair of `round`; a report if it
+/// has measured.
 fn take_part(
     round: &[Pair],
     (measure, calls): (&MeasureArgs, Calls),
@@ -245,7 +245,7 @@ fn take_part(
     Ok(Some(report.map_err(|error| error.to_string())))
 }
 
-/// What was asked for besides standard output.
+/// Output files besides standard output.
 struct Files {
     document: Option<PendingFile>,
     heat_map: Option<PendingFile>,
@@ -356,7 +356,7 @@ fn row(record: &PairRecord, document: &MatrixDocument) -> String {
     )
 }
 
-/// The spread of all pairs, and who is slow.
+/// Range over all pairs, and the slow machines, ranks and pairs.
 fn summary(document: &MatrixDocument) -> String {
     let mut text = String::new();
     for quantity in Quantity::ALL {
@@ -383,7 +383,7 @@ fn summary(document: &MatrixDocument) -> String {
     text
 }
 
-/// What it means that nobody is named.
+/// Reason why no machine, rank or pair is called slow.
 fn nobody(document: &MatrixDocument) -> String {
     let percent = document.error * 100.0;
     if document.ranks.len() < LEAST_ENDS {

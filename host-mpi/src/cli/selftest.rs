@@ -1,5 +1,4 @@
-//! `loggap-mpi selftest`: synchronisation on virtual clocks, whose truth is
-//! known.
+//! `loggap-mpi selftest`: synchronisation of virtual clocks whose true times are known.
 
 use clap::builder::RangedU64ValueParser;
 use loggap::cli::{CliError, Console, Exit, parse};
@@ -16,12 +15,12 @@ use serde::Serialize;
 
 use super::DriftArgs;
 
-/// Synchronise virtual clocks whose truth is known, and say whether the claimed
-/// bounds hold. Needs no mpirun.
+/// Synchronise virtual clocks whose true times are known, and tell whether the
+/// claimed bounds hold. Needs no mpirun.
 ///
-/// Injected are offsets, drift, a wander of the temperature, jitter, ways of
-/// unequal length, and ranks that lose their processor. Exits with 3 where the
-/// bounds cover less than 95% of the ranks.
+/// The clocks have offsets, drift and temperature wander, the network has
+/// jitter and paths of unequal length, and ranks lose their processor. Exits
+/// with 3 if the bounds cover less than 95% of the ranks.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,20 +31,20 @@ Examples:
   loggap-mpi selftest --study drift        is the drift of clocks a line, over 14 hours
   loggap-mpi selftest --study schemes      linear and binomial, as published, over ranks")]
 pub(super) struct Args {
-    /// Virtual ranks.
+    /// Number of virtual ranks.
     #[arg(long, value_name = "P", default_value = "16384",
           value_parser = RangedU64ValueParser::<u32>::new().range(1..=1 << 20))]
     ranks: u32,
-    /// Ranks that share a clock.
+    /// Number of ranks that share a clock.
     #[arg(long, value_name = "K", default_value = "1",
           value_parser = RangedU64ValueParser::<u32>::new().range(1..=1 << 20))]
     per_machine: u32,
-    /// Another study instead: patience, drift or schemes.
+    /// Run another study instead: patience, drift or schemes.
     #[arg(long, value_enum, value_name = "WHICH", hide_possible_values = true)]
     study: Option<Study>,
     #[command(flatten)]
     drift: DriftArgs,
-    /// Decides all that is random.
+    /// Seed of all random numbers; decimal or 0x hexadecimal.
     #[arg(long, default_value = "1", value_parser = parse::seed)]
     seed: u64,
     /// Print one JSON document.
@@ -60,7 +59,7 @@ enum Study {
     Schemes,
 }
 
-/// A result as columns and as JSON.
+/// A result as columns and as a JSON document.
 struct Report<T> {
     text: String,
     document: T,
@@ -131,8 +130,8 @@ struct TrialRow {
     interpolated: Summary,
 }
 
-/// Every scenario: at the end of the passes, ten seconds later, and between two
-/// passes.
+/// Runs every scenario: residuals at the end of the passes, ten seconds later,
+/// and interpolated between two passes.
 fn trials(args: &Args) -> Result<Report<Vec<TrialRow>>, CliError> {
     const LEAST_COVERED: f64 = 0.95;
     let count = args.ranks as usize;
@@ -214,8 +213,9 @@ struct PatienceRecord {
     error_max_s: f64,
 }
 
-/// The slides' choice of N by simulation: how many pings without a smaller
-/// round trip end a series.
+/// Choice of N by simulation, as on the slides of Hoefler, Schneider and
+/// Lumsdaine (2008): the number of pings without a smaller round trip that end
+/// a series.
 fn patience(seed: u64) -> Result<Report<Vec<PatienceRecord>>, CliError> {
     const SERIES: usize = 1_000;
     let one_way = Picos(1_000_000);
@@ -259,8 +259,8 @@ struct DriftRecord {
     linear_for_s: f64,
 }
 
-/// The slides' study: 50,000 offsets, one a second, and whether they lie on a
-/// line.
+/// Drift study of the same slides: 50,000 offsets, one a second, and whether
+/// they lie on a line.
 fn drift(seed: u64) -> Result<Report<Vec<DriftRecord>>, CliError> {
     const OFFSETS: usize = 50_000;
     const SECOND: Picos = Picos(1_000_000_000_000);
@@ -308,7 +308,7 @@ struct SchemeRecord {
     error_max_s: f64,
 }
 
-/// The published schemes over the number of ranks.
+/// Durations and errors of the published schemes over the number of ranks.
 fn schemes(seed: u64) -> Result<Report<Vec<SchemeRecord>>, CliError> {
     const PATIENCE: u32 = 20;
     let one_way = Picos(1_000_000);

@@ -1,4 +1,4 @@
-//! `loggap-mpi sync`: clocks that agree.
+//! `loggap-mpi sync`: synchronisation of the ranks' clocks.
 
 mod report;
 
@@ -22,8 +22,8 @@ use crate::job::CONTROLLER;
 use crate::library;
 use crate::waiting::Waiting;
 
-/// Put the clocks of all ranks onto that of rank 0, with a bound of the error
-/// of each, and check with fresh pings whether they agree.
+/// Synchronise the clocks of all ranks with that of rank 0, with a bound of the
+/// error of each, and check with fresh pings whether they agree.
 ///
 /// Ranks of one machine share its clock; machines are synchronised over a tree
 /// from rank 0. Bounds hold as long as no two clocks drift apart by more than
@@ -34,9 +34,10 @@ Examples:
   mpirun -n 64 loggap-mpi sync --check 10     how far are clocks off after 10 s
   mpirun -n 2 loggap-mpi sync --domains rank  as if both ranks had clocks of their own")]
 pub(super) struct Args {
-    /// How: tree (bounds, top down), or, to compare with, linear (rank 0 with
+    /// Scheme: tree (bounds, top down), or, for comparison, linear (rank 0 with
     /// one rank after the other) or binomial (bottom up, differences added), as
-    /// published: offsets only, without bounds, every rank a clock of its own.
+    /// published: offsets only, without bounds, and a clock of its own for
+    /// every rank.
     #[arg(long, value_enum, default_value = "tree", hide_possible_values = true)]
     scheme: SchemeName,
     /// Pings without a smaller round trip that end a series of a published
@@ -45,35 +46,36 @@ pub(super) struct Args {
           value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
     patience: u32,
     /// Passes over the tree; several over half a second or more also give the
-    /// drift, where that is significant.
+    /// drift, if it is significant.
     #[arg(long, value_name = "N", default_value = "5",
           value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000))]
     passes: u32,
-    /// From the first pass to the last.
+    /// Time from the first pass to the last.
     #[arg(long, value_name = "SECONDS", default_value = "1s", value_parser = parse::duration)]
     base: Duration,
     /// Compare corrected clocks at once and after this time: ranks with rank
     /// 0, and triangles of ranks that did not meet.
     #[arg(long, value_name = "SECONDS", value_parser = parse::duration)]
     check: Option<Duration>,
-    /// What is taken for one clock: machine (as its kernel says), or rank (each
-    /// has its own, to try out what synchronising achieves).
+    /// Ranks that share a clock: machine (those on one machine, as its kernel
+    /// says), or rank (each rank has its own, to try out what synchronising
+    /// achieves).
     #[arg(long, value_enum, default_value = "machine", hide_possible_values = true)]
     domains: Domains,
-    /// Take each rank's clock for so much ahead of that of the rank before, with
-    /// --domains rank: what synchronising has to find then.
+    /// Shift each rank's clock ahead of the previous rank's by this much, with
+    /// --domains rank: the offsets that synchronising then has to find.
     #[arg(long, value_name = "SECONDS", value_parser = parse::duration)]
     shift: Option<Duration>,
     #[command(flatten)]
     drift: DriftArgs,
-    /// Most ranks that are compared with rank 0.
+    /// Maximum number of ranks that are compared with rank 0.
     #[arg(long, value_name = "N", default_value = "64",
           value_parser = RangedU64ValueParser::<u32>::new().range(2..=1_000_000))]
     sample: u32,
-    /// Decides which ranks are compared.
+    /// Seed of the choice of ranks that are compared; decimal or 0x hexadecimal.
     #[arg(long, default_value = "1", value_parser = parse::seed)]
     seed: u64,
-    /// Write the result, as JSON.
+    /// Write the result as JSON.
     #[arg(short, long, value_name = "FILE.json")]
     output: Option<PathBuf>,
     /// Print one JSON document.
@@ -89,7 +91,7 @@ enum SchemeName {
 }
 
 impl SchemeName {
-    /// The scheme of the literature; none for ours.
+    /// Published scheme; `None` for the tree.
     const fn published(self) -> Option<Scheme> {
         match self {
             Self::Tree => None,
@@ -113,7 +115,7 @@ pub(super) fn run(
     console: &mut Console,
 ) -> Result<Exit, CliError> {
     let job = session.job;
-    // Rank 0 says whether to go on; the others go on until then.
+    // Rank 0 decides when to stop; the others continue until then.
     session.interrupt.listen();
     let file = args.output.as_ref().filter(|_| job.rank() == CONTROLLER);
     let file = agreed(file.map(PendingFile::create).transpose(), session)?;
@@ -205,8 +207,8 @@ fn warnings(args: &Args, ranks: &[RankRecord], session: &Session<'_>) -> Vec<Str
     warnings
 }
 
-/// Sleeps for so long, and says whether to go on: rank 0 decides, which has
-/// heard of Ctrl-C or not. All ranks call this together.
+/// Sleeps for `pause`; true if rank 0 has not received Ctrl-C. All ranks call
+/// this together.
 fn goes_on_after(pause: Duration, session: &Session<'_>, waiting: Waiting<'_>) -> bool {
     const LOOKS: Duration = Duration::from_millis(20);
     #[allow(clippy::disallowed_methods, reason = "a pause, not a measurement")]
@@ -220,8 +222,8 @@ fn goes_on_after(pause: Duration, session: &Session<'_>, waiting: Waiting<'_>) -
     goes_on == [1]
 }
 
-/// This rank's clock as the arguments want it, the last pass, and whether all
-/// passes were made: one is in any case.
+/// Synchronises by the requested scheme: this rank's clock, the last pass, and
+/// true if all passes were made. At least one is.
 fn synchronised(
     args: &Args,
     session: &Session<'_>,
@@ -250,7 +252,7 @@ fn synchronised(
     (clock, pass, true)
 }
 
-/// What every rank knows of its clock, at the root.
+/// Collects the state of every rank's clock, at the root.
 fn records(
     clock: &GlobalClock,
     pass: &Pass,
@@ -290,7 +292,7 @@ fn records(
             shares_clock: shared == 1,
             offset_s: seconds(offset),
             drift_ppm: drift.cast_signed() as f64 * 1e-6,
-            // A clock that is not synchronised claims nothing.
+            // A clock that is not synchronised has no bound.
             bound_s: (bound != u64::MAX).then(|| Picos(bound).seconds()),
             pings: u32::try_from(pings).unwrap_or(u32::MAX),
             round_trip_s: (round_trip > 0).then(|| Picos(round_trip).seconds()),

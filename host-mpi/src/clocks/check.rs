@@ -1,5 +1,5 @@
-//! Whether clocks agree: corrected clocks against the truth, where all ranks
-//! read one clock, otherwise by fresh pings between ranks.
+//! Agreement of clocks: corrected clocks against the truth if all ranks read
+//! one clock, otherwise by fresh pings between ranks.
 
 use loggap_core::random::Random;
 use loggap_core::sync::{
@@ -14,19 +14,19 @@ use super::pass::Ends;
 use crate::job::{CONTROLLER, Job};
 use crate::waiting::Waiting;
 
-/// Which ranks are compared.
+/// Ranks that are compared.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Sample {
-    /// These with the root.
+    /// Ranks that are compared with the root.
     pub with_root: Vec<u32>,
-    /// Three ranks each, of which no two have met in the tree.
+    /// Triples of ranks, no two of which have met in the tree.
     pub triangles: Vec<[u32; 3]>,
 }
 
 impl Sample {
-    /// Of the ranks of `clock`: all others up to `most`, beyond that the last
-    /// one, the last power of two, and random ones; and as many triangles, up
-    /// to eight. The same at every rank.
+    /// Sample of the ranks of `clock`, the same on every rank. All ranks but
+    /// the root up to `most`; if there are more, the last one, the last power
+    /// of two, and random ones. As many triangles, up to eight.
     #[must_use]
     pub fn of(clock: &GlobalClock, most: usize, seed: u64) -> Self {
         const TRIANGLES: usize = 8;
@@ -49,20 +49,20 @@ impl Sample {
     }
 }
 
-/// What a check found. At the root only.
+/// Result of a check, at the root only.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// Rank and residual, each with the root.
+    /// Ranks, and their residuals against the root.
     pub with_root: Vec<(u32, Residual)>,
-    /// Whether `with_root` are against the truth.
+    /// True if the residuals of `with_root` are against the truth.
     pub is_truth: bool,
-    /// Between ranks that did not meet.
+    /// Triangles of ranks that have not met, and the residuals of their sides.
     pub triangles: Vec<(Triangle, [Residual; 3])>,
 }
 
 impl Found {
-    /// The distribution of all residuals; of those against the truth alone,
-    /// where there are some.
+    /// Distribution of the residuals: those against the truth if there are any,
+    /// otherwise all.
     #[must_use]
     pub fn summary(&self) -> ResidualSummary {
         let triangles = if self.is_truth { &[] } else { &self.triangles[..] };
@@ -71,7 +71,7 @@ impl Found {
         let mut memory = vec![Picos::ZERO; all.len()];
         let mut residuals = Residuals::new(&mut memory);
         for residual in all {
-            // The memory has an element for each.
+            // The memory has room for all of them.
             let _kept = residuals.push(residual);
         }
         residuals.summary()
@@ -102,8 +102,8 @@ pub fn check(clock: &GlobalClock, job: &Job, sample: &Sample, waiting: Waiting<'
     found
 }
 
-/// The residuals of all ranks at the root, and none elsewhere, where all read
-/// one clock; `None` where they do not.
+/// Residuals of all ranks against the truth at the root, none elsewhere; `None`
+/// unless all ranks read one clock.
 fn against_truth(clock: &GlobalClock, job: &Job, waiting: Waiting<'_>) -> Option<Vec<Residual>> {
     let reading = clock.read();
     let truth = clock.truth(reading)?;
@@ -116,7 +116,7 @@ fn against_truth(clock: &GlobalClock, job: &Job, waiting: Waiting<'_>) -> Option
     Some(all.chunks(WORDS).filter_map(residual).collect())
 }
 
-/// The residual of two ranks, at the root.
+/// Residual of two ranks, at the root.
 fn between(
     clock: &GlobalClock,
     job: &Job,
@@ -145,7 +145,7 @@ fn between(
     residual
 }
 
-/// Pings `peer` and compares.
+/// Pings `peer`, and compares the offset with both clock models.
 fn measured(
     clock: &GlobalClock,
     (job, peer): (&Job, i32),
@@ -163,7 +163,7 @@ fn measured(
     Some(Residual::of(&raw?, clock.model(), &theirs.model))
 }
 
-/// A residual on its way to the root, and whether there is one.
+/// Words of a residual in a message: whether there is one, and its fields.
 const WORDS: usize = 6;
 
 fn words(residual: Option<&Residual>) -> [u64; WORDS] {

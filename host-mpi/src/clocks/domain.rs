@@ -1,4 +1,4 @@
-//! Which ranks read the same clock.
+//! Clock domains: ranks that read the same clock.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,30 +7,30 @@ use mpi::collective::CommunicatorCollectives as _;
 
 use crate::job::Job;
 
-/// What is taken for one clock.
+/// Ranks that share a clock.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
 pub enum Domains {
-    /// That of a machine, as far as its kernel runs.
+    /// Those that one kernel runs.
     #[default]
     Machine,
-    /// That of a rank: as if every rank had a clock of its own.
+    /// Each rank alone, as if it had a clock of its own.
     Rank,
 }
 
-/// Where a rank's time begins.
+/// Origin of a rank's time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Begin {
-    /// Its clock domain, numbered in the order of their first ranks.
+    /// Clock domain of the rank; domains are numbered in the order of their first ranks.
     pub(super) domain: u32,
-    /// The reading from which all of its domain count.
+    /// Reading from which all ranks of the domain count.
     pub(super) reading: u64,
 }
 
-/// Of all ranks, where this one's clock reads `reading` now, and whether one
-/// kernel runs them all, so that they read one clock. All ranks call this
+/// Origins of all ranks, with this rank's clock at `reading` now; and true if
+/// one kernel runs all ranks, so that they read one clock. All ranks call this
 /// together.
 pub(super) fn begins(job: &Job, domains: Domains, reading: u64) -> (Vec<Begin>, bool) {
-    /// A boot's two halves, and a reading.
+    /// Two halves of a boot's identifier, and a reading.
     const NUMBERS: usize = 3;
     let boot = boot().unwrap_or_else(|| own(job.rank().unsigned_abs()));
     #[allow(clippy::cast_possible_truncation, reason = "the two halves")]
@@ -52,7 +52,7 @@ pub(super) fn begins(job: &Job, domains: Domains, reading: u64) -> (Vec<Begin>, 
     (begins, is_one_kernel)
 }
 
-/// Numbers the boots, and gives all of a domain its least reading.
+/// Numbers the boots. The origin of a domain is its least reading.
 fn numbered(ranks: impl Iterator<Item = (u128, u64)>) -> Vec<Begin> {
     let mut known: HashMap<u128, usize> = HashMap::new();
     let mut least: Vec<u64> = Vec::new();
@@ -74,14 +74,13 @@ fn numbered(ranks: impl Iterator<Item = (u128, u64)>) -> Vec<Begin> {
     of_ranks.into_iter().map(begin).collect()
 }
 
-/// What the kernel calls this boot of the machine: containers of one machine
-/// share it, and its clock.
+/// Identifier of the kernel's boot. Containers of one machine share it, and the clock.
 fn boot() -> Option<u128> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     u128::from_str_radix(&text.trim().replace('-', ""), 16).ok()
 }
 
-/// A number that no other rank has, and no boot.
+/// Identifier that no other rank and no boot has.
 fn own(rank: u32) -> u128 {
     u128::from(rank) + 1
 }

@@ -1,9 +1,9 @@
-//! Clocks that agree over ranks.
+//! Clocks that agree over all ranks.
 //!
-//! All ranks of a machine read `CLOCK_MONOTONIC_RAW`, which is one clock
-//! there: they form a clock domain, whose ranks share what their leader knows.
-//! Leaders are synchronised over a tree from the root ([`loggap_core::sync`]),
-//! which decides everything; here are the pings.
+//! All ranks of a machine read `CLOCK_MONOTONIC_RAW`, which is one clock there:
+//! they form a clock domain, whose ranks share the synchronisation of their
+//! leader. Leaders are synchronised over a tree from the root.
+//! [`loggap_core::sync`] makes the decisions, this module sends the pings.
 
 pub mod check;
 mod domain;
@@ -23,24 +23,24 @@ pub use pass::{Edge, Pass};
 use crate::job::{CONTROLLER, Job};
 use crate::waiting::Waiting;
 
-/// The clock of this rank and its relation to the global axis, which begins
-/// when the controller's machine had its first rank.
+/// Clock of this rank and its relation to global time, whose origin is that of
+/// the controller's clock domain.
 #[derive(Debug)]
 pub struct GlobalClock {
     clock: HostClock,
     /// Reading that all ranks of this clock domain count from.
     base: u64,
-    /// The domain of each rank.
+    /// Clock domain of each rank.
     domains: Vec<u32>,
-    /// The reading that the controller counts from, where all ranks read one
-    /// clock: then the true global time is known.
+    /// Reading that the controller counts from, if all ranks read one clock:
+    /// then the true global time is known.
     true_base: Option<u64>,
     assumptions: Assumptions,
     rank: RankClock,
     model: ClockModel,
     /// Reading at the end of the last pass.
     synchronised: u64,
-    /// The quickest round trip with each peer so far.
+    /// Quickest round trip with each peer in the first series with it.
     quickest: Vec<(i32, Picos)>,
 }
 
@@ -51,8 +51,9 @@ impl GlobalClock {
         Self::shifted(job, domains, assumptions, Picos::ZERO)
     }
 
-    /// The same with every clock of its own ahead of that of the rank before by
-    /// `shift`, to see whether that is found. All ranks call this together.
+    /// As [`GlobalClock::new`], but with each rank's clock ahead of the
+    /// previous rank's by `shift`, to see whether synchronising finds that. All
+    /// ranks call this together.
     #[must_use]
     pub fn shifted(job: &Job, domains: Domains, assumptions: Assumptions, shift: Picos) -> Self {
         let clock = HostClock::monotonic_raw();
@@ -84,83 +85,82 @@ impl GlobalClock {
         }
     }
 
-    /// A reading, to be converted later: this is all that a timed part does.
+    /// Raw reading, to be converted later: a timed section does nothing else.
     #[inline(always)]
     #[must_use]
     pub fn read(&self) -> u64 {
         self.clock.now()
     }
 
-    /// The time between two readings.
+    /// Time between two readings.
     #[must_use]
     pub fn between(&self, from: u64, to: u64) -> Picos {
         self.clock.duration(to.saturating_sub(from))
     }
 
-    /// The own time of a reading.
+    /// Local time of a reading.
     #[must_use]
     pub fn local(&self, reading: u64) -> Picos {
         self.clock.duration(reading.saturating_sub(self.base))
     }
 
-    /// The global time of a reading.
+    /// Global time of a reading.
     #[must_use]
     pub fn global(&self, reading: u64) -> Picos {
         self.model.reference_at(self.local(reading))
     }
 
-    /// The global time.
+    /// Current global time.
     #[must_use]
     pub fn now(&self) -> Picos {
         self.global(self.read())
     }
 
-    /// The first reading at or after `global`.
+    /// First reading at or after `global`.
     #[must_use]
     pub fn reading_at(&self, global: Picos) -> u64 {
         self.base.saturating_add(self.clock.ticks(self.model.local_at(global)))
     }
 
-    /// What global times of now may be off by: a bound. A reading is at least
-    /// as uncertain as it takes long.
+    /// Bound of the error of current global times. A reading is at least as
+    /// uncertain as it takes long.
     #[must_use]
     pub fn error(&self) -> Picos {
         let of_model = self.model.error_at(self.local(self.read()));
         Picos(of_model.0.saturating_add(self.read_cost().0))
     }
 
-    /// The time since the last pass.
+    /// Time since the last pass.
     #[must_use]
     pub fn age(&self) -> Picos {
         self.between(self.synchronised, self.read())
     }
 
-    /// The model in use: own time to global time.
+    /// Model in use, from local to global time.
     #[must_use]
     pub const fn model(&self) -> &ClockModel {
         &self.model
     }
 
-    /// What this rank knows of the reference's clock.
+    /// State of this rank's synchronisation with the reference clock.
     #[must_use]
     pub const fn rank_clock(&self) -> &RankClock {
         &self.rank
     }
 
-    /// The true global time of a reading; `None` where ranks read more than one
-    /// clock.
+    /// True global time of a reading; `None` if ranks read more than one clock.
     #[must_use]
     pub fn truth(&self, reading: u64) -> Option<Picos> {
         Some(self.clock.duration(reading.saturating_sub(self.true_base?)))
     }
 
-    /// What a reading costs.
+    /// Cost of a reading.
     #[must_use]
     pub fn read_cost(&self) -> Picos {
         self.clock.read_cost()
     }
 
-    /// The name of what is read.
+    /// Name of the clock source.
     #[must_use]
     pub const fn source(&self) -> &'static str {
         self.clock.source().name()
@@ -172,8 +172,8 @@ impl GlobalClock {
         &self.domains
     }
 
-    /// Puts all ranks onto the reference's axis by one pass over the tree,
-    /// from which on this clock is global. All ranks call this together.
+    /// Synchronises all ranks with the reference by one pass over the tree,
+    /// after which global times hold. All ranks call this together.
     pub fn synchronise(&mut self, job: &Job, waiting: Waiting<'_>) -> Pass {
         let pass = pass::over_the_tree(self, job, waiting);
         self.model = self.rank.model(&self.assumptions).unwrap_or_else(|_| unknown());
@@ -181,13 +181,13 @@ impl GlobalClock {
         pass
     }
 
-    /// Takes `model` for the truth: that of another scheme.
+    /// Uses `model`, that of another scheme.
     pub const fn follow(&mut self, model: ClockModel) {
         self.model = model;
     }
 
-    /// The model of the time since `before`, what [`GlobalClock::rank_clock`]
-    /// was then, by interpolation between two passes.
+    /// Model of the time since `before`, an earlier copy of
+    /// [`GlobalClock::rank_clock`], by interpolation between two passes.
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl GlobalClock {
         self.rank.since(before, &self.assumptions)
     }
 
-    /// Does `work` with the tree of all ranks; `None` without ranks.
+    /// Calls `work` with the tree of all ranks; `None` without ranks.
     pub fn with_tree<T>(&self, work: impl FnOnce(&Tree<'_>) -> T) -> Option<T> {
         let count = self.domains.len();
         let (mut order, mut entries) = (vec![0; count], vec![TreeEntry::default(); count]);
@@ -205,7 +205,7 @@ impl GlobalClock {
     }
 }
 
-/// The model of a clock of which nothing is known, as before the first pass.
+/// Model of a clock that is not synchronised: its error is unbounded.
 fn unknown() -> ClockModel {
     ClockModel { error: Picos::MAX, ..ClockModel::reference() }
 }

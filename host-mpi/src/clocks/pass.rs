@@ -1,4 +1,4 @@
-//! One pass over the tree: who pings whom.
+//! One pass over the tree: each rank synchronises with its parent.
 
 use std::convert::Infallible;
 
@@ -14,39 +14,39 @@ use super::GlobalClock;
 use crate::job::Job;
 use crate::waiting::Waiting;
 
-/// What a rank that is being synchronised says to its parent.
+/// Messages of a rank to its parent: a request for a time stamp, and the end.
 const PING: u64 = 1;
 const DONE: u64 = 0;
 
-/// What came of a pass, at one rank.
+/// Result of a pass at one rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pass {
-    /// The edge to the parent; none at the root.
+    /// Edge to the parent; `None` at the root.
     pub edge: Option<Edge>,
-    /// What the pass took at this rank.
+    /// Duration of the pass at this rank.
     pub took: Picos,
 }
 
-/// What came of the pings with the parent.
+/// Result of the pings with the parent.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
-    /// The parent's rank.
+    /// Rank of the parent.
     pub parent: i32,
-    /// Whether both read the same clock.
+    /// True if both read the same clock.
     pub shared: bool,
-    /// Own minus parent's clock, by bounds; `None` where a shared clock was
-    /// only checked, or nothing could be measured.
+    /// Own minus parent's clock, with bounds; `None` if a shared clock was only
+    /// checked, or the measurement failed.
     pub offset: Option<Offset>,
-    /// The median of single pings, to compare with.
+    /// Median of single pings, for comparison.
     pub median: Option<SignedPicos>,
-    /// The median lies outside of the bounds: the ways differ.
+    /// True if the median lies outside of the bounds, as the two directions differ.
     pub median_outside: bool,
-    /// Times that an offset contradicted those before, since the begin: the
-    /// clocks drift apart faster than assumed, or one was set.
+    /// Number of offsets so far that contradicted earlier ones: the clocks
+    /// drift apart faster than assumed, or one was set.
     pub contradictions: u32,
 }
 
-/// The own end of an edge.
+/// This rank's end of an edge.
 pub(crate) struct Ends<'a> {
     pub(crate) clock: &'a GlobalClock,
     pub(crate) peer: Process<'a>,
@@ -71,14 +71,14 @@ impl Pinger for Ends<'_> {
 }
 
 impl Ends<'_> {
-    /// Answers pings with the own time until there are no more.
+    /// Answers pings with the local time until the peer ends them.
     pub(crate) fn answer(&self) {
         while self.waiting.number_from(&self.peer) == PING {
             self.waiting.send(&self.peer, &[self.clock.local(self.clock.read()).0]);
         }
     }
 
-    /// Says that there are no more pings.
+    /// Ends the pings.
     pub(crate) fn end(&self) {
         self.waiting.send(&self.peer, &[DONE]);
     }
@@ -95,8 +95,8 @@ pub(super) fn over_the_tree(clock: &mut GlobalClock, job: &Job, waiting: Waiting
             Role::Child => edge = Some(follow(clock, (job, peer), step.edge, waiting)),
             Role::Parent => {
                 let announced = clock.rank.announce(&clock.assumptions);
-                // Words that are no clock tell the child that its parent is not
-                // synchronised: it is not either then.
+                // Invalid words tell the child that its parent is not
+                // synchronised; then it is not, either.
                 let words = announced.map_or([u64::MAX; WORDS], |announced| announced.to_words());
                 let peer = job.control().process_at_rank(peer);
                 waiting.send(&peer, &words);
@@ -108,20 +108,20 @@ pub(super) fn over_the_tree(clock: &mut GlobalClock, job: &Job, waiting: Waiting
     Pass { edge, took }
 }
 
-/// How long an edge may take, however disturbed.
+/// Time limit of an edge, however disturbed.
 const LONGEST: Picos = Picos(200_000_000_000);
 
-/// Words of what a parent tells.
+/// Words of a parent's announcement.
 const WORDS: usize = ParentClock::WORDS;
 
-/// Pings the parent and takes over what follows.
+/// Pings the parent, and synchronises with it.
 fn follow(
     clock: &mut GlobalClock,
     (job, parent): (&Job, i32),
     kind: EdgeKind,
     waiting: Waiting<'_>,
 ) -> Edge {
-    /// Single pings that the median is of.
+    /// Number of single pings whose median is taken.
     const MIDDLES: usize = 256;
     let peer = job.control().process_at_rank(parent);
     let mut words = [0_u64; WORDS];
@@ -140,7 +140,7 @@ fn follow(
     let quickest = quickest(clock, (parent, peer), waiting);
     let resolution = Picos(2 * clock.read_cost().0.max(1_000));
     let options = SyncOptions::expecting(quickest, quickest, resolution, clock.assumptions);
-    // The kernel's clock is one for all that run under it.
+    // The kernel's clock is the same for all its processes.
     let mut options = SyncOptions { trusts_domains: true, ..options };
     (options.series.longest, options.check.longest) = (LONGEST, LONGEST);
     let mut rank = clock.rank;
@@ -168,8 +168,8 @@ fn follow(
     }
 }
 
-/// The quickest round trip with `parent`, by which it is seen whether a series
-/// was disturbed: of the first series, and of those since.
+/// Quickest round trip with `parent` in the first series, by which disturbed
+/// series are recognised.
 fn quickest(
     clock: &mut GlobalClock,
     (parent, peer): (i32, Process<'_>),

@@ -1,5 +1,4 @@
-//! The schemes of the literature, to be compared with: offsets only, without a
-//! bound of their error.
+//! Published schemes, for comparison: offsets only, without a bound of their error.
 
 use loggap_core::sync::{ClockModel, MergeStep, Offset, Scheme, stop_after};
 use loggap_core::units::SignedPicos;
@@ -10,11 +9,11 @@ use super::{GlobalClock, unknown};
 use crate::job::{CONTROLLER, Job};
 use crate::waiting::Waiting;
 
-/// Pings of a series at most.
+/// Maximum number of pings in a series.
 const MOST: u32 = 100_000;
 
-/// This rank's clock by `scheme`, each series ending after `patience` pings
-/// without a smaller round trip. All ranks call this together.
+/// Model of this rank's clock by `scheme`. Each series ends after `patience`
+/// pings without a smaller round trip. All ranks call this together.
 #[must_use]
 pub fn synchronise(
     clock: &GlobalClock,
@@ -31,30 +30,30 @@ pub fn synchronise(
         scheme.steps(count).partition(|step| is_last(step));
     first.iter().for_each(|step| side.take_part(step));
     side.spread();
-    // Those beyond the largest power of two follow a rank that knows itself by now.
+    // Ranks beyond the largest power of two follow a rank that knows its offset by now.
     for step in &last {
         side.take_part(step);
         side.hand_on(step);
     }
     let own = usize::try_from(job.rank()).unwrap_or(0);
-    // What is to be added to the own clock; nothing is said about its error.
+    // Value to add to the own clock; its error is unknown.
     let value = side.offsets.get(own).map_or(0, |offset| offset.0.saturating_neg());
     let model = if job.rank() == CONTROLLER { ClockModel::reference() } else { unknown() };
     ClockModel { offset: SignedPicos(value), ..model }
 }
 
-/// One rank of such a scheme.
+/// State of one rank in a published scheme.
 struct Side<'a> {
     clock: &'a GlobalClock,
     job: &'a Job,
     waiting: Waiting<'a>,
     patience: u32,
-    /// Of each rank, as far as it is known here: what to add to its clock.
+    /// Value to add to the clock of each rank; 0 until this rank knows it.
     offsets: Vec<SignedPicos>,
 }
 
 impl Side<'_> {
-    /// Pings or answers, where this rank is part of `step`.
+    /// Pings or answers if this rank is part of `step`.
     fn take_part(&mut self, step: &MergeStep) {
         let own = self.job.rank().unsigned_abs();
         let [client, server] =
@@ -78,7 +77,7 @@ impl Side<'_> {
             for (offset, known) in self.offsets.iter_mut().skip(begin).zip(known) {
                 offset.0 = known.cast_signed();
             }
-            // A ping that went back in time says nothing.
+            // A series that failed, because a ping went back in time, counts as offset 0.
             Scheme::merge(
                 step,
                 offset.map_or(SignedPicos(0), |offset| offset.value),
@@ -87,7 +86,7 @@ impl Side<'_> {
         }
     }
 
-    /// Hands what the root knows to all ranks.
+    /// Broadcasts the offsets that the root knows.
     fn spread(&mut self) {
         let mut all: Vec<u64> =
             self.offsets.iter().map(|offset| offset.0.cast_unsigned()).collect();
@@ -97,7 +96,7 @@ impl Side<'_> {
         }
     }
 
-    /// Hands the server of `step` what its client has found.
+    /// Sends the offset that the client of `step` has found to its server.
     fn hand_on(&mut self, step: &MergeStep) {
         let own = self.job.rank().unsigned_abs();
         let server = usize::try_from(step.server).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! When ranks arrive at an operation, relative to the common start.
+//! Arrival times of ranks at an operation, relative to the common start.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::{fmt, fs, io};
 use loggap::cli::parse::{self, NumberError};
 use loggap_core::units::Picos;
 
-/// A pattern of arrival, and the text that it was read from.
+/// An arrival pattern, and the text that it was parsed from.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Arrival {
     text: String,
@@ -17,92 +17,91 @@ pub struct Arrival {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Pattern {
-    /// All at the common start.
+    /// All ranks at the common start.
     Balanced,
-    /// Rank 0 at the start, the last one so much later, the others evenly in
-    /// between.
+    /// Rank 0 at the start, the last rank this much later, the others evenly in between.
     Sorted(Duration),
-    /// One so much later than all others; the last rank, where none is named.
+    /// One rank this much later than all others; the last one, if none is named.
     OneLate(Duration, Option<u32>),
-    /// As in a file: a time for each rank, in their order.
+    /// Times from a file, one for each rank, in their order.
     File(PathBuf),
 }
 
-/// Why there is no pattern.
+/// Error in an arrival pattern.
 #[derive(Debug, thiserror::Error)]
 pub enum ArrivalError {
-    /// A time is none.
+    /// A time is invalid.
     #[error("'{text}': {reason}")]
     Time {
-        /// The text.
+        /// Text of the time.
         text: String,
-        /// What is wrong with it.
+        /// Reason.
         reason: NumberError,
     },
-    /// No pattern is called so.
+    /// No pattern has this name.
     #[error(
         "'{0}' is no pattern of arrival; there are balanced, sorted[:TIME], one-late:TIME[@RANK], \
          and files (./{0} where it is one)"
     )]
     Unknown(String),
-    /// A line of the file is no time.
+    /// A line of the file is not a time.
     #[error("'{path}' line {line}: '{text}' is no time with a unit, such as 0, 20us or 1.5ms")]
     Line {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// From 1 on.
+        /// Number of the line, from 1.
         line: usize,
-        /// What stands there, or its begin.
+        /// Text of the line, or its beginning.
         text: String,
     },
     /// The file is longer than any list of ranks.
     #[error("'{0}' is longer than 1 MiB; write one time a line, such as 0 or 20us")]
     TooLong(PathBuf),
-    /// What stands behind the at sign.
+    /// The text after the at sign is not a rank.
     #[error("'{0}' is no rank; expected one-late:TIME@RANK, such as one-late:5ms@0")]
     Rank(String),
-    /// A rank that is not there.
+    /// The rank does not exist.
     #[error("there is no rank {rank} among {ranks}")]
     NoSuchRank {
-        /// The rank.
+        /// Rank that was named.
         rank: u32,
-        /// Ranks of the job.
+        /// Number of ranks of the job.
         ranks: u32,
     },
     /// The file cannot be read.
     #[error("cannot read arrivals from '{path}': {source}")]
     File {
-        /// Its path.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The file has another number of times.
+    /// The number of times in the file differs from the number of ranks.
     #[error("'{path}' has {times} times for {ranks} ranks; write one a line, such as 0 or 20us")]
     Count {
-        /// Its path.
+        /// Path of the file.
         path: PathBuf,
-        /// Times in it.
+        /// Number of times in the file.
         times: usize,
-        /// Ranks of the job.
+        /// Number of ranks of the job.
         ranks: u32,
     },
-    /// A rank would arrive when the time is over.
+    /// A rank would arrive after the time limit.
     #[error(
         "rank {rank} is to arrive {delay} after the start, and --max-time is {most}: give more, or \
          let it come earlier"
     )]
     TooLate {
-        /// The rank.
+        /// Rank that is late.
         rank: usize,
-        /// Of it.
+        /// Requested delay.
         delay: Picos,
-        /// What there is.
+        /// Time limit.
         most: Picos,
     },
 }
 
-/// Reads `balanced`, `sorted[:TIME]`, `one-late:TIME[@RANK]` or a path.
+/// Parses `balanced`, `sorted[:TIME]`, `one-late:TIME[@RANK]` or a path.
 ///
 /// # Errors
 ///
@@ -122,7 +121,7 @@ fn pattern(text: &str) -> Result<Pattern, ArrivalError> {
             let number = |rank: &str| rank.parse().map_err(|_| ArrivalError::Rank(rank.to_owned()));
             Ok(Pattern::OneLate(duration(time)?, rank.map(number).transpose()?))
         }
-        // A path with a colon has a folder, too.
+        // A path with a colon has to have a slash, too.
         Some(_) if !text.contains('/') => Err(ArrivalError::Unknown(text.to_owned())),
         _ => Ok(Pattern::File(text.into())),
     }
@@ -142,13 +141,13 @@ impl fmt::Display for Arrival {
 }
 
 impl Arrival {
-    /// Whether all come at the common start.
+    /// True if all ranks arrive at the common start.
     #[must_use]
     pub fn is_balanced(&self) -> bool {
         self.pattern == Pattern::Balanced
     }
 
-    /// The latest arrival that there may be, where none is later than `most`.
+    /// Latest possible arrival, if none is later than `most`.
     #[must_use]
     pub fn longest(&self, most: Duration) -> Duration {
         match self.pattern {
@@ -158,7 +157,7 @@ impl Arrival {
         }
     }
 
-    /// How long after the start each rank arrives, none by more than `most`.
+    /// Delay of each rank after the start, at most `most`.
     ///
     /// # Errors
     ///
@@ -196,7 +195,7 @@ impl Pattern {
     }
 }
 
-/// The times in `path`, one for each rank.
+/// Times in `path`, one for each rank.
 fn of_file(path: &Path, ranks: u32) -> Result<Vec<Picos>, ArrivalError> {
     const MOST: u64 = 1 << 20;
     const QUOTED: usize = 40;

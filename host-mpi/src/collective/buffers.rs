@@ -1,4 +1,4 @@
-//! Memory of one operation: what a rank gives and gets.
+//! Send and receive buffers of one operation.
 
 use loggap::machine::buffer::{Alignment, Buffer, Role};
 use mpi::Count;
@@ -7,7 +7,7 @@ use mpi::datatype::{Partition, PartitionMut};
 use super::calls::Call;
 use super::operation::{Cell, Collective, Extent};
 
-/// Elements of one kind.
+/// Send and receive buffer for one type of elements.
 #[derive(Debug)]
 pub(super) struct Pair<T> {
     pub(super) send: Buffer<T>,
@@ -24,28 +24,27 @@ impl<T: Copy + Default> Pair<T> {
     }
 }
 
-/// Where this rank stands among the others.
+/// Rank and number of ranks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Standing {
     pub(super) rank: u32,
     pub(super) ranks: u32,
 }
 
-/// The buffers of a cell on one rank. Operations that reduce have words, all
-/// others bytes.
+/// Buffers of a cell on one rank: words for operations that reduce, bytes for all others.
 #[derive(Debug)]
 pub(super) struct Buffers {
     pub(super) cell: Cell,
     pub(super) standing: Standing,
     pub(super) bytes: Pair<u8>,
     pub(super) words: Pair<u32>,
-    /// Of the forms with a count for each rank: all the same, as in OSU's.
+    /// Counts of the forms with a count per rank: all equal, as in OSU's benchmarks.
     counts: Vec<Count>,
     displacements: Vec<Count>,
 }
 
 impl Buffers {
-    /// Memory for `cell`, touched; `None` where there is not enough.
+    /// Allocates and touches the buffers of `cell`; `None` if memory is short.
     pub(super) fn new(cell: Cell, standing: Standing, alignment: Alignment) -> Option<Self> {
         let extent = cell.operation.extent(cell.elements, standing.ranks.into());
         let none = Extent { send: 0, receive: 0 };
@@ -63,7 +62,7 @@ impl Buffers {
         })
     }
 
-    /// The operation on these buffers, all checks done.
+    /// Call of the operation on these buffers, with all arguments checked.
     pub(super) fn call(&mut self) -> Call<'_> {
         let (counts, displacements) = (&self.counts[..], &self.displacements[..]);
         let (send, receive) = (&self.bytes.send[..], &mut self.bytes.receive[..]);

@@ -1,4 +1,4 @@
-//! The calls of MPI, with arguments that are ready.
+//! Calls of MPI with prepared arguments.
 
 use std::hint::black_box;
 
@@ -13,7 +13,7 @@ use crate::clocks::GlobalClock;
 type Parts<'a> = Partition<'a, [u8], &'a [Count], &'a [Count]>;
 type PartsMut<'a> = PartitionMut<'a, [u8], &'a [Count], &'a [Count]>;
 
-/// An operation on buffers: what this rank gives, then where it gets to.
+/// An operation on buffers: the send buffer first, then the receive buffer.
 pub(super) enum Call<'a> {
     Barrier,
     Bcast(&'a mut [u8]),
@@ -32,7 +32,7 @@ pub(super) enum Call<'a> {
     Alltoallv(Parts<'a>, PartsMut<'a>),
 }
 
-/// The root of a call, and whether that is this rank.
+/// Root of a call, and whether it is this rank.
 pub(super) struct RootOf<'a> {
     process: Process<'a>,
     here: bool,
@@ -44,7 +44,7 @@ impl<'a> RootOf<'a> {
     }
 }
 
-/// What is done between the start of an immediate operation and its end.
+/// Completion of an immediate operation after its start.
 pub(super) trait Completion {
     fn complete<'a, D: ?Sized, S: Scope<'a>>(&mut self, request: Request<'a, D, S>);
 }
@@ -59,16 +59,16 @@ impl Completion for AtOnce {
     }
 }
 
-/// Computation with tests in between, before waiting.
+/// Computation with calls of `MPI_Test` in between, before the wait.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Computing {
-    /// Turns of the computing loop, in all.
+    /// Iterations of the computing loop, in all.
     pub(super) turns: u64,
-    /// Calls of `MPI_Test`, evenly spread.
+    /// Number of calls of `MPI_Test`, evenly spaced.
     pub(super) tests: u32,
 }
 
-/// Computes as [`Computing`] says, and notes how long that really took.
+/// Computes as [`Computing`] says, and measures the time that it took.
 pub(super) struct Busy<'a> {
     pub(super) plan: Computing,
     pub(super) clock: &'a GlobalClock,
@@ -102,7 +102,7 @@ impl Completion for Busy<'_> {
     }
 }
 
-/// Keeps the processor busy without memory: dependent multiplications.
+/// Keeps the processor busy without memory accesses, by dependent multiplications.
 #[inline(never)]
 pub(super) fn compute(turns: u64) {
     let mut value = 1_u64;
@@ -113,7 +113,7 @@ pub(super) fn compute(turns: u64) {
 }
 
 impl Call<'_> {
-    /// The blocking call.
+    /// Makes the blocking call.
     #[inline]
     pub(super) fn blocking(&mut self, ranks: &SimpleCommunicator, root: &RootOf<'_>) {
         let sum = SystemOperation::sum();
@@ -144,7 +144,7 @@ impl Call<'_> {
         }
     }
 
-    /// The immediate call, and `then` what ends it.
+    /// Makes the immediate call, and completes it with `then`.
     #[inline]
     pub(super) fn immediate(
         &mut self,
@@ -179,7 +179,7 @@ impl Call<'_> {
         });
     }
 
-    /// Of those that move bytes from many or to many.
+    /// [`Call::immediate`] for the operations that move bytes from many ranks or to many.
     #[inline]
     fn immediate_bytes<'s>(
         &'s mut self,

@@ -1,5 +1,5 @@
-//! The course of a series at the leader: hands batches to the scheme, judges
-//! what came of them, and keeps what counts. Knows nothing of MPI.
+//! State of a series at the leader: takes batches from the scheme, judges their
+//! repetitions, and keeps those that count. Independent of MPI.
 
 use loggap_core::stats::Sorted;
 use loggap_core::units::{Picos, SignedPicos};
@@ -10,79 +10,79 @@ use super::run::Plan;
 use super::scheme::{Batch, Outcome, Scheme, Start};
 use super::stop::{Series, StopRule, Stopped};
 
-/// What one rank timed in one repetition, in ps after the common start.
+/// Times of all ranks in one repetition, in ps after the common start.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Sample {
     /// Number of the repetition.
     pub repetition: u64,
-    /// Whether it counts.
+    /// True if it counts.
     pub valid: bool,
-    /// When each rank started; negative where clocks say that it was before.
+    /// Start of each rank; negative if the clocks show it before the common start.
     pub starts: Vec<SignedPicos>,
-    /// When each rank was done; zero where clocks say that it was before.
+    /// Exit of each rank; zero if the clocks show it before the common start.
     pub exits: Vec<Picos>,
 }
 
-/// Means over repetitions, of each rank's own time: over ranks.
+/// Summary over the ranks of each one's mean time over the repetitions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RankMeans {
-    /// Mean.
+    /// Average over the ranks.
     pub average: Picos,
-    /// Of the quickest rank.
+    /// Mean of the quickest rank.
     pub least: Picos,
-    /// Of the slowest.
+    /// Mean of the slowest rank.
     pub most: Picos,
 }
 
-/// What came of a series.
+/// Result of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Median, where anything counted.
+    /// Median; `None` if no repetition counted.
     pub median: Option<Picos>,
-    /// Its interval, where there are enough repetitions for one.
+    /// Confidence interval of the median; `None` with too few repetitions.
     pub interval: Option<(Picos, Picos)>,
-    /// Independent repetitions that those which counted are worth.
+    /// Effective sample size: independent repetitions that those which counted are worth.
     pub effective: u64,
-    /// Of the ranks' own times.
+    /// Means of the ranks' own times.
     pub ranks: Option<RankMeans>,
-    /// Repetitions that counted.
+    /// Number of repetitions that counted.
     pub valid: u64,
-    /// Started late.
+    /// Number of repetitions that started late.
     pub late: u64,
-    /// Ended after their window.
+    /// Number of repetitions that ended after their window.
     pub too_long: u64,
-    /// Timed while a rank's clock was not on the common axis.
+    /// Number of repetitions timed while a rank's clock was not synchronised.
     pub no_clock: u64,
-    /// Stretches between two synchronisations with such repetitions.
+    /// Number of intervals between two synchronisations with such repetitions.
     pub lost_segments: u64,
-    /// Median and greatest skew of starts.
+    /// Median and maximum of the skew of the starts.
     pub skew: Option<(Picos, Picos)>,
-    /// Median of the longest computation of a rank in between.
+    /// Median over the repetitions of the longest computation of a rank.
     pub computed: Option<Picos>,
-    /// What the clocks may be off by.
+    /// Bound of the error of the clocks.
     pub clock_error: Picos,
-    /// How often clocks were synchronised, at its begin included.
+    /// Number of synchronisations of the clocks, including the one at the start.
     pub synchronisations: u32,
-    /// What ended it.
+    /// Condition that ended it.
     pub stopped: Stopped,
-    /// Why most did not count.
+    /// Reason why most repetitions did not count.
     pub diagnosis: Option<String>,
-    /// What each rank timed.
+    /// Times of the ranks in each repetition, if they are kept.
     pub samples: Vec<Sample>,
 }
 
-/// A series that goes on.
+/// A series in progress.
 #[derive(Debug)]
 pub(super) struct Course<'a> {
     plan: &'a Plan,
     scheme: Scheme,
     series: Series,
     max_time: Picos,
-    /// Batches so far.
+    /// Number of batches so far.
     batches: u32,
     usual: Usual,
     late: u64,
-    /// Of those that started late: what had to be tolerated, in percent.
+    /// Tolerance in percent that each of the late repetitions needed.
     off_percents: Vec<u64>,
     too_long: u64,
     no_clock: u64,
@@ -91,16 +91,16 @@ pub(super) struct Course<'a> {
     computed: Vec<Picos>,
     error: Picos,
     synchronisations: u32,
-    /// Of each rank, over repetitions that count.
+    /// Sum of each rank's times over the repetitions that count.
     sums: Vec<u128>,
     samples: Vec<Sample>,
 }
 
 impl<'a> Course<'a> {
-    /// Batches that warm caches and connections up and do not count: the
-    /// first, and more while there is time.
+    /// Number of batches that warm up caches and connections and do not count:
+    /// always the first one, the others only while there is time.
     const WARM_UP: u32 = 5;
-    /// Part of the time in which they may do so.
+    /// Divisor of the time limit: after this part of it, further batches count.
     const WARM_UP_PART: u64 = 4;
 
     pub(super) fn new(plan: &'a Plan, rule: StopRule) -> Self {
@@ -126,11 +126,11 @@ impl<'a> Course<'a> {
     }
 
     pub(super) fn verdict(&self, elapsed: Picos) -> Option<Stopped> {
-        // Once at least, so that every result is verified.
+        // Not before the first batch, so that every result is verified.
         if self.batches == 0 { None } else { self.series.verdict(elapsed) }
     }
 
-    /// What to do next, with so much time left.
+    /// Next batch, shortened to the time `left`.
     pub(super) fn next(&self, left: Picos) -> Batch {
         let batch = self.scheme.next();
         let Start::Clock { window, .. } = batch.start else { return batch };
@@ -172,7 +172,7 @@ impl<'a> Course<'a> {
             }
             Start::Barrier | Start::Announced => judge::merge(records),
             Start::BackToBack { .. } => {
-                // The root's own time, as those who use it do.
+                // The root's own time, as benchmarks that use such a loop report it.
                 let root = usize::try_from(self.plan.root).unwrap_or(0);
                 let own = records.get(root).copied().unwrap_or_default();
                 let whole = own.ended.since(own.started);
@@ -224,13 +224,13 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Notes that clocks were synchronised once more.
+    /// Counts another synchronisation of the clocks.
     pub(super) const fn synchronised(&mut self) {
         self.synchronisations += 1;
     }
 
-    /// Notes a stretch between two synchronisations in which a rank's clock was
-    /// not on the common axis.
+    /// Counts an interval between two synchronisations in which a rank's clock
+    /// was not synchronised.
     pub(super) const fn lose_segment(&mut self) {
         self.lost_segments += 1;
     }
@@ -239,7 +239,7 @@ impl<'a> Course<'a> {
         let valid = self.series.times().len() as u64;
         let interval = self.series.interval();
         let most = self.discarded() > valid;
-        // What was broken off says nothing of its settings.
+        // An interruption proves nothing about the settings.
         let is_judged = stopped != Stopped::Interrupted && (most || valid == 0);
         let diagnosis = is_judged.then(|| self.diagnosis(valid));
         let skew = Sorted::new(&mut self.skews);
@@ -289,7 +289,7 @@ impl<'a> Course<'a> {
         )
     }
 
-    /// The tolerance with which half of the late repetitions would count.
+    /// Advice on the tolerance with which half of the late repetitions would count.
     fn more_tolerance(&mut self) -> String {
         const STEP: u64 = 10;
         const MOST: u64 = 90;
@@ -304,12 +304,11 @@ impl<'a> Course<'a> {
     }
 }
 
-/// What the operation takes, of the last repetitions, whether they count or
-/// not.
+/// Median duration of the operation over the last repetitions, whether they count or not.
 #[derive(Debug, Default)]
 struct Usual {
     times: Vec<Picos>,
-    /// Where the next one is kept.
+    /// Index at which the next one is stored.
     place: usize,
     median: Option<Picos>,
 }
@@ -366,8 +365,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Two ranks that carry out whatever is asked for: `late` after the
-    /// start, and 10 us long on rank 1, half of that on rank 0.
+    /// Simulates two ranks. They start `late` after the planned start, and an
+    /// operation takes 10 us on rank 1, half of that on rank 0.
     fn simulate(plan: &Plan, late: impl Fn(u64) -> u64) -> Measured {
         let mut course = Course::new(plan, plan.rule);
         let (mut now, mut first) = (0, 0);
@@ -454,7 +453,7 @@ pub(super) mod tests {
         assert!(found.skew.is_none() && found.valid == 0);
         let diagnosis = found.diagnosis.unwrap();
         assert!(diagnosis.contains("started late"), "{diagnosis}");
-        // Of 10 us each starts 1 us late: what helps is named, and helps.
+        // Operations of 10 us start 1 us late: the diagnosis names a remedy that works.
         assert!(
             diagnosis.ends_with("with --max-skew 10% half of these would count"),
             "{diagnosis}"

@@ -1,15 +1,15 @@
-//! The interval of the median of repetitions that follow one another.
+//! Confidence interval of the median of a series of repetitions.
 //!
-//! They are not independent: what disturbs one, and what the machine does at
-//! all, goes on for many of them. Order statistics for independent values are
-//! then too near to the median. Here the series, in order of time, is cut into
-//! batches: how much the share of values above the median differs from batch to
-//! batch says how many independent values it is worth (batch means, Law and
-//! Kelton), and the order statistics are taken for so many. That share, and not
-//! the mean of a batch, as a single pause would outweigh everything in that.
+//! Consecutive repetitions depend on each other: a disturbance, or a state of
+//! the machine, lasts for many of them. Order statistics for independent values
+//! then give too narrow an interval. So the series, in order of time, is cut
+//! into batches: the variance between batches of the share of values above the
+//! median gives the effective sample size (batch means, Law and Kelton), for
+//! which the order statistics are taken. It is that share, and not the mean of
+//! a batch, because a single pause would dominate the mean.
 //!
-//! What lasts longer than a batch, and what differs between launches, no series
-//! can see: the interval is that of this launch in this while.
+//! Effects that last longer than a batch, and differences between launches, do
+//! not show in a series: the interval is that of this launch at this time.
 
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::Picos;
@@ -17,31 +17,32 @@ use loggap_core::units::Picos;
 /// A median and its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeriesInterval {
-    /// The median.
+    /// Median.
     pub median: Picos,
-    /// The ends, where there are enough values for any.
+    /// Ends of the interval; `None` with too few values.
     pub ends: Option<(Picos, Picos)>,
-    /// Independent values that the series is worth.
+    /// Effective sample size: independent values that the series is worth.
     pub effective: u64,
 }
 
-/// Batches of a series.
+/// Number of batches of a series.
 const BATCHES: u16 = 16;
 
-/// The level, in percent. A series is looked at again and again, each time it
-/// is half as long again, until the interval is narrow enough. That at none of
-/// 22 looks (30 to 200,000 values) the median lies outside takes 2.92 standard
-/// errors for 95% in all, not 1.96: what a single look would have for 99.65%.
+/// Level in percent. The interval of a series is computed whenever the series
+/// has grown by half, until it is narrow enough. For a probability of 95% that
+/// none of 22 such intervals (30 to 200,000 values) misses the median, each
+/// needs 2.92 standard errors instead of 1.96: a single interval has 99.65%
+/// then.
 const LEVEL: f64 = 99.65;
 
-/// By how much a series grows from look to look.
+/// Length of the series at which its interval is computed next.
 #[must_use]
 pub(super) const fn next_look(count: usize) -> usize {
     count + count.div_ceil(2)
 }
 
-/// Of `times`, in the order in which they were measured; `sorted` is memory.
-/// `None` without any.
+/// Interval of `times`, in the order in which they were measured; `sorted` is
+/// scratch memory. `None` without values.
 #[must_use]
 pub(super) fn of(times: &[Picos], sorted: &mut Vec<Picos>) -> Option<SeriesInterval> {
     sorted.clear();
@@ -68,15 +69,15 @@ pub(super) fn of(times: &[Picos], sorted: &mut Vec<Picos>) -> Option<SeriesInter
     Some(SeriesInterval { median, ends, effective })
 }
 
-/// How many values that depend on each other tell as much as one that does
-/// not; 1 at least. `None` where there are too few to say.
+/// Number of dependent values that are worth one independent value; at least 1.
+/// `None` with too few values to estimate it.
 fn dependence(times: &[Picos], median: Picos) -> Option<f64> {
     let batches = usize::from(BATCHES);
     let size = times.len() / batches;
     if size < 2 {
         return None;
     }
-    // The remainder at the begin is left out.
+    // The remainder at the start is left out.
     let used = times.get(times.len() - size * batches..)?;
     let side = |time: &Picos| match time.cmp(&median) {
         std::cmp::Ordering::Less => -1_i32,
@@ -103,7 +104,7 @@ mod tests {
     use loggap_core::random::Random;
     use loggap_core::units::SignedPicos;
 
-    /// A series in which each value keeps `memory` of the one before it, around
+    /// A series with the autocorrelation `memory` of consecutive values, around
     /// a median of 1,000.
     fn series(seed: u64, count: usize, memory: f64) -> Vec<Picos> {
         let mut random = Random::new(seed);
@@ -117,7 +118,7 @@ mod tests {
 
     const SERIES: u64 = 300;
 
-    /// Of so many series, those whose interval holds the median.
+    /// Number of series, of [`SERIES`], whose interval covers the median.
     fn covered(count: usize, memory: f64) -> usize {
         let holds = |seed| {
             let found = of(&series(seed, count, memory), &mut Vec::new()).unwrap();
@@ -136,7 +137,7 @@ mod tests {
 
     #[test]
     fn looking_until_it_is_narrow_still_holds_the_median() {
-        // As a series is stopped: within 2% at a look.
+        // Stopped like a real series, when the interval is within 2%.
         let holds = |seed| {
             let times = series(seed, 4_000, 0.8);
             let mut count = 30;

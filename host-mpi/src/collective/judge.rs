@@ -1,52 +1,52 @@
-//! What a repetition took, and whether it counts.
+//! Duration of a repetition, and whether it counts.
 //!
-//! Whether a rank missed its planned start it knows by its own clock, exactly:
-//! that needs no other clock and is judged by the share of the time that is
-//! tolerated. Whether all ranks planned the same instant only clocks that were
-//! put on one axis can tell, and these have a bound of error, the worst case:
-//! a deviation within it proves nothing. It is judged too, in both directions,
-//! but by the bound where that is more. So a rank that lost its processor is
-//! found however bad the axis is, and how bad that is stands beside the result.
+//! A rank knows exactly whether it missed its planned start, by its own clock
+//! alone. That is judged by the tolerated share of the duration. Whether all
+//! ranks planned the same instant depends on the synchronised clocks, whose
+//! error has a worst-case bound: a deviation within the bound proves nothing.
+//! It is judged as well, in both directions, but with the bound as tolerance if
+//! that is larger. So a rank that lost its processor is found however bad the
+//! synchronisation is, and the bound is reported beside the result.
 
 use loggap_core::units::{Picos, SignedPicos};
 
-/// What one rank knows of a repetition.
+/// Times of one rank in a repetition.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Record {
-    /// When it began to wait for the start, on the global axis: all is
-    /// prepared.
+    /// Global time at which everything was prepared and the rank began to wait
+    /// for the start.
     pub ready: Picos,
-    /// The last reading before the operation, on the global axis.
+    /// Global time of the last reading before the operation.
     pub started: Picos,
-    /// The first one behind it, on the global axis.
+    /// Global time of the first reading after the operation.
     pub ended: Picos,
-    /// How long after its planned start the last reading before the operation
-    /// was, by its own clock; zero where the start was not by the clock.
+    /// Delay of the last reading before the operation after the planned start,
+    /// by the rank's own clock; zero if the start is not by the clock.
     pub missed: Picos,
-    /// How long it computed in between.
+    /// Time that it computed between start and wait.
     pub computed: Picos,
-    /// Number of the first wrong element, from 1 on; 0 where all are right.
+    /// Position of the first wrong element, from 1; 0 if all are right.
     pub wrong: u64,
-    /// What times on the global axis may be off by, readings included;
-    /// [`Picos::MAX`] where the clock is not on it.
+    /// Bound of the error of global times, readings included; [`Picos::MAX`] if
+    /// the clock is not synchronised.
     pub error: Picos,
-    /// Between two readings of its clock while it waits for a start: none is
-    /// nearer to its plan than that.
+    /// Time between two readings of its clock while it waits for a start, which
+    /// limits how exactly it can start.
     pub reading: Picos,
 }
 
-/// How many numbers a record is.
+/// Length of an encoded record in words.
 pub const FIELDS: usize = 8;
 
 impl Record {
-    /// For the way to the root.
+    /// Encodes the record for the message to the root.
     #[must_use]
     pub const fn to_numbers(self) -> [u64; FIELDS] {
         let Self { ready, started, ended, missed, computed, wrong, error, reading } = self;
         [ready.0, started.0, ended.0, missed.0, computed.0, wrong, error.0, reading.0]
     }
 
-    /// What [`Record::to_numbers`] gave.
+    /// Decodes the result of [`Record::to_numbers`].
     #[must_use]
     pub const fn from_numbers(
         [ready, started, ended, missed, computed, wrong, error, reading]: [u64; FIELDS],
@@ -63,57 +63,56 @@ impl Record {
         }
     }
 
-    /// How much later than `planned` it started, as far as clocks tell;
-    /// negative where earlier.
+    /// Start of the rank after `planned`, as far as clocks tell; negative if it
+    /// was before.
     #[must_use]
     pub fn deviation(&self, planned: Picos) -> SignedPicos {
         difference(self.started, planned)
     }
 }
 
-/// `later` less `earlier`, whichever is more: times are below 2⁶³ ps.
+/// Signed difference of two times below 2⁶³ ps.
 #[must_use]
 pub const fn difference(later: Picos, earlier: Picos) -> SignedPicos {
     SignedPicos(later.0.wrapping_sub(earlier.0).cast_signed())
 }
 
-/// Whether a repetition counts.
+/// Verdict on a repetition.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Verdict {
-    /// It does.
+    /// It counts.
     Valid,
-    /// A rank started later than planned, or clocks say that it started
-    /// earlier, by more than is tolerated.
+    /// A rank started later than planned, or earlier according to the clocks,
+    /// by more than is tolerated.
     Late,
     /// It ended after its window.
     TooLong,
-    /// A rank's clock was not on the common axis.
+    /// A rank's clock was not synchronised.
     NoClock,
 }
 
-/// A repetition over all ranks.
+/// Result of a repetition over all ranks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Repetition {
-    /// From the common start to the last exit.
+    /// Time from the common start to the last exit.
     pub time: Picos,
-    /// Between the rank that started earliest against its plan and the one
-    /// that started latest.
+    /// Range of the ranks' deviations from their planned starts.
     pub skew: Picos,
-    /// What the clocks may be off by, on the worst rank.
+    /// Bound of the clock error of the worst rank.
     pub error: Picos,
-    /// Whether it counts.
+    /// Verdict.
     pub verdict: Verdict,
-    /// Whether a rank was not ready at its planned start: it heard of it too
-    /// late, or was still busy with what came before.
+    /// True if a rank was not ready at its planned start: the announcement came
+    /// too late, or it was still busy.
     pub unready: bool,
-    /// How long before its planned start the last rank was ready.
+    /// Least time by which a rank was ready before its planned start.
     pub spare: Picos,
-    /// Share of the time by which a rank started off its plan, in percent,
-    /// rounded up: what had to be tolerated.
+    /// Largest deviation of a rank from its planned start in percent of the
+    /// time, rounded up: the tolerance that was needed.
     pub off_percent: u64,
 }
 
-/// What is tolerated: the rule by which starts off their plan are discarded.
+/// Tolerance of starts that deviate from their plan; others are discarded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Tolerance {
     /// Share of the time, in millionths.
@@ -121,18 +120,19 @@ pub struct Tolerance {
 }
 
 impl Tolerance {
-    /// Discards nothing: every start that is off its plan is tolerated.
+    /// Tolerates every start.
     pub const ALL: Self = Self { share_ppm: u32::MAX };
 
-    /// The share of `time`, or what cannot be told anyway, whichever is more.
+    /// Tolerance for `time`: the share of it, or the uncertainty `unknown` if
+    /// that is larger.
     #[must_use]
     pub fn of(self, time: Picos, unknown: Picos) -> Picos {
         let share = u128::from(time.0) * u128::from(self.share_ppm) / 1_000_000;
         Picos(u64::try_from(share).unwrap_or(u64::MAX)).max(unknown)
     }
 
-    /// Whether `record`, of a rank that was to start at `planned`, started off
-    /// its plan in a repetition of `time`.
+    /// True if `record` deviates from the start `planned` by more than a
+    /// repetition of `time` tolerates.
     fn is_off(self, record: &Record, planned: Picos, time: Picos) -> bool {
         let seen = Picos(record.deviation(planned).0.unsigned_abs());
         let unknown = Picos(record.error.0.saturating_add(record.reading.0));
@@ -140,18 +140,18 @@ impl Tolerance {
     }
 }
 
-/// When a repetition was to start and end.
+/// Planned start and end of a repetition.
 #[derive(Clone, Copy, Debug)]
 pub struct Planned<'a> {
-    /// The common start.
+    /// Common start.
     pub start: Picos,
-    /// Of each rank after it.
+    /// Planned delay of each rank after the common start.
     pub delays: &'a [Picos],
-    /// When it had to be over; `None` where nothing follows by the clock.
+    /// Time by which it has to be over; `None` if nothing follows by the clock.
     pub end: Option<Picos>,
-    /// What the operation usually takes; [`Picos::MAX`] where that is not known
-    /// yet. One that took longer than usual, perhaps because a rank lost its
-    /// processor, does not excuse that rank.
+    /// Usual duration of the operation; [`Picos::MAX`] if it is not known yet.
+    /// It limits the tolerance, so that a rank that lost its processor is not
+    /// excused by the longer time that it caused.
     pub usual: Picos,
 }
 
@@ -189,8 +189,8 @@ pub fn judge(records: &[Record], planned: &Planned<'_>, tolerance: Tolerance) ->
     Repetition { time, skew, error, verdict, unready, spare, off_percent }
 }
 
-/// Merges what ranks timed each for itself, from its own start on: the longest
-/// of them. Nothing is discarded, as nothing is known to be wrong.
+/// Merges the times that ranks measured from their own starts: the longest
+/// counts. Nothing is discarded, as no error is known.
 #[must_use]
 pub fn merge(records: &[Record]) -> Repetition {
     let times = records.iter().map(|record| record.ended.since(record.started));
@@ -218,7 +218,7 @@ mod tests {
     const US: u64 = 1_000_000;
     const TOLERANCE: Tolerance = Tolerance { share_ppm: 20_000 };
 
-    /// Of a rank that was to start at 1,000 us, by a clock that is right.
+    /// Record of a rank that was to start at 1,000 us, with a correct clock.
     fn record(started: u64, ended: u64) -> Record {
         let missed = Picos(started.saturating_sub(1_000) * US);
         let (started, ended) = (Picos(started * US), Picos(ended * US));
@@ -246,9 +246,9 @@ mod tests {
             judge(&records, &planned(&[Picos(0); 2]), TOLERANCE).verdict
         };
         assert_eq!(of(1_003, 1_100), Verdict::Late);
-        // 2% of a longer time are more.
+        // 2% of a longer time is more.
         assert_eq!(of(1_003, 1_200), Verdict::Valid);
-        // Both late by the same is late as well: the time would be too long.
+        // A common delay of both is late as well: the time would be too long.
         let records = [record(1_050, 1_060); 2];
         assert_eq!(judge(&records, &planned(&[Picos(0); 2]), TOLERANCE).verdict, Verdict::Late);
     }
@@ -326,7 +326,7 @@ mod tests {
         let judged = of(0);
         assert_eq!(judged.verdict, Verdict::Valid);
         assert_eq!((judged.time, judged.skew), (Picos(511 * US), Picos(0)));
-        // What is tolerated is a share of the 11 us behind its arrival.
+        // The tolerance is a share of the 11 us after its arrival.
         assert_eq!(of(US).verdict, Verdict::Late);
     }
 

@@ -1,5 +1,5 @@
-//! Several launches of one job as one result: the launch is a factor of its
-//! own, so that medians are taken over the medians of launches.
+//! Merges several launches of one job into one result. The launch is a factor
+//! of its own, so medians are taken over the medians of launches.
 
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::{Picos, SignedPicos};
@@ -7,14 +7,14 @@ use loggap_core::units::{Picos, SignedPicos};
 use super::report::{Document, ResultRecord};
 
 /// Merges the documents of launches, all of the same operations and sizes;
-/// `None` without any.
+/// `None` without documents.
 #[must_use]
 pub fn merge(launches: &[Document]) -> Option<Document> {
     let (first, last) = (launches.first()?, launches.last()?);
     if let [only] = launches {
         return Some(only.clone());
     }
-    // One that failed has not all of them.
+    // A launch that failed lacks some of them.
     let most = launches.iter().max_by_key(|launch| launch.results.len())?;
     let is_same = |one: &ResultRecord, other: &ResultRecord| {
         (&one.op, one.size_bytes) == (&other.op, other.size_bytes)
@@ -29,7 +29,7 @@ pub fn merge(launches: &[Document]) -> Option<Document> {
     let mut warnings: Vec<String> = Vec::new();
     for (number, launch) in (1..).zip(launches) {
         for warning in &launch.warnings {
-            // What is so in all of them is said once.
+            // A warning of all launches is printed once.
             let is_of_all = launches.iter().all(|launch| launch.warnings.contains(warning));
             let said = format!("launch {number}: {warning}");
             let said = if is_of_all { warning.clone() } else { said };

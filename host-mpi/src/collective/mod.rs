@@ -1,12 +1,11 @@
 //! Collective operations, measured from a common start to the last exit.
 //!
-//! The clocks of all ranks are put on one axis ([`crate::clocks`]), the root
-//! of the control messages announces a start ahead of time, all ranks spin
-//! until then, carry out one operation and read their clocks again. What
-//! decides is at rank 0 and knows nothing of MPI: [`scheme`] when the next
-//! repetition starts, [`judge`] whether it counts, [`stop`] when there are
-//! enough. What ranks got is compared with what they had to get outside of
-//! the timed part (`verify`).
+//! The clocks of all ranks are synchronised ([`crate::clocks`]). Rank 0
+//! announces a start ahead of time; all ranks spin until then, carry out one
+//! operation and read their clocks again. Rank 0 also makes the decisions,
+//! independently of MPI: [`scheme`] when the next repetition starts, [`judge`]
+//! whether it counts, [`stop`] when there are enough. Results are verified
+//! outside of the timed section (`verify`).
 //!
 //! Sources: Hoefler, Schneider, Lumsdaine, "Accurately Measuring Collective
 //! Operations at Massive Scale" (2008), for the mistakes and the windows;

@@ -1,10 +1,10 @@
-//! The collective operations and what each of them moves.
+//! Collective operations, and the data that each of them moves.
 
 use std::fmt;
 
 use loggap::cli::parse::SizeError;
 
-/// A collective operation of MPI, blocking.
+/// A collective operation of MPI.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Collective {
     /// `MPI_Bcast`.
@@ -60,12 +60,12 @@ const NAMES: [(&str, Collective); 15] = [
     ("barrier", C::Barrier),
 ];
 
-/// An operation as it is measured.
+/// A collective operation, blocking or immediate.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Operation {
-    /// What it does.
+    /// The collective.
     pub collective: Collective,
-    /// Whether it is started and waited for by two calls.
+    /// True for the immediate form: one call starts it, another one waits.
     pub immediate: bool,
 }
 
@@ -77,12 +77,12 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Elements of a rank's two buffers.
+/// Number of elements in a rank's two buffers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Extent {
-    /// Of what it gives.
+    /// Elements of the send buffer.
     pub send: u64,
-    /// Of what it gets.
+    /// Elements of the receive buffer.
     pub receive: u64,
 }
 
@@ -98,12 +98,12 @@ impl Operation {
         if name.contains("neighbor") || name.contains("neighbour") {
             return Err(OperationError::Neighbour(name.to_owned()));
         }
-        // No blocking name begins with an i.
+        // No name of a blocking operation begins with an i.
         let found = Self::all().find(|operation| operation.to_string() == name);
         found.ok_or_else(|| OperationError::Unknown(name.to_owned()))
     }
 
-    /// Whether one rank gives or gets everything.
+    /// True if the operation has a root.
     #[must_use]
     pub const fn has_root(self) -> bool {
         matches!(
@@ -112,7 +112,7 @@ impl Operation {
         )
     }
 
-    /// Whether it computes: sums of 32-bit words. All others move bytes.
+    /// True if it reduces: sums of 32-bit words. All others move bytes.
     #[must_use]
     pub const fn reduces(self) -> bool {
         matches!(
@@ -121,13 +121,13 @@ impl Operation {
         )
     }
 
-    /// Bytes of an element.
+    /// Size of an element, in bytes.
     #[must_use]
     pub const fn element(self) -> u64 {
         if self.reduces() { 4 } else { 1 }
     }
 
-    /// `bytes` in whole elements, rounded up; a barrier has none.
+    /// Number of elements that hold `bytes`; 0 for a barrier.
     #[must_use]
     pub const fn elements(self, bytes: u64) -> u64 {
         match self.collective {
@@ -136,8 +136,8 @@ impl Operation {
         }
     }
 
-    /// What a rank's buffers hold when `elements` make up the size, with
-    /// `ranks` ranks, at the root and where there is none.
+    /// Elements of a rank's buffers for a size of `elements`, with `ranks`
+    /// ranks; the root's if there is one.
     #[must_use]
     pub const fn extent(self, elements: u64, ranks: u64) -> Extent {
         let all = elements.saturating_mul(ranks);
@@ -153,36 +153,36 @@ impl Operation {
     }
 }
 
-/// Why text names no operation.
+/// Error in the names or sizes of operations.
 #[derive(Debug, thiserror::Error)]
 pub enum OperationError {
-    /// An operation over a neighbourhood.
+    /// A neighbourhood collective.
     #[error(
         "'{0}' is not measured: neighbour collectives depend on the topology of an application, \
          and there is none here"
     )]
     Neighbour(String),
-    /// Nothing of this name.
+    /// An unknown name.
     #[error("'{0}' is no operation; expected all, or names among {names}", names = names())]
     Unknown(String),
-    /// A name that stands there twice.
+    /// A name that is given twice.
     #[error("'{0}' is named twice")]
     Twice(String),
-    /// No rank has buffers of this size.
+    /// Buffers that exceed the limit of a rank.
     #[error(
         "{operation} of {bytes} bytes needs {needed} bytes on a rank, more than {most}; use smaller sizes"
     )]
     TooLarge {
-        /// The operation.
+        /// Operation.
         operation: Operation,
-        /// The size asked for.
+        /// Requested size, in bytes.
         bytes: u64,
-        /// What both buffers take.
+        /// Size of both buffers, in bytes.
         needed: u64,
-        /// What they may take.
+        /// Limit of both buffers, in bytes.
         most: u64,
     },
-    /// The sizes are none.
+    /// Invalid sizes.
     #[error(transparent)]
     Size(#[from] SizeError),
 }
@@ -192,21 +192,21 @@ fn names() -> String {
     format!("{}, each also with an i before it", names.join(", "))
 }
 
-/// Operations in the order asked for.
+/// Operations in the requested order.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Operations {
-    /// Which ones, each once.
+    /// Operations, each once.
     pub list: Vec<Operation>,
-    /// Whether all were asked for: those that do not fit are left out then.
+    /// True if all were requested: those that do not fit are left out then.
     pub all: bool,
 }
 
-/// Reads `NAME[,NAME…]` or `all`; case, `MPI_` in front and hyphens in place of
-/// underscores do not matter.
+/// Parses `NAME[,NAME…]` or `all`; case, a prefix `MPI_`, and hyphens instead
+/// of underscores do not matter.
 ///
 /// # Errors
 ///
-/// [`OperationError`] names the name.
+/// [`OperationError`] with the name.
 pub fn operations(text: &str) -> Result<Operations, OperationError> {
     if text == "all" {
         return Ok(Operations { list: Operation::all().collect(), all: true });
@@ -223,25 +223,25 @@ pub fn operations(text: &str) -> Result<Operations, OperationError> {
     Ok(Operations { list, all: false })
 }
 
-/// An operation and a size, to be measured.
+/// An operation and a size to be measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Cell {
-    /// The operation.
+    /// Operation.
     pub operation: Operation,
-    /// Elements that make up the size.
+    /// Size in elements.
     pub elements: u64,
 }
 
 impl Cell {
-    /// The size in bytes, in whole elements.
+    /// Size in bytes, a multiple of the element.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.elements.saturating_mul(self.operation.element())
     }
 }
 
-/// All cells of `list` and `sizes`, in this order; sizes that are the same in
-/// whole elements once.
+/// All cells of `list` and `sizes`, in this order. Consecutive sizes with the
+/// same number of elements make one cell.
 ///
 /// # Errors
 ///

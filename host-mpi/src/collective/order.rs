@@ -1,4 +1,4 @@
-//! What the leader tells all ranks, and how it travels.
+//! Orders of the leader to all ranks, and their encoding.
 
 use loggap_core::units::Picos;
 
@@ -7,25 +7,24 @@ use super::scheme::{Batch, Start};
 /// An order to all ranks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Order {
-    /// The series ends.
+    /// End the series.
     End,
-    /// The series ends, and the run.
+    /// End the series and the run.
     Halt,
-    /// Everything ends: the leader has given up and says why.
+    /// End everything: the leader has given up, and reports why.
     GiveUp,
-    /// Clocks are synchronised once more.
+    /// Synchronise the clocks once more.
     Synchronise,
-    /// Repetitions are carried out.
+    /// Carry out repetitions.
     Batch {
-        /// How many, and how they start.
+        /// Number of repetitions, and how they start.
         batch: Batch,
-        /// The first start by the clock; where none is by the clock, when this
-        /// was announced.
+        /// First start by the clock, or else the time of the announcement.
         at: Picos,
     },
 }
 
-/// Words of an order on its way.
+/// Length of an encoded order in words.
 pub(super) const WORDS: usize = 5;
 
 impl Order {
@@ -49,7 +48,7 @@ impl Order {
         [command, at.0, lead.0, window.0, count.into()]
     }
 
-    /// What [`Order::to_words`] gave; `None` of anything else.
+    /// Decodes the result of [`Order::to_words`]; `None` for anything else.
     pub(super) fn from_words([command, at, lead, window, count]: [u64; WORDS]) -> Option<Self> {
         let start = match command {
             0 => return Some(Self::End),

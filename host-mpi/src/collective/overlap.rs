@@ -1,9 +1,9 @@
-//! How much computation an immediate operation hides.
+//! Computation that an immediate operation hides.
 //!
 //! `t_b` is the time of the operation when it is waited for at once. Then
 //! computation of a quarter to four times `t_b` is put between start and wait,
-//! in slices with calls of `MPI_Test` between them: some libraries move
-//! messages on only inside of their calls.
+//! in slices with calls of `MPI_Test` between them, as some libraries make
+//! progress only inside of their calls.
 
 use std::hint::black_box;
 
@@ -19,59 +19,58 @@ use super::stop::StopRule;
 
 /// Computation as a share of `t_b`, in percent.
 const SHARES: [u64; 7] = [25, 50, 75, 100, 150, 200, 400];
-/// Calls of `MPI_Test`.
+/// Numbers of calls of `MPI_Test`.
 const TESTS: [u32; 4] = [0, 1, 4, 16];
 
 /// A point of the sweep.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Point {
-    /// Computation between start and wait, as it was timed there.
+    /// Measured computation between start and wait.
     pub compute_s: f64,
-    /// Calls of `MPI_Test` in between.
+    /// Number of calls of `MPI_Test` in between.
     pub tests: u32,
-    /// Median from the common start to the last exit; `None` where nothing
-    /// counted.
+    /// Median from the common start to the last exit; `None` if no repetition counted.
     pub time_s: Option<f64>,
-    /// What remains of the operation: time less computation.
+    /// Cost that remains of the operation: time less computation.
     pub overhead_s: Option<f64>,
-    /// Repetitions that counted.
+    /// Number of repetitions that counted.
     pub reps: u64,
 }
 
-/// The outcome of a sweep.
+/// Result of a sweep.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Overlap {
-    /// `t_b`: start and wait without anything in between.
+    /// `t_b`: time of start and wait with nothing in between.
     pub blocking_s: f64,
-    /// The most computation that does not make it longer, nor does any less of
-    /// it; 0 where the least one does, `None` where that is not known.
+    /// Longest computation that, like all shorter ones, does not prolong the
+    /// operation; 0 if the shortest one does, `None` if unknown.
     pub injectable_s: Option<f64>,
-    /// With so many calls of `MPI_Test`.
+    /// Number of calls of `MPI_Test` with which it was found.
     pub injectable_tests: u32,
-    /// `injectable_s` over `blocking_s`.
+    /// Ratio of `injectable_s` to `blocking_s`.
     pub share: Option<f64>,
-    /// The overhead over computation and tests.
+    /// Points of the sweep over computation and tests.
     pub points: Vec<Point>,
 }
 
-/// Above `t_b`, or the upper end of its interval, by which a time counts as
-/// longer.
+/// Factor on `t_b`, or on the upper end of its interval, above which a time
+/// counts as longer.
 const LONGER: f64 = 1.05;
 
-/// Finds the most computation that is hidden.
+/// Finds the longest computation that is hidden.
 #[must_use]
 pub fn evaluate(blocking_s: f64, blocking_hi_s: Option<f64>, points: Vec<Point>) -> Overlap {
     let limit = blocking_hi_s.unwrap_or(blocking_s).max(blocking_s) * LONGER;
     let mut best: Option<(f64, u32)> = None;
     for tests in TESTS {
         let of_tests = || points.iter().filter(|point| point.tests == tests);
-        // Nothing counted at the least computation: nothing is known.
+        // No repetition counted with the least computation: unknown.
         if of_tests().next().is_none_or(|least| least.time_s.is_none()) {
             continue;
         }
         let is_hidden = |point: &&Point| point.time_s.is_some_and(|time| time <= limit);
         let most = of_tests().take_while(is_hidden).last().map_or(0.0, |point| point.compute_s);
-        // Of equal ones that with fewer tests.
+        // Of equal ones, that with fewer tests.
         if best.is_none_or(|(so_far, _)| most > so_far) {
             best = Some((most, tests));
         }
@@ -82,7 +81,7 @@ pub fn evaluate(blocking_s: f64, blocking_hi_s: Option<f64>, points: Vec<Point>)
     Overlap { blocking_s, injectable_s, injectable_tests, share, points }
 }
 
-/// How fast this rank computes.
+/// Computing speed of this rank.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     turns: u64,
@@ -90,7 +89,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// The median of some tries, while all ranks compute, as they will in the
+    /// Median of several tries while all ranks compute, as they do in the
     /// sweep: threads of one core slow each other down.
     fn measure(bench: &Bench<'_>) -> Self {
         const TURNS: u64 = 20_000;
@@ -113,9 +112,8 @@ impl Pace {
     }
 }
 
-/// Sweeps computation and tests over `cell`, of which the leader knows
-/// `alone`. `Some` at the leader where it has a time with an interval to
-/// compare with.
+/// Sweeps computation and tests over `cell`, whose own result the leader has in
+/// `alone`. `Some` at the leader if that has an interval to compare with.
 ///
 /// # Errors
 ///
@@ -125,7 +123,7 @@ pub fn sweep(
     cell: Cell,
     alone: Option<&Measured>,
 ) -> Result<Option<Overlap>, CollectiveError> {
-    // Nothing can be compared with a time that nothing is known of.
+    // Without an interval there is nothing to compare with.
     let known = alone.filter(|alone| alone.interval.is_some());
     let known = known.and_then(|alone| alone.median).map_or(0, |median| median.0);
     let blocking = bench.share(known);
@@ -172,7 +170,7 @@ mod tests {
             point(0.5, 4, Some(1.01)),
             point(0.75, 0, Some(1.3)),
             point(0.75, 4, Some(1.04)),
-            // By luck, as less of it is not hidden.
+            // Hidden by luck, as less computation is not.
             point(1.0, 0, Some(1.0)),
             point(1.0, 4, None),
             point(4.0, 4, Some(1.0)),

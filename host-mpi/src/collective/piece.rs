@@ -1,7 +1,7 @@
-//! What algorithms of collective operations are made of, each by itself and
-//! from the common start: a message, an exchange, the local part.
+//! Parts of collective algorithms, each measured alone from the common start: a
+//! message, an exchange, the local work.
 //!
-//! Round trips repeat the same call at once; here, as before a collective
+//! Round trips repeat the same call at once. Here, as before a collective
 //! operation, the rank has waited for its start and done other things.
 
 use loggap_core::units::Picos;
@@ -20,15 +20,15 @@ use crate::clocks::GlobalClock;
 /// A part of an algorithm.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Piece {
-    /// None: what the start and the readings of the clock take.
+    /// No operation: the duration of the start and of reading the clock.
     Nothing,
     /// Rank 0 sends, this rank receives (`MPI_Send`, `MPI_Recv`).
     Message(i32),
-    /// The same the other way.
+    /// This rank sends, rank 0 receives.
     Back(i32),
-    /// Rank 0 and this rank send to each other and receive (`MPI_Sendrecv`).
+    /// Rank 0 and this rank exchange messages (`MPI_Sendrecv`).
     Exchange(i32),
-    /// Rank 0 and this rank post a receive (`MPI_Irecv`); what it waits for comes
+    /// Rank 0 and this rank post a receive (`MPI_Irecv`); its message comes
     /// later, and is not timed.
     Post(i32),
     /// Each rank combines two vectors of its own (`MPI_Reduce_local`).
@@ -36,14 +36,14 @@ pub enum Piece {
 }
 
 impl Bench<'_> {
-    /// Measures `piece` with messages or vectors of so many bytes. `Some` at
-    /// the leader.
+    /// Measures `piece` with messages or vectors of `bytes` bytes. `Some` at the leader.
     ///
     /// # Errors
     ///
-    /// [`CollectiveError`]: all ranks are to end then.
+    /// [`CollectiveError`]: all ranks have to end then.
     pub fn piece(&mut self, piece: Piece, bytes: u64) -> Result<Option<Measured>, CollectiveError> {
-        // What a rank gives and more than it gets; of the other, two vectors.
+        // Operations whose buffers suffice: two vectors, or a block to send and
+        // more to receive.
         let collective = match piece {
             Piece::Combine => Collective::Allreduce,
             Piece::Nothing
@@ -57,17 +57,17 @@ impl Bench<'_> {
         self.series(cell, Body::Piece(piece), self.part_of_the_time())
     }
 
-    /// Measures `cell` on each rank without the others: what the call does
-    /// besides messages. `Some` at the leader.
+    /// Measures `cell` on each rank alone: the work of the call besides
+    /// messages. `Some` at the leader.
     ///
     /// # Errors
     ///
-    /// [`CollectiveError`]: all ranks are to end then.
+    /// [`CollectiveError`]: all ranks have to end then.
     pub fn local_part(&mut self, cell: Cell) -> Result<Option<Measured>, CollectiveError> {
         self.series(cell, Body::Local, self.part_of_the_time())
     }
 
-    /// For what is measured beside an operation.
+    /// Stop rule of the parts that are measured beside an operation.
     fn part_of_the_time(&self) -> StopRule {
         const PARTS: u64 = 2;
         let rule = self.plan.rule;
@@ -75,8 +75,8 @@ impl Bench<'_> {
     }
 }
 
-/// Carries `piece` out as this rank, and reads the clock at its end; ranks
-/// without a part in it do nothing.
+/// Carries out this rank's share of `piece`, and reads the clock at its end;
+/// ranks without a share do nothing.
 #[inline]
 pub(super) fn carry_out(
     piece: Piece,
@@ -112,7 +112,7 @@ pub(super) fn carry_out(
     clock.read()
 }
 
-/// Posts a receive, reads the clock, and lets the message come.
+/// Posts a receive, reads the clock, then sends and completes the receive.
 #[inline]
 fn posted((give, get): (&[u8], &mut [u8]), other: &Process<'_>, clock: &GlobalClock) -> u64 {
     request::scope(|scope| {

@@ -1,7 +1,7 @@
-//! Carries series of repetitions out, on all ranks together.
+//! Runs series of repetitions, on all ranks together.
 //!
-//! Rank 0 leads: before each batch it tells all ranks how it starts, and
-//! afterwards it gathers what each has timed.
+//! Rank 0 leads: before each batch it announces to all ranks how it starts, and
+//! afterwards it gathers their records.
 
 use std::fmt;
 
@@ -27,10 +27,10 @@ use crate::job::Job;
 use crate::waiting::Waiting;
 use crate::watch::Watch;
 
-/// The rank that decides.
+/// Rank that makes the decisions.
 pub const LEADER: i32 = 0;
 
-/// Why there are no numbers. All ranks find the same.
+/// Error that ends a run. All ranks find the same one.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum CollectiveError {
     /// An operation gave a wrong result.
@@ -39,76 +39,76 @@ pub enum CollectiveError {
          repetition {repetition}; this MPI library, or what carries its messages, is broken"
     )]
     Wrong {
-        /// The operation.
+        /// Operation.
         operation: Operation,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
-        /// Who got it.
+        /// Rank with the wrong result.
         rank: usize,
-        /// The first wrong element.
+        /// Index of the first wrong element.
         element: u64,
-        /// In which repetition.
+        /// Index of the repetition.
         repetition: u64,
     },
-    /// A rank has no memory for its buffers.
+    /// A rank could not allocate its buffers.
     #[error("{operation} of {bytes} bytes: a rank has no memory for it; use smaller sizes")]
     Memory {
-        /// The operation.
+        /// Operation.
         operation: Operation,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
     },
-    /// Rank 0 has given up, and says why.
+    /// Rank 0 has given up, and reports why.
     #[error("rank 0 has given up")]
     Ended,
 }
 
-/// What all series of a run have in common.
+/// Settings that all series of a run have in common.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// How repetitions start.
+    /// Scheme by which repetitions start.
     pub scheme: SchemeName,
-    /// The root of operations that have one.
+    /// Root of the operations that have one.
     pub root: u32,
-    /// When each rank arrives, after the common start.
+    /// Arrival delay of each rank after the common start.
     pub delays: Vec<Picos>,
-    /// Which late starts are tolerated.
+    /// Tolerance of late starts.
     pub tolerance: Tolerance,
-    /// When a series ends.
+    /// Rule that ends a series.
     pub rule: StopRule,
-    /// Whether what each rank timed is kept.
+    /// True if the times of each rank are kept.
     pub keeps_samples: bool,
-    /// Whether ranks that wait let others run, as they share processors.
+    /// True if waiting ranks yield, because ranks share processors.
     pub yields: bool,
-    /// Place of buffers in their pages.
+    /// Alignment of message buffers.
     pub alignment: Alignment,
-    /// What is taken for one clock.
+    /// Ranks that share a clock.
     pub domains: Domains,
-    /// What has to hold of the clocks.
+    /// Assumptions about the clocks.
     pub assumptions: Assumptions,
 }
 
-/// What is timed.
+/// Timed part of a repetition.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Body {
     /// The operation; an immediate one is waited for at once.
     Alone,
-    /// An immediate operation with computation until it is waited for.
+    /// An immediate operation, with computation before it is waited for.
     With(Computing),
-    /// No operation, but a part of one.
+    /// A part of an algorithm, instead of an operation.
     Piece(Piece),
-    /// The operation of this rank alone.
+    /// The operation on this rank alone.
     Local,
 }
 
-/// A rank of a run.
+/// State of one rank in a run.
 pub struct Bench<'a> {
     pub(super) job: &'a Job,
     pub(super) waiting: Waiting<'a>,
     interrupt: &'a Interrupt,
     pub(super) plan: &'a Plan,
     pub(super) clock: GlobalClock,
-    /// Number of the next repetition; all ranks count the same.
+    /// Number of the next repetition, the same on all ranks.
     pub(super) repetition: u64,
     halted: bool,
 }
@@ -119,11 +119,11 @@ impl fmt::Debug for Bench<'_> {
     }
 }
 
-/// A segment of a series lasts at most so long, where there are several clocks.
+/// Maximum time between two synchronisations in a series, if there are several clocks.
 const SEGMENT: Picos = Picos(100_000_000_000);
 
 impl<'a> Bench<'a> {
-    /// This rank, with a clock that is not synchronised yet.
+    /// State of this rank, whose clock is not synchronised yet.
     #[must_use]
     pub fn new(
         (job, watch): (&'a Job, &'a Watch),
@@ -142,13 +142,13 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The clock, for what is said about it.
+    /// Clock of this rank, for reports.
     #[must_use]
     pub const fn clock(&self) -> &GlobalClock {
         &self.clock
     }
 
-    /// The leader's `number`, on all ranks.
+    /// Broadcasts the leader's `number`.
     pub(super) fn share(&self, number: u64) -> u64 {
         let mut number = [number];
         self.waiting.share(self.job.control(), LEADER, &mut number);
@@ -156,35 +156,35 @@ impl<'a> Bench<'a> {
         number
     }
 
-    /// Waits for all ranks.
+    /// Barrier over all ranks.
     pub(super) fn meet(&self) {
         self.waiting.meet(self.job.control());
     }
 
-    /// Whether somebody has asked to stop: all ranks find the same.
+    /// True if the run was interrupted; the same on all ranks.
     #[must_use]
     pub const fn is_halted(&self) -> bool {
         self.halted
     }
 
-    /// Whether this rank decides.
+    /// True on the leader.
     #[must_use]
     pub fn leads(&self) -> bool {
         self.job.rank() == LEADER
     }
 
-    /// Measures `cell` as the plan says. `Some` at the leader.
+    /// Measures `cell` by the plan. `Some` at the leader.
     ///
     /// # Errors
     ///
-    /// [`CollectiveError`]: all ranks are to end then.
+    /// [`CollectiveError`]: all ranks have to end then.
     pub fn measure(&mut self, cell: Cell) -> Result<Option<Measured>, CollectiveError> {
         self.series(cell, Body::Alone, self.plan.rule)
     }
 
-    /// A series of repetitions. Clocks are synchronised before it, and where
-    /// there are several, again and again, and at the end: then the times in
-    /// between are corrected.
+    /// Runs a series of repetitions. Clocks are synchronised before it. If
+    /// there are several, they are synchronised again from time to time and at
+    /// the end, and the times in between are corrected.
     pub(super) fn series(
         &mut self,
         cell: Cell,
@@ -217,8 +217,7 @@ impl<'a> Bench<'a> {
         Ok(None)
     }
 
-    /// A series at the leader. `course` decides on provisional times, the
-    /// corrected ones count.
+    /// Leads a series. `course` decides on provisional times; the corrected ones count.
     fn lead(
         &mut self,
         (cell, buffers): (Cell, &mut Buffers),
@@ -260,7 +259,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Whether ranks have several clocks, so that times are worth correcting.
+    /// True if ranks have several clocks, so that correcting times is worth it.
     fn interpolates(&self) -> bool {
         self.clock.domains().iter().any(|domain| *domain != 0)
     }
@@ -270,21 +269,21 @@ impl<'a> Bench<'a> {
         Segment::new(*self.clock.rank_clock(), *self.clock.model())
     }
 
-    /// Keeps what is corrected later.
+    /// Keeps records for the correction.
     fn note(&self, segment: &mut Segment, records: &[Record], carried: Option<Carried>) {
         if self.interpolates() {
             segment.push(records, carried);
         }
     }
 
-    /// Synchronises where there are several clocks, corrects what was timed
-    /// since the last time, and begins anew.
+    /// If there are several clocks: synchronises them, corrects the times since
+    /// the last synchronisation, and begins a new segment.
     fn next_segment(&mut self, segment: Segment, course: Option<&mut Course<'_>>) -> Segment {
         if !self.interpolates() {
             return segment;
         }
         let next = self.begin_segment();
-        // None where this clock was set meanwhile.
+        // `None` if this clock was set meanwhile.
         let model = self.clock.since(&segment.before).ok();
         let gather = |own: &[Record]| {
             if self.leads() {
@@ -302,7 +301,7 @@ impl<'a> Bench<'a> {
         asked.or_else(|| course.verdict(elapsed))
     }
 
-    /// Buffers on all ranks or on none.
+    /// Allocates buffers on all ranks, or fails on all of them.
     fn buffers(&self, cell: Cell, body: Body) -> Result<Buffers, CollectiveError> {
         let standing =
             if body == Body::Local { Standing { rank: 0, ranks: 1 } } else { self.standing() };
@@ -320,7 +319,7 @@ impl<'a> Bench<'a> {
         Standing { rank: whole(self.job.rank()), ranks: whole(self.job.size()) }
     }
 
-    /// Says how the next batch starts, and returns when.
+    /// Announces the next batch, and returns its start.
     fn announce(&self, batch: Batch) -> Picos {
         self.meet();
         let now = self.clock.now();
@@ -339,22 +338,22 @@ impl<'a> Bench<'a> {
         self.waiting.share(self.job.control(), LEADER, &mut order.to_words());
     }
 
-    /// The leader's next order.
+    /// Receives the leader's next order.
     fn hear(&self) -> Order {
         self.meet();
         let mut words = [0; order::WORDS];
         self.waiting.share(self.job.control(), LEADER, &mut words);
-        // All ranks run one program: anything else cannot be gone on with.
+        // All ranks run the same program, so an unknown order is fatal.
         Order::from_words(words).unwrap_or(Order::GiveUp)
     }
 
-    /// Hands what this rank timed to the leader.
+    /// Sends this rank's records to the leader.
     fn report(&self, records: &[Record]) {
         let own = numbers(records);
         self.waiting.collect((self.job.control(), LEADER), &own, None);
     }
 
-    /// What all ranks timed, rank by rank.
+    /// Gathers the records of all ranks, rank by rank.
     fn gather(&self, records: &[Record]) -> Vec<Record> {
         let own = numbers(records);
         let ranks = usize::try_from(self.job.size()).unwrap_or(0);
@@ -369,7 +368,7 @@ fn numbers(records: &[Record]) -> Vec<u64> {
     records.iter().flat_map(|record| record.to_numbers()).collect()
 }
 
-/// The first wrong result among `all`, of which each rank has `each`.
+/// First wrong result in `all`, which has `each` records per rank.
 fn wrong(cell: Cell, first: u64, all: &[Record], each: usize) -> Option<CollectiveError> {
     let (index, record) = all.iter().enumerate().find(|(_, record)| record.wrong > 0)?;
     Some(CollectiveError::Wrong {

@@ -1,5 +1,5 @@
-//! The part of a series between two synchronisations, whose times are
-//! corrected when the second one is there.
+//! Segment of a series between two synchronisations, whose times are corrected
+//! after the second one.
 
 use loggap_core::sync::{ClockModel, RankClock};
 use loggap_core::units::Picos;
@@ -8,15 +8,15 @@ use super::carried::{Carried, Records};
 use super::course::Course;
 use super::judge::Record;
 
-/// What one rank keeps from one synchronisation to the next.
+/// Records that one rank keeps from one synchronisation to the next.
 #[derive(Debug)]
 pub(super) struct Segment {
-    /// What was known at its begin.
+    /// State of the clock's synchronisation at the start.
     pub(super) before: RankClock,
     provisional: ClockModel,
     /// The rank's records of every batch.
     batches: Vec<Vec<Record>>,
-    /// At the leader, the batches themselves.
+    /// The batches themselves, at the leader only.
     carried: Vec<Carried>,
 }
 
@@ -30,9 +30,9 @@ impl Segment {
         self.carried.extend(carried);
     }
 
-    /// Every batch as it looks by `model`: hands the rank's records to `gather`,
-    /// which gives those of all ranks at the leader, and those to `course`.
-    /// Where there is no model, provisional times are not believed: they do not
+    /// Corrects every batch by `model`: passes the rank's records to `gather`,
+    /// which returns those of all ranks at the leader, and passes these to
+    /// `course`. Without a model the provisional times are invalid, and do not
     /// count.
     pub(super) fn correct(
         self,
@@ -62,11 +62,11 @@ impl Segment {
     }
 }
 
-/// A record by another model than the one it was taken by.
+/// Converts a record from the provisional model to `model`.
 fn corrected(record: &Record, (provisional, model): (&ClockModel, &ClockModel)) -> Record {
     let local = |global: Picos| provisional.local_at(global);
     let global = |time: Picos| model.reference_at(local(time));
-    // What the reading itself is uncertain by stays.
+    // The uncertainty of the reading itself stays.
     let reading = record.error.since(provisional.error_at(local(record.ended)));
     Record {
         ready: global(record.ready),

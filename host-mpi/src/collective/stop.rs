@@ -1,28 +1,28 @@
-//! When an operation and size has been repeated often enough.
+//! Rule that ends the repetitions of an operation and size.
 
 use loggap_core::units::Picos;
 use serde::{Deserialize, Serialize};
 
 use super::interval::{self, SeriesInterval};
 
-/// What ended a series.
+/// Condition that ended a series.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stopped {
     /// The interval of the median is narrow enough.
     Precision,
-    /// The time is spent.
+    /// The time limit is reached.
     Time,
-    /// As many repetitions as there may be.
+    /// The maximum number of repetitions is reached.
     Repetitions,
-    /// Nothing counted in many repetitions.
+    /// None of many repetitions counted.
     Hopeless,
-    /// Somebody asked for it.
+    /// The run was interrupted.
     Interrupted,
 }
 
 impl Stopped {
-    /// As in tables and files.
+    /// Name in tables and files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,24 +35,24 @@ impl Stopped {
     }
 }
 
-/// The rule.
+/// Rule that ends a series.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct StopRule {
-    /// Time for a series, with all that belongs to it.
+    /// Time limit of a series, including all its overheads.
     pub max_time: Picos,
-    /// Half the interval over the median, in millionths.
+    /// Goal of half the interval relative to the median, in millionths.
     pub rel_err_ppm: u32,
-    /// Repetitions below which no interval is narrow enough.
+    /// Minimum number of repetitions before an interval can be narrow enough.
     pub least: usize,
-    /// Most repetitions that are kept.
+    /// Maximum number of repetitions that are kept.
     pub most: usize,
 }
 
 impl StopRule {
-    /// Discarded repetitions after which there is no hope if none counted.
+    /// Number of discarded repetitions after which a series is hopeless if none counted.
     const HOPELESS: u64 = 1_000;
-    /// Part of the time below which no interval is narrow enough either: what
-    /// disturbs a machine lasts, and a short while may lie between two such.
+    /// Divisor of the time limit, which gives the minimum time of a series:
+    /// disturbances last, and a short series may lie between two of them.
     const LEAST_PART: u64 = 8;
 
     const fn least_time(self) -> Picos {
@@ -60,28 +60,28 @@ impl StopRule {
     }
 }
 
-/// Repetitions that counted, and the rule applied to them.
+/// Times of the repetitions that counted, and the rule applied to them.
 #[derive(Debug)]
 pub struct Series {
     rule: StopRule,
     times: Vec<Picos>,
     discarded: u64,
-    /// Number of times at which to look at the interval again.
+    /// Number of times at which the interval is computed next.
     next_look: usize,
     narrow: bool,
-    /// Memory for sorting.
+    /// Scratch memory for sorting.
     sorted: Vec<Picos>,
 }
 
 impl Series {
-    /// Nothing yet.
+    /// An empty series.
     #[must_use]
     pub const fn new(rule: StopRule) -> Self {
         let next_look = rule.least;
         Self { rule, times: Vec::new(), discarded: 0, next_look, narrow: false, sorted: Vec::new() }
     }
 
-    /// Takes a repetition; `None` where it does not count.
+    /// Adds the time of a repetition; `None` if it does not count.
     pub fn push(&mut self, time: Option<Picos>) {
         let Some(time) = time else {
             self.discarded += 1;
@@ -100,7 +100,7 @@ impl Series {
         half.is_some_and(|half| u128::from(half) <= allowed)
     }
 
-    /// Whether to stop after `elapsed`, and why.
+    /// Reason to stop after `elapsed`; `None` to continue.
     #[must_use]
     pub fn verdict(&self, elapsed: Picos) -> Option<Stopped> {
         if self.narrow && elapsed >= self.rule.least_time() {
@@ -116,18 +116,18 @@ impl Series {
         }
     }
 
-    /// The median with its interval; `None` where nothing counted.
+    /// Median with its interval; `None` if no repetition counted.
     pub fn interval(&mut self) -> Option<SeriesInterval> {
         interval::of(&self.times, &mut self.sorted)
     }
 
-    /// Repetitions that counted.
+    /// Times of the repetitions that counted.
     #[must_use]
     pub fn times(&self) -> &[Picos] {
         &self.times
     }
 
-    /// How many did not.
+    /// Number of repetitions that did not count.
     #[must_use]
     pub const fn discarded(&self) -> u64 {
         self.discarded
@@ -167,7 +167,7 @@ mod tests {
             (0..64).for_each(|n| series.push(Some(Picos(value(n)))));
             series.verdict(ENOUGH)
         };
-        // The same values: as they come and go, and some of them before the others.
+        // Equal values in two orders: mixed, and the small ones first.
         assert_eq!(push(|n| if n * 7 % 64 < 12 { 900 } else { 1_000 }), Some(Stopped::Precision));
         assert_eq!(push(|n| if n < 12 { 900 } else { 1_000 }), None);
     }

@@ -1,6 +1,5 @@
-//! The part of a repetition that is timed, on one rank. Between the readings
-//! nothing is allocated, locked or asked of the system, but for what MPI does
-//! itself.
+//! Timed section of a repetition, on one rank. Between the clock readings there
+//! is no allocation, lock or system call except those of MPI.
 
 use std::thread;
 
@@ -16,13 +15,12 @@ use super::run::{Bench, Body};
 use super::scheme::{Batch, Start};
 use super::verify::{self, Round};
 
-/// A turn of the loop that waits for a start, against a reading of the clock:
-/// there is a pause between two.
+/// Duration of an iteration of the loop that waits for a start, in clock
+/// readings: it pauses between two of them.
 const TURN: u64 = 2;
 
 impl Bench<'_> {
-    /// Carries a batch out and notes what this rank timed, one record for
-    /// each start.
+    /// Carries out a batch, and stores this rank's records, one for each start.
     pub(super) fn carry_out(
         &mut self,
         (Batch { start, count }, at): (Batch, Picos),
@@ -45,7 +43,7 @@ impl Bench<'_> {
             let ready = self.clock.now();
             let Timing { started, ended, computed } = self.timed(&turn, &mut buffers.call(), body);
             let wrong = match body {
-                // No operation, or of one rank: nothing that others can see.
+                // No operation, or one of this rank alone: there is no common result.
                 Body::Piece(_) | Body::Local => None,
                 Body::Alone | Body::With(_) => verify::first_wrong(buffers, round),
             };
@@ -78,8 +76,8 @@ impl Bench<'_> {
         Round { repetition: self.repetition, first_root, last_root }
     }
 
-    /// Waits for the start, carries the operations out, and returns the
-    /// readings before and after them, and for how long it computed in between.
+    /// Waits for the start, carries out the operations, and returns the
+    /// readings before and after them, and the time spent computing in between.
     fn timed(&self, turn: &Turn, call: &mut Call<'_>, body: Body) -> Timing {
         let data = self.job.data();
         let fixed = i32::try_from(self.plan.root).unwrap_or(0);
@@ -88,7 +86,7 @@ impl Bench<'_> {
         let own = SimpleCommunicator::self_comm();
         let watch = self.waiting.watch();
         let started = match turn.start {
-            // Planned, and no wait for another rank.
+            // A planned wait, and not for another rank: without a deadline.
             Start::Clock { .. } => self.wait_until(turn.at),
             Start::Announced => self.clock.read(),
             Start::Barrier | Start::BackToBack { .. } => {
@@ -126,7 +124,7 @@ impl Bench<'_> {
         })
     }
 
-    /// The first reading at or after `start`, or now where that has passed.
+    /// Waits for `start`; the first reading at or after it.
     #[inline]
     fn wait_until(&self, start: u64) -> u64 {
         loop {
@@ -143,19 +141,19 @@ impl Bench<'_> {
     }
 }
 
-/// What a rank reads.
+/// Clock readings of a rank around the operations.
 struct Timing {
     started: u64,
     ended: u64,
     computed: Picos,
 }
 
-/// A start, as one rank sees it.
+/// A start on one rank.
 struct Turn {
     start: Start,
-    /// Reading to wait for, where the start is by the clock.
+    /// Reading to wait for, if the start is by the clock.
     at: u64,
-    /// How many follow one another.
+    /// Number of consecutive operations.
     operations: u32,
     immediate: bool,
 }

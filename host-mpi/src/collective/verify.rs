@@ -1,28 +1,28 @@
-//! What a result has to be: computed, not remembered.
+//! Verification of results, whose expected contents are computed.
 //!
-//! Contents depend on the repetition, the first root, the rank that gives and
-//! the one that it gives to, so that what is left of an earlier repetition is
-//! wrong in this one. Element `i` of what `source` gives to `target` is
-//! `start + i·step` modulo 2³², with `start` and `step` from a generator; of
-//! bytes its topmost eight bits. Sums of such words are such words.
+//! Contents depend on the repetition, the first root, the sending rank and the
+//! receiving rank, so that data left from an earlier repetition is wrong in
+//! this one. Element `i` of the data from `source` to `target` is `start +
+//! i·step` modulo 2³², with `start` and `step` from a generator; a byte is the
+//! topmost eight bits of such a word. Sums of such words are such words.
 
 use loggap_core::random::Random;
 
 use super::buffers::Buffers;
 use super::operation::Collective;
 
-/// A repetition, as far as contents depend on it.
+/// Parameters of a repetition that contents depend on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Round {
-    /// Its number.
+    /// Number of the repetition.
     pub(super) repetition: u64,
-    /// The root of its first operation.
+    /// Root of the first operation.
     pub(super) first_root: u32,
-    /// The root of its last one, which is another where the root moves.
+    /// Root of the last operation, which differs if the root moves.
     pub(super) last_root: u32,
 }
 
-/// Stands for all ranks where they get the same.
+/// Target of data that is the same for all ranks.
 const EVERYBODY: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,7 +47,7 @@ impl Content {
         }
     }
 
-    /// From element `first` on.
+    /// Words from element `first` on.
     fn words(self, first: usize) -> impl Iterator<Item = u32> {
         let Self { start, step } = self;
         #[allow(clippy::cast_possible_truncation, reason = "modulo 2^32 is the definition")]
@@ -60,7 +60,7 @@ impl Content {
     }
 }
 
-/// Puts into the buffers what this rank gives in `round`.
+/// Fills the buffers with the data that this rank sends in `round`.
 pub(super) fn fill(buffers: &mut Buffers, round: Round) {
     let rank = buffers.standing.rank;
     let block = block(buffers);
@@ -104,7 +104,7 @@ fn block(buffers: &Buffers) -> usize {
     usize::try_from(buffers.cell.elements).unwrap_or(usize::MAX).max(1)
 }
 
-/// The first element that is not what this rank has to get in `round`.
+/// Index of the first element that differs from the expected data of `round`.
 pub(super) fn first_wrong(buffers: &Buffers, round: Round) -> Option<usize> {
     let rank = buffers.standing.rank;
     let block = block(buffers);
@@ -135,7 +135,7 @@ pub(super) fn first_wrong(buffers: &Buffers, round: Round) -> Option<usize> {
             wrong_word(buffers, round, buffers.standing.ranks, first)
         }
         Collective::Scan => wrong_word(buffers, round, rank + 1, 0),
-        // What rank 0 gets is not defined.
+        // The result of rank 0 is undefined.
         Collective::Exscan if rank == 0 => None,
         Collective::Exscan => wrong_word(buffers, round, rank, 0),
     }
@@ -145,8 +145,8 @@ fn wrong_byte(got: &[u8], content: Content) -> Option<usize> {
     got.iter().zip(content.bytes()).position(|(got, byte)| *got != byte)
 }
 
-/// The first word that is not the sum over ranks below `ranks`, where the
-/// first word here is number `first` of what they gave.
+/// Index of the first word that differs from the sum over the ranks below
+/// `ranks`, whose data starts at element `first` here.
 fn wrong_word(buffers: &Buffers, round: Round, ranks: u32, first: usize) -> Option<usize> {
     let contents = (0..ranks).map(|rank| Content::new(round, rank, EVERYBODY));
     let sum = contents.fold(Content::default(), Content::plus);
@@ -175,7 +175,7 @@ mod tests {
         all
     }
 
-    /// Carries the operation out as MPI defines it, without MPI.
+    /// Carries out the operation as MPI defines it, without MPI.
     fn carry_out(all: &mut [Buffers], root: usize) {
         let sends: Vec<Vec<u8>> = all.iter().map(|b| b.bytes.send.to_vec()).collect();
         let words: Vec<Vec<u32>> = all.iter().map(|b| b.words.send.to_vec()).collect();

@@ -1,9 +1,9 @@
-//! What the bindings of MPI lack. The only unsafe code of this crate.
+//! Parts of MPI that its bindings lack. The only unsafe code of this crate.
 
 pub(crate) mod environment;
 pub(crate) mod receive;
 pub(crate) mod send;
 pub(crate) mod settings;
 
-/// The tag of all messages: the bindings' own default.
+/// Tag of all messages: the bindings' own default.
 const TAG: i32 = 0;

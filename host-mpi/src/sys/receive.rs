@@ -1,4 +1,4 @@
-//! A receive that is posted beforehand, and taken back when nothing comes.
+//! Receives that are posted in advance, and cancelled if no message arrives.
 
 #![allow(unsafe_code, reason = "the bindings do not tell whether a request was cancelled")]
 
@@ -16,15 +16,15 @@ use mpi::topology::Process;
 
 use super::TAG;
 
-/// Tests until the receive is taken back: some milliseconds.
+/// Number of tests after which a receive is cancelled: some milliseconds.
 const TESTS: u32 = 1 << 14;
 
 /// Posts a receive of a message from `peer`, runs `before`, and tests the
-/// receive until the message is there: its length in bytes; `None` when none
-/// came in [`TESTS`] tests: then the receive has been taken back, as it is
-/// where `before` fails.
+/// receive until the message has arrived. Returns its length in bytes, or
+/// `None` if none arrived in [`TESTS`] tests. The receive is cancelled then,
+/// and also if `before` fails.
 ///
-/// Where the message does not fit into `buffer` MPI ends the job.
+/// If the message does not fit into `buffer`, MPI ends the job.
 #[inline]
 pub(crate) fn around<R, E>(
     peer: &Process<'_>,
@@ -41,27 +41,27 @@ pub(crate) fn around<R, E>(
     Ok((before, posted.take_back()))
 }
 
-/// A receive that is posted again as soon as a message has come.
+/// A receive that is posted again as soon as a message has arrived.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenReceive(Rc<RefCell<Option<Answers>>>);
 
-/// A posted receive, and where the next one is posted.
+/// A posted receive, and the buffer of the next one.
 #[derive(Debug)]
 struct Answers {
-    // Declared first: it is completed or cancelled before anything else goes.
+    // Declared first: it is completed or cancelled before the other fields are dropped.
     posted: Posted<'static>,
     buffer: *mut [u8],
 }
 
 impl OpenReceive {
-    /// Runs `body`, during which a receive from `peer` into `buffer` is posted.
+    /// Runs `body` while a receive from `peer` into `buffer` is posted.
     pub(crate) fn while_open<R>(
         &self,
         peer: &Process<'_>,
         buffer: &mut [u8],
         body: impl FnOnce() -> R,
     ) -> R {
-        /// Takes the receive back also when `body` panics.
+        /// Cancels the receive also if `body` panics.
         struct Scope<'o>(&'o OpenReceive);
         impl Drop for Scope<'_> {
             fn drop(&mut self) {
@@ -83,23 +83,23 @@ impl OpenReceive {
         self.0.borrow().is_some()
     }
 
-    /// The length of a message that has come; the next receive is posted then.
+    /// Length of a message that has arrived; posts the next receive then.
     #[inline]
     pub(crate) fn test(&self, peer: &Process<'_>) -> Option<usize> {
         let mut answers = self.0.borrow_mut();
         let answers = answers.as_mut()?;
         let length = answers.posted.test()?;
-        // SAFETY: as in `while_open`, and the receive before is complete.
+        // SAFETY: as in `while_open`, and the previous receive is complete.
         answers.posted = Posted::new(peer, unsafe { &mut *answers.buffer });
         Some(length)
     }
 }
 
-/// A receive that is posted into memory that stays borrowed.
+/// A posted receive into borrowed memory.
 #[derive(Debug)]
 struct Posted<'b> {
     request: ffi::MPI_Request,
-    /// Whether MPI may still write into the memory.
+    /// True while MPI may still write into the memory.
     is_open: bool,
     buffer: PhantomData<&'b mut [u8]>,
 }
@@ -112,8 +112,8 @@ impl<'b> Posted<'b> {
         let bytes = u8::equivalent_datatype();
         let communicator = peer.as_communicator().as_raw();
         // SAFETY: the buffer has `length` bytes and stays borrowed as long as
-        // this value lives, whose drop completes or cancels the request. It is
-        // private to this module, which forgets none.
+        // this value lives, whose drop completes or cancels the request. The
+        // type is private to this module, which never leaks a value.
         unsafe {
             ffi::MPI_Irecv(
                 buffer.as_mut_ptr().cast(),
@@ -130,11 +130,12 @@ impl<'b> Posted<'b> {
         Self { request, is_open: true, buffer: PhantomData }
     }
 
-    /// The length of the message, if it is there.
+    /// Length of the message, if it has arrived.
     #[inline]
     fn test(&mut self) -> Option<usize> {
         let (mut done, mut status) = (0, MaybeUninit::uninit());
-        // SAFETY: all three point to memory of ours, the request is active.
+        // SAFETY: all three point to memory of this function or value, and the
+        // request is active.
         unsafe { ffi::MPI_Test(&raw mut self.request, &raw mut done, status.as_mut_ptr()) };
         if done == 0 {
             return None;
@@ -144,13 +145,14 @@ impl<'b> Posted<'b> {
         length(&Status::from_raw(unsafe { status.assume_init() }))
     }
 
-    /// Cancels the receive. The length of the message where one came before that.
+    /// Cancels the receive. Returns the length of a message that arrived before that.
     #[cold]
     fn take_back(&mut self) -> Option<usize> {
         let (mut cancelled, mut status) = (0, MaybeUninit::uninit());
-        // SAFETY: the request is active: the last test has said so.
+        // SAFETY: the request is active, as the last test has shown.
         unsafe { ffi::MPI_Cancel(&raw mut self.request) };
-        // SAFETY: both point to memory of ours; a cancelled receive completes.
+        // SAFETY: both point to memory of this function or value; a cancelled
+        // receive completes.
         unsafe { ffi::MPI_Wait(&raw mut self.request, status.as_mut_ptr()) };
         self.is_open = false;
         // SAFETY: MPI_Wait has written the status.
@@ -169,7 +171,7 @@ impl Drop for Posted<'_> {
     }
 }
 
-/// Bytes of what was received.
+/// Length of a received message in bytes.
 pub(crate) fn length(status: &Status) -> Option<usize> {
     usize::try_from(status.count(u8::equivalent_datatype())).ok()
 }

@@ -1,4 +1,4 @@
-//! Sends that are begun now and completed later.
+//! Sends that are started now and completed later.
 
 #![allow(unsafe_code, reason = "the bindings complete all sends within the scope that begins them")]
 
@@ -16,17 +16,17 @@ use mpi::topology::Process;
 use super::TAG;
 use crate::watch::Watch;
 
-/// Most sends that are open at once; a further one waits for all before it.
+/// Maximum number of open sends; a further one waits for all of them.
 const MOST_OPEN: usize = 1024;
 
-/// Sends of one message that are under way.
+/// Open sends of one message.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenSends(Rc<RefCell<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     requests: Vec<ffi::MPI_Request>,
-    /// What [`OpenSends::while_open`] has borrowed.
+    /// Message that [`OpenSends::while_open`] has borrowed.
     message: Option<*const [u8]>,
 }
 
@@ -43,13 +43,13 @@ impl OpenSends {
         state.message = Some(message);
         state.requests.reserve(MOST_OPEN);
         drop(state);
-        // Completes them also when `body` panics.
+        // Completes them also if `body` panics.
         let _train = Train { open: self, watch };
         body()
     }
 
-    /// Begins to send `message` to `peer`. False, and nothing done, where it is
-    /// not the message of [`OpenSends::while_open`].
+    /// Starts to send `message` to `peer`. Does nothing and returns false
+    /// unless it is the message of [`OpenSends::while_open`].
     #[inline]
     pub(crate) fn begin(&self, peer: &Process<'_>, message: &[u8], watch: &Watch) -> bool {
         let mut state = self.0.borrow_mut();
@@ -92,7 +92,7 @@ impl State {
     }
 }
 
-/// While it lives, sends may be open.
+/// Guard during whose life sends may be open.
 struct Train<'o> {
     open: &'o OpenSends,
     watch: &'o Watch,

@@ -1,5 +1,5 @@
-//! The settings of the MPI library, by MPI's own tool interface (MPI 3.1,
-//! §14.3.6): what Open MPI calls MCA parameters and MPICH control variables.
+//! Settings of the MPI library, through MPI's own tool interface (MPI 3.1,
+//! §14.3.6): MCA parameters of Open MPI, control variables of MPICH.
 
 #![allow(unsafe_code, reason = "the bindings have no safe form of the tool interface")]
 
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use mpi::ffi;
 
-/// What a setting is set to.
+/// Value of a setting.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Value {
     /// A whole number.
@@ -19,20 +19,20 @@ pub(crate) enum Value {
     Text(String),
 }
 
-/// Whether the tool interface could be initialised, once and for as long as
-/// the process runs: MPICH 4.0 finds no setting any more after it was finalised
-/// and initialised again.
+/// True if the tool interface has been initialised, which happens once for the
+/// life of the process: MPICH 4.0 finds no settings after it was finalised and
+/// initialised again.
 static IS_THERE: LazyLock<bool> = LazyLock::new(|| {
     let mut provided = 0;
-    // SAFETY: the number points to a local variable; 0 is MPI_THREAD_SINGLE,
-    // as only the main thread asks.
+    // SAFETY: the number points to a local variable; 0 is MPI_THREAD_SINGLE, as
+    // only the main thread calls it.
     unsafe { ffi::MPI_T_init_thread(0, &raw mut provided) == SUCCESS }
 });
 
 const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
 
-/// The value of the setting `name`; `None` where this library has none of
-/// that name, or one of another type.
+/// Value of the setting `name`; `None` if this library has no setting of that
+/// name, or one of another type.
 pub(crate) fn read(name: &str) -> Option<Value> {
     let name = CString::new(name).ok()?;
     let mut index = 0;
@@ -44,7 +44,7 @@ pub(crate) fn read(name: &str) -> Option<Value> {
     if outcome == SUCCESS { read_at(index) } else { None }
 }
 
-/// The value of the setting of this number.
+/// Value of the setting at `index`.
 fn read_at(index: c_int) -> Option<Value> {
     let size = size_of_type(index)?;
     let mut handle = MaybeUninit::uninit();
@@ -59,20 +59,20 @@ fn read_at(index: c_int) -> Option<Value> {
     // SAFETY: the call has succeeded.
     let mut handle = unsafe { handle.assume_init() };
     let bytes = usize::try_from(count).ok()?.checked_mul(size)?;
-    // Words, so that numbers are aligned, and a zero behind text.
+    // Words, so that numbers are aligned, and a zero after text.
     let mut words = vec![0_u64; bytes / 8 + 2];
     // SAFETY: the memory holds `count` elements of `size` bytes.
     let outcome = unsafe { ffi::MPI_T_cvar_read(handle, words.as_mut_ptr().cast()) };
-    // SAFETY: the handle is free after this, and not used any more.
+    // SAFETY: the handle is freed by this, and not used afterwards.
     unsafe { ffi::MPI_T_cvar_handle_free(&raw mut handle) };
     (outcome == SUCCESS).then(|| value(&words, size, count))?
 }
 
-/// Bytes of an element of the setting of this number.
+/// Size of an element of the setting at `index`, in bytes.
 fn size_of_type(index: c_int) -> Option<usize> {
     let (mut verbosity, mut bind, mut scope, mut size) = (0, 0, 0, 0);
     let mut datatype = MaybeUninit::uninit();
-    // SAFETY: texts that are not wanted may be null with length null; all
+    // SAFETY: texts that are not wanted may be null with a null length; all
     // others point to local variables.
     let outcome = unsafe {
         ffi::MPI_T_cvar_get_info(
@@ -99,7 +99,7 @@ fn size_of_type(index: c_int) -> Option<usize> {
 }
 
 /// `count` elements of `size` bytes in `words` as a value: characters are text,
-/// anything else one number.
+/// anything else is one number.
 fn value(words: &[u64], size: usize, count: c_int) -> Option<Value> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     match (size, count) {

@@ -1,7 +1,7 @@
-//! From samples to a profile.
+//! Assessment: computes a profile from samples.
 //!
-//! A pure function of the samples, in the order of their arrival, and the
-//! options: a repeated analysis of stored samples gives the same numbers.
+//! A pure function of the samples, in the order of their arrival, and the options: repeating it on
+//! stored samples gives the same numbers.
 
 use super::ranges::{Fitted, LatencySum, Ranges, Span};
 use super::warning::{AssessError, Warning};
@@ -12,27 +12,25 @@ use crate::stats::Confidence;
 use crate::units::{Bytes, Picos, SignedPicos};
 use crate::wide::times;
 
-/// What an assessment is to do.
+/// Options of an assessment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AssessOptions {
-    /// Level of all intervals.
+    /// Confidence level of all intervals.
     pub confidence: Confidence,
-    /// A number has converged when half its interval is at most this many
-    /// millionths of it.
+    /// Half-width, in millionths of a number, up to which it counts as converged.
     pub relative_error_ppm: u32,
-    /// Points may lie this many millionths beside their range's line before
-    /// another range begins, and jumps smaller than this divide no range.
+    /// Largest deviation of points from their range's line, in millionths of their value, before
+    /// another range begins; smaller jumps divide no range.
     pub tolerance_ppm: u32,
-    /// Most places where ranges meet; 0 takes all sizes as one range.
+    /// Most boundaries between ranges; 0 fits all sizes as one range.
     pub max_changes: usize,
-    /// How to look for them.
+    /// Change detector.
     pub detector: Detector,
 }
 
 impl Default for AssessOptions {
-    /// 95 percent, 5 percent, a tolerance of 6 percent, up to 7 places where
-    /// ranges meet, changes by the default detector.
+    /// 95 percent, 5 percent, a tolerance of 6 percent, up to 7 boundaries, the default detector.
     fn default() -> Self {
         Self {
             confidence: Confidence::P95,
@@ -44,7 +42,7 @@ impl Default for AssessOptions {
     }
 }
 
-/// The memory that an assessment needs, besides the samples.
+/// Memory that an assessment needs besides the samples.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AssessRequirements {
@@ -55,7 +53,7 @@ pub struct AssessRequirements {
 }
 
 impl AssessRequirements {
-    /// What up to `sizes` sizes need.
+    /// Requirements of up to `sizes` sizes.
     #[must_use]
     pub const fn new(sizes: usize) -> Self {
         let points = sizes.saturating_mul(Curve::ALL.len());
@@ -63,7 +61,7 @@ impl AssessRequirements {
     }
 }
 
-/// The memory of an assessment; its contents do not matter.
+/// Memory of an assessment; its initial contents are irrelevant.
 #[derive(Debug)]
 pub struct AssessMemory<'m> {
     /// See [`AssessRequirements::points`].
@@ -75,43 +73,42 @@ pub struct AssessMemory<'m> {
 /// Most warnings that an assessment lists.
 pub const MAX_WARNINGS: usize = 24;
 
-/// The parameters of a link, and what there is to say about them. At most
-/// `N` protocols.
+/// Parameters of a link, with warnings. At most `N` protocols.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Assessment<const N: usize = 16> {
     /// The parameters.
     pub profile: Profile<N>,
-    /// What its reader should know.
+    /// Warnings about the measurement.
     pub warnings: heapless::Vec<Warning, MAX_WARNINGS>,
-    /// Warnings beyond [`MAX_WARNINGS`].
+    /// Number of warnings beyond [`MAX_WARNINGS`].
     pub further_warnings: u32,
 }
 
-/// Takes what an assessment finds, as soon as it is found: the jumps, then
-/// the ranges with their lines, both by ascending size, and warnings in
-/// between. So a device can keep it where and how it wants to.
+/// Receiver of an assessment's results, as soon as each is computed: the jumps, then the ranges
+/// with their lines, both by ascending size, and warnings in between. Allows a device to choose its
+/// own representation.
 pub trait Findings {
     /// A jump, large or small.
     fn change(&mut self, change: Change);
-    /// A range from `first` to `last`: lines and latency that follow are its.
+    /// A range from `first` to `last`, to which the following lines and latency belong.
     fn range(&mut self, first: Bytes, last: Bytes);
-    /// The line of one curve; a range has at least that of the gap.
+    /// Line of one curve; a range has at least that of the gap.
     fn line(&mut self, curve: Curve, line: &SizeLine);
-    /// The net latency, where it is known and can be positive.
+    /// Net latency, if it was measured and part of its interval is positive.
     fn latency(&mut self, latency: &Estimate<SignedPicos>);
-    /// What a reader should know.
+    /// A warning about the measurement.
     fn warning(&mut self, warning: Warning);
 }
 
 impl<const N: usize> Findings for Assessment<N> {
     fn change(&mut self, change: Change) {
-        // No more than the `N` that were asked for.
+        // At most the `N` requested.
         let _ = self.profile.changes.push(change);
     }
 
     fn range(&mut self, first: Bytes, last: Bytes) {
-        // No more than the `N` that were asked for.
+        // At most the `N` requested.
         let _ = self.profile.ranges.push(Range { first, last, ..Range::default() });
     }
 
@@ -139,7 +136,7 @@ impl<const N: usize> Findings for Assessment<N> {
 }
 
 impl<const N: usize> Assessment<N> {
-    /// Assesses the link that `store`'s samples were measured on.
+    /// Assesses a link from the samples in `store`.
     ///
     /// # Errors
     ///
@@ -155,13 +152,13 @@ impl<const N: usize> Assessment<N> {
     }
 }
 
-/// Assesses the link that `store`'s samples were measured on, as at most `N`
-/// ranges, and tells `findings`.
+/// Assesses a link from the samples in `store`, as at most `N` ranges, and passes the results to
+/// `findings`.
 ///
 /// # Errors
 ///
-/// [`AssessError`] when there is nothing to assess, or too little memory was
-/// lent. What was told until then is no assessment.
+/// [`AssessError`] if there is nothing to assess or too little memory. Results passed before the
+/// error are invalid.
 pub fn assess<const N: usize>(
     store: &SampleStore<'_>,
     options: &AssessOptions,
@@ -187,7 +184,7 @@ pub fn assess<const N: usize>(
 ///
 /// # Errors
 ///
-/// [`AssessError::NoSamples`] without bursts and round trips there.
+/// [`AssessError::NoSamples`] if the range lacks bursts or round trips.
 pub fn assess_range(
     store: &SampleStore<'_>,
     options: &AssessOptions,
@@ -207,7 +204,8 @@ pub fn assess_range(
                 check_line(&fitted, &line, first, findings);
                 match (curve, round_trip) {
                     (Curve::HalfRtt, _) => round_trip = Some(SignedPicos(2 * line.at_one.value.0)),
-                    // Elsewhere lines at one byte are extrapolated, the bound as well.
+                    // In ranges of larger sizes the value at one byte is extrapolated, as would be
+                    // its bound.
                     (Curve::SendOverhead | Curve::RecvOverhead, Some(bound)) if first.0 <= 1 => {
                         line.at_one.lower_to(bound);
                     }
@@ -233,8 +231,7 @@ pub fn assess_range(
     Ok(())
 }
 
-/// Scatter about a line above which the model is said not to fit well, in
-/// millionths.
+/// Scatter about a line above which a warning of misfit is given, in millionths.
 const NOTABLE_SCATTER_PPM: u32 = 150_000;
 
 fn check_line(fitted: &Fitted<'_>, line: &SizeLine, first: Bytes, findings: &mut impl Findings) {
@@ -250,7 +247,7 @@ fn check_line(fitted: &Fitted<'_>, line: &SizeLine, first: Bytes, findings: &mut
     }
 }
 
-/// Says where rounds were not run as the method has it.
+/// Warns of rounds that were not run as the method requires.
 fn check_rounds(store: &SampleStore<'_>, findings: &mut impl Findings) {
     let [mut fallback, mut short, mut left_out, mut stalled] = [Sizes::default(); 4];
     let mut bounded =
@@ -292,7 +289,7 @@ fn check_rounds(store: &SampleStore<'_>, findings: &mut impl Findings) {
     }
 }
 
-/// Sizes of which only the first and the number are told.
+/// Counter of sizes that remembers the first.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sizes {
     first: Bytes,
@@ -308,26 +305,25 @@ impl Sizes {
     }
 }
 
-/// Whether the paced rounds of a row were spaced by `PRTT(2,0,s)`, which is
-/// the round trip and a gap about as long.
+/// True if the paced rounds of a row were spaced by `PRTT(2,0,s)`, that is, by a round trip and a
+/// gap of similar length.
 fn paced_by_fallback(store: &SampleStore<'_>, row: usize) -> bool {
     let round_trip = store.round_trip_and_beyond(row);
     let delay = store.shortest_delay(row).unwrap_or_default().0;
     round_trip.is_some_and(|(time, _)| delay / 3 > time / 2)
 }
 
-/// Timers of delayed acknowledgements: 40 ms in Linux, 200 ms in BSD and
-/// Windows, each with the lateness of a timer tick.
+/// Ranges of the delayed-acknowledgement timers, in ps: 40 ms in Linux, 200 ms in BSD and Windows,
+/// each plus a timer tick.
 const ACKNOWLEDGEMENT_TIMERS: [(u64, u64); 2] =
     [(36_000_000_000, 49_000_000_000), (190_000_000_000, 221_000_000_000)];
 
-/// How many times a stall exceeds what a burst takes otherwise.
+/// Least ratio of a stall to the rest of the burst's duration.
 const STALL_FACTOR: u64 = 4;
 
-/// By how much a burst takes longer than a round trip where that is the
-/// timer of delayed acknowledgements: as long as the timer, beyond all that
-/// the round trip explains, and about the same at a size at most a quarter as
-/// large. What a slow link takes grows with the size instead.
+/// Stall of a burst by the timer of delayed acknowledgements: its excess over a round trip, if that
+/// is as long as the timer, not explained by the round trips, and about the same at a quarter of
+/// the size or less. The excess on a slow link grows with the size instead.
 fn acknowledgement_stall(store: &SampleStore<'_>, row: usize) -> Option<Picos> {
     let (round_trip, beyond) = store.round_trip_and_beyond(row)?;
     let rest = u64::from(store.messages(row, Quantity::Gap)?.saturating_sub(1));

@@ -1,42 +1,42 @@
-//! The least number of samples behind each claim.
+//! Minimum number of samples behind each claim.
 
-/// Something said of a link, and the samples that it takes.
+/// A claim about a link, and the samples that it requires.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Floor {
     /// Name of the claim.
     pub claim: &'static str,
-    /// Samples that it takes.
+    /// Number of samples required.
     pub samples: usize,
     /// Reason for the number.
     pub reason: &'static str,
 }
 
 impl Floor {
-    /// A value at a size, of those that are measured here.
+    /// A value at one size.
     pub const VALUE: Self =
         Self::new("value at a size", 3, "a single wrong one of three is not their median");
-    /// A change of protocol, on each side of it at the two nearest sizes.
+    /// A change of protocol: samples on each side, at its two nearest sizes together.
     pub const CHANGE: Self = Self::new(
         "change of protocol",
         8,
         "all of eight are on one side of their median once in 128",
     );
-    /// As [`Floor::CHANGE`], where processors were taken away.
+    /// As [`Floor::CHANGE`], on a machine that preempts the ends.
     pub const CHANGE_ON_BUSY: Self = Self::new(
         "change of protocol on a busy machine",
         80,
         "a size that is measured for a short time only meets one state of the machine",
     );
-    /// Half of the rounds are faster.
+    /// 50% of the rounds are faster.
     pub const P50: Self = Self::new("p50", 1, "the sample itself");
-    /// One round in 10 is slower.
+    /// 10% of the rounds are slower.
     pub const P90: Self = Self::new("p90", 20, "two samples lie beyond it");
-    /// One round in 100 is slower.
+    /// 1% of the rounds are slower.
     pub const P99: Self = Self::new("p99", 200, "two samples lie beyond it");
-    /// One round in 1,000 is slower.
+    /// 0.1% of the rounds are slower.
     pub const P999: Self = Self::new("p99.9", 2_000, "two samples lie beyond it");
-    /// The slowest round.
+    /// Slowest round.
     pub const MAXIMUM: Self = Self::new("maximum", 1, "it is of these rounds alone");
 
     const fn new(claim: &'static str, samples: usize, reason: &'static str) -> Self {

@@ -1,28 +1,23 @@
-//! How far noise moves a result: the one definition of intervals.
+//! Confidence intervals of all results, from the influence of each sample.
 //!
-//! Every result is a weighted sum of medians `Σ wᵢ·mᵢ`: a value of a curve of
-//! the medians of its rounds, a parameter of the points of its line, `L` of
-//! three such parameters. A median moves with each sample by
-//! `±1/(2·f·n)`, up for a sample above it and down for one below, where `f`
-//! is the density at the median (its influence function; Huber, "Robust
-//! Statistics", section 3.2). Here `1/(2f)` is taken from the distance of the
-//! order statistics on both sides of the median (McKean and Schrader,
-//! Communications in Statistics B 13, 1984): those of few samples lie far out,
-//! where the slower of two speeds is, and those of many close to the median,
-//! whose density counts.
+//! Every result is a weighted sum of medians `Σ wᵢ·mᵢ`: a value of a curve depends on the medians
+//! of its rounds, a parameter on the points of its line, and `L` on three such parameters. A sample
+//! shifts a median by `±1/(2·f·n)`, up if it lies above and down if below, where `f` is the density
+//! at the median (its influence function; Huber, "Robust Statistics", section 3.2). Here `1/(2f)`
+//! is estimated from the distance of the order statistics on both sides of the median (McKean and
+//! Schrader, Communications in Statistics B 13, 1984). With few samples these lie far apart and
+//! cover the slower of two speeds; with many they are close to the median, whose density matters.
 //!
-//! The moves are summed by blocks of time. With `d_b` the sum over block `b`
-//! and all medians, and `e_b = d_b + d_{b+1}`, the squared standard error of
-//! the result is `B²/(2(B−1)(B−2))·Σ e_b²`, with `3B/4 − 1` degrees of freedom:
-//! overlapping batch means (Meketon and Schmeiser, WSC 1984) of the moves, in
-//! which the samples of one block are a cluster (Liang and Zeger, Biometrika
-//! 73, 1986). It is no less than three quarters of what the blocks say
-//! alone, `B/(B−1)·Σ d_b²`, as few blocks may alternate by chance, and no less
-//! than half of what independent noise makes, the sum of the squared moves of
-//! all samples: where all samples of a size fall into one block they cancel. So
-//! noise that lasts for some rounds, and noise that hits several sizes,
-//! quantities or parameters alike, counts as what it is; independent noise
-//! gives the usual standard error.
+//! The shifts are summed by blocks of time. With `d_b` the sum over block `b` and all medians, and
+//! `e_b = d_b + d_{b+1}`, the squared standard error of the result is `B²/(2(B−1)(B−2))·Σ e_b²`,
+//! with `3B/4 − 1` degrees of freedom: overlapping batch means (Meketon and Schmeiser, WSC 1984) of
+//! the shifts, with the samples of one block as a cluster (Liang and Zeger, Biometrika 73, 1986).
+//! Two lower bounds apply: three quarters of the single blocks' estimate, `B/(B−1)·Σ d_b²`, since
+//! few blocks may alternate by chance; and half of the sum of the squared shifts of all samples,
+//! which is the variance for independent noise, since shifts cancel if all samples of a size fall
+//! into one block. So noise that lasts for several rounds, and noise common to several sizes,
+//! quantities or parameters, has its correct effect; independent noise gives the usual standard
+//! error.
 
 use super::store::{BLOCKS, SampleStore, block_of, value_in};
 use super::table::Curve;
@@ -30,26 +25,25 @@ use crate::measure::Quantity;
 use crate::number::{larger, sqrt};
 use crate::stats::Confidence;
 
-/// The normal quantile of the interval that the error of a median is taken
-/// from. At 1.5 the error of few normal samples is hardly too large, and two
-/// speeds are still seen.
+/// Normal quantile of the order statistics from which the error of a median is estimated. With 1.5
+/// the error is hardly too large for few normal samples, and still shows two speeds.
 const QUANTILE: f64 = 1.5;
 
-/// Least variance, as a share of what the blocks say alone and of what
-/// independent noise makes. The whole of either would make intervals too wide:
-/// of two estimates of the same variance the larger one is biased.
+/// Lower bounds of the variance, as shares of the single blocks' estimate and of independent noise.
+/// Shares of 1 would make intervals too wide: the larger of two estimates of one variance is
+/// biased.
 const LEAST: (f64, f64) = (0.75, 0.5);
 
-/// Fewest samples behind an interval; with fewer nothing is known of it.
+/// Fewest samples of a median whose error can be estimated.
 const FEWEST: usize = 2;
 
-/// What the samples of each block of time move a result by, in picoseconds.
+/// Shift of a result by the samples of each block of time, in picoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::measure) struct BlockSums {
     sums: [f64; BLOCKS],
-    /// Sum of the squared moves of all samples.
+    /// Sum of the squared shifts of all samples.
     independent: f64,
-    /// A median of a single sample is part of it.
+    /// True if a median of a single sample contributes.
     unknown: bool,
 }
 
@@ -69,7 +63,7 @@ impl BlockSums {
         }
     }
 
-    /// Adds `sign` times what `other` holds.
+    /// Adds `sign` times the shifts of `other`.
     pub(in crate::measure) fn include(&mut self, other: &Self, sign: f64) {
         for (sum, more) in self.sums.iter_mut().zip(other.sums) {
             *sum += sign * more;
@@ -100,8 +94,8 @@ impl BlockSums {
         }
     }
 
-    /// The standard error, and the Student quantile that makes an interval of
-    /// it; infinite where too little was measured.
+    /// Standard error, and the Student quantile that turns it into an interval; infinite if too
+    /// little was measured.
     pub(in crate::measure) fn error(
         &self,
         store: &SampleStore<'_>,
@@ -127,7 +121,7 @@ impl BlockSums {
         (sqrt(larger(batches, least)), confidence.student(freedom))
     }
 
-    /// Half the interval at `confidence`.
+    /// Half-width of the interval at `confidence`.
     pub(in crate::measure) fn half_width(
         &self,
         store: &SampleStore<'_>,
@@ -138,10 +132,9 @@ impl BlockSums {
     }
 }
 
-/// By how much one sample moves the median of a cell, in picoseconds: the
-/// standard error of the median over the root of the number of samples. That
-/// error is the distance of the order statistics that hold the median with
-/// [`QUANTILE`], over twice that quantile.
+/// Shift of a cell's median by one sample, in picoseconds: the standard error of the median over
+/// the square root of the number of samples. That error is the distance of the order statistics
+/// that enclose the median with [`QUANTILE`], over twice that quantile.
 pub(super) fn median_step(store: &SampleStore<'_>, row: usize, quantity: Quantity) -> f64 {
     let cell = store.cell(row, quantity);
     if cell.len() < FEWEST {
@@ -154,7 +147,7 @@ pub(super) fn median_step(store: &SampleStore<'_>, row: usize, quantity: Quantit
     distance / (2.0 * QUANTILE * sqrt(count))
 }
 
-/// The value at a rank between two samples, counted from 0.
+/// Value at a rank (from 0), interpolated between two samples.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -176,9 +169,9 @@ mod tests {
     use crate::units::Picos;
     use std::vec;
 
-    /// Share of intervals that hold the truth of a mean of half round trips at
-    /// `rows` sizes, measured in `sweeps`. `common` is the deviation of noise
-    /// that all rounds of `lasting` sweeps share.
+    /// Share of intervals that contain the true mean of half round trips at `rows` sizes, measured
+    /// in `sweeps`. `common` is the standard deviation of noise that all rounds of `lasting` sweeps
+    /// share.
     fn covered(rows: u32, sweeps: u32, common: f64, lasting: u32) -> f64 {
         let (mut inside, runs) = (0, 300);
         for seed in 0..runs {
@@ -211,9 +204,8 @@ mod tests {
         f64::from(inside) / runs as f64
     }
 
-    /// Independent noise, noise that hits all sizes of a sweep alike, and noise
-    /// that lasts for several sweeps. Of 300 runs with a share of 0.95 the
-    /// standard deviation is 0.013.
+    /// Independent noise, noise common to all sizes of a sweep, and noise that lasts for several
+    /// sweeps. The standard deviation of 300 runs with a share of 0.95 is 0.013.
     #[test]
     fn intervals_hold_the_truth_in_95_of_100_runs() {
         for (rows, sweeps, common, lasting) in [

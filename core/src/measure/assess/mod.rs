@@ -1,4 +1,4 @@
-//! From samples to parameters: points, ranges, lines, intervals.
+//! Assessment of samples: points, ranges, lines, intervals.
 
 pub(in crate::measure) mod assessment;
 pub(in crate::measure) mod floor;

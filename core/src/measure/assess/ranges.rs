@@ -1,4 +1,4 @@
-//! The ranges of a sweep and the lines of each.
+//! Ranges of a sweep and their lines.
 
 use super::assessment::{AssessMemory, AssessOptions, AssessRequirements};
 use super::interval::BlockSums;
@@ -16,11 +16,11 @@ pub(in crate::measure) type Span = (u32, u32);
 /// The ranges of a sweep, at most `N`, and the jumps of its curves.
 #[derive(Clone, Debug)]
 pub(in crate::measure) struct Ranges<const N: usize> {
-    /// Ascending.
+    /// Jumps, ascending by size.
     pub(in crate::measure) changes: heapless::Vec<Change, N>,
     /// Smallest size of each range, ascending.
     starts: heapless::Vec<u64, N>,
-    /// Largest size of all.
+    /// Largest size of the sweep.
     last: u32,
 }
 
@@ -58,7 +58,7 @@ impl<const N: usize> Ranges<N> {
         match fit::find_ranges(&curves, &config, memory.nodes, &mut changes, &mut found.starts) {
             Ok(()) => {}
             Err(FitError::Memory(_)) => return Err(AssessError::Memory(needed)),
-            // Points ascend by construction; with few of them there is one range.
+            // Points are in ascending order; too few of them are fitted as one range.
             Err(_) => found.starts.clear(),
         }
         for change in &changes {
@@ -70,11 +70,10 @@ impl<const N: usize> Ranges<N> {
         Ok(found)
     }
 
-    /// Leaves out the changes that are not known on both sides: the two nearest
-    /// sizes of each have the samples of [`Floor::CHANGE`], and their values in
-    /// the curve that shows it are known to [`KNOWN`]. Of changes that are
-    /// [`NEAR`] each other the larger one is kept, as no protocol is made for so
-    /// few sizes.
+    /// Removes changes without sufficient evidence. A change is kept if, on each side, its two
+    /// nearest sizes have the samples of [`Floor::CHANGE`] and their values in its curve are known
+    /// to [`KNOWN`]. Of changes that are [`NEAR`] each other only the largest is kept, since no
+    /// protocol covers so few sizes.
     ///
     /// [`Floor::CHANGE`]: super::floor::Floor::CHANGE
     pub(super) fn keep_founded(&mut self, store: &SampleStore<'_>, options: &AssessOptions) {
@@ -99,14 +98,14 @@ impl<const N: usize> Ranges<N> {
     }
 }
 
-/// Half an interval over its value at a size beside a change.
+/// Largest ratio of half-width to value at the sizes next to a change.
 const KNOWN: f64 = 0.25;
 
-/// The part of its first size that a protocol has to span. Bisection measures many sizes
-/// around a change, and chance makes steps of some percent there.
+/// Least span of a protocol: one part in this many of its first size. Bisection measures many sizes
+/// around a change, and chance causes steps of some percent there.
 const NEAR: u64 = 16;
 
-/// Whether `change` is the lesser of two at about one size.
+/// True if `other` is a larger change at about the same size as `change`.
 fn hides(other: &Change, change: &Change) -> bool {
     let near = other.at.0.abs_diff(change.at.0) < other.at.0.max(change.at.0) / NEAR;
     near && other.jump_ppm.unsigned_abs() > change.jump_ppm.unsigned_abs()
@@ -143,7 +142,7 @@ fn of_model(change: &fit::Change) -> Change {
     Change { at, low, high, parameter, jump_ppm, splits }
 }
 
-/// A size of the store, which holds none that is beyond 32 bits.
+/// Converts a size of the store, which fits into 32 bits.
 pub(in crate::measure) fn narrow(size: u64) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }
@@ -151,14 +150,14 @@ pub(in crate::measure) fn narrow(size: u64) -> u32 {
 /// [`SignedPerByte`] of one picosecond per byte.
 const SLOPE_UNITS: f64 = (1 << PerByte::FRACTION_BITS) as f64;
 
-/// How far a number is known, as half intervals.
+/// Half-widths of a number's interval, by cause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::measure) struct Width {
-    /// At which it has converged.
+    /// Half-width up to which the number counts as converged.
     pub(in crate::measure) wanted: f64,
-    /// The part that comes from noise and that more samples would reduce.
+    /// Part caused by noise, which more samples would reduce.
     pub(in crate::measure) noise: f64,
-    /// The part that comes from points beside the line.
+    /// Part caused by points that deviate from the line.
     pub(in crate::measure) misfit: f64,
 }
 
@@ -167,8 +166,8 @@ impl Width {
         hypotenuse(self.noise, self.misfit)
     }
 
-    /// `value`, which is known to this width and cannot be negative, in parts
-    /// of a unit.
+    /// Estimate of a non-negative `value` with this half-width, multiplied by `parts` (fractions of
+    /// a unit).
     #[cfg_attr(target_os = "none", inline(never))]
     pub(in crate::measure) fn around(&self, value: f64, parts: f64) -> Estimate<i64> {
         let total = self.total();
@@ -185,7 +184,7 @@ impl Width {
     }
 }
 
-/// The line of a curve in a range.
+/// Line of a curve in a range.
 #[derive(Clone, Debug)]
 pub(in crate::measure) struct Fitted<'p> {
     pub(in crate::measure) curve: Curve,
@@ -194,25 +193,23 @@ pub(in crate::measure) struct Fitted<'p> {
     pub(in crate::measure) at_one: Width,
     pub(in crate::measure) slope: Width,
     centre: Width,
-    /// What the blocks of time move the value at size 1 by.
+    /// Shifts of the value at size 1 by the blocks of time.
     pub(in crate::measure) at_one_sums: BlockSums,
 }
 
-/// A number that hardly matters need not be known as well as it is small:
-/// this part of the wanted exactness, applied to the whole line, is enough.
+/// Share of the line's requested accuracy that suffices for a parameter with little influence on
+/// the line.
 const SLACK: f64 = 0.25;
 
 impl<'p> Fitted<'p> {
-    /// The line through `points`, which lie in `span`; `None` without points.
+    /// Fits the line through `points`, which lie in `span`; `None` if there are none.
     ///
-    /// Its value at size 1 and its slope are each judged relative to
-    /// themselves. But a slope of nothing has no relative error, nor has a
-    /// value at size 1 that a range of large sizes extrapolates to about zero:
-    /// so it is enough, too, when what the slope adds over the range, or the
-    /// value at size 1, is known to [`SLACK`] of the wanted exactness of the
-    /// line's value in the range. A slope of which nothing can be known, for
-    /// want of a second size, is not waited for; the value at size 1 is then
-    /// the one there, and so is its error.
+    /// The accuracy of the value at size 1 and of the slope is judged relative to their own values.
+    /// But a slope near zero has no relative accuracy, nor has a value at size 1 that is
+    /// extrapolated to about zero from larger sizes. So it suffices, too, if the contribution of
+    /// the slope over the range, or the value at size 1, is known to [`SLACK`] of the accuracy
+    /// requested for the line's value in the range. With a single size the slope is unknown and is
+    /// not waited for; the value at size 1 is then that at the size, with its error.
     pub(in crate::measure) fn new(
         store: &SampleStore<'_>,
         curve: Curve,
@@ -230,7 +227,7 @@ impl<'p> Fitted<'p> {
                 sums.add(store, (store.row_of(point), curve), pull(point));
             }
             let noise_width = sums.half_width(store, options.confidence);
-            // What scatter adds to the error that the points' own noise makes.
+            // Error caused by scatter in addition to the points' own noise.
             let beyond = sqrt(larger(error * error - noise * noise, 0.0));
             let misfit = if line.misfits() { student * beyond } else { 0.0 };
             (Width { wanted, noise: noise_width, misfit }, sums)
@@ -262,8 +259,8 @@ impl<'p> Fitted<'p> {
         Some(fitted)
     }
 
-    /// A parameter that is 0 because it would be negative moves with no point:
-    /// it may be as large as the error of the line without the bound says.
+    /// Widens the interval of a parameter at its bound. It does not respond to any point, but may
+    /// be as large as the error of the unconstrained line.
     fn widen_bound(&mut self, quantile: f64) {
         let bound = self.line.bound();
         if matches!(bound, Bound::Gap | Bound::Both) {
@@ -274,8 +271,8 @@ impl<'p> Fitted<'p> {
         }
     }
 
-    /// Where the curve bends the line passes beside its beginning: the value
-    /// there is no better known than by as much as it does.
+    /// Widens the interval of the value at the range's beginning if the curve bends and the line
+    /// misses the first point: by the distance from it.
     fn widen_bend(&mut self, quantile: f64) {
         let first = self.points.iter().find(|point| !point.is_outlier());
         let Some((point, sigma)) = first.and_then(|point| Some((point, point.sigma()?))) else {
@@ -287,13 +284,13 @@ impl<'p> Fitted<'p> {
         }
     }
 
-    /// The line for the profile.
+    /// Line in the form of the profile.
     pub(in crate::measure) fn size_line(&self) -> SizeLine {
         let scatter_ppm = 1e6 * self.line.scatter();
         let centre = whole(self.line.centre());
         let at_one = self.at_one.around(self.line.at_one(), 1.0);
         let slope = self.slope.around(self.line.slope(), SLOPE_UNITS);
-        // Nothing is known of the slope of a single size.
+        // The slope of a single size is unknown.
         let lowest = if self.line.has_slope() { slope.low } else { i64::MIN };
         SizeLine {
             at_one: Estimate {
@@ -316,9 +313,8 @@ impl<'p> Fitted<'p> {
     }
 }
 
-/// `L = PRTT(1,0,1)/2 − o_s − o_r` from the lines' values at size 1 as they
-/// come in. Round trips are part of two of them, and noise may hit all alike:
-/// the blocks of time are summed before an interval is made.
+/// `L = PRTT(1,0,1)/2 − o_s − o_r`, summed from the lines' values at size 1. The terms share round
+/// trips and noise, so their shifts are summed by blocks of time before the interval is computed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::measure) struct LatencySum {
     parts: u32,
@@ -340,8 +336,7 @@ impl LatencySum {
         self.parts += 1;
     }
 
-    /// The value and how far it is known; `None` where a part was not
-    /// measured.
+    /// Value and half-width; `None` if a term was not measured.
     pub(in crate::measure) fn width(
         &self,
         store: &SampleStore<'_>,
@@ -353,7 +348,7 @@ impl LatencySum {
     }
 }
 
-/// The nearest whole number that is not negative, saturating at 2⁶³ − 1.
+/// Nearest non-negative integer, saturating at 2⁶³ − 1.
 pub(in crate::measure) fn whole(value: f64) -> u64 {
     u64::try_from(nearest(value)).unwrap_or(0)
 }

@@ -1,9 +1,8 @@
-//! How far single rounds lie from their median.
+//! Scatter of single rounds about their median.
 //!
-//! The interval of a median says where the median lies. A prediction is about
-//! a round measured later, on a machine that is now a little faster and now a
-//! little slower; the samples of one measurement, spread over its whole time,
-//! show how much.
+//! The interval of a median describes the median. A prediction is about a single later round, on a
+//! machine whose speed varies a little; the samples of a measurement, spread over its whole time,
+//! show by how much.
 
 use super::ranges::Span;
 use super::store::value_in;
@@ -11,9 +10,8 @@ use crate::measure::{Curve, Quantity, SampleStore};
 use crate::wide::scaled;
 
 impl SampleStore<'_> {
-    /// Half the distance of the 5% and the 95% quantile of single rounds,
-    /// relative to the curve's value, as the mean over the sizes of `span`;
-    /// in millionths.
+    /// Half the distance between the 5% and the 95% quantile of single rounds, relative to the
+    /// curve's value, averaged over the sizes of `span`; in millionths.
     pub(in crate::measure) fn round_spread_ppm(&self, curve: Curve, span: Span) -> u32 {
         let (mut sum, mut count) = (0, 0);
         for row in self.rows_in(span) {
@@ -25,8 +23,8 @@ impl SampleStore<'_> {
         u32::try_from(sum / count.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// Spread of one size's rounds, at most 100%. A difference of rounds is
-    /// judged by the burst it comes from.
+    /// Relative spread of one size's rounds, at most 100%. For a difference of rounds, that of the
+    /// burst.
     fn relative_spread(&self, row: usize, quantity: Quantity) -> Option<u32> {
         let rounds = self.cell(row, quantity);
         let last = rounds.len().checked_sub(1)?;

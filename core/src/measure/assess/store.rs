@@ -1,13 +1,12 @@
-//! The sample store: every kept value of a measurement, on lent memory.
+//! Sample store: every stored value of a measurement, on lent memory.
 //!
-//! One row per size, one cell per row and [`Quantity`]. A cell keeps its
-//! values sorted, so medians and order statistics are reads.
+//! One row per size, one cell per row and [`Quantity`]. A cell keeps its values sorted, so that
+//! medians and order statistics are simple reads.
 //!
-//! Each value also carries the number of the block of time in which it came:
-//! the samples of a measurement, in the order of their arrival, are parted
-//! into 8 to 16 blocks of equally many. What the blocks differ by tells how
-//! far noise that lasts longer than a round, or that hits several sizes at
-//! once, moves a result (see [`super::interval`]).
+//! Each value is stored with the number of its block of time: the samples of a measurement, in the
+//! order of their arrival, are divided into 8 to 16 blocks of equal counts. The differences between
+//! blocks show how far a result is shifted by noise that lasts longer than a round, or that affects
+//! several sizes at once (see [`super::interval`]).
 
 use core::fmt;
 use core::ops::Range;
@@ -21,28 +20,27 @@ use crate::slice::insert_first;
 use crate::units::{Picos, SignedPicos};
 use crate::wide::times;
 
-/// Cells in a row: one per [`Quantity`].
+/// Number of cells in a row: one per [`Quantity`].
 pub const QUANTITIES: usize = 4;
 
-/// One size's bookkeeping in the memory lent to a [`SampleStore`].
+/// Row of a [`SampleStore`]: a size with its counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RowHeader {
     pub(in crate::measure) size: u32,
-    /// Which place of the value memory belongs to this row: rows move when a
-    /// smaller size is added, values stay.
+    /// Index of this row's block of the value memory. Rows are moved when a smaller size is added,
+    /// values are not.
     place: u16,
     counts: [u16; QUANTITIES],
-    /// Messages in a burst of this size, back to back and paced; 0 before the
-    /// first one.
+    /// Messages in an unpaced and in a paced burst of this size; 0 before the first one.
     bursts: [u32; 2],
-    /// Shortest delay kept by any paced round; the longest time before one.
+    /// Shortest delay of a stored paced round; the longest time before one.
     shortest_delay: Picos,
-    /// What a planner, if there is one, intends here.
+    /// State of the planner for this row, if there is one.
     pub(in crate::measure) plan: RowPlan,
 }
 
 impl RowHeader {
-    /// Which cell of the value memory is that of `quantity`.
+    /// Index of the cell of `quantity` in the value memory.
     fn cell(&self, quantity: Quantity) -> usize {
         usize::from(self.place) * QUANTITIES + quantity.index()
     }
@@ -53,7 +51,7 @@ impl RowHeader {
     }
 }
 
-/// The memory that a [`SampleStore`] needs.
+/// Memory that a [`SampleStore`] needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct StoreRequirements {
@@ -64,8 +62,8 @@ pub struct StoreRequirements {
 }
 
 impl StoreRequirements {
-    /// What `sizes` sizes with up to `repetitions` values per quantity need;
-    /// `None` beyond what one store can hold (65,535 of either).
+    /// Requirements of `sizes` sizes with up to `repetitions` values per quantity; `None` beyond
+    /// the limits of a store (65,535 of either).
     #[must_use]
     pub fn new(sizes: usize, repetitions: usize) -> Option<Self> {
         u16::try_from(sizes).ok()?;
@@ -75,18 +73,18 @@ impl StoreRequirements {
     }
 }
 
-/// Why a sample was not taken. The store is unchanged.
+/// Reasons why a sample was not stored. The store is unchanged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum StoreError {
-    /// All rows hold other sizes; this many rows were lent.
+    /// There is no room for another size; holds the number of rows.
     RowsFull(usize),
-    /// The cell holds as many values as fit; this many.
+    /// The cell is full; holds its capacity.
     CellFull(usize),
-    /// A burst of this many messages among bursts of another length at the
-    /// same size: the first number is the burst's, the second the others'.
+    /// A burst's number of messages (first) differs from that of the stored bursts of its size
+    /// (second).
     MessagesDiffer(u32, u32),
-    /// Gap values and timed rounds cannot be mixed in one store.
+    /// A store holds either gap values or timed rounds, not both.
     KindsDiffer,
 }
 
@@ -109,37 +107,37 @@ impl fmt::Display for StoreError {
 
 impl core::error::Error for StoreError {}
 
-/// Blocks of time at most; as many fit beside a value.
+/// Most blocks of time; their number shares a word with the value.
 pub(in crate::measure) const BLOCKS: usize = 1 << BLOCK_BITS;
 const BLOCK_BITS: u32 = 4;
 
-/// Largest magnitude of a value, in picoseconds: six days.
+/// Largest magnitude of a value, in picoseconds; about six days.
 const LARGEST: i64 = 1 << (63 - BLOCK_BITS);
 
 /// Sorted sample values per size and quantity, on lent memory.
 #[derive(Debug)]
 pub struct SampleStore<'m> {
     rows: &'m mut [RowHeader],
-    /// Each with the number of its block: see [`tagged`].
+    /// Values with the numbers of their blocks: see [`tagged`].
     values: &'m mut [u64],
     used: usize,
     per_cell: usize,
-    /// Whether the gap cells hold values of `G_all`, and no others hold any.
+    /// True if the store holds values of `G_all` in the gap cells instead of timed rounds.
     gaps: bool,
-    /// Samples that a value takes: see [`Floor::VALUE`](super::floor::Floor::VALUE).
+    /// Samples required for a value: see [`Floor::VALUE`](super::floor::Floor::VALUE).
     least: usize,
-    /// Samples that a change takes on both sides; 0 where none is refused.
+    /// Samples required on both sides of a change; 0 accepts any change.
     least_of_change: usize,
-    /// Samples in a whole block.
+    /// Number of samples in a full block.
     block_length: u32,
-    /// The block under way, and samples in it.
+    /// Current block, and the number of its samples.
     block: u32,
     in_block: u32,
 }
 
 impl<'m> SampleStore<'m> {
-    /// An empty store. Every cell of every row can take
-    /// `values.len() / (4 · rows.len())` values; see [`StoreRequirements`].
+    /// Empty store. Every cell of every row can hold `values.len() / (4 · rows.len())` values; see
+    /// [`StoreRequirements`].
     #[must_use]
     pub fn new(rows: &'m mut [RowHeader], values: &'m mut [u64]) -> Self {
         let rows_usable = rows.len().min(usize::from(u16::MAX));
@@ -159,46 +157,46 @@ impl<'m> SampleStore<'m> {
         }
     }
 
-    /// Claims nothing below the floors from now on; of samples that come from
-    /// elsewhere there may be no more.
+    /// Sets the minimum numbers of samples for values and changes. Not called for samples from a
+    /// file, which cannot be extended.
     pub(in crate::measure) const fn claim_from(&mut self, value: Floor, change: Floor) {
         (self.least, self.least_of_change) = (value.samples, change.samples);
     }
 
-    /// Samples that a change takes on both sides.
+    /// Samples required on both sides of a change.
     pub(in crate::measure) const fn least_of_change(&self) -> usize {
         self.least_of_change
     }
 
-    /// Whether a cell has the samples that a value takes.
+    /// True if a cell has the samples required for a value.
     pub(in crate::measure) fn has_value(&self, row: usize, quantity: Quantity) -> bool {
         self.count(row, quantity) >= self.least
     }
 
-    /// Sizes in the store.
+    /// Number of sizes in the store.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.used
     }
 
-    /// Whether the store holds no size.
+    /// True if the store contains no size.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.used == 0
     }
 
-    /// Whether no further size fits.
+    /// True if there is no room for another size.
     pub(crate) fn is_full(&self) -> bool {
         self.used >= self.rows.len().min(usize::from(u16::MAX))
     }
 
-    /// Values that one cell can take.
+    /// Number of values that a cell can hold.
     pub(crate) const fn cell_capacity(&self) -> usize {
         self.per_cell
     }
 
-    /// Messages in a burst of row `row`, `n`, once one is stored: of
-    /// [`Quantity::Gap`] or [`Quantity::Paced`].
+    /// Number of messages `n` in a burst of row `row`, of [`Quantity::Gap`] or [`Quantity::Paced`];
+    /// `None` before one is stored.
     #[must_use]
     pub fn messages(&self, row: usize, quantity: Quantity) -> Option<u32> {
         let [back_to_back, paced] = self.header(row)?.bursts;
@@ -206,18 +204,18 @@ impl<'m> SampleStore<'m> {
         (messages > 0).then_some(messages)
     }
 
-    /// Whether the store holds values of `G_all` instead of timed rounds.
+    /// True if the store holds values of `G_all` instead of timed rounds.
     pub(crate) const fn holds_gaps(&self) -> bool {
         self.gaps
     }
 
-    /// The size of row `row`, counted in ascending order of size.
+    /// Size of row `row`; rows are numbered in ascending order of size.
     #[must_use]
     pub fn size(&self, row: usize) -> Option<u32> {
         self.header(row).map(|header| header.size)
     }
 
-    /// The row of `size`, or where it would stand.
+    /// Row of `size`.
     ///
     /// # Errors
     ///
@@ -226,16 +224,16 @@ impl<'m> SampleStore<'m> {
         self.rows().binary_search_by_key(&size, |header| header.size)
     }
 
-    /// The values of one cell with their blocks, ascending; none for rows that
-    /// do not exist. Those of [`Quantity::Paced`] are `PRTT(n,d,s) − (n − 1)·d`
-    /// with each round's own kept delay, the others the elapsed time.
+    /// Values of one cell with their blocks, ascending; empty for rows that do not exist. Those of
+    /// [`Quantity::Paced`] are `PRTT(n,d,s) − (n − 1)·d` with each round's measured delay, the
+    /// others the elapsed time.
     pub(in crate::measure) fn cell(&self, row: usize, quantity: Quantity) -> &[u64] {
         let Some(header) = self.header(row) else { return &[] };
         let start = header.cell(quantity) * self.per_cell;
         self.values.get(start..start + header.count(quantity)).unwrap_or_default()
     }
 
-    /// Blocks of time so far.
+    /// Number of blocks of time so far.
     pub(in crate::measure) const fn blocks(&self) -> u32 {
         self.block + (self.in_block > 0) as u32
     }
@@ -246,16 +244,15 @@ impl<'m> SampleStore<'m> {
         self.header(row).map_or(0, |header| header.count(quantity))
     }
 
-    /// The shortest delay that any paced round of this row kept; `None`
-    /// without paced rounds.
+    /// Shortest measured delay of this row's paced rounds; `None` if there are none.
     #[must_use]
     pub fn shortest_delay(&self, row: usize) -> Option<Picos> {
         let header = self.header(row).filter(|header| header.count(Quantity::Paced) > 0)?;
         Some(header.shortest_delay)
     }
 
-    /// Adds a row for `size` unless there is one, and returns its index.
-    /// Rows of larger sizes move up by one.
+    /// Adds a row for `size` unless it exists, and returns its index. Rows of larger sizes move up
+    /// by one.
     ///
     /// # Errors
     ///
@@ -277,7 +274,7 @@ impl<'m> SampleStore<'m> {
         Ok(row)
     }
 
-    /// Leaves out all rows but the first `kept`, which hold no values.
+    /// Removes all but the first `kept` rows; the store contains no values yet.
     pub(in crate::measure) fn keep_first(&mut self, kept: usize) {
         self.used = self.used.min(kept);
         for (place, header) in (0..).zip(self.rows_mut()) {
@@ -289,8 +286,8 @@ impl<'m> SampleStore<'m> {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] says which memory is full or what does not belong
-    /// together; the sample is not stored.
+    /// [`StoreError`] if there is no room or the sample does not match those stored; it is not
+    /// stored.
     pub fn insert(&mut self, sample: &Sample) -> Result<(), StoreError> {
         let Experiment { quantity, messages, size, .. } = sample.experiment;
         let burst = matches!(quantity, Quantity::Gap | Quantity::Paced);
@@ -317,8 +314,7 @@ impl<'m> SampleStore<'m> {
         Ok(())
     }
 
-    /// Stores a value of `G_all` that somebody else has computed, adding a
-    /// row for its size if needed.
+    /// Stores a value of `G_all` computed elsewhere, adding a row for its size if needed.
     ///
     /// # Errors
     ///
@@ -355,8 +351,8 @@ impl<'m> SampleStore<'m> {
         Ok(header)
     }
 
-    /// The block of the next sample. Once all numbers are in use, each two
-    /// neighbouring blocks become one.
+    /// Block of the next sample. When all block numbers are in use, pairs of neighbouring blocks
+    /// are merged.
     fn next_block(&mut self) -> u32 {
         if self.in_block >= self.block_length {
             self.in_block = 0;
@@ -373,12 +369,12 @@ impl<'m> SampleStore<'m> {
         self.block
     }
 
-    /// The rows, in ascending order of size.
+    /// Rows in ascending order of size.
     pub(in crate::measure) fn rows(&self) -> &[RowHeader] {
         self.rows.get(..self.used).unwrap_or_default()
     }
 
-    /// The rows, in ascending order of size.
+    /// Rows in ascending order of size.
     pub(in crate::measure) fn rows_mut(&mut self) -> &mut [RowHeader] {
         self.rows.get_mut(..self.used).unwrap_or_default()
     }
@@ -391,24 +387,23 @@ impl<'m> SampleStore<'m> {
         self.rows().get(row)
     }
 
-    /// The rows of the sizes from `first` to `last`.
+    /// Rows of the sizes from `first` to `last`.
     pub(in crate::measure) fn rows_in(&self, (first, last): Span) -> Range<usize> {
         let first = self.find(first).unwrap_or_else(|row| row);
         first..self.find(last).map_or_else(|row| row, |row| row + 1)
     }
 
-    /// The row of a point's size; beyond all rows where there is none.
+    /// Row of a point's size; past the end for unknown sizes.
     pub(in crate::measure) fn row_of(&self, point: &Point) -> usize {
         self.find(narrow(point.size())).unwrap_or(usize::MAX)
     }
 
-    /// The row of `size`.
+    /// Row of `size`.
     pub(in crate::measure) fn header_of(&mut self, size: u32) -> Option<&mut RowHeader> {
         self.find(size).ok().and_then(|row| self.header_mut(row))
     }
 
-    /// Whether a cell has room for more than `pending` values and its rounds
-    /// arrive.
+    /// True if a cell has room for more than `pending` values and its rounds can be run.
     pub(in crate::measure) fn takes_more(
         &self,
         row: usize,
@@ -421,8 +416,7 @@ impl<'m> SampleStore<'m> {
     }
 }
 
-/// Puts `kept` in its place among the ascending elements of `cell`, whose
-/// last place is free.
+/// Inserts `kept` into the ascending elements of `cell`, whose last element is free.
 fn insert_ascending(cell: &mut [u64], kept: u64) {
     let mut next = kept;
     if let Some((free, rest)) = cell.split_last_mut() {
@@ -433,7 +427,7 @@ fn insert_ascending(cell: &mut [u64], kept: u64) {
     }
 }
 
-/// What a cell keeps of a timed round, in picoseconds.
+/// Value stored for a timed round, in picoseconds.
 fn value_of(sample: &Sample) -> i64 {
     let waits = u64::from(sample.experiment.messages).saturating_sub(1);
     let elapsed = match sample.experiment.quantity {
@@ -443,7 +437,7 @@ fn value_of(sample: &Sample) -> i64 {
     i64::try_from(elapsed.0).unwrap_or(i64::MAX)
 }
 
-/// A value and its block in one number that is ordered as the values are.
+/// Packs a value and its block into one number with the order of the values.
 #[allow(clippy::cast_sign_loss, reason = "not negative: shifted by the largest magnitude")]
 const fn tagged(value: i64, block: u32) -> u64 {
     let value = if value < -LARGEST { -LARGEST } else { value };
@@ -451,13 +445,13 @@ const fn tagged(value: i64, block: u32) -> u64 {
     ((value + LARGEST) as u64) << BLOCK_BITS | block as u64
 }
 
-/// The value of [`tagged`].
+/// Unpacks the value of [`tagged`].
 #[allow(clippy::cast_possible_wrap, reason = "60 bits")]
 pub(in crate::measure) const fn value_in(kept: u64) -> i64 {
     (kept >> BLOCK_BITS) as i64 - LARGEST
 }
 
-/// The block of [`tagged`].
+/// Unpacks the block of [`tagged`].
 #[allow(clippy::cast_possible_truncation, reason = "four bits")]
 pub(in crate::measure) const fn block_of(kept: u64) -> u32 {
     (kept & (BLOCKS as u64 - 1)) as u32
@@ -467,8 +461,8 @@ impl Quantity {
     /// All quantities, in the order of their cells.
     pub const ALL: [Self; QUANTITIES] = [Self::RoundTrip, Self::Gap, Self::Paced, Self::Receive];
 
-    /// What a round of `messages` messages with `delay` between them is for:
-    /// the columns n and d of a sample file say it all.
+    /// Quantity measured by a round of `messages` messages with `delay` between them, as given by
+    /// the columns n and d of a sample file.
     #[must_use]
     pub const fn of(messages: u32, delay: Picos) -> Self {
         match (messages, delay) {
@@ -512,7 +506,7 @@ mod tests {
             }
             (0..8_u8).all(|size| (0..4_u8).all(|q| {
                 let of_cell = |&&(cq, cs, _): &&(u8, u8, u64)| cq % 4 == q && cs % 8 == size;
-                // Six days at most.
+                // Values are limited to six days.
                 let kept = |value: u64| i64::try_from(value).unwrap_or(i64::MAX).min((1 << 59) - 1);
                 let mut expected: Vec<i64> =
                     samples.iter().filter(of_cell).map(|sample| kept(sample.2)).collect();
@@ -539,7 +533,7 @@ mod tests {
             }
             let mut sizes = [0_usize; 16];
             for &kept in store.cell(0, Quantity::Gap) {
-                // The values count up: so do their blocks.
+                // Values and blocks both ascend.
                 let length = store.block_length as usize;
                 let expected = usize::try_from(value_in(kept)).unwrap() / length;
                 if block_of(kept) as usize != expected {

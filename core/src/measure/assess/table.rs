@@ -1,5 +1,5 @@
-//! From sample values to one number per size: the per-size table and the
-//! points that lines are fitted to.
+//! Per-size table: values computed from the samples of each size, and the points that lines are
+//! fitted to.
 
 use super::interval::{BlockSums, median_step};
 use super::ranges::Span;
@@ -13,7 +13,7 @@ use crate::stats::{Confidence, Sorted};
 use crate::units::{Bytes, Picos, SignedPicos};
 use crate::wide::times;
 
-/// What is derived from the samples of one size.
+/// Curve over the sizes, computed from medians of samples.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Curve {
@@ -23,15 +23,15 @@ pub enum Curve {
     HalfRtt,
     /// `o_s = (PRTT(n,d,s) − PRTT(1,0,s))/(n − 1) − d`, Eq. 4.
     SendOverhead,
-    /// The median time of the receive call for a reply that is there.
+    /// Median time of the receive call for a reply that has arrived.
     RecvOverhead,
 }
 
 impl Curve {
-    /// All of them.
+    /// All curves.
     pub const ALL: [Self; 4] = [Self::Gap, Self::HalfRtt, Self::SendOverhead, Self::RecvOverhead];
 
-    /// The curve whose line gives `parameter`; the round trip's for `L`.
+    /// Curve whose line gives `parameter`; the round trip's for `L`.
     pub(in crate::measure) const fn of(parameter: Parameter) -> Self {
         match parameter {
             Parameter::Gap => Self::Gap,
@@ -41,7 +41,7 @@ impl Curve {
         }
     }
 
-    /// The parameter that the curve's line gives.
+    /// Parameter given by the curve's line.
     #[must_use]
     pub const fn parameter(self) -> Parameter {
         match self {
@@ -52,8 +52,7 @@ impl Curve {
         }
     }
 
-    /// The quantity whose median counts positively, and whether the round
-    /// trip's is taken off.
+    /// Quantity with the curve's median, and true if the median round trip is subtracted.
     pub(in crate::measure) const fn parts(self) -> (Quantity, bool) {
         match self {
             Self::HalfRtt => (Quantity::RoundTrip, false),
@@ -74,20 +73,19 @@ pub struct SizeRow {
     pub half_rtt: Option<Estimate<SignedPicos>>,
     /// `G_all`.
     pub gap: Option<Estimate<SignedPicos>>,
-    /// `o_s`; `None` also where the delay was too short to show it.
+    /// `o_s`; also `None` if the delay was too short.
     pub send_overhead: Option<Estimate<SignedPicos>>,
     /// `o_r`.
     pub recv_overhead: Option<Estimate<SignedPicos>>,
-    /// The shortest delay of the paced rounds.
+    /// Shortest delay of the paced rounds.
     pub delay: Option<Picos>,
-    /// Samples of each [`Quantity`], in the order of [`Quantity::ALL`].
+    /// Number of samples of each [`Quantity`], in the order of [`Quantity::ALL`].
     pub samples: [usize; 4],
 }
 
 impl SampleStore<'_> {
-    /// Row `row` of the per-size table, counted in ascending order of size,
-    /// with intervals at `confidence`. Numbers whose half interval exceeds
-    /// `relative_error_ppm` millionths of their value are marked.
+    /// Row `row` of the per-size table, in ascending order of size, with intervals at `confidence`.
+    /// Numbers whose half-width exceeds `relative_error_ppm` millionths of their value are marked.
     #[must_use]
     pub fn row(
         &self,
@@ -104,7 +102,7 @@ impl SampleStore<'_> {
             let wanted = value.abs() * f64::from(relative_error_ppm) * 1e-6;
             let is_known = half <= wanted && !self.is_at_bound(row, curve);
             let mark = if is_known { Mark::Converged } else { Mark::BudgetSpent };
-            // A time is never negative, however far noise reaches.
+            // Times are not negative, even if the noise exceeds the value.
             let [value, low, high] = [value, value - half, value + half]
                 .map(|end| SignedPicos::from_f64(larger(end, 0.0)));
             Some(Estimate { value, low, high, mark })
@@ -120,13 +118,13 @@ impl SampleStore<'_> {
         })
     }
 
-    /// The median of one cell in picoseconds; `None` for an empty one.
+    /// Median of one cell in picoseconds; `None` if it is empty.
     pub(in crate::measure) fn middle(&self, row: usize, quantity: Quantity) -> Option<i64> {
         Sorted::from_ascending(self.cell(row, quantity))?.median().map(value_in)
     }
 
-    /// The value of `curve` at one row in picoseconds; `None` where samples
-    /// are missing, or the delay of the paced rounds was below the gap.
+    /// Value of `curve` at one row in picoseconds, overheads limited to the round trip; `None` if
+    /// samples are missing or the delay of the paced rounds was below the gap.
     pub(in crate::measure) fn level(&self, row: usize, curve: Curve) -> Option<f64> {
         if curve == Curve::SendOverhead && self.delay_exceeds_gap(row) != Some(true) {
             return None;
@@ -138,7 +136,7 @@ impl SampleStore<'_> {
         })
     }
 
-    /// As [`Self::level`], however implausible.
+    /// As [`Self::level`], without the limit and whatever the delay.
     fn unbounded(&self, row: usize, curve: Curve) -> Option<f64> {
         let (quantity, minus_round_trip) = curve.parts();
         let minus_round_trip = minus_round_trip && !self.holds_gaps();
@@ -153,20 +151,20 @@ impl SampleStore<'_> {
         Some(value as f64 / self.divisor(row, curve))
     }
 
-    /// The round trip, of which the overheads are parts.
+    /// Upper bound of an overhead, which is part of the round trip; `None` for other curves.
     fn bound_of_overhead(&self, row: usize, curve: Curve) -> Option<f64> {
         let is_overhead = matches!(curve, Curve::SendOverhead | Curve::RecvOverhead);
         let round_trip = self.middle(row, Quantity::RoundTrip).filter(|_| is_overhead)?;
         Some(round_trip as f64)
     }
 
-    /// Whether a value is the round trip, as the samples say more than that.
+    /// True if the samples give a value above the round trip, which is then used instead.
     pub(super) fn is_at_bound(&self, row: usize, curve: Curve) -> bool {
         let value = self.unbounded(row, curve).zip(self.bound_of_overhead(row, curve));
         value.is_some_and(|(value, bound)| value > bound)
     }
 
-    /// Messages by which the times of `curve` are divided, at least 1.
+    /// Divisor of the times of `curve`, at least 1.
     pub(super) fn divisor(&self, row: usize, curve: Curve) -> f64 {
         match curve {
             _ if self.holds_gaps() => 1.0,
@@ -179,8 +177,7 @@ impl SampleStore<'_> {
         }
     }
 
-    /// The variance of [`Self::level`] as far as independent noise goes; 0
-    /// where it is not known, of single samples.
+    /// Variance of [`Self::level`] for independent noise; 0 if unknown, as for a single sample.
     pub(in crate::measure) fn variance(&self, row: usize, curve: Curve) -> f64 {
         let (quantity, minus_round_trip) = curve.parts();
         let of = |quantity| {
@@ -193,8 +190,8 @@ impl SampleStore<'_> {
         (of(quantity) + round_trip) / (divisor * divisor)
     }
 
-    /// Whether the paced rounds of a row show the send overhead; `None`
-    /// without paced rounds.
+    /// True if the delay of a row's paced rounds exceeds the gap, so that they show the send
+    /// overhead; `None` if there are none.
     pub(in crate::measure) fn delay_exceeds_gap(&self, row: usize) -> Option<bool> {
         let delay = self.shortest_delay(row)?.0;
         let rest = self.messages(row, Quantity::Gap).map_or(0, |messages| messages - 1);
@@ -202,7 +199,7 @@ impl SampleStore<'_> {
         Some(times(delay, rest.into()) > beyond || rest == 0)
     }
 
-    /// The median round trip of a row and what a burst takes beyond it.
+    /// Median round trip of a row, and the additional time of a burst, in ps.
     pub(in crate::measure) fn round_trip_and_beyond(&self, row: usize) -> Option<(u64, u64)> {
         let round_trip = self.middle(row, Quantity::RoundTrip)?;
         let burst = self.middle(row, Quantity::Gap)?;
@@ -210,12 +207,11 @@ impl SampleStore<'_> {
         Some((positive(round_trip), positive(burst.saturating_sub(round_trip))))
     }
 
-    /// Writes the points of `curve` at the sizes of `span` to the front
-    /// of `points`, in ascending order of size, and returns that
-    /// part. Points that do not fit are left out: lend one per row.
+    /// Writes the points of `curve` at the sizes of `span` to the front of `points`, in ascending
+    /// order of size, and returns that part. Points that do not fit are dropped: lend one per row.
     ///
-    /// Outliers among the sizes are marked. A handful of samples may agree by chance: the variance of a single
-    /// sample is largely taken from the neighbours where there are few.
+    /// Outliers are marked. A few samples may agree by chance, so with few samples the variance of
+    /// a single one is largely taken from neighbouring sizes.
     pub(in crate::measure) fn points<'p>(
         &self,
         curve: Curve,
@@ -240,22 +236,21 @@ impl SampleStore<'_> {
     }
 }
 
-/// Points on each side whose errors a point's own is averaged with.
+/// Number of points on each side whose errors are averaged with a point's own.
 const NEIGHBOURS: usize = 3;
 
-/// Samples at which a size's own variance counts as much as its
-/// neighbours'. The variance from m samples has a relative error of about
-/// 2/√m, and a line's chi-square needs it better than that.
+/// Number of samples at which a size's own variance counts as much as its neighbours'. The variance
+/// of m samples has a relative error of about 2/√m, which is too large for a line's chi-square if m
+/// is small.
 const OWN_WEIGHT: f64 = 256.0;
 
-/// Replaces the relative variance of a single sample of each point by a mean
-/// of itself and the typical one of its neighbourhood, weighted by the number
-/// of `samples`. It is taken relative to what the neighbours say the value is. A point's own
-/// samples must not decide its weight alone: low values would come with little
-/// scatter, and draw the line down.
+/// Smooths the relative variance of a single sample of each point: weighted mean of its own, with
+/// the number of `samples`, and the typical one of its neighbourhood. It is relative to the value
+/// interpolated from the neighbours. With weights from their own samples alone, low values would
+/// have little scatter and pull the line down.
 fn smooth(points: &mut [Point], samples: impl Fn(&Point) -> f64) {
-    // Relative variances of the point in the middle, of those behind it before
-    // and of those before it, overwritten by now, after it.
+    // Relative variances around the centre point, the following points first: those before it are
+    // already overwritten in `points`.
     let mut window = [0.0; 2 * NEIGHBOURS + 1];
     for ahead in 0..points.len() + NEIGHBOURS {
         let next = points.get(ahead).map_or(0.0, |point| {
@@ -263,7 +258,7 @@ fn smooth(points: &mut [Point], samples: impl Fn(&Point) -> f64) {
             samples(point) * sigma * sigma
         });
         insert_first(&mut window, next);
-        // How many of the window are beyond the last point.
+        // Number of entries for points past the end.
         let beyond = (ahead + 1).saturating_sub(points.len());
         let neighbours = window.get(beyond..window.len().min(ahead + 1)).unwrap_or_default();
         let typical = typical_value(neighbours);
@@ -278,8 +273,8 @@ fn smooth(points: &mut [Point], samples: impl Fn(&Point) -> f64) {
     }
 }
 
-/// What the points beside a point say its value is, on the straight line
-/// between them; within a factor of two of its own value, and that at the ends.
+/// Value interpolated from the two neighbours, limited to a factor of two from the point's own; at
+/// the ends the own value.
 fn beside(points: &[Point], index: usize) -> f64 {
     let own = points.get(index).map_or(1.0, |point| larger(point.value().abs(), 1.0));
     let neighbours = (points.get(index.wrapping_sub(1)), points.get(index.wrapping_add(1)));
@@ -291,8 +286,7 @@ fn beside(points: &[Point], index: usize) -> f64 {
     smaller(larger(between, 0.5 * own), 2.0 * own)
 }
 
-/// The mean of `values`, none of them negative, without the largest and the
-/// smallest where there are more than two.
+/// Mean of non-negative `values`, without the largest and the smallest if there are more than two.
 fn typical_value(values: &[f64]) -> f64 {
     let (mut sum, mut largest, mut smallest) = (0.0, 0.0, f64::INFINITY);
     for &value in values {
@@ -380,10 +374,10 @@ mod tests {
         }
         let gap = store.row(0, Confidence::P95, 50_000).and_then(|row| row.gap).unwrap();
         assert_eq!(gap.value, SignedPicos(9_000));
-        // Ranks (5 ∓ 1.5 · √6)/2 are 0.66 and 4.34: 8,973.2 and 9,026.8, whose
-        // distance over 2 · 1.5 is a standard error of 17.9; six blocks make it
-        // √(6/5) as much, and Student's quantile of three degrees of freedom is
-        // 3.18: 62. These blocks alternate, which lowers it to √¾ of that.
+        // Ranks (5 ∓ 1.5 · √6)/2 are 0.66 and 4.34: 8,973.2 and 9,026.8, whose distance over 2 ·
+        // 1.5 gives a standard error of 17.9. Six blocks multiply it by √(6/5), and Student's
+        // quantile of three degrees of freedom by 3.18: 62. These blocks alternate, so the lower
+        // bound applies: √¾ of that.
         let half = (gap.high.0 - gap.low.0) / 2;
         assert!((52..=56).contains(&half), "{half}");
     }

@@ -1,43 +1,42 @@
-//! What an assessment wants its reader to know.
+//! Warnings of an assessment.
 
 use core::fmt;
 
 use crate::model::Parameter;
 use crate::units::{Bytes, Picos};
 
-/// Something about a measurement that its numbers alone do not show.
+/// A property of a measurement that its numbers alone do not show.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Warning {
-    /// The gap exceeds the round trip from this size on, at so many sizes:
-    /// there `d_G = PRTT(2,0,s)` was used.
+    /// The gap exceeds the round trip, so `d_G = PRTT(2,0,s)` was used: first size, number of
+    /// sizes.
     DelayFallback(Bytes, usize),
-    /// The delay was below the gap at this size first, at so many sizes:
-    /// they show no send overhead and were left out.
+    /// The delay was below the gap, so the sizes have no send overhead: first size, number of
+    /// sizes.
     DelayTooShort(Bytes, usize),
-    /// The parameter's value at size 1 or its slope is 0 in the range that
-    /// begins here, as a fit without bounds would make it negative.
+    /// The parameter's value at size 1 or its slope is 0 in the range that begins at this size; an
+    /// unconstrained fit would make it negative.
     Bound(Parameter, Bytes),
-    /// First size and number of sizes at which the parameter came out above
-    /// the round trip, its upper bound, and was set to it.
+    /// The parameter exceeded the round trip, its upper bound, and was set to it: first size,
+    /// number of sizes.
     BeyondRoundTrip(Parameter, Bytes, usize),
-    /// `PRTT(1,0,1)/2 − o_s − o_r` is not positive in the range that begins
-    /// here: overheads overlap with the latency, so no net L is given.
+    /// `PRTT(1,0,1)/2 − o_s − o_r` is not positive in the range that begins at this size: overheads
+    /// overlap with the latency, so there is no net L.
     Overlap(Bytes),
-    /// From this size on bursts stand still for as long as the timer of
-    /// delayed acknowledgements.
+    /// Bursts of this size and above stall for the timer of delayed acknowledgements: first size,
+    /// stall.
     Stall(Bytes, Picos),
-    /// From this size on, so many sizes were not measured for want of time or
-    /// messages.
+    /// Sizes were not measured for lack of time or messages: first size, number of sizes.
     SizesLeftOut(Bytes, usize),
-    /// The measured points lie this many millionths beside the parameter's
-    /// line in the range that begins here, beyond their own noise.
+    /// Scatter of the points about the parameter's line beyond their own noise, in millionths, in
+    /// the range that begins at this size.
     Misfit(Parameter, Bytes, u32),
-    /// The range that begins here holds so few sizes that nothing tells
-    /// whether they lie on a line.
+    /// The range that begins at this size has too few sizes to test whether they lie on a line:
+    /// first size, number of sizes.
     FewSizes(Bytes, usize),
-    /// The protocol changes somewhere between these sizes: noise or budget
-    /// did not allow to find the byte.
+    /// The protocol changes between these sizes; noise or budget did not allow a more precise
+    /// result.
     ChangeNotExact(Bytes, Bytes),
 }
 
@@ -103,7 +102,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Why there is no assessment.
+/// Reasons why there is no assessment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum AssessError {

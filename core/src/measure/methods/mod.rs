@@ -1,4 +1,4 @@
-//! The methods beside PRTT: the LogP signature and pLogP.
+//! Methods other than PRTT: the LogP signature and pLogP.
 
 pub(in crate::measure) mod plogp;
 pub(in crate::measure) mod samples;

@@ -1,18 +1,17 @@
 //! Parametrised `LogP`: Kielmann, Bal and Verstoep, "Fast Measurement of
 //! `LogP` Parameters for Message Passing Platforms", IPDPS 2000.
 //!
-//! Per size `m` one repetition gives
+//! For each size `m` one repetition measures
 //!
-//! - `o_s(m)`: the duration of the send call of a message of `m` bytes that
-//!   is answered by one byte;
-//! - `o_r(m)`: the duration of the receive call of a reply of `m` bytes that
-//!   has arrived while the sender was idle for longer than the round trip;
-//! - `g(m) = RTT(m) − RTT(1) + g(1)`, with `RTT(m)` the round trip of `m`
-//!   bytes there and one back, and `g(1)` from one byte sent so often in a
-//!   row that their acknowledgement hardly counts;
+//! - `o_s(m)`: the duration of the send call for a message of `m` bytes that is answered by one
+//!   byte;
+//! - `o_r(m)`: the duration of the receive call for a reply of `m` bytes that arrived while the
+//!   sender was idle for longer than the round trip;
+//! - `g(m) = RTT(m) − RTT(1) + g(1)`, with `RTT(m)` the round trip of `m` bytes there and one back,
+//!   and `g(1)` from a long burst of one-byte messages with a single acknowledgement;
 //! - the round trip of `m` bytes both ways.
 //!
-//! The smallest message here has 1 byte: a stream carries no empty one.
+//! The smallest message is 1 byte, since a stream carries no empty one.
 
 use crate::measure::methods::samples::windows;
 use crate::measure::session::kernel::without_reading;
@@ -23,21 +22,21 @@ use crate::measure::{
 use crate::units::Picos;
 use crate::wire::Round;
 
-/// Messages of one byte in a row, as a multiple of those in a burst.
+/// Length of the burst of one-byte messages, relative to that of other bursts.
 const SATURATION: u32 = 8;
 
-/// A message there and a reply, timed in parts.
+/// Durations of the parts of a round.
 #[derive(Clone, Copy)]
 struct Parts {
-    /// All sends.
+    /// All send calls.
     send: Picos,
-    /// From the first send to the reply's end, or the receive call alone
-    /// when the sender was idle before.
+    /// Time from the first send to the end of the reply, or of the receive call only if the sender
+    /// was idle before it.
     rest: Picos,
 }
 
 impl<C: Clock, L: Link> Initiator<'_, C, L> {
-    /// One repetition of pLogP at `size`, or `None` when a message was lost.
+    /// Runs one repetition of pLogP at `size`; `None` if a message was lost.
     ///
     /// # Errors
     ///
@@ -57,7 +56,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         let Some(row) = self.parts((many, 1), 1, zero)? else { return Ok(None) };
         let idle = Picos(round_trip.0.saturating_mul(2));
         let Some(back) = self.parts((1, 1), size, idle)? else { return Ok(None) };
-        // The row's reply is one round trip late; what is left are the gaps.
+        // The burst's reply comes one round trip after its last message; the rest are gaps.
         let gap_of_one = row.rest.signed_difference(shortest.rest) / i64::from(many - 1);
         let gap = there.rest.signed_difference(shortest.rest).saturating_add(gap_of_one);
         let signed = |time: Picos| i64::try_from(time.0).unwrap_or(i64::MAX);
@@ -65,8 +64,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         Ok(Some(MethodSamples::new(size, options.messages, round_trip, parameters)))
     }
 
-    /// Sends `messages` of `size` bytes, stays idle for `idle`, if not zero,
-    /// and receives a reply of `reply_size` bytes.
+    /// Sends `messages` of `size` bytes, is idle for `idle`, and receives a reply of `reply_size`
+    /// bytes.
     fn parts(
         &mut self,
         (messages, size): (u32, u32),
@@ -104,7 +103,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
             return self.lose_round((messages, 0)).map(|()| None);
         }
         let send = without_reading(clock, sent.saturating_sub(started));
-        // Between the ends lies one reading more when the sends were timed.
+        // Without an idle time, the span includes the reading between sends and receive.
         let rest = without_reading(clock, ended.saturating_sub(from));
         let rest = if ticks > 0 { rest } else { rest.since(clock.read_cost()) };
         self.end_round(messages, 1, ended.saturating_sub(started));
@@ -112,7 +111,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
     }
 }
 
-/// Busy-waits until `when` and returns the last reading.
+/// Busy-waits until the clock shows `when` and returns the last reading.
 fn until<C: Clock>(clock: &C, when: u64) -> u64 {
     loop {
         let now = clock.now();
@@ -175,7 +174,8 @@ mod tests {
                 by(|session| session.plogp(size, &MethodOptions::default()).unwrap().unwrap());
             assert_eq!(burst(samples, Quantity::Paced), 700_000 + 30 * w);
             assert_eq!(burst(samples, Quantity::Receive), 900_000 + 20 * w);
-            // RTT(m) − RTT(1) holds the overheads' slopes beside G: the method's own definition.
+            // RTT(m) − RTT(1) includes the slopes of the overheads besides G, by the method's
+            // definition.
             assert_eq!(burst(samples, Quantity::Gap), 2_500_000 + (80 + 30 + 20) * w);
         }
     }
@@ -204,7 +204,7 @@ mod tests {
         });
         let near = |found: u64, truth: u64| found.abs_diff(truth) * 50 <= truth;
         assert!(near(alone, 100 * trip), "{alone} instead of 100 times {trip}");
-        // The first message's way there and back lies before the steady state.
+        // The first message's round trip precedes the steady state.
         let steady = 99 * 2_500_000 + trip;
         assert!(near(together, steady), "{together} instead of {steady}");
     }

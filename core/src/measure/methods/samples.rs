@@ -1,9 +1,8 @@
-//! What the methods beside PRTT share.
+//! Common parts of the methods other than PRTT.
 //!
-//! Each repetition of another method ends in one value a parameter. They are
-//! handed on as the [`Sample`]s that a link with these parameters would show
-//! to the PRTT method (Eq. 1, 3, 4), so that statistics, fit and reports are
-//! the same for all methods and only what is measured differs.
+//! Each repetition of such a method gives one value per parameter. They are converted to the
+//! [`Sample`]s that the PRTT method would measure on a link with these parameters (Eq. 1, 3, 4), so
+//! that statistics, fit and reports are the same for all methods and only the measurement differs.
 
 use crate::measure::session::batch::beyond;
 use crate::measure::{
@@ -12,25 +11,24 @@ use crate::measure::{
 use crate::units::Picos;
 use crate::wire::{Round, tag_of};
 
-/// What a method beside PRTT is asked to do.
+/// Options of a method other than PRTT.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct MethodOptions {
-    /// Messages in a run.
+    /// Number of messages in a run.
     pub messages: u32,
-    /// Most bytes of a run on their way at once: neither side may block on
-    /// the other.
+    /// Most bytes of a run in flight, so that the ends do not block each other.
     pub run_bytes: u32,
 }
 
 impl Default for MethodOptions {
-    /// 10 messages, 256 KiB.
+    /// 10 messages and 256 KiB.
     fn default() -> Self {
         Self { messages: 10, run_bytes: 1 << 18 }
     }
 }
 
-/// One repetition's values at one size as samples of the PRTT method.
+/// Values of one repetition at one size, as samples of the PRTT method.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct MethodSamples {
@@ -38,9 +36,8 @@ pub struct MethodSamples {
 }
 
 impl MethodSamples {
-    /// From the round trip, and send overhead, receive overhead and gap in
-    /// picoseconds; values that noise turned negative beyond the round trip
-    /// count as far as zero.
+    /// Converts the round trip, and send overhead, receive overhead and gap in picoseconds.
+    /// Negative values, caused by noise, count as zero where a sample cannot represent them.
     pub(in crate::measure) fn new(
         size: u32,
         messages: u32,
@@ -58,7 +55,7 @@ impl MethodSamples {
             let more = each.saturating_mul(i64::from(messages - 1));
             Picos(round_trip.0.saturating_add_signed(more))
         };
-        // Eq. 3 shows the overhead only when paced beyond the gap.
+        // By Eq. 3 only a delay beyond the gap shows the overhead.
         let beyond_gap = u64::try_from(gap).unwrap_or_default().saturating_mul(2);
         let delay = Picos(round_trip.0.max(beyond_gap).saturating_add(1));
         let receive = Picos(u64::try_from(receive).unwrap_or_default());
@@ -72,14 +69,14 @@ impl MethodSamples {
         }
     }
 
-    /// The samples, one a quantity.
+    /// Samples, one for each quantity.
     #[must_use]
     pub const fn as_slice(&self) -> &[Sample] {
         &self.samples
     }
 }
 
-/// The front of both buffers.
+/// Beginnings of both buffers, of the given lengths.
 pub(in crate::measure) fn windows<'b>(
     buffers: &'b mut Buffers<'_>,
     message: u32,
@@ -94,7 +91,7 @@ pub(in crate::measure) fn windows<'b>(
 }
 
 impl<C: Clock, L: Link> Initiator<'_, C, L> {
-    /// The elapsed time of one experiment.
+    /// Elapsed time of one experiment; `None` if there is no sample.
     pub(in crate::measure) fn elapsed(
         &mut self,
         experiment: &Experiment,
@@ -105,9 +102,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         })
     }
 
-    /// Announces `round`, in which the initiator waits `idle` a message, and
-    /// gives the limit of its time in ticks; `None` when the responder did
-    /// not answer on a datagram link.
+    /// Announces `round`, in which the initiator waits `idle` for each message, and returns the
+    /// time limit of the round in ticks; `None` if the responder did not answer on a datagram link.
     pub(in crate::measure) fn begin_round(
         &mut self,
         round: Round,
@@ -129,7 +125,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         Ok(Some(self.timeout.limit(messages, bytes).saturating_add(waits)))
     }
 
-    /// Counts a round that came to its end after `whole` ticks.
+    /// Counts a completed round that took `whole` ticks.
     pub(in crate::measure) fn end_round(&mut self, sent: u32, received: u32, whole: u64) {
         self.sequence = self.sequence.wrapping_add(1);
         self.traffic.data_sent += u64::from(sent);
@@ -139,7 +135,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         self.traffic.in_rounds = Picos(self.traffic.in_rounds.0.saturating_add(whole.0));
     }
 
-    /// Gives up a round whose replies did not come.
+    /// Abandons a round whose replies did not arrive.
     pub(in crate::measure) fn lose_round(
         &mut self,
         (sent, received): (u32, u32),

@@ -1,25 +1,23 @@
 //! The `LogP` signature: Culler, Liu, Martin and Yoshikawa, "`LogP`
 //! Performance Assessment of Fast Network Interfaces", IEEE Micro 1996.
 //!
-//! `M` requests are issued with a computation of `Δ` after each, and the time
-//! `T(M, Δ)` is looked at over `M` and `Δ`. Every request is answered; after
-//! each issue all replies that have arrived are consumed, and the rest after
-//! the last. Per size one repetition gives
+//! `M` requests are issued with a computation of `Δ` after each, and the time `T(M, Δ)` is measured
+//! for several `M` and `Δ`. Every request is answered. After each issue all replies that have
+//! arrived are consumed, and after the last issue the remaining ones. For each size one repetition
+//! measures
 //!
-//! - `o_s`: `T(M, 0)/M` for the two requests that fit into a round trip, so
-//!   that no reply interrupts them;
-//! - `g`: the slope `(T(2M, 0) − T(M, 0))/M` of runs that are longer than the
-//!   window of requests under way, so that issues wait for the network; the
-//!   slope is free of the start-up. A window of `w` shows no gap below
-//!   `RTT/w`;
-//! - `o_r`: with `Δ` beyond the round trip each request costs
-//!   `o_s + o_r + Δ`: the slope of long runs less `Δ` and `o_s`;
-//! - the round trip of a single request, from which
-//!   `L = RTT/2 − o_s − o_r`.
+//! - `o_s`: `T(M, 0)/M` for the two requests that fit into a round trip, so that no reply
+//!   interrupts them;
+//! - `g`: the slope `(T(2M, 0) − T(M, 0))/M` of runs that are longer than the window of outstanding
+//!   requests, so that issues wait for the network; the slope excludes the start-up. A window of
+//!   `w` shows no gap below `RTT/w`;
+//! - `o_r`: with `Δ` beyond the round trip each request costs `o_s + o_r + Δ`, so it is the slope
+//!   of long runs less `Δ` and `o_s`;
+//! - the round trip of a single request, from which `L = RTT/2 − o_s − o_r`.
 //!
-//! Each look for a reply that finds nothing costs a poll, which is measured
-//! on the idle link and taken off, one an issue. Where `g = o_s + o_r` the
-//! sender itself is the bottleneck and the network's gap stays hidden.
+//! A poll without a reply has a cost, too, which is measured on the idle link and subtracted, once
+//! per issue. If `g = o_s + o_r`, the sender itself is the bottleneck and the network's gap stays
+//! hidden.
 
 use crate::measure::methods::samples::windows;
 use crate::measure::session::kernel::without_reading;
@@ -30,21 +28,21 @@ use crate::measure::{
 use crate::units::Picos;
 use crate::wire::{ReplyPolicy, Round};
 
-/// Requests in a short run.
+/// Number of requests in a short run.
 const SHORT: u32 = 2;
-/// Windows in a long run.
+/// Number of windows in a long run.
 const LONG: u32 = 3;
-/// Empty polls that are timed together.
+/// Number of empty polls that are timed together.
 const POLLS: u32 = 32;
 
 /// A run of requests.
 #[derive(Clone, Copy)]
 struct Run {
     requests: u32,
-    /// Most requests without a reply.
+    /// Most outstanding requests.
     window: u32,
     delta: Picos,
-    /// Cost of a look for a reply that finds none.
+    /// Cost of an empty poll.
     poll: Picos,
 }
 
@@ -54,30 +52,29 @@ impl Run {
     }
 }
 
-/// `T(M, Δ)`.
+/// Time of issuing the requests of a run, `T(M, Δ)`.
 #[derive(Clone, Copy)]
 struct Issued {
     time: Picos,
-    /// Without the looks for replies that found none.
+    /// The time without the cost of empty polls.
     without_polls: Picos,
 }
 
-/// What happened in a run. Times in ticks.
+/// Record of a run; times in ticks.
 struct Course {
     replies: u32,
-    /// Whether a reply did not come in time.
+    /// True if a reply did not arrive in time.
     lost: bool,
-    /// Looks for a reply that found none.
+    /// Number of empty polls.
     polls: u64,
-    /// Until the last request's `Δ` was over, without what waits took beyond theirs.
+    /// Time until the end of the last request's `Δ`, without the excess of waits over `Δ`.
     busy: u64,
-    /// Until the last reply was there.
+    /// Time until the last reply arrived.
     whole: u64,
 }
 
 impl<C: Clock, L: Link> Initiator<'_, C, L> {
-    /// One repetition of the signature at `size`, or `None` when a message
-    /// was lost.
+    /// Runs one repetition of the signature at `size`; `None` if a message was lost.
     ///
     /// # Errors
     ///
@@ -114,8 +111,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         Ok(Some(MethodSamples::new(size, options.messages, round_trip, parameters)))
     }
 
-    /// `T(M, Δ)`: from before the first issue to after the last one's `Δ`.
-    /// What a wait lasts beyond `Δ` is taken off, as are the readings.
+    /// Measures `T(M, Δ)`, from before the first issue to the end of the last one's `Δ`. The excess
+    /// of waits over `Δ` and the cost of readings are subtracted.
     fn issues(&mut self, size: u32, run: Run) -> Result<Option<Issued>, SessionError<L::Error>> {
         let Some(Course { polls, busy, .. }) = self.course(size, run)? else { return Ok(None) };
         let busy = without_reading(&self.clock, busy);
@@ -125,13 +122,12 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         Ok(Some(Issued { time, without_polls }))
     }
 
-    /// Messages both ways at the same time: `messages` of `size` bytes, each
-    /// answered by one as long, at most `window` of them without an answer.
-    /// The time from the first send to the last answer, or `None` when a
-    /// message was lost.
+    /// Sends messages in both directions at the same time: `messages` of `size` bytes, each
+    /// answered by one of the same size, with at most `window` outstanding. Returns the time from
+    /// the first send to the last answer, or `None` if a message was lost.
     ///
-    /// The link has to take `window - 1` messages that nobody reads yet:
-    /// otherwise both ends wait for each other until the link's own limit.
+    /// The link has to buffer `window - 1` messages; otherwise both ends block until the link's
+    /// time limit.
     ///
     /// # Errors
     ///
@@ -147,14 +143,13 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         Ok(course.map(|course| without_reading(&self.clock, course.whole)))
     }
 
-    /// Issues the requests of `run` and takes all replies; `None` when a
-    /// message was lost.
+    /// Issues the requests of `run` and receives all replies; `None` if a message was lost.
     fn course(&mut self, size: u32, run: Run) -> Result<Option<Course>, SessionError<L::Error>> {
         let Some(limit) = self.begin_round(run.round(size), run.delta)? else { return Ok(None) };
         let ticks = self.clock.ticks(run.delta);
         let Self { clock, link, buffers, poller, .. } = self;
         let (message, reply) = windows(buffers, size, size);
-        // Until the last reply is here, sends may be open.
+        // Sends may remain incomplete until the last reply has arrived.
         let course = link.exchange(message, reply, |link, reply| {
             let (mut replies, mut polls, mut overshoot) = (0, 0, 0);
             let started = clock.now();
@@ -196,11 +191,11 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         Ok(Some(course))
     }
 
-    /// What a look for a message costs when there is none.
+    /// Cost of a poll that finds no message.
     fn empty_poll(&mut self) -> Result<Picos, SessionError<L::Error>> {
         let Self { clock, link, buffers, traffic, .. } = self;
         let (message, reply) = windows(buffers, 1, 1);
-        // As in a run, in which a receive may be posted.
+        // Under the conditions of a run, in which a receive may be posted.
         let ticks = link.exchange(message, reply, |link, reply| {
             let started = clock.now();
             for _ in 0..POLLS {
@@ -213,7 +208,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
     }
 }
 
-/// Busy-waits for `ticks` and returns how much longer it took.
+/// Busy-waits for `ticks` and returns the excess over them.
 fn wait<C: Clock>(clock: &C, ticks: u64) -> u64 {
     let from = clock.now();
     loop {

@@ -1,5 +1,4 @@
-//! Where to add sizes: around protocol changes, and overheads where ranges
-//! begin and end.
+//! Bisection: sizes added around protocol changes, and overheads measured at the ends of ranges.
 
 use super::planner::{Planner, round};
 use crate::measure::Quantity;
@@ -9,23 +8,21 @@ use crate::model::Change;
 use crate::units::Picos;
 use crate::wide::times;
 
-/// Rounds of either kind that a size gets at a time.
+/// Samples of each quantity queued for a size at a time.
 const STEP: usize = 6;
-/// Samples of a size at most, to tell the side of a change it is on.
+/// Most samples of a size, to determine its side of a change.
 const MOST_SAMPLES: usize = 48;
-/// A point is on one side when the sides are this many standard errors
-/// apart.
+/// Distance of a change's two sides, in standard errors, from which on a point can be assigned to
+/// one.
 const CLEAR: f64 = 5.0;
 
 impl<const N: usize> Planner<'_, N> {
-    /// Queues the next step towards the exact size of each change: more
-    /// samples at the sizes next to it while these do not tell its sides
-    /// apart, then a size midway between them. Where the curve only bends, the
-    /// sizes between show it, and the change is none any more. A change whose
-    /// sides cannot be told apart is abandoned; so are all when a third of the
-    /// time is spent.
+    /// Queues the next step towards the exact size of each change: more samples at the two sizes
+    /// next to it until they differ clearly, then a size midway between them. If the curve only
+    /// bends, the added sizes show that and the change disappears. A change whose sides cannot be
+    /// distinguished is abandoned, as are all once bisection has used a third of the time.
     pub(in crate::measure) fn bisect<const M: usize>(&mut self, ranges: &Ranges<M>) {
-        // Ascending: a row that is added moves none that is queued already.
+        // In ascending order: an added row then does not shift rows that are already queued.
         for change in ranges.changes.iter().filter(|change| change.splits) {
             self.bisect_at(change);
         }
@@ -54,7 +51,7 @@ impl<const N: usize> Planner<'_, N> {
         }
         if clear {
             let middle = below.midpoint(at);
-            // Nothing is between neighbours.
+            // No size lies between adjacent integers.
             let may_add = self.bisection_left > Picos::ZERO;
             goes_on = middle == below || may_add && self.add(middle, curve);
         }
@@ -63,7 +60,7 @@ impl<const N: usize> Planner<'_, N> {
         }
     }
 
-    /// Adds a size like its neighbour above, and queues its first samples.
+    /// Adds a size with the plan of the next larger one, and queues its first samples.
     fn add(&mut self, size: u32, curve: Curve) -> bool {
         let Ok(row) = self.store.add_size(size) else { return false };
         let above = self.store.header(row + 1).map(|header| header.plan).unwrap_or_default();
@@ -76,7 +73,7 @@ impl<const N: usize> Planner<'_, N> {
         self.step(row, Quantity::Gap)
     }
 
-    /// Queues more samples of a row unless it had enough of them or of time.
+    /// Queues more samples of a row, unless it has enough of them or the time is spent.
     fn resample(&mut self, row: usize, curve: Curve) -> bool {
         let quantity = curve.parts().0;
         self.store.count(row, quantity) < MOST_SAMPLES
@@ -84,7 +81,7 @@ impl<const N: usize> Planner<'_, N> {
             && self.step(row, quantity)
     }
 
-    /// Queues samples of a row; `false` where it can have none.
+    /// Queues samples of a row; false if it takes none.
     fn step(&mut self, row: usize, quantity: Quantity) -> bool {
         let before = self.queued;
         for &quantity in &[Quantity::RoundTrip, quantity] {
@@ -100,14 +97,14 @@ impl<const N: usize> Planner<'_, N> {
         self.queued > before
     }
 
-    /// Makes each range measure overheads at its ends, where a size was added
-    /// for the gap alone.
+    /// Makes each range measure overheads at its first and last size, even if that was added for
+    /// the gap only.
     pub(in crate::measure) fn complete_ranges<const M: usize>(&mut self, ranges: &Ranges<M>) {
         for span in ranges.spans() {
             let rows = self.store.rows_in(span);
             for row in [rows.start, rows.end.saturating_sub(1)] {
                 if let Some(header) = self.store.header_mut(row) {
-                    // Not where overheads were too dear from the start.
+                    // Not if overheads were too expensive from the start.
                     header.plan.full |= header.plan.base >= super::budget::BASE_SAMPLES;
                 }
             }

@@ -1,54 +1,52 @@
-//! What each size gets first, so that all of them fit into the budget.
+//! First allotment of samples to all sizes, such that it fits into the budget.
 //!
-//! A round of 64 KiB at 10 Mb/s costs as much time as 10,000 small ones. The
-//! base samples of all sizes together may take half of the time and of the
-//! messages that are left. Where that is not enough, the dearest sizes give
-//! way first: shorter bursts, then no overheads, then fewer samples. Where
-//! every size is down to its least, sizes go: those between the powers of
-//! two, then powers of two below [`LINEAR`], where the time hardly depends on
-//! the size, and at last the largest ones.
+//! A round of 64 KiB at 10 Mb/s takes as much time as 10,000 small ones. The base samples of all
+//! sizes together may use half of the remaining time and messages. If they would use more, the most
+//! expensive sizes are reduced first: shorter bursts, then no overheads, then fewer samples. Once
+//! every size is at its minimum, sizes are dropped: those between powers of two, then powers of two
+//! below [`LINEAR`], where the time hardly depends on the size, and finally the largest ones.
 
 use super::planner::{PlanOptions, Planner};
 use crate::units::Picos;
 use crate::wide::{scaled, times};
 
-/// Samples that every cell gets where the budget allows: enough for an
-/// interval, and to stand one or two outliers.
+/// Samples of each cell (size and quantity) if the budget allows: enough for an interval and to
+/// tolerate one or two outliers.
 pub(in crate::measure) const BASE_SAMPLES: u8 = 8;
 
-/// From this size on the sizes stay within a factor of two of each other.
+/// From this size on, consecutive sizes differ by at most a factor of two.
 const LINEAR: u32 = 1_024;
 
-/// Parts of the budget that shares are counted in.
+/// The whole budget in the fixed-point unit of shares.
 const WHOLE: u64 = 1 << 30;
 
-/// Where a size gets fewer samples first, a link is slow for the time allowed.
+/// Samples of a size below which the link counts as slow for the time allowed.
 const DECENT: u8 = 6;
 
-/// What a size may take of the budget however slow the link is: a 256th.
+/// Share of the budget that a size may always use, however slow the link is: 1/256.
 const SMALL: u64 = WHOLE / 256;
 
-/// From this size on bursts may be longer than asked for, in proportion to the
-/// size: their length changes nowhere at once.
+/// From this size on, bursts may be longer than requested, in proportion to the size, so that their
+/// length has no jump.
 const LARGE: u32 = 2_048;
 
-/// Messages in a paced burst, at most: more tell nothing new of the sender.
+/// Most messages of a paced burst; more would not improve the overhead.
 const PACED: u32 = 10;
 
-/// What one size gets first.
+/// First allotment of one size.
 #[derive(Clone, Copy, Debug)]
 struct Offer {
-    /// Samples a cell.
+    /// Samples of each cell.
     samples: u8,
-    /// Messages in a burst, at most.
+    /// Most messages of a burst.
     messages: u32,
-    /// Whether bursts of large messages may be longer than others.
+    /// True if bursts of large messages may be longer than others.
     long: bool,
-    /// Whether overheads are measured, too.
+    /// True if overheads are measured.
     full: bool,
 }
 
-/// From the best to the least.
+/// Allotments, from best to least.
 const OFFERS: [Offer; 11] = [
     Offer { long: true, ..Offer::of_all(BASE_SAMPLES, u32::MAX) },
     Offer::of_all(BASE_SAMPLES, u32::MAX),
@@ -63,33 +61,33 @@ const OFFERS: [Offer; 11] = [
     Offer::of_gap(3, 2),
 ];
 
-/// How sizes are thinned out, step by step: every so many powers of two are
-/// kept below [`LINEAR`], and from there on.
+/// Thinning of sizes, step by step: intervals between kept powers of two, below [`LINEAR`] and from
+/// there on.
 const THINNINGS: [(u32, u32); 5] = [(1, 1), (2, 1), (5, 1), (10, 2), (10, 4)];
 
-/// The sizes that get their first samples before others do: about ten that
-/// span the sweep, then all powers of two, then the rest.
+/// Groups of sizes in the order of their first samples: about ten that span the sweep, then all
+/// powers of two, then the rest.
 pub(super) const TIERS: [(u32, u32); 3] = [(5, 1), (1, 1), (0, 0)];
 
-/// True for a size of a tier: every n-th power of two below [`LINEAR`], every
-/// m-th from there on; 0 takes all sizes.
+/// True if a size belongs to a tier: every n-th power of two below [`LINEAR`], every m-th from
+/// there on; 0 means all sizes.
 pub(super) fn is_kept(size: u32, (small, large): (u32, u32)) -> bool {
     let every = if size < LINEAR { small } else { large };
     every == 0 || size.is_power_of_two() && size.trailing_zeros().is_multiple_of(every)
 }
 
 impl Offer {
-    /// All quantities.
+    /// Allotment with overheads.
     const fn of_all(samples: u8, messages: u32) -> Self {
         Self { samples, messages, long: false, full: true }
     }
 
-    /// Round trips and bursts alone.
+    /// Allotment of round trips and bursts only.
     const fn of_gap(samples: u8, messages: u32) -> Self {
         Self { samples, messages, long: false, full: false }
     }
 
-    /// Messages in a burst back to back and in a paced one at `size`.
+    /// Numbers of messages of an unpaced and of a paced burst at `size`.
     fn bursts(&self, size: u32, options: &PlanOptions) -> (u32, u32) {
         let usual = self.messages.min(options.messages);
         let within = options.burst_bytes / u64::from(size.max(1));
@@ -100,22 +98,22 @@ impl Offer {
         (if long { most.max(usual) } else { usual }, usual.min(PACED))
     }
 
-    /// Time of the samples, in halves of a round trip: two of these a sample,
-    /// a burst of one for each message and its reply, the same with delays of
-    /// a round trip, and a receive after two round trips.
+    /// Duration of the samples, in halves of a round trip. A sample consists of a round trip; a
+    /// burst with one half for each message and for the reply; a paced burst, with a delay of a
+    /// round trip for each message; and a receive after two round trips.
     fn half_trips(&self, (messages, paced): (u32, u32)) -> u64 {
         let overheads = if self.full { 2 * u64::from(paced) + 6 } else { 0 };
         u64::from(self.samples) * (2 + u64::from(messages) + 1 + overheads)
     }
 
-    /// Messages of the samples, replies included.
+    /// Number of messages of the samples, including replies.
     fn messages(&self, (messages, paced): (u32, u32)) -> u64 {
         let overheads = if self.full { u64::from(paced) + 3 } else { 0 };
         u64::from(self.samples) * (2 + u64::from(messages) + 1 + overheads)
     }
 }
 
-/// What is left of the budget.
+/// Remaining budget.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::measure) struct Left {
     pub(in crate::measure) time: Picos,
@@ -123,7 +121,7 @@ pub(in crate::measure) struct Left {
 }
 
 impl Left {
-    /// The share of `time` and `messages`, whichever is more, of 2³⁰.
+    /// Share that `time` or `messages` takes of this budget, whichever is more, in units of 2⁻³⁰.
     pub(super) fn share(&self, time: u64, messages: u64) -> u64 {
         let of = |part, whole: u64| scaled(part, WHOLE, whole.max(1));
         of(time, self.time.0).max(of(messages, self.messages))
@@ -131,8 +129,8 @@ impl Left {
 }
 
 impl<const N: usize> Planner<'_, N> {
-    /// Decides what each size gets first. Sizes are left out only where they
-    /// may be adapted. False where more time would give a size more.
+    /// Allots the first samples to all sizes; drops sizes only if [`PlanOptions::adapt_sizes`] is
+    /// set. False if more time would give some size more samples.
     pub(super) fn allot(&mut self, left: Left) -> bool {
         for header in self.store.rows_mut() {
             header.plan.parked = false;
@@ -149,7 +147,7 @@ impl<const N: usize> Planner<'_, N> {
                 return false;
             }
         }
-        // The largest go, but never the smallest two.
+        // Drops the largest sizes, but not the smallest two.
         for row in (2..self.store.len()).rev() {
             if let Some(header) = self.store.header_mut(row) {
                 header.plan.parked = true;
@@ -161,7 +159,7 @@ impl<const N: usize> Planner<'_, N> {
         false
     }
 
-    /// Parks all but the first and last size and every so many powers of two.
+    /// Parks all sizes but the first, the last and those of `tier`.
     fn thin(&mut self, tier: (u32, u32)) {
         let last = self.store.len().saturating_sub(1);
         for (row, header) in self.store.rows_mut().iter_mut().enumerate() {
@@ -169,9 +167,9 @@ impl<const N: usize> Planner<'_, N> {
         }
     }
 
-    /// Gives every size the best offer whose share of the budget no size
-    /// exceeds; false where all together take more than half even though only
-    /// sizes that take less than [`SMALL`] get more than the least.
+    /// Gives every size the best allotment within a common limit, the highest one for which all
+    /// together take at most half of the budget. False if they exceed it even though only sizes
+    /// below [`SMALL`] get more than the least.
     fn offer(&mut self, left: Left) -> bool {
         let (mut low, mut high) = (SMALL, WHOLE);
         while low + 1 < high {
@@ -185,11 +183,11 @@ impl<const N: usize> Planner<'_, N> {
         self.offer_up_to(left, low) <= WHOLE / 2
     }
 
-    /// Gives every size the best offer that takes no more than `most`, or the
-    /// least one; the share of all.
+    /// Gives every size the best allotment whose share is at most `most`, or the least one; returns
+    /// the total share.
     fn offer_up_to(&mut self, left: Left, most: u64) -> u64 {
         let mut total = 0_u64;
-        // A long burst seldom falls between two times without a processor.
+        // On a busy machine a long burst seldom fits between two preemptions.
         let offers = if self.is_busy() { OFFERS.get(1..).unwrap_or(&OFFERS) } else { &OFFERS };
         for header in self.store.rows_mut() {
             if header.plan.parked {
@@ -219,9 +217,8 @@ mod tests {
 
     #[test]
     fn an_offer_takes_the_time_and_the_messages_of_its_rounds() {
-        // A sample: two of a round trip, of one message and one reply each way.
-        // Beside it a burst of 8; paced bursts of 4, one a round trip; a
-        // receive after two round trips.
+        // A sample: two halves, one message and one reply of a round trip; a burst of 8; a paced
+        // burst of 4, each message with a delay of a round trip; a receive after two round trips.
         let gap = Offer::of_gap(2, 8);
         assert_eq!([gap.half_trips((8, 4)), gap.messages((8, 4))], [2 * 11, 2 * 11]);
         let all = Offer::of_all(2, 8);

@@ -1,9 +1,9 @@
-//! Rounds during which a processor was taken away from an end.
+//! Rounds during which an end was preempted.
 //!
-//! A count is read before and after each batch ([`Clock::interruptions`]). Where
-//! it rose, all rounds of the batch are left out, long and short ones alike: a
-//! selection by value would bias the medians. On a busy machine batches are
-//! brief, and budgets are planned for the share of the time that counts.
+//! The count of preemptions is read before and after each batch ([`Clock::interruptions`]). If it
+//! rose, all rounds of the batch are discarded, slow and fast ones alike: a selection by value
+//! would bias the medians. On a busy machine batches are short, and budgets are planned for the
+//! share of the time that counts.
 
 use super::budget::Left;
 use super::planner::{Planner, round};
@@ -12,40 +12,39 @@ use crate::units::Picos;
 use crate::wide::scaled;
 use crate::wire::ROUNDS_PER_BATCH;
 
-/// The planned length of a batch where processors are taken away: less than
-/// a time slice, 0.7 to 4 ms in Linux, so that most batches fall within one.
+/// Planned length of a batch on a busy machine: below a time slice, 0.7 to 4 ms in Linux, so that
+/// most batches fall within one.
 pub(super) const BRIEF: Picos = Picos(300_000_000);
 
-/// Rounds of this length outlast time slices: they mostly wait for the link,
-/// and count in any case.
+/// Length from which on rounds count in any case: they outlast time slices and mostly wait for the
+/// link.
 const SLICE: Picos = Picos(2_000_000_000);
 
-/// The machine is busy where batches that are left out take more than one part
-/// in this many of the time.
+/// Threshold of a busy machine: discarded batches take more than one part in this many of the time.
 const BUSY_SHARE: u64 = 8;
 
-/// Smallest share of the time that is expected to count: one part in this many.
+/// Lower bound for the share of the time that counts, in planning: one part in this many.
 const LEAST_SHARE: u64 = 64;
 
-/// Batches that do not count.
+/// Totals of discarded batches.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Disturbed {
-    /// Their rounds that were not lost.
+    /// Completed rounds in them.
     rounds: u64,
-    /// Their lost rounds but one of each size and batch.
+    /// Lost rounds in them beyond the first of each size and batch.
     pub(super) repeated_losses: u64,
     /// Time that they took.
     time: Picos,
-    /// How many they are.
+    /// Number of discarded batches.
     batches: u64,
-    /// When the batch under way was asked for; whether it counts is not known
-    /// before the next.
+    /// Time at which the current batch was requested. Its outcome is counted when the next is
+    /// requested.
     asked: Picos,
     is_hit: bool,
 }
 
 impl Disturbed {
-    /// Another batch is asked for after `elapsed`.
+    /// Records that another batch is requested at `elapsed`.
     pub(super) fn on_poll(&mut self, elapsed: Picos) {
         if core::mem::take(&mut self.is_hit) {
             self.batches = self.batches.saturating_add(1);
@@ -54,15 +53,15 @@ impl Disturbed {
         self.asked = elapsed;
     }
 
-    /// What a batch that is hit takes on average.
+    /// Mean duration of a discarded batch.
     pub(super) fn usual_length(&self) -> Picos {
         Picos(self.time.0 / self.batches.max(1))
     }
 }
 
 impl<const N: usize> Planner<'_, N> {
-    /// Runs the next batch over `session` and handles its outcomes; `keep` gets
-    /// the samples that count. False when the plan is over.
+    /// Runs the next batch over `session` and handles its outcomes; `keep` is called with each
+    /// stored sample. False when the plan is over.
     ///
     /// # Errors
     ///
@@ -104,9 +103,9 @@ impl<const N: usize> Planner<'_, N> {
         ended.map(|()| true)
     }
 
-    /// Takes note of a round that does not count, as a processor was taken away during its
-    /// batch, which began with `before`. Its size has arrived; what the batch lost of one size
-    /// counts as one loss. Bursts none of which has counted yet become shorter.
+    /// Handles a round that does not count, since an end was preempted during its batch, whose
+    /// earlier outcomes are `before`. Its size is known to arrive; losses of one size in a batch
+    /// count as one. Bursts become shorter if none has counted yet.
     pub fn handle_disturbed(&mut self, outcome: &Outcome, before: &[Outcome]) {
         self.disturbed.is_hit = true;
         let experiment = outcome.experiment();
@@ -128,7 +127,7 @@ impl<const N: usize> Planner<'_, N> {
         }
     }
 
-    /// Whether a round is likely to take longer than others may have a processor.
+    /// True if the round is expected to outlast other processes' time slices.
     fn outlasts_slices(&self, experiment: &Experiment) -> bool {
         let row = self.store.find(experiment.size).ok();
         let planned = row.and_then(|row| {
@@ -137,19 +136,19 @@ impl<const N: usize> Planner<'_, N> {
         planned.is_some_and(|length| length >= SLICE)
     }
 
-    /// Rounds left out because a processor was taken away during their batch.
+    /// Number of rounds discarded because an end was preempted during their batch.
     #[must_use]
     pub const fn disturbed(&self) -> u64 {
         self.disturbed.rounds
     }
 
-    /// Whether much of the time goes into batches that do not count.
+    /// True if discarded batches take much of the time.
     #[must_use]
     pub const fn is_busy(&self) -> bool {
         self.disturbed.time.0 > self.disturbed.asked.0 / BUSY_SHARE
     }
 
-    /// Remaining budget; of the time the share that is likely to count.
+    /// Remaining budget; of the time only the share that is expected to count.
     pub(super) fn left(&self, elapsed: Picos) -> Left {
         let left = self.allowed.since(elapsed);
         let counts = elapsed.since(self.disturbed.time).0.max(elapsed.0 / LEAST_SHARE);

@@ -1,10 +1,9 @@
-//! Where one more sample narrows the parameters most, for what it costs.
+//! Choice of the cells whose next sample narrows the parameters most, relative to its cost.
 //!
-//! A parameter of a range is a weighted sum of its points, `θ = Σ pᵢyᵢ`, so
-//! its variance is `Σ pᵢ²σᵢ²`. One more sample at a point that has mᵢ lowers
-//! that by about `pᵢ²σᵢ²/mᵢ`: divided by the share of the budget that the
-//! round takes, this says which cells are worth measuring for a parameter
-//! that is not yet known well enough.
+//! A parameter of a range is a weighted sum of its points, `θ = Σ pᵢyᵢ`, so its variance is `Σ
+//! pᵢ²σᵢ²`. One more sample at a point with mᵢ samples lowers it by about `pᵢ²σᵢ²/mᵢ`. That,
+//! divided by the share of the budget that the round takes, ranks the cells for a parameter whose
+//! interval is still too wide.
 
 use super::budget::Left;
 use super::planner::{Planner, round};
@@ -15,21 +14,18 @@ use crate::measure::assess::table::Curve;
 use crate::measure::{Quantity, SampleStore};
 use crate::number::larger;
 
-/// Cells that narrow a parameter at least this fraction as well as the best
-/// one, for the same cost, are measured too: a sweep over many cells is worth
-/// more than the same cell again, should the machine drift.
+/// Least benefit of a cell, relative to the best one at the same cost, for it to be measured too: a
+/// sweep over many cells is more robust against drift of the machine than repeating one cell.
 const WORTHWHILE: f64 = 0.2;
 
-/// Share of the wanted interval that noise may take: the rest is for what the
-/// points scatter beyond it.
+/// Share of the wanted interval available to noise; the rest is for scatter beyond it.
 const NOISE_SHARE: f64 = 0.8;
 
-/// By how much a point's value moves a parameter of its line.
+/// Derivative of a line's parameter with respect to a point's value.
 type Pull = fn(&Line, &Point) -> f64;
 
 impl<const N: usize> Planner<'_, N> {
-    /// Marks the cells that narrow what is too wide, with `left` of the
-    /// budget.
+    /// Marks the cells that narrow intervals that are too wide, given the budget `left`.
     pub(in crate::measure) fn want_by_effort<const M: usize>(
         &mut self,
         ranges: &Ranges<M>,
@@ -40,7 +36,7 @@ impl<const N: usize> Planner<'_, N> {
         }
         let mut widest = 0.0;
         let mut is_wide = |noise: f64, wanted: f64| {
-            // Not a number, and not wide, where nothing can be known, or all is.
+            // The ratio is NaN, and thus not wide, if both are infinite (unknown) or zero.
             let ratio = noise / wanted;
             widest = larger(widest, ratio);
             ratio > NOISE_SHARE
@@ -61,7 +57,7 @@ impl<const N: usize> Planner<'_, N> {
                     self.want(&[curve], span, Line::pull_slope, left);
                 }
             }
-            // An L that is hidden is not waited for.
+            // A latency hidden by overheads is not measured further.
             if let Some((value, width)) = latency.width(&self.store, &self.options.assess)
                 && value > 0.0
                 && is_wide(width.noise, width.wanted)
@@ -73,7 +69,7 @@ impl<const N: usize> Planner<'_, N> {
         self.widest = Some(widest);
     }
 
-    /// Marks the cells of `curves` that narrow what their points `pull` at.
+    /// Marks the cells of `curves` whose samples narrow the parameter with derivative `pull`.
     fn want(&mut self, curves: &[Curve], span: Span, pull: Pull, left: Left) {
         let mut most = 0.0;
         for marking in [false, true] {
@@ -100,8 +96,8 @@ impl<const N: usize> Planner<'_, N> {
     }
 }
 
-/// By how much one more sample would lower a parameter's variance, for its
-/// share of what is `left`; 0 where none can be taken.
+/// Reduction of a parameter's variance by one more sample, per share of the budget `left`; 0 if the
+/// cell takes no sample.
 fn gain(
     store: &SampleStore<'_>,
     warmup: &Warmup,

@@ -1,15 +1,15 @@
-//! The coarse sweep: which sizes to measure first.
+//! Sizes of the first, coarse sweep.
 
-/// Parts of an octave are tried down to this many.
+/// Most parts of an octave.
 const FINEST: u32 = 8;
 
-/// Sizes from `first` to `last`, both included, to measure first: powers of
-/// two and, between them, up to seven odd sizes an octave, as many as fit
-/// into `sizes`. Returns how many were written, in ascending order.
+/// Writes the sizes of a coarse sweep from `first` to `last`, both included: powers of two and,
+/// between them, up to seven odd sizes an octave, as many as fit into `sizes`. Returns their
+/// number; they are ascending.
 ///
-/// Powers of two are where protocols change and what programs send; odd sizes
-/// between them show what alignment hides. A `first` of 0 counts as 1; below
-/// two places only `first` is written, and nothing where `last < first`.
+/// Protocols change at powers of two, and programs send them; odd sizes between them show effects
+/// that alignment hides. A `first` of 0 counts as 1. With room for less than two sizes only `first`
+/// is written; nothing if `last < first`.
 pub fn coarse_sizes(first: u32, last: u32, sizes: &mut [u32]) -> usize {
     let ends = (first.max(1), last);
     let (mut stride, mut parts) = (1, FINEST);
@@ -17,18 +17,18 @@ pub fn coarse_sizes(first: u32, last: u32, sizes: &mut [u32]) -> usize {
         if let Some(count) = write_steps(ends, stride, parts, sizes) {
             return count;
         }
-        // Fewer parts of each octave, then fewer octaves.
+        // Reduce the parts of an octave first, then the octaves.
         (stride, parts) = if parts > 1 { (stride, parts - 1) } else { (stride + 1, 1) };
     }
-    // Both ends do not fit.
+    // There is no room for both ends.
     sizes.first_mut().map_or(0, |place| {
         *place = ends.0;
         1
     })
 }
 
-/// Writes `first`, `last` and the steps between them, ascending: `parts` an
-/// octave, of every `stride`-th octave. How many, or `None` without room.
+/// Writes `first`, `last` and the steps between them, ascending: `parts` an octave, in every
+/// `stride`-th octave. Returns their number, or `None` if they do not fit.
 fn write_steps(
     (first, last): (u32, u32),
     stride: u32,
@@ -56,14 +56,13 @@ fn write_steps(
     Some(sizes.len() - left)
 }
 
-/// The `part`-th of `parts` steps in the octave from `power` on; `None` where
-/// small numbers leave no room for it.
+/// Step number `part` of `parts` in the octave from `power` on; `None` if the octave is too small.
 fn step(power: u32, part: u32, parts: u32) -> Option<u32> {
     if part == 0 {
         return Some(power);
     }
     let spacing = power.checked_div(parts)?;
-    // Not a multiple of anything, and at least 4 bytes from its neighbours.
+    // Odd, not at a regular fraction of the octave, and at least 4 bytes from its neighbours.
     (spacing >= 8).then(|| (power + spacing * part - spacing / 16) | 1)
 }
 

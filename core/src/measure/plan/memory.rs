@@ -1,4 +1,4 @@
-//! The memory that a plan works on, and why there may be no plan.
+//! Memory of a plan, and the errors of creating one.
 
 use core::fmt;
 
@@ -7,49 +7,48 @@ use crate::measure::{
 };
 use crate::units::Picos;
 
-/// Late replies after which receiving is not timed at a row any more.
+/// Late replies after which receives are no longer timed at a row.
 const MOST_LATE: u8 = 24;
-/// Losses in a row after which a row is given up.
+/// Consecutive losses after which a row is given up.
 const LOSSES_IN_A_ROW: u8 = 24;
 
-/// Bit of a row of which a round has come to its end.
+/// Flag of a row: a round was completed.
 const ARRIVED: u8 = 1 << 7;
-/// Bit of a row that runs no further rounds.
+/// Flag of a row: no further rounds are run.
 const GIVEN_UP: u8 = 1 << 6;
 
-/// What a plan intends for one row of the store.
+/// Plan of one row (size) of the store.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::measure) struct RowPlan {
-    /// Quantities that want samples, one bit each, and [`ARRIVED`].
+    /// Bits of the quantities that need samples, and the flags [`ARRIVED`] and [`GIVEN_UP`].
     wanted: u8,
-    /// Whether overheads are measured here, not only the gap.
+    /// True if overheads are measured here, not only the gap.
     pub(in crate::measure) full: bool,
-    /// Left out because time or messages are short.
+    /// True if the row is dropped for lack of time or messages.
     pub(in crate::measure) parked: bool,
     /// Samples that each cell gets before the analysis decides.
     pub(in crate::measure) base: u8,
-    /// Messages in a burst: fewer where one would hold the link for long,
-    /// more where large ones are cheap.
+    /// Messages in a burst: fewer if one would occupy the link for long, more if large ones are
+    /// cheap.
     pub(in crate::measure) messages: u32,
     /// Messages in a paced burst.
     pub(in crate::measure) paced_messages: u32,
-    /// A reply was late so often that the wait before a timed receive is
-    /// lengthened by this many halves.
+    /// Number of late replies; each lengthens the wait before a timed receive by half a round trip.
     pub(in crate::measure) late: u8,
-    /// Whether a change at this size is as exact as it can be.
+    /// True if the change at this size cannot be located more precisely.
     pub(in crate::measure) abandoned: bool,
-    /// Bursts lost since the latest halving, while none has arrived.
+    /// Bursts lost since the last halving, while none has arrived.
     pub(in crate::measure) lost_bursts: u8,
     /// Rounds lost since the last sample.
     pub(in crate::measure) losses: u8,
-    /// The round trip as far as the pilot knows it; zero before.
+    /// Round trip measured by the pilot; zero before.
     pub(in crate::measure) round_trip: Picos,
-    /// Delay of the paced rounds, `d_G`; zero before it was chosen.
+    /// Delay of paced rounds, `d_G`; zero until it is chosen.
     pub(in crate::measure) pace: Picos,
 }
 
 impl RowPlan {
-    /// Whether `quantity` is measured at this row at all.
+    /// True if `quantity` is measured at this row at all.
     pub(in crate::measure) const fn takes(&self, quantity: Quantity) -> bool {
         match quantity {
             Quantity::RoundTrip | Quantity::Gap => true,
@@ -58,7 +57,7 @@ impl RowPlan {
         }
     }
 
-    /// Whether rounds of `quantity` may be run now.
+    /// True if rounds of `quantity` can be run now.
     pub(in crate::measure) fn takes_rounds(&self, quantity: Quantity) -> bool {
         let needs_delay = matches!(quantity, Quantity::Paced | Quantity::Receive);
         let ready = self.full && self.pace > Picos::ZERO;
@@ -66,12 +65,12 @@ impl RowPlan {
         takes && !self.parked && !self.is_given_up() && (ready || !needs_delay)
     }
 
-    /// Whether so many rounds were lost that no more are tried.
+    /// True if the row is given up, since too many rounds were lost.
     pub(in crate::measure) const fn is_given_up(&self) -> bool {
         self.wanted & GIVEN_UP != 0 || self.losses >= LOSSES_IN_A_ROW
     }
 
-    /// Runs no further rounds.
+    /// Stops further rounds of this row.
     pub(in crate::measure) const fn give_up(&mut self) {
         self.wanted |= GIVEN_UP;
     }
@@ -94,7 +93,7 @@ impl RowPlan {
         self.wanted &= ARRIVED | GIVEN_UP;
     }
 
-    /// A round of this size has come to its end, warming up included.
+    /// Records a completed round, which may be one of the warm-up.
     pub(in crate::measure) const fn note_arrival(&mut self) {
         self.losses = 0;
         self.wanted |= ARRIVED;
@@ -105,7 +104,7 @@ impl RowPlan {
     }
 }
 
-/// One experiment to come: a row and what to measure there.
+/// Queue entry: a row and the quantity to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     pub(in crate::measure) row: u16,
@@ -118,21 +117,21 @@ impl Default for Slot {
     }
 }
 
-/// How much memory a plan needs.
+/// Memory that a plan requires.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct PlanRequirements {
-    /// The sample store.
+    /// Requirements of the sample store.
     pub store: StoreRequirements,
     /// Length of the slice of [`Slot`].
     pub order: usize,
-    /// The analysis.
+    /// Requirements of the analysis.
     pub assess: AssessRequirements,
 }
 
 impl PlanRequirements {
-    /// What `sizes` sizes, those added by bisection included, with up to
-    /// `repetitions` values per quantity need; `None` beyond 65,535 of either.
+    /// Requirements of `sizes` sizes, including those added by bisection, with up to `repetitions`
+    /// values per quantity; `None` if either exceeds 65,535.
     #[must_use]
     pub fn new(sizes: usize, repetitions: usize) -> Option<Self> {
         Some(Self {
@@ -142,13 +141,13 @@ impl PlanRequirements {
         })
     }
 
-    /// One sweep through all cells, with the round trips twice.
+    /// Length of the queue: one sweep through all cells, with round trips twice.
     pub(in crate::measure) const fn order(sizes: usize) -> usize {
         sizes.saturating_mul(QUANTITIES + 1)
     }
 }
 
-/// The memory of a plan; its contents do not matter.
+/// Memory of a plan; its initial contents are irrelevant.
 #[derive(Debug)]
 pub struct PlanMemory<'m> {
     /// See [`StoreRequirements::rows`].
@@ -161,18 +160,17 @@ pub struct PlanMemory<'m> {
     pub assess: AssessMemory<'m>,
 }
 
-/// Why there is no plan.
+/// Reasons why there is no plan.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PlanError {
-    /// No size was given.
+    /// There are no sizes.
     NoSizes,
     /// A message of no bytes cannot be measured.
     EmptyMessage,
-    /// A burst needs at least two messages, this many were asked for.
+    /// A burst has at least two messages; this number was requested.
     TooFewMessages(u32),
-    /// The memory lent is too small for this many sizes, or its parts do not
-    /// match.
+    /// The memory is too small for this number of sizes, or its parts do not match.
     Memory(usize),
 }
 

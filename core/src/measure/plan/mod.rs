@@ -1,4 +1,4 @@
-//! What to measure next: sizes, order, effort, budget.
+//! Plan of a measurement: sizes, order, effort, budget.
 
 pub(in crate::measure) mod bisect;
 pub(in crate::measure) mod budget;

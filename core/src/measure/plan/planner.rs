@@ -1,26 +1,22 @@
-//! What to measure next.
+//! Planner of a measurement.
 //!
-//! A state machine without I/O: [`Planner::poll_batch`] gives experiments,
-//! [`Planner::handle_sample`] and [`Planner::handle_lost`] take what came of
-//! them, until a batch is empty. Four stages:
+//! A state machine without I/O: [`Planner::poll_batch`] returns the next experiments,
+//! [`Planner::handle_sample`] and [`Planner::handle_lost`] take their outcomes, until a batch is
+//! empty. Four stages:
 //!
-//! 1. **Warm-up**: round trips at the smallest and the largest size until
-//!    their medians stand still. These samples are not kept. From them it is
-//!    decided what each size gets first ([`super::budget`]).
-//! 2. **Pilot**: the first sweeps, of round trips and bursts alone, from which
-//!    the delay of the paced rounds is chosen: `d_G = PRTT(1,0,s)`, or
-//!    `PRTT(2,0,s)` where the gap comes close to it.
-//! 3. **Sweeps**: each goes once through all cells (size and quantity) that
-//!    still want samples, in a new random order, so that a drift of the
-//!    machine spreads over all of them instead of looking like a parameter.
-//! 4. **Bisection**, between sweeps: around each protocol change a size
-//!    midway is added until the change is known to the byte, or noise, memory
-//!    or budget forbid it.
+//! 1. **Warm-up**: round trips at the smallest and the largest size until their medians are stable.
+//!    These samples are discarded. They determine the first allotment of each size
+//!    ([`super::budget`]).
+//! 2. **Pilot**: the first sweeps, of round trips and bursts only, from which the delay of paced
+//!    rounds is chosen: `d_G = PRTT(1,0,s)`, or `PRTT(2,0,s)` if the gap is close to it.
+//! 3. **Sweeps**: each visits all cells (size and quantity) that need samples once, in a new random
+//!    order, so that drift of the machine affects all of them instead of looking like a parameter.
+//! 4. **Bisection**, between sweeps: a size is added in the middle of each protocol change's
+//!    interval until the change is known to the byte, or noise, memory or budget prevent it.
 //!
-//! After the first sweeps a cell wants samples where they narrow an interval
-//! of g, G, o, O or L that is still too wide, and narrow it about as well as
-//! any other cell would for the same cost in time and messages. When nothing
-//! is too wide, sweeps of all cells go on until [`PlanOptions::least_time`].
+//! After the first sweeps a cell needs samples if an interval of g, G, o, O or L is still too wide
+//! and the cell narrows it about as much as any other would for the same cost in time and messages.
+//! Once no interval is too wide, sweeps of all cells continue until [`PlanOptions::least_time`].
 
 use super::budget::{BASE_SAMPLES, Left, TIERS, is_kept};
 use super::disturbed::{BRIEF, Disturbed};
@@ -36,45 +32,45 @@ use crate::random::Random;
 use crate::units::{PerByte, Picos};
 use crate::wide::{scaled, times};
 
-/// What a measurement is to do, and what it may cost.
+/// Goals and limits of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct PlanOptions {
-    /// Confidence, wanted exactness and number of changes.
+    /// Confidence, requested accuracy and number of changes.
     pub assess: AssessOptions,
-    /// Where processors are taken away, a number has converged at so many millionths of
-    /// it: more is wanted, and not to be had.
+    /// Half-width of an interval, in millionths of the value, at which a number counts as converged
+    /// on a busy machine, where better is out of reach.
     pub busy_error_ppm: u32,
     /// Messages in a burst, `n`; at least 2.
     pub messages: u32,
-    /// Messages in a burst of large messages, where the budget allows: a link
-    /// that lets the first so many bytes pass at another rate, such as a token
-    /// bucket, shows its own rate only beyond them. No less than `messages`.
+    /// Messages in a burst of large messages, if the budget allows. A link that passes the first
+    /// bytes at a higher rate, such as a token bucket, shows its sustained rate only in long
+    /// bursts. At least `messages`.
     pub large_messages: u32,
-    /// Most bytes of a burst that is longer than `messages`: what the other
-    /// end can hold where nothing is sent again.
+    /// Most bytes of a burst of more than `messages`: the capacity of the other end, if nothing is
+    /// retransmitted.
     pub burst_bytes: u64,
-    /// Longest time from the first poll to the end of the last batch, as far
-    /// as the length of a batch can be foreseen.
+    /// Time limit, from the first poll to the end of the last batch, as far as the length of a
+    /// batch can be predicted.
     pub max_time: Picos,
-    /// On a link so slow that sizes would be left out, the longest time grows
-    /// up to this.
+    /// Limit up to which the time is extended on a link so slow that sizes would otherwise be
+    /// dropped.
     pub longest_time: Picos,
-    /// Before this much time the plan is not over even where everything is
-    /// exact enough: samples of a longer time tell more of the next run.
+    /// Least time of the plan, even if everything is accurate enough: samples of a longer time
+    /// predict the next run better.
     pub least_time: Picos,
-    /// Most messages of all rounds together, replies included.
+    /// Most messages of all rounds together, including replies.
     pub max_messages: u64,
-    /// Whether sizes may be added around protocol changes, and left out
-    /// where the time does not suffice for all.
+    /// True if sizes may be added around protocol changes, and dropped if the time is too short for
+    /// all.
     pub adapt_sizes: bool,
-    /// Decides the order of experiments.
+    /// Seed of the order of experiments.
     pub seed: u64,
 }
 
 impl Default for PlanOptions {
-    /// n = 10, at most 2.5 s and 34,000 messages, which with the session's own
-    /// frames stays below 3 s and 40,000.
+    /// n = 10, at most 2.5 s and 34,000 messages; including the session's own frames below 3 s and
+    /// 40,000.
     fn default() -> Self {
         Self {
             assess: AssessOptions::default(),
@@ -93,7 +89,7 @@ impl Default for PlanOptions {
 }
 
 impl PlanOptions {
-    /// Takes time that is spent already off the longest time, up to half of it.
+    /// Subtracts time already spent from both time limits, up to half of each.
     pub fn spend(&mut self, spent: Picos) {
         for time in [&mut self.max_time, &mut self.longest_time] {
             *time = time.since(spent).max(Picos(time.0 / 2));
@@ -101,83 +97,78 @@ impl PlanOptions {
     }
 }
 
-/// What became of a sample.
+/// Fate of a sample.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Kept {
-    /// It is in the store and counts.
+    /// The sample was stored.
     Stored,
-    /// It warmed up the link and does not count.
+    /// The sample was part of the warm-up and was discarded.
     WarmUp,
-    /// It was not asked for, or there is no room for it; it does not count.
+    /// The sample was not requested, or there is no room for it; it was discarded.
     Refused,
 }
 
-/// Why a plan is over.
+/// Reasons for the end of a plan.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Conclusion {
-    /// Every interval is narrow enough, or more measuring would not narrow
-    /// it.
+    /// Every interval is narrow enough, or cannot be narrowed by more samples.
     Converged,
-    /// The time allowed, see [`Planner::allowed`], is over.
+    /// The time limit ([`Planner::allowed`]) was reached.
     TimeSpent,
     /// [`PlanOptions::max_messages`] were sent.
     MessagesSpent,
-    /// No room for the samples that are wanted.
+    /// There is no room for further samples.
     MemorySpent,
-    /// At the sizes that want samples, all rounds are lost.
+    /// All rounds are lost at the sizes that need samples.
     RoundsLost,
-    /// Broken off, by [`Planner::stop`] or the driver.
+    /// Ended by [`Planner::stop`] or by the driver.
     Stopped,
 }
 
-/// How far a plan has come.
+/// Progress of a plan.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Progress {
-    /// Share of the budget that is spent, time or messages, whichever is
-    /// more, in millionths.
+    /// Share of the budget spent, of time or messages, whichever is more, in millionths.
     pub spent_ppm: u32,
-    /// The largest half interval among the parameters, in millionths of what
-    /// it has to come down to; `None` before the first analysis.
+    /// Largest half-width of a parameter's interval relative to its goal, in millionths; `None`
+    /// before the first analysis.
     pub widest_ppm: Option<u64>,
-    /// Messages sent, replies included.
+    /// Messages sent, including replies.
     pub messages: u64,
-    /// Rounds lost.
+    /// Number of rounds lost.
     pub lost: u64,
 }
 
-/// Bursts of the pilot.
+/// Bursts of each size in the pilot.
 const PILOT_BURSTS: usize = 2;
-/// A delay is chosen again where it exceeds this many times the delay that the
-/// samples since suggest.
+/// A delay is chosen again if it exceeds this many times the one suggested by later samples.
 const MISLED: u64 = 4;
-/// Sizes that get their first bursts at a time on a busy machine, and round
-/// trips of each size: these are short and fall within a time slice.
+/// On a busy machine, the number of sizes that get their first bursts at a time, and the round
+/// trips of each size; these are short and fit into a time slice.
 const ROWS_AT_A_TIME: usize = 3;
 const MORE_ROUND_TRIPS: usize = 24;
-/// Sweeps of wanted cells between two of all.
+/// Sweeps of only the cells in need between two sweeps of all.
 const TARGETED: u8 = 2;
-/// A round that takes more of what is left of the budget, in parts of 2³⁰,
-/// is run only where it is wanted: a thousandth.
+/// Limit for rounds that are run without need: a thousandth of the remaining budget, in units of
+/// 2⁻³⁰.
 const DEAR: u64 = 1 << 20;
-/// A further launch is warm after its rounds were queued this often, whatever
-/// became of them.
+/// Number of warm-ups after which a further launch counts as warm in any case.
 const MOST_WARM_UPS: u8 = 4;
-/// Lost bursts after which those of a size are halved where none has arrived.
+/// Lost bursts after which the bursts of a size are halved, if none has arrived.
 const LOSSES_A_HALVING: u8 = 4;
-/// Rounds lost in a row at a size, and at all sizes beyond the largest that arrives, after
-/// which nothing is taken to arrive there.
+/// Consecutive losses at a size, and total losses beyond the largest size that arrives, after which
+/// the size counts as unreachable.
 const LOSSES_OF_ONE_SIZE: u8 = 3;
 const LOSSES_BEYOND: u64 = 12;
-/// Lost rounds beyond for one at sizes that arrive: where more were lost there, losses are
-/// random.
+/// Least ratio of losses beyond that size to losses elsewhere; below it losses are random.
 const CHANCE_SHARE: u64 = 8;
-/// One part in this many of the budget may go into warming up.
+/// Most of the budget for the warm-up: one part in this many.
 const WARM_UP_SHARE: u64 = 10;
 
-/// How far a launch beyond the first is with its sweep of all cells.
+/// Progress of a further launch's sweep of all cells.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Launch {
     Begun,
@@ -185,57 +176,55 @@ enum Launch {
     Covered,
 }
 
-/// Decides what to measure next, and keeps the samples.
+/// Decides what to measure next, and stores the samples.
 ///
-/// Call [`Planner::poll_batch`], run its experiments, hand over every outcome
-/// by [`Planner::handle_sample`], [`Planner::handle_late`] or [`Planner::handle_lost`], and again until
-/// the batch is empty; then [`Planner::assess`]. `now` never decreases. The
-/// number of batches is bounded by [`PlanOptions::max_messages`] whatever is
-/// handed over.
+/// Call [`Planner::poll_batch`], run its experiments, and pass every outcome to
+/// [`Planner::handle_sample`], [`Planner::handle_late`] or [`Planner::handle_lost`]; repeat until
+/// the batch is empty, then call [`Planner::assess`]. `now` never decreases.
+/// [`PlanOptions::max_messages`] bounds the number of batches, whatever the outcomes.
 #[derive(Debug)]
 pub struct Planner<'m, const N: usize = 16> {
     pub(in crate::measure) options: PlanOptions,
-    /// The time allowed: [`PlanOptions::max_time`], or more on a slow link.
+    /// Time limit: [`PlanOptions::max_time`], or more on a slow link.
     pub(super) allowed: Picos,
     pub(in crate::measure) store: SampleStore<'m>,
-    /// A stack of what is to be measured, `queued` entries high.
+    /// Stack of cells to be measured, of which the first `queued` entries are in use.
     order: &'m mut [Slot],
     pub(in crate::measure) queued: usize,
     pub(in crate::measure) memory: AssessMemory<'m>,
     random: Random,
     pub(in crate::measure) warmup: Warmup,
     warm: bool,
-    /// What each size gets was decided.
+    /// True once the first samples were allotted.
     allotted: bool,
-    /// Sweeps of wanted cells only since the latest one of all.
+    /// Sweeps of cells in need since the last one of all.
     targeted: u8,
     launch: Launch,
-    /// How often rounds were queued to warm this launch up.
+    /// Number of times that warm-up rounds were queued in this launch.
     warm_ups: u8,
     started: Option<Picos>,
     pub(super) messages: u64,
     pub(super) lost: u64,
     pub(super) disturbed: Disturbed,
-    /// Samples in the store, and how many there were at the last analysis.
+    /// Number of samples in the store, and at the last analysis.
     kept: u64,
     analysed: u64,
-    /// Time that bisection may still take.
+    /// Remaining time for bisection, at first a third of the time allowed.
     pub(in crate::measure) bisection_left: Picos,
-    /// The largest half interval among the parameters, relative to what it
-    /// has to come down to.
+    /// Largest half-width of a parameter's interval relative to its goal.
     pub(in crate::measure) widest: Option<f64>,
-    /// The largest size that had arrived when those beyond were given up.
+    /// Largest size that had arrived when the larger ones were given up.
     reached: Option<u32>,
     conclusion: Option<Conclusion>,
 }
 
 impl<'m, const N: usize> Planner<'m, N> {
-    /// A plan for `sizes`, in any order, on lent memory whose contents do not
-    /// matter; see [`PlanRequirements`] and [`crate::measure::coarse_sizes`].
+    /// Plan for `sizes`, in any order, on lent memory whose initial contents are irrelevant; see
+    /// [`PlanRequirements`] and [`crate::measure::coarse_sizes`].
     ///
     /// # Errors
     ///
-    /// [`PlanError`] when there is nothing to plan or too little memory.
+    /// [`PlanError`] if there is nothing to plan or too little memory.
     pub fn new(
         options: PlanOptions,
         sizes: &[u32],
@@ -294,16 +283,15 @@ impl<'m, const N: usize> Planner<'m, N> {
         })
     }
 
-    /// The next experiments, at most `B`; none when the plan is over, see
-    /// [`Planner::conclusion`].
+    /// Next experiments, at most `B`; empty if the plan is over, see [`Planner::conclusion`].
     pub fn poll_batch<const B: usize>(&mut self, now: Picos) -> heapless::Vec<Experiment, B> {
         let mut batch = heapless::Vec::new();
         self.fill_batch(now, &mut batch);
         batch
     }
 
-    /// As [`Planner::poll_batch`], into a batch that is there already: on a
-    /// small stack there is no room for two.
+    /// As [`Planner::poll_batch`], but fills an existing batch, since a small stack has no room for
+    /// two.
     pub fn fill_batch<const B: usize>(
         &mut self,
         now: Picos,
@@ -320,16 +308,16 @@ impl<'m, const N: usize> Planner<'m, N> {
         let (begin, until) = (left, left.since(brief));
         let mut refilled = false;
         while !batch.is_full() && self.conclusion.is_none() {
-            // A round whose length is not known yet stands alone.
+            // A round of unknown length gets a batch of its own.
             if !batch.is_empty() && (left <= until || self.is_busy() && left == begin) {
                 break;
             }
-            // What comes next depends on what came of the batch, so a batch ends with the queue.
+            // The next sweep depends on the outcomes of this batch, so a batch ends with the queue.
             if self.queued == 0 && !batch.is_empty() {
                 break;
             }
             if self.queued == 0 && refilled {
-                // Nothing of a whole sweep fits into what is left.
+                // No round of a whole sweep fits into the remaining time.
                 self.conclude(Conclusion::TimeSpent);
             } else if self.queued == 0 {
                 if !self.refill(elapsed) {
@@ -343,7 +331,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         }
     }
 
-    /// Takes the outcome of one experiment.
+    /// Handles the sample of one experiment.
     pub fn handle_sample(&mut self, sample: &Sample) -> Kept {
         if self.warm && self.store.find(sample.experiment.size).is_err() {
             return Kept::Refused;
@@ -360,8 +348,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         Kept::Stored
     }
 
-    /// Takes note that a reply was late: the next one is waited for longer
-    /// before its receive is timed.
+    /// Handles a late reply: the next one gets more time before its receive is timed.
     pub fn handle_late(&mut self, experiment: &Experiment) {
         if let Some(header) = self.store.header_of(experiment.size) {
             header.plan.late = header.plan.late.saturating_add(1);
@@ -374,8 +361,8 @@ impl<'m, const N: usize> Planner<'m, N> {
         }
     }
 
-    /// Takes note that a round was lost. Bursts none of which has arrived yet
-    /// become shorter: they may exceed what the other end can hold.
+    /// Handles a lost round. Bursts become shorter if none has arrived yet, as they may exceed the
+    /// capacity of the other end.
     pub fn handle_lost(&mut self, experiment: &Experiment) {
         self.lost = self.lost.saturating_add(1);
         if let Ok(row) = self.store.find(experiment.size)
@@ -387,8 +374,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         self.shorten(experiment);
     }
 
-    /// Takes note of a burst that does not count: they become shorter where
-    /// none has counted yet.
+    /// Handles a burst without a sample: further ones become shorter if none has been stored yet.
     pub(super) fn shorten(&mut self, experiment: &Experiment) {
         let Ok(row) = self.store.find(experiment.size) else { return };
         let is_first = self.store.messages(row, Quantity::Gap).is_none();
@@ -403,9 +389,9 @@ impl<'m, const N: usize> Planner<'m, N> {
         }
     }
 
-    /// Gives up the sizes from that of `row` on where nothing beyond the largest arrived
-    /// size comes through: a path with a small MTU loses every longer packet, random loss
-    /// hits all sizes.
+    /// Gives up the size of `row` and all larger ones if no size beyond the largest arrived one
+    /// gets through: a path with a small MTU loses all longer packets, whereas random loss affects
+    /// all sizes.
     fn give_up_unreachable(&mut self, row: usize) {
         let rows = self.store.rows();
         let Some(largest) = rows.iter().rposition(|header| header.plan.has_arrived()) else {
@@ -427,17 +413,17 @@ impl<'m, const N: usize> Planner<'m, N> {
         self.reached = Some(reached);
     }
 
-    /// The largest size that arrives, in bytes, where nothing beyond it does.
+    /// Largest size that arrives, in bytes; `None` unless larger ones were given up.
     #[must_use]
     pub fn reached(&self) -> Option<u32> {
         let reached = self.reached?;
         let beyond = |header: &&RowHeader| header.plan.has_arrived() && header.size > reached;
-        // Sizes between that were not given up may have arrived since.
+        // Sizes in between, which were not given up, may have arrived since.
         Some(self.store.rows().iter().rfind(beyond).map_or(reached, |header| header.size))
     }
 
-    /// Leaves out sizes of more than `longest` bytes, before anything is measured, and ends
-    /// with that size where sizes may be added; false where there are none, or no others.
+    /// Drops sizes of more than `longest` bytes, before anything is measured, and adds `longest` if
+    /// sizes may be added. False if all sizes or none exceed it.
     pub fn limit_sizes(&mut self, longest: u32) -> bool {
         let mut kept = self.store.rows().iter().filter(|header| header.size <= longest).count();
         if kept == 0 || kept == self.store.len() {
@@ -457,8 +443,8 @@ impl<'m, const N: usize> Planner<'m, N> {
         true
     }
 
-    /// A new connection, or a new process at the other end, begins: warms it
-    /// up by a few rounds that are not kept, and goes once through all cells.
+    /// Begins a further launch, with a new connection or peer process: a few rounds of warm-up,
+    /// which are discarded, then a sweep of all cells.
     pub fn begin_launch(&mut self) {
         if self.allotted {
             self.warm = false;
@@ -469,8 +455,8 @@ impl<'m, const N: usize> Planner<'m, N> {
         }
     }
 
-    /// Whether all cells have the samples that the analysis needs, and the
-    /// latest launch has gone once through all of them.
+    /// True if all cells have the samples that the analysis needs, and the current launch has
+    /// completed its sweep.
     #[must_use]
     pub fn has_base(&self) -> bool {
         let lacks = |header: &RowHeader| {
@@ -484,31 +470,30 @@ impl<'m, const N: usize> Planner<'m, N> {
                 && !self.store.rows().iter().any(lacks)
     }
 
-    /// The time allowed: [`PlanOptions::max_time`], or more where the link
-    /// turned out to be slow.
+    /// Time limit: [`PlanOptions::max_time`], or more if the link turned out to be slow.
     #[must_use]
     pub const fn allowed(&self) -> Picos {
         self.allowed
     }
 
-    /// Ends the plan: the next batch is empty.
+    /// Ends the plan: the next batch will be empty.
     pub fn stop(&mut self) {
         self.conclude(Conclusion::Stopped);
     }
 
-    /// Why the plan is over; `None` while it is not.
+    /// Reason for the end of the plan; `None` while it continues.
     #[must_use]
     pub const fn conclusion(&self) -> Option<Conclusion> {
         self.conclusion
     }
 
-    /// The samples kept so far.
+    /// Samples stored so far.
     #[must_use]
     pub const fn store(&self) -> &SampleStore<'m> {
         &self.store
     }
 
-    /// How far the plan has come at `now`.
+    /// Progress of the plan at `now`.
     #[must_use]
     pub fn progress(&self, now: Picos) -> Progress {
         let share = |part, whole: u64| scaled(part, 1_000_000, whole.max(1));
@@ -522,7 +507,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         }
     }
 
-    /// What the samples kept so far say about the link.
+    /// Assesses the samples stored so far.
     ///
     /// # Errors
     ///
@@ -533,7 +518,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         Ok(assessment)
     }
 
-    /// Tells what the samples kept so far say about the link.
+    /// Assesses the samples stored so far and passes the results to `findings`.
     ///
     /// # Errors
     ///
@@ -544,8 +529,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         assess::<N>(&self.store, &self.exactness(), &mut self.memory, findings)
     }
 
-    /// How exact a number has to be, on the machine as it has been until now, to have
-    /// converged.
+    /// Accuracy at which a number counts as converged, given how busy the machine has been.
     #[must_use]
     pub fn exactness(&self) -> AssessOptions {
         let PlanOptions { assess, busy_error_ppm, .. } = self.options;
@@ -559,16 +543,15 @@ impl<'m, const N: usize> Planner<'m, N> {
         self.conclusion.get_or_insert(conclusion);
     }
 
-    /// Takes an entry off the queue and pays for it with some of the time
-    /// that is `left`; `None` where it has become moot or takes longer, where
-    /// `batch`, not answered yet, fills its cell, or where the plan ends for
-    /// want of messages.
+    /// Takes an entry off the queue and subtracts its duration from the time `left`. `None` if its
+    /// cell needs no more samples, counting those in `batch`, if it takes too long, or if the
+    /// message limit is reached, which ends the plan.
     fn next_of_queue(&mut self, batch: &[Experiment], left: &mut Picos) -> Option<Experiment> {
         self.queued = self.queued.checked_sub(1)?;
         let slot = *self.order.get(self.queued)?;
         let (row, quantity) = (usize::from(slot.row), slot.quantity);
         let (experiment, length) = round(&self.store, &self.warmup, row, quantity)?;
-        // Rounds that warm up are not kept.
+        // Warm-up rounds are not stored.
         let same = |asked: &&Experiment| {
             self.warm && (asked.size, asked.quantity) == (experiment.size, quantity)
         };
@@ -591,8 +574,8 @@ impl<'m, const N: usize> Planner<'m, N> {
         Some(experiment)
     }
 
-    /// Fills the queue for the next sweep; `false` when the plan is over. A
-    /// device has the analysis on its stack only meanwhile.
+    /// Fills the queue for the next sweep; false if the plan is over. Not inlined on devices, so
+    /// that the analysis uses stack only meanwhile.
     #[cfg_attr(target_os = "none", inline(never))]
     fn refill(&mut self, elapsed: Picos) -> bool {
         if !self.warm && self.is_warm(elapsed) {
@@ -620,14 +603,13 @@ impl<'m, const N: usize> Planner<'m, N> {
                     || self.messages >= self.options.max_messages / WARM_UP_SHARE)
     }
 
-    /// Decides what each size gets, once; on a link that is slow for the time
-    /// allowed after allowing more.
+    /// Allots the first samples, once; extends the time limit before on a slow link.
     fn begin(&mut self, elapsed: Picos) {
         if self.allotted {
             return;
         }
         self.allotted = true;
-        // Time that others take from a link is not what makes it slow.
+        // Time taken by other processes does not make the link slow.
         while !self.allot(self.left(elapsed))
             && !self.is_busy()
             && self.allowed < self.options.longest_time
@@ -639,7 +621,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         self.bisection_left = Picos(self.allowed.0 / 3);
     }
 
-    /// Two round trips at the ends first, which show how slow the link is.
+    /// Queues round trips at both ends of the sweep; two at first, which show how slow the link is.
     fn queue_warm_up(&mut self) {
         self.warm_ups = self.warm_ups.saturating_add(1);
         let last = self.store.len().saturating_sub(1);
@@ -651,8 +633,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         }
     }
 
-    /// Queues the cells that lack the base samples, otherwise what the
-    /// analysis wants.
+    /// Queues the cells without their base samples, or else those requested by the analysis.
     fn queue_sweep(&mut self, elapsed: Picos) {
         self.launch = match self.launch {
             Launch::Begun => {
@@ -665,7 +646,7 @@ impl<'m, const N: usize> Planner<'m, N> {
             return;
         }
         self.queue_base();
-        // An analysis costs time too: not for every handful of new samples.
+        // An analysis takes time, too: only after the samples have increased by an eighth.
         if self.queued == 0 && self.kept > self.analysed.saturating_add(self.analysed / 8) {
             self.analysed = self.kept;
             self.analyse(self.left(elapsed));
@@ -686,9 +667,8 @@ impl<'m, const N: usize> Planner<'m, N> {
         }
     }
 
-    /// Queues all cells whose rounds are not dear, instead of those that are
-    /// wanted: every third sweep is one of all, so that a drift of the machine
-    /// spreads over all of them.
+    /// Queues all cells whose rounds are not expensive. Every third sweep is one of all cells, so
+    /// that drift of the machine affects all of them.
     fn queue_all(&mut self, left: Left) {
         for row in 0..self.store.len() {
             for &quantity in &Quantity::ALL {
@@ -705,10 +685,10 @@ impl<'m, const N: usize> Planner<'m, N> {
         self.shuffle();
     }
 
-    /// Queues the cells that lack the base samples: first those of a few sizes
-    /// that span the sweep, on a busy machine round trips of these, which are
-    /// short, and all that the smallest lack. Where time is short, few sizes are
-    /// known well, from rounds that meet the machine at many times.
+    /// Queues the cells without their base samples, tier by tier: first those of a few sizes that
+    /// span the sweep. On a busy machine, further round trips of these, which are short, and the
+    /// other quantities of a few sizes at a time. If time is short, a few sizes are then measured
+    /// well, with rounds spread over the time.
     fn queue_base(&mut self) {
         let is_busy = self.is_busy();
         let last = self.store.len().saturating_sub(1);
@@ -740,7 +720,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         self.shuffle();
     }
 
-    /// Queues the cells that `wanted` picks, in random order.
+    /// Queues the cells for which `wanted` is true, in random order.
     fn queue_cells(&mut self, wanted: fn(&RowHeader, Quantity) -> bool) {
         for row in 0..self.store.len() {
             for &quantity in &Quantity::ALL {
@@ -752,8 +732,8 @@ impl<'m, const N: usize> Planner<'m, N> {
         self.shuffle();
     }
 
-    /// Finds the ranges anew, then queues a bisection or what new rows lack,
-    /// or decides what each cell wants.
+    /// Computes the ranges, then queues a bisection or the base samples of new rows, or marks the
+    /// cells that need samples.
     fn analyse(&mut self, left: Left) {
         let found = Ranges::<N>::find(&self.store, &self.options.assess, &mut self.memory);
         let Ok(ranges) = found else { return };
@@ -769,7 +749,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         }
     }
 
-    /// Why there is nothing left to measure.
+    /// Reason why the queue is empty.
     fn verdict(&self) -> Conclusion {
         let mut verdict = Conclusion::Converged;
         for RowHeader { plan, .. } in self.store.rows() {
@@ -782,12 +762,11 @@ impl<'m, const N: usize> Planner<'m, N> {
         verdict
     }
 
-    /// Chooses the delays of rows whose pilot is done, and again where the first
-    /// choice turns out to be far too long.
+    /// Chooses the delays of rows whose pilot is complete, and again if the first choice turns out
+    /// to be far too long.
     ///
-    /// `d_G = PRTT(1,0,s)`; where the gap comes within a quarter of it,
-    /// `PRTT(2,0,s) = PRTT(1,0,s) + G_all`, with the same quarter on top of
-    /// the gap.
+    /// `d_G = PRTT(1,0,s)`; if the gap is within a quarter of it, `PRTT(2,0,s) = PRTT(1,0,s) +
+    /// G_all`, with the gap again increased by a quarter.
     fn choose_delays(&mut self) {
         for row in 0..self.store.len() {
             let Some((trip, beyond)) = self.store.round_trip_and_beyond(row) else { continue };
@@ -798,7 +777,7 @@ impl<'m, const N: usize> Planner<'m, N> {
             let gap = beyond / u64::from(header.plan.messages.max(2) - 1);
             let ample = gap.saturating_add(gap / 4);
             let pace = if trip >= ample { trip } else { trip.saturating_add(ample) };
-            // A pilot may have met a machine that had no time for it.
+            // The pilot may have been measured while the machine was busy.
             if header.plan.pace == Picos::ZERO || pace < header.plan.pace.0 / MISLED {
                 header.plan.round_trip = Picos(trip);
                 header.plan.pace = Picos(pace.max(1));
@@ -806,8 +785,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         }
     }
 
-    /// The time per byte that the link sustains, as the largest messages show
-    /// it; zero before the pilot.
+    /// Time per byte that the link sustains, from the largest messages; zero before the pilot.
     #[must_use]
     pub fn sustained(&self) -> PerByte {
         self.warmup.sustained
@@ -825,7 +803,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         self.warmup.sustained = PerByte(scaled(gap, 1 << PerByte::FRACTION_BITS, bytes));
     }
 
-    /// Queues one round, unless it is moot; no more than the queue holds.
+    /// Queues one round, unless its cell needs no more samples or the queue is full.
     pub(in crate::measure) fn push(&mut self, row: usize, quantity: Quantity) {
         let Ok(index) = u16::try_from(row) else { return };
         if !self.store.takes_more(row, quantity, 0) {
@@ -842,7 +820,7 @@ impl<'m, const N: usize> Planner<'m, N> {
     }
 }
 
-/// A round at a row, and how long it is likely to take.
+/// Experiment at a row, and its expected duration.
 pub(in crate::measure) fn round(
     store: &SampleStore<'_>,
     warmup: &Warmup,
@@ -854,7 +832,7 @@ pub(in crate::measure) fn round(
         Quantity::RoundTrip => (1, Picos::ZERO),
         Quantity::Gap => (plan.messages, Picos::ZERO),
         Quantity::Paced => (plan.paced_messages, plan.pace),
-        // Strictly beyond the round trip, so that the reply is there.
+        // Strictly longer than the round trip, so that the reply has arrived.
         Quantity::Receive => {
             let halves = 4 + u64::from(plan.late.min(16));
             (1, Picos((times(plan.round_trip.0, halves) / 2).max(1)))
@@ -862,7 +840,8 @@ pub(in crate::measure) fn round(
     };
     let known = plan.round_trip != Picos::ZERO;
     let trip = if known { plan.round_trip } else { warmup.expected(*size) };
-    // A round trip, and half of one and a delay for each further message.
+    // A round trip for the first message and its reply, half of one and a delay for each further
+    // message.
     let burst = times(trip.0 / 2, u64::from(messages) + 1);
     let waits = times(delay.0, u64::from(messages - 1).max(1));
     let experiment = Experiment { quantity, messages, delay, size: *size };
@@ -870,7 +849,7 @@ pub(in crate::measure) fn round(
     Some((experiment, Picos(burst.saturating_add(waits)).max(passing)))
 }
 
-/// Whether a cell has too few samples for an analysis.
+/// True if a cell has too few samples for an analysis.
 fn lacks_base(header: &RowHeader, quantity: Quantity) -> bool {
     header.plan.takes(quantity) && header.count(quantity) < usize::from(header.plan.base)
 }

@@ -1,20 +1,20 @@
-//! Warming up until the round trip stands still.
+//! Warm-up: runs until the median round trip is stable.
 
 use crate::measure::Sample;
 use crate::stats::Sorted;
 use crate::units::{PerByte, Picos};
 use crate::wide::scaled;
 
-/// Round trips in a window whose medians are compared.
+/// Round trips in a window, whose medians are compared.
 const WINDOW: usize = 8;
-/// Medians of consecutive windows that differ by at most 1 in this are equal.
+/// Medians of consecutive windows count as equal if they differ by at most one part in this many.
 const TOLERANCE: u64 = 16;
 
-/// Watches round trips at the smallest and the largest size.
+/// Round trips at the smallest and the largest size during the warm-up.
 #[derive(Clone, Debug)]
 pub(in crate::measure) struct Warmup {
     ends: [End; 2],
-    /// The time per byte that the link sustains; zero before the pilot.
+    /// Time per byte that the link sustains; zero before the pilot.
     pub(in crate::measure) sustained: PerByte,
 }
 
@@ -22,9 +22,9 @@ pub(in crate::measure) struct Warmup {
 struct End {
     size: u32,
     window: heapless::Vec<u64, WINDOW>,
-    /// Median of the last full window, the first round trip before it.
+    /// Median of the last full window, in ps; before it, the first round trip.
     latest: u64,
-    /// Full windows.
+    /// Number of full windows.
     windows: u32,
     stable: bool,
     relaunched: bool,
@@ -44,8 +44,8 @@ impl Warmup {
         }
     }
 
-    /// Before a new launch, whose link is known: one window at the smallest
-    /// size is enough.
+    /// Restarts the warm-up for a further launch on the same link: one window at the smallest size
+    /// is enough.
     pub(in crate::measure) fn again(&mut self) {
         let [smallest, _] = &mut self.ends;
         smallest.window.clear();
@@ -53,24 +53,23 @@ impl Warmup {
         smallest.relaunched = true;
     }
 
-    /// Sizes beyond `largest` do not arrive: nothing more is learnt of that end.
+    /// Replaces the largest size by `largest`, as longer messages do not arrive.
     pub(in crate::measure) fn end_at(&mut self, largest: u32) {
         let [smallest, end] = &mut self.ends;
         *end = End { size: largest, latest: smallest.latest, stable: true, ..End::default() };
     }
 
-    /// Whether nothing is known of an end yet.
+    /// True if there was no round trip at one of the sizes yet.
     pub(in crate::measure) fn is_unknown(&self) -> bool {
         self.ends.iter().any(|end| end.latest == 0)
     }
 
-    /// Whether two consecutive windows agreed at both ends.
+    /// True if two consecutive windows agreed at both sizes.
     pub(in crate::measure) fn is_stable(&self) -> bool {
         self.ends.iter().all(|end| end.stable)
     }
 
-    /// The round trip to be expected at `size`, on the line through both
-    /// ends; zero while nothing is known.
+    /// Expected round trip at `size`, on the line through both ends; zero before the first.
     pub(in crate::measure) fn expected(&self, size: u32) -> Picos {
         let [small, large] = &self.ends;
         let (low, high) = (small.latest, large.latest);
@@ -89,7 +88,7 @@ impl End {
         if self.windows == 0 && self.window.is_empty() {
             self.latest = elapsed;
         }
-        // Never full here: emptied below as soon as it is.
+        // Cannot be full: it is emptied below.
         let _ = self.window.push(elapsed);
         if self.window.is_full() {
             let median = Sorted::new(&mut self.window).median().unwrap_or(elapsed);

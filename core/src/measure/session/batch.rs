@@ -1,20 +1,19 @@
-//! Experiments as rounds on the wire.
+//! Conversion of experiments to rounds on the wire.
 
 use crate::measure::{Experiment, Invalid, Quantity, SessionError};
 use crate::wire::{Bounds, Limited, Refusal, Round, Rounds};
 
-/// The rounds announced in one frame.
+/// Rounds announced in one frame.
 #[derive(Debug)]
 pub(in crate::measure) struct Batch {
-    /// What is announced; equal experiments in a row are repetitions.
+    /// Rounds; consecutive equal experiments are repetitions of one round.
     pub(in crate::measure) rounds: Rounds,
-    /// Experiments that it stands for.
+    /// Number of experiments covered.
     pub(in crate::measure) taken: usize,
 }
 
 impl Batch {
-    /// As many of `experiments`, from the front, as fit into one frame and
-    /// into `most` rounds.
+    /// Batch of the first `experiments`: as many as fit into one frame and into `most` rounds.
     pub(in crate::measure) fn of(experiments: &[Experiment], most: u32) -> Self {
         let mut rounds = Rounds::new();
         let mut taken = 0_usize;
@@ -45,7 +44,7 @@ const fn round_of(experiment: &Experiment) -> Round {
     Round::plain(experiment.messages, experiment.size)
 }
 
-/// Checks every experiment before anything is sent.
+/// Checks all experiments before anything is sent.
 pub(in crate::measure) fn check<E>(
     experiments: &[Experiment],
     agreed: &Bounds,
@@ -63,7 +62,7 @@ pub(in crate::measure) fn check<E>(
             return Err(SessionError::Invalid(invalid));
         }
         agreed.check(&[round_of(experiment)]).map_err(beyond)?;
-        // The responder hears nothing while the initiator waits.
+        // The initiator is silent while it waits.
         let (asked, allowed) = (experiment.delay.0, agreed.silence.0);
         if asked > allowed {
             return Err(SessionError::OutOfBounds { what: Limited::Silence, asked, allowed });
@@ -72,7 +71,7 @@ pub(in crate::measure) fn check<E>(
     Ok(())
 }
 
-/// What the bounds do not allow, before anything is sent.
+/// Converts a violation of the agreed bounds, found before anything was sent.
 pub(in crate::measure) const fn beyond<E>(refusal: Refusal) -> SessionError<E> {
     match refusal {
         Refusal::Bounds { what, asked, allowed } => {

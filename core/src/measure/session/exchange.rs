@@ -1,4 +1,4 @@
-//! What an initiator's session says and hears between the timed loops.
+//! Control messages of an initiator's session, and the handling of rounds between the timed loops.
 
 use core::ops::ControlFlow;
 
@@ -17,13 +17,12 @@ use crate::wire::{
     Request, Round, Versions, Welcome, tag_of,
 };
 
-/// Nothing is waited for any longer between rounds: the responder hears
-/// nothing meanwhile.
+/// Longest pause between rounds, in which the responder receives nothing.
 const LONGEST_REST: Picos = Picos(200_000_000_000);
 
 impl<C: Clock, L: Link> Initiator<'_, C, L> {
-    /// Says hello until welcomed. A hello that is repeated for want of an
-    /// answer carries no nonce: the one before may have expired.
+    /// Sends hello until a welcome arrives. A repeated hello carries no nonce, since the one
+    /// received earlier may have expired.
     pub(in crate::measure) fn handshake(
         &mut self,
         options: &SessionOptions,
@@ -80,9 +79,9 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         Ok(())
     }
 
-    /// The part of the responder's description at `offset`, at the front of
-    /// `text`: how many bytes fitted, fewer than all at the end, or `None` when it did not
-    /// come on a datagram link.
+    /// Copies the part of the responder's description at `offset` to the front of `text`. Returns
+    /// the number of bytes copied, which is below the length of a part at the end, or `None` if no
+    /// answer arrived on a datagram link.
     pub(in crate::measure) fn description_part(
         &mut self,
         offset: usize,
@@ -103,7 +102,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
                         self.learn(deadline.since);
                         return Ok(Some(count));
                     }
-                    // A late answer to what was repeated.
+                    // Late answer to an earlier request.
                     _ if self.datagrams => {}
                     _ => return Err(out_of_order(Phase::Description, &reply)),
                 }
@@ -116,8 +115,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         Err(self.silent(Phase::Description, self.timeout.longest))
     }
 
-    /// Announces `rounds` and waits until the responder is ready. False when
-    /// it did not answer in time on a datagram link.
+    /// Announces `rounds` and waits until the responder is ready. False if it did not answer in
+    /// time on a datagram link.
     pub(in crate::measure) fn announce(
         &mut self,
         rounds: &[Round],
@@ -126,9 +125,9 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         self.await_ready()
     }
 
-    /// Announces as many of `experiments` as go into one batch, and says how
-    /// many; [`Self::await_ready`] waits for the answer.
-    // On its own, so that the rounds are not on the stack during the batch.
+    /// Announces the first `experiments` in one batch; returns their number. [`Self::await_ready`]
+    /// waits for the answer.
+    // A function of its own, so that the rounds are not on the stack during the batch.
     #[inline(never)]
     pub(in crate::measure) fn send_batch(
         &mut self,
@@ -139,8 +138,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         Ok(batch.taken)
     }
 
-    /// Waits until the responder is ready for the batch that was announced.
-    /// False when it did not answer in time on a datagram link.
+    /// Waits until the responder is ready for the announced batch. False if it did not answer in
+    /// time on a datagram link.
     pub(in crate::measure) fn await_ready(&mut self) -> Result<bool, SessionError<L::Error>> {
         let sequence = self.sequence;
         let deadline = self.deadline(self.control_limit());
@@ -150,7 +149,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
                     self.learn(deadline.since);
                     return Ok(true);
                 }
-                // Late answers to what was repeated.
+                // Late answers to earlier requests.
                 Some(_) if self.datagrams => {}
                 Some(other) => return Err(out_of_order(Phase::Batch, &other)),
                 None if self.datagrams => {
@@ -162,8 +161,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         }
     }
 
-    /// Runs the announced `experiments` and returns how many are done: all,
-    /// or up to and with the first that was lost.
+    /// Runs the announced `experiments` and returns the number completed: all, or those up to and
+    /// including the first one lost.
     pub(in crate::measure) fn rounds(
         &mut self,
         experiments: &[Experiment],
@@ -186,8 +185,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         Ok(experiments.len())
     }
 
-    /// One timed round, and whether its reply came before a timed receive;
-    /// `None` when the reply did not come.
+    /// Runs one timed round. The flag is false if the reply arrived only after the start of a timed
+    /// receive; `None` if the reply was lost.
     fn round(
         &mut self,
         experiment: &Experiment,
@@ -213,8 +212,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         Ok(Some((Sample { experiment: *experiment, delay, elapsed }, ticks.prompt)))
     }
 
-    /// Waits until the link has recovered from the round before, and foresees
-    /// how long it will have to recover from `experiment`.
+    /// Waits until the link has recovered from the previous round, and computes the time at which
+    /// it will have recovered from `experiment`.
     fn rest(&mut self, experiment: &Experiment) {
         if self.sustained == PerByte::ZERO {
             return;
@@ -264,7 +263,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         }
     }
 
-    /// Counts a round that came to its end.
+    /// Updates counters and retransmission timeout after a completed round.
     fn account(&mut self, experiment: &Experiment, ticks: Ticks) {
         self.traffic.data_received += 1;
         self.traffic.rounds += 1;
@@ -277,7 +276,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         self.timeout.on_success(Exchange { ticks: busy, messages, bytes });
     }
 
-    /// Drops everything under way on both sides and compares counts.
+    /// Aborts the batch on both ends and compares their counts.
     pub(in crate::measure) fn synchronise(&mut self) -> Result<(), SessionError<L::Error>> {
         let phase = Phase::Synchronisation;
         self.token = self.token.wrapping_add(1);
@@ -300,25 +299,25 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         Err(self.silent(phase, self.timeout.longest))
     }
 
-    /// Counts what one side has sent and the other has not got.
+    /// Counts the messages that one end has sent and the other has not received.
     fn compare(&mut self, received: u64, replied: u64) {
         let there = self.traffic.data_sent.saturating_sub(received);
         let back = replied.saturating_sub(self.traffic.data_received);
         self.traffic.messages_lost = there.saturating_add(back);
     }
 
-    /// A control frame was answered that was sent at `since`.
+    /// Updates the retransmission timeout: a control frame sent at `since` was answered.
     fn learn(&mut self, since: u64) {
         let ticks = self.clock.now().saturating_sub(since);
         self.timeout.on_success(Exchange { ticks, messages: 2, bytes: 2 * FRAME_LEN as u64 });
     }
 
-    /// Ticks to wait for an answer to a control frame.
+    /// Time limit for the answer to a control frame, in ticks.
     fn control_limit(&self) -> u64 {
         self.timeout.limit(2, 2 * FRAME_LEN as u64)
     }
 
-    /// `limit` ticks from now on.
+    /// Deadline `limit` ticks from now.
     fn deadline(&self, limit: u64) -> Deadline {
         Deadline { since: self.clock.now(), limit }
     }
@@ -336,8 +335,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         self.send_frame()
     }
 
-    /// Where a control frame is built: where replies are received, as none is
-    /// on its way.
+    /// Buffer in which a control frame is built: the receive buffer, as no reply is on its way.
     fn control_frame(&mut self) -> Result<&mut [u8; FRAME_LEN], SessionError<L::Error>> {
         let lent = self.buffers.incoming.len();
         let frame = self.buffers.incoming.first_chunk_mut();
@@ -351,9 +349,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         Ok(())
     }
 
-    /// Waits for a control frame; on a datagram link anything else is a late
-    /// reply and skipped. However much arrives, nothing is waited for beyond
-    /// the deadline.
+    /// Waits for a control frame until the deadline. On a datagram link everything else is skipped
+    /// as a late reply.
     fn receive_control(
         &mut self,
         phase: Phase,
@@ -377,7 +374,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
                     self.traffic.control_received += 1;
                     return Ok(Some(message));
                 }
-                // Before it has said anything, the peer may speak another protocol.
+                // Until the first control frame, malformed data may mean that the peer speaks
+                // another protocol.
                 Err(_) if self.datagrams && self.traffic.control_received > 0 => {
                     self.traffic.data_received += 1;
                     self.traffic.strays += 1;
@@ -392,8 +390,8 @@ const fn out_of_order<E>(phase: Phase, reply: &Reply<Picos>) -> SessionError<E> 
     SessionError::OutOfOrder { phase, kind: reply.kind() }
 }
 
-/// Fills a buffer with bytes that are neither all equal, so that no link
-/// compresses them away, nor the begin of a control frame.
+/// Fills a buffer with bytes that differ, so that no link compresses them, and that do not look
+/// like the beginning of a control frame.
 pub(in crate::measure) fn fill(buffer: &mut [u8]) {
     let mut state = 0x2545_f491_u32;
     for byte in buffer {

@@ -1,4 +1,4 @@
-//! Both ends of a session against peers that send anything at all.
+//! Tests of both ends of a session against peers that send arbitrary data.
 
 use core::cell::Cell;
 use core::ops::ControlFlow;
@@ -23,7 +23,7 @@ const MICRO: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000 * MICRO;
 const LARGEST: u32 = 1_000;
 
-/// Each reading and each look costs a little, so that every wait ends.
+/// Clock that advances with each reading and each poll, so that every wait ends.
 #[derive(Debug, Default)]
 struct Ticking(Cell<u64>);
 
@@ -52,7 +52,7 @@ impl Clock for Ticking {
     }
 }
 
-/// The peer hung up.
+/// Error of a link whose peer has closed the connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Gone;
 
@@ -68,24 +68,24 @@ impl Arbitrary for Kind {
     }
 }
 
-/// A link whose other end says what a script says, whatever it hears.
+/// Link whose peer sends the messages of a script, independently of those it receives.
 struct Scripted<'c> {
     clock: &'c Ticking,
     reliable: bool,
     says: VecDeque<Vec<u8>>,
-    /// After the script: an error, or silence.
+    /// The script ends with an error rather than silence.
     hangs_up: bool,
-    /// Bytes of a stream that are in the caller's buffer.
+    /// Bytes of a stream already copied to the caller's buffer.
     collected: usize,
     heard: Vec<Vec<u8>>,
-    /// Messages heard before, and length, of each that was said to come next.
+    /// Arguments of `expect_send`, each with the number of messages sent before.
     announced: Vec<(usize, usize)>,
-    /// How long each look takes.
+    /// Duration of a poll, in ps.
     look: u64,
-    /// How many looks there are for one that may find something.
+    /// Only every `every`-th poll can find a message.
     every: u32,
     looks: u32,
-    /// Starts anew at the end.
+    /// The script repeats.
     forever: bool,
 }
 
@@ -106,7 +106,7 @@ impl<'c> Scripted<'c> {
         }
     }
 
-    /// On a stream the script's messages are only its bytes.
+    /// On a stream, message boundaries are ignored.
     fn take_bytes(&mut self, buffer: &mut [u8]) -> Option<usize> {
         while self.collected < buffer.len() {
             let piece = self.says.front_mut()?;
@@ -205,7 +205,7 @@ fn respond(clock: &Ticking, link: &mut Scripted<'_>) -> Result<(Served, Ending),
     serve(clock, link, &mut [0; LARGEST as usize], bounds())
 }
 
-/// A line of a script: likely enough to get deep into a session.
+/// A random message of a script, valid enough to get deep into a session.
 #[derive(Clone, Debug)]
 struct Line(Vec<u8>);
 
@@ -248,14 +248,14 @@ quickcheck! {
         let refused = link.heard.last().is_some_and(|last| {
             matches!(Message::parse(last), Ok(Message::Refuse(_)))
         });
-        // At most one answer a message, and a report a batch.
+        // At most one answer per message, and a report per batch.
         link.heard.len() <= 2 * received
             && clock.0.get() < 30 * SECOND
             && match outcome {
                 Ok((_, Ending::Refused(_))) => refused,
                 Ok((_, Ending::Goodbye)) => true,
                 Err(ServeError::Link(Gone)) => hangs_up,
-                // An initiator may ask for less.
+                // An initiator may request a shorter silence.
                 Err(ServeError::Silent(silence)) => silence <= bounds().silence,
                 Err(_) => false,
             }
@@ -271,10 +271,10 @@ quickcheck! {
         }
         let mut link = Scripted::new(&clock, kind, says);
         link.forever = forever;
-        // Looks as seldom as a timer's tick: the time is spent in looking in vain.
+        // Polls are as slow as a timer's tick, so that unsuccessful ones take all the time.
         link.look = 1_000 * MICRO;
         let _any_result_will_do = session(&clock, link, &experiments(20));
-        // Ten tries with every limit at its longest.
+        // Ten tries with every limit at its maximum.
         clock.0.get() < 2_000 * SECOND
     }
 }
@@ -291,7 +291,7 @@ fn experiments(count: u32) -> Vec<Experiment> {
         .collect()
 }
 
-/// A whole session of the initiator; queues only for so long.
+/// Runs a whole session of the initiator; leaves the queue after a while.
 fn session(
     clock: &Ticking,
     link: Scripted<'_>,
@@ -341,10 +341,10 @@ fn a_version_mismatch_is_named_to_both_sides() {
     let mut link = Scripted::new(&clock, Kind::Stream, vec![frame(&hello)]);
     let refusal = Refusal::Version { initiator: theirs, responder: Versions::OURS };
     assert_eq!(respond(&clock, &mut link).map(|(_, ending)| ending), Ok(Ending::Refused(refusal)));
-    // What the responder said is what an initiator understands.
+    // The initiator understands what the responder sent.
     let error = session(&clock, Scripted::new(&clock, Kind::Stream, link.heard), &[]);
     assert_eq!(error, Err(SessionError::Refused(refusal)));
-    // Nor does an initiator take a version that it did not offer.
+    // The initiator refuses a version that it did not offer.
     let alien = Message::Welcome(Welcome { version: 9, capabilities: 0, bounds });
     let error = session(&clock, Scripted::new(&clock, Kind::Stream, vec![frame(&alien)]), &[]);
     let responder = Versions { lowest: 9, highest: 9 };
@@ -386,7 +386,7 @@ fn a_whole_session_is_answered_message_by_message() {
         let Ok(Message::Report { sequence: 8, values }) = Message::parse(&link.heard[9]) else {
             panic!("no report")
         };
-        // Two receives of one look each; the look is all that takes time.
+        // Two receives of one poll each; only polls take time.
         assert_eq!(values.as_slice(), [Picos(2 * 10 * MICRO)]);
     }
 }
@@ -453,7 +453,7 @@ fn silence_counts_from_the_last_message_whatever_came_before() {
             says.extend(vec![data(0, 1); arrived]);
             let messages = says.len() as u64;
             let mut link = Scripted::new(&clock, kind, says);
-            // A message each 0.2 s, and then none.
+            // A message every 0.2 s, then silence.
             (link.look, link.every) = (SECOND / 50, 10);
             assert_eq!(respond(&clock, &mut link), Err(ServeError::Silent(bounds().silence)));
             let last = messages * SECOND / 5;
@@ -479,7 +479,7 @@ fn strays_without_end_are_no_sign_of_life() {
 fn an_initiator_echoes_a_nonce_and_says_hello_anew_when_the_answer_is_lost() {
     let clock = Ticking::default();
     let challenge = |nonce| Some(frame(&Message::Challenge { nonce }));
-    // The second hello is lost, and so is its nonce's validity.
+    // The second hello is lost, and its nonce expires.
     let answers = [challenge(7), None, challenge(8), Some(welcome())];
     let link = PerHello { clock: &clock, answers: answers.into(), nonces: vec![], arrived: None };
     let (mut outgoing, mut incoming) = ([0; LARGEST as usize], [0; LARGEST as usize]);
@@ -491,7 +491,7 @@ fn an_initiator_echoes_a_nonce_and_says_hello_anew_when_the_answer_is_lost() {
     assert_eq!(link.nonces, [0, 7, 0, 8]);
 }
 
-/// A datagram link with one answer for each hello.
+/// Datagram link with one prepared answer for each hello.
 struct PerHello<'c> {
     clock: &'c Ticking,
     answers: VecDeque<Option<Vec<u8>>>,
@@ -557,7 +557,7 @@ fn the_responder_describes_itself_to_who_asks() {
         let mut far = Scripted::new(&clock, kind, says);
         let options = ServeOptions { bounds, nonce, description: &text };
         serve_with(&clock, &mut far, &mut [0; LARGEST as usize], options).unwrap();
-        // What the responder said is what an initiator understands.
+        // The initiator understands what the responder sent.
         let near = Scripted::new(&clock, kind, far.heard);
         let (mut outgoing, mut incoming) = ([0; LARGEST as usize], [0; LARGEST as usize]);
         let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };

@@ -1,5 +1,5 @@
-//! The initiator's session: it opens the link, announces rounds in batches,
-//! times them and recovers from lost messages.
+//! The initiator's session: opens the link, announces rounds in batches, times them and recovers
+//! from lost messages.
 
 use core::ops::ControlFlow;
 
@@ -10,22 +10,21 @@ use crate::measure::{Clock, Experiment, Link, Phase, Poller, Sample, SessionErro
 use crate::units::{PerByte, Picos};
 use crate::wire::{Bounds, DESCRIPTION_PART, FRAME_LEN, Request};
 
-/// What came of one experiment.
+/// Outcome of one experiment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Outcome {
     /// A measured value.
     Sample(Sample),
-    /// The reply had not arrived when its receive was to be timed, so that
-    /// waiting for it was timed, too: no value.
+    /// The reply arrived only after the start of its timed receive, so that the time includes
+    /// waiting: no value.
     Late(Experiment),
-    /// A message of the round was lost on a datagram link; the round was
-    /// discarded and counted.
+    /// A message of the round was lost on a datagram link; the round was discarded and counted.
     Lost(Experiment),
 }
 
 impl Outcome {
-    /// The experiment that it is of.
+    /// Experiment that was run.
     #[must_use]
     pub const fn experiment(&self) -> &Experiment {
         match self {
@@ -36,27 +35,27 @@ impl Outcome {
     }
 }
 
-/// Time limits of a session and the bounds to ask for.
+/// Time limits of a session and the bounds to request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SessionOptions {
-    /// What the responder is asked to allow; it may allow less.
+    /// Bounds to request; the responder may allow less.
     pub bounds: Bounds,
     /// Longest wait for the welcome.
     pub handshake: Picos,
     /// Longest wait between two announcements of the position in the queue.
     pub queue: Picos,
-    /// Longest wait for a reply, the round's own busy waits not counted.
+    /// Longest wait for a reply, in addition to the round's own busy waits.
     pub reply: Picos,
-    /// On a datagram link, the shortest wait before a message is given up.
+    /// Shortest wait before a message counts as lost on a datagram link.
     pub shortest_reply: Picos,
-    /// On a datagram link, how often a control frame is repeated.
+    /// Number of times that a control frame is sent on a datagram link.
     pub tries: u32,
 }
 
 impl Default for SessionOptions {
-    /// 5 s for handshake and replies, 60 s between signs of life of the
-    /// queue, at least 20 ms before a datagram is given up, 10 tries.
+    /// 5 s for handshake and replies, 60 s between messages of the queue, at least 20 ms before a
+    /// datagram counts as lost, 10 tries.
     fn default() -> Self {
         const SECOND: u64 = 1_000_000_000_000;
         Self {
@@ -70,56 +69,56 @@ impl Default for SessionOptions {
     }
 }
 
-/// The memory that an initiator works on, each as long as the largest message
-/// to be measured and at least [`FRAME_LEN`].
+/// Buffers of an initiator, each as long as the largest message to be measured and at least
+/// [`FRAME_LEN`].
 #[derive(Debug)]
 pub struct Buffers<'b> {
-    /// Messages are sent from here.
+    /// Send buffer.
     pub outgoing: &'b mut [u8],
-    /// Replies are received here.
+    /// Receive buffer.
     pub incoming: &'b mut [u8],
 }
 
 /// An open session with a responder.
 ///
-/// [`Initiator::connect`] opens it, [`Initiator::run`] measures as often as
-/// wanted, [`Initiator::close`] ends it. After an error that is not about the
-/// experiment itself the session is over.
+/// [`Initiator::connect`] opens it, [`Initiator::run`] measures, any number of times, and
+/// [`Initiator::close`] ends it. After an error the session is over, unless the error concerns the
+/// experiment itself.
 #[derive(Debug)]
 pub struct Initiator<'b, C, L> {
     pub(in crate::measure) clock: C,
     pub(in crate::measure) link: L,
     pub(in crate::measure) buffers: Buffers<'b>,
-    /// How often a control frame is repeated on a datagram link.
+    /// Number of times that a control frame is sent on a datagram link.
     pub(in crate::measure) tries: u32,
     pub(in crate::measure) agreed: Bounds,
     pub(in crate::measure) datagrams: bool,
     pub(in crate::measure) poller: Poller,
     pub(in crate::measure) timeout: RetransmissionTimeout,
-    /// Number of the next round.
+    /// Sequence number of the next round.
     pub(in crate::measure) sequence: u32,
-    /// Of the last synchronisation.
+    /// Token of the last synchronisation.
     pub(in crate::measure) token: u32,
     pub(in crate::measure) traffic: Traffic,
-    /// The time per byte that the link sustains; zero where it is not known.
+    /// Time per byte that the link sustains; zero if unknown.
     pub(in crate::measure) sustained: PerByte,
-    /// Ticks of the clock before which no round begins.
+    /// Time before which no round begins, in ticks.
     pub(in crate::measure) rested_at: u64,
-    /// The responder has a description.
+    /// True if the responder has a description.
     pub(in crate::measure) described: bool,
-    /// A processor was taken away during the rounds of the latest run.
+    /// True if an end was preempted during the rounds of the latest run.
     interrupted: bool,
 }
 
 impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
-    /// Opens a session: says hello, echoes the nonce that a responder on
-    /// datagrams asks for, and waits to be welcomed. `on_queue` is told the position while another initiator is served, and
-    /// may break off.
+    /// Opens a session: sends hello, echoes the nonce of a responder on datagrams, and waits for
+    /// the welcome. While another initiator is served, `on_queue` is called with the position in
+    /// the queue; `Break` gives up.
     ///
     /// # Errors
     ///
-    /// The link failed, the responder refused or was silent, or memory or
-    /// link are too small for a control frame.
+    /// The link failed, the responder refused or was silent, or the memory or the link is too small
+    /// for a control frame.
     pub fn connect(
         clock: C,
         mut link: L,
@@ -165,31 +164,30 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
         Ok(session)
     }
 
-    /// The bounds that the responder enforces and this side keeps to.
+    /// Bounds of the session: enforced by the responder, respected by the initiator.
     pub const fn bounds(&self) -> &Bounds {
         &self.agreed
     }
 
-    /// What went over the link so far.
+    /// Counts of messages so far.
     pub const fn traffic(&self) -> &Traffic {
         &self.traffic
     }
 
-    /// The clock that is read.
+    /// Clock of the session.
     pub const fn clock(&self) -> &C {
         &self.clock
     }
 
-    /// The link, for what only its own type can do between two runs.
+    /// Link of the session, for operations that its own type has, between two runs.
     pub const fn link_mut(&mut self) -> &mut L {
         &mut self.link
     }
 
-    /// Tells the time per byte that the link sustains. From now on a round
-    /// begins only when the messages of the one before it would have passed at
-    /// that rate: a link that lets some bytes pass at once, such as a token
-    /// bucket, is then in the same state before each round, whichever came
-    /// before.
+    /// Sets the time per byte that the link sustains. From now on a round begins only after the
+    /// messages of the previous one would have passed at that rate. A link that lets a burst pass,
+    /// such as a token bucket, is then in the same state before each round, whatever the previous
+    /// round was.
     pub const fn rest_at(&mut self, sustained: PerByte) {
         self.sustained = sustained;
     }
@@ -205,16 +203,15 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
         Ok(outcome)
     }
 
-    /// Runs `experiments` in their order and hands each one's outcome to
-    /// `each`. They are announced in batches of up to
-    /// [`ROUNDS_PER_BATCH`](crate::wire::ROUNDS_PER_BATCH) different rounds,
+    /// Runs `experiments` in order and passes the outcome of each to `each`. They are announced in
+    /// batches of up to [`ROUNDS_PER_BATCH`](crate::wire::ROUNDS_PER_BATCH) different rounds, with
     /// two control frames a batch: pass many at once.
     ///
     /// # Errors
     ///
-    /// [`SessionError::OutOfBounds`] or [`SessionError::Invalid`] before
-    /// anything is sent, when an experiment cannot be run; otherwise the
-    /// session is over, and what `each` has got is valid.
+    /// [`SessionError::OutOfBounds`] or [`SessionError::Invalid`] if an experiment cannot be run;
+    /// nothing was sent. After any other error the session is over; outcomes passed to `each`
+    /// before are valid.
     pub fn run(
         &mut self,
         experiments: &[Experiment],
@@ -243,15 +240,15 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
         Ok(())
     }
 
-    /// Whether a processor was taken away from an end during the rounds of the
-    /// latest [`Initiator::run`], as far as [`Clock::interruptions`] tells.
+    /// True if an end was preempted during the rounds of the latest [`Initiator::run`], as far as
+    /// [`Clock::interruptions`] reports it.
     pub const fn was_interrupted(&self) -> bool {
         self.interrupted
     }
 
-    /// Exchanges control frames until both ends have a processor, a few times at
-    /// most: where processors are taken away, rounds that follow are likely to
-    /// fall within the time slices of both ends.
+    /// Exchanges control frames, a few times at most, until one exchange passes without preemption:
+    /// on shared processors the following rounds are then likely to fall within time slices of both
+    /// ends.
     ///
     /// # Errors
     ///
@@ -268,10 +265,9 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
         Ok(())
     }
 
-    /// Asks the responder to describe its environment and puts the text, as
-    /// far as it fits, at the front of `text`. Its length, or `None` when this
-    /// responder has no description or answers nothing in time on a datagram
-    /// link. The bytes are whatever the responder has sent.
+    /// Requests the responder's description of its environment and copies it to `text`, as far as
+    /// it fits. Returns its length, or `None` if the responder has no description or does not
+    /// answer in time on a datagram link. The bytes are not validated.
     ///
     /// # Errors
     ///
@@ -289,17 +285,17 @@ impl<'b, C: Clock, L: Link> Initiator<'b, C, L> {
         Ok(None)
     }
 
-    /// Says goodbye and gives clock and link back.
+    /// Ends the session and returns clock and link.
     ///
     /// # Errors
     ///
-    /// The link failed; the counts are lost with it, read them before.
+    /// The link failed; read the counts before, since they are lost.
     pub fn close(mut self) -> Result<(C, L), SessionError<L::Error>> {
         self.goodbye()?;
         Ok((self.clock, self.link))
     }
 
-    /// Says goodbye: nothing more is to be measured.
+    /// Sends goodbye, which ends the session.
     ///
     /// # Errors
     ///

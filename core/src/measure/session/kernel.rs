@@ -1,52 +1,50 @@
-//! The loops between two readings of the clock.
+//! Timed loops: the code between two readings of the clock.
 //!
-//! They are generic over [`Clock`] and [`Link`], whose calls are inlined, so that
-//! the same instructions are timed on every host and on the device. On hosts each
-//! loop is a function of its own, whose code lies together. Between the
-//! readings there is nothing but the link's own calls, a counter and, where
-//! a delay was asked for, the busy wait.
+//! They are generic over [`Clock`] and [`Link`], whose calls are inlined, so that the same
+//! instructions are timed on every host and on the device. On hosts each loop is a function of its
+//! own with contiguous code. Between the readings there are only the link's own calls, a counter
+//! and, if a delay was requested, the busy wait.
 
 use crate::measure::{Clock, Deadline, Link, Poller};
 use crate::units::Picos;
 
-/// What came out of one timed round, in ticks of the clock.
+/// Result of one timed round, in ticks of the clock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Ticks {
-    /// Between the two readings around the timed part; one reading's cost
-    /// too long.
+    /// Time between the two readings around the timed part, including the cost of one reading.
     pub elapsed: u64,
-    /// Sum of the busy waits, each from the reading after a send to the last
-    /// reading before the next one; each one reading's cost too short.
+    /// Sum of the busy waits, each from the reading after a send to the last reading before the
+    /// next one; each too short by the cost of one reading.
     pub waited: u64,
-    /// From the round's first reading to its last.
+    /// Time from the round's first reading to its last.
     pub whole: u64,
-    /// Whether the reply was complete when it was looked for first.
+    /// True if the reply had arrived before the first poll.
     pub prompt: bool,
 }
 
-/// How a reply is told from a stray message.
+/// Properties that distinguish the reply from a stray message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Expected {
-    /// Its length in bytes.
+    /// Length in bytes.
     pub length: usize,
-    /// Its first byte.
+    /// First byte.
     pub tag: u8,
-    /// Whether the link may deliver something else: then the whole buffer is
-    /// passed to it, otherwise exactly `length` bytes.
+    /// True if the link may deliver other messages. Receives then use the whole buffer, otherwise
+    /// exactly `length` bytes.
     pub datagrams: bool,
 }
 
 impl Expected {
-    /// Whether the `length` bytes at the front of `buffer` are the reply.
+    /// True if the first `length` bytes of `buffer` are the reply.
     #[inline]
     #[must_use]
     pub fn matches(&self, buffer: &[u8], length: usize) -> bool {
         length == self.length && buffer.first() == Some(&self.tag)
     }
 
-    /// The part of `buffer` to receive into.
+    /// Part of `buffer` to receive into.
     #[inline]
     #[must_use]
     pub fn window<'b>(&self, buffer: &'b mut [u8]) -> &'b mut [u8] {
@@ -55,29 +53,27 @@ impl Expected {
     }
 }
 
-/// What is needed to time calls on a link.
+/// Clock, poller and limits for timing calls on a link.
 #[derive(Debug)]
 pub struct Timer<'a, C> {
-    /// What is read.
+    /// Clock that is read.
     pub clock: &'a C,
-    /// How the link is polled.
+    /// Poller of the link.
     pub poller: &'a mut Poller,
-    /// Ticks after which the reply is given up, counted from the round's
-    /// first reading.
+    /// Time limit for the reply, in ticks from the round's first reading.
     pub limit: u64,
-    /// Counts arrivals that were not the reply that was waited for. On a link
-    /// that loses nothing the first one ends the wait.
+    /// Number of messages received that were not the expected reply. On a link that loses nothing
+    /// the first one ends the wait.
     pub strays: u64,
 }
 
 impl<C: Clock> Timer<'_, C> {
-    /// `PRTT(n, 0, s)`: sends `message` `count` times back to back, without
-    /// reading the clock between them, and waits for the reply. `None` when
-    /// the reply did not come in time.
+    /// `PRTT(n, 0, s)`: sends `message` `count` times back to back, without reading the clock in
+    /// between, and waits for the reply. `None` if the reply did not arrive in time.
     ///
     /// # Errors
     ///
-    /// Those of the link.
+    /// Errors of the link.
     #[cfg_attr(not(target_os = "none"), inline(never))]
     #[cfg_attr(target_os = "none", inline)]
     pub fn back_to_back<L: Link>(
@@ -102,7 +98,7 @@ impl<C: Clock> Timer<'_, C> {
     ///
     /// # Errors
     ///
-    /// Those of the link.
+    /// Errors of the link.
     #[cfg_attr(not(target_os = "none"), inline(never))]
     #[cfg_attr(target_os = "none", inline)]
     pub fn paced<L: Link>(
@@ -125,13 +121,13 @@ impl<C: Clock> Timer<'_, C> {
         })
     }
 
-    /// Sends `message` once, stays idle for `delay` ticks and times only the
-    /// receive of the reply. With a delay beyond the round trip the reply has
-    /// arrived by then, and what is timed is the receive overhead.
+    /// Sends `message` once, busy-waits for `delay` ticks and times only the receive of the reply.
+    /// If the delay exceeds the round trip, the reply has arrived by then and the time is the
+    /// receive overhead.
     ///
     /// # Errors
     ///
-    /// Those of the link.
+    /// Errors of the link.
     #[cfg_attr(not(target_os = "none"), inline(never))]
     #[cfg_attr(target_os = "none", inline)]
     pub fn receive<L: Link>(
@@ -168,7 +164,7 @@ impl<C: Clock> Timer<'_, C> {
         }
     }
 
-    /// Waits for the reply and reads the clock as soon as it is there.
+    /// Waits for the reply and reads the clock immediately after.
     #[cfg_attr(not(target_os = "none"), inline(always))]
     #[cfg_attr(target_os = "none", inline)]
     fn arrival<L: Link>(
@@ -193,9 +189,8 @@ impl<C: Clock> Timer<'_, C> {
         }
     }
 
-    /// Counts a stray message that was there at `now`. True when the wait is
-    /// over: where nothing gets lost the reply will not come any more, and
-    /// elsewhere strays must not keep it going beyond its limit.
+    /// Counts a stray message received at `now`. True if the wait is over: on a reliable link the
+    /// reply can no longer come, and on others strays must not extend the wait beyond its limit.
     #[cold]
     fn is_over(&mut self, expected: Expected, since: u64, now: u64) -> bool {
         self.strays += 1;
@@ -216,16 +211,16 @@ impl<C: Clock> Timer<'_, C> {
     }
 }
 
-/// A busy wait that is over.
+/// A completed busy wait.
 #[derive(Clone, Copy)]
 struct Idle {
-    /// Ticks from its first reading to its last.
+    /// Ticks from the first reading of the clock to the last.
     kept: u64,
-    /// Its last reading.
+    /// Last reading of the clock.
     until: u64,
 }
 
-/// The expected reply is there.
+/// Arrival of the expected reply.
 struct Arrival {
     at: u64,
     prompt: bool,
@@ -243,15 +238,14 @@ impl Arrival {
     }
 }
 
-/// A span between two readings without the cost of reading.
+/// Duration of a span between two readings, without the cost of reading.
 pub(crate) fn without_reading<C: Clock>(clock: &C, ticks: u64) -> Picos {
     clock.duration(ticks).since(clock.read_cost())
 }
 
-/// The mean of `waits` busy waits that sum up to `waited` ticks. A send ends
-/// before the wait's first reading begins and the next one begins after the
-/// last reading ended, so that each wait is one reading's cost longer than
-/// the distance of the readings.
+/// Mean of `waits` busy waits with a sum of `waited` ticks. A send ends before the wait's first
+/// reading begins, and the next send begins after the last reading has ended, so each wait is
+/// longer than the distance of its readings by the cost of one reading.
 pub(crate) fn mean_delay<C: Clock>(clock: &C, waited: u64, waits: u32) -> Picos {
     if waits == 0 {
         return Picos::ZERO;

@@ -1,4 +1,4 @@
-//! The session of two ends: control frames, timed loops, recovery from losses.
+//! Session between initiator and responder: control frames, timed loops, recovery from losses.
 
 pub(in crate::measure) mod batch;
 pub(in crate::measure) mod exchange;

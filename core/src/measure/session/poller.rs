@@ -1,29 +1,28 @@
-//! Waiting for a message without letting the clock disturb the timing.
+//! Polling for a message with few readings of the clock, so that they do not disturb the timing.
 
 use crate::measure::{Clock, Link};
 
-/// A wait that ends.
+/// Time limit of a wait.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Deadline {
-    /// A reading of the clock at or before the begin of the wait, in ticks.
+    /// Reading of the clock at or before the beginning of the wait, in ticks.
     pub since: u64,
-    /// Ticks after which the wait is over.
+    /// Longest wait, in ticks.
     pub limit: u64,
 }
 
-/// Polls a link and looks at the clock only once in several polls.
+/// Polls a link and reads the clock once in several polls.
 ///
-/// The number of polls between two looks adapts: it doubles while such a
-/// stretch lasts less than a 64th of the limit, so that a link polled in
-/// nanoseconds is almost never disturbed, and halves when it lasts longer, so
-/// that a link that waits inside overruns its limit by little. Keep one poller
-/// for the whole life of a link.
+/// The number of polls between two readings (the stride) adapts. It doubles if they took less than
+/// a 64th of the limit, so that readings hardly disturb a link that is polled in nanoseconds, and
+/// halves if they took longer, so that a link whose polls block exceeds its limit by little. Keep
+/// one poller for the lifetime of a link.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Poller {
     stride: u32,
-    /// The last look at the clock.
+    /// Last reading of the clock, in ticks.
     looked: u64,
 }
 
@@ -34,24 +33,24 @@ impl Default for Poller {
 }
 
 impl Poller {
-    /// Most polls between two looks at the clock.
+    /// Most polls between two readings of the clock.
     const LONGEST_STRIDE: u32 = 256;
 
-    /// The last look at the clock, in ticks; 0 without any.
+    /// Last reading of the clock, in ticks; 0 if there was none.
     pub(super) const fn looked(&self) -> u64 {
         self.looked
     }
 
-    /// Polls until a message is complete and returns its length, or `None`
-    /// once the deadline has passed.
+    /// Polls until a message is complete and returns its length, or `None` once the deadline has
+    /// passed.
     ///
-    /// Where a single stretch of polls takes longer than the whole limit, this
-    /// end was stopped, and the other one perhaps with it: by Ctrl-Z, in a
-    /// machine that was suspended or moved. Then the wait begins anew, once.
+    /// If the polls between two readings take longer than the whole limit, this process was
+    /// stopped, perhaps with its peer: by Ctrl-Z, or in a virtual machine that was suspended or
+    /// moved. The wait is then restarted, once.
     ///
     /// # Errors
     ///
-    /// Those of [`Link::wait_receive`].
+    /// Errors of [`Link::wait_receive`].
     #[cfg_attr(not(target_os = "none"), inline(always))]
     #[cfg_attr(target_os = "none", inline(never))]
     pub fn receive<C: Clock, L: Link>(
@@ -100,7 +99,7 @@ mod tests {
 
     const LIMIT: u64 = 1_000;
 
-    /// Time passes with each poll; one of them takes very long.
+    /// Link and clock on which each poll takes time, and the polls of a range take very long.
     struct Stopped<'c> {
         now: &'c Cell<u64>,
         polls: u64,
@@ -144,8 +143,8 @@ mod tests {
         }
     }
 
-    /// What comes of a wait for a message at the poll `arrives`, with the
-    /// polls of `slow` being slow; and how long it took.
+    /// Result and duration of a wait for a message that arrives at poll number `arrives`, with slow
+    /// polls in the range `slow`.
     fn wait(slow: core::ops::Range<u64>, arrives: u64) -> (Option<usize>, u64) {
         let now = Cell::new(7);
         let mut link = Stopped { now: &now, polls: 0, slow, arrives };

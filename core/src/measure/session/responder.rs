@@ -1,4 +1,4 @@
-//! The responder: a [`ResponderState`] over a [`Link`].
+//! Responder on a link: runs a [`ResponderState`] over a [`Link`].
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use crate::measure::{
 use crate::units::{Bytes, Picos};
 use crate::wire::{Bounds, FRAME_LEN};
 
-/// Why a session was not served to its end. The link should be closed.
+/// Reasons why a session failed. The link should be closed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ServeError<E> {
@@ -17,11 +17,11 @@ pub enum ServeError<E> {
     Link(E),
     /// The initiator was silent for this long.
     Silent(Picos),
-    /// A lent buffer or the link does not take a control frame.
+    /// A lent buffer or the link is too small for a control frame.
     TooSmall {
-        /// Bytes that are needed.
+        /// Bytes required.
         needed: usize,
-        /// Bytes that there are.
+        /// Bytes available.
         lent: usize,
     },
 }
@@ -40,25 +40,23 @@ impl<E: fmt::Display> fmt::Display for ServeError<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for ServeError<E> {}
 
-/// What a responder is to do, and for whom.
+/// Options of a responder.
 #[derive(Clone, Copy, Debug)]
 pub struct ServeOptions<D = [u8; 0]> {
-    /// What it allows.
+    /// Bounds that it allows.
     pub bounds: Bounds,
-    /// On a datagram link, a number that nobody can guess, another one for
-    /// each session: no session is opened before the peer has shown, by echoing
-    /// it, that it receives at the address that it sends from. 0 where that is
-    /// known already. Until then `link` sends to where the first hello came from
-    /// and receives from nowhere else.
+    /// Nonce of the challenge on a datagram link: unpredictable, and different for each session. A
+    /// session opens only after the peer has echoed it, which proves that the peer receives at its
+    /// source address. 0 if that is already known. Until then `link` sends to the source of the
+    /// first hello and receives only from there.
     pub nonce: u64,
-    /// What it says of its environment when asked: UTF-8, at most
-    /// [`MAX_DESCRIPTION`](crate::wire::MAX_DESCRIPTION) bytes; empty where it
-    /// says nothing.
+    /// Description of the environment, sent on request: UTF-8, at most
+    /// [`MAX_DESCRIPTION`](crate::wire::MAX_DESCRIPTION) bytes; may be empty.
     pub description: D,
 }
 
-/// Serves a peer that is known to be at its address: on a stream, or where
-/// somebody else has seen to it. Otherwise give [`serve_with`] a nonce.
+/// Serves a peer whose address is verified: on a stream, or by other means. Otherwise call
+/// [`serve_with`] with a nonce.
 ///
 /// # Errors
 ///
@@ -72,11 +70,11 @@ pub fn serve<C: Clock, L: Link>(
     serve_with(clock, link, buffer, ServeOptions { bounds, nonce: 0, description: [] })
 }
 
-/// Serves one initiator on `link` until it says goodbye, is refused, goes
-/// away or falls silent. Whatever arrives, at most `bounds` is done for it:
-/// messages up to their size, for at most their session's time. Messages come
-/// into `buffer` and replies go out of it, so that a reply carries what came
-/// last, unless the link has other bytes for it ([`Link::begin_session`]); it is as long as the largest message and at least [`FRAME_LEN`].
+/// Serves one initiator on `link` until it says goodbye, is refused, disconnects or falls silent.
+/// `bounds` limits the work for it, whatever it sends: message sizes, and the duration of the
+/// session. `buffer` is used for messages and replies, so that a reply carries the content of the
+/// last message, unless the link has other bytes for it ([`Link::begin_session`]). It is as long as
+/// the largest message and at least [`FRAME_LEN`].
 ///
 /// # Errors
 ///
@@ -119,11 +117,11 @@ pub fn serve_with<C: Clock, L: Link, D: AsRef<[u8]>>(
     }
 }
 
-/// Messages after which the clock is read where none was waited for so long that
-/// the poller has read it.
+/// Number of messages after which the clock is read if no wait was long enough for the poller to
+/// read it.
 const MESSAGES_A_READING: u32 = 16;
 
-/// A session under way.
+/// A session in progress.
 struct Server<'a, C, L, D> {
     clock: &'a C,
     link: &'a mut L,
@@ -131,18 +129,18 @@ struct Server<'a, C, L, D> {
     responder: ResponderState<D>,
     poller: Poller,
     datagrams: bool,
-    /// Longest silence, in ticks.
+    /// Longest silence of the initiator, in ticks.
     silence: u64,
-    /// The last look at the clock that counts as a sign of life.
+    /// Time at which the initiator was last known to be alive, in ticks.
     alive: u64,
-    /// Messages of bursts since then.
+    /// Number of burst messages since that time.
     unread: u32,
-    /// The silence was too long.
+    /// True if the silence was too long.
     silent: bool,
 }
 
 impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
-    /// Takes messages up to the next one that has to be answered.
+    /// Handles messages up to the next one that requires an answer.
     #[inline]
     fn step(&mut self) -> Result<(), L::Error> {
         let Some(Burst { messages, expected }) = self.responder.burst() else {
@@ -157,7 +155,7 @@ impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
             match self.poller.receive(self.clock, self.link, window, deadline)? {
                 Some(length) if expected.matches(window, length) => {
                     taken += 1;
-                    // A wait before this message ended with a look at the clock.
+                    // If the poller waited before this message, it has read the clock.
                     deadline.since = deadline.since.max(self.poller.looked());
                 }
                 other => {
@@ -171,8 +169,8 @@ impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
         }
         self.responder.handle_burst(taken);
         self.transmit()?;
-        // While a reply travels, and not each time: where a reading is dear the other
-        // end would wait for it.
+        // The clock is read after the reply was sent, and not for each reply: if a reading is slow,
+        // the initiator would wait for it.
         self.unread += taken;
         let now = match self.poller.looked() {
             looked if looked > self.alive => looked,
@@ -184,8 +182,7 @@ impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
         self.transmit_otherwise()
     }
 
-    /// A control frame, or a message of a round with pauses or timed
-    /// receives.
+    /// Receives a control frame, or a message of a round with pauses or timed receives.
     #[cold]
     fn take_one(&mut self) -> Result<Option<usize>, L::Error> {
         let Awaited { length, timed, pause } = self.responder.awaited();
@@ -202,8 +199,7 @@ impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
         Ok(arrived)
     }
 
-    /// Whatever is not the next message of a plain round: a message of that
-    /// length, or nothing in time.
+    /// Handles a message that is not the next one of a plain round, or a timeout.
     #[cold]
     fn handle_other(&mut self, arrived: Option<usize>) -> Result<(), L::Error> {
         let mut alive = false;
@@ -225,20 +221,19 @@ impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
         Ok(())
     }
 
-    /// The initiator is alive at `now`.
+    /// Records that the initiator was alive at `now`.
     #[inline]
     const fn note_life(&mut self, now: u64) {
         (self.alive, self.unread) = (now, 0);
     }
 
-    /// Sends what is to be sent, if there is anything, apart from what a burst runs
-    /// through.
+    /// Sends pending frames, out of line: only bursts use the inlined `transmit`.
     #[cfg_attr(not(target_os = "none"), inline(never))]
     fn transmit_otherwise(&mut self) -> Result<(), L::Error> {
         self.transmit()
     }
 
-    /// Sends what is to be sent.
+    /// Sends pending frames.
     #[cfg_attr(not(target_os = "none"), inline(always))]
     #[cfg_attr(target_os = "none", inline(never))]
     fn transmit(&mut self) -> Result<(), L::Error> {

@@ -1,4 +1,4 @@
-//! The responder's half of a session as a state machine without I/O.
+//! State machine of the responder's end of a session, without I/O.
 
 use crate::measure::{Expected, LinkProperties};
 use crate::units::Picos;
@@ -7,77 +7,76 @@ use crate::wire::{
     Refusal, Reply, ReplyPolicy, Request, Round, RoundList, Rounds, Versions, Welcome, tag_of,
 };
 
-/// How a session came to its end.
+/// How a session ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Ending {
     /// The initiator said goodbye.
     Goodbye,
-    /// The responder refused to go on, and said so.
+    /// The responder refused to continue and has sent the reason.
     Refused(Refusal),
 }
 
-/// Counts of one session, as the responder sees them.
+/// Counts of one session at the responder.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Served {
-    /// Data messages received, stray ones included.
+    /// Data messages received, including stray ones.
     pub received: u64,
     /// Data messages sent.
     pub replied: u64,
-    /// Rounds that came to their end.
+    /// Rounds completed.
     pub rounds: u64,
-    /// Messages that belonged to no round under way, and hellos of peers that
-    /// had not echoed the nonce.
+    /// Messages that belonged to no current round, and hellos of peers that had not echoed the
+    /// nonce.
     pub strays: u64,
 }
 
-/// Answers control frames and the messages of rounds.
+/// Responder state machine: answers control frames and the messages of rounds.
 ///
-/// Feed every message to [`ResponderState::handle`], then send what
-/// [`ResponderState::poll_transmit`] gives until it gives nothing, before the next
-/// one; the session is over when there is an [`ResponderState::ending`]. Who receives
-/// in a tight loop asks [`ResponderState::burst`] what comes next, counts it and calls
-/// [`ResponderState::handle_burst`] instead. Nothing here waits; `now` never
-/// decreases. One buffer is enough for both directions.
+/// Pass every message to [`ResponderState::handle`], then send the frames of
+/// [`ResponderState::poll_transmit`] until it returns `None`, before the next message. The session
+/// is over when [`ResponderState::ending`] returns a value. A tight receive loop calls
+/// [`ResponderState::burst`] for the next messages, counts them and calls
+/// [`ResponderState::handle_burst`] instead. No call waits; `now` never decreases. One buffer is
+/// enough for both directions.
 ///
-/// On a datagram link the peer may have sent from another's address. A state
-/// with a nonce opens no session before that address has echoed the nonce, and
-/// until then sends one frame for one hello, which is of the same length, and
-/// nothing for anything else.
+/// The source address of a datagram may be forged. A state with a nonce opens no session before the
+/// peer has echoed it. Until then it answers a hello with one frame of the same length, and nothing
+/// else.
 ///
-/// `D` is the text that describes this end; that of no bytes takes no code.
+/// `D` is the description of this end; an empty one takes no code.
 #[derive(Debug)]
 pub struct ResponderState<D = [u8; 0]> {
-    /// Of this session: what was agreed, or what is offered before.
+    /// Bounds agreed for this session; before it, those offered.
     bounds: Bounds,
     datagrams: bool,
-    /// To be echoed before the session opens; 0 where nothing is.
+    /// Nonce to be echoed before the session opens; 0 if none is required.
     nonce: u64,
     description: D,
     began: Picos,
-    /// What was announced last. Of a round that is over, its `pause` is what
-    /// the timed receive calls took: memory for both would be 128 bytes more.
+    /// Rounds of the last batch. After a round its `pause` holds the duration of its timed receive
+    /// calls, since memory for both would take 128 bytes more.
     rounds: Rounds,
     /// Sequence number of the batch.
     batch: u32,
-    /// The round under way, past the end if there is none.
+    /// Index of the current round; past the end between batches.
     index: usize,
     sequence: u32,
     messages_left: u32,
     repeats_left: u16,
-    /// Receive times of the round under way.
+    /// Duration of the current round's timed receive calls.
     timed: Picos,
     answer: Answer,
-    /// A report follows the answer.
+    /// True if a report follows the answer.
     report_due: bool,
     state: State,
-    /// Why it was refused.
+    /// Reason of the refusal.
     refusal: Refusal,
     served: Served,
 }
 
-/// How far the session is.
+/// Progress of the session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum State {
     Closed,
@@ -87,7 +86,7 @@ enum State {
     Refused,
 }
 
-/// What is to be sent.
+/// Frame to be sent.
 #[derive(Clone, Copy, Debug)]
 enum Answer {
     Nothing,
@@ -100,33 +99,32 @@ enum Answer {
     Refusal,
 }
 
-/// What the next message is like.
+/// Receive parameters of the next message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Awaited {
-    /// Its bytes on a stream.
+    /// Length in bytes, on a stream.
     pub length: usize,
-    /// Whether the receive call for it is to be timed and its duration given
-    /// to [`ResponderState::handle_timed`].
+    /// True if the receive call has to be timed and its duration passed to
+    /// [`ResponderState::handle_timed`].
     pub timed: bool,
-    /// How long to busy-wait before looking for it.
+    /// Busy wait before the first poll.
     pub pause: Picos,
 }
 
-/// Messages that come next and need nothing but to be received and counted.
+/// Next messages that only have to be received and counted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Burst {
-    /// How many, at least 1: up to the next reply.
+    /// Number of messages up to the next reply, at least 1.
     pub messages: u32,
-    /// What each of them looks like.
+    /// Properties of each message.
     pub expected: Expected,
 }
 
 impl ResponderState {
-    /// A responder that allows what `bounds` allows, on a link with
-    /// `properties` to a peer that is known to be at its address: on a stream,
-    /// or where somebody else has seen to it.
+    /// Responder that allows `bounds`, on a link with `properties` to a peer whose address is
+    /// verified: on a stream, or by other means.
     #[must_use]
     pub const fn new(bounds: Bounds, properties: LinkProperties) -> Self {
         Self::with(bounds, properties, 0, [])
@@ -134,9 +132,9 @@ impl ResponderState {
 }
 
 impl<D: AsRef<[u8]>> ResponderState<D> {
-    /// A responder that on a datagram link opens no session before the peer
-    /// has echoed `nonce`: a number that nobody can guess, another one for each
-    /// state; 0 stands for no such proof. `description` is UTF-8.
+    /// Responder that opens a session on a datagram link only after the peer has echoed `nonce`,
+    /// which is unpredictable and different for each state; 0 requires no echo. `description` is
+    /// UTF-8.
     #[must_use]
     pub const fn with(
         bounds: Bounds,
@@ -165,13 +163,13 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         }
     }
 
-    /// What was counted so far.
+    /// Counts so far.
     #[must_use]
     pub const fn served(&self) -> &Served {
         &self.served
     }
 
-    /// How the session ended, if it did.
+    /// How the session ended; `None` while it continues.
     #[must_use]
     pub const fn ending(&self) -> Option<Ending> {
         match self.state {
@@ -181,25 +179,25 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         }
     }
 
-    /// The bounds in force.
+    /// Bounds in force.
     #[must_use]
     pub const fn agreed(&self) -> &Bounds {
         &self.bounds
     }
 
-    /// The round under way.
+    /// Current round.
     #[inline]
     fn round(&self) -> Option<&Round> {
         self.rounds.get(self.index)
     }
 
-    /// Bytes of the replies of the round under way.
+    /// Length of the current round's replies, in bytes.
     #[must_use]
     pub fn reply_length(&self) -> usize {
         self.round().map_or(0, |round| to_usize(round.reply_size))
     }
 
-    /// What the next message is like.
+    /// Receive parameters of the next message.
     #[must_use]
     pub fn awaited(&self) -> Awaited {
         let Some(round) = self.round() else {
@@ -213,9 +211,8 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         }
     }
 
-    /// The messages of the round under way up to its next reply, `None`
-    /// outside of rounds and where each receive has to be timed or waited
-    /// for.
+    /// Messages of the current round up to its next reply; `None` outside rounds and if receives
+    /// have to be timed or paused.
     #[must_use]
     #[inline]
     pub fn burst(&self) -> Option<Burst> {
@@ -231,12 +228,12 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         Some(Burst { messages, expected: Expected { length, tag, datagrams: self.datagrams } })
     }
 
-    /// Takes the duration of the receive call before its message.
+    /// Adds the duration of a receive call, before its message is handled.
     pub fn handle_timed(&mut self, duration: Picos) {
         self.timed = Picos(self.timed.0.saturating_add(duration.0));
     }
 
-    /// Takes one message of the initiator; none after the session's end.
+    /// Handles one message of the initiator; ignored after the session's end.
     pub fn handle(&mut self, now: Picos, message: &[u8]) {
         self.handle_time(now);
         if matches!(self.state, State::Left | State::Refused) {
@@ -257,7 +254,7 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         }
     }
 
-    /// Takes `count` messages of a [`Burst`], at most as many as it has.
+    /// Handles `count` messages of a [`Burst`], at most as many as it has.
     #[cfg_attr(not(target_os = "none"), inline(always))]
     #[cfg_attr(target_os = "none", inline(never))]
     pub fn handle_burst(&mut self, count: u32) {
@@ -275,7 +272,7 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         }
     }
 
-    /// Time has passed: refuses to go on once the session lasts too long.
+    /// Handles the passing of time: refuses to continue once the session has lasted too long.
     pub fn handle_time(&mut self, now: Picos) {
         let (age, allowed) = (now.since(self.began), self.bounds.session);
         if self.state == State::Open && age > allowed {
@@ -284,8 +281,8 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         }
     }
 
-    /// The length of the next message to be sent, which stands at the front
-    /// of `outgoing` then. Of a reply the rest is as it was.
+    /// Writes the next frame to the front of `outgoing` and returns its length; `None` if there is
+    /// none. Of a reply only the first byte is written.
     #[inline]
     pub fn poll_transmit(&mut self, outgoing: &mut [u8]) -> Option<usize> {
         if let Answer::Data { tag, length } = self.answer {
@@ -297,7 +294,7 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         if self.is_transmit_due() { self.poll_control(outgoing) } else { None }
     }
 
-    /// Whether [`ResponderState::poll_transmit`] has something.
+    /// True if [`ResponderState::poll_transmit`] has a frame to send.
     #[must_use]
     pub const fn is_transmit_due(&self) -> bool {
         self.report_due || !matches!(self.answer, Answer::Nothing)
@@ -334,7 +331,7 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         Some(FRAME_LEN)
     }
 
-    /// Ends the round or goes to its next repetition or to the next round.
+    /// Ends a repetition; continues with the next one or with the next round.
     #[cfg_attr(not(target_os = "none"), inline)]
     fn finish_round(&mut self) {
         self.served.rounds += 1;
@@ -350,7 +347,7 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         self.report_due = self.round().is_none() && self.rounds.iter().any(|round| round.timed);
     }
 
-    /// Begins the round `index` of the batch, if there is one.
+    /// Begins round number `index` of the batch, if there is one.
     fn begin(&mut self, index: usize) {
         self.index = index;
         self.timed = Picos::ZERO;
@@ -359,22 +356,21 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         }
     }
 
-    /// A message that is not one of the round under way, if there is one.
+    /// Handles a message that is not part of the current round.
     #[cold]
     fn handle_control(&mut self, now: Picos, message: &[u8]) -> Result<(), Refusal> {
         let open = self.state == State::Open;
         let request = Request::parse(message);
         let is_hello = matches!(request, Ok(Request::Hello(_)));
         if self.datagrams && !is_hello && (!open || request.is_err()) {
-            // From a stranger, or a late or repeated message of a round that
-            // was given up.
+            // A foreign message, or a late or duplicate one of an abandoned round.
             self.served.received += 1;
             self.served.strays += 1;
             return Ok(());
         }
         self.answer = match &request {
             Err(error) => return Err(Refusal::Malformed { at: error.at as u64 }),
-            // Control frames come during a round only where messages get lost.
+            // A control frame interrupts a round only if messages can be lost.
             Ok(request) if !self.datagrams && self.round().is_some() => {
                 return Err(Refusal::OutOfOrder { kind: request.kind() });
             }
@@ -405,9 +401,8 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         !self.description.as_ref().is_empty()
     }
 
-    /// Opens the session, if the peer is known to be at its address. A hello
-    /// that is repeated because its answer was lost is answered again and
-    /// changes nothing.
+    /// Opens the session if the peer's address is verified. A hello that is repeated because its
+    /// answer was lost is answered again without effect.
     fn welcome(&mut self, now: Picos, hello: &Hello) -> Result<Answer, Refusal> {
         let Some(version) = hello.versions.newest_common(Versions::OURS) else {
             let (initiator, responder) = (hello.versions, Versions::OURS);
@@ -415,7 +410,7 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         };
         if self.state == State::Closed {
             if self.nonce != 0 && self.nonce != hello.nonce {
-                // No sign of life: whoever lives there may not have sent it.
+                // Not counted as a sign of life: the source address may be forged.
                 self.served.strays += 1;
                 return Ok(Answer::Challenge);
             }
@@ -431,7 +426,7 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
         (self.batch, self.sequence) = (sequence, sequence);
         self.rounds.clear();
         for round in rounds.iter() {
-            // A list is as long as the room, at most.
+            // The list has at most as many elements as fit.
             let _ = self.rounds.push(round);
         }
         self.begin(0);
@@ -469,7 +464,7 @@ mod tests {
         frame
     }
 
-    /// What is sent for a message, at the front of `outgoing`.
+    /// Frame sent in answer to `message`, at the front of `outgoing`.
     fn sent_for(
         responder: &mut ResponderState,
         message: &[u8],
@@ -544,7 +539,7 @@ mod tests {
 
     const NONCE: u64 = 0x0123_4567_89ab_cdef;
 
-    /// A hello with this nonce.
+    /// Hello with the given nonce.
     fn hello_with(nonce: u64) -> [u8; FRAME_LEN] {
         let (versions, bounds) = (Versions::OURS, Bounds::default());
         frame(&Message::Hello(Hello { versions, capabilities: 0, bounds, nonce }))
@@ -571,7 +566,7 @@ mod tests {
         assert_eq!(sent(&hello_with(NONCE - 1)), challenge);
         assert_eq!(sent(&[tag_of(0)]), None);
         assert!(matches!(sent(&hello_with(NONCE)), Some(Message::Welcome(_))));
-        // Once it has shown where it is, a repeated hello needs no nonce.
+        // Once the address is verified, a repeated hello needs no nonce.
         assert!(matches!(sent(&hello_with(0)), Some(Message::Welcome(_))));
         assert_eq!(
             sent(&frame(&batch(0, Round::plain(1, 1)))),

@@ -1,62 +1,61 @@
-//! How long a reply is waited for.
+//! Retransmission timeout: time limit for a reply.
 
 use crate::wide::{scaled, times};
 
-/// Limits for replies, learnt from the exchanges that came to their end.
+/// Retransmission timeout, estimated from completed exchanges.
 ///
-/// On a reliable link the limit is always the longest: a reply that does not
-/// come means that the peer is gone. On a datagram link a lost message is to
-/// cost little time. As TCP does (RFC 6298), the limit is made of what an
-/// exchange takes on average and of how far exchanges exceeded that: four
-/// times the sum, doubled after each loss.
+/// On a reliable link the limit is always `longest`: a missing reply means that the peer is gone.
+/// On a datagram link a lost message should cost little time. As in TCP (RFC 6298), the limit is
+/// computed from the average duration of an exchange and the excess of exchanges over it: four
+/// times their sum, doubled after each loss.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::measure) struct RetransmissionTimeout {
-    /// Never wait longer, in ticks.
+    /// Upper limit, in ticks.
     pub(in crate::measure) longest: u64,
-    /// Never give up earlier, in ticks.
+    /// Lower limit, in ticks.
     shortest: u64,
-    /// What exchanges took and weighed, older ones less and less.
+    /// Sums of the durations and of the weights of past exchanges, with decreasing influence of
+    /// older ones.
     ticks: u64,
     weight: u64,
-    /// How far one exceeded the average, in ticks, slowly forgotten.
+    /// Largest excess of an exchange over the average, in ticks; decays slowly.
     excess: u64,
-    /// Losses since the last success.
+    /// Losses since the last completed exchange.
     losses: u32,
     learns: bool,
 }
 
-/// Messages there and back.
+/// Messages in both directions up to a reply.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::measure) struct Exchange {
-    /// Ticks, busy waits left out.
+    /// Duration without busy waits, in ticks.
     pub(in crate::measure) ticks: u64,
-    /// Messages of both directions.
+    /// Number of messages in both directions.
     pub(in crate::measure) messages: u64,
-    /// Their bytes.
+    /// Total number of bytes.
     pub(in crate::measure) bytes: u64,
 }
 
-/// What a message weighs besides its bytes. A guess. Where bytes cost more, the
-/// first limit is too short; each loss doubles it, and what then arrives
-/// corrects the average.
+/// Weight of a message in addition to its bytes, an estimate. If bytes cost more, the first limit
+/// is too short; each loss then doubles it, and the next reply corrects the average.
 const MESSAGE: u64 = 1_024;
-/// Weight beyond which the past counts half.
+/// Sum of weights above which the influence of past exchanges is halved.
 const MEMORY: u64 = 1 << 24;
-/// The excess shrinks by this part with every exchange.
+/// Decay of the excess: with every exchange it loses one part in this many.
 const FORGOTTEN: u64 = 64;
 
 impl RetransmissionTimeout {
-    /// For a reliable link.
+    /// Constant timeout of a reliable link.
     pub(in crate::measure) const fn fixed(longest: u64) -> Self {
         Self { learns: false, ..Self::learning(longest, longest) }
     }
 
-    /// For a datagram link.
+    /// Adaptive timeout of a datagram link.
     pub(in crate::measure) const fn learning(longest: u64, shortest: u64) -> Self {
         Self { longest, shortest, ticks: 0, weight: 0, excess: 0, losses: 0, learns: true }
     }
 
-    /// Ticks to wait for an exchange of that many messages and bytes.
+    /// Time limit for an exchange of this number of messages and bytes, in ticks.
     #[inline]
     pub(in crate::measure) fn limit(&self, messages: u64, bytes: u64) -> u64 {
         if !self.learns || self.weight == 0 {
@@ -67,7 +66,7 @@ impl RetransmissionTimeout {
         limit.max(self.shortest).min(self.longest)
     }
 
-    /// An exchange came to its end.
+    /// Records a completed exchange.
     #[inline]
     pub(in crate::measure) fn on_success(&mut self, exchange: Exchange) {
         if self.learns {
@@ -87,12 +86,12 @@ impl RetransmissionTimeout {
         }
     }
 
-    /// What such an exchange takes on average; nothing is known at first.
+    /// Average duration of such an exchange, in ticks; 0 before the first.
     fn expected(&self, messages: u64, bytes: u64) -> u64 {
         scaled(self.ticks, weight(messages, bytes), self.weight.max(1))
     }
 
-    /// An exchange was given up.
+    /// Records a lost exchange.
     pub(in crate::measure) fn on_loss(&mut self) {
         self.losses = self.losses.saturating_add(1);
     }
@@ -113,7 +112,7 @@ mod tests {
         assert_eq!(timeout.limit(2, 2), 1_000_000);
     }
 
-    /// So many ticks for one empty message.
+    /// An empty message that takes `ticks`.
     const fn one(ticks: u64) -> Exchange {
         Exchange { ticks, messages: 1, bytes: 0 }
     }
@@ -122,7 +121,7 @@ mod tests {
     fn a_datagram_link_waits_four_times_the_average_scaled_up() {
         let mut timeout = RetransmissionTimeout::learning(10_000_000, 10);
         assert_eq!(timeout.limit(2, 2), 10_000_000);
-        // The first exceeds an average of nothing; that is forgotten.
+        // The first exchange exceeds the average of zero; that decays.
         for _ in 0..400 {
             timeout.on_success(one(1_000));
         }

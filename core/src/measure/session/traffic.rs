@@ -1,61 +1,60 @@
-//! What went over the link, and what became of a session.
+//! Message counts and errors of an initiator's session.
 
 use core::fmt;
 
 use crate::units::Picos;
 use crate::wire::{Limited, ParseError, Refusal};
 
-/// Counts of one initiator's session, both directions.
+/// Message counts of one initiator's session, both directions.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Traffic {
     /// Data messages sent.
     pub data_sent: u64,
-    /// Data messages received, stray ones included.
+    /// Data messages received, including stray ones.
     pub data_received: u64,
     /// Control frames sent.
     pub control_sent: u64,
     /// Control frames received.
     pub control_received: u64,
-    /// Rounds that came to their end.
+    /// Rounds completed.
     pub rounds: u64,
-    /// Rounds that were discarded because a message was lost or late.
+    /// Rounds discarded because a message was lost or late.
     pub rounds_lost: u64,
-    /// Data messages of either direction that were lost or came too late, as
-    /// far as the responder has confirmed its counts.
+    /// Data messages of either direction that were lost or late, as of the last comparison with the
+    /// responder's counts.
     pub messages_lost: u64,
-    /// Messages received that were not waited for, for example of a round
-    /// that had been given up.
+    /// Unexpected messages received, for example of an abandoned round.
     pub strays: u64,
-    /// Receive rounds whose reply was not complete when it was looked for:
-    /// their time may hold waiting, and the delay was too short.
+    /// Receive rounds whose reply had not arrived at the first poll: their time may include
+    /// waiting, and the delay was too short.
     pub late_replies: u64,
-    /// Time inside of rounds, from the first send to the end of the last
-    /// receive, busy waits included.
+    /// Time within rounds, from the first send to the end of the last receive, including busy
+    /// waits.
     pub in_rounds: Picos,
 }
 
 impl Traffic {
-    /// All messages of both directions, control frames included.
+    /// Number of messages in both directions, including control frames.
     #[must_use]
     pub const fn messages(&self) -> u64 {
         self.data_sent + self.data_received + self.control_sent + self.control_received
     }
 }
 
-/// Where a session stood when something went wrong.
+/// Phase of a session, for errors.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Phase {
-    /// Waiting to be welcomed.
+    /// Waiting for the welcome.
     Handshake,
-    /// Waiting for its turn.
+    /// Waiting in the queue.
     Queue,
     /// Waiting for the responder to be ready for a batch.
     Batch,
     /// Waiting for a reply.
     Round,
-    /// Finding together again after a loss.
+    /// Synchronising after a loss.
     Synchronisation,
     /// Waiting for the description of the responder's environment.
     Description,
@@ -74,7 +73,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Why an initiator's session failed. It is over, except after
+/// Reasons why an initiator's session failed. It is over, except after
 /// [`SessionError::OutOfBounds`] and [`SessionError::Invalid`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -83,55 +82,53 @@ pub enum SessionError<E> {
     Link(E),
     /// The responder refused.
     Refused(Refusal),
-    /// Nothing came for this long.
+    /// The responder was silent for too long.
     Silent {
-        /// What was waited for.
+        /// Phase of the session.
         phase: Phase,
-        /// How long.
+        /// Time limit.
         limit: Picos,
     },
-    /// What came was not a control frame.
+    /// Data other than a control frame was received.
     Malformed {
-        /// What was waited for.
+        /// Phase of the session.
         phase: Phase,
-        /// What is wrong with it.
+        /// Error in the data.
         error: ParseError,
     },
-    /// A control frame of this kind came out of order.
+    /// A control frame was received out of order.
     OutOfOrder {
-        /// What was waited for.
+        /// Phase of the session.
         phase: Phase,
-        /// The frame's kind.
+        /// Kind of the frame.
         kind: u8,
     },
-    /// The reply of a round on a reliable link is not the one that was
-    /// waited for: the two sides have lost each other.
+    /// A round's reply on a reliable link was not the expected one: the two ends are out of step.
     Misplaced {
-        /// First byte of what came.
+        /// First byte of the message received.
         tag: u8,
     },
-    /// The experiment needs more than the two sides agreed on. Nothing was
-    /// sent.
+    /// The experiment exceeds the agreed bounds. Nothing was sent.
     OutOfBounds {
-        /// What it is about.
+        /// Exceeded limit.
         what: Limited,
-        /// How much is needed.
+        /// Value required.
         asked: u64,
-        /// How much is allowed.
+        /// Value allowed.
         allowed: u64,
     },
-    /// The experiment means nothing. Nothing was sent.
+    /// The experiment is invalid. Nothing was sent.
     Invalid(Invalid),
-    /// A lent buffer or the link itself does not take a control frame.
+    /// A lent buffer or the link is too small for a control frame.
     TooSmall {
-        /// Bytes that are needed.
+        /// Bytes required.
         needed: usize,
-        /// Bytes that there are.
+        /// Bytes available.
         lent: usize,
     },
 }
 
-/// Why an experiment means nothing.
+/// Reasons why an experiment is invalid.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Invalid {

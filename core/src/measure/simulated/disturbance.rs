@@ -1,25 +1,22 @@
-//! What spoils a measurement, with a median that is known.
+//! Disturbances of a simulated link that preserve the median.
 //!
-//! [`RoundNoise`] acts on whole rounds: from the first send of a round to the
-//! next round, all that the link and both ends do takes a factor times as
-//! long. The factor's median over rounds is 1, and every time of a round
-//! (Eq. 1 to 4) grows with it: the median of any experiment, and with it
-//! every parameter, is exactly the truth's.
+//! [`RoundNoise`] acts on whole rounds: all durations from the first send of a round to the next
+//! round are multiplied by a factor. Its median over rounds is 1, and every time of a round (Eq. 1
+//! to 4) is proportional to it, so the median of any experiment, and every parameter, is exactly
+//! the truth's.
 //!
-//! - [`RoundNoise::skew`], [`RoundNoise::drift`] and
-//!   [`RoundNoise::correlation`] are symmetric about 1 in the logarithm,
-//!   alone and together, with drift over whole periods.
-//! - [`RoundNoise::two_speeds`] is exact beside `skew`: slow rounds are taken
-//!   from those that are slower than the median anyway. Beside drift or
-//!   correlation the median is larger by up to `share` of their deviation.
-//! - [`RoundNoise::bursts`] take a share `q` of the time; the median of all
-//!   rounds lies at the quantile `1/(2 − 2q)` of the undisturbed ones:
-//!   `1.25·q` of their deviation above 1.
+//! - [`RoundNoise::skew`], [`RoundNoise::drift`] and [`RoundNoise::correlation`] are symmetric
+//!   about 1 in the logarithm, alone and together, if drift covers whole periods.
+//! - [`RoundNoise::two_speeds`] is exact alone and with `skew`: slow rounds are taken from those
+//!   above the median. With drift or correlation the median is larger by up to `share` of their
+//!   deviation.
+//! - [`RoundNoise::bursts`] take a share `q` of the time; the median of all rounds is then the
+//!   quantile `1/(2 − 2q)` of the undisturbed ones: larger by `1.25·q` of their deviation.
 
 use crate::random::Random;
 use crate::units::Picos;
 
-/// What spoils single calls and messages. What is 0 is absent.
+/// Disturbances of single calls and messages; those set to 0 are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Disturbance {
@@ -34,7 +31,7 @@ pub struct Disturbance {
     pub losses: f64,
 }
 
-/// What acts on whole rounds; see the module's head. What is 0 is absent.
+/// Disturbances of whole rounds; see the module's documentation. Those set to 0 are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct RoundNoise {
@@ -44,9 +41,9 @@ pub struct RoundNoise {
     pub two_speeds: TwoSpeeds,
     /// A machine that becomes slower and faster over time.
     pub drift: Drift,
-    /// Rounds like the rounds shortly before them.
+    /// Correlation of a round with those shortly before.
     pub correlation: Correlation,
-    /// Times during which everything is slow.
+    /// Periods in which everything is slow.
     pub bursts: Bursts,
 }
 
@@ -56,24 +53,22 @@ pub struct RoundNoise {
 pub struct TwoSpeeds {
     /// Share of the slow rounds, below one half.
     pub share: f64,
-    /// How many times as long they take.
+    /// Ratio of their duration to that of others.
     pub factor: f64,
 }
 
-/// A sinusoid over time, with a phase drawn from the seed:
-/// `exp(amplitude·sin(2π(t/period + phase)))`.
+/// Sinusoidal drift with a phase drawn from the seed: `exp(amplitude·sin(2π(t/period + phase)))`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Drift {
     /// Largest logarithm of the factor.
     pub amplitude: f64,
-    /// From one maximum to the next.
+    /// Time from one maximum to the next.
     pub period: Picos,
 }
 
-/// The logarithm of the factor is a stationary normal process whose
-/// correlation falls with distance in time as `exp(−distance/time_constant)`
-/// (Ornstein and Uhlenbeck; AR(1) where rounds are equally spaced).
+/// The logarithm of the factor is a stationary normal process with correlation
+/// `exp(−distance/time_constant)` over time (Ornstein and Uhlenbeck; AR(1) for equidistant rounds).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Correlation {
@@ -83,8 +78,8 @@ pub struct Correlation {
     pub time_constant: Picos,
 }
 
-/// Times of a fixed length during which everything takes `factor` times as
-/// long, with exponentially distributed times between them.
+/// Bursts of a fixed length in which everything takes `factor` times as long, with exponentially
+/// distributed times between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Bursts {
@@ -92,12 +87,11 @@ pub struct Bursts {
     pub interval: Picos,
     /// Length of a burst; 0: there are none.
     pub length: Picos,
-    /// How many times as long everything takes meanwhile.
+    /// Ratio of durations within a burst to others.
     pub factor: f64,
 }
 
-/// Times during which an end has no processor, with exponentially distributed
-/// times between them.
+/// Times in which an end is preempted, with exponentially distributed times between them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Preemptions {
@@ -105,39 +99,39 @@ pub struct Preemptions {
     pub interval: Picos,
     /// Length of each; 0: there are none.
     pub length: Picos,
-    /// Whether [`Clock::interruptions`](crate::measure::Clock::interruptions) counts them.
+    /// True if [`Clock::interruptions`](crate::measure::Clock::interruptions) counts them.
     pub told: bool,
 }
 
-/// A disturbance over time.
+/// State of a disturbance over time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Process {
     pub(super) disturbance: Disturbance,
     pub(super) rounds: RoundNoise,
     random: Random,
-    /// Part of a period by which the drift is ahead, 0 to 1.
+    /// Initial phase of the drift, 0 to 1 periods.
     phase: f64,
-    /// The correlated part in standard deviations, and when it was that.
+    /// Time and value, in standard deviations, of the correlated process at its latest step.
     correlated: Option<(u64, f64)>,
-    /// When the latest burst begins or began; `None` before it was drawn.
+    /// Start of the latest burst; `None` before it was drawn.
     burst: Option<u64>,
 }
 
 impl Process {
     pub(super) fn new(disturbance: Disturbance) -> Self {
-        // A stream of its own: whether there is drift changes no other draw.
+        // A stream of its own, so that drift does not change other draws.
         let phase = Random::stream(disturbance.seed, 1).unit();
         let random = Random::new(disturbance.seed);
         let rounds = RoundNoise::default();
         Self { disturbance, rounds, random, phase, correlated: None, burst: None }
     }
 
-    /// The factor of a round that begins at `now`, which never decreases.
+    /// Factor of a round that begins at `now`, which never decreases.
     pub(super) fn round_factor(&mut self, now: u64) -> f64 {
         self.own_factor() * self.drift_factor(now) * self.correlated_factor(now) * self.burst(now)
     }
 
-    /// What a round draws for itself.
+    /// Factor of a round due to skew and two speeds.
     fn own_factor(&mut self) -> f64 {
         let RoundNoise { skew, two_speeds: TwoSpeeds { share, factor }, .. } = self.rounds;
         let slow = chance(&mut self.random, share);
@@ -148,13 +142,13 @@ impl Process {
         if share <= 0.0 {
             return libm::exp(skew * deviation);
         }
-        // Half of all rounds above 1: every slow one, and so many of the others.
+        // Half of all rounds are above 1: every slow one, and a share of the others.
         let above = slow || chance(&mut self.random, (0.5 - share) / (1.0 - share));
         let deviation = if above { deviation.abs() } else { -deviation.abs() };
         libm::exp(skew * deviation) * if slow { factor } else { 1.0 }
     }
 
-    /// The drift's factor at `now`.
+    /// Factor of the drift at `now`.
     pub(super) fn drift_factor(&self, now: u64) -> f64 {
         let Drift { amplitude, period } = self.rounds.drift;
         if amplitude <= 0.0 || period.0 == 0 {
@@ -188,7 +182,7 @@ impl Process {
             Some(begins) => begins,
             None => pause(&mut self.random, interval),
         };
-        // Bursts that no round meets are drawn, too.
+        // Bursts between rounds are drawn, too.
         while begins.saturating_add(length.0) <= now {
             begins = begins
                 .saturating_add(length.0)
@@ -198,7 +192,7 @@ impl Process {
         if begins <= now { factor } else { 1.0 }
     }
 
-    /// `exact` with relative normal noise, never less than a tenth of it.
+    /// `exact` with relative normal noise, at least a tenth of it.
     pub(super) fn around(&mut self, exact: u64) -> u64 {
         let noise = self.disturbance.noise;
         if noise <= 0.0 {
@@ -208,35 +202,34 @@ impl Process {
         times(exact, factor)
     }
 
-    /// An exponentially distributed time with this mean.
+    /// Exponentially distributed time with this mean, in ps.
     pub(super) fn pause(&mut self, mean: Picos) -> u64 {
         pause(&mut self.random, mean)
     }
 
-    /// Whether a message is lost.
+    /// True if a message is lost.
     pub(super) fn loses(&mut self) -> bool {
         chance(&mut self.random, self.disturbance.losses)
     }
 
-    /// The factor of an outlier's travel and receive; 1 of other rounds.
+    /// Factor of an outlier's travel and receive; 1 for other rounds.
     pub(super) fn outlier(&mut self) -> f64 {
         let hit = chance(&mut self.random, self.disturbance.outliers);
         if hit { 10.0 + 90.0 * self.random.unit() } else { 1.0 }
     }
 }
 
-/// Whether something of this probability happens; nothing is drawn where it
-/// cannot.
+/// True with the given probability; draws no number if that is 0.
 fn chance(random: &mut Random, probability: f64) -> bool {
     probability > 0.0 && random.unit() < probability
 }
 
-/// Exponentially distributed with this mean.
+/// Exponentially distributed time with this mean, in ps.
 fn pause(random: &mut Random, mean: Picos) -> u64 {
     times(mean.0, random.exponential())
 }
 
-/// `factor` times `picos`, rounded.
+/// `factor` times `picos`, rounded to the nearest.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -258,7 +251,7 @@ mod tests {
         Process { rounds, ..Process::new(Disturbance { seed, ..Disturbance::default() }) }
     }
 
-    /// Factors of rounds 0.1 ms apart, ascending.
+    /// Factors of rounds that are 0.1 ms apart, ascending.
     fn factors(noise: RoundNoise, rounds: u64) -> Vec<f64> {
         let mut process = process(11, noise);
         let mut factors: Vec<f64> =
@@ -267,7 +260,7 @@ mod tests {
         factors
     }
 
-    /// The value below which so many hundred-thousandths of them lie.
+    /// Quantile of `factors`, with the share in units of 1/100,000.
     fn quantile(factors: &[f64], share: usize) -> f64 {
         factors[factors.len() * share / 100_000]
     }
@@ -303,7 +296,7 @@ mod tests {
     #[test]
     fn lognormal_rounds_have_the_quantiles_of_a_lognormal_distribution() {
         let factors = factors(RoundNoise { skew: 0.5, ..RoundNoise::default() }, 100_000);
-        // exp(±0.5): one standard deviation either side holds 68.27%.
+        // exp(±0.5) encloses one standard deviation on either side, 68.27%.
         for (share, expected) in [(15_866, 0.606_5), (84_134, 1.648_7)] {
             let found = quantile(&factors, share);
             assert!((found / expected - 1.0).abs() < 0.02, "{found}, truly {expected}");
@@ -333,7 +326,7 @@ mod tests {
         let at = |millis: u64| process.drift_factor(millis * MILLI);
         for millis in [0, 123, 900, 1_999] {
             assert!((at(millis) - at(millis + 2_000)).abs() < 1e-9);
-            // Half a period later it is as much faster as it was slower.
+            // After half a period the factor is the reciprocal.
             assert!((at(millis) * at(millis + 1_000) - 1.0).abs() < 1e-9);
         }
     }

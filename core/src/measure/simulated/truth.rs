@@ -1,10 +1,10 @@
-//! The parameters that a measurement is to find.
+//! True parameters of a simulated link.
 
 use crate::units::{Bytes, PerByte, Picos};
 
 use super::disturbance::times;
 
-/// The parameters of one protocol, valid from its first size on.
+/// Parameters of one protocol, valid from its first size on.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Truth {
@@ -26,26 +26,23 @@ pub struct Truth {
     pub gap_per_byte: PerByte,
 }
 
-/// A gap per byte that rises smoothly, as where a cache ends: by
-/// `per_byte·log(s/first)/log(last/first)` between two sizes, and by
-/// `per_byte` above. Its integral is added to the gap and to the time a
-/// message is on the wire.
+/// A gap per byte that rises smoothly, as at the end of a cache: by
+/// `per_byte·log(s/first)/log(last/first)` between two sizes, and by `per_byte` above. Its integral
+/// is added to the gap and to the travel time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Bend {
-    /// Size up to which `G` is the protocol's own.
+    /// Size up to which `G` is that of the protocol.
     pub first: u32,
-    /// Size from which `G` is larger by `per_byte`; not bent where it is not
-    /// above `first`.
+    /// Size from which `G` is larger by `per_byte`; there is no bend if it is not above `first`.
     pub last: u32,
-    /// What is added to `G` in the end.
+    /// Final increase of `G`.
     pub per_byte: PerByte,
 }
 
 impl Bend {
-    /// What the bend adds to a message of `size` bytes:
-    /// `∫ w dx` from `first` to `size` with
-    /// `w = log(x/first)/log(last/first)` up to `last`, 1 above.
+    /// Additional time of a message of `size` bytes: `∫ w dx` from `first` to `size` with `w =
+    /// log(x/first)/log(last/first)` up to `last`, 1 above.
     #[must_use]
     pub fn extra(&self, size: u64) -> Picos {
         let (first, last) = (f64::from(self.first.max(1)), f64::from(self.last));
@@ -61,7 +58,7 @@ impl Bend {
     }
 }
 
-/// Truths by ascending first size, and the bend of the gap.
+/// Protocols by ascending first size, and the bend of the gap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Truths<'t> {
     pub(super) protocols: &'t [Truth],
@@ -69,19 +66,19 @@ pub(super) struct Truths<'t> {
 }
 
 impl Truths<'_> {
-    /// The parameters in force for messages of `size` bytes.
+    /// Parameters for messages of `size` bytes.
     pub(super) fn of(&self, size: usize) -> Truth {
         let rules = |truth: &&Truth| truth.first_size as usize <= size.max(1);
         self.protocols.iter().rev().find(rules).copied().unwrap_or_default()
     }
 
-    /// `g + (s − 1)·G` and the bend.
+    /// `g + (s − 1)·G` plus the bend.
     pub(super) fn gap(&self, size: usize) -> Picos {
         let truth = self.of(size);
         self.bent(truth.gap, truth.gap_per_byte, size)
     }
 
-    /// `L + (s − 1)·G` and the bend.
+    /// `L + (s − 1)·G` plus the bend.
     pub(super) fn travel(&self, size: usize) -> Picos {
         let truth = self.of(size);
         self.bent(truth.latency, truth.gap_per_byte, size)
@@ -126,7 +123,7 @@ mod tests {
 
     #[test]
     fn within_a_bend_the_slope_grows_with_the_logarithm_of_the_size() {
-        // Half of the octaves from 1,024 to 16,384: half of the slope.
+        // Half of the octaves from 1,024 to 16,384, hence half of the slope.
         let rise = BEND.extra(4_097).0.abs_diff(BEND.extra(4_095).0);
         assert!((99..=101).contains(&rise), "{rise} for 2 bytes of 50 ps");
     }

@@ -1,4 +1,4 @@
-//! A clock with known errors.
+//! Virtual clock with known errors.
 
 use super::super::SECOND;
 use super::super::model::PER_MILLION;
@@ -7,31 +7,28 @@ use crate::random::Random;
 use crate::units::{Picos, SignedPicos};
 use crate::wide::scaled;
 
-/// How long the drift stays constant.
+/// Time for which the drift stays constant, in ps.
 const STEP: u64 = SECOND;
-/// What a clock reads at the begin of true time, but for its offset: clocks
-/// behind read more than zero, too.
+/// Reading of a clock without offset at the true time 0, in ps. Keeps readings of slow clocks
+/// positive.
 const BEGIN: u64 = 1_000 * SECOND;
 
-/// What the clocks of a machine are like; each draws its own from it.
+/// Distribution of the errors of a machine's clocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct ClockTruth {
-    /// Offsets at the begin are uniform within plus and minus this; at most
-    /// 1,000 s.
+    /// Initial offsets are uniform within plus and minus this; at most 1,000 s.
     pub offset: Picos,
-    /// Drifts at the begin are uniform within plus and minus this, 10⁻⁶.
+    /// Initial drifts are uniform within plus and minus this, 10⁻⁶.
     pub drift_ppm: f64,
-    /// Temperature: standard deviation by which the drift changes within a
-    /// second, 10⁻⁹. A random walk.
+    /// Standard deviation of the change of the drift within a second, 10⁻⁹: a random walk that
+    /// models temperature.
     pub wander_ppb: f64,
-    /// The walk is reflected at this distance from the drift at the begin,
-    /// 10⁻⁹.
+    /// Distance from the initial drift at which the walk is reflected, 10⁻⁹.
     pub widest_wander_ppb: f64,
     /// Readings are rounded down to multiples of this; 0 and 1 do not round.
     pub granularity: Picos,
-    /// Readings scatter uniformly within plus and minus this, before they are
-    /// rounded.
+    /// Readings scatter uniformly within plus and minus this before they are rounded.
     pub jitter: Picos,
 }
 
@@ -51,23 +48,22 @@ impl Default for ClockTruth {
 }
 
 impl ClockTruth {
-    /// What the difference of readings of two such clocks may be off by: what
-    /// [`OffsetOptions::resolution`](crate::sync::OffsetOptions::resolution)
-    /// has to be.
+    /// Error bound of the difference of two such clocks' readings, for
+    /// [`OffsetOptions::resolution`](crate::sync::OffsetOptions::resolution).
     #[must_use]
     pub const fn resolution(&self) -> Picos {
         Picos(self.granularity.0.saturating_add(self.jitter.0.saturating_mul(2)))
     }
 }
 
-/// Part of a clock's course with constant drift.
+/// Interval of constant drift.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
-    /// True time of its begin.
+    /// True time of its beginning, in ps.
     begin: u64,
-    /// The reading there.
+    /// Reading at its beginning, in ps.
     reading: u64,
-    /// What is gained on true time, ps per second.
+    /// Gain on true time, ps per second.
     drift: i64,
 }
 
@@ -88,27 +84,25 @@ impl Stretch {
     }
 }
 
-/// A clock on true time.
+/// A clock whose reading is a function of the true time.
 ///
-/// Its course is computed as far as it was asked for; up to a second before
-/// that it is still known, so that exchanges that go on at the same time may
-/// be simulated one after the other.
+/// The drift is computed up to the latest true time requested. Times up to a second earlier are
+/// still available, so that concurrent exchanges can be simulated one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualClock {
     truth: ClockTruth,
     before: Stretch,
     now: Stretch,
-    /// The drift at the begin, ps per second.
+    /// Initial drift, ps per second.
     centre: i64,
-    /// Draws the course, which does not depend on who reads it.
+    /// Generator of the drift, which does not depend on the readings.
     walk: Random,
-    /// Draws the jitter of readings.
+    /// Generator of the readings' jitter.
     readings: Random,
 }
 
 impl VirtualClock {
-    /// Clock number `stream` of `seed`, with an offset and a drift of its
-    /// own.
+    /// Clock number `stream` of `seed`, with a random offset and drift.
     #[must_use]
     pub fn new(truth: ClockTruth, seed: u64, stream: u64) -> Self {
         let mut walk = Random::stream(seed, stream);
@@ -121,7 +115,7 @@ impl VirtualClock {
         Self { truth, before: now, now, centre: drift, walk, readings }
     }
 
-    /// A clock without any error.
+    /// Clock without errors.
     #[must_use]
     pub fn exact() -> Self {
         let now = Stretch { begin: 0, reading: BEGIN, drift: 0 };
@@ -135,8 +129,7 @@ impl VirtualClock {
         Self { truth, before: now, now, centre: 0, walk, readings }
     }
 
-    /// What the clock shows at the true time `now`, without granularity and
-    /// jitter.
+    /// Clock at the true time `now`, without granularity and jitter.
     pub fn exact_at(&mut self, now: Picos) -> Picos {
         while now.0 >= self.now.begin.saturating_add(STEP) {
             self.step();
@@ -145,7 +138,7 @@ impl VirtualClock {
         Picos(stretch.reading_at(now.0))
     }
 
-    /// What a program reads at the true time `now`.
+    /// Reading at the true time `now`, with granularity and jitter.
     pub fn read(&mut self, now: Picos) -> Picos {
         let exact = self.exact_at(now).0;
         let jitter = self.truth.jitter.0;
@@ -159,8 +152,7 @@ impl VirtualClock {
         Picos(scattered - rest)
     }
 
-    /// Sets the clock by `by` from the true time `now` on, as somebody may
-    /// who administers the machine.
+    /// Changes the clock by `by` from the true time `now` on, as an administrator might.
     pub fn set(&mut self, now: Picos, by: SignedPicos) {
         let reading = self.exact_at(now).0;
         self.before = self.now;
@@ -168,7 +160,7 @@ impl VirtualClock {
         self.now = Stretch { begin: now.0, reading, drift: self.now.drift };
     }
 
-    /// The drift after one more step.
+    /// Begins the next interval of constant drift.
     fn step(&mut self) {
         let begin = self.now.begin.saturating_add(STEP);
         let reading = self.now.reading_at(begin);

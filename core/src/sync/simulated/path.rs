@@ -1,45 +1,43 @@
-//! The network between two ranks.
+//! Network path between two ranks.
 
 use crate::random::Random;
 use crate::units::Picos;
 
-/// Phases in which a rank shares its processor with another process, as every
-/// rank does where there are more ranks than processors.
+/// Phases in which a rank shares its processor with another process, as all ranks do if there are
+/// more ranks than processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Contention {
-    /// Probability that a phase begins with a ping.
+    /// Probability that a ping begins a phase.
     pub probability: f64,
     /// Mean length of a phase, exponentially distributed.
     pub phase: Picos,
-    /// Mean delay of a ping within a phase, exponentially distributed: of all
-    /// its pings before the peer's reading, where the peer waits for its
-    /// processor, or of all after it, where the own rank does. Each is as
-    /// likely.
+    /// Mean delay of a ping within a phase, exponentially distributed. In half of the phases the
+    /// peer waits for its processor, which delays all of its readings; in the others the own rank
+    /// does, which delays the end of its pings.
     pub delay: Picos,
 }
 
-/// What a ping takes.
+/// Delays of a ping.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Path {
-    /// The least that one way takes, with the asymmetry as the mean of both.
+    /// Least delay of one direction, as the mean of both.
     pub one_way: Picos,
-    /// The way to the peer takes this much more than the mean and the way
-    /// back this much less, in percent of it: at most 100, less where
-    /// negative.
+    /// Excess of the delay to the peer over the mean, in percent; the way back is shorter by the
+    /// same. From −100 to 100.
     pub asymmetry_percent: i8,
-    /// Mean of what comes on top of each way, exponentially distributed.
+    /// Mean additional delay of each direction, exponentially distributed.
     pub jitter: Picos,
-    /// From one reading of a clock to what is done next.
+    /// Time from one reading of a clock to the next action.
     pub reading: Picos,
-    /// When processors are shared.
+    /// Sharing of processors.
     pub contention: Contention,
 }
 
 impl Path {
-    /// Both ways take `one_way` and a tenth of it as mean jitter; readings
-    /// take 20 ns.
+    /// Path with `one_way` and a mean jitter of a tenth of it in both directions; readings take 20
+    /// ns.
     #[must_use]
     pub fn of(one_way: Picos) -> Self {
         Self {
@@ -51,8 +49,7 @@ impl Path {
         }
     }
 
-    /// The same path with the directions exchanged, or as it is, as `random`
-    /// decides.
+    /// This path, with its directions exchanged with probability one half.
     #[must_use]
     pub const fn turned(self, random: &mut Random) -> Self {
         let turns = random.draw() & 1 == 0;
@@ -61,14 +58,14 @@ impl Path {
         Self { asymmetry_percent: percent, ..self }
     }
 
-    /// The least that a ping takes.
+    /// Least duration of a ping.
     #[must_use]
     pub fn round_trip(&self) -> Picos {
         let ways = self.one_way.0.saturating_mul(2);
         Picos(ways.saturating_add(self.reading.0.saturating_mul(2)))
     }
 
-    /// What one way takes this time.
+    /// Random delay of one direction, in ps.
     pub(in crate::sync) fn draw(&self, way: Way, random: &mut Random) -> u64 {
         let more = i64::from(self.asymmetry_percent.clamp(-100, 100));
         let percent = match way {
@@ -80,14 +77,14 @@ impl Path {
     }
 }
 
-/// One of the two directions of an edge.
+/// Direction of a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::sync) enum Way {
     There,
     Back,
 }
 
-/// An exponentially distributed time with this mean, in ps.
+/// Exponentially distributed time with this mean, in ps.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

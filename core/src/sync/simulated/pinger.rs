@@ -1,4 +1,4 @@
-//! Exchanges between two virtual clocks.
+//! Pings between two virtual clocks.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use crate::random::Random;
 use crate::sync::{Ping, Pinger};
 use crate::units::Picos;
 
-/// A rank has no clock: fewer were lent than ranks use.
+/// A rank's clock is missing: too few were lent. Holds the clock's index.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct NoClock(pub usize);
@@ -21,26 +21,26 @@ impl fmt::Display for NoClock {
 
 impl core::error::Error for NoClock {}
 
-/// One end of an edge on virtual time, which advances by what pings take.
+/// Client end of an edge on virtual time, which advances by the duration of pings.
 #[derive(Debug)]
 pub struct VirtualPinger<'c> {
     clocks: &'c mut [VirtualClock],
     own: usize,
     peer: usize,
     path: Path,
-    /// True time.
+    /// True time, in ps.
     now: u64,
-    /// A phase of contention goes on until then.
+    /// True time at which the phase of contention ends.
     contended_until: u64,
-    /// It is the peer that waits for its processor then.
+    /// True if it is the peer that waits for its processor in this phase.
     peer_waits: bool,
     pings: u64,
     random: Random,
 }
 
 impl<'c> VirtualPinger<'c> {
-    /// Clock `own` pings clock `peer`, which may be the same, from the true
-    /// time `now` on; `random` draws the delays.
+    /// Pinger in which clock `own` pings clock `peer`, which may be the same, from the true time
+    /// `now` on; `random` draws the delays.
     #[must_use]
     pub fn new(
         clocks: &'c mut [VirtualClock],
@@ -54,13 +54,13 @@ impl<'c> VirtualPinger<'c> {
         Self { clocks, own, peer, path, now, contended_until, peer_waits, pings, random }
     }
 
-    /// The true time.
+    /// Current true time.
     #[must_use]
     pub const fn true_now(&self) -> Picos {
         Picos(self.now)
     }
 
-    /// Exchanges so far.
+    /// Number of exchanges.
     #[must_use]
     pub const fn pings(&self) -> u64 {
         self.pings
@@ -81,7 +81,7 @@ impl<'c> VirtualPinger<'c> {
         self.now = self.now.saturating_add(time);
     }
 
-    /// Extra times before and after the peer's reading.
+    /// Additional delays before and after the peer's reading, in ps.
     fn contention(&mut self) -> (u64, u64) {
         let contention = self.path.contention;
         if self.now >= self.contended_until && self.random.chance(contention.probability) {
@@ -117,7 +117,7 @@ impl Pinger for VirtualPinger<'_> {
         Ok(Ping { sent, stamped, received })
     }
 
-    /// Advances true time by what is missing, until nothing is.
+    /// Advances true time until the own clock has reached `own`.
     fn wait_until(&mut self, own: Picos) {
         loop {
             let missing = own.since(self.now());

@@ -10,7 +10,7 @@ use super::*;
 const O: u64 = 1_500;
 const L: u64 = 2_500;
 const SIZE: u64 = 9;
-/// Of the bytes after the first.
+/// Time of the bytes after the first.
 const BYTES: u64 = (SIZE - 1) * 6;
 
 /// A gap below the overhead, so that the processor sets the pace.
@@ -120,7 +120,7 @@ fn times_are_those_of_the_closed_forms() {
         let others = u64::from(ranks) - 1;
         assert_eq!(time(&program(Shape::AllgatherRing, ranks)), others * one);
         assert_eq!(time(&program(Shape::Pairwise, ranks)), others * one);
-        // The blocks after the first of each message, over all rounds.
+        // Bytes after the first one of each message, over all rounds.
         let blocks = others * SIZE - rounds;
         let all = rounds * (2 * O + L) + blocks * 6;
         assert_eq!(time(&program(Shape::AllgatherDoubling, ranks)), all);
@@ -159,10 +159,11 @@ fn blocks_are_copied_where_the_libraries_copy_them() {
         let without = Program { size, ..program(shape, ranks) };
         time(&Program { local: Picos(COPY), ..without }) - time(&without)
     };
-    // The root's copy takes less than the message that it waits for.
+    // The root's copy takes less than the wait for the message.
     assert_eq!(copies(Shape::Reduce, 2, SIZE), 0);
     assert_eq!(copies(Shape::GatherEvenCopy, 2, SIZE), 0);
-    // Rank 2 copies while rank 3's message is under way, or has to before.
+    // Rank 2 copies while rank 3's message is under way, unless rank 3 has to
+    // copy before it sends.
     assert_eq!(copies(Shape::GatherEvenCopy, 4, SIZE), 0);
     assert_eq!(copies(Shape::GatherSmallCopy, 4, SIZE), COPY);
     assert_eq!(copies(Shape::GatherSmallCopy, 4, SMALL_BLOCK), 0);

@@ -1,63 +1,63 @@
-//! Why measured and predicted times differ: what was measured beside them
-//! decides.
+//! Likely causes of a difference between measured and predicted time, from the
+//! parts that were measured beside the operation.
 
 use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
 
 use crate::algorithm::{MessageCost, Program, Way};
 
-/// What is known about one operation and size.
+/// Measurements of one operation and size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence<'a> {
     pub(super) measured: &'a Estimate<Picos>,
     pub(super) predicted: &'a Estimate<Picos>,
     pub(super) program: &'a Program,
-    /// Of the program's messages of the operation's size, from the profile.
+    /// Cost of the program's messages of the operation's size, from the profile.
     pub(super) cost: &'a MessageCost,
-    /// A message from rank 0, one to it, and an exchange, from the common start.
+    /// From the common start: a message from rank 0, one to it, and an exchange.
     pub(super) message: Picos,
     pub(super) back: Picos,
     pub(super) exchange: Picos,
-    /// Posting a receive.
+    /// Duration of posting a receive.
     pub(super) post: Picos,
-    /// The operation on one rank alone.
+    /// Duration of the operation on one rank alone.
     pub(super) local: Picos,
-    /// Of rank 0, in a repetition of the operation.
+    /// Page faults of rank 0 in a repetition of the operation.
     pub(super) page_faults: f64,
     pub(super) skew: Picos,
-    /// The 90th percentile over the median.
+    /// Ratio of the 90th percentile to the median.
     pub(super) spread: f64,
     pub(super) system: System,
 }
 
-/// What is known about the job.
+/// Properties of the job.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct System {
-    /// Whether ranks share processors.
+    /// True if ranks share processors.
     pub(super) is_shared: bool,
-    /// Longest message that is sent at once, where that is known.
+    /// Largest eager message in bytes, if known.
     pub(super) eager_limit: Option<u64>,
-    /// True where the run was broken off.
+    /// True if the run was interrupted.
     pub(super) interrupted: bool,
 }
 
-/// An assumption of the model that does not hold, with what it costs.
+/// An assumption of the model that does not hold, and the time that it costs.
 struct Candidate {
     picos: i128,
     words: String,
 }
 
-/// Share of the difference that a candidate has to be, in both directions.
+/// Least [`share`] of the difference for a candidate to be its cause.
 const ENOUGH: f64 = 0.5;
-/// The 90th percentile over the median, from which on noise is likely.
+/// Ratio of the 90th percentile to the median from which noise is likely.
 const NOISY: f64 = 1.5;
-/// Messages in a row from which on the gap decides.
+/// Number of consecutive messages from which the gap decides.
 const MANY: usize = 3;
-/// Page faults in a repetition from which on the library works in new memory:
-/// half of what 16 KiB take.
+/// Page faults per repetition from which the library is likely to work in new
+/// memory: half of those that 16 KiB cause.
 const FAULTS: f64 = 2.0;
 
-/// The likely cause; `None` where the two agree within what is known of them.
+/// Likely cause of the difference; `None` if the intervals overlap.
 pub(super) fn cause(evidence: &Evidence<'_>) -> Option<String> {
     let (measured, predicted) = (evidence.measured, evidence.predicted);
     if measured.low <= predicted.high && predicted.low <= measured.high {
@@ -68,7 +68,7 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Option<String> {
     }
     let excess = i128::from(measured.value.0) - i128::from(predicted.value.0);
     let fit = |candidate: &Candidate| share(candidate.picos, excess);
-    // Of several that fit alike, the first.
+    // Of several candidates that fit equally, the first.
     let best =
         candidates(evidence).into_iter().rev().max_by(|one, other| fit(one).total_cmp(&fit(other)));
     if let Some(best) = best.filter(|best| fit(best) >= ENOUGH) {
@@ -77,8 +77,8 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Option<String> {
     Some(if excess > 0 { slower(evidence) } else { quicker(evidence) })
 }
 
-/// How well `part` explains `whole`: 1 where they are the same, 0 where their
-/// signs differ.
+/// Ratio of the smaller to the larger of `part` and `whole`: 1 if they are
+/// equal, 0 if their signs differ.
 fn share(part: i128, whole: i128) -> f64 {
     if part == 0 || whole == 0 || part.signum() != whole.signum() {
         return 0.0;
@@ -97,7 +97,7 @@ fn candidates(evidence: &Evidence<'_>) -> Vec<Candidate> {
     let this_way = match program.way() {
         Way::Away => message,
         Way::Back => back,
-        // An exchange waits for the slower one.
+        // An exchange waits for the slower direction.
         Way::Both => slower,
     };
     let posted = |time: Picos| Picos(time.0.saturating_add(post.0));
@@ -146,15 +146,15 @@ fn nanos(time: Picos) -> String {
     format!("{:.0} ns", time.seconds() * 1e9)
 }
 
-/// What the profile's one way is: between two ranks that of the direction, see
-/// [`Program::way`].
+/// Origin of the profile's one-way time: between two ranks it is that of the
+/// direction, see [`Program::way`].
 const fn share_of(program: &Program) -> &'static str {
     if program.ranks == 2 { "its share of a round trip" } else { "half a round trip" }
 }
 
-/// Why a message after a common start is not what a round trip tells.
+/// Words for a message after a common start that does not take half a round trip.
 fn state(evidence: &Evidence<'_>) -> String {
-    /// Share by which the two ways have to differ to be told apart.
+    /// Least relative difference of two directions that differ.
     const CLEAR: f64 = 0.1;
     let Evidence { program, cost, message, back, .. } = *evidence;
     let (share, one_way) = (share_of(program), nanos(cost.one_way.value));
@@ -173,7 +173,7 @@ fn state(evidence: &Evidence<'_>) -> String {
     )
 }
 
-/// What makes an operation slower than predicted, and no number was measured for.
+/// Words for an operation slower than predicted that no measured part explains.
 fn slower(evidence: &Evidence<'_>) -> String {
     let Evidence { program, cost, spread, system, .. } = *evidence;
     if evidence.page_faults >= FAULTS {
@@ -198,7 +198,7 @@ fn slower(evidence: &Evidence<'_>) -> String {
     "none of the parts that were measured explains it: the call's own work".to_owned()
 }
 
-/// What makes an operation quicker than predicted, and no number was measured for.
+/// Words for an operation quicker than predicted that no measured part explains.
 fn quicker(evidence: &Evidence<'_>) -> String {
     let Evidence { program, cost, message, back, .. } = *evidence;
     let (one_way, measured) = (cost.one_way.value, message.min(back));
@@ -300,7 +300,7 @@ mod tests {
         assert!(long.contains("eager limit of 4 B"), "{long}");
         assert!(found(900, |e| e.spread = 2.0).unwrap().starts_with("noise"));
         assert!(found(900, |_| {}).unwrap().contains("own work"));
-        // Opposite signs explain nothing.
+        // A part of the opposite sign explains nothing.
         let other = found(300, |e| e.exchange = Picos(490 * NS)).unwrap();
         assert!(other.starts_with("quicker than"), "{other}");
     }

@@ -1,5 +1,5 @@
 //! The five mistakes in measuring collective operations (Hoefler, Schneider,
-//! Lumsdaine 2008), one by one, each beside the synchronised result.
+//! Lumsdaine 2008), each beside the synchronised result.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ use crate::collective::piece::Piece;
 use crate::collective::run::CollectiveError;
 use crate::collective::scheme::SchemeName;
 
-/// A mistake beside what is right.
+/// A wrong result beside the right one.
 #[derive(Debug, Serialize)]
 struct Mistake {
     mistake: &'static str,
@@ -24,7 +24,7 @@ struct Mistake {
     size_bytes: u64,
     wrong_s: f64,
     right_s: f64,
-    /// Wrong over right.
+    /// Ratio of wrong to right.
     factor: Option<f64>,
     why: String,
 }
@@ -39,20 +39,20 @@ struct Document {
     mistakes: Vec<Mistake>,
 }
 
-/// A series by one scheme, less what its start takes.
+/// A series by one scheme, and its time without that of the start.
 struct Found {
     measured: Measured,
     time: Estimate<Picos>,
 }
 
-/// Measures by any scheme, on all ranks together.
+/// Measures by any scheme; all ranks call it together.
 struct Laboratory<'a> {
     args: &'a Args,
     session: &'a Session<'a>,
 }
 
 impl Laboratory<'_> {
-    /// `Some` at the leader, where anything counted.
+    /// `Some` at the leader, if any repetition counted.
     fn series(&self, scheme: SchemeName, cell: Cell) -> Result<Option<Found>, CollectiveError> {
         let plan = plan(self.args, self.session, scheme);
         let session = self.session;
@@ -60,7 +60,7 @@ impl Laboratory<'_> {
         let nothing = bench.piece(Piece::Nothing, cell.bytes())?;
         let measured = bench.measure(cell)?;
         let found = nothing.zip(measured).and_then(|(nothing, measured)| {
-            // A loop is one start for all its repetitions.
+            // A loop has one start for all its repetitions.
             let start = nothing.median.unwrap_or_default();
             let time = estimate(&measured, start)?;
             Some(Found { measured, time })
@@ -102,7 +102,7 @@ pub(super) fn run(
     Ok(if interrupted { Exit::Interrupted } else { Exit::Done })
 }
 
-/// All five; `None` at ranks other than the leader.
+/// All five mistakes; `None` except at the leader.
 fn mistakes(
     laboratory: &Laboratory<'_>,
     args: &Args,
@@ -157,7 +157,7 @@ fn micros(time: Picos) -> String {
 
 /// The root's own exit instead of the last one.
 fn merging(cell: Cell, right: &Found) -> Option<Mistake> {
-    // What the start takes is in every rank's exit.
+    // The exit of every rank includes the duration of the start.
     let start = right.measured.median?.since(right.time.value);
     let root = exits_of(&right.measured, LEADER).median()?.since(start);
     let mean = right.measured.ranks.map(|ranks| ranks.average.since(start));
@@ -195,7 +195,7 @@ fn perturbation(cell: Cell, (wrong, right): (&Found, &Found)) -> Mistake {
     mistake(("synchronisation perturbation", cell), (wrong.time.value, right.time.value), why)
 }
 
-/// Share by which times have to differ to be told apart.
+/// Least relative difference between times that differ.
 const CLEAR: f64 = 0.05;
 
 fn congestion(cell: Cell, (wrong, right): (&Found, &Found)) -> Mistake {

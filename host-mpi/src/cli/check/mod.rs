@@ -1,5 +1,5 @@
-//! `loggap-mpi check`: what collective operations take, beside what the model
-//! predicts for the algorithm that the library uses.
+//! `loggap-mpi check`: collective operations as measured, beside the model's
+//! predictions for the library's algorithms.
 
 mod cause;
 mod demonstrate;
@@ -36,19 +36,18 @@ use crate::collective::scheme::SchemeName;
 use crate::collective::stop::StopRule;
 use crate::library;
 
-/// Compare collective operations with what the model predicts: measure this
-/// system's profile and the operations in one job, simulate the algorithms that
-/// the library uses with the profile, and name the likely cause where the two
-/// disagree beyond what is known of both.
-/// --noise measures the noise of all ranks first, and predicts with it.
+/// Compare collective operations with the model's predictions: measure this
+/// system's profile and the operations in one job, simulate the library's
+/// algorithms with the profile, and name the likely cause where the two
+/// disagree by more than their intervals. --noise measures the noise of all
+/// ranks first, and predicts with it.
 ///
-/// Times are from a common start to the last exit, without what the start and
-/// the clock take. A prediction is a simulation of the algorithm's messages,
-/// each at the cost that the profile has for its very size (that of an empty
-/// message is measured beside the operation), and of what the call does on one
-/// rank alone; its interval is that of all parameters at their lower and at
-/// their upper ends. One profile serves all pairs of ranks: that of the farthest
-/// level.
+/// Times are from a common start to the last exit, without those of the start
+/// and of reading the clock. A prediction simulates the algorithm's messages,
+/// each at the profile's cost for its exact size (an empty message is measured
+/// beside the operation), and the work of the call on one rank alone. Its
+/// interval is that of all parameters at their lower and at their upper ends.
+/// One profile serves all pairs of ranks: that of the farthest level.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -67,40 +66,40 @@ pub(super) struct Args {
     #[arg(short, long = "size", value_name = "SIZES", default_value = "8,1K",
           value_parser = parse::message_sizes)]
     sizes: Sizes,
-    /// Which algorithms: known (the library is told to use some that are known,
-    /// unless its variables are set), library (whatever it uses; without a
-    /// prediction where that is not known).
+    /// Algorithms to compare: known (ask the library for algorithms that loggap
+    /// knows, unless its variables are set), library (the library's own choice;
+    /// without a prediction if that is unknown).
     #[arg(long, value_enum, default_value = "known", hide_possible_values = true)]
     algorithms: Algorithms,
     /// Show the five mistakes in measuring collective operations one by one,
     /// each beside the synchronised result, instead of comparing.
     #[arg(long)]
     demonstrate: bool,
-    /// Measure the noise of all ranks at the same time, for 1s or so long, and
-    /// predict with it: the median of many simulated repetitions, in which each
-    /// rank runs through its own detours from another place.
+    /// Measure the noise of all ranks at the same time, for 1s or the time
+    /// given, and predict with it: the median of many simulated repetitions, in
+    /// which each rank meets its own detours at another phase.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1s",
           value_parser = parse::duration, conflicts_with = "demonstrate")]
     noise: Option<Duration>,
     #[command(flatten)]
     buffers: BufferArgs,
-    /// Decides where in their detours ranks begin; decimal or 0x hexadecimal.
+    /// Seed of the ranks' phases in their detours; decimal or 0x hexadecimal.
     #[arg(long, default_value = "1", value_parser = parse::seed)]
     seed: u64,
-    /// Most time for an operation and size, and for each of two profiles: one
+    /// Time limit of an operation and size, and of each of two profiles: one
     /// before the operations and one after them.
     #[arg(long, value_name = "SECONDS", default_value = "1s", value_parser = parse::duration)]
     max_time: Duration,
-    /// Stop where half the interval of the median is within so much of it.
+    /// Stop when half the interval of the median is within this share of it.
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = parse::percent)]
     rel_err: u32,
     #[command(flatten)]
     tolerance: ToleranceArgs,
-    /// Exit with 3 where measured and predicted times differ by more, or one of
-    /// them is missing, and with 4 where one is known less well than that.
+    /// Exit with 3 if measured and predicted times differ by more, or one of
+    /// them is missing, and with 4 if one is not known this precisely.
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
     assert: Option<u32>,
-    /// Write the profile that was measured first, as JSON.
+    /// Write the profile measured before the operations, as JSON.
     #[arg(short, long, value_name = "PROFILE.json")]
     output: Option<PathBuf>,
     /// Draw measured and predicted times over size, with their intervals, as SVG.
@@ -114,17 +113,17 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Where algorithms come from.
+/// Origin of the algorithms.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Algorithms {
-    /// The table.
+    /// loggap's table.
     Known,
-    /// The library.
+    /// The library's own choice.
     Library,
 }
 
-/// What has to be done first of all in this process.
+/// Sets the environment of MPI; has to come first in this process.
 pub(super) fn prepare(args: &Args) {
     if args.algorithms == Algorithms::Known {
         algorithm::force();
@@ -137,8 +136,9 @@ pub(super) fn run(
     console: &mut Console,
 ) -> Result<Exit, CliError> {
     let list = match refuse(args, session) {
-        // All ranks find the same: `mpirun` would end the job when one fails,
-        // perhaps before rank 0 has said why.
+        // All ranks find the same error, and only rank 0 returns it: `mpirun`
+        // would end the job at the first failure, perhaps before rank 0 has
+        // printed it.
         Err(_) if session.job.rank() != LEADER => return Ok(Exit::Done),
         checked => checked?,
     };
@@ -149,13 +149,13 @@ pub(super) fn run(
         compare((args, &list), session, console)
     };
     match outcome {
-        // Rank 0 says what is to be said.
+        // Rank 0 prints the error.
         Err(CliError::Message { exit, .. }) if session.job.rank() != LEADER => Ok(exit),
         outcome => outcome,
     }
 }
 
-/// Operations to compare; what all ranks find to be wrong.
+/// Operations to compare, or an error that all ranks find.
 fn refuse(args: &Args, session: &Session<'_>) -> Result<Vec<Operation>, CliError> {
     use Collective as C;
     const CHECKED: [Collective; 8] = [
@@ -187,14 +187,14 @@ fn refuse(args: &Args, session: &Session<'_>) -> Result<Vec<Operation>, CliError
     }
 }
 
-/// An operation and size with the algorithm that it uses.
+/// An operation and size, and the algorithm that it uses.
 struct Subject {
     cell: Cell,
     algorithm: InForce,
 }
 
 impl Subject {
-    /// What its ranks do; `None` where that is not known.
+    /// Schedule of its ranks; `None` if the algorithm is unknown.
     fn program(&self, ranks: u32) -> Option<Program> {
         let InForce::Known(known) = &self.algorithm else { return None };
         let (size, zero) = (self.cell.bytes(), Picos::ZERO);
@@ -220,13 +220,13 @@ fn compare(
     let pairs = taking::pairs(session);
     let sizes = profiled(&subjects, ranks);
     let noise = args.noise.map(|time| noise::take(time, session)).transpose();
-    // Before the operations and after them, so that a machine that changes
-    // meanwhile shows.
+    // Profiles are measured before and after the operations, so that a machine
+    // that changes meanwhile shows.
     let time = args.max_time.as_secs_f64();
     let plan = plan(args, session, SchemeName::Roundtime);
     let profiled = Profiled { pairs: &pairs, sizes: &sizes, time, alignment: plan.alignment };
     let profiles = match taking::profiles(&profiled, session, console) {
-        // What was broken off before it gave a number.
+        // Interrupted before the first number.
         Err(_) if session.interrupt.is_requested() => Ok(Vec::new()),
         profiles => profiles,
     };
@@ -269,7 +269,7 @@ fn compare(
     exit(args, session, &document)
 }
 
-/// Prints warnings, and the document in the form that was asked for.
+/// Prints warnings, and the document in the requested format.
 fn print(args: &Args, document: &Document, console: &mut Console) -> Result<(), CliError> {
     document.warnings.iter().for_each(|warning| console.warn(warning));
     match (args.json, args.csv) {
@@ -280,8 +280,8 @@ fn print(args: &Args, document: &Document, console: &mut Console) -> Result<(), 
     Ok(())
 }
 
-/// Measures all subjects in turn, round by round; what came of each, or why
-/// nothing did, at the leader.
+/// Measures all subjects in turn, round by round. At the leader: the result of
+/// each, or the reason why it has none.
 fn take(
     bench: &mut Bench<'_>,
     (subjects, peer): (&[Subject], i32),
@@ -308,7 +308,7 @@ fn profiled(subjects: &[Subject], ranks: u32) -> Vec<u64> {
     };
     let own = subjects.iter().map(|subject| subject.cell.bytes());
     let mut sizes: Vec<u64> = subjects.iter().flat_map(of_program).chain(own).collect();
-    // An empty message is measured with the operation.
+    // An empty message is measured beside the operation.
     sizes.retain(|size| *size > 0);
     sizes.push(1);
     sizes.sort_unstable();
@@ -316,7 +316,7 @@ fn profiled(subjects: &[Subject], ranks: u32) -> Vec<u64> {
     sizes
 }
 
-/// Whether rank 0 goes on, on all ranks.
+/// Rank 0's decision to continue, on all ranks.
 fn agree(session: &Session<'_>, goes_on: impl Into<u64>) -> bool {
     let mut number = goes_on.into();
     let leader = session.job.control().process_at_rank(LEADER);
@@ -325,9 +325,9 @@ fn agree(session: &Session<'_>, goes_on: impl Into<u64>) -> bool {
 }
 
 fn plan(args: &Args, session: &Session<'_>, scheme: SchemeName) -> Plan {
-    /// Repetitions below which an interval may be narrow by chance.
+    /// Minimum number of repetitions: the interval of fewer may be narrow by chance.
     const LEAST: usize = 100;
-    /// Exits of ranks that are kept.
+    /// Maximum number of exit times that are kept, over all ranks.
     const MOST_SAMPLES: usize = 4_000_000;
     let sharing = session.job.sharing();
     let count = session.job.places().len().max(1);
@@ -350,7 +350,7 @@ fn plan(args: &Args, session: &Session<'_>, scheme: SchemeName) -> Plan {
     }
 }
 
-/// What came of one operation and size.
+/// Result of one operation and size.
 fn record(
     (subject, ranks): (&Subject, u32),
     taken: Result<&Taken, &str>,
@@ -371,7 +371,7 @@ const LACKING: &str =
 const INTERRUPTED: &str = "interrupted";
 const LATE: &str = "under this noise a rank is late in every simulated repetition";
 
-/// The prediction for a program, or why there is none.
+/// Prediction for a program, or the reason for its absence.
 fn predicted(
     program: &Program,
     taken: &Taken,
@@ -463,14 +463,14 @@ fn document(
     }
 }
 
-/// Files besides standard output.
+/// Output files besides standard output.
 struct Files {
     profile: Option<PendingFile>,
     plot: Option<PendingFile>,
 }
 
 impl Files {
-    /// Creates those of rank 0 under temporary names.
+    /// Creates the files of rank 0 under temporary names.
     fn open(args: &Args, session: &Session<'_>) -> Result<Self, CliError> {
         let leads = session.job.rank() == LEADER;
         let create = |path: &Option<PathBuf>| {
@@ -479,7 +479,7 @@ impl Files {
         Ok(Self { profile: create(&args.output)?, plot: create(&args.plot)? })
     }
 
-    /// The profile of the farthest level, and a picture.
+    /// Writes the profile of the farthest level, and the plot.
     fn write(self, profile: Option<&ProfileDocument>, document: &Document) -> Result<(), CliError> {
         let failed = |error: FileError| CliError::failed(error);
         if let (Some(file), Some(profile)) = (self.profile, profile) {

@@ -14,20 +14,20 @@ use serde::Serialize;
 use super::super::Session;
 use crate::collective::run::LEADER;
 
-/// The noise of one rank.
+/// Noise of one rank.
 #[derive(Clone, Debug)]
 pub(super) struct RankNoise {
     record: NoiseRecord,
     detours: Vec<Detour>,
-    /// Of the trace.
+    /// Length of the trace.
     length: Picos,
 }
 
-/// The most detours that a rank keeps: the trace ends before the next one.
+/// Maximum number of detours that a rank keeps: the trace ends before the next one.
 const ROOM: usize = 1 << 16;
 
-/// Measures the noise of all ranks for `duration`, which call this together;
-/// that of all of them at the leader, none elsewhere.
+/// Measures the noise of all ranks for `duration`; all ranks call it together.
+/// Returns the noise of all ranks at the leader, of none elsewhere.
 pub(super) fn take(duration: Duration, session: &Session<'_>) -> Result<Vec<RankNoise>, CliError> {
     let Session { job, watch, .. } = session;
     let duration = Picos::from_duration(duration);
@@ -39,7 +39,8 @@ pub(super) fn take(duration: Duration, session: &Session<'_>) -> Result<Vec<Rank
         job.tell(LEADER, &encode(&own)?);
         return Ok(Vec::new());
     }
-    // All are heard before anything is read: ranks that nobody hears would wait.
+    // Receives from all ranks before it parses: after an error the others would
+    // wait to be received.
     let others = (1..job.size()).map(|rank| job.hear(rank));
     let reports: Vec<Vec<u8>> = [encode(&own)?].into_iter().chain(others).collect();
     let read = |(rank, report): (usize, &Vec<u8>)| {
@@ -50,7 +51,7 @@ pub(super) fn take(duration: Duration, session: &Session<'_>) -> Result<Vec<Rank
     reports.iter().enumerate().map(read).collect()
 }
 
-/// A line of JSON, and the trace as a file has it.
+/// A line of JSON with the figures, and the trace in its file format.
 fn encode(noise: &MeasuredNoise) -> Result<Vec<u8>, CliError> {
     let mut text = serde_json::to_string(&noise.record()).map_err(CliError::failed)?;
     text.push('\n');
@@ -69,38 +70,37 @@ fn decode(report: &[u8]) -> Result<RankNoise, String> {
 }
 
 impl RankNoise {
-    /// What the rank runs through; `None` without a detour.
+    /// Trace of the rank's detours; `None` if it has none.
     pub(super) fn trace(&self) -> Option<Trace<'_>> {
         Trace::new(&self.detours, Some(self.length)).ok()
     }
 }
 
-/// The noise of all ranks, as a document has it.
+/// Noise of all ranks in a report.
 #[derive(Debug, Serialize)]
 pub(super) struct NoiseReport {
     pub(super) duration_s: f64,
-    /// Detours are longer than this.
+    /// Shortest interruption that counts as a detour.
     pub(super) threshold_s: f64,
-    /// Of the ranks.
+    /// Median and maximum over the ranks of the share of time lost.
     pub(super) lost_share_median: f64,
     pub(super) lost_share_worst: f64,
-    /// The rank that loses most.
+    /// Rank that loses most.
     pub(super) worst_rank: usize,
-    /// Of the ranks.
+    /// Median and maximum over the ranks of the detours per second.
     pub(super) rate_per_s_median: f64,
     pub(super) rate_per_s_worst: f64,
-    /// Of all ranks.
+    /// Longest detour of all ranks.
     pub(super) longest_s: Option<f64>,
     pub(super) longest_rank: Option<usize>,
-    /// Of each rank.
     pub(super) ranks: Vec<NoiseRecord>,
 }
 
 impl NoiseReport {
-    /// `None` without any rank.
+    /// `None` without ranks.
     pub(super) fn of(all: &[RankNoise], duration: Duration) -> Option<Self> {
         let ranks: Vec<NoiseRecord> = all.iter().map(|noise| noise.record).collect();
-        // Of several that are alike, the first.
+        // Of equal values, the first.
         let greatest = |of: fn(&NoiseRecord) -> f64| {
             let values = ranks.iter().map(of).enumerate();
             values.reduce(|best, next| if next.1 > best.1 { next } else { best })
@@ -122,7 +122,7 @@ impl NoiseReport {
     }
 }
 
-/// The median over ranks, to parts per 10¹².
+/// Median over the ranks, to parts per 10¹².
 fn median(ranks: &[NoiseRecord], of: fn(&NoiseRecord) -> f64) -> f64 {
     const UNIT: f64 = 1e12;
     #[allow(

@@ -1,4 +1,4 @@
-//! What an operation should take: its algorithm, simulated.
+//! Predicted duration of an operation: its algorithm, simulated.
 
 use loggap::machine::noise::THRESHOLD;
 use loggap::profile::ProfileDocument;
@@ -11,35 +11,33 @@ use super::noise::RankNoise;
 use super::taking::Taken;
 use crate::algorithm::{End, MessageCost, Program, Repeated, Way, makespan, protocols, repeated};
 
-/// What predictions are made with.
+/// Profiles and noise on which predictions are based.
 pub(super) struct Basis<'a> {
-    /// Of one pair of ranks, at several times.
+    /// Profiles of one pair of ranks, at several times.
     pub(super) profiles: &'a [&'a ProfileDocument],
-    /// Of each rank, where it was measured.
+    /// Noise of each rank, if it was measured.
     pub(super) noise: Option<&'a [RankNoise]>,
-    /// Decides where in their noise ranks begin.
+    /// Seed of the ranks' phases in their noise.
     pub(super) seed: u64,
 }
 
-/// A prediction.
 pub(super) struct Prediction {
-    /// Under noise, where that was measured.
+    /// Predicted duration: under noise, if that was measured.
     pub(super) estimate: Estimate<Picos>,
     pub(super) under_noise: Option<UnderNoise>,
 }
 
-/// What noise changes, where it was measured.
+/// Effect of measured noise on a prediction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnderNoise {
-    /// The prediction without it.
+    /// Prediction without noise.
     pub(super) quiet: Picos,
-    /// The prediction with it, at the best values.
+    /// Prediction under noise, at the estimates of all parameters.
     pub(super) repeated: Repeated,
 }
 
 impl Basis<'_> {
-    /// What the program's messages cost, by all profiles; `None` where they
-    /// lack one.
+    /// Costs of the program's messages, from all profiles; `None` if they lack one.
     pub(super) fn costs(&self, program: &Program, taken: &Taken) -> Option<Vec<MessageCost>> {
         let cost = |size: u64| {
             if size == 0 {
@@ -51,13 +49,13 @@ impl Basis<'_> {
             };
             self.profiles.iter().filter_map(row).reduce(|one, other| one.with(&other))
         };
-        // Of more ranks each pair has ways of its own, which nothing tells.
+        // With more ranks each pair has directions of its own, which were not measured.
         let share = (program.ranks == 2).then(|| share(program.way(), taken));
         let directed = |cost: MessageCost| share.map_or(cost, |share| cost.of_one_way(share));
         program.message_sizes().into_iter().map(|size| cost(size).map(directed)).collect()
     }
 
-    /// The simulation at the best values, and at both ends of all intervals.
+    /// Simulates at the estimates of all parameters, and at both ends of their intervals.
     pub(super) fn predict(
         &self,
         program: &Program,
@@ -92,15 +90,15 @@ impl Basis<'_> {
     }
 }
 
-/// How long a message takes the `way` that it goes, as a share of the mean of
-/// both ways, which is what half a round trip tells: lower end, value and upper
-/// end, by messages on the global clock.
+/// Duration of a message in the direction `way` relative to the mean of both
+/// directions, which is half a round trip: lower end, value and upper end, from
+/// messages on the global clock.
 fn share(way: Way, taken: &Taken) -> [f64; 3] {
     let is_slower_back = taken.back.value > taken.message.value;
     let (this, other) = match way {
         Way::Away => (&taken.message, &taken.back),
         Way::Back => (&taken.back, &taken.message),
-        // Who exchanges waits for the slower one.
+        // An exchange waits for the slower direction.
         Way::Both if is_slower_back => (&taken.back, &taken.message),
         Way::Both => (&taken.message, &taken.back),
     };
@@ -116,12 +114,12 @@ fn estimate(at: impl Fn(End) -> Option<Picos>) -> Option<Estimate<Picos>> {
     Some(Estimate { value, low, high, ..Estimate::default() })
 }
 
-/// An empty message, which a profile has none of: as it was measured beside the
-/// operation. Its receiver is taken to be as busy as its sender.
+/// Cost of an empty message, which no profile has, as measured beside the
+/// operation. Its receiver is assumed to be as busy as its sender.
 fn empty(taken: &Taken) -> MessageCost {
     let overheads = Estimate::exact(Picos(taken.sender.0.saturating_mul(2)));
     let gap = Estimate::exact(Picos::ZERO);
     let one_way = MessageCost { size: 0, one_way: taken.message, overheads, gap };
-    // As a round trip has it: the mean of both ways.
+    // Mean of both directions, as in a round trip.
     one_way.with(&MessageCost { one_way: taken.back, ..one_way })
 }

@@ -1,4 +1,4 @@
-//! What a comparison says: one document, and a table of it.
+//! Report of a comparison: one document, and its table, CSV and chart.
 
 use std::io::{self, Write};
 
@@ -19,10 +19,10 @@ use crate::algorithm::InForce;
 use crate::collective::operation::Cell;
 use crate::collective::report::Host;
 
-/// Of the document's form.
+/// Version of the document's schema.
 pub(super) const SCHEMA_VERSION: u32 = 1;
 
-/// A comparison.
+/// Document of a comparison.
 #[derive(Debug, Serialize)]
 pub(super) struct Document {
     pub(super) schema_version: u32,
@@ -36,26 +36,26 @@ pub(super) struct Document {
     pub(super) alignment: Alignment,
     pub(super) algorithms: Algorithms,
     pub(super) eager_limit_bytes: Option<u64>,
-    /// Where it was measured.
+    /// Noise of all ranks, if it was measured.
     pub(super) noise: Option<NoiseReport>,
-    /// The last is what predictions are made with.
+    /// Levels measured; predictions use the last one.
     pub(super) levels: Vec<LevelRecord>,
     pub(super) results: Vec<ResultRecord>,
     pub(super) warnings: Vec<String>,
     pub(super) incomplete: Option<String>,
 }
 
-/// A pair of ranks that was measured.
+/// Profiles of the pair of ranks that represents a level.
 #[derive(Debug, Serialize)]
 pub(super) struct LevelRecord {
     pub(super) level: Level,
     pub(super) ranks: [i32; 2],
-    /// From before the operations, and from after them.
+    /// Profiles from before and from after the operations.
     pub(super) profile: ProfileDocument,
     pub(super) profile_after: Option<ProfileDocument>,
 }
 
-/// A prediction and what explains how far it is off.
+/// A prediction, and the likely cause of its error.
 #[derive(Debug)]
 pub(super) struct Predicted {
     pub(super) estimate: Estimate<Picos>,
@@ -64,55 +64,55 @@ pub(super) struct Predicted {
     pub(super) one_way: Picos,
 }
 
-/// One operation and size.
+/// Result of one operation and size.
 #[derive(Debug, Serialize)]
 pub(super) struct ResultRecord {
     op: String,
     size_bytes: u64,
     ranks: u32,
     algorithm: String,
-    /// The variable that says so.
+    /// Variable that selects the algorithm.
     variable: Option<&'static str>,
-    /// Nothing where no repetition counted.
+    /// `None` if no repetition counted.
     #[serde(flatten)]
     pub(super) measured: Option<MeasuredRecord>,
     predicted_s: Option<f64>,
     predicted_s_lo: Option<f64>,
     predicted_s_hi: Option<f64>,
-    /// Without noise, where it was measured and the prediction has it.
+    /// Prediction without noise, if noise was measured.
     predicted_quiet_s: Option<f64>,
     predicted_slow_share: Option<f64>,
-    /// Repetitions that do not count, as noise lets a rank start late.
+    /// Share of repetitions that do not count, because noise delays the start of a rank.
     predicted_late_share: Option<f64>,
-    /// Measured over predicted.
+    /// Ratio of measured to predicted time.
     ratio: Option<f64>,
     verdict: Verdict,
     cause: Option<String>,
-    /// Half a round trip of a message of this size, as the prediction has it.
+    /// Half a round trip of a message of this size, as the prediction uses it.
     one_way_s: Option<f64>,
     #[serde(skip)]
     estimates: Option<[Estimate<Picos>; 2]>,
 }
 
-/// What was measured of one operation and size.
+/// Measured values of one operation and size.
 #[derive(Debug, Serialize)]
 pub(super) struct MeasuredRecord {
     measured_s: f64,
     measured_s_lo: f64,
     measured_s_hi: f64,
-    /// Repetitions that take longer than the median by more than a detour's
-    /// least length, as a share of those that count.
+    /// Share of the repetitions that count and exceed the median by more than
+    /// the shortest detour.
     measured_slow_share: f64,
-    /// Left out of all measured times: the start and the readings of the clock.
+    /// Duration of the start and of reading the clock, which all measured times exclude.
     start_s: f64,
-    /// From rank 0 and to rank 0, after a common start.
+    /// Message from rank 0, and message to rank 0, after a common start.
     message_s: f64,
     message_back_s: f64,
     exchange_s: f64,
     post_s: f64,
     local_s: f64,
     combine_s: f64,
-    /// Of rank 0, in a repetition.
+    /// Page faults of rank 0 per repetition.
     page_faults: f64,
     skew_s: f64,
     reps: u64,
@@ -142,7 +142,7 @@ impl From<&Taken> for MeasuredRecord {
 }
 
 impl ResultRecord {
-    /// `taken` is what was measured, or why nothing was.
+    /// `taken` is the measurement, or the reason for its absence.
     pub(super) fn new(
         cell: Cell,
         (algorithm, ranks): (&InForce, u32),
@@ -184,7 +184,7 @@ impl ResultRecord {
         }
     }
 
-    /// What an assertion that the two differ by no more than `allowed` comes to.
+    /// Outcome of the assertion that the two differ by at most `allowed`.
     pub(super) fn asserted(&self, allowed: f64) -> Asserted {
         self.estimates.map_or(Asserted::Broken, |[one, other]| Asserted::of(&one, &other, allowed))
     }
@@ -235,7 +235,7 @@ pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> 
     document.results.iter().try_for_each(|result| row(out, result, document))
 }
 
-/// Prints the results as comma-separated values; what is not known is empty.
+/// Prints the results as comma-separated values; unknown values are empty.
 pub(super) fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     writeln!(
         out,
@@ -263,7 +263,7 @@ pub(super) fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     Ok(())
 }
 
-/// Measured and predicted times over size, with their intervals.
+/// Chart of measured and predicted times over size, with their intervals.
 pub(super) fn chart(document: &Document) -> Chart {
     let mut operations: Vec<&str> = Vec::new();
     for result in &document.results {
@@ -273,7 +273,7 @@ pub(super) fn chart(document: &Document) -> Chart {
     }
     let series = operations.iter().flat_map(|op| {
         let results = document.results.iter().filter(|result| result.op == *op);
-        // Each with its size and lower end, value, upper end in us.
+        // Size, and lower end, value and upper end in seconds.
         let mut measured = Vec::new();
         let mut predicted = Vec::new();
         for result in results {
@@ -313,7 +313,7 @@ fn series(label: String, times: &[(f64, [f64; 3])]) -> Series {
     Series::new(label, points).with_intervals(times.iter().map(interval).collect())
 }
 
-/// What the noise of the ranks was, and what the columns about it are.
+/// Prints the noise of the ranks, and explains the columns about it.
 fn noise_lines(out: &mut dyn Write, noise: &NoiseReport) -> io::Result<()> {
     let time = |seconds: f64| number::in_units(seconds, number::TIME);
     let longest = noise.longest_s.zip(noise.longest_rank).map_or_else(
@@ -340,7 +340,7 @@ fn noise_lines(out: &mut dyn Write, noise: &NoiseReport) -> io::Result<()> {
     )
 }
 
-/// A line of `document`'s table.
+/// Prints a row of `document`'s table.
 fn row(out: &mut dyn Write, result: &ResultRecord, document: &Document) -> io::Result<()> {
     let micros =
         |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{:.3}", time * 1e6));

@@ -1,5 +1,5 @@
-//! What is measured for a comparison: the link, the operations, and the parts
-//! that operations are made of.
+//! Measurements for a comparison: the link, the operations, and the parts that
+//! operations consist of.
 
 use clap::Parser;
 use loggap::cli::measuring::{self, MeasureArgs};
@@ -20,25 +20,25 @@ use crate::collective::piece::Piece;
 use crate::collective::run::{Bench, CollectiveError, LEADER};
 use crate::link::{Calls, ReceiveCall, SendCall};
 
-/// How far apart two ranks are.
+/// Distance between two ranks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Level {
-    /// On one machine.
+    /// On the same machine.
     Machine,
-    /// On two.
+    /// On two machines.
     Network,
 }
 
-/// A pair of ranks that stands for a level: rank 0 and this one.
+/// A pair of ranks that represents a level: rank 0 and `peer`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Pair {
     pub(super) level: Level,
     pub(super) peer: i32,
 }
 
-/// The first rank on the machine of rank 0 and the first one elsewhere, where
-/// there are such; the farthest last.
+/// Pairs of rank 0 with the first rank on its machine and with the first one
+/// elsewhere, as far as they exist; the farthest last.
 pub(super) fn pairs(session: &Session<'_>) -> Vec<Pair> {
     let job = session.job;
     let others = || 1..job.size();
@@ -49,25 +49,26 @@ pub(super) fn pairs(session: &Session<'_>) -> Vec<Pair> {
     near.into_iter().chain(far).collect()
 }
 
-/// What profiles are measured of.
+/// Subject of the measured profiles.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Profiled<'a> {
     pub(super) pairs: &'a [Pair],
-    /// Sizes of messages in bytes.
+    /// Message sizes in bytes.
     pub(super) sizes: &'a [u64],
-    /// Most time for each profile, in seconds.
+    /// Time limit of each profile, in seconds.
     pub(super) time: f64,
     pub(super) alignment: Alignment,
 }
 
-/// The options of `measure`, to be filled in.
+/// Parser of the options of `measure`.
 #[derive(Debug, Parser)]
 struct Line {
     #[command(flatten)]
     measure: MeasureArgs,
 }
 
-/// The profiles of all pairs, at rank 0. All ranks call this together.
+/// Measures the profiles of all pairs; returns them at rank 0. All ranks call
+/// this together.
 pub(super) fn profiles(
     profiled: &Profiled<'_>,
     session: &Session<'_>,
@@ -96,50 +97,48 @@ pub(super) fn profiles(
     found
 }
 
-/// What belongs to one operation and size, from the common start and without
-/// what the start itself takes.
+/// Measurements of one operation and size, from the common start and without
+/// the duration of the start.
 #[derive(Clone, Debug)]
 pub(super) struct Taken {
-    /// What the start and the readings of the clock take, which is left out
-    /// everywhere else.
+    /// Duration of the start and of reading the clock, which all other values exclude.
     pub(super) start: Picos,
     /// The operation.
     pub(super) operation: Estimate<Picos>,
-    /// A message of this size.
+    /// Message of this size from rank 0.
     pub(super) message: Estimate<Picos>,
-    /// The same the other way, to rank 0.
+    /// Message of this size to rank 0.
     pub(super) back: Estimate<Picos>,
-    /// Until the sender of the first goes on.
+    /// Time until the sender of `message` continues.
     pub(super) sender: Picos,
     /// An exchange of messages of this size.
     pub(super) exchange: Estimate<Picos>,
-    /// Posting a receive.
+    /// Posting of a receive.
     pub(super) post: Estimate<Picos>,
-    /// The operation of one rank alone.
+    /// The operation on one rank alone.
     pub(super) local: Estimate<Picos>,
-    /// Combining two vectors, where the operation does.
+    /// Combination of two vectors, if the operation does that.
     pub(super) combine: Estimate<Picos>,
-    /// Of the starts: the median.
+    /// Median skew of the starts.
     pub(super) skew: Picos,
-    /// Repetitions that counted, and those that did not.
+    /// Numbers of repetitions that counted, and that did not.
     pub(super) counts: (u64, u64),
-    /// The 90th percentile over the median of the operation.
+    /// Ratio of the operation's 90th percentile to its median.
     pub(super) spread: f64,
-    /// Repetitions that took longer than the median by more than a detour's
-    /// least length, or longer than their window; and of how many.
+    /// Number of repetitions that exceeded the median by more than the shortest
+    /// detour or did not fit into their window, and number of all repetitions.
     pub(super) slow: (u64, u64),
-    /// Page faults of rank 0 in a repetition of the operation, its share of what
-    /// starts it included.
+    /// Page faults of rank 0 per repetition of the operation, its start included.
     pub(super) page_faults: f64,
 }
 
-/// In how many rounds everything is measured: a machine that changes meanwhile
-/// changes it for all parts alike.
+/// Number of rounds in which all parts are measured, so that a machine that
+/// changes meanwhile changes them alike.
 pub(super) const ROUNDS: u32 = 3;
 
 impl Taken {
-    /// What several rounds agree on: medians, in intervals that hold those of
-    /// all rounds. `None` without any.
+    /// Merges rounds: medians, in intervals that cover those of all rounds.
+    /// `None` without rounds.
     pub(super) fn merged(rounds: &[Self]) -> Option<Self> {
         let last = rounds.last()?;
         let times = |part: fn(&Self) -> Picos| {
@@ -181,7 +180,7 @@ impl Taken {
         })
     }
 
-    /// Share of repetitions that were slow.
+    /// Share of the repetitions that were slow.
     #[allow(clippy::cast_precision_loss, reason = "shown to three digits")]
     pub(super) fn slow_share(&self) -> f64 {
         let (slow, all) = self.slow;
@@ -189,10 +188,10 @@ impl Taken {
     }
 }
 
-/// What came of a round, or why no repetition of a part of it counted.
+/// Result of a round, or the reason why a part has no repetition that counts.
 pub(super) type Round = Result<Taken, String>;
 
-/// Measures `cell` and what it is made of. `Some` at the leader.
+/// Measures `cell` and its parts. `Some` at the leader.
 pub(super) fn take(
     bench: &mut Bench<'_>,
     cell: Cell,
@@ -241,13 +240,14 @@ pub(super) fn take(
     Ok(Some(taken.ok_or_else(|| diagnosis.unwrap_or_else(|| "no repetition counted".to_owned()))))
 }
 
-/// Page faults of this process that needed no disk.
+/// Minor page faults of this process so far.
 fn page_faults() -> u64 {
     let usage = getrusage(UsageWho::RUSAGE_SELF);
     usage.ok().and_then(|usage| u64::try_from(usage.minor_page_faults()).ok()).unwrap_or(0)
 }
 
-/// Median and interval, less `offset`; of few repetitions, all of them.
+/// Median and interval, less `offset`; the range if there are too few
+/// repetitions for an interval.
 pub(super) fn estimate(measured: &Measured, offset: Picos) -> Option<Estimate<Picos>> {
     let value = measured.median?;
     let mut exits = last_exits(measured);
@@ -261,7 +261,7 @@ pub(super) fn estimate(measured: &Measured, offset: Picos) -> Option<Estimate<Pi
     })
 }
 
-/// Exits of one rank, in order.
+/// Exit times, one per repetition that counts.
 pub(super) struct Exits(Vec<Picos>);
 
 impl Exits {
@@ -274,21 +274,20 @@ impl Exits {
     }
 }
 
-/// When `rank` was done, after the common start.
+/// Exit times of `rank`, after the common start.
 pub(super) fn exits_of(measured: &Measured, rank: i32) -> Exits {
     let rank = usize::try_from(rank).unwrap_or(0);
     let valid = measured.samples.iter().filter(|sample| sample.valid);
     Exits(valid.filter_map(|sample| sample.exits.get(rank).copied()).collect())
 }
 
-/// When the last rank was done.
+/// Exit times of the last rank.
 fn last_exits(measured: &Measured) -> Exits {
     let valid = measured.samples.iter().filter(|sample| sample.valid);
     Exits(valid.filter_map(|sample| sample.exits.iter().max().copied()).collect())
 }
 
-/// Repetitions that were slow, and of how many. Those that were late do not
-/// count, as late is not slow.
+/// Numbers of slow and of all repetitions. Late ones are left out, as late is not slow.
 fn slow(measured: &Measured) -> (u64, u64) {
     let Some(median) = measured.median else { return (0, 0) };
     let limit = Picos(median.0.saturating_add(THRESHOLD.0));

@@ -1,23 +1,23 @@
-//! Whether a prediction and a measurement agree, as far as both are known.
+//! Agreement of a prediction and a measurement, given the intervals of both.
 
 use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-/// What the two intervals say.
+/// Relation of the two intervals.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
-    /// They overlap.
+    /// The intervals overlap.
     Agree,
-    /// They do not.
+    /// The intervals are disjoint.
     Differ,
-    /// One of them is so wide that overlapping says nothing, or is missing.
+    /// One interval is missing, or so wide that an overlap proves nothing.
     CannotTell,
 }
 
 impl Verdict {
-    /// In words.
+    /// Name in reports.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Agree => "agree",
@@ -27,7 +27,8 @@ impl Verdict {
     }
 
     pub(super) fn of(measured: &Estimate<Picos>, predicted: &Estimate<Picos>) -> Self {
-        /// Half an interval, as a share of its value, up to which it says something.
+        /// Largest half-width of an interval relative to its value for an
+        /// overlap to count.
         const KNOWN: f64 = 0.25;
         if measured.low > predicted.high || predicted.low > measured.high {
             Self::Differ
@@ -39,15 +40,15 @@ impl Verdict {
     }
 }
 
-/// What an assertion of at most `allowed` (0.25 for 25%) between a measurement
-/// and a prediction comes to.
+/// Outcome of the assertion that a measurement and a prediction differ by at
+/// most `allowed` (0.25 for 25%).
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Asserted {
-    /// It holds.
+    /// The assertion holds.
     Holds,
-    /// The values hold it, but one of them is known less well than that.
+    /// The values hold it, but the interval of one of them is wider than `allowed`.
     Unknown,
-    /// The values break it, or one is missing.
+    /// The values violate the assertion, or one is missing.
     Broken,
 }
 
@@ -68,7 +69,7 @@ impl Asserted {
     }
 }
 
-/// Of the interval, as a share of the value.
+/// Half-width of the interval relative to the value.
 fn half_width(estimate: &Estimate<Picos>) -> f64 {
     let value = estimate.value.seconds();
     let width = estimate.high.since(estimate.low).seconds();
@@ -92,7 +93,7 @@ mod tests {
         assert_eq!(Verdict::of(&about(110, 106, 116), &measured), Verdict::Differ);
         assert_eq!(Verdict::of(&measured, &about(100, 0, 9_000)), Verdict::CannotTell);
         assert_eq!(Verdict::of(&about(100, 0, 9_000), &measured), Verdict::CannotTell);
-        // Even a wide one may lie beside the other.
+        // Even a wide interval may be disjoint from the other.
         assert_eq!(Verdict::of(&measured, &about(400, 106, 9_000)), Verdict::Differ);
     }
 

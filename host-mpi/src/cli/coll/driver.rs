@@ -1,8 +1,8 @@
-//! Starts the job once a launch and merges what the launches say.
+//! Starts the job once per launch, and merges the results of the launches.
 //!
-//! Each launch is a process of its own: what stands behind `--`, then this
-//! program with the words of the user and `--launch N`. What it finds it tells
-//! line by line, so that a launch that dies leaves what it had finished.
+//! Each launch is a process: the words after `--`, then this program with the
+//! user's arguments and `--launch N`. It reports results line by line, so that
+//! a launch that dies leaves those it had finished.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
@@ -48,7 +48,7 @@ pub(super) fn run(
         }
         let (found, failed) = one((args, launch), interrupt, (&mut lines, console));
         documents.extend(found);
-        // Asked to end, it may have had nothing yet.
+        // A launch that was asked to end may not have results yet.
         failure = failed.filter(|_| !interrupt.is_requested());
         if failure.is_some() || interrupt.is_requested() {
             break;
@@ -87,7 +87,7 @@ fn check(args: &Args) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Carries one launch out: what it found, and why that is not everything.
+/// Runs one launch: its document, and the error that made it incomplete.
 fn one(
     (args, launch): (&Args, u32),
     interrupt: &Interrupt,
@@ -106,7 +106,7 @@ fn one(
         heard.take(&line, number, out.0, out.1);
         Ok(())
     });
-    // It has said why itself.
+    // The launch has printed the reason itself.
     if status.as_ref().is_ok_and(|status| status.code() == Some(Exit::Usage.code().into())) {
         return (None, Some(CliError::usage(format_args!("launch {number} was refused"))));
     }
@@ -118,7 +118,7 @@ fn one(
     match heard {
         Heard { document: Some(document), is_complete: true } => {
             match document.incomplete.clone() {
-                // Exit codes are judged over all launches.
+                // The exit code is decided over all launches.
                 None => (Some(document), None),
                 Some(why) => (Some(document), Some(failed(format_args!("launch {number}: {why}")))),
             }
@@ -155,14 +155,14 @@ fn start(args: &Args, launch: u32) -> Result<Child, CliError> {
     })
 }
 
-/// The words of a launch: those of the user, `line` without the name of the
-/// program, and which launch it is.
+/// Arguments of a launch: the user's `line` without the program's name, and the
+/// index of the launch.
 fn words(line: impl Iterator<Item = OsString>, launch: u32) -> impl Iterator<Item = OsString> {
     let own = line.skip(1).take_while(|word| word != "--");
     own.chain(["--launch".into(), launch.to_string().into()])
 }
 
-/// Reads while the launch runs: a pipe holds little.
+/// Reads lines on a thread while the launch runs, as a pipe holds little.
 fn listen(output: ChildStdout) -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -172,7 +172,7 @@ fn listen(output: ChildStdout) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// What a launch has told so far.
+/// Messages of a launch so far.
 #[derive(Debug, Default)]
 struct Heard {
     document: Option<Document>,
@@ -192,22 +192,23 @@ impl Heard {
             Ok(Told::Ends(document)) => {
                 (self.document, self.is_complete) = (Some(*document), true);
             }
-            // What starts the job speaks there too, of ranks that died.
+            // The starter of the job writes there, too, for example about ranks
+            // that died.
             Err(_) => console.note(String::from_utf8_lossy(line)),
         }
     }
 }
 
-/// Hears what the job tells until it has ended; asks it to end where somebody
-/// asks this command to.
+/// Receives messages of the job until it has ended. Passes a request to end
+/// this command on to the job.
 fn attend(
     child: &mut Child,
     interrupt: &Interrupt,
     mut hear: impl FnMut(Duration) -> Result<(), RecvTimeoutError>,
 ) -> std::io::Result<ExitStatus> {
     const PAUSE: Duration = Duration::from_millis(20);
-    /// For what is still on its way when the job has ended, and no longer: what
-    /// it left behind may keep the pipe open.
+    /// Timeout for output still in the pipe after the job has ended: processes
+    /// left behind may keep the pipe open.
     const REST: Duration = Duration::from_millis(500);
     let mut asked = false;
     loop {
@@ -218,7 +219,7 @@ fn attend(
         if interrupt.is_requested() && !asked {
             asked = true;
             let process = i32::try_from(child.id()).map(Pid::from_raw);
-            // It may have ended by itself meanwhile.
+            // It may have ended meanwhile.
             let _ended = process.map(|process| kill(process, Signal::SIGTERM));
         }
         if hear(PAUSE) == Err(RecvTimeoutError::Disconnected) {

@@ -1,4 +1,4 @@
-//! What `coll` leaves: files first, then standard output.
+//! Output of `coll`: files first, then standard output.
 
 use loggap::cli::{CliError, Console, Exit};
 use loggap::output::{FileError, PendingFile};
@@ -10,7 +10,7 @@ use crate::collective::operation::Cell;
 use crate::collective::report::{self, Document};
 use crate::collective::stop::Stopped;
 
-/// The files that were asked for, open but not there yet.
+/// Requested output files, under temporary names until they are complete.
 #[derive(Debug)]
 pub(super) struct Files {
     samples: Option<PendingFile>,
@@ -18,7 +18,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Those of a launch are its driver's.
+    /// Creates the files. A launch has none: its driver writes them.
     pub(super) fn open(args: &Args) -> Result<Self, CliError> {
         if args.launch.is_some() {
             return Ok(Self { samples: None, plot: None });
@@ -30,7 +30,7 @@ impl Files {
     }
 }
 
-/// The document as far as the command line tells.
+/// Document with the fields that the command line determines.
 pub(super) fn skeleton(args: &Args) -> Document {
     // Paths need not be text.
     let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
@@ -45,9 +45,9 @@ pub(super) fn skeleton(args: &Args) -> Document {
     }
 }
 
-/// What deserves attention in `document`.
+/// Warnings about `document`.
 pub(super) fn warnings(document: &Document) -> Vec<String> {
-    /// Of which even the whole range is no interval.
+    /// Number of repetitions from which on their range is a 95% interval of the median.
     const FEW: u64 = 6;
     let mut warnings = Vec::new();
     if document.oversubscribed {
@@ -90,7 +90,7 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
     warnings
 }
 
-/// Writes files and standard output.
+/// Writes the files, then standard output.
 pub(super) fn export(
     args: &Args,
     document: &Document,
@@ -116,7 +116,7 @@ pub(super) fn export(
         file.commit(|out| chart.write(1, out)).map_err(failed)?;
     }
     match (args.json, args.csv) {
-        // Every line stands there already.
+        // All lines have been printed already.
         _ if args.prints_lines() => {}
         (true, _) => console.json(document)?,
         (_, true) => report::csv(console.data(), document)?,
@@ -125,12 +125,12 @@ pub(super) fn export(
     Ok(())
 }
 
-/// How to exit with `document` printed.
+/// Exit code after `document` has been printed.
 pub(super) fn exit(args: &Args, document: &Document) -> Result<Exit, CliError> {
     if document.incomplete.is_some() {
         return Ok(Exit::Interrupted);
     }
-    // Those of a launch are judged together with the others.
+    // The driver judges all launches together.
     if args.launch.is_some() {
         return Ok(Exit::Done);
     }

@@ -29,15 +29,14 @@ use crate::collective::scheme::SchemeName;
 use crate::collective::stop::StopRule;
 use crate::library;
 
-/// Measure collective operations: from a common start, by clocks that were
-/// synchronised, to the exit of the last rank, with the skew of the starts.
+/// Measure collective operations: from a common start by synchronised clocks to
+/// the exit of the last rank, with the skew of the starts.
 ///
 /// Sizes are bytes per rank as OSU counts them: the message of bcast, each
 /// rank's vector of reduce, allreduce, scan and exscan, the block for one rank
 /// of gather, scatter, allgather, alltoall and reduce_scatter_block. Reductions
 /// are sums of 32-bit words, their sizes rounded up to whole ones; forms ending
-/// in v have equal counts. Every result is compared with what it has to be,
-/// outside of the timed part.
+/// in v have equal counts. Every result is verified, outside of the timed part.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -46,8 +45,8 @@ Examples:
   mpirun -n 4 loggap-mpi coll --op alltoall -s 1K --arrival one-late:100us
   loggap-mpi coll --launches 10 --op bcast -s 8,64K -- mpirun -n 4
 
-With --launches the command starts the job itself, once a launch, by what
-stands behind --: without mpirun before it.")]
+With --launches the command starts the job itself, once per launch, by the
+words after --: do not put mpirun before it.")]
 pub(super) struct Args {
     /// Operations: names such as bcast,iallreduce, or all (30 of them: blocking
     /// and, with an i before the name, immediate ones).
@@ -58,47 +57,48 @@ pub(super) struct Args {
     #[arg(short, long, visible_alias = "size", value_name = "SIZES", default_value = "8,1K,64K",
           value_parser = parse::message_sizes)]
     sizes: Sizes,
-    /// The root of operations that have one.
+    /// Root of the operations that have one.
     #[arg(long, value_name = "RANK", default_value = "0")]
     root: u32,
-    /// How repetitions start: roundtime or window by the clock; to be compared
-    /// with, each with what is wrong with it: barrier, announced (as soon as a
-    /// rank hears of it), loop, rotate.
+    /// How repetitions start: roundtime or window, by the clock; for
+    /// comparison, each with a known flaw: barrier, announced (as soon as a
+    /// rank receives the announcement), loop, rotate.
     #[arg(long, value_enum, default_value = "roundtime", hide_possible_values = true)]
     scheme: SchemeName,
-    /// When ranks arrive: balanced, sorted[:TIME], one-late:TIME[@RANK], or a
-    /// file with a time for each rank.
+    /// Arrival of the ranks: balanced, sorted[:TIME], one-late:TIME[@RANK], or
+    /// a file with a time for each rank.
     #[arg(long, value_name = "PATTERN", default_value = "balanced",
           value_parser = arrival::arrival)]
     arrival: Arrival,
-    /// Most time for an operation and size.
+    /// Time limit of each operation and size.
     #[arg(long, value_name = "SECONDS", default_value = "2s", value_parser = parse::duration)]
     max_time: Duration,
-    /// Stop where half the interval of the median is within so much of it.
+    /// Stop when half the interval of the median is within this share of it.
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = parse::percent)]
     rel_err: u32,
     #[command(flatten)]
     tolerance: ToleranceArgs,
-    /// Also find how much computation each immediate operation hides.
+    /// Also measure how much computation each immediate operation hides.
     #[arg(long)]
     overlap: bool,
-    /// Starts of the job; more than 1 only as loggap-mpi coll --launches K …
-    /// -- mpirun -n N, without mpirun before it.
+    /// Number of launches of the job; more than 1 only as loggap-mpi coll
+    /// --launches K … -- mpirun -n N, without mpirun before it.
     #[arg(long, value_name = "K", default_value = "1",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     launches: u32,
-    /// What is taken for one clock: machine (as its kernel says), or rank (each
-    /// has its own, to try out what synchronising achieves).
+    /// Ranks that share a clock: machine (those on one machine, as its kernel
+    /// says), or rank (each rank has its own, to try out what synchronising
+    /// achieves).
     #[arg(long, value_enum, default_value = "machine", hide_possible_values = true)]
     domains: Domains,
     #[command(flatten)]
     buffers: BufferArgs,
     #[command(flatten)]
     drift: DriftArgs,
-    /// Decides the order of operations and sizes.
+    /// Seed of the order of operations and sizes.
     #[arg(long, default_value = "1", value_parser = parse::seed)]
     seed: u64,
-    /// Exit with 4 where the interval is wider than --rel-err.
+    /// Exit with 4 if an interval is wider than --rel-err.
     #[arg(long)]
     strict: bool,
     /// Print one JSON document.
@@ -107,34 +107,34 @@ pub(super) struct Args {
     /// Print comma-separated values.
     #[arg(long)]
     csv: bool,
-    /// Write each operation and size as a line of JSON as soon as it is
-    /// finished, so that a job that dies loses only the one in work; - is
-    /// standard output, instead of the table.
+    /// Write each finished operation and size at once as a line of JSON, so
+    /// that a job that dies loses only the one in progress; - is standard
+    /// output, instead of the table.
     #[arg(long, value_name = "FILE")]
     json_lines: Option<PathBuf>,
-    /// Write what each rank timed in each repetition, as comma-separated values.
+    /// Write the times of each rank in each repetition, as comma-separated values.
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
-    /// Draw medians and their intervals over size.
+    /// Draw medians and their intervals over size, as SVG.
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
-    /// Which launch this is, from 0 on: said by the command with --launches to
-    /// those that it starts. Tells on standard output what it finds, and leaves
-    /// files and exit codes to that one.
+    /// Index of this launch, from 0, which the command with --launches passes
+    /// to the jobs that it starts. Reports results on standard output, and
+    /// leaves files and exit codes to that command.
     #[arg(long, value_name = "N", hide = true)]
     launch: Option<u32>,
-    /// What starts the job, such as mpirun -n 4.
+    /// Command that starts the job, such as mpirun -n 4.
     #[arg(last = true, value_name = "MPIRUN")]
     mpirun: Vec<String>,
 }
 
 impl Args {
-    /// Decides the order, of each launch another one.
+    /// Seed of the order, different in each launch.
     fn seed(&self) -> u64 {
         self.seed.wrapping_add(self.launch.unwrap_or(0).into())
     }
 
-    /// Whether lines of JSON go where tables do.
+    /// True if lines of JSON replace the table.
     fn prints_lines(&self) -> bool {
         self.json_lines.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
@@ -144,17 +144,17 @@ impl Args {
     }
 }
 
-/// Whether this process starts the job, and is no rank of it.
+/// True if this process starts the job, and is not a rank of it.
 pub(super) fn is_driver(args: &Args) -> bool {
     args.launch.is_none() && (args.launches > 1 || !args.mpirun.is_empty())
 }
 
-/// How long ranks wait for each other because one is to arrive late.
+/// Longest planned lateness of a rank, for which the others wait.
 pub(super) fn planned_wait(args: &Args) -> Duration {
     args.arrival.longest(args.max_time)
 }
 
-/// Starts the job once a launch.
+/// Starts the job once per launch.
 pub(super) fn drive(
     args: &Args,
     (is_rank, interrupt): (bool, &Interrupt),
@@ -171,8 +171,8 @@ pub(super) fn run(
 ) -> Result<Exit, CliError> {
     let outcome = measure(args, session, console);
     match outcome {
-        // Rank 0 says what is to be said, and how the job ends: `mpirun` would
-        // end it before it has, if another rank failed first.
+        // Only rank 0 reports the error and sets the exit code: if another rank
+        // failed first, `mpirun` would end the job before that.
         Err(CliError::Message { .. }) if session.job.rank() != LEADER => Ok(Exit::Done),
         outcome => outcome,
     }
@@ -187,7 +187,7 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
         operation::cells(&list, &args.sizes.list(), ranks.into()).map_err(CliError::usage)?;
     Random::new(args.seed()).shuffle(&mut cells);
     let (hosts, oversubscribed) = report::hosts(session.job.places());
-    // Only rank 0 need see the files.
+    // Only rank 0 needs access to the files.
     let prepared = leads.then(|| prepare(args, ranks)).transpose();
     let delays = agree(session, ranks, &prepared)?;
     let prepared = prepared?;
@@ -235,21 +235,21 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
     failure.map_or_else(|| export::exit(args, &document), |error| Err(CliError::failed(error)))
 }
 
-/// Arrivals of ranks, and files.
+/// Arrival delays of the ranks, and output files.
 struct Prepared {
     delays: Vec<Picos>,
     files: Files,
     lines: Lines,
 }
 
-/// What only rank 0 can find to be wrong.
+/// Prepares the run at rank 0, with the errors that only rank 0 can find.
 fn prepare(args: &Args, ranks: u32) -> Result<Prepared, CliError> {
     let delays = args.arrival.delays(ranks, args.max_time()).map_err(CliError::usage)?;
     Ok(Prepared { delays, files: Files::open(args)?, lines: Lines::open(args)? })
 }
 
-/// What rank 0 has prepared, on all ranks. Where rank 0 has failed, it goes on
-/// to say so, and the others end.
+/// Broadcasts the delays from rank 0. If rank 0 has failed, it continues in
+/// order to report the error, and the others end.
 fn agree(
     session: &Session<'_>,
     ranks: u32,
@@ -270,7 +270,7 @@ fn agree(
     }
 }
 
-/// Operations to measure; what all ranks find to be wrong.
+/// Operations to measure, or an error that all ranks find.
 fn check(args: &Args, ranks: u32) -> Result<Vec<Operation>, CliError> {
     if ranks < 2 {
         return Err(CliError::usage(
@@ -313,10 +313,10 @@ fn check(args: &Args, ranks: u32) -> Result<Vec<Operation>, CliError> {
 }
 
 fn plan(args: &Args, session: &Session<'_>, delays: Vec<Picos>) -> Plan {
-    /// Repetitions below which an interval may be narrow by chance.
+    /// Minimum number of repetitions: the interval of fewer may be narrow by chance.
     const LEAST: usize = 32;
     const MOST: usize = 200_000;
-    /// Rank times that samples may hold.
+    /// Maximum number of ranks' times that are kept as samples.
     const MOST_SAMPLES: usize = 10_000_000;
     let sharing = session.job.sharing();
     let keeps_samples = args.samples.is_some();
@@ -341,18 +341,18 @@ fn plan(args: &Args, session: &Session<'_>, delays: Vec<Picos>) -> Plan {
     }
 }
 
-/// What rank 0 has of the cells so far.
+/// Results at rank 0 so far.
 struct Taken {
     document: Document,
     lines: Lines,
     samples: Vec<(Cell, Vec<Sample>)>,
 }
 
-/// What there is to say of a cell.
+/// Progress of a cell.
 enum Step {
-    /// It begins, the first one with number 0.
+    /// It begins; its index, from 0.
     Begins(usize),
-    /// It is finished; its samples.
+    /// It is finished; its result and samples.
     Finished(Box<ResultRecord>, Vec<Sample>),
 }
 
@@ -375,7 +375,7 @@ impl Taken {
     }
 }
 
-/// Measures all cells, or up to an interruption. Rank 0 hears of each.
+/// Measures all cells, or until an interruption. At rank 0 `hear` receives each step.
 fn take(
     (args, cells): (&Args, &[Cell]),
     bench: &mut Bench<'_>,
@@ -387,7 +387,7 @@ fn take(
         let measured = bench.measure(cell)?;
         let overlap =
             if args.overlap { overlap::sweep(bench, cell, measured.as_ref())? } else { None };
-        // What had hardly begun is no result.
+        // A cell that was halted before its first number has no result.
         let measured = measured.filter(|found| !bench.is_halted() || found.median.is_some());
         if let Some(mut measured) = measured {
             let samples = std::mem::take(&mut measured.samples);
@@ -401,7 +401,7 @@ fn take(
     Ok(())
 }
 
-/// In the order asked for, not in that of measuring.
+/// Results in the requested order instead of the order of measuring.
 fn in_order(list: &[Operation], mut results: Vec<ResultRecord>) -> Vec<ResultRecord> {
     let place = |result: &ResultRecord| {
         list.iter().position(|operation| operation.to_string() == result.op)

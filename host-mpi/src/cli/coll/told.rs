@@ -1,5 +1,5 @@
-//! What is said of each operation and size as soon as it is finished, a line
-//! each: it outlives a job that dies.
+//! Results of each operation and size, written as a line each as soon as they
+//! are finished, so that they outlive a job that dies.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -11,28 +11,28 @@ use serde::{Deserialize, Serialize};
 use super::Args;
 use crate::collective::report::{Document, ResultRecord};
 
-/// What a launch tells the command that started it.
+/// Message of a launch to the command that started it.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Told {
-    /// What its results depend on; there are none yet.
+    /// Document without results: the conditions that they depend on.
     Begins(Box<Document>),
-    /// One of them.
+    /// Result of one operation and size.
     Finished(Box<ResultRecord>),
-    /// All of them.
+    /// Complete document.
     Ends(Box<Document>),
 }
 
 impl Told {
-    /// Says so on standard output at once. Where nobody listens any more, the
-    /// command that started this has ended.
+    /// Prints the message on standard output at once. Fails if the command that
+    /// started this launch has ended.
     pub(super) fn say(&self, console: &mut Console) -> Result<(), CliError> {
         let line = serde_json::to_string(self).map_err(CliError::failed)?;
         Ok(console.announce(line)?)
     }
 }
 
-/// A line of `--json-lines`: complete by itself.
+/// A line of `--json-lines`, complete by itself.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     schema_version: u32,
@@ -40,14 +40,14 @@ struct Line<'a> {
     library: &'a str,
     ranks: usize,
     seed: u64,
-    /// From 1 on, where there are several.
+    /// Number of the launch, from 1, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     launch: Option<u32>,
     #[serde(flatten)]
     result: &'a ResultRecord,
 }
 
-/// Where lines go.
+/// Destination of the lines.
 #[derive(Debug)]
 enum Sink {
     Nowhere,
@@ -56,20 +56,20 @@ enum Sink {
         path: PathBuf,
     },
     StandardOutput,
-    /// To the command that started this launch.
+    /// The command that started this launch.
     Driver,
 }
 
-/// The lines of a run.
+/// Writer of the lines of a run.
 #[derive(Debug)]
 pub(super) struct Lines {
     sink: Sink,
-    /// The first of what went wrong, said at the end: all ranks go on.
+    /// First error, which is returned at the end, as all ranks continue.
     failure: Option<CliError>,
 }
 
 impl Lines {
-    /// As `args` ask for. A file is there from now on, and empty.
+    /// Opens the destination. A file is created, and emptied, at once.
     pub(super) fn open(args: &Args) -> Result<Self, CliError> {
         let sink = match &args.json_lines {
             _ if args.launch.is_some() => Sink::Driver,
@@ -86,7 +86,7 @@ impl Lines {
         Ok(Self { sink, failure: None })
     }
 
-    /// Hands `result` on, found by what `document` says.
+    /// Writes `result`, with its conditions from `document`.
     pub(super) fn finished(
         &mut self,
         (document, launch): (&Document, Option<u32>),
@@ -115,7 +115,7 @@ impl Lines {
         let text = serde_json::to_string(&line).map_err(CliError::failed)?;
         match &mut self.sink {
             Sink::Nowhere => Ok(()),
-            // In one piece, unbuffered: nothing is lost with the process.
+            // In one piece and unbuffered: no line is lost with the process.
             Sink::File { file, path } => {
                 file.write_all(format!("{text}\n").as_bytes()).map_err(|error| {
                     CliError::failed(format_args!("cannot write '{}': {error}", path.display()))
@@ -126,9 +126,11 @@ impl Lines {
         }
     }
 
+    /// Ends the lines.
+    ///
     /// # Errors
     ///
-    /// The first of what went wrong.
+    /// The first error of writing them.
     pub(super) fn close(self) -> Result<(), CliError> {
         self.failure.map_or(Ok(()), Err)
     }

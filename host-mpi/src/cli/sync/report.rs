@@ -1,31 +1,31 @@
-//! What `sync` found, as documents and columns have it.
+//! Result of `sync`, as a document and as columns.
 
 use loggap::output::number;
 use serde::Serialize;
 
-/// The clock of one rank.
+/// Clock of one rank.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RankRecord {
     pub(super) rank: usize,
     pub(super) host: String,
     pub(super) domain: u32,
     pub(super) parent: Option<i32>,
-    /// Whether it takes its parent's clock for its own.
+    /// True if the rank uses its parent's clock as its own.
     pub(super) shares_clock: bool,
     pub(super) offset_s: f64,
     pub(super) drift_ppm: f64,
-    /// None by a published scheme, and where nothing is known.
+    /// `None` with a published scheme, and for a clock that is not synchronised.
     pub(super) bound_s: Option<f64>,
     pub(super) pings: u32,
-    /// The quickest of the last pings with the parent.
+    /// Quickest round trip of the last pings with the parent.
     pub(super) round_trip_s: Option<f64>,
-    /// Times that an offset contradicted those before.
+    /// Number of offsets that contradicted earlier ones.
     pub(super) contradictions: u32,
     pub(super) median_offset_s: Option<f64>,
     pub(super) median_outside: bool,
 }
 
-/// One check.
+/// Result of one check.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct CheckRecord {
     pub(super) after_s: f64,
@@ -34,13 +34,14 @@ pub(super) struct CheckRecord {
     pub(super) residual_p99_s: f64,
     pub(super) residual_max_s: f64,
     pub(super) bound_s: Option<f64>,
-    /// What corrected clocks differ by in truth: `zero` where all ranks read one
-    /// clock. None where residuals are by fresh pings.
+    /// True difference of the corrected clocks: `zero` if all ranks read one
+    /// clock, `None` if the residuals are from fresh pings.
     pub(super) truth: Option<&'static str>,
-    /// Residuals within what is claimed, where the truth is known.
+    /// Share of residuals within the claimed bounds, if the truth is known.
     pub(super) covered_share: Option<f64>,
-    /// Residuals within what is claimed and what the fresh pings leave open,
-    /// elsewhere. An asymmetry of the two ways that all pings have does not show.
+    /// Share of residuals within the claimed bounds and the uncertainty of the
+    /// fresh pings, if the truth is unknown. A constant asymmetry of the two
+    /// directions does not show.
     pub(super) consistent_share: Option<f64>,
     pub(super) triangles: usize,
     pub(super) triangles_closed: usize,
@@ -53,25 +54,25 @@ pub(super) struct Document {
     pub(super) library: String,
     pub(super) clock: &'static str,
     pub(super) scheme: &'static str,
-    /// What the last pass, or the published scheme, took.
+    /// Duration of the last pass, or of the published scheme.
     pub(super) pass_s: f64,
     pub(super) ranks: Vec<RankRecord>,
     pub(super) checks: Vec<CheckRecord>,
-    /// Of the last check.
+    /// From the last check.
     pub(super) residual_p99_s: Option<f64>,
     pub(super) residual_max_s: Option<f64>,
-    /// The largest of all ranks.
+    /// Largest bound of all ranks.
     pub(super) bound_s: Option<f64>,
     pub(super) truth: Option<&'static str>,
     pub(super) covered_share: Option<f64>,
     pub(super) consistent_share: Option<f64>,
-    /// Why passes or checks are missing.
+    /// Reason why passes or checks are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) incomplete: Option<&'static str>,
     pub(super) warnings: Vec<String>,
 }
 
-/// The document as columns, with a line for each check.
+/// Columns of the document, and a line for each check.
 pub(super) fn text(document: &Document) -> String {
     let time = |seconds: f64| number::in_units(seconds, number::TIME);
     let mut text = format!(
@@ -129,12 +130,12 @@ pub(super) fn text(document: &Document) -> String {
     text + &remarks(document)
 }
 
-/// What checks mean, and what is missing.
+/// Remarks on what the checks prove, and on what is missing.
 fn remarks(document: &Document) -> String {
     let mut text = String::new();
     let shares = |rank: &RankRecord| rank.rank == 0 || rank.shares_clock;
     if document.checks.is_empty() {
-        // Nothing is said of what was not asked for.
+        // No check was requested.
     } else if document.ranks.iter().all(shares) {
         text += "# ranks share one clock: nothing to check; --domains rank tries the method\n";
     } else if document.checks.iter().any(|check| check.truth.is_some()) {

@@ -1,10 +1,10 @@
-//! A picture.
+//! Chart of the results.
 
 use loggap::study::{Axes, Chart, Interval, Series};
 
 use super::{Document, ResultRecord};
 
-/// Medians over size with their intervals.
+/// Chart of the medians over size, with their intervals.
 #[must_use]
 pub fn chart(document: &Document) -> Chart {
     let mut operations: Vec<&str> = Vec::new();

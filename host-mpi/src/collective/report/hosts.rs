@@ -1,4 +1,4 @@
-//! Where ranks ran.
+//! Machines on which the ranks ran.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,17 +7,17 @@ use crate::job::{MachineUse, Place, Sharing};
 /// A machine and its ranks.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Host {
-    /// Its name.
+    /// Name of the machine.
     pub host: String,
-    /// Ranks on it.
+    /// Number of ranks on it.
     pub ranks: usize,
-    /// Processors that these may use.
+    /// Number of processors that these ranks may use.
     pub processors: usize,
-    /// Ranks that are bound to one processor.
+    /// Number of ranks that are bound to one processor.
     pub bound: usize,
 }
 
-/// The machines of a job, in order of their names, and whether ranks share
+/// Machines of a job, in order of their names, and true if ranks share
 /// processors on one of them.
 #[must_use]
 pub fn hosts(places: &[Place]) -> (Vec<Host>, bool) {

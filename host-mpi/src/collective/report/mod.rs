@@ -1,4 +1,4 @@
-//! What a run of `coll` says: one document, and tables and pictures of it.
+//! Report of a run of `coll`: one document, and its tables, values and chart.
 
 mod chart;
 mod hosts;
@@ -19,83 +19,82 @@ pub use hosts::{Host, hosts};
 pub use table::table;
 pub use values::{SAMPLES_HEAD, csv, samples};
 
-/// Of the document's form.
+/// Version of the document's schema.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// One operation and size.
+/// Result of one operation and size.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ResultRecord {
-    /// The operation.
+    /// Operation.
     pub op: String,
     /// Bytes per rank; 0 for a barrier.
     pub size_bytes: u64,
-    /// How repetitions were started.
+    /// Scheme by which repetitions started.
     pub scheme: String,
-    /// Why this is not the time of the operation, where it is not.
+    /// Reason why the median is not the time of the operation, with a flawed scheme.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub flaw: Option<String>,
-    /// When ranks arrived.
+    /// Arrival pattern of the ranks.
     pub arrival: String,
-    /// Median from the common start to the last exit; `None` where nothing
-    /// counted.
+    /// Median from the common start to the last exit; `None` if no repetition counted.
     pub median_s: Option<f64>,
-    /// Lower end of its interval: within this launch, or over several.
+    /// Lower end of its interval: within this launch, or over several launches.
     pub median_s_lo: Option<f64>,
     /// Upper end of its interval.
     pub median_s_hi: Option<f64>,
     /// Mean over ranks of each rank's mean time to its own exit.
     pub avg_s: Option<f64>,
-    /// That of the quickest rank.
+    /// Mean of the quickest rank.
     pub min_s: Option<f64>,
-    /// That of the slowest rank.
+    /// Mean of the slowest rank.
     pub max_s: Option<f64>,
-    /// Repetitions that counted.
+    /// Number of repetitions that counted.
     pub reps: u64,
-    /// Independent repetitions that these are worth.
+    /// Effective sample size: independent repetitions that these are worth.
     #[serde(default)]
     pub reps_effective: u64,
-    /// Repetitions that did not.
+    /// Number of repetitions that did not count.
     pub discarded: u64,
-    /// Of these, started late.
+    /// Those that started late.
     pub discarded_late: u64,
-    /// Of these, ended after their window.
+    /// Those that ended after their window.
     pub discarded_too_long: u64,
-    /// Of these, timed while a rank's clock was not on the common axis.
+    /// Those timed while a rank's clock was not synchronised.
     #[serde(default)]
     pub discarded_no_clock: u64,
-    /// Stretches between two synchronisations with such repetitions.
+    /// Number of intervals between two synchronisations with such repetitions.
     #[serde(default)]
     pub lost_segments: u64,
     /// Median skew of starts.
     pub skew_s: Option<f64>,
-    /// Greatest skew of starts.
+    /// Maximum skew of starts.
     pub skew_max_s: Option<f64>,
-    /// What times may be off by because clocks are.
+    /// Bound of the error of times that the clocks cause.
     pub clock_error_s: Option<f64>,
-    /// How often clocks were synchronised.
+    /// Number of synchronisations of the clocks.
     #[serde(default)]
     pub synchronisations: u64,
-    /// What ended the series.
+    /// Condition that ended the series.
     pub stopped: String,
-    /// Why most repetitions did not count.
+    /// Reason why most repetitions did not count.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub diagnosis: Option<String>,
     /// Computation that an immediate operation hides.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub overlap: Option<Overlap>,
-    /// The median of each launch, where there were several.
+    /// Median of each launch, if there were several.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub launch_medians_s: Vec<f64>,
-    /// Greatest less smallest median of a launch, over the median.
+    /// Range of the launches' medians relative to the median.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub spread: Option<f64>,
 }
 
 impl ResultRecord {
-    /// Of a cell.
+    /// Record of a cell.
     #[must_use]
     pub fn new(cell: Cell, (scheme, arrival): (SchemeName, &str), measured: &Measured) -> Self {
-        // Divided, so that decimals stay what they are: 1.5e-6, not 1.4999…e-6.
+        // Divided, so that decimals stay exact: 1.5e-6, not 1.4999…e-6.
         #[allow(clippy::cast_precision_loss, reason = "the nearest double is what is wanted")]
         let seconds = |time: Option<Picos>| time.map(|time| time.0 as f64 / 1e12);
         let ranks = measured.ranks;
@@ -129,56 +128,56 @@ impl ResultRecord {
     }
 }
 
-/// All of a run, and what it depends on.
+/// Results of a run, and the conditions that they depend on.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Document {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// Of this program.
+    /// Version of loggap.
     pub loggap_version: String,
-    /// As it was called.
+    /// Command line.
     pub command: String,
-    /// Of orders and contents.
+    /// Seed of the order of operations and sizes.
     pub seed: u64,
     /// The MPI library.
     pub library: String,
-    /// Ranks of the job.
+    /// Number of ranks of the job.
     pub ranks: usize,
-    /// Where they ran.
+    /// Machines on which they ran.
     pub hosts: Vec<Host>,
-    /// Whether ranks shared processors.
+    /// True if ranks shared processors.
     pub oversubscribed: bool,
-    /// Place of buffers in their pages.
+    /// Alignment of message buffers.
     #[serde(flatten)]
     pub alignment: Alignment,
-    /// What clocks were read.
+    /// Name of the clock source.
     pub clock: String,
-    /// What a reading cost.
+    /// Cost of a clock reading.
     pub clock_read_s: f64,
-    /// How many bytes the buffers of a size have.
+    /// Meaning of sizes in bytes of buffers.
     pub size_meaning: String,
-    /// Root of operations that have one.
+    /// Root of the operations that have one.
     pub root: u32,
-    /// Starts of the job.
+    /// Number of launches of the job.
     pub launches: u32,
-    /// From the start of the command to the end.
+    /// Time from the start of the command to its end.
     pub wall_s: f64,
-    /// Why it is not complete.
+    /// Reason why the document is not complete.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub incomplete: Option<String>,
-    /// What deserves attention.
+    /// Warnings about the results.
     pub warnings: Vec<String>,
-    /// An entry an operation and size.
+    /// Results, one for each operation and size.
     pub results: Vec<ResultRecord>,
 }
 
-/// What a size means.
+/// Meaning of sizes in bytes of buffers.
 pub const SIZE_MEANING: &str = "bytes per rank as OSU counts them: of the message of bcast, of each rank's vector of reduce, \
      allreduce, scan and exscan, of the block for one rank of all others; reductions are sums of \
      32-bit words, sizes rounded up to whole ones";
 
 impl Document {
-    /// Whether there is a number at all.
+    /// True if any result has a median.
     #[must_use]
     pub fn has_numbers(&self) -> bool {
         self.results.iter().any(|result| result.median_s.is_some())

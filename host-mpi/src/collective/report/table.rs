@@ -1,4 +1,4 @@
-//! Tables for people.
+//! Tables for the screen.
 
 use std::io::{self, Write};
 
@@ -8,16 +8,16 @@ use super::{Document, Host, ResultRecord};
 
 /// Width of a column of times.
 const TIME: usize = 11;
-/// Of one with a long name.
+/// Width of a column of times with a long name.
 const LONG: usize = 14;
-/// Ends of the interval of one launch.
+/// Names of the ends of an interval within one launch.
 const LAUNCH_ENDS: [&str; 2] = ["launch lo [us]", "launch hi [us]"];
 
-/// Writes the tables, one an operation.
+/// Writes one table per operation.
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     head(out, document)?;
     let mut operation = "";
@@ -104,7 +104,7 @@ fn row(out: &mut dyn Write, document: &Document, result: &ResultRecord) -> io::R
         write!(out, " {:>LONG$}", micros(time))?;
     }
     write!(out, " {:>8} {:>9}  {}", r.reps, r.discarded, r.stopped)?;
-    // A mean of a few pauses says nothing of the operation.
+    // A mean that a few pauses dominate does not describe the operation.
     if r.avg_s.zip(r.median_s).is_some_and(|(mean, median)| mean > 2.0 * median) {
         write!(out, ", means are of pauses")?;
     }
@@ -115,7 +115,7 @@ fn row(out: &mut dyn Write, document: &Document, result: &ResultRecord) -> io::R
     writeln!(out)
 }
 
-/// In microseconds, as OSU's tables; `-` where there is none.
+/// Microseconds, with the digits of OSU's tables; `-` for `None`.
 fn micros(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{:.2}", seconds * 1e6))
 }

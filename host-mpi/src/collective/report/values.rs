@@ -1,4 +1,4 @@
-//! Comma-separated values.
+//! Results and samples as comma-separated values.
 
 use std::io::{self, Write};
 
@@ -7,11 +7,11 @@ use super::super::operation::Cell;
 use super::super::scheme::SchemeName;
 use super::Document;
 
-/// Writes results as comma-separated values; what is not known is empty.
+/// Writes results as comma-separated values; unknown values are empty.
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     writeln!(
         out,
@@ -20,7 +20,7 @@ pub fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     )?;
     let text = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
     for r in &document.results {
-        // Only a path of arrivals can hold what has to be quoted.
+        // Only a path of arrivals can contain characters that need quotes.
         let arrival = if r.arrival.contains([',', '"', '\n']) {
             format!("\"{}\"", r.arrival.replace('"', "\"\""))
         } else {
@@ -46,14 +46,14 @@ pub fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     Ok(())
 }
 
-/// The head of a file of samples.
+/// Header of a file of samples.
 pub const SAMPLES_HEAD: &str = "op,size_bytes,scheme,repetition,valid,rank,start_s,exit_s";
 
-/// Writes what each rank timed in a cell, relative to the common start.
+/// Writes the times of each rank in a cell, relative to the common start.
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub fn samples(
     out: &mut dyn Write,
     cell: Cell,

@@ -1,6 +1,7 @@
-//! A start as soon as a rank has heard of it: no barrier, and no lead either.
+//! Start as soon as a rank receives the announcement: without a barrier and
+//! without a lead.
 
-/// What is wrong with it.
+/// Flaw of the scheme.
 pub(super) const FLAW: &str = "ranks hear of a start at different times, while its announcement is \
                                still under way, and each is timed from its own start";
 

@@ -1,7 +1,7 @@
-//! A barrier before each repetition, and each rank times itself: the scheme of
-//! most benchmarks.
+//! Barrier before each repetition, after which each rank times itself: the
+//! scheme of most benchmarks.
 
-/// What is wrong with it.
+/// Flaw of the scheme.
 pub(super) const FLAW: &str = "ranks leave the barrier at different times, and each is timed from \
                                its own start";
 

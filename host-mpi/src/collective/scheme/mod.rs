@@ -1,9 +1,9 @@
-//! How repetitions are started and timed.
+//! Schemes by which repetitions are started and timed.
 //!
-//! A [`Scheme`] is a state machine at the root: it says what the next
-//! [`Batch`] is and takes what came of it. Round time and windows start all
-//! ranks by the clock; the others are those of the literature, kept to be
-//! compared with, and say what is wrong with them.
+//! A [`Scheme`] is a state machine at the root: it gives the next [`Batch`] and
+//! takes its [`Outcome`]. Round time and windows start all ranks by the clock.
+//! The others are those of the literature, kept for comparison, each with its
+//! flaw in words.
 
 mod announced;
 mod barrier;
@@ -18,27 +18,27 @@ use repeated::Repeated;
 use roundtime::{Lead, Ready};
 use window::Window;
 
-/// A scheme, by name.
+/// Name of a scheme.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
 pub enum SchemeName {
-    /// A start by the global clock for each repetition, as far ahead as
-    /// announcing it takes.
+    /// A start by the global clock for each repetition, with a lead that
+    /// follows the latency of announcements.
     #[default]
     Roundtime,
-    /// Starts by the global clock, one a window of adapted length.
+    /// Starts by the global clock, one per window of adapted length.
     Window,
     /// A barrier before each repetition; each rank times itself.
     Barrier,
-    /// A start as soon as a rank has heard of it; each rank times itself.
+    /// A start as soon as a rank receives the announcement; each rank times itself.
     Announced,
     /// Repetitions back to back, divided by their number.
     Loop,
-    /// As loop, with another root each time.
+    /// As loop, with another root in each repetition.
     Rotate,
 }
 
 impl SchemeName {
-    /// As on the command line.
+    /// Name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl SchemeName {
         }
     }
 
-    /// Why its numbers are not times of the operation.
+    /// Reason why its times are not those of the operation; `None` without a flaw.
     #[must_use]
     pub const fn flaw(self) -> Option<&'static str> {
         match self {
@@ -63,37 +63,36 @@ impl SchemeName {
         }
     }
 
-    /// Whether ranks start by the clock.
+    /// True if ranks start by the clock.
     #[must_use]
     pub const fn is_synchronised(self) -> bool {
         self.flaw().is_none()
     }
 }
 
-/// How the repetitions of a batch start.
+/// Start of the repetitions of a batch.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Start {
-    /// By the clock: so long after the announcement, and then one a window.
+    /// By the clock: the first after a lead, then one per window.
     Clock {
-        /// Before the first.
+        /// Time from the announcement to the first start.
         lead: Picos,
-        /// Between one start and the next; zero where there is one only.
+        /// Time from one start to the next; zero if there is only one.
         window: Picos,
     },
-    /// When the rank has left a barrier.
+    /// After a barrier.
     Barrier,
-    /// When the rank has heard of it.
+    /// On receipt of the announcement.
     Announced,
-    /// One after the other; timed as one.
+    /// One after the other, timed as a whole.
     BackToBack {
-        /// Whether each has another root.
+        /// True if each repetition has another root.
         rotate: bool,
     },
 }
 
 impl Start {
-    /// The common start of repetition `index` of a batch that begins at
-    /// `first`.
+    /// Common start of repetition `index` of a batch that begins at `first`.
     #[must_use]
     pub const fn of(self, index: u64, first: Picos) -> Picos {
         let Self::Clock { window, .. } = self else { return first };
@@ -101,27 +100,27 @@ impl Start {
     }
 }
 
-/// What is done next.
+/// A batch of repetitions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Batch {
-    /// How it starts.
+    /// Start of its repetitions.
     pub start: Start,
-    /// Repetitions.
+    /// Number of repetitions.
     pub count: u32,
 }
 
-/// What came of a batch.
+/// Outcome of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome<'a> {
-    /// From the announcement until the last rank was ready.
+    /// Time from the announcement until the last rank was ready.
     pub announced: Picos,
-    /// From the announcement to the end.
+    /// Time from the announcement to the end.
     pub took: Picos,
-    /// The repetitions, in order.
+    /// Repetitions, in order.
     pub repetitions: &'a [Repetition],
 }
 
-/// The state of a scheme.
+/// State of a scheme.
 #[derive(Debug)]
 pub struct Scheme {
     state: State,
@@ -137,7 +136,7 @@ enum State {
 }
 
 impl Scheme {
-    /// For a series of at most `max_time`.
+    /// Initial state for a series of at most `max_time`.
     #[must_use]
     pub fn new(name: SchemeName, max_time: Picos) -> Self {
         let lead = || Lead::within(max_time);
@@ -152,7 +151,7 @@ impl Scheme {
         Self { state }
     }
 
-    /// What to do next.
+    /// Next batch.
     #[must_use]
     pub fn next(&self) -> Batch {
         match &self.state {
@@ -170,7 +169,7 @@ impl Scheme {
         }
     }
 
-    /// Takes what came of the batch.
+    /// Takes the outcome of the batch.
     pub fn handle(&mut self, outcome: &Outcome<'_>) {
         let first = outcome.repetitions.first();
         let ready = if first.is_some_and(|first| first.unready) { Ready::No } else { Ready::Yes };
@@ -185,7 +184,7 @@ impl Scheme {
         }
     }
 
-    /// Why most repetitions did not count, as far as this can tell.
+    /// Likely reason why most repetitions did not count; empty if unknown.
     #[must_use]
     pub fn diagnosis(&self) -> String {
         match &self.state {

@@ -1,18 +1,18 @@
-//! Repetitions back to back, as in the MPP benchmark, and the same with a
-//! moving root, which is meant to break the pipeline and does not.
+//! Repetitions back to back, as in the MPP benchmark, with a fixed root or with
+//! a moving one, which is meant to break the pipeline and does not.
 
 use loggap_core::units::Picos;
 
 use super::{Batch, Start};
 
-/// What is wrong with the loop.
+/// Flaw of the loop.
 pub(super) const LOOP_FLAW: &str = "repetitions overlap like a pipeline: this is a rate at the \
                                     root, not the time of one";
-/// What is wrong with the moving root.
+/// Flaw of the moving root.
 pub(super) const ROTATE_FLAW: &str =
     "repetitions with different roots still overlap: this is a rate, not the time of one";
 
-/// Finds how many repetitions make a batch that is long against its own
+/// Adapts the number of repetitions until a batch is long compared with its own
 /// start and end.
 #[derive(Debug)]
 pub(super) struct Repeated {
@@ -23,15 +23,15 @@ pub(super) struct Repeated {
 impl Repeated {
     const FIRST: u32 = 16;
     const MOST: u32 = 1 << 10;
-    /// Batches are to take so long.
+    /// Duration from which a batch is long enough.
     const ENOUGH: Picos = Picos(2_000_000_000);
 
-    /// With one root.
+    /// Repetitions with a fixed root.
     pub(super) const fn fixed() -> Self {
         Self { rotate: false, count: Self::FIRST }
     }
 
-    /// With another root each time.
+    /// Repetitions with another root each.
     pub(super) const fn moving() -> Self {
         Self { rotate: true, count: Self::FIRST }
     }

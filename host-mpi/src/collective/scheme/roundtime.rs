@@ -1,13 +1,13 @@
-//! Round time (Hunold and Carpen-Amarie): each repetition has a start of its
-//! own, a lead after it was announced. Here the lead follows what announcing
-//! takes: its 99th percentile, or a lower one where ranks lose their processors
-//! now and then and a lead for these cases would cost more than it saves; more
-//! where ranks are not ready in time, less where they are.
+//! Round time (Hunold and Carpen-Amarie): each repetition has its own start, a
+//! lead after its announcement. The lead follows the latency of announcements:
+//! its 99th percentile, or a lower one if ranks lose their processors now and
+//! then and a lead for these cases would cost more than it saves. It grows if
+//! ranks are not ready in time, and shrinks if they are.
 
 use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
 
-/// Whether all ranks were ready at the start. One that was, and started late,
+/// Readiness of all ranks at the start. A rank that was ready and started late
 /// has lost its processor: a longer lead would not help.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Ready {
@@ -15,7 +15,7 @@ pub(super) enum Ready {
     No,
 }
 
-/// A percentile of what announcing takes.
+/// A percentile of the latency of announcements.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Chosen {
     percentile: u32,
@@ -23,8 +23,9 @@ struct Chosen {
 }
 
 impl Chosen {
-    /// The 99th, unless ranks lose their processors so often that a lower one
-    /// gives more repetitions in the same time, although more are late.
+    /// The 99th percentile, unless ranks lose their processors so often that a
+    /// lower one gives more repetitions in the same time, although more are
+    /// late.
     fn among(sorted: &Sorted<'_, Picos>) -> Option<Self> {
         const PERCENTILES: [u32; 5] = [99, 95, 90, 75, 50];
         let usual = sorted.median()?;
@@ -38,22 +39,22 @@ impl Chosen {
     }
 }
 
-/// How long before a start it is announced.
+/// Lead of the announcement before a start.
 #[derive(Debug)]
 pub(super) struct Lead {
-    /// Of the last announcements, in no order.
+    /// Latencies of the last announcements, in no order.
     latencies: Vec<Picos>,
-    /// Where the next one is kept.
+    /// Index at which the next one is stored.
     place: usize,
     chosen: Option<Chosen>,
-    /// On top of the percentile.
+    /// Factor on the percentile, in percent.
     percent: u64,
     cap: Picos,
     group: Group,
     ready_in_a_row: u32,
 }
 
-/// Repetitions for too many of which a rank may not have been ready.
+/// Numbers of repetitions, and of those for which a rank was not ready.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     count: u32,
@@ -61,23 +62,25 @@ struct Group {
 }
 
 impl Lead {
-    /// Before anything is known.
+    /// Lead before any latency is known.
     const FIRST: Picos = Picos(500_000_000);
-    /// A quiet gap behind the announcement, at least.
+    /// Minimum lead: a quiet gap after the announcement.
     const LEAST: Picos = Picos(5_000_000);
-    /// Announcements that the percentile is of.
+    /// Number of latencies whose percentile is taken.
     const KEPT: usize = 128;
-    /// Announcements before it is taken.
+    /// Number of latencies before a percentile is taken.
     const ENOUGH: usize = 10;
-    /// The percentile is doubled at first: nothing is to be under way any more.
+    /// Initial factor: twice the percentile, so that no message is under way any more.
     const FIRST_PERCENT: u64 = 200;
     const LEAST_PERCENT: u64 = 100;
-    /// More not ready than the percentile says by 5%, of so many: longer.
+    /// Number of repetitions in a group. The lead grows if the percentage of a
+    /// group for which a rank is not ready exceeds 100 minus the percentile by
+    /// more than `TOLERATED`.
     const GROUP: u32 = 20;
     const TOLERATED: u32 = 5;
-    /// So many ready in a row: shorter.
+    /// Number of ready repetitions in a row after which the lead shrinks.
     const ROW: u32 = 50;
-    /// A series has room for so many leads.
+    /// Number of leads of maximum length that fit into a series.
     const LEADS: u64 = 100;
 
     pub(super) const fn within(max_time: Picos) -> Self {
@@ -101,7 +104,7 @@ impl Lead {
         Picos(chosen.time.0.saturating_mul(self.percent) / 100).max(Self::LEAST)
     }
 
-    /// Takes what an announcement took and whether that was soon enough.
+    /// Takes the latency of an announcement, and whether it was early enough.
     pub(super) fn handle(&mut self, announced: Picos, ready: Ready) {
         let in_time = ready == Ready::Yes;
         self.keep(announced);
@@ -202,7 +205,7 @@ mod tests {
         let lead = after(1_000, |_| false);
         assert_eq!(lead.next(), Picos(SECOND.0 / Lead::LEADS));
         assert!(lead.diagnosis().contains("--max-time"), "{}", lead.diagnosis());
-        // And comes back soon once the reason is gone.
+        // It recovers soon once the reason is gone.
         let mut lead = lead;
         (0..5_000).for_each(|_| lead.handle(Picos(20 * US), Ready::Yes));
         assert!(lead.next() < Picos(100 * US), "{}", lead.next());

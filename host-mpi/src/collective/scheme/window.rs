@@ -1,9 +1,9 @@
-//! Windows (SKaMPI; Hoefler, Schneider, Lumsdaine 2008): a batch of
-//! repetitions starts by the clock, one a window, whose length is found by
-//! trying: longer where repetitions do not fit, shorter where ranks mostly
-//! wait. One that is too long delays those that follow, and so does a pause of
-//! a rank: long rows for which a rank was not ready make the batch shorter, and
-//! only in the shortest batch the window longer.
+//! Windows (SKaMPI; Hoefler, Schneider, Lumsdaine 2008): the repetitions of a
+//! batch start by the clock, one per window. The window's length is adapted:
+//! longer if repetitions do not fit, shorter if ranks mostly wait. A repetition
+//! that is too long, or a pause of a rank, delays those that follow. If a rank
+//! was not ready for many repetitions in a row, the batch therefore becomes
+//! shorter, and only in the shortest batch the window longer.
 
 use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
@@ -11,7 +11,7 @@ use loggap_core::units::Picos;
 use super::super::judge::{Repetition, Verdict};
 use super::Outcome;
 
-/// Length of a window, and how many make a batch.
+/// Length of a window, and number of windows in a batch.
 #[derive(Debug)]
 pub(super) struct Window {
     length: Picos,
@@ -36,7 +36,7 @@ impl Window {
 
     pub(super) fn handle(&mut self, outcome: &Outcome<'_>) {
         // A rank that was ready in time and started late has lost its
-        // processor: no length of windows helps.
+        // processor: no window length helps.
         let unready = outcome.repetitions.iter().map(|repetition| repetition.unready);
         let too_long = |r: &&Repetition| r.verdict == Verdict::TooLong || r.unready;
         let flawed = outcome.repetitions.iter().filter(too_long).count();
@@ -47,21 +47,21 @@ impl Window {
             return;
         }
         if longest_row(unready) * 2 > total && self.count > Self::LEAST {
-            // Perhaps one pause that delayed all behind it.
+            // Perhaps one pause that delayed all that followed.
             self.count = (self.count / 2).max(Self::LEAST);
             return;
         }
-        // Without the lead, which is no part of the windows.
+        // Without the lead, which is not part of the windows.
         let busy = outcome.took.since(outcome.announced).0;
         let average = busy / (total as u64 + 1);
         let longer = self.length.0.saturating_mul(2).max(average.saturating_mul(3) / 2);
         self.length = Picos(longer);
     }
 
-    /// Shortens a window that ranks spend mostly waiting; not one that fits
-    /// well, which would be too short now and then.
+    /// Shortens a window in which ranks mostly wait. A window that fits well
+    /// stays: a shorter one would sometimes be too short.
     fn shorten(&mut self, outcome: &Outcome<'_>) {
-        // The first one had the lead to get ready.
+        // The first repetition had the lead to get ready.
         let mut spare: Vec<Picos> = outcome.repetitions.iter().skip(1).map(|r| r.spare).collect();
         let spare = Sorted::new(&mut spare).median().unwrap_or(Picos::ZERO);
         let Picos(length) = self.length;
@@ -116,7 +116,7 @@ mod tests {
         batch(&mut window, &[Verdict::TooLong; 4], 100);
         assert_eq!((window.length(), window.count()), (Picos(60 * US), 4));
         batch(&mut window, &[Verdict::Valid; 4], 240);
-        // A tenth shorter where more than half is waiting.
+        // A tenth shorter if more than half is waiting.
         assert_eq!((window.length(), window.count()), (Picos(54 * US), 8));
         // One of four may be flawed.
         let some = [Verdict::Valid, Verdict::Valid, Verdict::Valid, Verdict::Late].repeat(2);
