@@ -1,6 +1,32 @@
 //! Core of loggap: measures and simulates a network link with LogP-family models, without an
 //! operating system, an allocator or unsafe code.
 //!
+//! ```
+//! use loggap_core::measure::*;
+//! use loggap_core::units::Picos;
+//! # use core::{cell::RefCell, ops::ControlFlow};
+//! # let truths = [Truth { latency: Picos(5_000_000), ..Truth::default() }];
+//! # let simulated = RefCell::new(Simulated::new(&truths, Disturbance::default(), Picos(0)));
+//! # let (clock, link) = (Shared(&simulated), Shared(&simulated));
+//! // `clock` and `link` are the device's implementations of `Clock` and `Link`.
+//! let (mut outgoing, mut incoming) = ([0; 512], [0; 512]);
+//! let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
+//! let options = SessionOptions::default();
+//! let mut initiator =
+//!     Initiator::connect(clock, link, buffers, options, |_| ControlFlow::Break(())).unwrap();
+//! let experiment =
+//!     Experiment { quantity: Quantity::RoundTrip, messages: 1, delay: Picos(0), size: 64 };
+//! let outcome = initiator.measure(&experiment).unwrap();
+//! # let Outcome::Sample(sample) = outcome else { panic!() };
+//! # assert_eq!(sample.elapsed, Picos(2 * 5_000_000));
+//! ```
+//!
+//! To begin with: [`Initiator`](measure::Initiator) measures, and
+//! [`ResponderState`](measure::ResponderState) answers, a state machine without I/O:
+//! [`handle`](measure::ResponderState::handle) each message, send what
+//! [`poll_transmit`](measure::ResponderState::poll_transmit) gives, until there is an
+//! [`ending`](measure::ResponderState::ending).
+//!
 //! # Tour, from the bottom up
 //!
 //! - [`units`]: [`Picos`](units::Picos), [`PerByte`](units::PerByte) and
@@ -29,10 +55,13 @@
 //! time in. All I/O goes through [`Clock`](measure::Clock) and
 //! [`Link`](measure::Link).
 //!
+//! It measures no link by itself, either: a host or a firmware implements two traits and runs it.
+//!
 //! # Features
 //!
-//! - `defmt`: [`defmt::Format`](https://docs.rs/defmt) for all public value
-//!   types, including errors. Changes nothing else.
+//! | feature | adds |
+//! |---|---|
+//! | `defmt` | `defmt::Format` for all public value types, errors included |
 
 #![no_std]
 #![forbid(unsafe_code)]
