@@ -15,8 +15,9 @@ use crate::profile::{ProfileDocument, Requested};
 /// Options of accuracy, shared by the subcommands that assess samples.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ExactArgs {
-    /// Target relative half-width of the confidence intervals [default: 5%; `measure` on a busy
-    /// machine: 25%].
+    /// Target half-width of intervals [default: 5%; if busy 25%].
+    ///
+    /// Relative to the value. `measure` takes 25% where other programs take its processors.
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
     pub(super) rel_err: Option<u32>,
     /// Confidence level of the intervals.
