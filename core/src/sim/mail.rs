@@ -263,3 +263,42 @@ impl<'s, M> Outbox<'s, M> {
         before.checked_sub(1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    fn words(count: usize) -> Vec<AtomicU32> {
+        (0..count).map(|_| AtomicU32::new(0)).collect()
+    }
+
+    #[test]
+    fn chunks_that_were_read_are_written_again_before_fresh_ones() {
+        let (messages, before) = (words(8 * CHUNK as usize), words(8));
+        let chains = [(); 2].map(|()| [ChunkList::default(), ChunkList::default()]);
+        let [first, second] =
+            chains.each_ref().map(|chains| Mail::new(&messages, &before, chains, 1));
+        let mut outbox = Outbox::new(first, 0, Chunks::new(0, 4));
+        for number in 0..CHUNK + 8 {
+            outbox.send(0).unwrap().store(number, Relaxed);
+        }
+        let mut sender = outbox.into_chunks();
+        let mut reader = Outbox::new(second, 1, Chunks::new(4, 8));
+        let mut read = Vec::new();
+        first.collect(0, |_, message| read.push(message.load(Relaxed)));
+        assert!(read.iter().copied().eq((0..CHUNK + 8).rev()));
+        reader.release(&first, 0);
+        assert!(!first.any(0));
+        for _ in 0..CHUNK {
+            reader.send(0).unwrap();
+        }
+        let mut reader = reader.into_chunks();
+        assert_eq!((reader.released(), reader.unused()), (1, 4));
+        reader.give(&mut sender, 5, &second);
+        assert_eq!((reader.released(), sender.released(), sender.unused()), (0, 1, 2));
+        let mut outbox = Outbox::new(first, 0, sender);
+        let sent = (0..4 * CHUNK).map_while(|_| outbox.send(0)).count();
+        assert_eq!(sent, 3 * CHUNK as usize, "one chunk given, two fresh ones");
+    }
+}
