@@ -1,10 +1,11 @@
 //! Mail: messages between windows, binned by destination partition.
 //!
-//! Messages lie in chunks. Each sender (a thread) takes chunks from its own part of the memory and
-//! chains them by destination; all chunks of a chain but the newest are full. There are two mails:
-//! each is written in one window and read in the next, while the other is written. The type of a
-//! message must be atomic, because sender and receiver use it in turn; they never use it in the
-//! same window.
+//! Messages lie in chunks. Each sender (a thread) chains chunks by destination; all chunks of a
+//! chain but the newest are full. There are two mails over the same chunks: each is written in one
+//! window and read in the next, while the other is written. Whoever has read a partition's chunks
+//! releases them for its own next messages; fresh ones come from its own part of the memory. The
+//! type of a message must be atomic, because sender and receiver use it in turn; they never use it
+//! in the same window.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -16,6 +17,10 @@ pub const CHUNK: u32 = 32;
 pub struct ChunkList {
     /// Index of the newest chunk plus 1; 0 for an empty chain.
     newest: AtomicU32,
+    /// Index of the oldest chunk, if the chain is not empty.
+    oldest: AtomicU32,
+    /// Number of chunks.
+    length: AtomicU32,
     /// Messages in the newest chunk.
     fill: AtomicU32,
     /// Last send whose message did not fit, plus 1; 0 if all did.
@@ -71,8 +76,8 @@ impl<'s, M> Mail<'s, M> {
         }
     }
 
-    /// Calls `take` with all messages to a partition, those of each sender from last to first, and
-    /// empties its chains.
+    /// Calls `take` with all messages to a partition, those of each sender from last to first. They
+    /// stay until [`Outbox::release`].
     pub(in crate::sim) fn collect(&self, partition: u32, mut take: impl FnMut(u32, &'s M)) {
         let mut at = partition as usize;
         while let Some(chain) = self.chains.get(at) {
@@ -81,7 +86,6 @@ impl<'s, M> Mail<'s, M> {
             if chunk == 0 {
                 continue;
             }
-            chain.newest.store(0, Relaxed);
             let mut fill = chain.fill.load(Relaxed);
             while let Some(index) = chunk.checked_sub(1) {
                 let first = index * CHUNK;
@@ -111,24 +115,85 @@ impl<'s, M> Mail<'s, M> {
     }
 }
 
+/// Chunks of a sender that hold no message.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Chunks {
+    /// Index of the first released chunk plus 1, chained as those of messages; 0 without any.
+    released: u32,
+    /// Number of released chunks.
+    length: u32,
+    /// Range of chunks that were never used.
+    fresh: [u32; 2],
+}
+
+impl Chunks {
+    /// Chunks from `first` to before `end`.
+    #[must_use]
+    pub const fn new(first: u32, end: u32) -> Self {
+        Self { released: 0, length: 0, fresh: [first, end] }
+    }
+
+    /// Number of chunks that were never used.
+    #[must_use]
+    pub const fn unused(&self) -> u32 {
+        let [next, end] = self.fresh;
+        end - next
+    }
+
+    /// Number of released chunks.
+    #[must_use]
+    pub const fn released(&self) -> u32 {
+        self.length
+    }
+
+    /// Gives `count` released chunks of `mail` to `other`, or all if there are fewer.
+    pub fn give<M>(&mut self, other: &mut Self, count: u32, mail: &Mail<'_, M>) {
+        let next = |chunk: u32| mail.before.get((chunk as usize).wrapping_sub(1));
+        let count = count.min(self.length);
+        let first = self.released;
+        let mut last = first;
+        for _ in 1..count {
+            last = next(last).map_or(0, |before| before.load(Relaxed));
+        }
+        if let Some(before) = next(last).filter(|_| count > 0) {
+            self.released = before.load(Relaxed);
+            before.store(other.released, Relaxed);
+            other.released = first;
+            self.length -= count;
+            other.length += count;
+        }
+    }
+
+    /// Takes a chunk: its index plus 1.
+    fn take(&mut self, before: &[AtomicU32]) -> Option<u32> {
+        let [next, end] = self.fresh;
+        if let Some(index) = self.released.checked_sub(1) {
+            let taken = self.released;
+            self.released = before.get(index as usize)?.load(Relaxed);
+            self.length -= 1;
+            return Some(taken);
+        }
+        (next < end).then(|| {
+            self.fresh = [next + 1, end];
+            next + 1
+        })
+    }
+}
+
 /// Outbox of one sender for one window.
 #[derive(Debug)]
 pub struct Outbox<'s, M> {
     mail: Mail<'s, M>,
     sender: usize,
-    /// Chunks of this sender: the first, the next unused one, the end.
-    first: u32,
-    next: u32,
-    end: u32,
+    chunks: Chunks,
     sent: u64,
 }
 
 impl<'s, M> Outbox<'s, M> {
-    /// Outbox of `sender`, which owns the chunks `chunks[0]..chunks[1]`.
+    /// Creates an outbox of `sender`, which owns `chunks`.
     #[must_use]
-    pub const fn new(mail: Mail<'s, M>, sender: usize, chunks: [u32; 2]) -> Self {
-        let [first, end] = chunks;
-        Self { mail, sender, first, next: first, end, sent: 0 }
+    pub const fn new(mail: Mail<'s, M>, sender: usize, chunks: Chunks) -> Self {
+        Self { mail, sender, chunks, sent: 0 }
     }
 
     /// Number of messages sent.
@@ -137,10 +202,27 @@ impl<'s, M> Outbox<'s, M> {
         self.sent
     }
 
-    /// Number of chunks in use.
+    /// Chunks that the sender owns after the window.
     #[must_use]
-    pub const fn chunks(&self) -> u32 {
-        self.next - self.first
+    pub const fn into_chunks(self) -> Chunks {
+        self.chunks
+    }
+
+    /// Takes over the chunks of all messages to a partition in `inbox`, a mail over the same
+    /// chunks, and empties its chains.
+    pub(in crate::sim) fn release(&mut self, inbox: &Mail<'_, M>, partition: u32) {
+        let mut at = partition as usize;
+        while let Some(chain) = inbox.chains.get(at) {
+            at += inbox.partitions;
+            let newest = chain.newest.load(Relaxed);
+            let oldest = chain.oldest.load(Relaxed) as usize;
+            if let Some(last) = inbox.before.get(oldest).filter(|_| newest != 0) {
+                last.store(self.chunks.released, Relaxed);
+                self.chunks.released = newest;
+                self.chunks.length += chain.length.load(Relaxed);
+                chain.newest.store(0, Relaxed);
+            }
+        }
     }
 
     /// Reserves a message to a partition, for the caller to write; `None` if there is no room.
@@ -151,13 +233,14 @@ impl<'s, M> Outbox<'s, M> {
         let mut newest = chain.newest.load(Relaxed);
         let mut fill = chain.fill.load(Relaxed);
         if newest == 0 || fill == CHUNK {
-            if self.next >= self.end {
-                return None;
+            let taken = self.chunks.take(self.mail.before)?;
+            self.mail.before.get(taken as usize - 1)?.store(newest, Relaxed);
+            if newest == 0 {
+                chain.oldest.store(taken - 1, Relaxed);
             }
-            let before = self.mail.before.get(self.next as usize)?;
-            before.store(newest, Relaxed);
-            self.next += 1;
-            newest = self.next;
+            let length = if newest == 0 { 0 } else { chain.length.load(Relaxed) };
+            chain.length.store(length + 1, Relaxed);
+            newest = taken;
             fill = 0;
             chain.newest.store(newest, Relaxed);
         }
@@ -178,5 +261,44 @@ impl<'s, M> Outbox<'s, M> {
         chain.spilled.store(send + 1, Relaxed);
         self.sent += 1;
         before.checked_sub(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    fn words(count: usize) -> Vec<AtomicU32> {
+        (0..count).map(|_| AtomicU32::new(0)).collect()
+    }
+
+    #[test]
+    fn chunks_that_were_read_are_written_again_before_fresh_ones() {
+        let (messages, before) = (words(8 * CHUNK as usize), words(8));
+        let chains = [(); 2].map(|()| [ChunkList::default(), ChunkList::default()]);
+        let [first, second] =
+            chains.each_ref().map(|chains| Mail::new(&messages, &before, chains, 1));
+        let mut outbox = Outbox::new(first, 0, Chunks::new(0, 4));
+        for number in 0..CHUNK + 8 {
+            outbox.send(0).unwrap().store(number, Relaxed);
+        }
+        let mut sender = outbox.into_chunks();
+        let mut reader = Outbox::new(second, 1, Chunks::new(4, 8));
+        let mut read = Vec::new();
+        first.collect(0, |_, message| read.push(message.load(Relaxed)));
+        assert!(read.iter().copied().eq((0..CHUNK + 8).rev()));
+        reader.release(&first, 0);
+        assert!(!first.any(0));
+        for _ in 0..CHUNK {
+            reader.send(0).unwrap();
+        }
+        let mut reader = reader.into_chunks();
+        assert_eq!((reader.released(), reader.unused()), (1, 4));
+        reader.give(&mut sender, 5, &second);
+        assert_eq!((reader.released(), sender.released(), sender.unused()), (0, 1, 2));
+        let mut outbox = Outbox::new(first, 0, sender);
+        let sent = (0..4 * CHUNK).map_while(|_| outbox.send(0)).count();
+        assert_eq!(sent, 3 * CHUNK as usize, "one chunk given, two fresh ones");
     }
 }

@@ -97,7 +97,7 @@ impl Program {
     /// A run in windows on one partition; `free` is the number of steps allowed for each window in
     /// addition to those for its events.
     fn in_windows(&self, parameters: Parameters<'_>, receive: Receive, free: u64) -> Windows {
-        use super::mail::{CHUNK, ChunkList};
+        use super::mail::{CHUNK, ChunkList, Chunks};
         use super::windows::{
             Builder, Mail, Memory, Message, Outbox, Receiving, Requirements, WindowRank,
             WindowRecord,
@@ -128,13 +128,11 @@ impl Program {
         self.play(&mut builder).unwrap();
         let schedule = builder.finish().unwrap();
         let chunks = schedule.sends() / CHUNK + 2;
-        let halves: [_; 2] = [(), ()].map(|()| {
-            let messages = zeroed::<Message>((chunks * CHUNK) as usize);
-            (messages, zeroed::<AtomicU32>(chunks as usize), zeroed::<ChunkList>(1))
-        });
-        let mut mails = halves
-            .each_ref()
-            .map(|(messages, before, chains)| Mail::new(messages, before, chains, 1));
+        let messages = zeroed::<Message>((chunks * CHUNK) as usize);
+        let before = zeroed::<AtomicU32>(chunks as usize);
+        let chains = [zeroed::<ChunkList>(1), zeroed::<ChunkList>(1)];
+        let mut mails = chains.each_ref().map(|chains| Mail::new(&messages, &before, chains, 1));
+        let mut chunks = Chunks::new(0, chunks);
         let events = schedule.events();
         let mut partition = schedule.partitions(super::NoNoise).next().unwrap();
         let mut window = Some(0);
@@ -143,11 +141,12 @@ impl Program {
         {
             partition.allow(free);
             let [inbox, sending] = mails;
-            let mut outbox = Outbox::new(sending, 0, [0, chunks]);
+            let mut outbox = Outbox::new(sending, 0, chunks);
             partition.run(now, &inbox, &mut outbox);
             mails.reverse();
             let later = partition.next().map(|due| due.max(now + 1));
             window = if outbox.sent() > 0 { Some(now + 1) } else { later };
+            chunks = outbox.into_chunks();
         }
         let gave_up = partition.gave_up();
         assert!(gave_up || partition.events() == events);

@@ -15,7 +15,7 @@ use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::sim::implicit::{
     self, ImplicitError, PatternProgram, RankRange, RankState, Simulation,
 };
-use loggap_core::sim::mail::{CHUNK, ChunkList};
+use loggap_core::sim::mail::{CHUNK, ChunkList, Chunks};
 use loggap_core::sim::network::Network;
 use loggap_core::sim::windows::{
     self, Mail, Message, Outbox, Partition, Receiving, Unsuitable, WindowRank, WindowRecord,
@@ -189,14 +189,11 @@ pub fn observe_in_windows<O: Observer>(
     let mut partitions: Vec<_> = schedule.observed(noise, observe).collect();
     let count = partitions.len();
     let chunks = (sends / CHUNK + sends.min(count as u32) + 1).min(mail);
-    let halves: [_; 2] = [(), ()].map(|()| {
-        let messages = zeroed::<Message>((chunks * CHUNK) as usize);
-        (messages, zeroed::<AtomicU32>(chunks as usize), zeroed::<ChunkList>(count))
-    });
-    let mails = halves
-        .each_ref()
-        .map(|(messages, before, chains)| Mail::new(messages, before, chains, count));
-    run_windows(&mut partitions, mails, chunks).map_err(Stopped::Error)?;
+    let messages = zeroed::<Message>((chunks * CHUNK) as usize);
+    let before = zeroed::<AtomicU32>(chunks as usize);
+    let chains = [zeroed::<ChunkList>(count), zeroed::<ChunkList>(count)];
+    let mails = chains.each_ref().map(|chains| Mail::new(&messages, &before, chains, count));
+    run_windows(&mut partitions, mails, Chunks::new(0, chunks)).map_err(Stopped::Error)?;
     let mut outcome = Outcome::default();
     for partition in &partitions {
         outcome.finish.extend(partition.finish().map(|(_, time)| time.0));
@@ -216,12 +213,12 @@ pub fn observe_in_windows<O: Observer>(
 fn run_windows<N: Noise, O: Observer>(
     partitions: &mut [Partition<'_, N, O>],
     mut mails: [Mail<'_>; 2],
-    chunks: u32,
+    mut chunks: Chunks,
 ) -> Result<(), SimError> {
     let mut window = 0;
     loop {
         let [inbox, sending] = mails;
-        let mut outbox = Outbox::new(sending, 0, [0, chunks]);
+        let mut outbox = Outbox::new(sending, 0, chunks);
         for (index, partition) in (0..).zip(&mut *partitions) {
             if partition.next().is_some_and(|due| due <= window) || inbox.any(index) {
                 partition.run(window, &inbox, &mut outbox);
@@ -233,9 +230,11 @@ fn run_windows<N: Noise, O: Observer>(
             return Err(error);
         }
         mails.reverse();
+        let sent = outbox.sent();
+        chunks = outbox.into_chunks();
         let due = partitions.iter().filter_map(Partition::next).min();
         window = match due {
-            _ if outbox.sent() > 0 => window + 1,
+            _ if sent > 0 => window + 1,
             Some(due) => due.max(window + 1),
             None => return Ok(()),
         };
@@ -303,13 +302,11 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
     let mut words = vec![0; needs.words * count];
     let mut nodes = vec![[0; 4]; needs.nodes_most * count];
     let chunks = needs.nodes_most as u32 / CHUNK + count as u32;
-    let halves: [_; 2] = [(), ()].map(|()| {
-        let messages = zeroed::<implicit::Message>((chunks * CHUNK) as usize);
-        (messages, zeroed::<AtomicU32>(chunks as usize), zeroed::<ChunkList>(count))
-    });
-    let mut mails = halves
-        .each_ref()
-        .map(|(messages, before, chains)| implicit::Mail::new(messages, before, chains, count));
+    let messages = zeroed::<implicit::Message>((chunks * CHUNK) as usize);
+    let before = zeroed::<AtomicU32>(chunks as usize);
+    let chains = [zeroed::<ChunkList>(count), zeroed::<ChunkList>(count)];
+    let mut mails =
+        chains.each_ref().map(|chains| implicit::Mail::new(&messages, &before, chains, count));
     let memories = (ranks.chunks_mut(1 << shift))
         .zip(words.chunks_mut(needs.words))
         .zip(nodes.chunks_mut(needs.nodes_most))
@@ -318,10 +315,11 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
         Simulation::part(program, parameters, noise, memory, RankRange { index, shift })
     });
     let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
+    let mut chunks = Chunks::new(0, chunks);
     let mut window = 0;
     loop {
         let [inbox, sending] = mails;
-        let mut outbox = implicit::Outbox::new(sending, 0, [0, chunks]);
+        let mut outbox = implicit::Outbox::new(sending, 0, chunks);
         // The last part goes first: they are independent of each other.
         let mut stopped = None;
         for (index, part) in (0..count as u32).zip(&mut parts).rev() {
@@ -333,9 +331,11 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
             return Err(error);
         }
         mails.reverse();
+        let sent = outbox.sent();
+        chunks = outbox.into_chunks();
         let due = parts.iter().filter_map(Simulation::next_window).min();
         window = match due {
-            _ if outbox.sent() > 0 => window + 1,
+            _ if sent > 0 => window + 1,
             Some(due) => due.max(window + 1),
             None => break,
         };

@@ -12,7 +12,7 @@ use super::rank::Rank;
 use super::runner::{Next, Simulation, created, kind};
 use super::step::next_work;
 use crate::sim::hooks::Noise;
-use crate::sim::mail;
+use crate::sim::mail::{self, Chunks};
 use crate::sim::parameters::Parameters;
 use crate::sim::price::sum;
 use crate::sim::queues::chain::{self, Chain};
@@ -164,7 +164,7 @@ impl<'m, 'p, P: Program, N: Noise> Simulation<'m, 'p, P, N> {
         let Memory { ranks, words, nodes } = memory;
         let ranks = ranks.get_mut(..needs.ranks).ok_or(ImplicitError::Memory)?;
         let words = words.get_mut(..needs.words).ok_or(ImplicitError::Memory)?;
-        let nowhere = Outbox::new(mail::Mail::new(&[], &[], &[], 1), 0, [0; 2]);
+        let nowhere = Outbox::new(mail::Mail::new(&[], &[], &[], 1), 0, Chunks::default());
         let mut simulation = Self::driven(program, parameters, noise, ranks, nodes, |delay| {
             Windows { wheel: Wheel::new(words, needs.ranks, delay), part, outbox: nowhere }
         })?;
@@ -206,6 +206,7 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
         self.begin_once()?;
         self.go_to(window);
         self.collect(inbox)?;
+        self.driver.outbox.release(inbox, self.driver.part.index);
         self.run_due()
     }
 

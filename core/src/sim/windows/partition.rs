@@ -166,6 +166,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
                 self.turn(local, inbox, outbox);
             }
         }
+        outbox.release(inbox, self.index);
     }
 
     /// Distributes incoming messages to the ranks.

@@ -1,12 +1,14 @@
 //! Owned memory for runs in windows.
 
 use std::io;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use loggap_core::sim::Slot;
-use loggap_core::sim::mail::{CHUNK, ChunkList, Mail};
+use loggap_core::sim::mail::{CHUNK, ChunkList, Chunks, Mail, Outbox};
 use loggap_core::sim::windows::{Memory, Receiving, Requirements, WindowRank, WindowRecord};
 
+use super::parts::lock;
 use crate::simulation::memory::owned_memory;
 use crate::sys::pages::{Integers, Pages};
 
@@ -26,23 +28,21 @@ owned_memory! {
     }
 }
 
-/// Double-buffered mail: one half is read while the other is written.
+/// Two mails over the same chunks: one is read while the other is written.
 #[derive(Debug)]
 pub(super) struct Mails<M> {
-    halves: [Half<M>; 2],
-    partitions: usize,
-    /// Number of chunks of each sender, in each half.
-    chunks: u32,
-    /// Largest number of chunks that a sender has used at a time.
-    used: AtomicU32,
-}
-
-#[derive(Debug)]
-struct Half<M> {
     messages: Pages<M>,
     before: Pages<AtomicU32>,
-    chains: Pages<ChunkList>,
+    chains: [Pages<ChunkList>; 2],
+    partitions: usize,
+    /// Number of chunks that begin as those of each sender.
+    each: u32,
+    /// Chunks of each sender that hold no message.
+    chunks: Vec<Mutex<Chunks>>,
 }
+
+/// Released chunks that a sender may have beyond another: some MB of messages.
+const EXCESS: u32 = 1 << 10;
 
 /// Limits on the messages of a window.
 #[derive(Clone, Copy, Debug)]
@@ -60,51 +60,66 @@ impl<M: Integers> Mails<M> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         // The last chunk of every chain may be partly full.
         let partly = u32::try_from(partitions).map_err(|_| too_large())?.min(messages);
-        let wanted = u64::from(messages / CHUNK) + u64::from(partly) + 1;
-        let each = 2 * u64::from(CHUNK) * size_of::<M>() as u64;
-        let most = (bytes / each).min(u64::from(u32::MAX / CHUNK)) / senders as u64;
-        let chunks = u32::try_from(wanted.min(most)).map_err(|_| too_large())?;
-        let all = senders * chunks as usize;
-        let half = || -> io::Result<Half<M>> {
-            Ok(Half {
-                messages: Pages::zeroed(all * CHUNK as usize)?,
-                before: Pages::zeroed(all)?,
-                chains: Pages::zeroed(senders * partitions)?,
-            })
-        };
-        Ok(Self { halves: [half()?, half()?], partitions, chunks, used: AtomicU32::new(0) })
+        let wanted = u64::from(messages / CHUNK) + 2 * u64::from(partly) + 1;
+        let chunk = u64::from(CHUNK) * size_of::<M>() as u64;
+        let most = (bytes / chunk).min(u64::from(u32::MAX / CHUNK)) / senders as u64;
+        let each = u32::try_from(wanted.min(most)).map_err(|_| too_large())?;
+        let all = senders * each as usize;
+        let chains = || Pages::zeroed(senders * partitions);
+        let of = |sender: u32| Mutex::new(Chunks::new(sender * each, (sender + 1) * each));
+        Ok(Self {
+            messages: Pages::zeroed(all * CHUNK as usize)?,
+            before: Pages::zeroed(all)?,
+            chains: [chains()?, chains()?],
+            partitions,
+            each,
+            chunks: (0u32..).map(of).take(senders).collect(),
+        })
     }
 
-    /// Both halves.
+    /// Both mails.
     pub(super) fn both(&self) -> [Mail<'_, M>; 2] {
-        self.halves
-            .each_ref()
-            .map(|half| Mail::new(&half.messages, &half.before, &half.chains, self.partitions))
+        let Self { messages, before, chains, partitions, .. } = self;
+        chains.each_ref().map(|chains| Mail::new(messages, before, chains, *partitions))
     }
 
     /// Number of senders.
-    pub(super) fn senders(&self) -> usize {
-        let [half, _] = &self.halves;
-        half.chains.len() / self.partitions.max(1)
+    pub(super) const fn senders(&self) -> usize {
+        self.chunks.len()
     }
 
-    /// Range of chunks of a sender.
-    pub(super) fn chunks(&self, sender: usize) -> [u32; 2] {
-        let first = u32::try_from(sender).unwrap_or_default() * self.chunks;
-        [first, first + self.chunks]
+    /// Outbox of a sender for a window, whose messages go to `mail`.
+    pub(super) fn outbox<'m>(&self, mail: Mail<'m, M>, sender: usize) -> Outbox<'m, M> {
+        let chunks = self.chunks.get(sender).map(|chunks| *lock(chunks)).unwrap_or_default();
+        Outbox::new(mail, sender, chunks)
     }
 
-    /// Records the number of chunks that a sender has used in a window.
-    pub(super) fn note_used(&self, chunks: u32) {
-        self.used.fetch_max(chunks, Ordering::Relaxed);
+    /// Keeps the chunks of a sender for its next outbox.
+    pub(super) fn keep(&self, sender: usize, outbox: Outbox<'_, M>) {
+        if let Some(chunks) = self.chunks.get(sender) {
+            *lock(chunks) = outbox.into_chunks();
+        }
     }
 
-    /// Memory used, in bytes; an upper bound if senders used different numbers of chunks.
+    /// Evens out released chunks between windows: a thread may release many more than it takes.
+    pub(super) fn balance(&self) {
+        let released = |chunks: &&Mutex<Chunks>| lock(chunks).released();
+        let most = self.chunks.iter().max_by_key(released);
+        let fewest = self.chunks.iter().min_by_key(released);
+        let Some((most, fewest)) = most.zip(fewest) else { return };
+        let excess = released(&most) - released(&fewest);
+        if excess >= EXCESS {
+            let [mail, _] = self.both();
+            lock(most).give(&mut lock(fewest), excess / 2, &mail);
+        }
+    }
+
+    /// Memory used, in bytes.
     pub(super) fn bytes(&self) -> u64 {
-        let [half, _] = &self.halves;
-        let senders = self.senders();
+        let used = |chunks: &Mutex<Chunks>| u64::from(self.each - lock(chunks).unused());
         let chunk = u64::from(CHUNK) * size_of::<M>() as u64 + 4;
-        let chains = 2 * (half.chains.len() * size_of::<ChunkList>()) as u64;
-        2 * u64::from(self.used.load(Ordering::Relaxed)) * chunk * senders as u64 + chains
+        let [chains, _] = &self.chains;
+        let chains = 2 * (chains.len() * size_of::<ChunkList>()) as u64;
+        self.chunks.iter().map(used).sum::<u64>() * chunk + chains
     }
 }

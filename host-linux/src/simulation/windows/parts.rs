@@ -116,7 +116,7 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
     fn work(&self, sender: usize, take: impl FnOnce(&mut dyn FnMut(u32))) {
         let window = self.window.load(Ordering::Relaxed);
         let [inbox, sending] = self.mail();
-        let mut outbox = Outbox::new(*sending, sender, self.mails.chunks(sender));
+        let mut outbox = self.mails.outbox(*sending, sender);
         let (mut events, mut steps) = (0, 0);
         take(&mut |index| {
             let Some(mut part) = self.parts.get(index as usize).map(lock) else { return };
@@ -132,8 +132,8 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
             events += ran.events;
             steps += ran.steps;
         });
-        self.mails.note_used(outbox.chunks());
         self.sent.fetch_add(outbox.sent(), Ordering::Relaxed);
+        self.mails.keep(sender, outbox);
         self.events.fetch_add(events, Ordering::Relaxed);
         self.steps.fetch_add(steps, Ordering::Relaxed);
     }
@@ -175,6 +175,7 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
                 watch(events);
                 watched = events + WATCHED;
             }
+            self.mails.balance();
             self.turn.fetch_xor(1, Ordering::Relaxed);
             expected = sent.max(executed);
             let mut next = window + 1;
@@ -198,7 +199,7 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
 }
 
 /// Locks a partition, even if a thread panicked while holding it.
-fn lock<P>(part: &Mutex<P>) -> MutexGuard<'_, P> {
+pub(super) fn lock<P>(part: &Mutex<P>) -> MutexGuard<'_, P> {
     part.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
