@@ -24,9 +24,11 @@ pub mod best;
 pub mod cli;
 pub mod collective;
 pub mod decimal;
+pub mod drive;
+pub mod flags;
 pub mod link;
 pub mod machine;
-pub mod measure;
+
 pub mod output;
 pub mod profile;
 pub mod samples;
@@ -36,4 +38,5 @@ pub mod serve;
 pub mod simulation;
 pub mod study;
 mod sys;
+pub mod terminal;
 pub mod timeline;

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use loggap::drive::{Memory, Method, Observer, Run, RunOptions, Status, default_sweep};
 use loggap::link::{LinkSettings, UdpLink};
 use loggap::machine::buffer::Alignment;
 use loggap::machine::clock::HostClock;
-use loggap::measure::{Memory, Method, Observer, Run, RunOptions, Status, default_sweep};
 use loggap_core::measure::{
     Buffers, Ending, Experiment, Initiator, Outcome, PlanOptions, Quantity, ServeError, Served,
     SessionOptions, serve,

@@ -1,10 +1,10 @@
 //! Formats of times in reports: rounded with fitting units for a terminal, exact nanoseconds
 //! everywhere else.
 
-use super::Console;
 use crate::decimal::fixed;
 use crate::output::number;
 use crate::sensitivity::Units;
+use crate::terminal::Console;
 
 /// Option for the format of times in a report.
 #[derive(Clone, Copy, Debug, clap::Args)]

@@ -6,17 +6,15 @@ use std::path::{Path, PathBuf};
 use loggap_core::fit::{Detector, LookAhead, MOST_AHEAD};
 use loggap_core::measure::AssessOptions;
 
-use super::failures::Failures;
-use super::named_files::NamedFiles;
 use super::report::{self, ExactArgs, ReportArgs, Strictness};
-use super::{CliError, Console, Exit, Interrupt};
+use crate::drive::Analysis;
 use crate::machine::environment::{Fingerprint, LinkFingerprint};
-use crate::measure::Analysis;
 use crate::output::warnings;
 use crate::profile::{
     ChangeRecord, FitDocument, ProfileDocument, RangeRecord, SCHEMA_VERSION, SizeRecord,
 };
 use crate::samples::{Limits, Row, SampleReader, SamplesError, SamplesErrorKind};
+use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles};
 
 /// Repeat the assessment from a file of samples, on any machine.
 ///

@@ -4,10 +4,10 @@ use std::io::ErrorKind;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::CliError;
 use super::verbs::VerbsArgs;
 use crate::link::{DEFAULT_PORT, Endpoint, LinkError, LinkSettings, Operation, Transport, Waiting};
 use crate::serve::listener::ListenError;
+use crate::terminal::CliError;
 
 /// Transport and way of waiting.
 #[derive(Clone, Debug, clap::Args)]

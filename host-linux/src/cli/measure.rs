@@ -4,12 +4,11 @@ pub(super) mod endpoints;
 
 use loggap_core::wire::ethernet::Address;
 
-use super::interrupt::end_on_request;
 use super::link::LinkArgs;
 use super::measuring::{self, MeasureArgs};
-use super::{CliError, Console, Exit};
 use crate::link::{LinkError, VerbsError, parse_address};
 use crate::machine::placement;
+use crate::terminal::{CliError, Console, Exit, end_on_request};
 use endpoints::Endpoints;
 
 /// Measure a link: latency L, overheads o, gap g, gap per byte G, and where

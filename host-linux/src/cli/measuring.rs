@@ -12,9 +12,9 @@ use loggap_core::measure::{Clock, Link, Phase, PlanOptions, SessionError, Sessio
 use loggap_core::units::Picos;
 use loggap_core::wire::{Limited, Refusal};
 
-use super::parse::{self, NumberError, Sizes};
 use super::report::{ExactArgs, ReportArgs};
-use super::{CliError, Console, Exit, Interrupt};
+use crate::drive::{History, MeasureError, Measured, Memory, Method, Run, RunOptions, SizePlan};
+use crate::flags::parse::{self, NumberError, Sizes};
 use crate::link::Waiting;
 use crate::machine::buffer::Alignment;
 use crate::machine::canaries::Canaries;
@@ -23,9 +23,9 @@ use crate::machine::disturbance::Disturbance;
 use crate::machine::environment::Fingerprint;
 use crate::machine::interruptions;
 use crate::machine::warning::{self, Warning};
-use crate::measure::{History, MeasureError, Measured, Memory, Method, Run, RunOptions, SizePlan};
 use crate::output::number;
 use crate::profile::ProfileDocument;
+use crate::terminal::{CliError, Console, Exit, Interrupt};
 pub use ends::{Ends, ProtocolLimit};
 use export::{Files, Taken};
 use observer::RunObserver;

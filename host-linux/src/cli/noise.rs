@@ -9,15 +9,14 @@ use loggap_core::noise;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use super::named_files::NamedFiles;
-use super::progress::ProgressLine;
-use super::{CliError, Console, Exit, Interrupt, parse};
+use crate::flags::parse;
 use crate::machine::clock::HostClock;
 use crate::machine::environment::{Fingerprint, LinkFingerprint};
 use crate::machine::noise::{MeasuredNoise, Next, NoiseOptions, NoiseRecord, THRESHOLD, observe};
 use crate::machine::placement::{self, Cpu, Placement, Topology};
 use crate::machine::warning;
 use crate::output::{PendingFile, number};
+use crate::terminal::{CliError, Console, Exit, Interrupt, NamedFiles, ProgressLine};
 
 /// Measure operating-system noise: time taken from a program.
 ///
@@ -174,7 +173,7 @@ fn watched(
             reason = "a share between 0 and 1; the cast saturates"
         )]
         let done_ppm = (observed / whole * 1e6) as u32;
-        let drawn = line.show_share(done_ppm, |_| format!("{:.1} s left", whole - observed));
+        let drawn = line.show(done_ppm, |_| format!("{:.1} s left", whole - observed));
         // The time of drawing is excluded.
         if drawn { Next::ObserveFromNow } else { Next::Observe }
     })

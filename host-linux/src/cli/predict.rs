@@ -9,12 +9,11 @@ use loggap_core::units::{Bytes, Overflow};
 use serde::Serialize;
 
 use super::digits::{Digits, DigitsArgs};
-use super::interrupt::end_on_request;
 use super::parameter_args::{ParameterArgs, SettingsArgs, parameters};
-use super::parse::{self, Sizes};
-use super::{CliError, Console, Exit};
+use crate::flags::parse::{self, Sizes};
 use crate::output::wrap;
 use crate::simulation::{Job, Source, makespan};
+use crate::terminal::{CliError, Console, Exit, end_on_request};
 
 /// Widest line, columns.
 const WIDTH: usize = 100;

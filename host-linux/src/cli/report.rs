@@ -5,12 +5,11 @@ use loggap_core::model::Profile;
 use loggap_core::stats::Confidence;
 use serde::Serialize;
 
-use super::console::Terminal;
-use super::named_files::NamedFiles;
-use super::{CliError, Console, Exit, parse};
+use crate::flags::parse;
 use crate::output::screen::{self, ScreenOptions};
 use crate::output::{FileError, PendingFile, csv, flags, plot, table};
 use crate::profile::{ProfileDocument, Requested};
+use crate::terminal::{CliError, Console, Exit, NamedFiles, Terminal};
 
 /// Options of accuracy, shared by the subcommands that assess samples.
 #[derive(Clone, Debug, clap::Args)]

@@ -12,7 +12,7 @@ use loggap_core::wire::{Bounds, FRAME_LEN};
 
 use super::link::LinkArgs;
 use super::verbs::hidden_at_a_responder;
-use super::{CliError, Console, Exit, Interrupt, parse};
+use crate::flags::parse;
 use crate::link::AnyLink;
 use crate::machine::clock::HostClock;
 use crate::machine::environment::LinkFingerprint;
@@ -23,6 +23,7 @@ use crate::serve::description::describe;
 use crate::serve::listener::{AllowedAddresses, Listener, TurnedAway};
 use crate::serve::queue::{ClientQueue, DEFAULT_CAPACITY, Event};
 use crate::serve::respond::{Session, respond};
+use crate::terminal::{CliError, Console, Exit, Interrupt};
 
 /// Answer measurements from other processes or machines.
 ///

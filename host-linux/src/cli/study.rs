@@ -12,16 +12,14 @@ use loggap_core::units::{Bytes, Picos};
 use serde::Serialize;
 
 use super::digits::{Digits, DigitsArgs};
-use super::failures::Failures;
-use super::interrupt::end_on_request;
 use super::parameter_args::{preset, preset_help};
-use super::parse::{self, Sizes};
-use super::{CliError, Console, Exit};
+use crate::flags::parse::{self, Sizes};
 use crate::output::{PendingFile, number};
 use crate::simulation::{Job, LoadError, RunError, Source, makespan};
 use crate::study::Chart;
 use crate::study::in_order::{self, Series};
 use crate::study::pipelining::{Algorithm, Growth, Question, Row, charts, winners};
+use crate::terminal::{CliError, Console, Exit, Failures, end_on_request};
 
 /// Largest product of ranks and repetitions in a study.
 const MOST_BROADCASTS: u64 = 1 << 32;

@@ -4,8 +4,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 
-use super::CliError;
 use crate::link::{DeviceName, Operation, Transport, VerbsSettings};
+use crate::terminal::CliError;
 
 /// Options of RDMA verbs. The initiator's options apply to both ends, except device, port, address,
 /// events and pages, which each end has of its own.

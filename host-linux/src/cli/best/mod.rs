@@ -14,18 +14,17 @@ use loggap_core::units::PerByte;
 use self::document::Document;
 use self::files::Files;
 use super::digits::DigitsArgs;
-use super::failures::Failures;
-use super::interrupt::{end_on_request, interrupted};
-use super::named_files::NamedFiles;
+use super::help;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::parameters_used::ParametersUsed;
-use super::parse::{self, Sizes};
-use super::runs_progress::RunsLine;
-use super::{CliError, Console, Exit, help};
 use crate::best::{Answer, Cell, Offer, Question, Refused, Rules, TooShort};
 use crate::collective::Operation;
+use crate::flags::parse::{self, Sizes};
 use crate::profile::{ProfileDocument, ProfileDraws};
 use crate::simulation::{ParameterSets, Plan};
+use crate::terminal::{
+    CliError, Console, Exit, Failures, NamedFiles, RunsLine, end_on_request, interrupted,
+};
 
 /// Largest number of ranks.
 const MOST_RANKS: u64 = 1 << 20;

@@ -9,8 +9,8 @@ use loggap_core::goal::{Edge, RankMemory, RankNode};
 use serde::Serialize;
 
 use super::{FeedError, ScheduleFile, open};
-use crate::cli::{CliError, Console, Exit};
 use crate::output::number;
+use crate::terminal::{CliError, Console, Exit};
 
 /// Count operations, messages, sizes and tags of a schedule.
 #[derive(Debug, clap::Args)]

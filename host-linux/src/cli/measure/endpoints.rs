@@ -3,8 +3,8 @@
 use super::EndArgs;
 use loggap_core::measure::SessionError;
 
-use crate::cli::CliError;
 use crate::cli::measuring::Ends;
+use crate::drive::{Observer, Run};
 use crate::link::{
     self, AnyLink, DEFAULT_PORT, Endpoint, LinkError, Transport, VerbsLink, Waiting,
 };
@@ -13,8 +13,8 @@ use crate::machine::environment::LinkFingerprint;
 use crate::machine::near::{near_node, node_of};
 use crate::machine::placement::{self, Cpu, Placement, PlacementError, Topology};
 use crate::machine::warning::{self, Warning};
-use crate::measure::{Observer, Run};
 use crate::serve::local::{EmbeddedError, Process, Responder};
+use crate::terminal::CliError;
 
 /// Opens the links of a run, and starts responders if they run on this machine.
 #[derive(Debug)]

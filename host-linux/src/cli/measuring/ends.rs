@@ -4,15 +4,15 @@ use std::ops::RangeInclusive;
 
 use loggap_core::measure::{Link, SessionError};
 
-use crate::cli::CliError;
+use crate::drive::{Observer, Run};
 use crate::link::{LinkError, Waiting};
 use crate::machine::buffer::Alignment;
 use crate::machine::clock::HostClock;
 use crate::machine::environment::LinkFingerprint;
 use crate::machine::placement::Placement;
 use crate::machine::warning::Warning;
-use crate::measure::{Observer, Run};
 use crate::profile::ChangeRecord;
+use crate::terminal::CliError;
 
 /// Opens the links of a run, and starts responders if they run on this machine.
 pub trait Ends {

@@ -8,21 +8,20 @@ use loggap_core::model::{Change, Parameter, Profile};
 use loggap_core::units::Picos;
 
 use super::{MeasureArgs, ProtocolLimit};
-use crate::cli::named_files::NamedFiles;
 use crate::cli::report::{self, Strictness};
-use crate::cli::{CliError, Console, Exit};
+use crate::drive::next::{self, LaunchValues};
+use crate::drive::{AnalysisError, History, MeasureError, Measured, RunOptions};
 use crate::link::VerbsRecord;
 use crate::machine::environment::Fingerprint;
 use crate::machine::placement::Cpu;
 use crate::machine::warning::{self, Warning};
-use crate::measure::next::{self, LaunchValues};
-use crate::measure::{AnalysisError, History, MeasureError, Measured, RunOptions};
 use crate::output::{FileError, PendingFile, warnings};
 use crate::profile::{
     CanaryRecord, ChangeRecord, ProfileDocument, RangeRecord, RoundRecord, SCHEMA_VERSION,
     SizeRecord, Stopped, Verdict,
 };
 use crate::samples::{self, TimedSample};
+use crate::terminal::{CliError, Console, Exit, NamedFiles};
 
 /// Requested files, opened before the measurement.
 #[derive(Debug)]

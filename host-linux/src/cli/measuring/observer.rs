@@ -3,10 +3,12 @@
 use std::fmt::Display;
 use std::ops::ControlFlow;
 
-use crate::cli::progress::ProgressLine;
-use crate::cli::{Console, Interrupt};
+use loggap_core::measure::SampleStore;
+use loggap_core::stats::Confidence;
+
+use crate::drive::{Observer, Status};
 use crate::machine::warning::Warning;
-use crate::measure::{Observer, Status};
+use crate::terminal::{Console, Interrupt, ProgressLine};
 
 /// Observer that shows progress and stops at Ctrl-C.
 pub(super) struct RunObserver<'a> {
@@ -63,7 +65,74 @@ impl Observer for RunObserver<'_> {
 
     fn on_progress(&mut self, status: &Status<'_>) -> ControlFlow<()> {
         self.interrupt.listen();
-        self.line.show(status, self.relative_error_ppm);
+        let wanted = self.relative_error_ppm;
+        self.line.show(status.progress.spent_ppm, |elapsed| describe(status, elapsed, wanted));
         self.answer()
+    }
+}
+
+/// Text of the line: remaining time, launch, current estimates, and the widest interval.
+fn describe(status: &Status<'_>, elapsed: f64, relative_error_ppm: u32) -> String {
+    let progress = &status.progress;
+    let spent = f64::from(progress.spent_ppm.max(1)) / 1e6;
+    let left = elapsed * (1.0 - spent) / spent;
+    let wanted = f64::from(relative_error_ppm) / 1e4;
+    let interval = progress.widest_ppm.map_or_else(String::new, |widest| {
+        #[allow(clippy::cast_precision_loss, reason = "shown to two digits")]
+        let now = wanted * widest as f64 / 1e6;
+        format!(", ±{now:.1}% (wanted ±{wanted}%)")
+    });
+    let lost = match progress.lost {
+        0 => String::new(),
+        lost => format!(", {lost} rounds lost"),
+    };
+    format!(
+        "{left:.1} s left, launch {} of {}{}{interval}{lost}",
+        status.launch,
+        status.launches,
+        estimates(status.store)
+    )
+}
+
+/// Half round trip at the smallest size and bandwidth at the largest, if known.
+fn estimates(store: &SampleStore<'_>) -> String {
+    let row = |row: usize| store.row(row, Confidence::P95, 0);
+    let half_rtt = row(0).and_then(|row| row.half_rtt);
+    let half_rtt = half_rtt.map(|found| format!(", RTT/2 {:.2} us", found.value.seconds() * 1e6));
+    let last = row(store.len().saturating_sub(1));
+    let last = last.and_then(|row| Some((row.size.0, row.gap?.value.seconds())));
+    #[allow(clippy::cast_precision_loss, reason = "shown to two digits")]
+    let bandwidth = last.filter(|(_, gap)| *gap > 0.0).map(|(size, gap)| size as f64 / gap);
+    let bandwidth = bandwidth.map(|rate| format!(", {:.3} GB/s", rate * 1e-9));
+    half_rtt.into_iter().chain(bandwidth).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loggap_core::measure::{Experiment, Progress, Quantity, RowHeader, Sample};
+    use loggap_core::units::Picos;
+
+    #[test]
+    fn the_line_says_time_left_estimates_and_interval() {
+        let (mut rows, mut values) = ([RowHeader::default(); 2], [0; 64]);
+        let mut store = SampleStore::new(&mut rows, &mut values);
+        let progress =
+            Progress { spent_ppm: 250_000, widest_ppm: Some(2_000_000), messages: 1_234, lost: 0 };
+        let start = Progress { spent_ppm: 0, widest_ppm: None, messages: 0, lost: 3 };
+        let line = |store: &SampleStore<'_>, progress, elapsed| {
+            describe(&Status { progress, launch: 2, launches: 5, store }, elapsed, 50_000)
+        };
+        assert!(line(&store, start, 0.0).ends_with("launch 2 of 5, 3 rounds lost"));
+        for (size, messages, elapsed) in
+            [(8, 1, 5_000_000), (1_000, 1, 8_000_000), (1_000, 5, 12_000_000)]
+        {
+            let quantity = if messages == 1 { Quantity::RoundTrip } else { Quantity::Gap };
+            let experiment = Experiment { quantity, messages, delay: Picos::ZERO, size };
+            let sample = Sample { experiment, delay: Picos::ZERO, elapsed: Picos(elapsed) };
+            store.insert(&sample).unwrap();
+        }
+        let expected = "1.5 s left, launch 2 of 5, RTT/2 2.50 us, 1.000 GB/s, ±10.0% (wanted ±5%)";
+        assert_eq!(line(&store, progress, 0.5), expected);
     }
 }

@@ -11,10 +11,11 @@ use super::connections::Connections;
 use super::rate::{Rate, STRETCH, Unit, warnings};
 use super::rounds::{BothWays, Repetitions, Rounds, Values};
 use super::{About, Measured, Missing, SizeTest, TestArgs, round_trip, run_test};
-use crate::cli::{CliError, Console, Exit, parse};
+use crate::flags::parse;
 use crate::link::{LinkError, Transport};
 use crate::machine::clock::Deadline;
 use crate::machine::environment::LinkFingerprint;
+use crate::terminal::{CliError, Console, Exit};
 
 /// Bandwidth and message rate of given sizes, with the columns of perftest.
 ///

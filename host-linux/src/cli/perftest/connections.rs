@@ -14,7 +14,6 @@ use super::rounds::{Rounds, Test};
 use super::{EndArgs, failed};
 use crate::cli::measure::endpoints::Endpoints;
 use crate::cli::measuring::Ends;
-use crate::cli::{CliError, Console, Interrupt};
 use crate::link::{AnyLink, Endpoint, LinkError, Waiting};
 use crate::machine::clock::HostClock;
 use crate::machine::environment::LinkFingerprint;
@@ -22,6 +21,7 @@ use crate::machine::near::{node_of, run_on_node};
 use crate::machine::placement::Cpu;
 use crate::machine::warning::Warning;
 use crate::output::number;
+use crate::terminal::{CliError, Console, Interrupt};
 
 /// Buffers of one connection.
 pub(super) struct Memory {

@@ -11,9 +11,10 @@ use serde::Serialize;
 use super::connections::Connections;
 use super::rounds::{MOST_VALUES, Repetitions, Values};
 use super::{About, Measured, Missing, SizeTest, TestArgs, round_trip, run_test, shown};
-use crate::cli::{CliError, Console, Exit, parse};
+use crate::flags::parse;
 use crate::link::LinkError;
 use crate::machine::environment::LinkFingerprint;
+use crate::terminal::{CliError, Console, Exit};
 
 /// Latency of messages of given sizes, with the columns of perftest.
 ///

@@ -16,16 +16,15 @@ use serde::Serialize;
 
 use self::connections::{Connections, Opened, Opening};
 use self::rounds::HOPELESS;
-use super::interrupt::end_on_request;
 use super::measure::EndArgs;
-use super::parse::{self, Sizes};
-use super::{CliError, Console, Exit, Interrupt};
+use crate::drive::MeasureError;
+use crate::flags::parse::{self, Sizes};
 use crate::link::{LinkError, Operation, Transport, VerbsRecord};
 use crate::machine::environment::LinkFingerprint;
 use crate::machine::placement;
 use crate::machine::warning::{self, Warning};
-use crate::measure::MeasureError;
 use crate::output::number;
+use crate::terminal::{CliError, Console, Exit, Interrupt, end_on_request};
 
 /// Options shared by both tests.
 #[derive(Clone, Debug, clap::Args)]

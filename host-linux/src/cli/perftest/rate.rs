@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::bw::{BURSTS, LONGEST_BURST, Plan, SHORTEST_BURST};
 use super::rounds::{Repetitions, Values};
 use super::{Missing, shown};
-use crate::cli::{CliError, Console};
+use crate::terminal::{CliError, Console};
 
 /// Unit of bandwidth.
 #[derive(Clone, Copy, Debug)]

@@ -5,9 +5,9 @@ use std::time::Duration;
 use loggap_core::measure::{Clock, Experiment, Initiator, Link, Outcome, Quantity, SessionError};
 use loggap_core::units::Picos;
 
-use crate::cli::Interrupt;
 use crate::link::LinkError;
 use crate::machine::clock::HostClock;
+use crate::terminal::Interrupt;
 
 /// Most round trips in one announcement.
 const CHUNK: u32 = 500;

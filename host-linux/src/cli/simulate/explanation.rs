@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use crate::cli::CliError;
 use crate::cli::digits::Digits;
 use crate::simulation::{LevelSet, ParameterSets};
+use crate::terminal::CliError;
 use crate::timeline::causes::Causes;
 use crate::timeline::explain::{self, LinkTerm, Step, StepKind, Term, explain};
 

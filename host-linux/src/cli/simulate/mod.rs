@@ -30,12 +30,9 @@ use self::progress::{Pace, ProgressLine};
 use self::report::Report;
 use self::sweep::SweepArgs;
 use super::digits::DigitsArgs;
-use super::failures::Failures;
-use super::interrupt::end_on_request;
-use super::named_files::NamedFiles;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
-use super::{CliError, Console, Exit, parse};
+use crate::flags::parse;
 use crate::machine::clock::HostClock;
 use crate::output::plot::links::LinksTitle;
 use crate::schedule::Form;
@@ -43,6 +40,7 @@ use crate::simulation::{
     Buffering, Job, LoadError, NetworkPlan, NoiseSource, Outcome, PhasedNoise, Plan, ProgramForm,
     RunError, Source, Wanted,
 };
+use crate::terminal::{CliError, Console, Exit, Failures, NamedFiles, end_on_request};
 
 /// Simulate a schedule under LogGOPS.
 ///

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::cli::Console;
 use crate::simulation::Progress;
+use crate::terminal::Console;
 
 /// Reliability of the share done as a measure of the remaining time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -20,12 +20,12 @@ use super::sensitivity::Sensitivities;
 use super::sweep::SweepReport;
 use crate::cli::digits::Digits;
 use crate::cli::parameters_used::ParametersUsed;
-use crate::cli::{CliError, Console, Exit};
 use crate::output::{number, wrap};
 use crate::simulation::{
     BlockedSend, Buffering, NetworkPlan, NoiseSource, Outcome, ParameterSets, RunError, Source,
     Stuck, largest_message,
 };
+use crate::terminal::{CliError, Console, Exit};
 
 /// Widest line, columns.
 const WIDTH: usize = 100;

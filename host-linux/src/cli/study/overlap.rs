@@ -9,16 +9,15 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use crate::cli::digits::{Digits, DigitsArgs};
-use crate::cli::failures::Failures;
-use crate::cli::interrupt::{end_on_request, interrupted};
-use crate::cli::named_files::NamedFiles;
 use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::pattern_args::PatternArgs;
-use crate::cli::runs_progress::RunsLine;
-use crate::cli::{CliError, Console, Exit, Interrupt, parse};
+use crate::flags::parse;
 use crate::output::PendingFile;
 use crate::simulation::{Completed, ParameterSets, Plan, Point, RunError, run_each_point};
 use crate::study::overlap::{GapRow, Overlap, Three, chart, overhead_exceeds_gap, with_gaps};
+use crate::terminal::{
+    CliError, Console, Exit, Failures, Interrupt, NamedFiles, RunsLine, end_on_request, interrupted,
+};
 
 /// How much could overlap of communication and computation save?
 ///

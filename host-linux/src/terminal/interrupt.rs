@@ -117,13 +117,13 @@ fn ignored_signals() -> u64 {
 }
 
 /// Handles Ctrl-C: it ends the process with exit code 130 until [`Interrupt::listen`].
-pub(super) fn end_on_request() -> Result<Interrupt, CliError> {
+pub(crate) fn end_on_request() -> Result<Interrupt, CliError> {
     Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))
 }
 
 /// Message for a series of which only `done` of `all` were completed; `None` if all were.
-pub(super) fn interrupted(done: usize, all: usize, what: &str) -> Option<String> {
+pub(crate) fn interrupted(done: usize, all: usize, what: &str) -> Option<String> {
     (done < all).then(|| format!("interrupted after {done} of {all} {what}"))
 }
 

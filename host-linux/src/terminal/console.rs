@@ -20,11 +20,11 @@ pub struct Console {
 
 /// A terminal that a stream is connected to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     /// Width in columns.
-    pub(super) width: usize,
+    pub(crate) width: usize,
     /// True if it shows colours and the user has not disabled them.
-    pub(super) colour: bool,
+    pub(crate) colour: bool,
 }
 
 impl Terminal {
@@ -108,7 +108,7 @@ impl Console {
 
     /// As [`Console::announce`], for a log: lines that cannot be written, as on a full disk, are
     /// lost, which is reported once on standard error.
-    pub(super) fn log(&mut self, line: impl Display) {
+    pub(crate) fn log(&mut self, line: impl Display) {
         let written = self.announce(line);
         let failed_before = std::mem::replace(&mut self.log_failed, written.is_err());
         if let (Err(error), false) = (written, failed_before) {
@@ -134,18 +134,18 @@ impl Console {
     }
 
     /// Reserves standard output for a file: results go to standard error from now on.
-    pub(super) fn leave_standard_output(&mut self) {
+    pub(crate) fn leave_standard_output(&mut self) {
         self.data = Box::new(io::BufWriter::new(io::stderr()));
         self.data_terminal = self.talk_terminal;
     }
 
     /// Terminal of standard output, if it is one.
-    pub(super) const fn data_terminal(&self) -> Option<Terminal> {
+    pub(crate) const fn data_terminal(&self) -> Option<Terminal> {
         self.data_terminal
     }
 
     /// Terminal of standard error, if it is one.
-    pub(super) const fn talk_terminal(&self) -> Option<Terminal> {
+    pub(crate) const fn talk_terminal(&self) -> Option<Terminal> {
         self.talk_terminal
     }
 

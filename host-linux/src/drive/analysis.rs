@@ -6,7 +6,7 @@ use loggap_core::measure::{
 };
 use thiserror::Error;
 
-use crate::measure::AssessBuffers;
+use crate::drive::AssessBuffers;
 use crate::samples::Row;
 
 /// Most sizes that are measured or analysed together. A full store reserves 4 GiB of address space;

@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
+use nix::sys::signal::{SigSet, Signal};
+
 use super::Console;
 use crate::simulation::{LoadError, RunError};
 
@@ -19,7 +21,7 @@ macro_rules! exit_codes {
 }
 
 /// End of `loggap --help`.
-pub(super) const EXIT_CODES: &str = exit_codes!("");
+pub(crate) const EXIT_CODES: &str = exit_codes!("");
 /// End of the `--help` of a program that checks and compares.
 pub const EXIT_CODES_OF_CHECKS: &str = exit_codes!("    3  an assertion or comparison failed\n");
 
@@ -97,7 +99,7 @@ impl CliError {
     }
 
     /// Prints the message and returns the outcome.
-    pub(super) fn report(&self, console: &mut Console) -> Exit {
+    pub(crate) fn report(&self, console: &mut Console) -> Exit {
         match self {
             Self::Message { exit, text } => {
                 console.note(format_args!("error: {text}"));
@@ -106,6 +108,44 @@ impl CliError {
             Self::ReaderGone => Exit::Done,
         }
     }
+}
+
+/// Runs `command` on `console`, reports its error, and returns the exit code.
+pub fn carry_out(
+    mut console: Console,
+    command: impl FnOnce(&mut Console) -> Result<Exit, CliError>,
+) -> ExitCode {
+    // A write beyond `ulimit -f` then fails and is reported, like a full disk, instead of killing
+    // the process.
+    let _told_less_well = SigSet::from(Signal::SIGXFSZ).thread_block();
+    let outcome = command(&mut console);
+    // Errors are printed below the report.
+    let flushed = console.flush().map_err(CliError::from);
+    if matches!(outcome, Ok(Exit::Interrupted)) {
+        console.note("interrupted");
+    }
+    let exit = match (outcome, flushed) {
+        (Err(error), _) | (Ok(Exit::Done), Err(error)) => error.report(&mut console),
+        (Ok(exit), Err(error)) => {
+            error.report(&mut console);
+            exit
+        }
+        (Ok(exit), Ok(())) => exit,
+    };
+    exit.into()
+}
+
+/// Prints the message of the parser and returns the exit code: help and version go to standard
+/// output and are no failure.
+#[must_use]
+pub fn explain(error: &clap::Error) -> ExitCode {
+    let printed = error.print().map_err(CliError::from);
+    let exit = match printed {
+        _ if error.use_stderr() => Exit::Usage,
+        Ok(()) => Exit::Done,
+        Err(failure) => failure.report(&mut Console::standard()),
+    };
+    exit.into()
 }
 
 impl From<RunError> for CliError {

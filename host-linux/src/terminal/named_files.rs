@@ -11,7 +11,7 @@ use crate::output::is_standard_output;
 
 /// Files of a command, each with the option that names it.
 #[derive(Debug, Default)]
-pub(super) struct NamedFiles {
+pub(crate) struct NamedFiles {
     read: Vec<NamedFile>,
     written: Vec<NamedFile>,
 }
@@ -41,7 +41,7 @@ enum Identity {
 
 impl NamedFiles {
     /// Adds an input; `-` is standard input.
-    pub(super) fn read(&mut self, option: &'static str, path: Option<&Path>) {
+    pub(crate) fn read(&mut self, option: &'static str, path: Option<&Path>) {
         let path = path.map(|path| if path == "-" { Path::new("/dev/stdin") } else { path });
         let named = |path: &Path| NamedFile { option, path: path.to_owned(), endings: &[] };
         self.read.extend(path.map(named));
@@ -49,7 +49,7 @@ impl NamedFiles {
 
     /// Adds an output, `-` being standard output. `endings` are those of its format; empty if any
     /// is allowed.
-    pub(super) fn written(
+    pub(crate) fn written(
         &mut self,
         option: &'static str,
         path: Option<&Path>,
@@ -61,13 +61,13 @@ impl NamedFiles {
     }
 
     /// True if one of the outputs is standard output.
-    pub(super) fn take_standard_output(&self) -> bool {
+    pub(crate) fn take_standard_output(&self) -> bool {
         self.written.iter().any(|file| is_standard_output(&file.path))
     }
 
     /// Refuses outputs that are inputs or are named twice, except devices and pipes, and outputs
     /// whose ending belongs to another format.
-    pub(super) fn check(&self) -> Result<(), CliError> {
+    pub(crate) fn check(&self) -> Result<(), CliError> {
         for (at, written) in self.written.iter().enumerate() {
             let Some(identity) = Identity::of(&written.path) else { continue };
             let same = |other: &&NamedFile| Identity::of(&other.path).as_ref() == Some(&identity);

@@ -1,0 +1,3 @@
+//! Flags that both programs take, and the texts of their values.
+
+pub mod parse;

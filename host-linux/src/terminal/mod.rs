@@ -1,0 +1,19 @@
+//! Talking with a person: standard output and standard error, exit codes, Ctrl-C, progress, and the
+//! files that a command names.
+
+mod console;
+mod exit;
+mod failures;
+mod interrupt;
+mod named_files;
+mod progress;
+
+pub use console::Console;
+pub(crate) use console::Terminal;
+pub(crate) use exit::EXIT_CODES;
+pub use exit::{CliError, EXIT_CODES_OF_CHECKS, Exit, carry_out, explain};
+pub(crate) use failures::Failures;
+pub use interrupt::Interrupt;
+pub(crate) use interrupt::{end_on_request, interrupted};
+pub(crate) use named_files::NamedFiles;
+pub(crate) use progress::{ProgressLine, RunsLine};
