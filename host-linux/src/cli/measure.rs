@@ -5,7 +5,7 @@ pub(super) mod endpoints;
 use loggap_core::wire::ethernet::Address;
 
 use super::link::LinkArgs;
-use super::measuring::{self, MeasureArgs};
+use crate::flags::measuring::{self, MeasureArgs};
 use crate::link::{LinkError, VerbsError, parse_address};
 use crate::machine::placement;
 use crate::terminal::{CliError, Console, Exit, end_on_request};

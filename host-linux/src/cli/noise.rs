@@ -16,7 +16,7 @@ use crate::machine::noise::{MeasuredNoise, Next, NoiseOptions, NoiseRecord, THRE
 use crate::machine::placement::{self, Cpu, Placement, Topology};
 use crate::machine::warning;
 use crate::output::{PendingFile, number};
-use crate::terminal::{CliError, Console, Exit, Interrupt, NamedFiles, ProgressLine};
+use crate::terminal::{CliError, Console, Exit, Interrupt, NamedFiles, ProgressLine, command_line};
 
 /// Measure operating-system noise: time taken from a program.
 ///
@@ -107,7 +107,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let document = Document {
         schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION"),
-        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: command_line(),
         host: Host::of(&clock, cpu.filter(|_| pinned.is_ok())),
         requested_s: options.duration.seconds(),
         noise: found.record(),

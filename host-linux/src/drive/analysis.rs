@@ -4,9 +4,11 @@ use loggap_core::measure::{
     AssessError, AssessOptions, Assessment, Quantity, RowHeader, SampleStore, SizeRow, StoreError,
     StoreRequirements,
 };
+use loggap_core::model::Profile;
 use thiserror::Error;
 
-use crate::drive::AssessBuffers;
+use super::AssessBuffers;
+use crate::profile::Requested;
 use crate::samples::Row;
 
 /// Most sizes that are measured or analysed together. A full store reserves 4 GiB of address space;
@@ -73,6 +75,20 @@ impl Analysis {
 pub(super) fn size_rows(store: &SampleStore<'_>, options: &AssessOptions) -> Vec<SizeRow> {
     let row = |row| store.row(row, options.confidence, options.relative_error_ppm);
     (0..store.len()).filter_map(row).collect()
+}
+
+/// Requested accuracy, for documents.
+pub(crate) fn requested(exact: &AssessOptions) -> Requested {
+    Requested {
+        relative_error: f64::from(exact.relative_error_ppm) / 1e6,
+        // To the precision of the option.
+        confidence_percent: (exact.confidence.probability() * 1e6).round() / 1e4,
+    }
+}
+
+/// True if there are numbers and all have the requested accuracy.
+pub(crate) fn is_converged(profile: &Profile) -> bool {
+    !profile.ranges.is_empty() && profile.converged()
 }
 
 /// Store requirements: every size gets as many samples of a kind as the fullest.

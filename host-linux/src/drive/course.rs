@@ -11,9 +11,10 @@ use loggap_core::measure::{
 use loggap_core::units::Picos;
 
 use super::analysis::size_rows;
+use super::observer::Status;
 use super::repetitions::Repetitions;
 use super::rounds::Rounds;
-use super::{Measured, Observer, Status};
+use super::{Measured, Observer};
 use crate::machine::environment::Fingerprint;
 use crate::samples::TimedSample;
 
@@ -237,7 +238,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
         self.clock.duration(self.clock.now().saturating_sub(self.began))
     }
 
-    pub(super) fn next_launch(&mut self, observer: &mut impl Observer) -> Option<u32> {
+    pub(super) fn next_launch(&mut self, observer: &mut Observer<'_>) -> Option<u32> {
         if self.begun == 1 {
             self.plan_further_launches();
         }
@@ -277,7 +278,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
     pub(super) fn launch<L: Link>(
         &mut self,
         session: &mut Initiator<'_, C, L>,
-        observer: &mut impl Observer,
+        observer: &mut Observer<'_>,
     ) -> Result<(), SessionError<L::Error>> {
         let (launch, (_, mut end)) = (self.begun, self.slots.of(self.begun));
         self.begun = launch.saturating_add(1);
@@ -323,7 +324,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
         &mut self,
         pace: &Pace,
         session: &mut Initiator<'_, C, L>,
-        observer: &mut impl Observer,
+        observer: &mut Observer<'_>,
     ) -> Result<(), SessionError<L::Error>> {
         let due = pace.due(self.plan.progress().messages);
         let patience = Picos(session.bounds().silence.0 / SILENCE_SHARE);
@@ -353,7 +354,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
         self.plan.allowed().map_or(self.slots.end, |allowed| scaled(allowed, SPREAD.0, SPREAD.1))
     }
 
-    fn tell(&mut self, observer: &mut impl Observer) -> ControlFlow<()> {
+    fn tell(&mut self, observer: &mut Observer<'_>) -> ControlFlow<()> {
         let share = u128::from(self.now().0) * 1_000_000 / u128::from(self.end().0.max(1));
         let spent_ppm = u32::try_from(share).unwrap_or(u32::MAX).min(1_000_000);
         let status = Status {

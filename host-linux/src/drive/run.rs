@@ -8,11 +8,9 @@
 //! let measured = run.finish();
 //! ```
 
-use std::ops::ControlFlow;
-
 use loggap_core::measure::{
     AssessError, AssessOptions, Assessment, Buffers, Clock, Conclusion, Initiator, Link,
-    PlanOptions, Progress, SampleStore, SessionError, SessionOptions, SizeRow, Traffic,
+    PlanOptions, SessionError, SessionOptions, SizeRow, Traffic,
 };
 use loggap_core::units::Picos;
 use loggap_core::wire::FRAME_LEN;
@@ -20,7 +18,7 @@ use loggap_core::wire::FRAME_LEN;
 use super::course::{Course, Plan};
 use super::repetitions::Repetitions;
 use super::rounds::Rounds;
-use super::{MeasureError, Memory, Method, calls};
+use super::{MeasureError, Memory, Method, Observer, calls};
 use crate::link::{AnyLink, CallTimes, LinkError};
 use crate::machine::buffer::{Alignment, Buffer, Role};
 use crate::machine::clock::HostClock;
@@ -29,7 +27,7 @@ use crate::samples::TimedSample;
 use crate::serve::description::responder_fingerprint;
 
 /// Options of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct RunOptions {
     /// Measuring method.
     pub method: Method,
@@ -41,28 +39,6 @@ pub struct RunOptions {
     pub session: SessionOptions,
     /// Alignment of this end's buffers.
     pub alignment: Alignment,
-}
-
-/// Observer of a run, which may also stop it.
-pub trait Observer {
-    /// Called while the responder serves other initiators; `position` of them are ahead.
-    fn on_queue(&mut self, position: u32) -> ControlFlow<()>;
-
-    /// Called after each batch, and several times a second while the run waits.
-    fn on_progress(&mut self, status: &Status<'_>) -> ControlFlow<()>;
-}
-
-/// Progress of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Status<'a> {
-    /// Time, messages and losses.
-    pub progress: Progress,
-    /// Current launch, counted from 1.
-    pub launch: u32,
-    /// Number of launches planned.
-    pub launches: u32,
-    /// Samples so far.
-    pub store: &'a SampleStore<'a>,
 }
 
 /// Result of a run.
@@ -150,7 +126,7 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
 
     /// Waits until the next launch is due and returns its index from 0; `None` when the run is
     /// over.
-    pub fn next_launch(&mut self, observer: &mut impl Observer) -> Option<u32> {
+    pub fn next_launch(&mut self, observer: &mut Observer<'_>) -> Option<u32> {
         self.course.next_launch(observer)
     }
 
@@ -162,7 +138,7 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
     pub fn launch<L: Link>(
         &mut self,
         link: L,
-        observer: &mut impl Observer,
+        observer: &mut Observer<'_>,
     ) -> Result<(), SessionError<L::Error>> {
         self.launch_and(link, observer, |_| Ok(()))
     }
@@ -171,7 +147,7 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
     fn launch_and<L: Link>(
         &mut self,
         link: L,
-        observer: &mut impl Observer,
+        observer: &mut Observer<'_>,
         more: impl FnOnce(&mut Initiator<'_, C, L>) -> Result<(), SessionError<L::Error>>,
     ) -> Result<(), SessionError<L::Error>> {
         let Self { course, session, outgoing, incoming, ends, .. } = self;
@@ -220,7 +196,7 @@ impl Run<'_, HostClock> {
     pub fn launch_any(
         &mut self,
         link: AnyLink,
-        observer: &mut impl Observer,
+        observer: &mut Observer<'_>,
     ) -> Result<(), SessionError<LinkError>> {
         match link {
             AnyLink::Tcp(link) => self.launch(link, observer),
@@ -247,6 +223,7 @@ mod tests {
     use super::*;
     use crate::link::{LinkSettings, UnixLink, Waiting};
     use crate::machine::clock::HostClock;
+    use crate::terminal::{Console, Interrupt};
     use loggap_core::measure::{
         Disturbance, Experiment, Quantity, Shared, Simulated, Truth, serve,
     };
@@ -255,17 +232,6 @@ mod tests {
     use std::cell::RefCell;
     use std::thread;
 
-    struct Patient;
-
-    impl Observer for Patient {
-        fn on_queue(&mut self, _: u32) -> ControlFlow<()> {
-            ControlFlow::Continue(())
-        }
-        fn on_progress(&mut self, _: &Status<'_>) -> ControlFlow<()> {
-            ControlFlow::Continue(())
-        }
-    }
-
     const SIZES: [u32; 4] = [1, 64, 1_024, 4_096];
 
     /// Measures over at most `connections` Unix sockets, each served by a thread of this process.
@@ -273,7 +239,9 @@ mod tests {
         let clock = HostClock::calibrated();
         let mut memory = Memory::new(SIZES.len(), &options.plan);
         let mut run = Run::new(&clock, options, &SIZES, &mut memory).unwrap();
-        while let Some(launch) = run.next_launch(&mut Patient) {
+        let (interrupt, mut console) = (Interrupt::default(), Console::standard().unwatched());
+        let mut observer = Observer::new(&interrupt, &mut console, 50_000);
+        while let Some(launch) = run.next_launch(&mut observer) {
             if launch == connections {
                 break;
             }
@@ -286,7 +254,7 @@ mod tests {
                     let bounds = Bounds::default();
                     serve(&HostClock::monotonic_raw(), &mut theirs, &mut buffer, bounds).unwrap()
                 });
-                run.launch(ours, &mut Patient).unwrap();
+                run.launch(ours, &mut observer).unwrap();
             });
         }
         run.finish()
@@ -295,8 +263,7 @@ mod tests {
     fn options(launches: u32, milliseconds: u64) -> RunOptions {
         let max_time = Picos(milliseconds * 1_000_000_000);
         let plan = PlanOptions { max_time, max_messages: 6_000, ..PlanOptions::default() };
-        let (session, alignment) = (SessionOptions::default(), Alignment::default());
-        RunOptions { method: Method::Prtt, plan, launches, session, alignment }
+        RunOptions { plan, launches, ..RunOptions::default() }
     }
 
     #[test]
@@ -354,8 +321,10 @@ mod tests {
         let options = RunOptions { method: Method::Plogp, plan, ..options(2, 3_000) };
         let mut memory = Memory::new(SIZES.len(), &options.plan);
         let mut run = Run::new(link, options, &SIZES, &mut memory).unwrap();
-        while run.next_launch(&mut Patient).is_some() {
-            run.launch(link, &mut Patient).unwrap();
+        let (interrupt, mut console) = (Interrupt::default(), Console::standard().unwatched());
+        let mut observer = Observer::new(&interrupt, &mut console, 50_000);
+        while run.next_launch(&mut observer).is_some() {
+            run.launch(link, &mut observer).unwrap();
         }
         let measured = run.finish();
         assert_eq!(measured.launches, 2);

@@ -23,6 +23,13 @@ pub enum SizePlan {
     Listed(Vec<u32>),
 }
 
+impl Default for SizePlan {
+    /// From 1 B to 64 KiB, or to the longest message of the link.
+    fn default() -> Self {
+        Self::Span { first: 1, last: 64 << 10, shrink: true }
+    }
+}
+
 impl SizePlan {
     /// Largest size, bytes.
     #[must_use]

@@ -1,3 +1,7 @@
-//! Flags that both programs take, and the texts of their values.
+//! Flags that both programs take, the texts of their values, and what is written as they say.
 
+pub mod measuring;
 pub mod parse;
+mod report;
+
+pub(crate) use report::{ExactArgs, ReportArgs, draw};

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use nix::sys::signal::{SigSet, Signal};
 
 use super::Console;
+use crate::output::FileError;
 use crate::simulation::{LoadError, RunError};
 
 /// Exit codes for the end of `--help`; `more` holds additional lines.
@@ -173,6 +174,17 @@ impl From<io::Error> for CliError {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ReaderGone,
             _ => Self::failed(format_args!("writing to standard output: {error}")),
+        }
+    }
+}
+
+impl From<FileError> for CliError {
+    fn from(error: FileError) -> Self {
+        use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
+        match error.source.kind() {
+            NotFound | NotADirectory | IsADirectory => Self::usage(error),
+            PermissionDenied => Self::refused(error),
+            _ => Self::failed(error),
         }
     }
 }

@@ -17,3 +17,8 @@ pub use interrupt::Interrupt;
 pub(crate) use interrupt::{end_on_request, interrupted};
 pub(crate) use named_files::NamedFiles;
 pub(crate) use progress::{ProgressLine, RunsLine};
+
+/// Words of this command.
+pub(crate) fn command_line() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}

@@ -1,7 +1,7 @@
 //! `loggap-mpi measure`: MPI as a link.
 
-use loggap::cli::measuring::{self, Ends, MeasureArgs, ProtocolLimit};
-use loggap::drive::MeasureError;
+use loggap::drive::{Ends, MeasureError, ProtocolLimit};
+use loggap::flags::measuring::{self, MeasureArgs};
 use loggap::link::Waiting;
 use loggap::machine::buffer::{Alignment, Buffer, Role};
 use loggap::machine::clock::HostClock;

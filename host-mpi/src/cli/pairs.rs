@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use loggap::cli::measuring::{self, MeasureArgs};
+use loggap::flags::measuring::{self, MeasureArgs};
 use loggap::machine::clock::HostClock;
 use loggap::output::{PendingFile, number};
 use loggap::profile::SCHEMA_VERSION;

@@ -3,8 +3,7 @@
 use super::EndArgs;
 use loggap_core::measure::SessionError;
 
-use crate::cli::measuring::Ends;
-use crate::drive::{Observer, Run};
+use crate::drive::{Ends, Observer, Run};
 use crate::link::{
     self, AnyLink, DEFAULT_PORT, Endpoint, LinkError, Transport, VerbsLink, Waiting,
 };
@@ -212,7 +211,7 @@ impl Ends for Endpoints<'_> {
         &mut self,
         run: &mut Run<'_, HostClock>,
         link: AnyLink,
-        observer: &mut impl Observer,
+        observer: &mut Observer<'_>,
     ) -> Result<(), SessionError<LinkError>> {
         run.launch_any(link, observer)
     }

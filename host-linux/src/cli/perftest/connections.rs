@@ -13,7 +13,7 @@ use loggap_core::wire::{FRAME_LEN, Refusal};
 use super::rounds::{Rounds, Test};
 use super::{EndArgs, failed};
 use crate::cli::measure::endpoints::Endpoints;
-use crate::cli::measuring::Ends;
+use crate::drive::Ends;
 use crate::link::{AnyLink, Endpoint, LinkError, Waiting};
 use crate::machine::clock::HostClock;
 use crate::machine::environment::LinkFingerprint;

@@ -2,7 +2,7 @@
 //! operations consist of.
 
 use clap::Parser;
-use loggap::cli::measuring::{self, MeasureArgs};
+use loggap::flags::measuring::{self, MeasureArgs};
 use loggap::machine::buffer::Alignment;
 use loggap::machine::noise::THRESHOLD;
 use loggap::profile::ProfileDocument;

@@ -1,23 +1,22 @@
-//! Output of `measure` and `fit`.
+//! Flags of accuracy and output, of all programs that find parameters.
 
 use loggap_core::measure::AssessOptions;
-use loggap_core::model::Profile;
 use loggap_core::stats::Confidence;
 use serde::Serialize;
 
 use crate::flags::parse;
 use crate::output::screen::{self, ScreenOptions};
-use crate::output::{FileError, PendingFile, csv, flags, plot, table};
-use crate::profile::{ProfileDocument, Requested};
-use crate::terminal::{CliError, Console, Exit, NamedFiles, Terminal};
+use crate::output::{PendingFile, csv, flags, plot, table};
+use crate::profile::ProfileDocument;
+use crate::terminal::{CliError, Console, NamedFiles, Terminal};
 
 /// Options of accuracy, shared by the subcommands that assess samples.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct ExactArgs {
+pub(crate) struct ExactArgs {
     /// Target relative half-width of the confidence intervals [default: 5%; `measure` on a busy
     /// machine: 25%].
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
-    pub(super) rel_err: Option<u32>,
+    pub(crate) rel_err: Option<u32>,
     /// Confidence level of the intervals.
     #[arg(long, value_name = "PERCENT", default_value = "95%", value_parser = parse::percent)]
     confidence: u32,
@@ -26,14 +25,14 @@ pub(super) struct ExactArgs {
     tolerance: u32,
     /// Exit with 4 if any value did not converge.
     #[arg(long)]
-    pub(super) strict: bool,
+    pub(crate) strict: bool,
 }
 
 impl ExactArgs {
-    pub(super) fn options(&self) -> Result<AssessOptions, CliError> {
+    pub(crate) fn options(&self) -> Result<AssessOptions, CliError> {
         const LEAST: f64 = 50.0;
         const MOST: f64 = 99.9;
-        let percent = self.confidence_percent();
+        let percent = f64::from(self.confidence) / 1e4;
         let confidence = Confidence::from_percent(percent)
             .filter(|_| (LEAST..=MOST).contains(&percent))
             .ok_or_else(|| {
@@ -46,26 +45,14 @@ impl ExactArgs {
         let tolerance_ppm = self.tolerance;
         Ok(AssessOptions { confidence, relative_error_ppm, tolerance_ppm, ..defaults })
     }
-
-    /// Requested accuracy, for the document.
-    pub(super) fn requested(&self, exact: &AssessOptions) -> Requested {
-        Requested {
-            relative_error: f64::from(exact.relative_error_ppm) / 1e6,
-            confidence_percent: self.confidence_percent(),
-        }
-    }
-
-    fn confidence_percent(&self) -> f64 {
-        f64::from(self.confidence) / 1e4
-    }
 }
 
 /// Options of the output, shared by the subcommands that find parameters.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(super) struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// Print one JSON document, in SI units.
     #[arg(short = 'J', long, group = "form")]
-    pub(super) json: bool,
+    pub(crate) json: bool,
     /// Print columns, a row per range: the default into a pipe.
     ///
     /// Header and remark lines begin with #; - marks unknown values.
@@ -96,18 +83,18 @@ pub(super) struct ReportArgs {
 
 impl ReportArgs {
     /// Adds the files of these options.
-    pub(super) fn name_files(&self, files: &mut NamedFiles) {
+    pub(crate) fn name_files(&self, files: &mut NamedFiles) {
         files.written("--plot", self.plot.as_deref(), &["svg"]);
     }
 
     /// Opens the plot's file, so that a wrong path is reported before the work.
-    pub(super) fn open_plot(&self) -> Result<Option<PendingFile>, CliError> {
+    pub(crate) fn open_plot(&self) -> Result<Option<PendingFile>, CliError> {
         Ok(self.plot.as_ref().map(PendingFile::create).transpose()?)
     }
 
     /// Prints `profile` in the requested form; `json` is the document for `--json`. Screen and
     /// table include the warnings; with other forms they go to standard error.
-    pub(super) fn print(
+    pub(crate) fn print(
         &self,
         profile: &ProfileDocument,
         json: &impl Serialize,
@@ -147,40 +134,7 @@ impl ReportArgs {
 }
 
 /// Draws `profile` into its file.
-pub(super) fn draw(profile: &ProfileDocument, file: PendingFile) -> Result<(), CliError> {
+pub(crate) fn draw(profile: &ProfileDocument, file: PendingFile) -> Result<(), CliError> {
     let picture = plot::svg(profile).map_err(CliError::failed)?;
     Ok(file.commit(|out| out.write_all(picture.as_bytes()))?)
-}
-
-/// Outcome after everything was written.
-pub(super) fn exit(strict: Strictness, profile: &Profile) -> Exit {
-    match strict {
-        Strictness::Strict if !is_converged(profile) => Exit::NotConverged,
-        _ => Exit::Done,
-    }
-}
-
-/// Treatment of numbers that did not converge.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Strictness {
-    /// Failure.
-    Strict,
-    /// Mark only.
-    Lenient,
-}
-
-/// True if there are numbers and all have the requested accuracy.
-pub(super) fn is_converged(profile: &Profile) -> bool {
-    !profile.ranges.is_empty() && profile.converged()
-}
-
-impl From<FileError> for CliError {
-    fn from(error: FileError) -> Self {
-        use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
-        match error.source.kind() {
-            NotFound | NotADirectory | IsADirectory => Self::usage(error),
-            PermissionDenied => Self::refused(error),
-            _ => Self::failed(error),
-        }
-    }
 }

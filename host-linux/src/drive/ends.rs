@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use loggap_core::measure::{Link, SessionError};
 
-use crate::drive::{Observer, Run};
+use super::{Observer, Run};
 use crate::link::{LinkError, Waiting};
 use crate::machine::buffer::Alignment;
 use crate::machine::clock::HostClock;
@@ -36,7 +36,7 @@ pub trait Ends {
         &mut self,
         run: &mut Run<'_, HostClock>,
         link: Self::Link,
-        observer: &mut impl Observer,
+        observer: &mut Observer<'_>,
     ) -> Result<(), SessionError<LinkError>> {
         run.launch(link, observer)
     }

@@ -1,73 +1,66 @@
-//! Shows the progress of a run, and stops it on request.
+//! Progress of a run, shown to a person who may stop it.
 
-use std::fmt::Display;
 use std::ops::ControlFlow;
 
-use loggap_core::measure::SampleStore;
+use loggap_core::measure::{Progress, SampleStore};
 use loggap_core::stats::Confidence;
 
-use crate::drive::{Observer, Status};
-use crate::machine::warning::Warning;
 use crate::terminal::{Console, Interrupt, ProgressLine};
 
-/// Observer that shows progress and stops at Ctrl-C.
-pub(super) struct RunObserver<'a> {
-    line: ProgressLine,
-    interrupt: &'a Interrupt,
-    console: &'a mut Console,
-    /// Requested relative error, parts per million.
-    relative_error_ppm: u32,
-    warnings: Vec<Warning>,
+/// Progress of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Status<'a> {
+    /// Time, messages and losses.
+    pub(super) progress: Progress,
+    /// Current launch, counted from 1.
+    pub(super) launch: u32,
+    /// Number of launches planned.
+    pub(super) launches: u32,
+    /// Samples so far.
+    pub(super) store: &'a SampleStore<'a>,
 }
 
-impl<'a> RunObserver<'a> {
-    pub(super) fn new(
+/// Progress line of a run, which ends at Ctrl-C.
+#[derive(Debug)]
+pub struct Observer<'a> {
+    line: ProgressLine,
+    interrupt: &'a Interrupt,
+    pub(super) console: &'a mut Console,
+    /// Requested relative error, parts per million.
+    relative_error_ppm: u32,
+}
+
+impl<'a> Observer<'a> {
+    /// Observer of a run with this relative error as its goal, parts per million.
+    pub fn new(
         interrupt: &'a Interrupt,
         console: &'a mut Console,
         relative_error_ppm: u32,
     ) -> Self {
-        let line = ProgressLine::new(console);
-        Self { line, interrupt, console, relative_error_ppm, warnings: Vec::new() }
+        Self { line: ProgressLine::new(console), interrupt, console, relative_error_ppm }
     }
 
-    /// True if the run is to stop.
-    pub(super) fn is_broken_off(&self) -> bool {
-        self.interrupt.is_requested()
+    /// Called while the responder serves other initiators; `position` of them are ahead.
+    pub(super) fn on_queue(&mut self, position: u32) -> ControlFlow<()> {
+        self.console.note(format_args!("waiting: position {position} in the responder's queue"));
+        self.answer()
     }
 
-    /// Adds a warning: the peer refused a further connection.
-    pub(super) fn refused(&mut self, launches: u32, reason: impl Display) {
-        let reason = reason.to_string();
-        self.warnings.push(Warning::LaunchRefused { launches, reason });
-    }
-
-    /// Prints `warning` at once.
-    pub(super) fn warn(&mut self, warning: impl Display) {
-        self.console.warn(warning);
-    }
-
-    /// Warnings for the report.
-    pub(super) fn into_warnings(self) -> Vec<Warning> {
-        self.warnings
+    /// Called after each batch, and several times a second while the run waits.
+    pub(super) fn on_progress(&mut self, status: &Status<'_>) -> ControlFlow<()> {
+        self.interrupt.listen();
+        let wanted = self.relative_error_ppm;
+        self.line.show(status.progress.spent_ppm, |elapsed| describe(status, elapsed, wanted));
+        self.answer()
     }
 
     fn answer(&self) -> ControlFlow<()> {
         if self.is_broken_off() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
-}
 
-impl Observer for RunObserver<'_> {
-    fn on_queue(&mut self, position: u32) -> ControlFlow<()> {
-        let waiting = format_args!("waiting: position {position} in the responder's queue");
-        self.console.note(waiting);
-        self.answer()
-    }
-
-    fn on_progress(&mut self, status: &Status<'_>) -> ControlFlow<()> {
-        self.interrupt.listen();
-        let wanted = self.relative_error_ppm;
-        self.line.show(status.progress.spent_ppm, |elapsed| describe(status, elapsed, wanted));
-        self.answer()
+    /// True if the run is to stop.
+    pub(super) fn is_broken_off(&self) -> bool {
+        self.interrupt.is_requested()
     }
 }
 
@@ -110,7 +103,7 @@ fn estimates(store: &SampleStore<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loggap_core::measure::{Experiment, Progress, Quantity, RowHeader, Sample};
+    use loggap_core::measure::{Experiment, Quantity, RowHeader, Sample};
     use loggap_core::units::Picos;
 
     #[test]
