@@ -1,12 +1,9 @@
 //! Options of a link, shared by the subcommands that use one.
 
-use std::io::ErrorKind;
-
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::verbs::VerbsArgs;
-use crate::link::{DEFAULT_PORT, Endpoint, LinkError, LinkSettings, Operation, Transport, Waiting};
-use crate::serve::listener::ListenError;
+use crate::link::{DEFAULT_PORT, Endpoint, LinkSettings, Operation, Transport, Waiting};
 use crate::terminal::CliError;
 
 /// Transport and way of waiting.
@@ -109,40 +106,5 @@ impl LinkArgs {
 
     fn parsed(transport: Transport, text: &str) -> Result<Endpoint, CliError> {
         Endpoint::parse(transport, text, DEFAULT_PORT).map_err(CliError::usage)
-    }
-}
-
-impl From<LinkError> for CliError {
-    fn from(error: LinkError) -> Self {
-        match &error {
-            LinkError::Connect { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
-                Self::refused(error)
-            }
-            LinkError::Interface { .. } => Self::refused(error),
-            LinkError::TooLong { .. } => Self::usage(error),
-            LinkError::Verbs(verbs) if verbs.is_usage() => Self::usage(error),
-            LinkError::Verbs(verbs) if verbs.is_environment() => Self::refused(error),
-            _ => Self::failed(error),
-        }
-    }
-}
-
-impl From<ListenError> for CliError {
-    fn from(error: ListenError) -> Self {
-        match &error {
-            ListenError::Endpoint(LinkError::Interface { .. }) => Self::refused(error),
-            ListenError::Endpoint(LinkError::Verbs(verbs)) if verbs.is_usage() => {
-                Self::usage(error)
-            }
-            ListenError::Endpoint(LinkError::Verbs(_)) => Self::refused(error),
-            ListenError::Bind { source, .. } => match source.kind() {
-                ErrorKind::PermissionDenied => Self::refused(error),
-                ErrorKind::AddrNotAvailable | ErrorKind::NotFound | ErrorKind::AlreadyExists => {
-                    Self::usage(error)
-                }
-                _ => Self::failed(error),
-            },
-            _ => Self::failed(error),
-        }
     }
 }

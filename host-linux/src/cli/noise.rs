@@ -101,7 +101,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let (cpu, pinned) = args.pin()?;
     let clock = HostClock::calibrated();
     let before = cpu.map(|cpu| warning::before_run_alone(cpu, &clock, &pinned));
-    let found = watched(&clock, &options, (&interrupt, console));
+    let found = watched(&clock, &options, &interrupt, console);
     let before = before.iter().flatten().map(ToString::to_string);
     let warnings = before.chain(dropped(&found)).collect();
     let document = Document {
@@ -158,7 +158,8 @@ impl Args {
 fn watched(
     clock: &HostClock,
     options: &NoiseOptions,
-    (interrupt, console): (&Interrupt, &Console),
+    interrupt: &Interrupt,
+    console: &Console,
 ) -> MeasuredNoise {
     let mut line = ProgressLine::new(console);
     let whole = options.duration.seconds();

@@ -147,7 +147,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             for &ranks in &ranks {
                 let ranks = u32::try_from(ranks).unwrap_or(u32::MAX);
                 let set = at(&protocols, size)?;
-                rows.push(args.row(collective, (ranks, size), (set, parameters))?);
+                rows.push(args.row(collective, ranks, size, set, parameters)?);
             }
         }
     }
@@ -171,8 +171,10 @@ impl Args {
     fn row(
         &self,
         collective: Collective,
-        (ranks, size): (u32, u64),
-        (set, parameters): (&LogGops, Parameters<'_>),
+        ranks: u32,
+        size: u64,
+        set: &LogGops,
+        parameters: Parameters<'_>,
     ) -> Result<Row, CliError> {
         let overflow = |error: Overflow| CliError::failed(error);
         let form = collective.form();
@@ -183,7 +185,7 @@ impl Args {
         let most_bytes = self.max_memory.unwrap_or(u64::MAX);
         let job = Job { most_bytes, ..Job::new(parameters, settings) };
         let simulated = makespan(&source, &job)?;
-        let reason = (simulated != printed).then(|| reason(caveat, settings, (set, size)));
+        let reason = (simulated != printed).then(|| reason(caveat, settings, set, size));
         Ok(Row {
             collective: collective.name(),
             ranks,
@@ -200,7 +202,7 @@ impl Args {
 
 /// Reason of a difference between closed form and simulation. The caveats of the model assume the
 /// default rules, some of which `settings` may change.
-fn reason(caveat: Option<Caveat>, settings: Settings, (set, size): (&LogGops, u64)) -> String {
+fn reason(caveat: Option<Caveat>, settings: Settings, set: &LogGops, size: u64) -> String {
     let handshake = settings.rendezvous == Rendezvous::Handshake;
     if handshake && Bytes(size) > set.eager_limit {
         return "above S an RTS and a CTS go before the data; the form leaves them out".into();

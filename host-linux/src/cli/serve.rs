@@ -113,8 +113,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let mut queue = ClientQueue::open(listener, args.queue).map_err(system)?;
     let clock = HostClock::calibrated();
     if args.clients > 1 {
-        let served = Several::new(args.clients, (clock, bounds));
-        return served.serve(queue, (processor, &interrupt), console);
+        let served = Several::new(args.clients, clock, bounds);
+        return served.serve(queue, processor, &interrupt, console);
     }
     processor.pin(&clock, console)?;
     interrupt.listen();
@@ -189,7 +189,7 @@ struct Several {
 }
 
 impl Several {
-    fn new(most: u16, (clock, bounds): (HostClock, Bounds)) -> Self {
+    fn new(most: u16, clock: HostClock, bounds: Bounds) -> Self {
         Self { most: usize::from(most), served: 0, clock, bounds, done: mpsc::channel() }
     }
 
@@ -197,7 +197,8 @@ impl Several {
     fn serve(
         mut self,
         mut queue: ClientQueue,
-        (processor, interrupt): (Processor, &Interrupt),
+        processor: Processor,
+        interrupt: &Interrupt,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         // Without --cpu the system distributes the threads over all processors near the client's

@@ -7,7 +7,7 @@ use loggap_core::measure::{
 };
 use loggap_core::random::Random;
 
-use super::{AssessBuffers, Method};
+use super::{AssessBuffers, Memory, Method};
 
 /// Sweeps before the first assessment: enough for a 95% interval that tolerates outliers.
 const FIRST_SWEEPS: u64 = 8;
@@ -39,8 +39,9 @@ impl<'m> Repetitions<'m> {
         method: Method,
         sizes: &[u32],
         options: PlanOptions,
-        (store, memory): (SampleStore<'m>, &'m mut AssessBuffers),
+        memory: &'m mut Memory,
     ) -> Self {
+        let (store, memory) = memory.lend_store();
         Self {
             store,
             memory,

@@ -101,7 +101,6 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         let plan = match method {
             Method::Prtt => Plan::Rounds(Box::new(Rounds::new(budget, sizes, memory)?)),
             Method::Signature | Method::Plogp => {
-                let memory = memory.lend_store();
                 Plan::Repetitions(Box::new(Repetitions::new(method, sizes, budget, memory)))
             }
         };

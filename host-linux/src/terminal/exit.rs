@@ -7,8 +7,6 @@ use std::process::ExitCode;
 use nix::sys::signal::{SigSet, Signal};
 
 use super::Console;
-use crate::output::FileError;
-use crate::simulation::{LoadError, RunError};
 
 /// Exit codes for the end of `--help`; `more` holds additional lines.
 macro_rules! exit_codes {
@@ -149,42 +147,12 @@ pub fn explain(error: &clap::Error) -> ExitCode {
     exit.into()
 }
 
-impl From<RunError> for CliError {
-    /// Converts an error of a single run in a series.
-    fn from(error: RunError) -> Self {
-        match &error {
-            RunError::Load(
-                LoadError::Memory { .. } | LoadError::UnderWay { .. } | LoadError::Pages(_),
-            ) => Self::failed(error),
-            RunError::Parameters(error) => (*error).into(),
-            RunError::Load(_) | RunError::Noise(_) | RunError::Network(_) => Self::usage(error),
-            RunError::Unfinished(_) => Self::failed(format_args!(
-                "{error}; 'loggap simulate' lists everything that is left"
-            )),
-            RunError::Stopped(_) | RunError::Pattern(_) | RunError::Interrupted => {
-                Self::failed(error)
-            }
-        }
-    }
-}
-
 impl From<io::Error> for CliError {
     /// Converts an error of writing to standard output.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ReaderGone,
             _ => Self::failed(format_args!("writing to standard output: {error}")),
-        }
-    }
-}
-
-impl From<FileError> for CliError {
-    fn from(error: FileError) -> Self {
-        use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound, PermissionDenied};
-        match error.source.kind() {
-            NotFound | NotADirectory | IsADirectory => Self::usage(error),
-            PermissionDenied => Self::refused(error),
-            _ => Self::failed(error),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! files that a command names.
 
 mod console;
+mod errors;
 mod exit;
 mod failures;
 mod interrupt;

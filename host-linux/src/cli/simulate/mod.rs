@@ -350,7 +350,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     drop(progress);
     let mut outcome = ran.map_err(|error| args.refused(error, &source))?;
     outcome.load = outcome.load.plus(opening).unwrap_or(outcome.load);
-    let mut report = Report::new(args, &source, (&sets, noise.as_ref()), &outcome)?;
+    let mut report = Report::new(args, &source, &sets, noise.as_ref(), &outcome)?;
     report.add_hosts_used(network.as_ref(), source.ranks());
     if !report.is_whole() {
         report.add_buffering(Buffering::of(&source, &sets, &job, &outcome.stuck), console);

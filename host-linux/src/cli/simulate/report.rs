@@ -178,7 +178,8 @@ impl Report {
     pub(super) fn new(
         args: &Args,
         source: &Source,
-        (sets, noise): (&ParameterSets, Option<&NoiseSource>),
+        sets: &ParameterSets,
+        noise: Option<&NoiseSource>,
         outcome: &Outcome,
     ) -> Result<Self, CliError> {
         let finished = outcome.finished;

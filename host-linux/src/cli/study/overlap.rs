@@ -99,7 +99,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let file = args.plot.as_deref().map(PendingFile::create).transpose();
     let file = file.map_err(CliError::failed)?;
     let interrupt = end_on_request()?;
-    let runs = args.simulate(&sets, &args.factors(), (&interrupt, console))?;
+    let runs = args.simulate(&sets, &args.factors(), &interrupt, console)?;
     let report = Report::new(args, &sets, &runs);
     let part = if report.incomplete.is_some() { " (incomplete)" } else { "" };
     let chart = chart(&runs.rows, &format!("{}{part}", report.schedule));
@@ -153,7 +153,8 @@ impl Args {
         &self,
         sets: &ParameterSets,
         factors: &[f64],
-        (interrupt, console): (&Interrupt, &Console),
+        interrupt: &Interrupt,
+        console: &Console,
     ) -> Result<Runs, CliError> {
         let mut points = Overlap::ALL.map(|overlap| overlap.sets(sets)).to_vec();
         for &factor in factors {

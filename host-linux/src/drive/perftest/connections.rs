@@ -10,11 +10,10 @@ use std::thread;
 use loggap_core::measure::{Buffers, Clock, Initiator, Link, SessionError, SessionOptions};
 use loggap_core::wire::{FRAME_LEN, Refusal};
 
+use super::failed;
 use super::rounds::{Rounds, Test};
-use super::{EndArgs, failed};
-use crate::cli::measure::endpoints::Endpoints;
-use crate::drive::Ends;
-use crate::link::{AnyLink, Endpoint, LinkError, Waiting};
+use crate::drive::{EndOptions, Endpoints, Ends};
+use crate::link::{AnyLink, LinkError, Waiting};
 use crate::machine::clock::HostClock;
 use crate::machine::environment::LinkFingerprint;
 use crate::machine::near::{node_of, run_on_node};
@@ -59,14 +58,14 @@ const MOST_SHARING: usize = 4;
 
 /// Warns or fails if `count` polling connections need more processors than there are.
 pub(super) fn check_processors(
-    args: &EndArgs,
+    options: &EndOptions,
     count: u32,
     console: &mut Console,
 ) -> Result<(), CliError> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    let here = if args.is_local() { 2 * count } else { count };
+    let here = if options.remote.is_none() { 2 * count } else { count };
     let processors = thread::available_parallelism().map_or(usize::MAX, usize::from);
-    if count == 1 || args.link.waiting() == Waiting::Block || here <= processors {
+    if count == 1 || options.settings.waiting == Waiting::Block || here <= processors {
         return Ok(());
     }
     if here > processors.saturating_mul(MOST_SHARING) {
@@ -84,10 +83,10 @@ pub(super) fn check_processors(
 type Session<'b> = Box<dyn Rounds + Send + 'b>;
 
 /// Open connections with a link and a session each; measured concurrently, with a thread each.
-pub(super) struct Connections<'b> {
+pub(crate) struct Connections<'b> {
     sessions: Vec<Session<'b>>,
     /// Ends of the connections, one each.
-    ends: Vec<Endpoints<'b>>,
+    ends: Vec<Endpoints>,
     /// NUMA node of the device that they share.
     node: Option<u32>,
 }
@@ -98,16 +97,16 @@ pub(super) struct Opened<'b> {
     pub(super) fingerprint: LinkFingerprint,
 }
 
-/// State kept between the connections that a test opens one after another.
+/// Ends of the connections that a test opens one after another.
 pub(super) struct Opening {
+    /// Options of the ends, with the address at which the responder answered.
+    pub(super) options: EndOptions,
     /// Processors that this thread may use unless pinned.
     pub(super) allowed: Vec<Cpu>,
     /// True once connections were open: the wait for the responder is then not announced again.
     pub(super) again: bool,
     /// Warnings already given, which are not repeated.
     pub(super) told: Vec<Warning>,
-    /// Address at which the responder answered.
-    pub(super) answered: Option<Endpoint>,
 }
 
 impl Opening {
@@ -127,12 +126,13 @@ impl Opening {
 }
 
 impl<'b> Connections<'b> {
-    /// Opens one connection per element of `memory`.
+    /// Opens one connection per element of `memory`, for messages of up to `largest` bytes.
     pub(super) fn open(
-        (args, largest): (&'b EndArgs, u32),
+        opening: &mut Opening,
+        largest: u32,
         memory: &'b mut [Memory],
         interrupt: &'b Interrupt,
-        (console, opening): (&mut Console, &mut Opening),
+        console: &mut Console,
     ) -> Result<Opened<'b>, CliError> {
         let clock = HostClock::calibrated();
         let mut connections = Self { sessions: Vec::new(), ends: Vec::new(), node: None };
@@ -141,11 +141,10 @@ impl<'b> Connections<'b> {
         let several = memory.len() > 1;
         let opened = clock.now();
         for Memory { outgoing, incoming } in memory {
-            let ends = Endpoints::new(args, largest, opening.allowed.clone())?;
-            let ends = ends.at(opening.answered.take());
+            let ends = Endpoints::new(opening.options.clone(), largest, opening.allowed.clone());
             let mut ends = if several { ends.anywhere() } else { ends };
             let link = ends.open(&clock)?;
-            opening.answered = ends.remote();
+            opening.options.remote = ends.remote();
             opening.tell(ends.take_warnings(), console);
             fingerprint.get_or_insert_with(|| LinkFingerprint {
                 waiting: ends.waiting().name().to_owned(),

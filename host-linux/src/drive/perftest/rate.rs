@@ -4,49 +4,23 @@ use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use super::bw::{BURSTS, LONGEST_BURST, Plan, SHORTEST_BURST};
-use super::rounds::{Repetitions, Values};
-use super::{Missing, shown};
-use crate::terminal::{CliError, Console};
-
-/// Unit of bandwidth.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Unit {
-    /// 2²⁰ bytes per second, which perftest calls MB.
-    Mebibytes,
-    /// 10⁹ bits per second.
-    Gigabits,
-}
-
-impl Unit {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Mebibytes => "MB/sec",
-            Self::Gigabits => "Gb/sec",
-        }
-    }
-
-    const fn bytes_per_second(self) -> f64 {
-        match self {
-            Self::Mebibytes => 1_048_576.0,
-            Self::Gigabits => 1e9 / 8.0,
-        }
-    }
-}
+use super::Missing;
+use super::bw::{BURSTS, BandwidthTest, LONGEST_BURST, SHORTEST_BURST};
+use super::rounds::{Budget, Values};
 
 /// Message rate at one size, over all connections and directions. Unknown values are `None`.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Rate {
-    size_bytes: u32,
-    messages: u64,
+pub(crate) struct Rate {
+    pub(crate) size_bytes: u32,
+    pub(crate) messages: u64,
     /// Number of bursts that count, and messages per burst, connection and direction.
-    bursts: u64,
+    pub(crate) bursts: u64,
     burst_messages: u32,
     /// Most messages in flight, over RDMA verbs.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<u16>,
     /// Number of bursts in which a message was lost.
-    lost: u64,
+    pub(crate) lost: u64,
     /// True if single messages arrived.
     #[serde(skip)]
     has_single: bool,
@@ -57,9 +31,9 @@ pub(super) struct Rate {
     /// Variation between bursts: half the interquartile range of their gaps, divided by the median.
     /// `None` for fewer than four bursts.
     spread: Option<f64>,
-    bandwidth_bytes_per_s: Option<f64>,
-    peak_bytes_per_s: Option<f64>,
-    messages_per_s: Option<f64>,
+    pub(crate) bandwidth_bytes_per_s: Option<f64>,
+    pub(crate) peak_bytes_per_s: Option<f64>,
+    pub(crate) messages_per_s: Option<f64>,
 }
 
 /// Messages in flight below which a warning is given.
@@ -71,7 +45,7 @@ const LARGE_SPREAD: f64 = 0.1;
 
 /// Fewest successive bursts that make a peak: single bursts may be faster than the link, into a
 /// buffer or a token bucket.
-pub(super) const STRETCH: usize = 5;
+pub(crate) const STRETCH: usize = 5;
 
 /// Median duration of the fastest sequence of successive bursts, of at least [`STRETCH`] and a
 /// tenth of all.
@@ -86,7 +60,12 @@ fn fastest_stretch(elapsed: &[Picos]) -> Option<Picos> {
 
 impl Rate {
     /// Rate at `size_bytes` from the durations of `single` messages and of `bursts`.
-    pub(super) fn of(plan: &Plan, size_bytes: u32, mut single: Values, mut bursts: Values) -> Self {
+    pub(super) fn of(
+        plan: &BandwidthTest,
+        size_bytes: u32,
+        mut single: Values,
+        mut bursts: Values,
+    ) -> Self {
         let single = Sorted::new(&mut single.elapsed).median();
         let count = bursts.elapsed.len() as u64;
         let fastest = fastest_stretch(&bursts.elapsed);
@@ -134,32 +113,10 @@ impl Rate {
     pub(super) fn with_depth(self, depth: Option<u16>) -> Self {
         Self { depth, ..self }
     }
-
-    pub(super) fn row(&self, console: &mut Console, unit: Unit) -> Result<(), CliError> {
-        let bandwidth =
-            |bytes: Option<f64>| shown(bytes.map(|bytes| bytes / unit.bytes_per_second()), 3);
-        writeln!(
-            console.data(),
-            "{:<8} {:>11} {:>16} {:>19} {:>14}",
-            self.size_bytes,
-            self.messages,
-            bandwidth(self.peak_bytes_per_s),
-            bandwidth(self.bandwidth_bytes_per_s),
-            shown(self.messages_per_s.map(|rate| rate / 1e6), 6)
-        )?;
-        if self.lost > 0 {
-            let (lost, size, all) = (self.lost, self.size_bytes, self.lost + self.bursts);
-            writeln!(
-                console.data(),
-                "# {lost} of {all} bursts of {size} B lost messages and do not count"
-            )?;
-        }
-        Ok(())
-    }
 }
 
 /// Warnings about doubtful numbers of the table.
-pub(super) fn warnings(plan: &Plan, results: &[Rate]) -> Vec<String> {
+pub(crate) fn warnings(plan: &BandwidthTest, results: &[Rate]) -> Vec<String> {
     let mut warnings = Vec::new();
     let short = plan.burst;
     if short < SHORTEST_BURST {
@@ -169,9 +126,9 @@ pub(super) fn warnings(plan: &Plan, results: &[Rate]) -> Vec<String> {
         ));
     }
     if results.iter().any(|rate| rate.gap_s.is_some() && rate.bursts < STRETCH as u64) {
-        let more = match plan.repetitions {
-            Repetitions::For(_) => "a longer -D",
-            Repetitions::Times(_) | Repetitions::Within(..) => "larger -n",
+        let more = match plan.budget {
+            Budget::For(_) => "a longer -D",
+            Budget::Times(_) | Budget::Within(..) => "larger -n",
         };
         warnings.push(format!("no peak (-) of fewer than {STRETCH} bursts; {more} makes more"));
     }
@@ -211,7 +168,7 @@ pub(super) fn warnings(plan: &Plan, results: &[Rate]) -> Vec<String> {
 }
 
 /// Warning about a large variation between bursts.
-fn differing(plan: &Plan, results: &[Rate]) -> Option<String> {
+fn differing(plan: &BandwidthTest, results: &[Rate]) -> Option<String> {
     let differing = results.iter().filter_map(|rate| Some((rate.spread?, rate.size_bytes)));
     let differing: Vec<_> = differing.filter(|(spread, _)| *spread > LARGE_SPREAD).collect();
     let (spread, size) =
@@ -221,9 +178,9 @@ fn differing(plan: &Plan, results: &[Rate]) -> Option<String> {
         1 => String::new(),
         many => format!(", the most of {many} such sizes"),
     };
-    let longer = match plan.repetitions {
-        Repetitions::Times(_) => "-D measures for longer",
-        Repetitions::For(_) | Repetitions::Within(..) => "a longer -D may even that out",
+    let longer = match plan.budget {
+        Budget::Times(_) => "-D measures for longer",
+        Budget::For(_) | Budget::Within(..) => "a longer -D may even that out",
     };
     Some(format!("bursts differ by {percent:.0}% at {size} B{others}; {longer}"))
 }
@@ -239,9 +196,9 @@ mod tests {
         }
     }
 
-    fn plan(burst: u32, connections: u32) -> Plan {
-        let (repetitions, unit) = (Repetitions::Times(BURSTS), Unit::Mebibytes);
-        Plan { burst, repetitions, warmup: 0, connections, both_ways: false, unit }
+    fn plan(burst: u32, connections: u32) -> BandwidthTest {
+        let budget = Budget::Times(BURSTS);
+        BandwidthTest { burst, budget, warmup: 0, connections, both_ways: false }
     }
 
     #[test]
@@ -255,7 +212,7 @@ mod tests {
     #[test]
     fn the_gap_of_all_is_shared_by_connections_and_directions() {
         for (connections, both_ways, share) in [(1, true, 2_u32), (4, false, 4), (3, true, 6)] {
-            let plan = Plan { both_ways, ..plan(11, connections) };
+            let plan = BandwidthTest { both_ways, ..plan(11, connections) };
             let rate = Rate::of(&plan, 1_000, values(&[20]), values(&[120]));
             let gap = 10e-6 / f64::from(share);
             assert!((rate.gap_s.unwrap() - gap).abs() < 1e-12, "{rate:?}");
@@ -304,8 +261,8 @@ mod tests {
         let said = warnings(&plan(100, 1), &[few]);
         assert!(matches!(&said[..], [said] if said.contains("no peak (-)")), "{said:?}");
         assert!(said[0].ends_with("larger -n makes more"), "{said:?}");
-        let repetitions = Repetitions::For(std::time::Duration::from_secs(1));
-        let said = warnings(&Plan { repetitions, ..plan(100, 1) }, &[few]);
+        let budget = Budget::For(std::time::Duration::from_secs(1));
+        let said = warnings(&BandwidthTest { budget, ..plan(100, 1) }, &[few]);
         assert!(said[0].ends_with("a longer -D makes more"), "{said:?}");
     }
 
@@ -327,7 +284,7 @@ mod tests {
     #[test]
     fn bursts_that_differ_are_pointed_out() {
         let plan = plan(101, 1);
-        let warnings = |plan: &Plan, rates: &[Rate]| -> Vec<String> {
+        let warnings = |plan: &BandwidthTest, rates: &[Rate]| -> Vec<String> {
             let all = warnings(plan, rates);
             all.into_iter().filter(|said| !said.starts_with("no peak")).collect()
         };
@@ -341,8 +298,8 @@ mod tests {
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].starts_with("bursts differ by ") && said[0].contains("64 B"), "{said:?}");
         assert!(said[0].ends_with("-D measures for longer"), "{said:?}");
-        let repetitions = Repetitions::For(std::time::Duration::from_secs(1));
-        let said = warnings(&Plan { repetitions, ..plan }, &[worse]);
+        let budget = Budget::For(std::time::Duration::from_secs(1));
+        let said = warnings(&BandwidthTest { budget, ..plan }, &[worse]);
         assert!(said[0].ends_with("a longer -D may even that out"), "{said:?}");
     }
 }

@@ -33,9 +33,9 @@ pub(super) struct Values {
     pub(super) failure: Option<SessionError<LinkError>>,
 }
 
-/// Number or duration of repetitions.
+/// Number or duration of rounds.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Repetitions {
+pub(crate) enum Budget {
     /// A fixed number.
     Times(u32),
     /// As many as fit into a time.
@@ -68,14 +68,14 @@ pub(super) trait Rounds {
     fn repeat(
         &mut self,
         experiment: Experiment,
-        repetitions: Repetitions,
+        budget: Budget,
     ) -> Result<Values, SessionError<LinkError>>;
 
     /// Repeats a burst in both directions.
     fn repeat_both_ways(
         &mut self,
         burst: BothWays,
-        repetitions: Repetitions,
+        budget: Budget,
     ) -> Result<Values, SessionError<LinkError>>;
 
     /// Longest message of the link, bytes.
@@ -139,13 +139,13 @@ impl<L: Link<Error = LinkError>> Test<'_, L> {
     fn in_chunks(
         &mut self,
         experiment: &Experiment,
-        repetitions: Repetitions,
+        budget: Budget,
         mut some: impl FnMut(&mut Self, u32, &mut Values) -> Result<(), SessionError<LinkError>>,
     ) -> Result<Values, SessionError<LinkError>> {
-        let (mut left, time) = match repetitions {
-            Repetitions::Times(times) => (times, None),
-            Repetitions::For(time) => (u32::MAX, Some(time)),
-            Repetitions::Within(times, time) => (times, Some(time)),
+        let (mut left, time) = match budget {
+            Budget::Times(times) => (times, None),
+            Budget::For(time) => (u32::MAX, Some(time)),
+            Budget::Within(times, time) => (times, Some(time)),
         };
         let after = |time| Picos(self.now().0.saturating_add(Picos::from_duration(time).0));
         let end = time.map(after);
@@ -182,7 +182,7 @@ impl<L: Link<Error = LinkError>> Rounds for Test<'_, L> {
         experiment: Experiment,
         times: u32,
     ) -> Result<(), SessionError<LinkError>> {
-        let warm = self.in_chunks(&experiment, Repetitions::Times(times), |test, count, values| {
+        let warm = self.in_chunks(&experiment, Budget::Times(times), |test, count, values| {
             test.session.run(&several(experiment, count), |outcome| match outcome {
                 Outcome::Sample(sample) => values.elapsed.push(sample.elapsed),
                 Outcome::Late(_) => {}
@@ -195,12 +195,12 @@ impl<L: Link<Error = LinkError>> Rounds for Test<'_, L> {
     fn repeat(
         &mut self,
         experiment: Experiment,
-        repetitions: Repetitions,
+        budget: Budget,
     ) -> Result<Values, SessionError<LinkError>> {
         let clock = *self.session.clock();
         let (opened, is_burst) = (self.opened, experiment.messages > 1);
         let uncounted = u32::from(!is_burst);
-        self.in_chunks(&experiment, repetitions, |test, count, values| {
+        self.in_chunks(&experiment, budget, |test, count, values| {
             let mut rest = uncounted;
             test.session.run(&several(experiment, count + uncounted), |outcome| {
                 if rest > 0 {
@@ -224,12 +224,12 @@ impl<L: Link<Error = LinkError>> Rounds for Test<'_, L> {
     fn repeat_both_ways(
         &mut self,
         burst: BothWays,
-        repetitions: Repetitions,
+        budget: Budget,
     ) -> Result<Values, SessionError<LinkError>> {
         let BothWays { size, messages, window } = burst;
         let quantity = Quantity::Gap;
         let experiment = Experiment { quantity, messages, delay: Picos::ZERO, size };
-        self.in_chunks(&experiment, repetitions, |test, count, values| {
+        self.in_chunks(&experiment, budget, |test, count, values| {
             for _ in 0..count {
                 match test.session.both_ways(size, (messages, window))? {
                     Some(elapsed) => {
