@@ -2,8 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use loggap_core::measure::{AssessError, Conclusion, Quantity, SizeRow, Warning as LinkWarning};
-use loggap_core::model::{Change, Parameter, Profile};
+use loggap_core::measure::{
+    AssessError, Conclusion, Experiment, Quantity, SizeRow, Warning as LinkWarning,
+};
+use loggap_core::model::{Change, Parameter};
 use loggap_core::units::Picos;
 
 use super::analysis::{is_converged, requested};
@@ -50,6 +52,22 @@ pub struct Finished {
 }
 
 impl Assessed {
+    /// Removes one-way times if messages are RDMA reads: a read has no reply whose half would be one,
+    /// and no receiver (`docs/verbs.md`). Costs of posting and polling, and the gap, remain.
+    pub(super) fn without_one_way_times_of_reads(mut self) -> Self {
+        let Measured { assessment, rows, .. } = &mut self.measured;
+        if self.host.link.verbs.as_ref().is_some_and(is_read) {
+            if let Ok(assessment) = assessment {
+                for range in &mut assessment.profile.ranges {
+                    (range.half_rtt, range.latency) = (None, None);
+                }
+                assessment.warnings.retain(|warning| !is_one_way(warning));
+            }
+            rows.iter_mut().for_each(|row| row.half_rtt = None);
+        }
+        self
+    }
+
     /// Results, also of a run that failed or was stopped.
     #[must_use]
     pub fn finish(mut self) -> Finished {
@@ -124,7 +142,6 @@ impl Assessed {
     fn document(&self, incomplete: Option<String>) -> ProfileDocument {
         let Self { measured, host, canaries, wall, options, .. } = self;
         let assessment = measured.assessment.as_ref().ok();
-        let is_read = self.is_read();
         let warning_details = self.ranked_warnings();
         let changes = assessment.map_or(&[][..], |found| &found.profile.changes);
         let limits: Vec<_> = self
@@ -145,16 +162,13 @@ impl Assessed {
             method: options.method.name().to_owned(),
             requested: requested(&measured.exact),
             changes: changes.iter().map(|change| named(*change, &limits)).collect(),
-            sizes: sizes(&measured.rows, &measured.samples),
+            sizes: self.sizes(),
             messages_sent: measured.traffic.messages(),
             messages_lost: measured.traffic.messages_lost,
             wall_s,
             link_busy_share: (measured.traffic.in_rounds.seconds() / wall_s).clamp(0.0, 1.0),
             stopped: stopped(measured.conclusion, incomplete.as_ref()),
-            converged: assessment.is_some_and(|found| match is_read {
-                true => is_converged(&without_one_way_times(&found.profile)),
-                false => is_converged(&found.profile),
-            }),
+            converged: assessment.is_some_and(|found| is_converged(&found.profile)),
             warnings: warning_details.iter().map(warnings::text).collect(),
             warning_details,
             launches: measured.launches,
@@ -173,9 +187,6 @@ impl Assessed {
             document.verdict = Verdict::Unusable;
         }
         self.add_ranges(&mut document);
-        if is_read {
-            leave_out_one_way_times(&mut document);
-        }
         document
     }
 
@@ -200,15 +211,12 @@ impl Assessed {
         ranked
     }
 
-    /// Warnings of the analysis, without those about one-way times if the messages are reads, and
-    /// without those about omitted sizes if the path carries none of them.
+    /// Warnings of the analysis, without those about omitted sizes if the path carries none of them.
     fn link_warnings(&self) -> Vec<LinkWarning> {
-        let (measured, is_read) = (&self.measured, self.is_read());
-        let all = measured.assessment.as_ref().map_or(&[][..], |found| &found.warnings);
-        let applies = |warning: &&LinkWarning| match warning {
-            LinkWarning::SizesLeftOut(..) => measured.reached.is_none(),
-            warning => !(is_read && is_one_way(warning)),
-        };
+        let all = self.measured.assessment.as_ref().map_or(&[][..], |found| &found.warnings);
+        let is_path = self.measured.reached.is_some();
+        let applies =
+            |warning: &&LinkWarning| !(is_path && matches!(warning, LinkWarning::SizesLeftOut(..)));
         all.iter().filter(applies).copied().collect()
     }
 
@@ -232,6 +240,20 @@ impl Assessed {
         document.history_runs = u32::try_from(earlier.len()).unwrap_or(u32::MAX);
     }
 
+    /// Table by size, with the distribution of single rounds.
+    fn sizes(&self) -> Vec<SizeRecord> {
+        let record = |row: &SizeRow| {
+            let samples = self.measured.samples.iter().map(|timed| &timed.sample);
+            let rounds = samples.filter(|sample| {
+                let Experiment { quantity, size, .. } = sample.experiment;
+                quantity == Quantity::RoundTrip && u64::from(size) == row.size.0 && !self.is_read()
+            });
+            let rounds = RoundRecord::of(rounds.map(|sample| Picos(sample.elapsed.0 / 2)));
+            SizeRecord { rounds, ..SizeRecord::from(*row) }
+        };
+        self.measured.rows.iter().map(record).collect()
+    }
+
     /// True if messages are RDMA reads.
     fn is_read(&self) -> bool {
         self.host.link.verbs.as_ref().is_some_and(is_read)
@@ -253,27 +275,6 @@ const fn is_one_way(warning: &LinkWarning) -> bool {
     )
 }
 
-/// Profile without one-way times, which reads lack, to be assessed.
-fn without_one_way_times(profile: &Profile) -> Profile {
-    let mut profile = profile.clone();
-    for range in &mut profile.ranges {
-        (range.half_rtt, range.latency) = (None, None);
-    }
-    profile
-}
-
-/// Removes one-way times: an RDMA read has no reply whose half would be one, and no receiver
-/// (`docs/verbs.md`). Costs of posting and polling, and the gap, remain.
-fn leave_out_one_way_times(document: &mut ProfileDocument) {
-    for record in &mut document.ranges {
-        (record.range.half_rtt, record.range.latency) = (None, None);
-        record.next.retain(|key, _| !key.starts_with("half_rtt") && *key != "latency_s");
-    }
-    for record in &mut document.sizes {
-        (record.row.half_rtt, record.rounds) = (None, None);
-    }
-}
-
 /// Largest size that is sent inline, as the cause of a change of protocol.
 fn inline_limit(verbs: &VerbsRecord) -> Option<ProtocolLimit> {
     let last = u64::from(verbs.inline_bytes);
@@ -288,19 +289,6 @@ fn named(change: Change, limits: &[ProtocolLimit]) -> ChangeRecord {
     let record = ChangeRecord::from(change);
     let limit = limits.iter().find(|limit| limit.explains(&record));
     ChangeRecord { setting: limit.map(|limit| limit.setting.clone()), ..record }
-}
-
-/// Table by size, with the distribution of single rounds.
-fn sizes(rows: &[SizeRow], samples: &[TimedSample]) -> Vec<SizeRecord> {
-    let record = |row: &SizeRow| {
-        let rounds = samples.iter().map(|timed| &timed.sample).filter(|sample| {
-            let experiment = &sample.experiment;
-            experiment.quantity == Quantity::RoundTrip && u64::from(experiment.size) == row.size.0
-        });
-        let rounds = RoundRecord::of(rounds.map(|sample| Picos(sample.elapsed.0 / 2)));
-        SizeRecord { rounds, ..SizeRecord::from(*row) }
-    };
-    rows.iter().map(record).collect()
 }
 
 fn stopped(conclusion: Conclusion, incomplete: Option<&String>) -> Stopped {

@@ -44,24 +44,6 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        let PlanOptions { assess, busy_error_ppm, seed, .. } = PlanOptions::default();
-        Self {
-            method: Method::Prtt,
-            sizes: SizePlan::default(),
-            messages: None,
-            assess,
-            busy_error_ppm,
-            max_time: None,
-            max_messages: None,
-            launches: None,
-            history: None,
-            seed,
-        }
-    }
-}
-
 /// Message budget per second of `max_time`: four times that of a default run, which leaves a fast
 /// link idle for half of the time.
 const MESSAGES_PER_SECOND: u64 = 54_400;
@@ -190,7 +172,7 @@ impl Measurement {
         let unreadable = self.history.unreadable.iter().map(ToString::to_string);
         warnings.extend(unreadable.map(|reason| Warning::HistoryUnreadable { reason }));
         let Launches { ends, canaries, .. } = &launches;
-        Ok(Assessed {
+        let assessed = Assessed {
             failure,
             host,
             warnings,
@@ -200,7 +182,8 @@ impl Measurement {
             limits: ends.limits(),
             measured,
             history: self.history,
-        })
+        };
+        Ok(assessed.without_one_way_times_of_reads())
     }
 }
 

@@ -102,8 +102,8 @@ pub fn run<E: Ends>(
     interrupt.write_at_end("");
     let is_interrupted = interrupt.is_requested();
     match outcome {
-        Ok(results) => {
-            let exit = results.export(args, console)?;
+        Ok((finished, files)) => {
+            let exit = export(args, finished, files, console)?;
             Ok(if interrupt.is_requested() { Exit::Interrupted } else { exit })
         }
         Err(error) => {
@@ -137,11 +137,11 @@ fn measure<E: Ends>(
     ends: impl FnOnce(u32) -> Result<E, CliError>,
     interrupt: &Interrupt,
     console: &mut Console,
-) -> Result<Results, CliError> {
+) -> Result<(Finished, Files), CliError> {
     let measurement = Measurement::prepare(args.options()?)?;
     let files = Files::open(args)?;
     let assessed = measurement.run(ends(args.longest_message())?, interrupt, console)?;
-    Ok(Results { finished: assessed.finish(), files })
+    Ok((assessed.finish(), files))
 }
 
 impl MeasureArgs {
@@ -275,30 +275,27 @@ impl Files {
     }
 }
 
-/// Results of a measurement, and the files for them.
-struct Results {
+/// Writes all results. A file that fails prevents neither the others nor standard output; the first
+/// failure determines the exit code.
+fn export(
+    args: &MeasureArgs,
     finished: Finished,
     files: Files,
-}
-
-impl Results {
-    /// Writes all results. A file that fails prevents neither the others nor standard output; the
-    /// first failure determines the exit code.
-    fn export(self, args: &MeasureArgs, console: &mut Console) -> Result<Exit, CliError> {
-        let Finished { document, samples, failure } = self.finished;
-        let mut outcome = failure.map_or(Ok(()), Err);
-        if self.files.on_standard_output {
-            console.leave_standard_output();
-        }
-        for written in self.files.write(&document, &samples) {
-            outcome = merge(outcome, written, console);
-        }
-        let printed = args.report.print(&document, &document, console);
-        merge(outcome, printed, console)?;
-        let is_unusable = document.verdict == Verdict::Unusable;
-        let fails = is_unusable || args.exact.strict && !document.converged;
-        Ok(if fails { Exit::NotConverged } else { Exit::Done })
+    console: &mut Console,
+) -> Result<Exit, CliError> {
+    let Finished { document, samples, failure } = finished;
+    let mut outcome = failure.map_or(Ok(()), Err);
+    if files.on_standard_output {
+        console.leave_standard_output();
     }
+    for written in files.write(&document, &samples) {
+        outcome = merge(outcome, written, console);
+    }
+    let printed = args.report.print(&document, &document, console);
+    merge(outcome, printed, console)?;
+    let is_unusable = document.verdict == Verdict::Unusable;
+    let fails = is_unusable || args.exact.strict && !document.converged;
+    Ok(if fails { Exit::NotConverged } else { Exit::Done })
 }
 
 /// Returns the first failure, and reports a second one at once.

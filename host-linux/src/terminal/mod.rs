@@ -17,7 +17,7 @@ pub(crate) use failures::Failures;
 pub use interrupt::Interrupt;
 pub(crate) use interrupt::{end_on_request, interrupted};
 pub(crate) use named_files::NamedFiles;
-pub(crate) use progress::{ProgressLine, RunsLine};
+pub(crate) use progress::{Bar, ProgressLine, RunsLine};
 
 /// Words of this command.
 pub(crate) fn command_line() -> Vec<String> {

@@ -15,19 +15,21 @@ const WHOLE: u64 = 1_000_000;
 
 /// Bar on standard error. Cleared when dropped.
 #[derive(Debug)]
-struct Bar(ProgressBar);
+pub(crate) struct Bar(pub(crate) ProgressBar);
 
 impl Bar {
     /// Creates a bar of `length` steps; `None` if standard error is no terminal.
     fn new(console: &Console, length: u64, template: &str) -> Option<Self> {
-        if !console.is_watched() {
-            return None;
-        }
+        console.is_watched().then(|| Self::shown(length, template))
+    }
+
+    /// Shows a bar of `length` steps.
+    pub(crate) fn shown(length: u64, template: &str) -> Self {
         let style =
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
         bar.set_style(style.progress_chars("=> "));
-        Some(Self(bar))
+        Self(bar)
     }
 }
 

@@ -12,7 +12,6 @@ use super::rounds::{BothWays, Budget, Rounds, Values};
 use super::{Missing, SizeResult, SizeTest, round_trip};
 use crate::link::{LinkError, Transport};
 use crate::machine::clock::Deadline;
-use crate::machine::environment::LinkFingerprint;
 
 /// Number of bursts per size, if there are enough messages.
 pub(super) const BURSTS: u32 = 20;
@@ -158,10 +157,9 @@ impl SizeTest for BandwidthTest {
     fn measure(
         &self,
         connections: &mut Connections<'_>,
-        link: &LinkFingerprint,
         size: u32,
     ) -> Result<SizeResult<Rate>, SessionError<LinkError>> {
-        let places = link.verbs.as_ref().map(|verbs| verbs.depth);
+        let places = connections.depth();
         let window = window(size, places);
         let messages = self.burst;
         let bursts = |session: &mut dyn Rounds, budget: Budget| match self.both_ways {

@@ -87,14 +87,8 @@ pub(crate) struct Connections<'b> {
     sessions: Vec<Session<'b>>,
     /// Ends of the connections, one each.
     ends: Vec<Endpoints>,
-    /// NUMA node of the device that they share.
-    node: Option<u32>,
-}
-
-/// Connections, and the properties of their links.
-pub(super) struct Opened<'b> {
-    pub(super) connections: Connections<'b>,
-    pub(super) fingerprint: LinkFingerprint,
+    /// Properties of the first link.
+    pub(super) link: LinkFingerprint,
 }
 
 /// Ends of the connections that a test opens one after another.
@@ -133,10 +127,10 @@ impl<'b> Connections<'b> {
         memory: &'b mut [Memory],
         interrupt: &'b Interrupt,
         console: &mut Console,
-    ) -> Result<Opened<'b>, CliError> {
+    ) -> Result<Self, CliError> {
         let clock = HostClock::calibrated();
-        let mut connections = Self { sessions: Vec::new(), ends: Vec::new(), node: None };
-        let mut fingerprint = None;
+        let link = LinkFingerprint::default();
+        let mut connections = Self { sessions: Vec::new(), ends: Vec::new(), link };
         let is_first = !std::mem::replace(&mut opening.again, true);
         let several = memory.len() > 1;
         let opened = clock.now();
@@ -146,10 +140,10 @@ impl<'b> Connections<'b> {
             let link = ends.open(&clock)?;
             opening.options.remote = ends.remote();
             opening.tell(ends.take_warnings(), console);
-            fingerprint.get_or_insert_with(|| LinkFingerprint {
-                waiting: ends.waiting().name().to_owned(),
-                ..ends.fingerprint(&link)
-            });
+            if connections.ends.is_empty() {
+                connections.link = ends.fingerprint(&link);
+                ends.waiting().name().clone_into(&mut connections.link.waiting);
+            }
             let buffers = Buffers { outgoing, incoming };
             let parts = Parts { clock, buffers, opened, interrupt };
             let session = if connections.sessions.is_empty() {
@@ -168,10 +162,12 @@ impl<'b> Connections<'b> {
             connections.sessions.push(session);
             connections.ends.push(ends);
         }
-        let fingerprint =
-            fingerprint.ok_or_else(|| CliError::usage("at least one connection is needed"))?;
-        connections.node = node_of(&fingerprint);
-        Ok(Opened { connections, fingerprint })
+        Ok(connections)
+    }
+
+    /// Most messages in flight, over RDMA verbs.
+    pub(super) fn depth(&self) -> Option<u16> {
+        self.link.verbs.as_ref().map(|verbs| verbs.depth)
     }
 
     /// The first connection.
@@ -214,7 +210,7 @@ impl<'b> Connections<'b> {
             while each(vec![work(&mut **session)]).is_continue() {}
             return;
         }
-        let (count, node) = (self.sessions.len(), self.node);
+        let (count, node) = (self.sessions.len(), node_of(&self.link));
         let (start, is_over) = (Barrier::new(count + 1), AtomicBool::new(false));
         let (done, outcomes) = mpsc::channel();
         thread::scope(|scope| {

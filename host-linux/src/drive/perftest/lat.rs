@@ -9,7 +9,6 @@ use super::connections::Connections;
 use super::rounds::{Budget, MOST_VALUES, Values};
 use super::{Missing, SizeResult, SizeTest, round_trip};
 use crate::link::LinkError;
-use crate::machine::environment::LinkFingerprint;
 
 /// Latency at one size. Unknown values are `None`.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -55,9 +54,9 @@ impl SizeTest for LatencyTest {
     fn measure(
         &self,
         connections: &mut Connections<'_>,
-        link: &LinkFingerprint,
         size: u32,
     ) -> Result<SizeResult<Latency>, SessionError<LinkError>> {
+        let depth = connections.depth();
         let Some(session) = connections.first() else {
             return Ok(SizeResult { row: None, failure: None });
         };
@@ -65,7 +64,6 @@ impl SizeTest for LatencyTest {
         let mut values = session.repeat(round_trip(size), self.budget)?;
         let failure = values.failure.take();
         let is_row = !values.elapsed.is_empty() || values.lost > 0;
-        let depth = link.verbs.as_ref().map(|verbs| verbs.depth);
         let row = is_row.then(|| Latency { depth, ..Latency::of(size, values, self.share) });
         Ok(SizeResult { row, failure })
     }

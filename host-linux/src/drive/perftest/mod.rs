@@ -11,7 +11,7 @@ use loggap_core::measure::{Experiment, Quantity, SessionError};
 use loggap_core::units::Picos;
 use loggap_core::wire::Limited;
 
-use self::connections::{Connections, Opened, Opening};
+use self::connections::{Connections, Opening};
 pub(crate) use self::rounds::Budget;
 use self::rounds::HOPELESS;
 use super::{EndOptions, MeasureError};
@@ -40,37 +40,6 @@ impl TestSizes {
             Self::All(sizes) | Self::Listed(sizes) => sizes.clone(),
             Self::Usual(size) => vec![*size],
         }
-    }
-
-    /// Those of `sizes` that a link for messages of up to `longest` bytes takes; sizes that the
-    /// user has listed are kept.
-    fn that_fit(&self, sizes: &[u32], longest: u32) -> Vec<u32> {
-        match self {
-            Self::All(_) => sizes.iter().copied().filter(|size| *size <= longest).collect(),
-            Self::Usual(_) => sizes.iter().map(|size| longest.min(*size)).collect(),
-            Self::Listed(_) => sizes.to_vec(),
-        }
-    }
-
-    /// Sizes that fit the open connections; prints a note if some do not.
-    fn that_fit_over(
-        &self,
-        connections: &mut Connections<'_>,
-        sizes: &[u32],
-        console: &mut Console,
-    ) -> Vec<u32> {
-        let (longest, allowed) = (connections.longest(), connections.allowed());
-        let fit = self.that_fit(sizes, allowed);
-        if let (Some(last), true) = (fit.last(), fit != sizes) {
-            let what = if matches!(self, Self::All(_)) { "-a ends at" } else { "the size is" };
-            let why = if allowed < longest {
-                "the responder takes no longer message"
-            } else {
-                "no datagram over this link is longer than that"
-            };
-            console.note(format_args!("{what} {last} B: {why}"));
-        }
-        fit
     }
 }
 
@@ -104,7 +73,6 @@ pub(crate) trait SizeTest {
     fn measure(
         &self,
         connections: &mut Connections<'_>,
-        link: &LinkFingerprint,
         size: u32,
     ) -> Result<SizeResult<Self::Row>, SessionError<LinkError>>;
 
@@ -194,38 +162,19 @@ struct TestRun<'a, T: SizeTest> {
     missing: Option<(Missing, u32)>,
 }
 
-/// Policy for a link with too few message slots for all sizes together.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum IfNarrow {
-    Close,
-    Measure,
-}
-
-/// Outcome of opening a link.
-#[derive(Eq, PartialEq)]
-enum Taken {
-    /// The link was used to measure.
-    Measured,
-    /// The link has too few slots for all sizes together, and was closed.
-    Narrow,
-}
-
 impl<T: SizeTest> TestRun<'_, T> {
     /// Measures all sizes over one link; if that has too few message slots, over one link for all
     /// short sizes and one for each long size.
     fn all(&mut self, console: &mut Console) -> Result<(), CliError> {
-        let sizes = &self.sizes.list()[..];
-        let largest = sizes.iter().copied().max().unwrap_or(1);
-        let is_mixed = sizes.len() > 1 && largest > SHORT;
-        let asked = self.opening.options.settings(largest).verbs.depth;
-        let is_one = !(is_mixed && self.opening.options.is_narrow(asked));
-        let if_narrow = if is_mixed { IfNarrow::Close } else { IfNarrow::Measure };
-        if is_one && self.over_one_link(sizes, if_narrow, console)? == Taken::Measured {
+        let sizes = self.sizes.list();
+        let asked = self.opening.options.settings(largest(&sizes)).verbs.depth;
+        let is_split = is_mixed(&sizes) && self.opening.options.is_narrow(asked);
+        if !is_split && self.over_one_link(&sizes, console)? {
             return Ok(());
         }
         for sizes in sizes.chunk_by(|before, size| before.max(size) <= &SHORT) {
             if !self.interrupt.is_requested() {
-                self.over_one_link(sizes, IfNarrow::Measure, console)?;
+                self.over_one_link(sizes, console)?;
             }
         }
         Ok(())
@@ -257,46 +206,78 @@ impl<T: SizeTest> TestRun<'_, T> {
         }))
     }
 
-    fn over_one_link(
-        &mut self,
-        sizes: &[u32],
-        if_narrow: IfNarrow,
-        console: &mut Console,
-    ) -> Result<Taken, CliError> {
+    /// Measures `sizes` over one link. Returns false if that has too few slots for all of them
+    /// together.
+    fn over_one_link(&mut self, sizes: &[u32], console: &mut Console) -> Result<bool, CliError> {
         let interrupt = self.interrupt.clone();
-        let largest = sizes.iter().copied().max().unwrap_or(1);
+        let largest = largest(sizes);
         let mut memory = connections::memory(self.test.connections(), largest)?;
         let opening = &mut self.opening;
-        let Opened { mut connections, fingerprint } =
+        let mut connections =
             Connections::open(opening, largest, &mut memory, &interrupt, console)?;
-        if if_narrow == IfNarrow::Close
-            && fingerprint
-                .verbs
-                .as_ref()
-                .is_some_and(|verbs| opening.options.is_narrow(verbs.depth))
-        {
-            return connections.close().map(|()| Taken::Narrow);
+        let link = connections.link.clone();
+        let depth = link.verbs.as_ref().map(|verbs| verbs.depth);
+        if is_mixed(sizes) && depth.is_some_and(|depth| opening.options.is_narrow(depth)) {
+            return connections.close().map(|()| false);
         }
         let longest = connections.longest();
-        for size in self.sizes.that_fit_over(&mut connections, sizes, console) {
+        for size in self.that_fit(&mut connections, sizes, console) {
             if interrupt.is_requested() {
                 break;
             }
-            let measured = self.test.measure(&mut connections, &fingerprint, size);
+            let measured = self.test.measure(&mut connections, size);
             let measured = measured.map_err(|error| beyond(error, longest))?;
             if let Some(row) = measured.row {
-                (self.show)(&fingerprint, &row, console)?;
+                (self.show)(&link, &row, console)?;
                 self.keep(size, row);
             }
-            self.link.get_or_insert_with(|| fingerprint.clone());
+            self.link.get_or_insert_with(|| link.clone());
             if let Some(failure) = measured.failure {
                 return Err(failed(failure));
             }
         }
-        self.opening.tell(warning::about_path(&fingerprint), console);
-        self.link.get_or_insert(fingerprint);
-        connections.close().map(|()| Taken::Measured)
+        self.opening.tell(warning::about_path(&link), console);
+        self.link.get_or_insert(link);
+        connections.close().map(|()| true)
     }
+
+    /// Those of `sizes` that fit the open connections; prints a note if some do not. Sizes that the
+    /// user has listed are kept.
+    fn that_fit(
+        &self,
+        connections: &mut Connections<'_>,
+        sizes: &[u32],
+        console: &mut Console,
+    ) -> Vec<u32> {
+        let (longest, allowed) = (connections.longest(), connections.allowed());
+        let (fit, what): (Vec<u32>, _) = match self.sizes {
+            TestSizes::All(_) => {
+                (sizes.iter().copied().filter(|size| *size <= allowed).collect(), "-a ends at")
+            }
+            TestSizes::Usual(_) => {
+                (sizes.iter().map(|size| allowed.min(*size)).collect(), "the size is")
+            }
+            TestSizes::Listed(_) => return sizes.to_vec(),
+        };
+        if let (Some(last), true) = (fit.last(), fit != sizes) {
+            let why = if allowed < longest {
+                "the responder takes no longer message"
+            } else {
+                "no datagram over this link is longer than that"
+            };
+            console.note(format_args!("{what} {last} B: {why}"));
+        }
+        fit
+    }
+}
+
+fn largest(sizes: &[u32]) -> u32 {
+    sizes.iter().copied().max().unwrap_or(1)
+}
+
+/// True if short and long sizes, or several long ones, would share a link.
+fn is_mixed(sizes: &[u32]) -> bool {
+    sizes.len() > 1 && largest(sizes) > SHORT
 }
 
 /// Largest size, bytes, that counts as short: short sizes only share a link with longer ones if
