@@ -26,7 +26,7 @@ pub(super) enum Digits {
 impl DigitsArgs {
     /// Rounded on a terminal, exact otherwise and with --exact.
     pub(super) fn on(self, console: &Console) -> Digits {
-        let is_watched = console.data_terminal().is_some();
+        let is_watched = console.data_terminal.is_some();
         if is_watched && !self.exact { Digits::Rounded } else { Digits::Exact }
     }
 }

@@ -39,13 +39,10 @@ fn transport_parser() -> impl TypedValueParser<Value = Transport> {
 impl LinkArgs {
     /// Settings for messages of up to `longest_message` bytes.
     pub(super) fn settings(&self, longest_message: u32) -> LinkSettings {
+        let sleeps = self.block || self.verbs.events();
+        let waiting = if sleeps { Waiting::Block } else { Waiting::Poll };
         let verbs = self.verbs.settings(longest_message);
-        LinkSettings { waiting: self.waiting(), verbs, ..LinkSettings::default() }
-    }
-
-    /// Way of waiting for messages at this end.
-    pub(super) fn waiting(&self) -> Waiting {
-        if self.block || self.verbs.events() { Waiting::Block } else { Waiting::Poll }
+        LinkSettings { waiting, verbs, ..LinkSettings::default() }
     }
 
     /// True for RDMA reads, whose messages have no reply.

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use clap::ValueEnum;
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{Caveat, ClosedForm, LogGops, Protocol};
 use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
@@ -67,7 +68,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Collective {
     /// One rank sends to each other.
     Scatter,
@@ -80,8 +81,6 @@ enum Collective {
 }
 
 impl Collective {
-    const ALL: [Self; 4] = [Self::Scatter, Self::Gather, Self::Binomial, Self::Dissemination];
-
     const fn form(self) -> ClosedForm {
         match self {
             Self::Scatter => ClosedForm::Scatter,
@@ -100,13 +99,9 @@ impl Collective {
         }
     }
 
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Scatter => "scatter",
-            Self::Gather => "gather",
-            Self::Binomial => "binomial",
-            Self::Dissemination => "dissemination",
-        }
+    /// Name as on the command line.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
@@ -118,7 +113,7 @@ struct Document {
 
 #[derive(Serialize)]
 struct Row {
-    collective: &'static str,
+    collective: String,
     ranks: u32,
     size_bytes: u64,
     closed_form_s: f64,
@@ -136,7 +131,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let _interrupt = end_on_request()?;
     let protocols = args.parameters.protocols(console)?;
     let parameters = parameters(&protocols)?;
-    let wanted = if args.collectives.is_empty() { &Collective::ALL[..] } else { &args.collectives };
+    let wanted =
+        if args.collectives.is_empty() { Collective::value_variants() } else { &args.collectives };
     let ranks = args.ranks.list();
     if ranks.iter().any(|&ranks| ranks == 0 || ranks > MOST_RANKS) {
         return Err(CliError::usage("--ranks takes numbers from 1 to 128M"));
@@ -246,11 +242,11 @@ fn print(out: &mut dyn Write, digits: Digits, rows: &[Row]) -> io::Result<()> {
     for row in rows {
         let Some(reason) = row.reason.as_deref() else { continue };
         match reasons.iter_mut().find(|known| known.0 == reason) {
-            Some((_, collectives)) if !collectives.contains(&row.collective) => {
-                collectives.push(row.collective);
+            Some((_, collectives)) if !collectives.contains(&&*row.collective) => {
+                collectives.push(&row.collective);
             }
             Some(_) => {}
-            None => reasons.push((reason, vec![row.collective])),
+            None => reasons.push((reason, vec![&*row.collective])),
         }
     }
     for (reason, collectives) in reasons {

@@ -167,7 +167,12 @@ impl Assessed {
             messages_lost: measured.traffic.messages_lost,
             wall_s,
             link_busy_share: (measured.traffic.in_rounds.seconds() / wall_s).clamp(0.0, 1.0),
-            stopped: stopped(measured.conclusion, incomplete.as_ref()),
+            stopped: match measured.conclusion {
+                conclusion if conclusion == Conclusion::Stopped || incomplete.is_none() => {
+                    Stopped::from(conclusion)
+                }
+                _ => Stopped::Failed,
+            },
             converged: assessment.is_some_and(|found| is_converged(&found.profile)),
             warnings: warning_details.iter().map(warnings::text).collect(),
             warning_details,
@@ -287,15 +292,11 @@ fn inline_limit(verbs: &VerbsRecord) -> Option<ProtocolLimit> {
 /// Converts a change, with the setting that causes it.
 fn named(change: Change, limits: &[ProtocolLimit]) -> ChangeRecord {
     let record = ChangeRecord::from(change);
-    let limit = limits.iter().find(|limit| limit.explains(&record));
+    let explains = |limit: &&ProtocolLimit| {
+        record.lo_bytes <= *limit.first_bytes.end() && *limit.first_bytes.start() <= record.hi_bytes
+    };
+    let limit = limits.iter().find(explains);
     ChangeRecord { setting: limit.map(|limit| limit.setting.clone()), ..record }
-}
-
-fn stopped(conclusion: Conclusion, incomplete: Option<&String>) -> Stopped {
-    match (conclusion, incomplete) {
-        (Conclusion::Stopped, _) | (_, None) => Stopped::from(conclusion),
-        (_, Some(_)) => Stopped::Failed,
-    }
 }
 
 /// Seconds since 1970.

@@ -44,7 +44,8 @@ impl EndOptions {
 /// Opens the links of a run, and starts responders if they run on this machine.
 #[derive(Debug)]
 pub struct Endpoints {
-    options: EndOptions,
+    /// With the address that answered, once one has.
+    pub(super) options: EndOptions,
     settings: LinkSettings,
     /// True if processors are chosen unless they are given.
     placed: bool,
@@ -79,11 +80,6 @@ impl Endpoints {
     /// Disables automatic pinning, for several connections with threads of their own.
     pub(super) fn anywhere(self) -> Self {
         Self { placed: false, ..self }
-    }
-
-    /// Address of the responder: the one that answered, once one has. `None` if it is started here.
-    pub(super) fn remote(&self) -> Option<Endpoint> {
-        self.options.remote.clone()
     }
 
     /// Pins this end near the link's device, or to the given processor.
@@ -149,7 +145,7 @@ impl Ends for Endpoints {
 
     /// Opens a new link, and starts a new responder if it runs on this machine.
     fn open(&mut self, clock: &HostClock) -> Result<AnyLink, CliError> {
-        let link = match self.remote() {
+        let link = match self.options.remote.clone() {
             None => self.open_local(clock)?,
             Some(endpoint) => {
                 let transport = self.options.transport;
@@ -226,9 +222,9 @@ mod tests {
         let host = format!("localhost:{}", address.port());
         let remote = Endpoint::parse(Transport::Tcp, &host, DEFAULT_PORT).unwrap();
         let mut ends = Endpoints::new(options(Some(remote)), 64, placement::allowed()).anywhere();
-        assert_eq!(ends.remote().unwrap().to_string(), host);
+        assert_eq!(ends.options.remote.as_ref().unwrap().to_string(), host);
         ends.open(&HostClock::monotonic_raw()).unwrap();
-        assert_eq!(ends.remote().unwrap().to_string(), address.to_string());
+        assert_eq!(ends.options.remote.as_ref().unwrap().to_string(), address.to_string());
     }
 
     #[test]

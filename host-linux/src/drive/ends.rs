@@ -11,7 +11,6 @@ use crate::machine::clock::HostClock;
 use crate::machine::environment::LinkFingerprint;
 use crate::machine::placement::Placement;
 use crate::machine::warning::Warning;
-use crate::profile::ChangeRecord;
 use crate::terminal::CliError;
 
 /// Opens the links of a run, and starts responders if they run on this machine.
@@ -86,11 +85,4 @@ pub struct ProtocolLimit {
     /// First size of the new protocol, bytes; a range, as the transport's own headers may count as
     /// well.
     pub first_bytes: RangeInclusive<u64>,
-}
-
-impl ProtocolLimit {
-    /// True if the setting may be the cause of `change`.
-    pub(super) fn explains(&self, change: &ChangeRecord) -> bool {
-        change.lo_bytes <= *self.first_bytes.end() && *self.first_bytes.start() <= change.hi_bytes
-    }
 }

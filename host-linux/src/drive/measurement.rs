@@ -157,10 +157,10 @@ impl Measurement {
         let disturbance = Disturbance::watch(clock, &cpus.collect::<Vec<_>>());
         let canaries = Canaries::before(clock, ends.waiting());
         let mut options = self.options.over(&properties);
-        options.alignment = ends.alignment();
+        (options.alignment, options.opening) = (ends.alignment(), opening);
         let mut memory = Memory::new(sizes.len(), &options.plan);
         options.plan.spend(self.elapsed());
-        let run = Run::new(clock, options, &sizes, &mut memory)?.with_opening(opening);
+        let run = Run::new(clock, options, &sizes, &mut memory)?;
         let wanted = options.plan.assess.relative_error_ppm;
         let mut observer = Observer::new(interrupt, console, wanted);
         let mut launches = Launches { ends, disturbance, canaries, clock, refused: None };

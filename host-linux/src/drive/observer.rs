@@ -43,7 +43,7 @@ impl<'a> Observer<'a> {
     /// Called while the responder serves other initiators; `position` of them are ahead.
     pub(super) fn on_queue(&mut self, position: u32) -> ControlFlow<()> {
         self.console.note(format_args!("waiting: position {position} in the responder's queue"));
-        self.answer()
+        self.interrupt.flow()
     }
 
     /// Called after each batch, and several times a second while the run waits.
@@ -51,11 +51,7 @@ impl<'a> Observer<'a> {
         self.interrupt.listen();
         let wanted = self.relative_error_ppm;
         self.line.show(status.progress.spent_ppm, |elapsed| describe(status, elapsed, wanted));
-        self.answer()
-    }
-
-    fn answer(&self) -> ControlFlow<()> {
-        if self.is_broken_off() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.interrupt.flow()
     }
 
     /// True if the run is to stop.

@@ -39,6 +39,8 @@ pub struct RunOptions {
     pub session: SessionOptions,
     /// Alignment of this end's buffers.
     pub alignment: Alignment,
+    /// Duration of opening the first link.
+    pub opening: Picos,
 }
 
 /// Result of a run.
@@ -96,7 +98,7 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         sizes: &[u32],
         memory: &'m mut Memory,
     ) -> Result<Self, MeasureError> {
-        let RunOptions { method, plan: budget, launches, session, alignment } = options;
+        let RunOptions { method, plan: budget, launches, session, alignment, opening } = options;
         let launches = launches.max(1);
         let plan = match method {
             Method::Prtt => Plan::Rounds(Box::new(Rounds::new(budget, sizes, memory)?)),
@@ -107,20 +109,14 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         let largest = sizes.iter().copied().max().unwrap_or(1);
         let smallest = sizes.iter().copied().min().unwrap_or(1);
         let longest = usize::try_from(largest).unwrap_or(usize::MAX).max(FRAME_LEN);
-        let course = Course::new(clock, plan, launches, budget.max_time);
+        let mut course = Course::new(clock, plan, launches, budget.max_time);
+        course.opening = opening;
         let buffer = |role| {
             Buffer::new(longest, alignment, role, 1).ok_or(MeasureError::Memory { size: largest })
         };
         let (outgoing, incoming) = (buffer(Role::Send)?, buffer(Role::Receive)?);
         let ends = [smallest, largest];
         Ok(Self { course, session, outgoing, incoming, ends, calls: Vec::new() })
-    }
-
-    /// Sets the time that opening the first link took.
-    #[must_use]
-    pub fn with_opening(mut self, opening: Picos) -> Self {
-        self.course.opening = opening;
-        self
     }
 
     /// Waits until the next launch is due and returns its index from 0; `None` when the run is

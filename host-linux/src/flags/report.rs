@@ -100,7 +100,7 @@ impl ReportArgs {
         json: &impl Serialize,
         console: &mut Console,
     ) -> Result<(), CliError> {
-        let terminal = if self.flags { console.talk_terminal() } else { console.data_terminal() };
+        let terminal = if self.flags { console.talk_terminal } else { console.data_terminal };
         let screen = terminal.filter(|_| !(self.json || self.table || self.csv));
         if self.json || self.csv {
             profile.warnings.iter().for_each(|warning| console.warn(warning));

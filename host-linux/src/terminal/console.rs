@@ -12,8 +12,10 @@ use serde::Serialize;
 pub struct Console {
     data: Box<dyn Write>,
     talk: Box<dyn Write>,
-    data_terminal: Option<Terminal>,
-    talk_terminal: Option<Terminal>,
+    /// Terminal of standard output, if it is one.
+    pub(crate) data_terminal: Option<Terminal>,
+    /// Terminal of standard error, if it is one.
+    pub(crate) talk_terminal: Option<Terminal>,
     /// True if the last line of the log could not be written.
     log_failed: bool,
 }
@@ -137,16 +139,6 @@ impl Console {
     pub(crate) fn leave_standard_output(&mut self) {
         self.data = Box::new(io::BufWriter::new(io::stderr()));
         self.data_terminal = self.talk_terminal;
-    }
-
-    /// Terminal of standard output, if it is one.
-    pub(crate) const fn data_terminal(&self) -> Option<Terminal> {
-        self.data_terminal
-    }
-
-    /// Terminal of standard error, if it is one.
-    pub(crate) const fn talk_terminal(&self) -> Option<Terminal> {
-        self.talk_terminal
     }
 
     /// Flushes buffered data.

@@ -26,36 +26,29 @@ pub const EXIT_CODES_OF_CHECKS: &str = exit_codes!("    3  an assertion or compa
 
 /// Outcome of a command; scripts rely on the numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
 pub enum Exit {
-    /// 0: done.
-    Done,
-    /// 1: something failed while running, or the peer did.
-    Failed,
-    /// 2: the command line or an input file is wrong.
-    Usage,
-    /// 3: an assertion or comparison failed.
-    Differs,
-    /// 4: a number did not converge under `--strict`, or the link could not be assessed.
-    NotConverged,
-    /// 5: the environment refuses: no device, no privilege.
-    Refused,
-    /// 130: stopped by Ctrl-C or SIGTERM; what was printed and written is valid.
-    Interrupted,
+    /// done.
+    Done = 0,
+    /// something failed while running, or the peer did.
+    Failed = 1,
+    /// the command line or an input file is wrong.
+    Usage = 2,
+    /// an assertion or comparison failed.
+    Differs = 3,
+    /// a number did not converge under `--strict`, or the link could not be assessed.
+    NotConverged = 4,
+    /// the environment refuses: no device, no privilege.
+    Refused = 5,
+    /// stopped by Ctrl-C or SIGTERM; what was printed and written is valid.
+    Interrupted = 130,
 }
 
 impl Exit {
     /// Exit code of the process.
     #[must_use]
     pub const fn code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Failed => 1,
-            Self::Usage => 2,
-            Self::Differs => 3,
-            Self::NotConverged => 4,
-            Self::Refused => 5,
-            Self::Interrupted => 130,
-        }
+        self as u8
     }
 }
 

@@ -1,6 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP as a flag that drivers check between rounds.
 
 use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::{process, thread};
@@ -71,6 +72,11 @@ impl Interrupt {
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.0.requested.load(Ordering::Relaxed)
+    }
+
+    /// Break after a request to stop.
+    pub(crate) fn flow(&self) -> ControlFlow<()> {
+        if self.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Flag behind [`Interrupt::is_requested`].

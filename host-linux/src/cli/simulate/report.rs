@@ -363,7 +363,7 @@ impl Report {
         if digits == Digits::Exact {
             return self.write(console.data(), digits);
         }
-        let width = console.data_terminal().map_or(WIDTH, |terminal| terminal.width.min(WIDTH));
+        let width = console.data_terminal.map_or(WIDTH, |terminal| terminal.width.min(WIDTH));
         let mut text = Vec::new();
         self.write(&mut text, digits)?;
         let out = console.data();

@@ -166,21 +166,27 @@ impl SizeTest for BandwidthTest {
             true => session.repeat_both_ways(BothWays { size, messages, window }, budget),
             false => session.repeat(self.experiment(size), budget),
         };
-        connections.together(|session| session.warm_up(round_trip(size), self.warmup))?;
+        let mut warm = Ok(());
+        let trip = round_trip(size);
+        connections.in_step(
+            |session| session.warm_up(trip, self.warmup),
+            |outcomes| {
+                warm = outcomes.into_iter().collect();
+                ControlFlow::Break(())
+            },
+        );
+        warm?;
         let Some(first) = connections.first() else {
             return Ok(SizeResult { row: None, failure: None });
         };
-        let single = first.repeat(round_trip(size), self.singles())?;
-        let mut values = match self.connections {
+        let single = first.repeat(trip, self.singles())?;
+        let values = match self.connections {
             1 => bursts(first, self.budget)?,
             _ => self.together(connections, |session| bursts(session, Budget::Times(1)))?,
         };
-        let failure = values.failure.take();
-        let is_row = !values.elapsed.is_empty() || values.lost > 0;
         let under_way = u16::try_from(window).ok().filter(|_| self.both_ways);
         let depth = places.map(|places| under_way.unwrap_or(places));
-        let row = is_row.then(|| Rate::of(self, size, single, values).with_depth(depth));
-        Ok(SizeResult { row, failure })
+        Ok(values.result(|values| Rate::of(self, size, single, values).with_depth(depth)))
     }
 
     fn missing(rate: &Rate) -> Option<Missing> {

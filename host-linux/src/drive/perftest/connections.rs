@@ -138,7 +138,7 @@ impl<'b> Connections<'b> {
             let ends = Endpoints::new(opening.options.clone(), largest, opening.allowed.clone());
             let mut ends = if several { ends.anywhere() } else { ends };
             let link = ends.open(&clock)?;
-            opening.options.remote = ends.remote();
+            opening.options.remote.clone_from(&ends.options.remote);
             opening.tell(ends.take_warnings(), console);
             if connections.ends.is_empty() {
                 connections.link = ends.fingerprint(&link);
@@ -152,12 +152,12 @@ impl<'b> Connections<'b> {
                         let others = number::counted(position.into(), "other client");
                         console.note(format_args!("waiting for {others}"));
                     }
-                    !interrupt.is_requested()
+                    interrupt.flow()
                 };
                 open_any(link, parts, wait).map_err(failed)?
             } else {
                 // The clients ahead are our own connections, so waiting would not help.
-                open_any(link, parts, |_| false).map_err(not_served)?
+                open_any(link, parts, |_| ControlFlow::Break(())).map_err(not_served)?
             };
             connections.sessions.push(session);
             connections.ends.push(ends);
@@ -183,19 +183,6 @@ impl<'b> Connections<'b> {
     /// Longest message of all links and their responders, bytes.
     pub(super) fn allowed(&mut self) -> u32 {
         self.sessions.iter_mut().map(|session| session.allowed()).min().unwrap_or(u32::MAX)
-    }
-
-    /// Runs `work` on all connections concurrently; returns their results.
-    pub(super) fn together<T: Send>(
-        &mut self,
-        work: impl Fn(&mut dyn Rounds) -> Result<T, SessionError<LinkError>> + Sync,
-    ) -> Result<Vec<T>, SessionError<LinkError>> {
-        let mut all = Vec::new();
-        self.in_step(work, |outcomes| {
-            all = outcomes;
-            ControlFlow::Break(())
-        });
-        all.into_iter().collect()
     }
 
     /// Runs `work` on all connections concurrently and repeatedly, until `each`, which gets the
@@ -280,11 +267,11 @@ struct Parts<'b> {
 }
 
 /// Opens a session over the link. While other clients are served, `wait` is called with the number
-/// of those ahead, and returns true to wait.
+/// of those ahead.
 fn open_any<'b>(
     link: AnyLink,
     parts: Parts<'b>,
-    wait: impl FnMut(u32) -> bool,
+    wait: impl FnMut(u32) -> ControlFlow<()>,
 ) -> Result<Session<'b>, SessionError<LinkError>> {
     match link {
         AnyLink::Tcp(link) => open_on(link, parts, wait),
@@ -299,13 +286,9 @@ fn open_any<'b>(
 fn open_on<'b, L: Link<Error = LinkError> + Send + 'b>(
     link: L,
     parts: Parts<'b>,
-    mut wait: impl FnMut(u32) -> bool,
+    wait: impl FnMut(u32) -> ControlFlow<()>,
 ) -> Result<Session<'b>, SessionError<LinkError>> {
-    let on_queue = |position| match wait(position) {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
-    };
     let Parts { clock, buffers, opened, interrupt } = parts;
-    let session = Initiator::connect(clock, link, buffers, SessionOptions::default(), on_queue)?;
+    let session = Initiator::connect(clock, link, buffers, SessionOptions::default(), wait)?;
     Ok(Box::new(Test { session, interrupt, opened, pace: None }))
 }

@@ -61,11 +61,8 @@ impl SizeTest for LatencyTest {
             return Ok(SizeResult { row: None, failure: None });
         };
         session.warm_up(round_trip(size), self.warmup)?;
-        let mut values = session.repeat(round_trip(size), self.budget)?;
-        let failure = values.failure.take();
-        let is_row = !values.elapsed.is_empty() || values.lost > 0;
-        let row = is_row.then(|| Latency { depth, ..Latency::of(size, values, self.share) });
-        Ok(SizeResult { row, failure })
+        let values = session.repeat(round_trip(size), self.budget)?;
+        Ok(values.result(|values| Latency { depth, ..Latency::of(size, values, self.share) }))
     }
 
     fn missing(latency: &Latency) -> Option<Missing> {

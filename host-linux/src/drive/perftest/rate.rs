@@ -104,14 +104,14 @@ impl Rate {
         }
     }
 
+    pub(super) fn with_depth(self, depth: Option<u16>) -> Self {
+        Self { depth, ..self }
+    }
+
     /// Kind of the lost rounds, if all bursts were lost.
     pub(super) fn missing(&self) -> Option<Missing> {
         let lost = if self.has_single { Missing::Bursts } else { Missing::Messages };
         (self.bursts == 0).then_some(lost)
-    }
-
-    pub(super) fn with_depth(self, depth: Option<u16>) -> Self {
-        Self { depth, ..self }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use loggap_core::measure::{Clock, Experiment, Initiator, Link, Outcome, Quantity, SessionError};
 use loggap_core::units::Picos;
 
+use super::SizeResult;
 use crate::link::LinkError;
 use crate::machine::clock::HostClock;
 use crate::terminal::Interrupt;
@@ -31,6 +32,15 @@ pub(super) struct Values {
     pub(super) lost: u64,
     /// Error that ended the rounds early; earlier values are kept.
     pub(super) failure: Option<SessionError<LinkError>>,
+}
+
+impl Values {
+    /// Result of a size, with the row that `row` makes if there are values or losses.
+    pub(super) fn result<R>(mut self, row: impl FnOnce(Self) -> R) -> SizeResult<R> {
+        let failure = self.failure.take();
+        let is_row = !self.elapsed.is_empty() || self.lost > 0;
+        SizeResult { row: is_row.then(|| row(self)), failure }
+    }
 }
 
 /// Number or duration of rounds.
@@ -96,18 +106,18 @@ pub(super) struct Test<'b, L> {
     /// Clock ticks when the connections were opened.
     pub(super) opened: u64,
     /// Duration of the most recent rounds.
-    pub(super) pace: Option<Pace>,
+    pub(super) pace: Option<RoundTime>,
 }
 
 /// Duration of rounds, including their announcement.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct RoundTime {
     /// Message size, bytes.
     size: u32,
     per_message: Picos,
 }
 
-impl Pace {
+impl RoundTime {
     fn of(experiment: &Experiment, rounds: u32, took: Picos) -> Self {
         let messages = u64::from(rounds.max(1)) * u64::from(experiment.messages.max(1));
         Self { size: experiment.size, per_message: Picos(took.0 / messages) }
@@ -154,7 +164,7 @@ impl<L: Link<Error = LinkError>> Test<'_, L> {
         while left > 0 && !self.interrupt.is_requested() {
             let began = self.now();
             let limit = end.map_or(CHUNK_TIME, |end| CHUNK_TIME.min(end.since(began)));
-            let count = Pace::rounds(self.pace, experiment, limit).min(left);
+            let count = RoundTime::rounds(self.pace, experiment, limit).min(left);
             if let Err(error) = some(self, count, &mut values) {
                 if values.elapsed.is_empty() {
                     return Err(error);
@@ -163,7 +173,7 @@ impl<L: Link<Error = LinkError>> Test<'_, L> {
                 break;
             }
             let now = self.now();
-            self.pace = Some(Pace::of(experiment, count, now.since(began)));
+            self.pace = Some(RoundTime::of(experiment, count, now.since(began)));
             left -= count;
             if values.elapsed.is_empty() && values.lost >= HOPELESS {
                 break;
@@ -270,15 +280,15 @@ mod tests {
     fn as_many_rounds_are_announced_as_take_a_fifth_of_a_second() {
         let (trip, longer) = (round_trip(8), round_trip(16));
         let burst = Experiment { quantity: Quantity::Gap, messages: 100, ..trip };
-        let announced = |pace, experiment: &_| Pace::rounds(pace, experiment, CHUNK_TIME);
+        let announced = |pace, experiment: &_| RoundTime::rounds(pace, experiment, CHUNK_TIME);
         assert_eq!((announced(None, &trip), announced(None, &burst)), (FIRST_CHUNK, 1));
         let millisecond = Picos(1_000_000_000);
-        let slow = Some(Pace::of(&trip, 10, Picos(10 * millisecond.0)));
+        let slow = Some(RoundTime::of(&trip, 10, Picos(10 * millisecond.0)));
         assert_eq!((announced(slow, &trip), announced(slow, &burst)), (200, 2));
         assert_eq!(announced(slow, &longer), FIRST_CHUNK);
-        assert_eq!(Pace::rounds(slow, &trip, Picos(5 * millisecond.0)), 5);
-        let fast = Some(Pace::of(&trip, 10, Picos(10)));
+        assert_eq!(RoundTime::rounds(slow, &trip, Picos(5 * millisecond.0)), 5);
+        let fast = Some(RoundTime::of(&trip, 10, Picos(10)));
         assert_eq!(announced(fast, &trip), CHUNK);
-        assert_eq!(announced(Some(Pace::of(&trip, 1, Picos::MAX)), &burst), 1);
+        assert_eq!(announced(Some(RoundTime::of(&trip, 1, Picos::MAX)), &burst), 1);
     }
 }
