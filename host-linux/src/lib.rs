@@ -3,8 +3,10 @@
 //!
 //! # Tour, from the outside in
 //!
-//! - [`cli`]: the command line.
-//! - [`measure`]: a measurement from the open link to the parameters.
+//! - [`cli`]: the subcommands of `loggap`.
+//! - [`flags`]: flags that `loggap` and `loggap-mpi` share, and the texts of their values.
+//! - [`drive`]: the driver, from the options of a measurement to its assessed result.
+//! - [`terminal`]: console, exit codes, Ctrl-C, progress, named files.
 //! - [`serve`]: the answering end of a link.
 //! - [`link`]: connections that carry messages: TCP, UDP, Unix sockets,
 //!   shared memory, raw Ethernet.
@@ -28,7 +30,6 @@ pub mod drive;
 pub mod flags;
 pub mod link;
 pub mod machine;
-
 pub mod output;
 pub mod profile;
 pub mod samples;

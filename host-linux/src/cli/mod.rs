@@ -1,4 +1,4 @@
-//! The command line: parse, plan, drive, export.
+//! The subcommands of `loggap`.
 //!
 //! A verb is a subcommand with a file in this folder. It holds `Args`, which clap parses, and
 //! `run`, which calls the library and passes results to the exporters. Decisions and computations
@@ -38,7 +38,7 @@
 //!   format.
 //! - Errors are [`CliError`]s, which carry the [`Exit`] code and name a remedy. An `io::Error` of
 //!   standard output is converted by `?`.
-//! - Values are parsed by [`parse`], so that a size, a time or a percentage has the same syntax
+//! - Values are parsed by [`parse`](crate::flags::parse), so that a size, a time or a percentage has the same syntax
 //!   everywhere.
 
 mod best;

@@ -70,7 +70,7 @@ impl Plan<'_> {
     fn conclusion(&self) -> Option<Conclusion> {
         match self {
             Self::Rounds(rounds) => rounds.planner.conclusion(),
-            Self::Repetitions(repetitions) => repetitions.conclusion(),
+            Self::Repetitions(repetitions) => repetitions.conclusion,
         }
     }
 

@@ -1,7 +1,5 @@
 //! Measuring methods by name.
 
-use std::fmt;
-
 use loggap_core::measure::Quantity;
 
 /// Measuring method.
@@ -41,11 +39,5 @@ impl Method {
     #[must_use]
     pub fn times(self, quantity: Quantity) -> bool {
         self == Self::Prtt || quantity == Quantity::RoundTrip
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

@@ -9,7 +9,7 @@
 //!    freedom.
 //! 2. The launches of one run share the states of the machine that last for
 //!    seconds to minutes, so `s²` alone is too small. It is drawn towards a
-//!    prior, a relative standard deviation `ρ` of `Prior::ALL` that weighs
+//!    prior, a relative standard deviation `ρ` of `PRIORS` that weighs
 //!    as much as `ν₀` degrees of freedom (the scaled inverse χ² prior of a
 //!    normal variance):
 //!
@@ -42,41 +42,20 @@ use crate::samples::{Row, TimedSample};
 /// as `gap_s`.
 pub type Intervals = BTreeMap<&'static str, [f64; 2]>;
 
-/// Prior of a parameter's variation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prior {
-    /// Key of the value.
-    key: &'static str,
-    /// Relative standard deviation of the difference of two runs.
-    relative_sd: f64,
-}
-
 /// Weight of the priors in degrees of freedom, `ν₀`.
 const PRIOR_DEGREES: u32 = 3;
 /// Largest weight of the launches beside earlier runs, in degrees of freedom.
 const FROM_LAUNCHES: u32 = 2;
 
-impl Prior {
-    /// Priors of all parameters: √2 times the variation of single runs. Between runs of half a
-    /// second round trips vary by 60 to 70% from end to end, the cost of a system call by 12% and
-    /// of a copy of 64 KiB by 16% (coefficients of variation on a shared virtual machine); L is a
-    /// small difference of larger numbers.
-    const ALL: [Self; VALUES.len()] = [
-        Self { key: "latency_s", relative_sd: 0.40 },
-        Self { key: "half_rtt_s", relative_sd: 0.17 },
-        Self { key: "half_rtt_per_byte_s", relative_sd: 0.22 },
-        Self { key: "send_overhead_s", relative_sd: 0.20 },
-        Self { key: "send_overhead_per_byte_s", relative_sd: 0.25 },
-        Self { key: "recv_overhead_s", relative_sd: 0.20 },
-        Self { key: "recv_overhead_per_byte_s", relative_sd: 0.25 },
-        Self { key: "gap_s", relative_sd: 0.20 },
-        Self { key: "gap_per_byte_s", relative_sd: 0.22 },
-    ];
+/// Priors of all parameters, in the order of [`VALUES`]: relative standard deviation of the difference
+/// of two runs, √2 times the variation of single runs. Between runs of half a second round trips vary
+/// by 60 to 70% from end to end, the cost of a system call by 12% and of a copy of 64 KiB by 16%
+/// (coefficients of variation on a shared virtual machine); L is a small difference of larger numbers.
+const PRIORS: [f64; VALUES.len()] = [0.40, 0.17, 0.22, 0.20, 0.25, 0.20, 0.25, 0.20, 0.22];
 
-    fn of(key: &str) -> f64 {
-        let found = Self::ALL.iter().find(|prior| prior.key == key);
-        found.map_or(0.0, |prior| prior.relative_sd)
-    }
+fn prior(key: &str) -> f64 {
+    let found = VALUES.iter().zip(PRIORS).find(|(value, _)| **value == key);
+    found.map_or(0.0, |(_, relative_sd)| relative_sd)
 }
 
 /// Observations of one parameter.
@@ -200,7 +179,7 @@ pub fn intervals(
     let interval = |(key, Found { value, own }): (&'static str, Found)| {
         let launches = launches.of_key(key);
         let history: Vec<f64> = earlier.iter().filter_map(|run| run.get(key).copied()).collect();
-        let relative_sd = Prior::of(key);
+        let relative_sd = prior(key);
         let evidence = Evidence { value, own, launches: &launches, history: &history, relative_sd };
         Some((key, evidence.interval(confidence)?))
     };
@@ -283,7 +262,7 @@ mod tests {
             let history: Vec<f64> =
                 (0..earlier).map(|_| run(&mut random, state, launch).0).collect();
             let (value, launches) = run(&mut random, state, launch);
-            let relative_sd = Prior::of("half_rtt_s");
+            let relative_sd = prior("half_rtt_s");
             let evidence =
                 Evidence { value, own: None, launches: &launches, history: &history, relative_sd };
             let [low, high] = evidence.interval(Confidence::P95).unwrap();

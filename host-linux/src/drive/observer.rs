@@ -1,4 +1,4 @@
-//! Progress of a run, shown to a person who may stop it.
+//! Progress of a run on the terminal, and Ctrl-C.
 
 use std::ops::ControlFlow;
 

@@ -31,7 +31,7 @@ pub(super) struct Repetitions<'m> {
     messages: u64,
     earlier_messages: u64,
     lost: u64,
-    conclusion: Option<Conclusion>,
+    pub(super) conclusion: Option<Conclusion>,
 }
 
 impl<'m> Repetitions<'m> {
@@ -84,10 +84,6 @@ impl<'m> Repetitions<'m> {
     /// True if there are enough sweeps for a first assessment.
     pub(super) const fn has_base(&self) -> bool {
         self.sweeps >= FIRST_SWEEPS
-    }
-
-    pub(super) const fn conclusion(&self) -> Option<Conclusion> {
-        self.conclusion
     }
 
     pub(super) fn conclude(&mut self, conclusion: Conclusion) {

@@ -241,8 +241,8 @@ impl<T: SizeTest> TestRun<'_, T> {
         connections.close().map(|()| true)
     }
 
-    /// Those of `sizes` that fit the open connections; prints a note if some do not. Sizes that the
-    /// user has listed are kept.
+    /// The `sizes` that fit the open connections; prints a note if some do not. Sizes that the user
+    /// has listed are kept.
     fn that_fit(
         &self,
         connections: &mut Connections<'_>,
