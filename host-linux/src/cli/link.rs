@@ -39,7 +39,7 @@ fn transport_parser() -> impl TypedValueParser<Value = Transport> {
 impl LinkArgs {
     /// Settings for messages of up to `longest_message` bytes.
     pub(super) fn settings(&self, longest_message: u32) -> LinkSettings {
-        let sleeps = self.block || self.verbs.events();
+        let sleeps = self.block || self.verbs.events;
         let waiting = if sleeps { Waiting::Block } else { Waiting::Poll };
         let verbs = self.verbs.settings(longest_message);
         LinkSettings { waiting, verbs, ..LinkSettings::default() }
@@ -64,19 +64,20 @@ impl LinkArgs {
         port: Option<u16>,
     ) -> Result<Endpoint, CliError> {
         let transport = self.transport;
+        let parsed = |text| Endpoint::parse(transport, text, DEFAULT_PORT).map_err(CliError::usage);
         let mut endpoint = match (&self.interface, text) {
             (Some(_), _) if transport != Transport::Eth => {
                 return Err(CliError::usage(format_args!(
                     "--interface is for --transport eth; {transport} finds its interface itself"
                 )));
             }
-            (Some(interface), None) => Self::parsed(transport, interface)?,
+            (Some(interface), None) => parsed(interface)?,
             (Some(_), Some(text)) => {
                 return Err(CliError::usage(format_args!(
                     "--transport eth takes no '{text}'; stations are found by --interface"
                 )));
             }
-            (None, Some(text)) => Self::parsed(transport, text)?,
+            (None, Some(text)) => parsed(text)?,
             (None, None) => Endpoint::default_for(transport).ok_or_else(|| {
                 CliError::usage(format_args!(
                     "--transport {transport} needs --interface; `ip link` lists them"
@@ -99,9 +100,5 @@ impl LinkArgs {
             (_, None) => {}
         }
         Ok(endpoint)
-    }
-
-    fn parsed(transport: Transport, text: &str) -> Result<Endpoint, CliError> {
-        Endpoint::parse(transport, text, DEFAULT_PORT).map_err(CliError::usage)
     }
 }

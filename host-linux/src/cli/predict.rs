@@ -9,7 +9,7 @@ use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
 use loggap_core::units::{Bytes, Overflow};
 use serde::Serialize;
 
-use super::digits::{Digits, DigitsArgs};
+use super::digits::{Digits, FormatArgs};
 use super::parameter_args::{ParameterArgs, SettingsArgs, parameters};
 use crate::flags::parse::{self, Sizes};
 use crate::output::wrap;
@@ -61,11 +61,7 @@ pub(super) struct Args {
     max_memory: Option<u64>,
 
     #[command(flatten)]
-    digits: DigitsArgs,
-
-    /// Print one JSON document.
-    #[arg(help_heading = "Output", short = 'J', long)]
-    json: bool,
+    format: FormatArgs,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -147,10 +143,10 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             }
         }
     }
-    if args.json {
+    if args.format.json {
         console.json(&Document { schema_version: 1, rows })?;
     } else {
-        let digits = args.digits.on(console);
+        let digits = args.format.digits(console);
         print(console.data(), digits, &rows)?;
     }
     Ok(Exit::Done)

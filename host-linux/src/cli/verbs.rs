@@ -40,7 +40,7 @@ pub(super) struct VerbsArgs {
     inline: Inline,
     /// Sleep for completion events instead of polling, like --block.
     #[arg(help_heading = HEADING, long, visible_short_alias = 'e')]
-    events: bool,
+    pub(super) events: bool,
     /// Path MTU [default: that of the ports].
     #[arg(help_heading = HEADING, long, visible_short_alias = 'm', value_name = "BYTES", value_parser = PossibleValuesParser::new(["256", "512", "1024", "2048", "4096"]).map(|text| text.parse::<u16>().unwrap_or(256)))]
     mtu: Option<u16>,
@@ -156,11 +156,6 @@ fn operation_parser() -> impl TypedValueParser<Value = Operation> {
 }
 
 impl VerbsArgs {
-    /// True to sleep until completion events.
-    pub(super) const fn events(&self) -> bool {
-        self.events
-    }
-
     /// Operation, if one was given.
     pub(super) fn operation(&self) -> Option<Operation> {
         match self.op {

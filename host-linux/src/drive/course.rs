@@ -82,11 +82,13 @@ impl Plan<'_> {
         }
     }
 
-    /// Messages that `launch` of `launches` may spread over its time; `None` if unlimited.
-    fn messages_of_launch(&self, launch: u32, launches: u32) -> Option<u64> {
-        let Self::Rounds(rounds) = self else { return None };
-        let further = launches.saturating_sub(launch).max(1);
-        rounds.messages_left().map(|left| left / u64::from(further))
+    /// Messages that a launch with this many `further` ones may spread over its time; `None` if
+    /// unlimited.
+    fn messages_of_launch(&self, further: u32) -> Option<u64> {
+        match self {
+            Self::Rounds(rounds) => rounds.messages_of_launch(further),
+            Self::Repetitions(_) => None,
+        }
     }
 
     /// Time budget, where it depends on the link.
@@ -286,7 +288,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
         let pace = Pace {
             began: self.now(),
             end,
-            messages: self.plan.messages_of_launch(launch, self.launches),
+            messages: self.plan.messages_of_launch(self.launches.saturating_sub(launch)),
             spent: self.plan.progress().messages,
         };
         while self.tell(observer).is_continue() {

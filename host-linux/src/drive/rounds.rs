@@ -16,7 +16,7 @@ const SPREAD: u64 = 95;
 #[derive(Debug)]
 pub(super) struct Rounds<'m> {
     pub(super) planner: Planner<'m>,
-    pub(super) options: PlanOptions,
+    max_messages: u64,
 }
 
 impl<'m> Rounds<'m> {
@@ -28,7 +28,8 @@ impl<'m> Rounds<'m> {
     ) -> Result<Self, PlanError> {
         let least_time = Picos(options.max_time.0 / 100 * SPREAD);
         let planned = PlanOptions { least_time, ..options };
-        Ok(Self { planner: Planner::new(planned, sizes, memory.lend())?, options })
+        let planner = Planner::new(planned, sizes, memory.lend())?;
+        Ok(Self { planner, max_messages: options.max_messages })
     }
 
     /// Number of launches after the first, at most `wanted`, that fit into the time `left` and the
@@ -39,15 +40,16 @@ impl<'m> Rounds<'m> {
         let sweeps = if self.planner.is_busy() { taken.0 } else { 2 * taken.0 / SWEEPS };
         let each = opening.0.saturating_add(sweeps).max(1);
         let messages = self.planner.progress(Picos::ZERO).messages;
-        let messages_left = self.options.max_messages.saturating_sub(messages);
+        let messages_left = self.max_messages.saturating_sub(messages);
         let by_messages = messages_left / (2 * messages / SWEEPS).max(1);
         u32::try_from((left.0 / each).min(by_messages)).unwrap_or(u32::MAX).min(wanted)
     }
 
-    /// Messages left in the plan's budget; `None` if unlimited.
-    pub(super) fn messages_left(&self) -> Option<u64> {
+    /// Messages that a launch may spread over its time if this many `further` ones share what is
+    /// left; `None` if unlimited.
+    pub(super) fn messages_of_launch(&self, further: u32) -> Option<u64> {
         let spent = self.planner.progress(Picos::ZERO).messages;
-        let bounded = self.options.max_messages < u64::MAX;
-        bounded.then(|| self.options.max_messages.saturating_sub(spent))
+        let left = self.max_messages.saturating_sub(spent);
+        (self.max_messages < u64::MAX).then(|| left / u64::from(further.max(1)))
     }
 }

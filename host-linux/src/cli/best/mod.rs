@@ -13,7 +13,7 @@ use loggap_core::units::PerByte;
 
 use self::document::Document;
 use self::files::Files;
-use super::digits::DigitsArgs;
+use super::digits::FormatArgs;
 use super::help;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::parameters_used::ParametersUsed;
@@ -132,11 +132,7 @@ pub(super) struct Args {
     csv: bool,
 
     #[command(flatten)]
-    digits: DigitsArgs,
-
-    /// Print one JSON document.
-    #[arg(help_heading = "Output", short = 'J', long)]
-    json: bool,
+    format: FormatArgs,
 }
 
 /// Default number of draws.
@@ -247,12 +243,12 @@ impl Report<'_> {
     }
 
     fn print(&self, console: &mut Console) -> io::Result<()> {
-        if self.args.json {
+        if self.args.format.json {
             console.json(&Document::of(self))
         } else if self.args.csv {
             document::write_csv(console.data(), self)
         } else {
-            let digits = self.args.digits.on(console);
+            let digits = self.args.format.digits(console);
             table::write(console.data(), digits, self)
         }
     }

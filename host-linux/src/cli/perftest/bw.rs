@@ -74,10 +74,11 @@ impl Args {
             1 => String::new(),
             many => format!(", {many} connections together"),
         };
-        RateColumns {
-            quantity: format!("{ways}, gap between messages of a burst{all}"),
-            unit: if self.report_gbits { Unit::Gigabits } else { Unit::Mebibytes },
-        }
+        // 2²⁰ bytes are what perftest calls MB.
+        let (unit, bytes_per_unit) =
+            if self.report_gbits { ("Gb", 1e9 / 8.0) } else { ("MB", 1_048_576.0) };
+        let quantity = format!("{ways}, gap between messages of a burst{all}");
+        RateColumns { quantity, unit, bytes_per_unit }
     }
 
     /// Sizes to measure; with -b, only those whose messages fit into both ends' buffers at once.
@@ -128,32 +129,8 @@ pub(in crate::cli) fn run(args: &Args, console: &mut Console) -> Result<Exit, Cl
 /// Columns of bandwidth and message rate.
 struct RateColumns {
     quantity: String,
-    unit: Unit,
-}
-
-/// Unit of bandwidth.
-#[derive(Clone, Copy, Debug)]
-enum Unit {
-    /// 2²⁰ bytes per second, which perftest calls MB.
-    Mebibytes,
-    /// 10⁹ bits per second.
-    Gigabits,
-}
-
-impl Unit {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Mebibytes => "MB/sec",
-            Self::Gigabits => "Gb/sec",
-        }
-    }
-
-    const fn bytes_per_second(self) -> f64 {
-        match self {
-            Self::Mebibytes => 1_048_576.0,
-            Self::Gigabits => 1e9 / 8.0,
-        }
-    }
+    unit: &'static str,
+    bytes_per_unit: f64,
 }
 
 impl Columns<Rate> for RateColumns {
@@ -164,17 +141,20 @@ impl Columns<Rate> for RateColumns {
     }
 
     fn head(&self, out: &mut dyn Write) -> io::Result<()> {
-        let (quantity, name) = (&self.quantity, self.unit.name());
+        let Self { quantity, unit, .. } = self;
         writeln!(
             out,
             "# values: {quantity}; average: the median burst, peak: the fastest {STRETCH} in a row"
         )?;
-        writeln!(out, "#bytes   #iterations  BW peak[{name}]  BW average[{name}]  MsgRate[Mpps]")
+        writeln!(
+            out,
+            "#bytes   #iterations  BW peak[{unit}/sec]  BW average[{unit}/sec]  MsgRate[Mpps]"
+        )
     }
 
     fn row(&self, out: &mut dyn Write, rate: &Rate) -> io::Result<()> {
-        let unit = self.unit.bytes_per_second();
-        let bandwidth = |bytes: Option<f64>| shown(bytes.map(|bytes| bytes / unit), 3);
+        let bandwidth =
+            |bytes: Option<f64>| shown(bytes.map(|bytes| bytes / self.bytes_per_unit), 3);
         let (size, lost) = (rate.size_bytes, rate.lost);
         writeln!(
             out,

@@ -29,7 +29,7 @@ use self::picture::{Picture, PictureArgs};
 use self::progress::{Pace, ProgressLine};
 use self::report::Report;
 use self::sweep::SweepArgs;
-use super::digits::DigitsArgs;
+use super::digits::FormatArgs;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
 use crate::flags::parse;
@@ -116,11 +116,7 @@ pub(super) struct Args {
     sensitivity: bool,
 
     #[command(flatten)]
-    digits: DigitsArgs,
-
-    /// Print one JSON document.
-    #[arg(help_heading = "Output", short = 'J', long)]
-    json: bool,
+    format: FormatArgs,
 
     #[command(flatten)]
     picture: PictureArgs,
@@ -176,7 +172,7 @@ impl Args {
         let Some(mut network) = self.network.plan(self.pattern.seed, &self.levels)? else {
             return Ok(None);
         };
-        network.watched |= self.json;
+        network.watched |= self.format.json;
         Ok(Some(network))
     }
 

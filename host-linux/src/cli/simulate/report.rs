@@ -308,10 +308,10 @@ impl Report {
             console
                 .note(format_args!("the operations were read from the file as it ran: {reason}"));
         }
-        if args.json {
+        if args.format.json {
             console.json(self)?;
         } else {
-            self.print_text(args.digits.on(console), console)?;
+            self.print_text(args.format.digits(console), console)?;
         }
         if self.is_whole() {
             return Ok(Exit::Done);

@@ -8,7 +8,7 @@ use loggap_core::noise::Phases;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use crate::cli::digits::{Digits, DigitsArgs};
+use crate::cli::digits::{Digits, FormatArgs};
 use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::pattern_args::PatternArgs;
 use crate::flags::parse;
@@ -73,11 +73,7 @@ pub(super) struct Args {
     factors: Option<Vec<f64>>,
 
     #[command(flatten)]
-    digits: DigitsArgs,
-
-    /// Print one JSON document.
-    #[arg(help_heading = "Output", short = 'J', long)]
-    json: bool,
+    format: FormatArgs,
 
     #[command(flatten)]
     pattern: PatternArgs,
@@ -110,9 +106,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         console
             .note("note: o > g or O > G: 'no overlap' would be faster than the given parameters");
     }
-    let digits = args.digits.on(console);
+    let digits = args.format.digits(console);
     let printed =
-        if args.json { console.json(&report) } else { report.write(console.data(), digits) };
+        if args.format.json { console.json(&report) } else { report.write(console.data(), digits) };
     failures.add(printed.map_err(CliError::from));
     let done = if report.incomplete.is_some() { Exit::Interrupted } else { Exit::Done };
     Ok(failures.end(done, console))
