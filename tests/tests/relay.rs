@@ -14,9 +14,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use loggap::drive::{Memory, Method, Observer, Run, RunOptions, default_sweep};
+use loggap::drive::{Memory, Observer, Run, RunOptions, default_sweep};
 use loggap::link::{LinkSettings, UdpLink};
-use loggap::machine::buffer::Alignment;
 use loggap::machine::clock::HostClock;
 use loggap::terminal::{Console, Interrupt};
 use loggap_core::measure::{
@@ -181,13 +180,8 @@ fn recovers_the_parameters(network: &Network) -> Found {
     let options = PlanOptions { max_time: micros(8_000_000), ..PlanOptions::default() };
     let sizes = default_sweep(1, 16_384);
     let mut memory = Memory::new(sizes.len(), &options);
-    let options = RunOptions {
-        method: Method::Prtt,
-        plan: options,
-        launches: 1,
-        session: patient(),
-        alignment: Alignment::default(),
-    };
+    let options =
+        RunOptions { plan: options, launches: 1, session: patient(), ..RunOptions::default() };
     let mut run = Run::new(&clock, options, &sizes, &mut memory).unwrap();
     let (interrupt, mut console) = (Interrupt::default(), Console::standard().unwatched());
     run.launch(network.link(), &mut Observer::new(&interrupt, &mut console, 50_000)).unwrap();

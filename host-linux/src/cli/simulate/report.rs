@@ -185,10 +185,7 @@ impl Report {
         let finished = outcome.finished;
         let whole = outcome.stuck.total == 0;
         let explanation = match &outcome.causes {
-            Some(causes) if args.explain && whole => {
-                let on_network = outcome.network.is_some();
-                Some(Explanation::of(causes, sets, finished.last_rank, on_network)?)
-            }
+            Some(causes) if args.explain && whole => Some(Explanation::of(causes, sets, outcome)?),
             _ => None,
         };
         let counters = outcome.counters.as_ref().map(|counters| {
