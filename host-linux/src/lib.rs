@@ -3,8 +3,10 @@
 //!
 //! # Tour, from the outside in
 //!
-//! - [`cli`]: the command line.
-//! - [`measure`]: a measurement from the open link to the parameters.
+//! - [`cli`]: the subcommands of `loggap`.
+//! - [`flags`]: flags that `loggap` and `loggap-mpi` share, and the texts of their values.
+//! - [`drive`]: the driver, from the options of a measurement to its assessed result.
+//! - [`terminal`]: console, exit codes, Ctrl-C, progress, named files.
 //! - [`serve`]: the answering end of a link.
 //! - [`link`]: connections that carry messages: TCP, UDP, Unix sockets,
 //!   shared memory, raw Ethernet.
@@ -24,9 +26,10 @@ pub mod best;
 pub mod cli;
 pub mod collective;
 pub mod decimal;
+pub mod drive;
+pub mod flags;
 pub mod link;
 pub mod machine;
-pub mod measure;
 pub mod output;
 pub mod profile;
 pub mod samples;
@@ -36,4 +39,5 @@ pub mod serve;
 pub mod simulation;
 pub mod study;
 mod sys;
+pub mod terminal;
 pub mod timeline;

@@ -7,7 +7,7 @@
     reason = "a wrong assumption should end the test"
 )]
 
-use loggap::measure::Analysis;
+use loggap::drive::Analysis;
 use loggap::output::screen::{self, ScreenOptions};
 use loggap::output::{csv, flags, plot, table};
 use loggap::profile::{

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use loggap::drive::{Memory, Observer, Run, RunOptions, default_sweep};
 use loggap::link::{LinkSettings, UdpLink};
-use loggap::machine::buffer::Alignment;
 use loggap::machine::clock::HostClock;
-use loggap::measure::{Memory, Method, Observer, Run, RunOptions, Status, default_sweep};
+use loggap::terminal::{Console, Interrupt};
 use loggap_core::measure::{
     Buffers, Ending, Experiment, Initiator, Outcome, PlanOptions, Quantity, ServeError, Served,
     SessionOptions, serve,
@@ -168,18 +168,6 @@ fn delays_as_told(network: &Network) -> Found {
     Found { problems, left_out: None }
 }
 
-struct Silent;
-
-impl Observer for Silent {
-    fn on_queue(&mut self, _: u32) -> ControlFlow<()> {
-        ControlFlow::Break(())
-    }
-
-    fn on_progress(&mut self, _: &Status<'_>) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-}
-
 #[test]
 fn the_parameters_of_a_network_are_recovered_within_five_percent() {
     go_first();
@@ -192,15 +180,11 @@ fn recovers_the_parameters(network: &Network) -> Found {
     let options = PlanOptions { max_time: micros(8_000_000), ..PlanOptions::default() };
     let sizes = default_sweep(1, 16_384);
     let mut memory = Memory::new(sizes.len(), &options);
-    let options = RunOptions {
-        method: Method::Prtt,
-        plan: options,
-        launches: 1,
-        session: patient(),
-        alignment: Alignment::default(),
-    };
+    let options =
+        RunOptions { plan: options, launches: 1, session: patient(), ..RunOptions::default() };
     let mut run = Run::new(&clock, options, &sizes, &mut memory).unwrap();
-    run.launch(network.link(), &mut Silent).unwrap();
+    let (interrupt, mut console) = (Interrupt::default(), Console::standard().unwatched());
+    run.launch(network.link(), &mut Observer::new(&interrupt, &mut console, 50_000)).unwrap();
     let measured = run.finish();
     let profile = measured.assessment.unwrap().profile;
     // What is left of a busy machine's rounds is too little for a change of protocol.

@@ -1,17 +1,20 @@
 //! Formats of times in reports: rounded with fitting units for a terminal, exact nanoseconds
 //! everywhere else.
 
-use super::Console;
 use crate::decimal::fixed;
 use crate::output::number;
 use crate::sensitivity::Units;
+use crate::terminal::Console;
 
-/// Option for the format of times in a report.
+/// Options for the format of a report.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(super) struct DigitsArgs {
+pub(super) struct FormatArgs {
     /// Print exact times, as is done into a pipe.
     #[arg(help_heading = "Output", long)]
     exact: bool,
+    /// Print one JSON document.
+    #[arg(help_heading = "Output", short = 'J', long)]
+    pub(super) json: bool,
 }
 
 /// Format of times.
@@ -23,10 +26,10 @@ pub(super) enum Digits {
     Rounded,
 }
 
-impl DigitsArgs {
+impl FormatArgs {
     /// Rounded on a terminal, exact otherwise and with --exact.
-    pub(super) fn on(self, console: &Console) -> Digits {
-        let is_watched = console.data_terminal().is_some();
+    pub(super) fn digits(self, console: &Console) -> Digits {
+        let is_watched = console.data_terminal.is_some();
         if is_watched && !self.exact { Digits::Rounded } else { Digits::Exact }
     }
 }

@@ -6,17 +6,15 @@ use std::path::{Path, PathBuf};
 use loggap_core::fit::{Detector, LookAhead, MOST_AHEAD};
 use loggap_core::measure::AssessOptions;
 
-use super::failures::Failures;
-use super::named_files::NamedFiles;
-use super::report::{self, ExactArgs, ReportArgs, Strictness};
-use super::{CliError, Console, Exit, Interrupt};
+use crate::drive::{Analysis, is_converged, requested};
+use crate::flags::{ExactArgs, ReportArgs, draw};
 use crate::machine::environment::{Fingerprint, LinkFingerprint};
-use crate::measure::Analysis;
 use crate::output::warnings;
 use crate::profile::{
     ChangeRecord, FitDocument, ProfileDocument, RangeRecord, SCHEMA_VERSION, SizeRecord,
 };
 use crate::samples::{Limits, Row, SampleReader, SamplesError, SamplesErrorKind};
+use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles, command_line};
 
 /// Repeat the assessment from a file of samples, on any machine.
 ///
@@ -100,7 +98,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let analysis = Analysis::of(&rows, &options).map_err(|error| at(&args.samples, error))?;
     let document = document(args, &options, &analysis);
     let profile = as_profile(&args.samples, &document, &analysis);
-    let drawn = plot.map_or(Ok(()), |file| report::draw(&profile, file));
+    let drawn = plot.map_or(Ok(()), |file| draw(&profile, file));
     let mut failures = Failures::default();
     failures.add(drawn);
     if files.take_standard_output() {
@@ -108,8 +106,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     }
     let printed = args.report.print(&profile, &document, console);
     failures.add(printed);
-    let strictness = if args.exact.strict { Strictness::Strict } else { Strictness::Lenient };
-    Ok(failures.end(report::exit(strictness, &analysis.assessment.profile), console))
+    let fails = args.exact.strict && !document.converged;
+    let done = if fails { Exit::NotConverged } else { Exit::Done };
+    Ok(failures.end(done, console))
 }
 
 fn read(path: &Path) -> Result<Vec<Row>, CliError> {
@@ -142,13 +141,13 @@ fn document(args: &Args, options: &AssessOptions, analysis: &Analysis) -> FitDoc
     FitDocument {
         schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: command_line(),
         detector: args.detection.detector.clone(),
-        requested: args.exact.requested(options),
+        requested: requested(options),
         ranges: profile.ranges.iter().copied().map(RangeRecord::from).collect(),
         changes: profile.changes.iter().copied().map(ChangeRecord::from).collect(),
         sizes: analysis.rows.iter().copied().map(SizeRecord::from).collect(),
-        converged: report::is_converged(profile),
+        converged: is_converged(profile),
         warnings: warnings::ranked(&[], &assessment.warnings, warnings::BY_OPTIONS)
             .iter()
             .map(warnings::text)

@@ -1,13 +1,10 @@
 //! Options of a link, shared by the subcommands that use one.
 
-use std::io::ErrorKind;
-
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::CliError;
 use super::verbs::VerbsArgs;
-use crate::link::{DEFAULT_PORT, Endpoint, LinkError, LinkSettings, Operation, Transport, Waiting};
-use crate::serve::listener::ListenError;
+use crate::link::{DEFAULT_PORT, Endpoint, LinkSettings, Operation, Transport, Waiting};
+use crate::terminal::CliError;
 
 /// Transport and way of waiting.
 #[derive(Clone, Debug, clap::Args)]
@@ -42,13 +39,10 @@ fn transport_parser() -> impl TypedValueParser<Value = Transport> {
 impl LinkArgs {
     /// Settings for messages of up to `longest_message` bytes.
     pub(super) fn settings(&self, longest_message: u32) -> LinkSettings {
+        let sleeps = self.block || self.verbs.events;
+        let waiting = if sleeps { Waiting::Block } else { Waiting::Poll };
         let verbs = self.verbs.settings(longest_message);
-        LinkSettings { waiting: self.waiting(), verbs, ..LinkSettings::default() }
-    }
-
-    /// Way of waiting for messages at this end.
-    pub(super) fn waiting(&self) -> Waiting {
-        if self.block || self.verbs.events() { Waiting::Block } else { Waiting::Poll }
+        LinkSettings { waiting, verbs, ..LinkSettings::default() }
     }
 
     /// True for RDMA reads, whose messages have no reply.
@@ -70,19 +64,20 @@ impl LinkArgs {
         port: Option<u16>,
     ) -> Result<Endpoint, CliError> {
         let transport = self.transport;
+        let parsed = |text| Endpoint::parse(transport, text, DEFAULT_PORT).map_err(CliError::usage);
         let mut endpoint = match (&self.interface, text) {
             (Some(_), _) if transport != Transport::Eth => {
                 return Err(CliError::usage(format_args!(
                     "--interface is for --transport eth; {transport} finds its interface itself"
                 )));
             }
-            (Some(interface), None) => Self::parsed(transport, interface)?,
+            (Some(interface), None) => parsed(interface)?,
             (Some(_), Some(text)) => {
                 return Err(CliError::usage(format_args!(
                     "--transport eth takes no '{text}'; stations are found by --interface"
                 )));
             }
-            (None, Some(text)) => Self::parsed(transport, text)?,
+            (None, Some(text)) => parsed(text)?,
             (None, None) => Endpoint::default_for(transport).ok_or_else(|| {
                 CliError::usage(format_args!(
                     "--transport {transport} needs --interface; `ip link` lists them"
@@ -105,44 +100,5 @@ impl LinkArgs {
             (_, None) => {}
         }
         Ok(endpoint)
-    }
-
-    fn parsed(transport: Transport, text: &str) -> Result<Endpoint, CliError> {
-        Endpoint::parse(transport, text, DEFAULT_PORT).map_err(CliError::usage)
-    }
-}
-
-impl From<LinkError> for CliError {
-    fn from(error: LinkError) -> Self {
-        match &error {
-            LinkError::Connect { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
-                Self::refused(error)
-            }
-            LinkError::Interface { .. } => Self::refused(error),
-            LinkError::TooLong { .. } => Self::usage(error),
-            LinkError::Verbs(verbs) if verbs.is_usage() => Self::usage(error),
-            LinkError::Verbs(verbs) if verbs.is_environment() => Self::refused(error),
-            _ => Self::failed(error),
-        }
-    }
-}
-
-impl From<ListenError> for CliError {
-    fn from(error: ListenError) -> Self {
-        match &error {
-            ListenError::Endpoint(LinkError::Interface { .. }) => Self::refused(error),
-            ListenError::Endpoint(LinkError::Verbs(verbs)) if verbs.is_usage() => {
-                Self::usage(error)
-            }
-            ListenError::Endpoint(LinkError::Verbs(_)) => Self::refused(error),
-            ListenError::Bind { source, .. } => match source.kind() {
-                ErrorKind::PermissionDenied => Self::refused(error),
-                ErrorKind::AddrNotAvailable | ErrorKind::NotFound | ErrorKind::AlreadyExists => {
-                    Self::usage(error)
-                }
-                _ => Self::failed(error),
-            },
-            _ => Self::failed(error),
-        }
     }
 }

@@ -1,16 +1,13 @@
 //! `loggap measure`: measures the parameters of a link.
 
-pub(super) mod endpoints;
-
 use loggap_core::wire::ethernet::Address;
 
-use super::interrupt::end_on_request;
 use super::link::LinkArgs;
-use super::measuring::{self, MeasureArgs};
-use super::{CliError, Console, Exit};
-use crate::link::{LinkError, VerbsError, parse_address};
-use crate::machine::placement;
-use endpoints::Endpoints;
+use crate::drive::{EndOptions, Endpoints};
+use crate::flags::measuring::{self, MeasureArgs};
+use crate::link::{Endpoint, LinkError, VerbsError, parse_address};
+use crate::machine::placement::{self, Placement};
+use crate::terminal::{CliError, Console, Exit, end_on_request};
 
 /// Measure a link: latency L, overheads o, gap g, gap per byte G, and where
 /// the protocol changes.
@@ -58,9 +55,29 @@ pub(super) struct EndArgs {
 }
 
 impl EndArgs {
-    /// True if both ends run on this machine.
-    pub(super) const fn is_local(&self) -> bool {
-        self.host.is_none()
+    /// Options of both ends.
+    pub(super) fn options(&self) -> Result<EndOptions, CliError> {
+        self.link.verbs.check(self.link.transport)?;
+        let remote = self.remote()?;
+        Ok(EndOptions {
+            transport: self.link.transport,
+            settings: self.link.settings(0),
+            depth_of: None,
+            cpus: self.cpu.as_deref().map(|text| asked(text, remote.as_ref())).transpose()?,
+            remote,
+        })
+    }
+
+    /// Address of the responder; `None` if this command starts it.
+    fn remote(&self) -> Result<Option<Endpoint>, CliError> {
+        let mut endpoint = match &self.host {
+            None if self.link.is_local() => return Ok(None),
+            host => self.link.endpoint(host.as_deref(), self.port)?,
+        };
+        if let (Endpoint::Station { peer, .. }, Some(address)) = (&mut endpoint, self.peer) {
+            *peer = Some(address);
+        }
+        Ok(Some(endpoint))
     }
 }
 
@@ -69,11 +86,27 @@ fn station(text: &str) -> Result<Address, String> {
         .ok_or_else(|| format!("'{text}' is no address of one station, such as 02:00:00:00:00:07"))
 }
 
+/// Processors from `--cpu`: one for each end on this machine.
+fn asked(text: &str, remote: Option<&Endpoint>) -> Result<Placement, CliError> {
+    let placement = Placement::parse(text)?;
+    let Placement { initiator, responder } = placement;
+    match (remote, text.contains(',')) {
+        (None, false) => Err(CliError::usage(format_args!(
+            "--cpu {initiator} names one processor, and two ends run here: --cpu A,B"
+        ))),
+        (Some(_), true) => Err(CliError::usage(format_args!(
+            "--cpu {initiator},{responder} names two processors, and one end runs here: \
+             --cpu {initiator}; the other end takes its own: loggap serve --cpu {responder}"
+        ))),
+        _ => Ok(placement),
+    }
+}
+
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let interrupt = end_on_request()?;
     if args.ends.link.is_read() && args.measure.needs_answers() {
         return Err(LinkError::from(VerbsError::Answers).into());
     }
-    let ends = |largest| Endpoints::new(&args.ends, largest, placement::allowed());
+    let ends = |largest| Ok(Endpoints::new(args.ends.options()?, largest, placement::allowed()));
     measuring::run(&args.measure, ends, &interrupt, console)
 }

@@ -1,4 +1,4 @@
-//! The command line: parse, plan, drive, export.
+//! The subcommands of `loggap`.
 //!
 //! A verb is a subcommand with a file in this folder. It holds `Args`, which clap parses, and
 //! `run`, which calls the library and passes results to the exporters. Decisions and computations
@@ -38,48 +38,34 @@
 //!   format.
 //! - Errors are [`CliError`]s, which carry the [`Exit`] code and name a remedy. An `io::Error` of
 //!   standard output is converted by `?`.
-//! - Values are parsed by [`parse`], so that a size, a time or a percentage has the same syntax
+//! - Values are parsed by [`parse`](crate::flags::parse), so that a size, a time or a percentage has the same syntax
 //!   everywhere.
 
 mod best;
-mod console;
 mod digits;
-mod exit;
-mod failures;
 mod fit;
 mod goal;
 mod help;
-mod interrupt;
 mod link;
 mod measure;
-pub mod measuring;
-mod named_files;
 mod noise;
 mod parameter_args;
 mod parameters_used;
-pub mod parse;
 mod pattern_args;
 mod perftest;
 mod predict;
 mod profile_warnings;
-mod progress;
-mod report;
-mod runs_progress;
 mod serve;
 mod simulate;
 mod study;
 mod verbs;
 
-pub use console::Console;
-use exit::EXIT_CODES;
-pub use exit::{CliError, EXIT_CODES_OF_CHECKS, Exit};
-pub use interrupt::Interrupt;
-
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use nix::sys::signal::{SigSet, Signal};
+
+use crate::terminal::{CliError, Console, EXIT_CODES, Exit, carry_out, explain};
 
 /// Measure network links as LogP-family parameters, simulate parallel programs.
 ///
@@ -125,44 +111,6 @@ where
         Ok(cli) => carry_out(Console::standard(), |console| dispatch(&cli.command, console)),
         Err(error) => explain(&error),
     }
-}
-
-/// Runs `command` on `console`, reports its error, and returns the exit code.
-pub fn carry_out(
-    mut console: Console,
-    command: impl FnOnce(&mut Console) -> Result<Exit, CliError>,
-) -> ExitCode {
-    // A write beyond `ulimit -f` then fails and is reported, like a full disk, instead of killing
-    // the process.
-    let _told_less_well = SigSet::from(Signal::SIGXFSZ).thread_block();
-    let outcome = command(&mut console);
-    // Errors are printed below the report.
-    let flushed = console.flush().map_err(CliError::from);
-    if matches!(outcome, Ok(Exit::Interrupted)) {
-        console.note("interrupted");
-    }
-    let exit = match (outcome, flushed) {
-        (Err(error), _) | (Ok(Exit::Done), Err(error)) => error.report(&mut console),
-        (Ok(exit), Err(error)) => {
-            error.report(&mut console);
-            exit
-        }
-        (Ok(exit), Ok(())) => exit,
-    };
-    exit.into()
-}
-
-/// Prints the message of the parser and returns the exit code: help and version go to standard
-/// output and are no failure.
-#[must_use]
-pub fn explain(error: &clap::Error) -> ExitCode {
-    let printed = error.print().map_err(CliError::from);
-    let exit = match printed {
-        _ if error.use_stderr() => Exit::Usage,
-        Ok(()) => Exit::Done,
-        Err(failure) => failure.report(&mut Console::standard()),
-    };
-    exit.into()
 }
 
 fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> {

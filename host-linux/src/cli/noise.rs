@@ -9,15 +9,14 @@ use loggap_core::noise;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use super::named_files::NamedFiles;
-use super::progress::ProgressLine;
-use super::{CliError, Console, Exit, Interrupt, parse};
+use crate::flags::parse;
 use crate::machine::clock::HostClock;
 use crate::machine::environment::{Fingerprint, LinkFingerprint};
 use crate::machine::noise::{MeasuredNoise, Next, NoiseOptions, NoiseRecord, THRESHOLD, observe};
 use crate::machine::placement::{self, Cpu, Placement, Topology};
 use crate::machine::warning;
 use crate::output::{PendingFile, number};
+use crate::terminal::{CliError, Console, Exit, Interrupt, NamedFiles, ProgressLine, command_line};
 
 /// Measure operating-system noise: time taken from a program.
 ///
@@ -102,13 +101,13 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let (cpu, pinned) = args.pin()?;
     let clock = HostClock::calibrated();
     let before = cpu.map(|cpu| warning::before_run_alone(cpu, &clock, &pinned));
-    let found = watched(&clock, &options, (&interrupt, console));
+    let found = watched(&clock, &options, &interrupt, console);
     let before = before.iter().flatten().map(ToString::to_string);
     let warnings = before.chain(dropped(&found)).collect();
     let document = Document {
         schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION"),
-        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: command_line(),
         host: Host::of(&clock, cpu.filter(|_| pinned.is_ok())),
         requested_s: options.duration.seconds(),
         noise: found.record(),
@@ -159,7 +158,8 @@ impl Args {
 fn watched(
     clock: &HostClock,
     options: &NoiseOptions,
-    (interrupt, console): (&Interrupt, &Console),
+    interrupt: &Interrupt,
+    console: &Console,
 ) -> MeasuredNoise {
     let mut line = ProgressLine::new(console);
     let whole = options.duration.seconds();
@@ -174,7 +174,7 @@ fn watched(
             reason = "a share between 0 and 1; the cast saturates"
         )]
         let done_ppm = (observed / whole * 1e6) as u32;
-        let drawn = line.show_share(done_ppm, |_| format!("{:.1} s left", whole - observed));
+        let drawn = line.show(done_ppm, |_| format!("{:.1} s left", whole - observed));
         // The time of drawing is excluded.
         if drawn { Next::ObserveFromNow } else { Next::Observe }
     })

@@ -6,10 +6,11 @@ use loggap_core::model::{LogGops, Preset, Protocol, ReceiveOverhead, UnknownPres
 use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
-use super::named_files::NamedFiles;
-use super::{CliError, Console, help, parse, profile_warnings};
+use super::{help, profile_warnings};
+use crate::flags::parse;
 use crate::profile::{ProfileDocument, RangeRecord, SizeSpan, USUAL_EAGER_LIMIT};
 use crate::simulation::{ParameterSets, SetsError};
+use crate::terminal::{CliError, Console, NamedFiles};
 
 /// Parameters from single options, a profile or a preset.
 #[derive(Clone, Debug, clap::Args)]

@@ -1,6 +1,7 @@
 //! Parameters of a simulation, as reports show them.
 
 use loggap_core::model::{Protocol, ReceiveOverhead};
+use loggap_core::units::Bytes;
 use serde::Serialize;
 
 use super::digits::Digits;
@@ -85,9 +86,10 @@ impl ParametersUsed {
     /// one.
     pub(super) fn new(args: &ParameterArgs, sets: &ParameterSets, size: Option<u64>) -> Self {
         let source = ParameterSource::from(args.origin());
-        let is_default = args.profile().is_some() && !args.has_eager_limit();
+        let has_default = args.profile().is_some() && !args.has_eager_limit();
+        let default = has_default.then_some(USUAL_EAGER_LIMIT);
         let text = |digits| {
-            let values = values(sets, size, (digits, is_default));
+            let values = values(sets, size, default, digits);
             match (&source.name, source.source) {
                 (Some(name), source) => format!("{source} {name}: {values}"),
                 (None, "defaults") => {
@@ -111,8 +113,13 @@ impl ParametersUsed {
 }
 
 /// Text of the set for messages of `size` bytes, written as options, with its number if there are
-/// several sets, and a remark if S is the default.
-fn values(sets: &ParameterSets, size: Option<u64>, (digits, is_default): (Digits, bool)) -> String {
+/// several sets, and a remark if S is `default`.
+fn values(
+    sets: &ParameterSets,
+    size: Option<u64>,
+    default: Option<Bytes>,
+    digits: Digits,
+) -> String {
     // Sets of network levels follow those of protocols.
     let all = sets.levels.first().map_or(sets.protocols.len(), |level| level.first);
     let own = sets.protocols.get(..all).unwrap_or_default();
@@ -130,8 +137,7 @@ fn values(sets: &ParameterSets, size: Option<u64>, (digits, is_default): (Digits
             digits.per_byte(receive.overhead_per_byte.0)
         )
     };
-    let default =
-        if is_default && set.eager_limit == USUAL_EAGER_LIMIT { " (default)" } else { "" };
+    let remark = if default == Some(set.eager_limit) { " (default)" } else { "" };
     let which = match (all, size) {
         (0 | 1, _) => String::new(),
         (_, None) => format!("; the first of {all} sets"),
@@ -140,7 +146,7 @@ fn values(sets: &ParameterSets, size: Option<u64>, (digits, is_default): (Digits
         }
     };
     format!(
-        "L = {}, {ends}, g = {}, G = {}, {}{default}{which}",
+        "L = {}, {ends}, g = {}, G = {}, {}{remark}{which}",
         digits.time(set.latency.0),
         digits.time(set.gap.0),
         digits.per_byte(set.gap_per_byte.0),

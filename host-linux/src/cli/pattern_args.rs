@@ -6,9 +6,11 @@ use clap::builder::PossibleValue;
 use loggap_core::goal::pattern::{Algorithm, Background, Options, Pattern};
 use loggap_core::units::Picos;
 
-use super::{CliError, help, parse};
+use super::help;
+use crate::flags::parse;
 use crate::schedule::ScheduleFile;
 use crate::simulation::Source;
+use crate::terminal::CliError;
 
 /// Pattern and its options.
 #[derive(Clone, Debug, clap::Args)]

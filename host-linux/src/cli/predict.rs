@@ -2,19 +2,19 @@
 
 use std::io::{self, Write};
 
+use clap::ValueEnum;
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{Caveat, ClosedForm, LogGops, Protocol};
 use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
 use loggap_core::units::{Bytes, Overflow};
 use serde::Serialize;
 
-use super::digits::{Digits, DigitsArgs};
-use super::interrupt::end_on_request;
+use super::digits::{Digits, FormatArgs};
 use super::parameter_args::{ParameterArgs, SettingsArgs, parameters};
-use super::parse::{self, Sizes};
-use super::{CliError, Console, Exit};
+use crate::flags::parse::{self, Sizes};
 use crate::output::wrap;
 use crate::simulation::{Job, Source, makespan};
+use crate::terminal::{CliError, Console, Exit, end_on_request};
 
 /// Widest line, columns.
 const WIDTH: usize = 100;
@@ -61,14 +61,10 @@ pub(super) struct Args {
     max_memory: Option<u64>,
 
     #[command(flatten)]
-    digits: DigitsArgs,
-
-    /// Print one JSON document.
-    #[arg(help_heading = "Output", short = 'J', long)]
-    json: bool,
+    format: FormatArgs,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Collective {
     /// One rank sends to each other.
     Scatter,
@@ -81,8 +77,6 @@ enum Collective {
 }
 
 impl Collective {
-    const ALL: [Self; 4] = [Self::Scatter, Self::Gather, Self::Binomial, Self::Dissemination];
-
     const fn form(self) -> ClosedForm {
         match self {
             Self::Scatter => ClosedForm::Scatter,
@@ -101,13 +95,9 @@ impl Collective {
         }
     }
 
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Scatter => "scatter",
-            Self::Gather => "gather",
-            Self::Binomial => "binomial",
-            Self::Dissemination => "dissemination",
-        }
+    /// Name as on the command line.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
@@ -119,7 +109,7 @@ struct Document {
 
 #[derive(Serialize)]
 struct Row {
-    collective: &'static str,
+    collective: String,
     ranks: u32,
     size_bytes: u64,
     closed_form_s: f64,
@@ -137,7 +127,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let _interrupt = end_on_request()?;
     let protocols = args.parameters.protocols(console)?;
     let parameters = parameters(&protocols)?;
-    let wanted = if args.collectives.is_empty() { &Collective::ALL[..] } else { &args.collectives };
+    let wanted =
+        if args.collectives.is_empty() { Collective::value_variants() } else { &args.collectives };
     let ranks = args.ranks.list();
     if ranks.iter().any(|&ranks| ranks == 0 || ranks > MOST_RANKS) {
         return Err(CliError::usage("--ranks takes numbers from 1 to 128M"));
@@ -148,14 +139,14 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             for &ranks in &ranks {
                 let ranks = u32::try_from(ranks).unwrap_or(u32::MAX);
                 let set = at(&protocols, size)?;
-                rows.push(args.row(collective, (ranks, size), (set, parameters))?);
+                rows.push(args.row(collective, ranks, size, set, parameters)?);
             }
         }
     }
-    if args.json {
+    if args.format.json {
         console.json(&Document { schema_version: 1, rows })?;
     } else {
-        let digits = args.digits.on(console);
+        let digits = args.format.digits(console);
         print(console.data(), digits, &rows)?;
     }
     Ok(Exit::Done)
@@ -172,8 +163,10 @@ impl Args {
     fn row(
         &self,
         collective: Collective,
-        (ranks, size): (u32, u64),
-        (set, parameters): (&LogGops, Parameters<'_>),
+        ranks: u32,
+        size: u64,
+        set: &LogGops,
+        parameters: Parameters<'_>,
     ) -> Result<Row, CliError> {
         let overflow = |error: Overflow| CliError::failed(error);
         let form = collective.form();
@@ -184,7 +177,7 @@ impl Args {
         let most_bytes = self.max_memory.unwrap_or(u64::MAX);
         let job = Job { most_bytes, ..Job::new(parameters, settings) };
         let simulated = makespan(&source, &job)?;
-        let reason = (simulated != printed).then(|| reason(caveat, settings, (set, size)));
+        let reason = (simulated != printed).then(|| reason(caveat, settings, set, size));
         Ok(Row {
             collective: collective.name(),
             ranks,
@@ -201,7 +194,7 @@ impl Args {
 
 /// Reason of a difference between closed form and simulation. The caveats of the model assume the
 /// default rules, some of which `settings` may change.
-fn reason(caveat: Option<Caveat>, settings: Settings, (set, size): (&LogGops, u64)) -> String {
+fn reason(caveat: Option<Caveat>, settings: Settings, set: &LogGops, size: u64) -> String {
     let handshake = settings.rendezvous == Rendezvous::Handshake;
     if handshake && Bytes(size) > set.eager_limit {
         return "above S an RTS and a CTS go before the data; the form leaves them out".into();
@@ -245,11 +238,11 @@ fn print(out: &mut dyn Write, digits: Digits, rows: &[Row]) -> io::Result<()> {
     for row in rows {
         let Some(reason) = row.reason.as_deref() else { continue };
         match reasons.iter_mut().find(|known| known.0 == reason) {
-            Some((_, collectives)) if !collectives.contains(&row.collective) => {
-                collectives.push(row.collective);
+            Some((_, collectives)) if !collectives.contains(&&*row.collective) => {
+                collectives.push(&row.collective);
             }
             Some(_) => {}
-            None => reasons.push((reason, vec![row.collective])),
+            None => reasons.push((reason, vec![&*row.collective])),
         }
     }
     for (reason, collectives) in reasons {

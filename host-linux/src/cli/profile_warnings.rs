@@ -5,9 +5,9 @@ use std::path::Path;
 use loggap_core::model::{Mark, Range, SizeLine};
 use loggap_core::units::Bytes;
 
-use super::Console;
 use crate::output::number;
 use crate::profile::{ProfileDocument, SizeSpan};
+use crate::terminal::Console;
 
 /// Warns about parameters of `document`, read from `path`, that did not converge.
 pub(super) fn not_converged(path: &Path, document: &ProfileDocument, console: &mut Console) {

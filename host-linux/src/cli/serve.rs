@@ -12,7 +12,7 @@ use loggap_core::wire::{Bounds, FRAME_LEN};
 
 use super::link::LinkArgs;
 use super::verbs::hidden_at_a_responder;
-use super::{CliError, Console, Exit, Interrupt, parse};
+use crate::flags::parse;
 use crate::link::AnyLink;
 use crate::machine::clock::HostClock;
 use crate::machine::environment::LinkFingerprint;
@@ -23,6 +23,7 @@ use crate::serve::description::describe;
 use crate::serve::listener::{AllowedAddresses, Listener, TurnedAway};
 use crate::serve::queue::{ClientQueue, DEFAULT_CAPACITY, Event};
 use crate::serve::respond::{Session, respond};
+use crate::terminal::{CliError, Console, Exit, Interrupt};
 
 /// Answer measurements from other processes or machines.
 ///
@@ -112,8 +113,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let mut queue = ClientQueue::open(listener, args.queue).map_err(system)?;
     let clock = HostClock::calibrated();
     if args.clients > 1 {
-        let served = Several::new(args.clients, (clock, bounds));
-        return served.serve(queue, (processor, &interrupt), console);
+        let served = Several::new(args.clients, clock, bounds);
+        return served.serve(queue, processor, &interrupt, console);
     }
     processor.pin(&clock, console)?;
     interrupt.listen();
@@ -188,7 +189,7 @@ struct Several {
 }
 
 impl Several {
-    fn new(most: u16, (clock, bounds): (HostClock, Bounds)) -> Self {
+    fn new(most: u16, clock: HostClock, bounds: Bounds) -> Self {
         Self { most: usize::from(most), served: 0, clock, bounds, done: mpsc::channel() }
     }
 
@@ -196,7 +197,8 @@ impl Several {
     fn serve(
         mut self,
         mut queue: ClientQueue,
-        (processor, interrupt): (Processor, &Interrupt),
+        processor: Processor,
+        interrupt: &Interrupt,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         // Without --cpu the system distributes the threads over all processors near the client's

@@ -11,17 +11,15 @@ use loggap_core::sim::{Parameters, Settings};
 use loggap_core::units::{Bytes, Picos};
 use serde::Serialize;
 
-use super::digits::{Digits, DigitsArgs};
-use super::failures::Failures;
-use super::interrupt::end_on_request;
+use super::digits::{Digits, FormatArgs};
 use super::parameter_args::{preset, preset_help};
-use super::parse::{self, Sizes};
-use super::{CliError, Console, Exit};
+use crate::flags::parse::{self, Sizes};
 use crate::output::{PendingFile, number};
 use crate::simulation::{Job, LoadError, RunError, Source, makespan};
 use crate::study::Chart;
 use crate::study::in_order::{self, Series};
 use crate::study::pipelining::{Algorithm, Growth, Question, Row, charts, winners};
+use crate::terminal::{CliError, Console, Exit, Failures, end_on_request};
 
 /// Largest product of ranks and repetitions in a study.
 const MOST_BROADCASTS: u64 = 1 << 32;
@@ -84,10 +82,7 @@ struct Pipelining {
     #[arg(long, value_name = "PREFIX")]
     plot: Option<PathBuf>,
     #[command(flatten)]
-    digits: DigitsArgs,
-    /// Print one JSON document.
-    #[arg(help_heading = "Output", short = 'J', long)]
-    json: bool,
+    format: FormatArgs,
 }
 
 /// Order in which ranks handle messages.
@@ -145,7 +140,7 @@ impl Pipelining {
                 failures.add(drawn);
             }
         }
-        let printed = if self.json {
+        let printed = if self.format.json {
             console.json(&self.document(&links)).map_err(CliError::from)
         } else {
             self.write(console, &links)
@@ -230,7 +225,7 @@ impl Pipelining {
     }
 
     fn write(&self, console: &mut Console, links: &[Link]) -> Result<(), CliError> {
-        let digits = self.digits.on(console);
+        let digits = self.format.digits(console);
         let out = console.data();
         writeln!(
             out,

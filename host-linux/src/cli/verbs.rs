@@ -4,8 +4,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 
-use super::CliError;
 use crate::link::{DeviceName, Operation, Transport, VerbsSettings};
+use crate::terminal::CliError;
 
 /// Options of RDMA verbs. The initiator's options apply to both ends, except device, port, address,
 /// events and pages, which each end has of its own.
@@ -40,7 +40,7 @@ pub(super) struct VerbsArgs {
     inline: Inline,
     /// Sleep for completion events instead of polling, like --block.
     #[arg(help_heading = HEADING, long, visible_short_alias = 'e')]
-    events: bool,
+    pub(super) events: bool,
     /// Path MTU [default: that of the ports].
     #[arg(help_heading = HEADING, long, visible_short_alias = 'm', value_name = "BYTES", value_parser = PossibleValuesParser::new(["256", "512", "1024", "2048", "4096"]).map(|text| text.parse::<u16>().unwrap_or(256)))]
     mtu: Option<u16>,
@@ -60,9 +60,6 @@ pub(super) struct VerbsArgs {
     /// Use huge pages for buffers; reserve some with `sysctl vm.nr_hugepages`.
     #[arg(help_heading = HEADING, long, alias = "use_hugepages")]
     huge_pages: bool,
-    /// Depth by message size, unless --depth is given.
-    #[arg(skip)]
-    depth_of: Option<fn(u32) -> u16>,
 }
 
 const HEADING: &str = "RDMA verbs (--transport verbs)";
@@ -159,11 +156,6 @@ fn operation_parser() -> impl TypedValueParser<Value = Operation> {
 }
 
 impl VerbsArgs {
-    /// True to sleep until completion events.
-    pub(super) const fn events(&self) -> bool {
-        self.events
-    }
-
     /// Operation, if one was given.
     pub(super) fn operation(&self) -> Option<Operation> {
         match self.op {
@@ -172,17 +164,9 @@ impl VerbsArgs {
         }
     }
 
-    /// Limits the depth by message size, unless --depth is given.
-    pub(super) fn with_depth_of(self, depth_of: fn(u32) -> u16) -> Self {
-        Self { depth_of: Some(depth_of), ..self }
-    }
-
-    /// Number of messages in flight, for messages of up to `longest_message` bytes.
-    fn depth(&self, longest_message: u32) -> u16 {
-        match self.depth_of.filter(|_| !self.given.options.contains(&"--depth")) {
-            Some(depth_of) => self.depth.min(depth_of(longest_message)),
-            None => self.depth,
-        }
+    /// True if --depth is given.
+    pub(super) fn has_depth(&self) -> bool {
+        self.given.options.contains(&"--depth")
     }
 
     pub(super) fn settings(&self, longest_message: u32) -> VerbsSettings {
@@ -195,7 +179,7 @@ impl VerbsArgs {
             mtu: self.mtu,
             service_level: self.service_level,
             traffic_class: self.traffic_class,
-            depth: self.depth(longest_message),
+            depth: self.depth,
             signal_every: self.signal_every,
             huge_pages: self.huge_pages,
             longest_message,
@@ -278,14 +262,9 @@ mod tests {
     }
 
     #[test]
-    fn a_depth_that_was_typed_goes_before_that_of_a_size() {
-        let depth = |words, size| {
-            let few = |size| u16::try_from(256 / size).unwrap_or(1);
-            parsed(words).with_depth_of(few).settings(size).depth
-        };
-        assert_eq!([1, 4, 64].map(|size| depth("", size)), [128, 64, 4]);
-        assert_eq!([1, 64].map(|size| depth("-t 128", size)), [128; 2]);
-        assert_eq!((depth("-t 2", 64), parsed("").settings(64).depth), (2, 128));
+    fn a_depth_is_seen_with_any_value_and_within_limits() {
+        assert!(parsed("-t 128").has_depth() && !parsed("").has_depth());
+        assert_eq!((parsed("-t 2").settings(64).depth, parsed("").settings(64).depth), (2, 128));
         let refused = |words| Test::try_parse_from(["test", "-t", words]).unwrap_err().to_string();
         assert!(refused("1").contains("two messages at least"), "{}", refused("1"));
         assert!(refused("4097").contains("from 2 to 4096"), "{}", refused("4097"));

@@ -46,7 +46,7 @@ fn nanos_per_byte(slope: PerByte) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::parse;
+    use crate::flags::parse;
     use loggap_core::model::{Change, Estimate, Range, SizeLine};
     use loggap_core::units::{Bytes, SignedPerByte, SignedPicos};
 

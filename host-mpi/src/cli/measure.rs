@@ -1,15 +1,15 @@
 //! `loggap-mpi measure`: MPI as a link.
 
-use loggap::cli::measuring::{self, Ends, MeasureArgs, ProtocolLimit};
-use loggap::cli::{CliError, Console, Exit};
+use loggap::drive::{Ends, MeasureError, ProtocolLimit};
+use loggap::flags::measuring::{self, MeasureArgs};
 use loggap::link::Waiting;
 use loggap::machine::buffer::{Alignment, Buffer, Role};
 use loggap::machine::clock::HostClock;
 use loggap::machine::environment::LinkFingerprint;
 use loggap::machine::placement::Placement;
 use loggap::machine::warning::Warning;
-use loggap::measure::MeasureError;
 use loggap::serve::description::describe;
+use loggap::terminal::{CliError, Console, Exit};
 use loggap_core::measure::{ServeOptions, serve_with};
 use loggap_core::wire::{Bounds, FRAME_LEN};
 

@@ -14,8 +14,11 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use loggap::cli::{self, CliError, Console, EXIT_CODES_OF_CHECKS, Exit, Interrupt};
+use loggap::flags::parse;
 use loggap::machine::buffer::{self, Alignment};
+use loggap::terminal::{
+    CliError, Console, EXIT_CODES_OF_CHECKS, Exit, Interrupt, carry_out, explain,
+};
 use loggap_core::sync::{Assumptions, MOST_DRIFT_PPM};
 use mpi::collective::Root as _;
 use mpi::topology::Communicator as _;
@@ -31,7 +34,7 @@ use crate::watch::Watch;
 struct Cli {
     /// End the job when a rank has waited this long for another one.
     #[arg(long, global = true, value_name = "SECONDS", default_value = "60s",
-          value_parser = cli::parse::duration)]
+          value_parser = parse::duration)]
     give_up: Duration,
     #[command(subcommand)]
     command: Command,
@@ -70,7 +73,7 @@ struct ToleranceArgs {
     /// than this share of the time; the uncertainty of clocks and their
     /// readings is always tolerated. 2% unless given; where ranks share
     /// processors all repetitions count.
-    #[arg(long, value_name = "PERCENT", value_parser = cli::parse::percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
     max_skew: Option<u32>,
 }
 
@@ -104,7 +107,7 @@ struct BufferArgs {
 }
 
 fn alignment(text: &str) -> Result<u32, String> {
-    let bytes = cli::parse::size(text).map_err(|error| error.to_string())?;
+    let bytes = parse::size(text).map_err(|error| error.to_string())?;
     let power = u32::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two());
     power
         .filter(|bytes| *bytes <= buffer::LARGEST)
@@ -160,9 +163,9 @@ where
     T: Into<OsString> + Clone,
 {
     match Cli::try_parse_from(arguments) {
-        Ok(cli) => cli::carry_out(console(), |console| run(&cli, console)),
+        Ok(cli) => carry_out(console(), |console| run(&cli, console)),
         // All ranks find the same error: one prints it.
-        Err(error) if is_first() => cli::explain(&error),
+        Err(error) if is_first() => explain(&error),
         Err(error) if !error.use_stderr() => Exit::Done.into(),
         Err(error) => {
             // `mpirun` ends the job when a rank fails, which must not happen
@@ -172,7 +175,7 @@ where
             // MPICH lets the others continue when the first one has failed:
             // each would repeat the error.
             let is_alone = std::env::var_os("OMPI_COMM_WORLD_RANK").is_some();
-            if is_alone { cli::explain(&error) } else { Exit::Usage.into() }
+            if is_alone { explain(&error) } else { Exit::Usage.into() }
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use loggap::cli::measuring::{self, MeasureArgs};
-use loggap::cli::{CliError, Console, Exit};
+use loggap::flags::measuring::{self, MeasureArgs};
 use loggap::machine::clock::HostClock;
 use loggap::output::{PendingFile, number};
 use loggap::profile::SCHEMA_VERSION;
+use loggap::terminal::{CliError, Console, Exit};
 use loggap_core::measure::Clock;
 use loggap_core::stats::LEAST_ENDS;
 
@@ -32,7 +32,7 @@ pub(super) struct PairsArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     times: Option<u32>,
     /// Probability of calling a machine, rank or pair slow when none is.
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = loggap::cli::parse::percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = loggap::flags::parse::percent)]
     error: u32,
     /// Draw the half round trips of all pairs as a heat map, as SVG.
     #[arg(long, value_name = "FILE.svg")]

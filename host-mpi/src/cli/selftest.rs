@@ -1,8 +1,9 @@
 //! `loggap-mpi selftest`: synchronisation of virtual clocks whose true times are known.
 
 use clap::builder::RangedU64ValueParser;
-use loggap::cli::{CliError, Console, Exit, parse};
+use loggap::flags::parse;
 use loggap::profile::SCHEMA_VERSION;
+use loggap::terminal::{CliError, Console, Exit};
 use loggap_core::random::Random;
 use loggap_core::sync::simulated::{ClockTruth, Path, VirtualClock, VirtualPinger};
 use loggap_core::sync::{

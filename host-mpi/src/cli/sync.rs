@@ -7,9 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::builder::RangedU64ValueParser;
-use loggap::cli::{CliError, Console, Exit, parse};
+use loggap::flags::parse;
 use loggap::output::PendingFile;
 use loggap::profile::SCHEMA_VERSION;
+use loggap::terminal::{CliError, Console, Exit};
 use loggap_core::sync::{Offset, ResidualSummary, Scheme};
 use loggap_core::units::Picos;
 

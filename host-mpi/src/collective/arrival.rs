@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fmt, fs, io};
 
-use loggap::cli::parse::{self, NumberError};
+use loggap::flags::parse::{self, NumberError};
 use loggap_core::units::Picos;
 
 /// An arrival pattern, and the text that it was parsed from.

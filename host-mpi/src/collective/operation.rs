@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use loggap::cli::parse::SizeError;
+use loggap::flags::parse::SizeError;
 
 /// A collective operation of MPI.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

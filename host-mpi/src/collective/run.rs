@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use loggap::cli::Interrupt;
 use loggap::machine::buffer::Alignment;
+use loggap::terminal::Interrupt;
 use loggap_core::sync::Assumptions;
 use loggap_core::units::Picos;
 use mpi::collective::{CommunicatorCollectives as _, SystemOperation};

@@ -2,7 +2,7 @@
 
 use super::Numbers;
 use super::profiles::ask;
-use loggap::measure::{Analysis, AssessBuffers};
+use loggap::drive::{Analysis, AssessBuffers};
 use loggap::profile::{ChangeRecord, ProfileDocument, RangeRecord, SCHEMA_VERSION};
 use loggap::samples::Row;
 use loggap_core::fit::{Detector, LookAhead};

@@ -1,7 +1,7 @@
 //! What is read is written and read again, and has to be the same.
 
-use loggap::cli::parse;
 use loggap::decimal;
+use loggap::flags::parse;
 use loggap::samples::{self, Limits, Row, SampleReader, TimedSample};
 use loggap_core::goal::pattern::Pattern;
 use loggap_core::noise::{self, Detour, Trace};

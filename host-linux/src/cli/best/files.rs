@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use super::{Args, Report};
 use crate::best::{Candidate, Cell, Timed};
-use crate::cli::CliError;
 use crate::cli::digits::Digits;
 use crate::output::plot::winners::{Labels, WinnerMap, WonCell};
 use crate::output::{PendingFile, number};
+use crate::terminal::CliError;
 
 /// Requested files, opened before the work.
 pub(super) struct Files {

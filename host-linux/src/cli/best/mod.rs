@@ -13,19 +13,18 @@ use loggap_core::units::PerByte;
 
 use self::document::Document;
 use self::files::Files;
-use super::digits::DigitsArgs;
-use super::failures::Failures;
-use super::interrupt::{end_on_request, interrupted};
-use super::named_files::NamedFiles;
+use super::digits::FormatArgs;
+use super::help;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::parameters_used::ParametersUsed;
-use super::parse::{self, Sizes};
-use super::runs_progress::RunsLine;
-use super::{CliError, Console, Exit, help};
 use crate::best::{Answer, Cell, Offer, Question, Refused, Rules, TooShort};
 use crate::collective::Operation;
+use crate::flags::parse::{self, Sizes};
 use crate::profile::{ProfileDocument, ProfileDraws};
 use crate::simulation::{ParameterSets, Plan};
+use crate::terminal::{
+    CliError, Console, Exit, Failures, NamedFiles, RunsLine, end_on_request, interrupted,
+};
 
 /// Largest number of ranks.
 const MOST_RANKS: u64 = 1 << 20;
@@ -133,11 +132,7 @@ pub(super) struct Args {
     csv: bool,
 
     #[command(flatten)]
-    digits: DigitsArgs,
-
-    /// Print one JSON document.
-    #[arg(help_heading = "Output", short = 'J', long)]
-    json: bool,
+    format: FormatArgs,
 }
 
 /// Default number of draws.
@@ -248,12 +243,12 @@ impl Report<'_> {
     }
 
     fn print(&self, console: &mut Console) -> io::Result<()> {
-        if self.args.json {
+        if self.args.format.json {
             console.json(&Document::of(self))
         } else if self.args.csv {
             document::write_csv(console.data(), self)
         } else {
-            let digits = self.args.digits.on(console);
+            let digits = self.args.format.digits(console);
             table::write(console.data(), digits, self)
         }
     }

@@ -10,9 +10,9 @@ use loggap_core::goal::{ANY, ANY_TAG, Edge, RankMemory, RankNode};
 use serde::Serialize;
 
 use super::{FeedError, ScheduleFile, open};
-use crate::cli::{CliError, Console, Exit};
 use crate::output::number;
 use crate::schedule::Location;
+use crate::terminal::{CliError, Console, Exit};
 
 /// Check a schedule before it runs.
 ///

@@ -11,7 +11,7 @@ use super::{
     Extent, FeedError, Form, ScheduleFile, Source, StreamWriter, Target, Trouble, WriteError,
     Writer, open,
 };
-use crate::cli::{CliError, Console, Exit};
+use crate::terminal::{CliError, Console, Exit};
 
 /// Convert a schedule, usually text to binary.
 ///

@@ -6,7 +6,7 @@ use loggap_core::goal::stats::Counter;
 
 use super::{Extent, Form, Source, StreamWriter, Target, Trouble, WriteError, Writer};
 use crate::cli::pattern_args::{PatternArgs, pattern_help, pattern_names};
-use crate::cli::{CliError, Console, Exit};
+use crate::terminal::{CliError, Console, Exit};
 
 /// Write the schedule of a communication pattern.
 ///

@@ -15,9 +15,7 @@ use crate::schedule::{
 use loggap_core::goal::ANY_TAG;
 use loggap_core::goal::text::TextWriter;
 
-use super::interrupt::end_on_request;
-use super::named_files::NamedFiles;
-use super::{CliError, Console, Exit};
+use crate::terminal::{CliError, Console, Exit, NamedFiles, end_on_request};
 
 /// Make, convert, check and count GOAL schedules.
 ///

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use loggap_core::goal::check::DependencyChecker;
-use loggap_core::goal::stats::{Counter, SIZE_CLASSES, Stats};
+use loggap_core::goal::stats::{Counter, SIZE_CLASSES, Stats, Tags};
 use loggap_core::goal::{Edge, RankMemory, RankNode};
 use serde::Serialize;
 
 use super::{FeedError, ScheduleFile, open};
-use crate::cli::{CliError, Console, Exit};
 use crate::output::number;
+use crate::terminal::{CliError, Console, Exit};
 
 /// Count operations, messages, sizes and tags of a schedule.
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     })?;
     let (stats, tags) = counter.finish().map_err(CliError::failed)?;
     let depth = depth(&file)?;
-    let document = Document::new(&file, &stats, (tags.values(), tags.are_complete()), depth);
+    let document = Document::new(&file, &stats, &tags, depth);
     if args.json {
         console.json(&document)?;
     } else {
@@ -100,7 +100,7 @@ struct SizeClass {
 }
 
 impl Document {
-    fn new(file: &ScheduleFile, stats: &Stats, tags: (&[u64], bool), depth: u32) -> Self {
+    fn new(file: &ScheduleFile, stats: &Stats, tags: &Tags<'_>, depth: u32) -> Self {
         Self {
             schema_version: 1,
             file: file.name().to_owned(),
@@ -125,10 +125,10 @@ impl Document {
             size_histogram: histogram(&stats.size_classes),
             any_source: stats.any_source,
             any_tag: stats.any_tag,
-            tags: tags.0.len() as u64,
-            tags_complete: tags.1,
-            tag_min: tags.0.first().copied(),
-            tag_max: tags.0.last().copied(),
+            tags: tags.values().len() as u64,
+            tags_complete: tags.are_complete(),
+            tag_min: tags.values().first().copied(),
+            tag_max: tags.values().last().copied(),
             cpus: u32::from(stats.highest_cpu) + 1,
             nics: u32::from(stats.highest_nic) + 1,
         }

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use crate::cli::CliError;
 use crate::cli::digits::Digits;
-use crate::simulation::{LevelSet, ParameterSets};
+use crate::simulation::{LevelSet, Outcome, ParameterSets};
+use crate::terminal::CliError;
 use crate::timeline::causes::Causes;
 use crate::timeline::explain::{self, LinkTerm, Step, StepKind, Term, explain};
 
@@ -248,20 +248,17 @@ impl SetDocument {
 }
 
 impl Explanation {
-    /// Explains why `last_rank` finished last, from recorded causes of events.
+    /// Explains why the last rank finished last, from recorded causes of events.
     pub(super) fn of(
         causes: &Causes,
         sets: &ParameterSets,
-        last_rank: u32,
-        on_network: bool,
+        outcome: &Outcome,
     ) -> Result<Self, CliError> {
         let found = explain(causes, &sets.parameters()?).map_err(CliError::failed)?;
+        let network = outcome.network.as_ref().map(|_| NetworkTerms::new(causes, &found.terms));
         Ok(Self {
-            last_rank,
-            terms: Terms::new(
-                &found.terms,
-                on_network.then(|| NetworkTerms::new(causes, &found.terms)),
-            ),
+            last_rank: outcome.finished.last_rank,
+            terms: Terms::new(&found.terms, network),
             sets: sets.by_level().map(|of| SetDocument::new(&of, &found.terms)).collect(),
             steps: found.steps.iter().map(|step| StepDocument::new(step, causes)).collect(),
             are_apart: !sets.receive.is_empty(),

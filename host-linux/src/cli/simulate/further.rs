@@ -7,14 +7,13 @@ use super::monte_carlo::MonteCarlo;
 use super::report::Report;
 use super::sensitivity::Sensitivities;
 use super::sweep::SweepJob;
-use crate::cli::failures::Failures;
-use crate::cli::runs_progress::RunsLine;
-use crate::cli::{CliError, Console, Interrupt, profile_warnings};
+use crate::cli::profile_warnings;
 use crate::profile::ProfileDocument;
 use crate::sensitivity::{Analysis, Runs, Tolerance, differences, runs as sensitivity_runs};
 use crate::simulation::{
     Outcome, ParameterSets, Plan, RunError, Source, largest_message, least_taper,
 };
+use crate::terminal::{CliError, Console, Failures, Interrupt, RunsLine};
 
 /// Common inputs of further runs.
 pub(super) struct Further<'a> {

@@ -8,11 +8,12 @@ use std::str::FromStr;
 use loggap_core::model::{LogGops, Preset, Protocol, UnknownPreset};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
-use crate::cli::named_files::NamedFiles;
 use crate::cli::parameter_args::{Origin, ParameterArgs};
 use crate::cli::parameters_used::ParameterSource;
-use crate::cli::{CliError, Console, parse, profile_warnings};
+use crate::cli::profile_warnings;
+use crate::flags::parse;
 use crate::simulation::{ParameterSets, RankLocation, Source, read_locations};
+use crate::terminal::{CliError, Console, NamedFiles};
 
 /// Parameters of ranks that are near each other.
 #[derive(Clone, Debug, clap::Args)]

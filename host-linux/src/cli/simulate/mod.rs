@@ -29,13 +29,10 @@ use self::picture::{Picture, PictureArgs};
 use self::progress::{Pace, ProgressLine};
 use self::report::Report;
 use self::sweep::SweepArgs;
-use super::digits::DigitsArgs;
-use super::failures::Failures;
-use super::interrupt::end_on_request;
-use super::named_files::NamedFiles;
+use super::digits::FormatArgs;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
-use super::{CliError, Console, Exit, parse};
+use crate::flags::parse;
 use crate::machine::clock::HostClock;
 use crate::output::plot::links::LinksTitle;
 use crate::schedule::Form;
@@ -43,6 +40,7 @@ use crate::simulation::{
     Buffering, Job, LoadError, NetworkPlan, NoiseSource, Outcome, PhasedNoise, Plan, ProgramForm,
     RunError, Source, Wanted,
 };
+use crate::terminal::{CliError, Console, Exit, Failures, NamedFiles, end_on_request};
 
 /// Simulate a schedule under LogGOPS.
 ///
@@ -118,11 +116,7 @@ pub(super) struct Args {
     sensitivity: bool,
 
     #[command(flatten)]
-    digits: DigitsArgs,
-
-    /// Print one JSON document.
-    #[arg(help_heading = "Output", short = 'J', long)]
-    json: bool,
+    format: FormatArgs,
 
     #[command(flatten)]
     picture: PictureArgs,
@@ -178,7 +172,7 @@ impl Args {
         let Some(mut network) = self.network.plan(self.pattern.seed, &self.levels)? else {
             return Ok(None);
         };
-        network.watched |= self.json;
+        network.watched |= self.format.json;
         Ok(Some(network))
     }
 
@@ -352,7 +346,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     drop(progress);
     let mut outcome = ran.map_err(|error| args.refused(error, &source))?;
     outcome.load = outcome.load.plus(opening).unwrap_or(outcome.load);
-    let mut report = Report::new(args, &source, (&sets, noise.as_ref()), &outcome)?;
+    let mut report = Report::new(args, &source, &sets, noise.as_ref(), &outcome)?;
     report.add_hosts_used(network.as_ref(), source.ranks());
     if !report.is_whole() {
         report.add_buffering(Buffering::of(&source, &sets, &job, &outcome.stuck), console);

@@ -11,12 +11,9 @@ use serde::Serialize;
 use super::Args;
 use super::further::Further;
 use crate::cli::digits::Digits;
-use crate::cli::failures::Failures;
-use crate::cli::interrupt::interrupted;
-use crate::cli::runs_progress::RunsLine;
-use crate::cli::{CliError, Console};
 use crate::profile::{ProfileDocument, ProfileDraws};
 use crate::simulation::{ParameterSets, Point, RunError, run_each_point};
+use crate::terminal::{CliError, Console, Failures, RunsLine, interrupted};
 
 /// Runs with parameters drawn from the intervals of a profile.
 pub(super) struct MonteCarlo {

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::level_args::LevelArgs;
-use crate::cli::named_files::NamedFiles;
-use crate::cli::{CliError, Console, parse};
+use crate::flags::parse;
 use crate::output::PendingFile;
 use crate::output::plot::links::{self, LinksTitle};
 use crate::simulation::{NetworkPlan, NetworkUse, Placement, TopologyPlan};
+use crate::terminal::{CliError, Console, NamedFiles};
 
 /// A network between the ranks; docs/networks.md has the rules.
 #[derive(Clone, Debug, clap::Args)]

@@ -7,10 +7,10 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use crate::cli::digits::Digits;
-use crate::cli::named_files::NamedFiles;
-use crate::cli::{CliError, parse};
+use crate::flags::parse;
 use crate::output::number;
 use crate::simulation::{NoiseSource, NoiseSummary};
+use crate::terminal::{CliError, NamedFiles};
 
 /// Noise of the operating system.
 #[derive(Clone, Debug, clap::Args)]

@@ -7,9 +7,8 @@ use loggap_core::units::Picos;
 
 use super::explanation::nanos;
 use super::noise_args::pair;
-use crate::cli::CliError;
-use crate::cli::named_files::NamedFiles;
 use crate::output::PendingFile;
+use crate::terminal::{CliError, NamedFiles};
 use crate::timeline::{Selection, Timeline, chrome, crowd, svg, viz};
 
 /// Timeline of the simulation.

@@ -3,10 +3,10 @@
 use std::cell::{Cell, OnceCell};
 use std::time::Duration;
 
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::HumanDuration;
 
-use crate::cli::Console;
 use crate::simulation::Progress;
+use crate::terminal::{Bar, Console};
 
 /// Reliability of the share done as a measure of the remaining time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -17,11 +17,12 @@ pub(super) enum Pace {
     Uneven,
 }
 
+const TEMPLATE: &str = "simulating [{bar:24}] {percent}% of the operations in {elapsed}{msg}";
+
 /// Line with the share done, and the remaining time if it can be estimated, on a terminal only.
-/// Cleared when dropped.
 #[derive(Debug)]
 pub(super) struct ProgressLine {
-    bar: Option<OnceCell<ProgressBar>>,
+    bar: Option<OnceCell<Bar>>,
     pace: Pace,
     /// Start of the current run: a pattern may be computed in part, then stored and run anew.
     began: Cell<Moment>,
@@ -60,7 +61,7 @@ impl ProgressLine {
 
     pub(super) fn show(&self, Progress { done, of }: Progress) {
         let Some(bar) = &self.bar else { return };
-        let bar = bar.get_or_init(|| bar_of(of));
+        let Bar(bar) = bar.get_or_init(|| Bar::shown(of, TEMPLATE));
         let now = Moment { done: done.min(of), at: bar.elapsed() };
         let before = self.done.replace(now.done);
         if before == 0 || now.done < before {
@@ -76,23 +77,6 @@ impl ProgressLine {
     }
 }
 
-fn bar_of(of: u64) -> ProgressBar {
-    let template = "simulating [{bar:24}] {percent}% of the operations in {elapsed}{msg}";
-    let style =
-        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::with_draw_target(Some(of), ProgressDrawTarget::stderr());
-    bar.set_style(style.progress_chars("=> "));
-    bar
-}
-
-impl Drop for ProgressLine {
-    fn drop(&mut self) {
-        if let Some(bar) = self.bar.as_ref().and_then(OnceCell::get) {
-            bar.finish_and_clear();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,7 +87,7 @@ mod tests {
         let line = ProgressLine { bar, pace: Pace::Even, began, done };
         let shown = [10, 310, 0, 260, 420].map(|done| {
             line.show(Progress { done, of: 1_000 });
-            (line.bar.as_ref().unwrap().get().unwrap().position(), line.began.get().done)
+            (line.bar.as_ref().unwrap().get().unwrap().0.position(), line.began.get().done)
         });
         assert_eq!(shown, [(10, 10), (310, 10), (310, 0), (310, 260), (420, 260)]);
     }

@@ -20,12 +20,12 @@ use super::sensitivity::Sensitivities;
 use super::sweep::SweepReport;
 use crate::cli::digits::Digits;
 use crate::cli::parameters_used::ParametersUsed;
-use crate::cli::{CliError, Console, Exit};
 use crate::output::{number, wrap};
 use crate::simulation::{
     BlockedSend, Buffering, NetworkPlan, NoiseSource, Outcome, ParameterSets, RunError, Source,
     Stuck, largest_message,
 };
+use crate::terminal::{CliError, Console, Exit};
 
 /// Widest line, columns.
 const WIDTH: usize = 100;
@@ -178,16 +178,14 @@ impl Report {
     pub(super) fn new(
         args: &Args,
         source: &Source,
-        (sets, noise): (&ParameterSets, Option<&NoiseSource>),
+        sets: &ParameterSets,
+        noise: Option<&NoiseSource>,
         outcome: &Outcome,
     ) -> Result<Self, CliError> {
         let finished = outcome.finished;
         let whole = outcome.stuck.total == 0;
         let explanation = match &outcome.causes {
-            Some(causes) if args.explain && whole => {
-                let on_network = outcome.network.is_some();
-                Some(Explanation::of(causes, sets, finished.last_rank, on_network)?)
-            }
+            Some(causes) if args.explain && whole => Some(Explanation::of(causes, sets, outcome)?),
             _ => None,
         };
         let counters = outcome.counters.as_ref().map(|counters| {
@@ -307,10 +305,10 @@ impl Report {
             console
                 .note(format_args!("the operations were read from the file as it ran: {reason}"));
         }
-        if args.json {
+        if args.format.json {
             console.json(self)?;
         } else {
-            self.print_text(args.digits.on(console), console)?;
+            self.print_text(args.format.digits(console), console)?;
         }
         if self.is_whole() {
             return Ok(Exit::Done);
@@ -362,7 +360,7 @@ impl Report {
         if digits == Digits::Exact {
             return self.write(console.data(), digits);
         }
-        let width = console.data_terminal().map_or(WIDTH, |terminal| terminal.width.min(WIDTH));
+        let width = console.data_terminal.map_or(WIDTH, |terminal| terminal.width.min(WIDTH));
         let mut text = Vec::new();
         self.write(&mut text, digits)?;
         let out = console.data();

@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use crate::cli::CliError;
 use crate::cli::digits::Digits;
 use crate::output::number;
 use crate::sensitivity::{
     Analysis, Differences, Runs, Sensitivity, Tolerance, Units, tolerances_found_by_runs,
 };
 use crate::simulation::{ParameterSets, RunError};
+use crate::terminal::CliError;
 
 /// Method that found the slopes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]

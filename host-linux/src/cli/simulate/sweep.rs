@@ -11,14 +11,11 @@ use super::Args;
 use super::further::Further;
 use super::sensitivity::{Sensitivities, slope_text};
 use crate::cli::digits::Digits;
-use crate::cli::failures::Failures;
-use crate::cli::interrupt::interrupted;
-use crate::cli::named_files::NamedFiles;
-use crate::cli::runs_progress::RunsLine;
-use crate::cli::{CliError, Console, parse};
+use crate::flags::parse;
 use crate::output::{FileError, PendingFile};
 use crate::simulation::{Ended, ParameterSets, Point, RunError, run_each_point};
 use crate::study::sweep::{Axis, Form, MOST_AXES, Spacing, Sweep, Tangent, chart};
+use crate::terminal::{CliError, Console, Failures, NamedFiles, RunsLine, interrupted};
 
 /// Options of sweeps.
 #[derive(Clone, Debug, clap::Args)]

@@ -8,17 +8,16 @@ use loggap_core::noise::Phases;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use crate::cli::digits::{Digits, DigitsArgs};
-use crate::cli::failures::Failures;
-use crate::cli::interrupt::{end_on_request, interrupted};
-use crate::cli::named_files::NamedFiles;
+use crate::cli::digits::{Digits, FormatArgs};
 use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::pattern_args::PatternArgs;
-use crate::cli::runs_progress::RunsLine;
-use crate::cli::{CliError, Console, Exit, Interrupt, parse};
+use crate::flags::parse;
 use crate::output::PendingFile;
 use crate::simulation::{Completed, ParameterSets, Plan, Point, RunError, run_each_point};
 use crate::study::overlap::{GapRow, Overlap, Three, chart, overhead_exceeds_gap, with_gaps};
+use crate::terminal::{
+    CliError, Console, Exit, Failures, Interrupt, NamedFiles, RunsLine, end_on_request, interrupted,
+};
 
 /// How much could overlap of communication and computation save?
 ///
@@ -74,11 +73,7 @@ pub(super) struct Args {
     factors: Option<Vec<f64>>,
 
     #[command(flatten)]
-    digits: DigitsArgs,
-
-    /// Print one JSON document.
-    #[arg(help_heading = "Output", short = 'J', long)]
-    json: bool,
+    format: FormatArgs,
 
     #[command(flatten)]
     pattern: PatternArgs,
@@ -100,7 +95,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let file = args.plot.as_deref().map(PendingFile::create).transpose();
     let file = file.map_err(CliError::failed)?;
     let interrupt = end_on_request()?;
-    let runs = args.simulate(&sets, &args.factors(), (&interrupt, console))?;
+    let runs = args.simulate(&sets, &args.factors(), &interrupt, console)?;
     let report = Report::new(args, &sets, &runs);
     let part = if report.incomplete.is_some() { " (incomplete)" } else { "" };
     let chart = chart(&runs.rows, &format!("{}{part}", report.schedule));
@@ -111,9 +106,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         console
             .note("note: o > g or O > G: 'no overlap' would be faster than the given parameters");
     }
-    let digits = args.digits.on(console);
+    let digits = args.format.digits(console);
     let printed =
-        if args.json { console.json(&report) } else { report.write(console.data(), digits) };
+        if args.format.json { console.json(&report) } else { report.write(console.data(), digits) };
     failures.add(printed.map_err(CliError::from));
     let done = if report.incomplete.is_some() { Exit::Interrupted } else { Exit::Done };
     Ok(failures.end(done, console))
@@ -154,7 +149,8 @@ impl Args {
         &self,
         sets: &ParameterSets,
         factors: &[f64],
-        (interrupt, console): (&Interrupt, &Console),
+        interrupt: &Interrupt,
+        console: &Console,
     ) -> Result<Runs, CliError> {
         let mut points = Overlap::ALL.map(|overlap| overlap.sets(sets)).to_vec();
         for &factor in factors {

@@ -12,10 +12,10 @@ mod verdict;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use loggap::cli::parse::{self, Sizes};
-use loggap::cli::{CliError, Console, Exit};
+use loggap::flags::parse::{self, Sizes};
 use loggap::output::{FileError, PendingFile};
 use loggap::profile::{ProfileDocument, Severity, WarningRecord};
+use loggap::terminal::{CliError, Console, Exit};
 use loggap_core::units::Picos;
 use mpi::collective::Root as _;
 use mpi::topology::Communicator as _;

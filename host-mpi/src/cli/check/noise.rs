@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use loggap::cli::CliError;
 use loggap::machine::clock::HostClock;
 use loggap::machine::noise::{MeasuredNoise, Next, NoiseOptions, NoiseRecord, THRESHOLD, observe};
+use loggap::terminal::CliError;
 use loggap_core::noise::{self, Detour, Trace};
 use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;

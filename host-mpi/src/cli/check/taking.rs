@@ -2,11 +2,11 @@
 //! operations consist of.
 
 use clap::Parser;
-use loggap::cli::measuring::{self, MeasureArgs};
-use loggap::cli::{CliError, Console};
+use loggap::flags::measuring::{self, MeasureArgs};
 use loggap::machine::buffer::Alignment;
 use loggap::machine::noise::THRESHOLD;
 use loggap::profile::ProfileDocument;
+use loggap::terminal::{CliError, Console};
 use loggap_core::model::Estimate;
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::Picos;

@@ -11,8 +11,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use loggap::cli::{CliError, Console, Exit, Interrupt};
 use loggap::machine::clock::HostClock;
+use loggap::terminal::{CliError, Console, Exit, Interrupt};
 use loggap_core::measure::Clock as _;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -1,7 +1,7 @@
 //! Output of `coll`: files first, then standard output.
 
-use loggap::cli::{CliError, Console, Exit};
 use loggap::output::{FileError, PendingFile};
+use loggap::terminal::{CliError, Console, Exit};
 
 use super::Args;
 use super::told::Told;

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ArgAction;
-use loggap::cli::parse::{self, Sizes};
-use loggap::cli::{CliError, Console, Exit, Interrupt};
+use loggap::flags::parse::{self, Sizes};
+use loggap::terminal::{CliError, Console, Exit, Interrupt};
 use loggap_core::random::Random;
 use loggap_core::units::Picos;
 use mpi::collective::Root as _;

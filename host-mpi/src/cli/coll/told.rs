@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use loggap::cli::{CliError, Console};
+use loggap::terminal::{CliError, Console};
 use serde::{Deserialize, Serialize};
 
 use super::Args;

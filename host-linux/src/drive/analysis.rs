@@ -1,0 +1,149 @@
+//! From stored samples to parameters, as `loggap fit` repeats it.
+
+use loggap_core::measure::{
+    AssessError, AssessOptions, Assessment, Quantity, RowHeader, SampleStore, SizeRow, StoreError,
+    StoreRequirements,
+};
+use loggap_core::model::Profile;
+use thiserror::Error;
+
+use super::AssessBuffers;
+use crate::profile::Requested;
+use crate::samples::Row;
+
+/// Most sizes that are measured or analysed together. A full store reserves 4 GiB of address space;
+/// pages are used as they are filled.
+pub(super) const MOST_SIZES: usize = 8_192;
+/// Most values in the store: sizes · longest list of samples · number of quantities. 1 GiB.
+const MOST_VALUES: usize = 1 << 27;
+
+/// Fitted parameters and the table that they were fitted to.
+#[derive(Clone, Debug, Default)]
+pub struct Analysis {
+    /// Parameters with warnings.
+    pub assessment: Assessment,
+    /// Statistics of the samples by size.
+    pub rows: Vec<SizeRow>,
+}
+
+/// Why samples could not be analysed.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum AnalysisError {
+    /// Too many sizes or samples.
+    #[error(
+        "{sizes} sizes with up to {samples} samples of a kind are more than can be analysed; \
+         thin them out"
+    )]
+    TooMany {
+        /// Number of different sizes.
+        sizes: usize,
+        /// Largest number of samples of one kind at one size.
+        samples: usize,
+    },
+    /// The samples do not belong to one data set.
+    #[error(transparent)]
+    Mixed(#[from] StoreError),
+    /// There are too few samples, or they do not behave like a link.
+    #[error(transparent)]
+    Assess(#[from] AssessError),
+}
+
+impl Analysis {
+    /// Analyses `rows`, in the order of measuring: intervals depend on the order, values do not.
+    ///
+    /// # Errors
+    ///
+    /// [`AnalysisError`].
+    pub fn of(rows: &[Row], options: &AssessOptions) -> Result<Self, AnalysisError> {
+        let required = required(rows)?;
+        let mut headers = vec![RowHeader::default(); required.rows];
+        let mut values = vec![0; required.values];
+        let mut store = SampleStore::new(&mut headers, &mut values);
+        for row in rows {
+            match row {
+                Row::Round(sample) => store.insert(sample)?,
+                Row::Gap { size, gap } => store.insert_gap(*size, *gap)?,
+            }
+        }
+        let mut buffers = AssessBuffers::new(store.len());
+        let assessment = Assessment::new(&store, options, &mut buffers.lend())?;
+        Ok(Self { assessment, rows: size_rows(&store, options) })
+    }
+}
+
+/// The per-size table of `store`.
+pub(super) fn size_rows(store: &SampleStore<'_>, options: &AssessOptions) -> Vec<SizeRow> {
+    let row = |row| store.row(row, options.confidence, options.relative_error_ppm);
+    (0..store.len()).filter_map(row).collect()
+}
+
+/// Requested accuracy, for documents.
+pub(crate) fn requested(exact: &AssessOptions) -> Requested {
+    Requested {
+        relative_error: f64::from(exact.relative_error_ppm) / 1e6,
+        // To the precision of the option.
+        confidence_percent: (exact.confidence.probability() * 1e6).round() / 1e4,
+    }
+}
+
+/// True if there are numbers and all have the requested accuracy.
+pub(crate) fn is_converged(profile: &Profile) -> bool {
+    !profile.ranges.is_empty() && profile.converged()
+}
+
+/// Store requirements: every size gets as many samples of a kind as the fullest.
+fn required(rows: &[Row]) -> Result<StoreRequirements, AnalysisError> {
+    let mut cells: Vec<(u32, Quantity)> = rows.iter().map(cell).collect();
+    cells.sort_unstable();
+    let samples = cells.chunk_by(|a, b| a == b).map(<[_]>::len).max().unwrap_or(0);
+    let sizes = cells.chunk_by(|a, b| a.0 == b.0).count();
+    StoreRequirements::new(sizes, samples)
+        .filter(|required| sizes <= MOST_SIZES && required.values <= MOST_VALUES)
+        .ok_or(AnalysisError::TooMany { sizes, samples })
+}
+
+const fn cell(row: &Row) -> (u32, Quantity) {
+    match row {
+        Row::Round(sample) => (sample.experiment.size, sample.experiment.quantity),
+        Row::Gap { size, .. } => (*size, Quantity::Gap),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loggap_core::units::SignedPicos;
+
+    fn gaps(sizes: impl Iterator<Item = u32>) -> Vec<Row> {
+        let gap = |size: u32| SignedPicos(1_000_000 + i64::from(size) * 100);
+        let rows = sizes.flat_map(|size| (0..7).map(move |i| (size, i)));
+        rows.map(|(size, i)| Row::Gap { size, gap: SignedPicos(gap(size).0 + i * 10) }).collect()
+    }
+
+    #[test]
+    fn the_order_of_the_samples_does_not_move_the_values() {
+        let mut rows = gaps((0..14).map(|exponent| 1 << exponent));
+        let options = AssessOptions::default();
+        let forwards = Analysis::of(&rows, &options).unwrap();
+        rows.reverse();
+        let backwards = Analysis::of(&rows, &options).unwrap();
+        let gap = |analysis: &Analysis| {
+            let line = analysis.assessment.profile.ranges[0].gap;
+            (line.at_one.value, line.per_byte.value)
+        };
+        assert_eq!(gap(&forwards), gap(&backwards));
+        assert_eq!((forwards.rows.len(), backwards.rows.len()), (14, 14));
+        let slope = forwards.assessment.profile.ranges[0].gap.per_byte.value.seconds();
+        assert!((slope - 100e-12).abs() < 1e-14, "{slope}");
+    }
+
+    #[test]
+    fn floods_of_sizes_are_refused_before_memory_is_taken() {
+        let error = Analysis::of(&gaps(1..9_000), &AssessOptions::default()).unwrap_err();
+        assert_eq!(error, AnalysisError::TooMany { sizes: 8_999, samples: 7 });
+        let mut uneven = gaps(1..8_000);
+        uneven.extend(std::iter::repeat_n(uneven[0], 60_000));
+        let error = Analysis::of(&uneven, &AssessOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("thin them out"), "{error}");
+    }
+}

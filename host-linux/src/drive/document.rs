@@ -1,0 +1,332 @@
+//! Document of an assessed run: verdict, ranges with predictions of another run, and warnings.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use loggap_core::measure::{
+    AssessError, Conclusion, Experiment, Quantity, SizeRow, Warning as LinkWarning,
+};
+use loggap_core::model::{Change, Parameter};
+use loggap_core::units::Picos;
+
+use super::analysis::{is_converged, requested};
+use super::next::{self, LaunchValues};
+use super::{AnalysisError, History, MeasureError, Measured, ProtocolLimit, RunOptions};
+use crate::link::VerbsRecord;
+use crate::machine::environment::Fingerprint;
+use crate::machine::placement::Cpu;
+use crate::machine::warning::{self, Warning};
+use crate::output::warnings;
+use crate::profile::{
+    CanaryRecord, ChangeRecord, ProfileDocument, RangeRecord, RoundRecord, SCHEMA_VERSION,
+    SizeRecord, Stopped, Verdict, WarningRecord,
+};
+use crate::samples::TimedSample;
+use crate::terminal::{CliError, command_line};
+
+/// Result of a measurement with its circumstances.
+#[derive(Debug)]
+pub struct Assessed {
+    pub(super) measured: Measured,
+    /// Error that ended the run early.
+    pub(super) failure: Option<CliError>,
+    pub(super) history: History,
+    pub(super) host: Fingerprint,
+    pub(super) warnings: Vec<Warning>,
+    pub(super) canaries: Vec<CanaryRecord>,
+    /// Time from the preparation to the end of the last session.
+    pub(super) wall: Picos,
+    pub(super) options: RunOptions,
+    /// Settings that may explain changes of protocol.
+    pub(super) limits: Vec<ProtocolLimit>,
+}
+
+/// Results of a measurement.
+#[derive(Debug)]
+pub struct Finished {
+    /// The profile.
+    pub document: ProfileDocument,
+    /// Rounds that were timed.
+    pub samples: Vec<TimedSample>,
+    /// Error that ended the run early, or why there are no parameters.
+    pub failure: Option<CliError>,
+}
+
+impl Assessed {
+    /// Removes one-way times if messages are RDMA reads: a read has no reply whose half would be one,
+    /// and no receiver (`docs/verbs.md`). Costs of posting and polling, and the gap, remain.
+    pub(super) fn without_one_way_times_of_reads(mut self) -> Self {
+        let Measured { assessment, rows, .. } = &mut self.measured;
+        if self.host.link.verbs.as_ref().is_some_and(is_read) {
+            if let Ok(assessment) = assessment {
+                for range in &mut assessment.profile.ranges {
+                    (range.half_rtt, range.latency) = (None, None);
+                }
+                assessment.warnings.retain(|warning| !is_one_way(warning));
+            }
+            rows.iter_mut().for_each(|row| row.half_rtt = None);
+        }
+        self
+    }
+
+    /// Results, also of a run that failed or was stopped.
+    #[must_use]
+    pub fn finish(mut self) -> Finished {
+        let failure = self.failure.take().or_else(|| self.refusal().map(CliError::from));
+        let is_stopped = self.measured.conclusion == Conclusion::Stopped;
+        let interrupted = is_stopped.then(|| "interrupted".to_owned());
+        let document = self.document(failure.as_ref().map(ToString::to_string).or(interrupted));
+        let mut samples = self.measured.samples;
+        samples.retain(|timed| self.options.method.times(timed.sample.experiment.quantity));
+        Finished { document, samples, failure }
+    }
+
+    /// Profile of a run that did not fail.
+    ///
+    /// # Errors
+    ///
+    /// The error that ended the run.
+    pub fn profile(mut self) -> Result<ProfileDocument, CliError> {
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => Ok(self.document(None)),
+        }
+    }
+
+    /// Why the link cannot be assessed, as its ends had too little of a processor: there is no
+    /// range, or the round trip is unknown to within 50%.
+    fn unusable(&self) -> Option<String> {
+        const KNOWN: f64 = 0.5;
+        let ranges = self.measured.assessment.as_ref().map(|found| &found.profile.ranges[..]);
+        let first = ranges.ok().and_then(<[_]>::first);
+        let is_read = self.is_read();
+        let line = first.and_then(|range| if is_read { Some(range.gap) } else { range.half_rtt });
+        let is_known = line.is_some_and(|line| {
+            let [value, low, high] =
+                [line.at_one.value, line.at_one.low, line.at_one.high].map(|time| time.seconds());
+            value > 0.0 && (high - value).max(value - low) <= KNOWN * value
+        });
+        if is_known {
+            return None;
+        }
+        if let Some(cpu) = self.shared_processor() {
+            return Some(format!("both ends share processor {cpu}; --cpu A,B, or --block"));
+        }
+        self.warnings.iter().find_map(|warning| match warning {
+            Warning::Busy { load, cpus, waiting, .. } => {
+                let remedy = warning::busy_remedy(*waiting);
+                Some(format!("processors are busy (load {load} on {cpus}); {remedy}"))
+            }
+            _ => None,
+        })
+    }
+
+    /// The processor that both ends run on, and take from each other.
+    fn shared_processor(&self) -> Option<Cpu> {
+        self.warnings.iter().find_map(|warning| match warning {
+            Warning::OneProcessor { cpu } => Some(*cpu),
+            _ => None,
+        })
+    }
+
+    /// Error of the analysis, if it counts as a failure: in a stopped run too few samples are none.
+    fn refusal(&self) -> Option<MeasureError> {
+        if self.unusable().is_some() {
+            return None;
+        }
+        let error = *self.measured.assessment.as_ref().err()?;
+        let is_stopped = self.measured.conclusion == Conclusion::Stopped;
+        let is_refusal = !(is_stopped && error == AssessError::NoSamples);
+        is_refusal.then_some(MeasureError::Analysis(AnalysisError::Assess(error)))
+    }
+
+    fn document(&self, incomplete: Option<String>) -> ProfileDocument {
+        let Self { measured, host, canaries, wall, options, .. } = self;
+        let assessment = measured.assessment.as_ref().ok();
+        let warning_details = self.ranked_warnings();
+        let changes = assessment.map_or(&[][..], |found| &found.profile.changes);
+        let limits: Vec<_> = self
+            .limits
+            .iter()
+            .cloned()
+            .chain(host.link.verbs.as_ref().and_then(inline_limit))
+            .collect();
+        let wall_s = wall.seconds();
+        let mut document = ProfileDocument {
+            schema_version: SCHEMA_VERSION,
+            loggap_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: command_line(),
+            started_unix_s: unix_seconds().saturating_sub(wall.0 / 1_000_000_000_000),
+            seed: options.plan.seed,
+            host: host.clone(),
+            transport: host.link.transport.clone(),
+            method: options.method.name().to_owned(),
+            requested: requested(&measured.exact),
+            changes: changes.iter().map(|change| named(*change, &limits)).collect(),
+            sizes: self.sizes(),
+            messages_sent: measured.traffic.messages(),
+            messages_lost: measured.traffic.messages_lost,
+            wall_s,
+            link_busy_share: (measured.traffic.in_rounds.seconds() / wall_s).clamp(0.0, 1.0),
+            stopped: match measured.conclusion {
+                conclusion if conclusion == Conclusion::Stopped || incomplete.is_none() => {
+                    Stopped::from(conclusion)
+                }
+                _ => Stopped::Failed,
+            },
+            converged: assessment.is_some_and(|found| is_converged(&found.profile)),
+            warnings: warning_details.iter().map(warnings::text).collect(),
+            warning_details,
+            launches: measured.launches,
+            rounds: measured.traffic.rounds,
+            rounds_left_out: measured.left_out,
+            incomplete,
+            responder: measured.responder.clone(),
+            canaries: canaries.clone(),
+            ..ProfileDocument::default()
+        };
+        if let Some(verbs) = &mut document.host.link.verbs {
+            verbs.calls.clone_from(&measured.calls);
+        }
+        document.reason = self.unusable();
+        if document.reason.is_some() {
+            document.verdict = Verdict::Unusable;
+        }
+        self.add_ranges(&mut document);
+        document
+    }
+
+    /// Warnings with their severity, the worst first.
+    fn ranked_warnings(&self) -> Vec<WarningRecord> {
+        let (host, about_link) = (&self.host, self.link_warnings());
+        let choice =
+            if host.link.mpi.is_some() { "mpirun's options" } else { warnings::BY_OPTIONS };
+        let mut warnings = self.warnings.clone();
+        if self.shared_processor().is_some() {
+            // Each end is the other's other process.
+            warnings.retain(|warning| {
+                !matches!(warning, Warning::Preempted { .. } | Warning::Busy { .. })
+            });
+        }
+        let mut ranked = warnings::ranked(&warnings, &about_link, choice);
+        let places = host.link.verbs.as_ref().and_then(|verbs| {
+            warnings::few_places(&verbs.operation, verbs.depth, self.options.plan.messages)
+        });
+        ranked.extend(places);
+        ranked.sort_by_key(|record| record.severity);
+        ranked
+    }
+
+    /// Warnings of the analysis, without those about omitted sizes if the path carries none of them.
+    fn link_warnings(&self) -> Vec<LinkWarning> {
+        let all = self.measured.assessment.as_ref().map_or(&[][..], |found| &found.warnings);
+        let is_path = self.measured.reached.is_some();
+        let applies =
+            |warning: &&LinkWarning| !(is_path && matches!(warning, LinkWarning::SizesLeftOut(..)));
+        all.iter().filter(applies).copied().collect()
+    }
+
+    /// Adds the ranges, with predictions of another run.
+    fn add_ranges(&self, document: &mut ProfileDocument) {
+        let Self { measured, history, options, .. } = self;
+        let Ok(assessment) = &measured.assessment else { return };
+        let (profile, exact) = (&assessment.profile, &options.plan.assess);
+        let earlier = history.of_same_link(document);
+        // Launches over MPI are sessions of the same processes, so they say nothing about another run.
+        let launches = if self.host.link.mpi.is_some() {
+            vec![LaunchValues::default(); profile.ranges.len()]
+        } else {
+            LaunchValues::of(&measured.samples, profile, exact)
+        };
+        let records = profile.ranges.iter().zip(&launches).map(|(range, launches)| RangeRecord {
+            next: next::intervals(range, launches, &earlier, exact.confidence),
+            ..RangeRecord::from(*range)
+        });
+        document.ranges = records.collect();
+        document.history_runs = u32::try_from(earlier.len()).unwrap_or(u32::MAX);
+    }
+
+    /// Table by size, with the distribution of single rounds.
+    fn sizes(&self) -> Vec<SizeRecord> {
+        let record = |row: &SizeRow| {
+            let samples = self.measured.samples.iter().map(|timed| &timed.sample);
+            let rounds = samples.filter(|sample| {
+                let Experiment { quantity, size, .. } = sample.experiment;
+                quantity == Quantity::RoundTrip && u64::from(size) == row.size.0 && !self.is_read()
+            });
+            let rounds = RoundRecord::of(rounds.map(|sample| Picos(sample.elapsed.0 / 2)));
+            SizeRecord { rounds, ..SizeRecord::from(*row) }
+        };
+        self.measured.rows.iter().map(record).collect()
+    }
+
+    /// True if messages are RDMA reads.
+    fn is_read(&self) -> bool {
+        self.host.link.verbs.as_ref().is_some_and(is_read)
+    }
+}
+
+fn is_read(verbs: &VerbsRecord) -> bool {
+    verbs.operation == "read"
+}
+
+/// True for a warning about one-way times, which reads lack.
+const fn is_one_way(warning: &LinkWarning) -> bool {
+    use Parameter::{HalfRtt, Latency};
+    matches!(
+        warning,
+        LinkWarning::Bound(HalfRtt | Latency, _)
+            | LinkWarning::Misfit(HalfRtt | Latency, ..)
+            | LinkWarning::Overlap(_)
+    )
+}
+
+/// Largest size that is sent inline, as the cause of a change of protocol.
+fn inline_limit(verbs: &VerbsRecord) -> Option<ProtocolLimit> {
+    let last = u64::from(verbs.inline_bytes);
+    (last > 0 && !is_read(verbs)).then(|| ProtocolLimit {
+        setting: format!("--inline {last}: the last size within the work request"),
+        first_bytes: last + 1..=last + 1,
+    })
+}
+
+/// Converts a change, with the setting that causes it.
+fn named(change: Change, limits: &[ProtocolLimit]) -> ChangeRecord {
+    let record = ChangeRecord::from(change);
+    let explains = |limit: &&ProtocolLimit| {
+        record.lo_bytes <= *limit.first_bytes.end() && *limit.first_bytes.start() <= record.hi_bytes
+    };
+    let limit = limits.iter().find(explains);
+    ChangeRecord { setting: limit.map(|limit| limit.setting.clone()), ..record }
+}
+
+/// Seconds since 1970.
+pub(crate) fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+#[cfg(test)]
+mod tests {
+    use loggap_core::units::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn a_change_where_inline_data_end_is_named() {
+        let verbs = VerbsRecord { inline_bytes: 220, ..VerbsRecord::default() };
+        let limits: Vec<_> = inline_limit(&verbs).into_iter().collect();
+        let change_at = |first: u64| Change {
+            at: Bytes(first),
+            low: Bytes(first),
+            high: Bytes(first),
+            parameter: Parameter::HalfRtt,
+            jump_ppm: 100_000,
+            splits: true,
+        };
+        let setting = named(change_at(221), &limits).setting;
+        assert!(setting.as_ref().is_some_and(|setting| setting.contains("220")), "{setting:?}");
+        assert_eq!(named(change_at(220), &limits).setting, None);
+        assert_eq!(inline_limit(&VerbsRecord::default()), None);
+        let read = VerbsRecord { operation: "read".into(), ..verbs };
+        assert_eq!(inline_limit(&read), None);
+    }
+}

@@ -1,0 +1,292 @@
+//! A measurement from its options to the assessed run: opens the links, runs the launches, and
+//! watches the machine meanwhile.
+
+use std::path::PathBuf;
+
+use loggap_core::measure::{AssessOptions, Clock, Link, LinkProperties, PlanOptions};
+use loggap_core::units::Picos;
+
+use super::document::Assessed;
+use super::{
+    Ends, History, MeasureError, Measured, Memory, Method, Observer, Run, RunOptions, SizePlan,
+};
+use crate::link::Waiting;
+use crate::machine::canaries::Canaries;
+use crate::machine::clock::HostClock;
+use crate::machine::disturbance::Disturbance;
+use crate::machine::environment::Fingerprint;
+use crate::machine::interruptions;
+use crate::machine::warning::{self, Warning};
+use crate::terminal::{CliError, Console, Interrupt};
+
+/// Options of a measurement. `None` stands for a value that suits the others and the link.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Measuring method.
+    pub method: Method,
+    /// Message sizes.
+    pub sizes: SizePlan,
+    /// Messages in a burst.
+    pub messages: Option<u32>,
+    /// Accuracy.
+    pub assess: AssessOptions,
+    /// Target relative error on a busy machine, parts per million.
+    pub busy_error_ppm: u32,
+    /// Time limit, from [`Measurement::prepare`] on.
+    pub max_time: Option<Picos>,
+    /// Message limit, both directions together.
+    pub max_messages: Option<u64>,
+    /// Number of launches.
+    pub launches: Option<u32>,
+    /// Folder of earlier profiles of this link.
+    pub history: Option<PathBuf>,
+    /// Seed of the order of rounds.
+    pub seed: u64,
+}
+
+/// Message budget per second of `max_time`: four times that of a default run, which leaves a fast
+/// link idle for half of the time.
+const MESSAGES_PER_SECOND: u64 = 54_400;
+/// Messages in a burst of messages from 2 KiB on.
+const LARGE_MESSAGES: u32 = 64;
+/// Most bytes of such a burst of datagrams: the usual size of a receive buffer.
+const DATAGRAM_BURST: u64 = 96 << 10;
+/// Longest default run on a slow link.
+const SLOW_LINK: Picos = Picos(5_000_000_000_000);
+/// Number of launches of a default run.
+const LAUNCHES: u32 = 5;
+/// Launches of a longer run: one per this many seconds, up to a maximum.
+const SECONDS_PER_LAUNCH: u64 = 4;
+const MOST_LAUNCHES: u32 = 12;
+/// Default duration of the measurement of one of many links.
+pub(crate) const ONE_OF_MANY: Picos = Picos(400_000_000_000);
+
+impl Options {
+    /// Options for one of many links: one launch and a short time unless given, no history.
+    #[must_use]
+    pub fn for_one_of_many(self) -> Self {
+        Self {
+            max_time: self.max_time.or(Some(ONE_OF_MANY)),
+            launches: self.launches.or(Some(1)),
+            history: None,
+            ..self
+        }
+    }
+
+    /// Options of the run over a link with these properties.
+    fn over(&self, properties: &LinkProperties) -> RunOptions {
+        let defaults = PlanOptions::default();
+        let max_time = self.max_time.unwrap_or(defaults.max_time);
+        let seconds = max_time.0.div_ceil(1_000_000_000_000);
+        let max_messages = match (self.max_messages, self.max_time, self.method) {
+            (Some(messages), ..) => messages,
+            (None, None, Method::Prtt) => defaults.max_messages,
+            (None, Some(_), Method::Prtt) => seconds.saturating_mul(MESSAGES_PER_SECOND),
+            // The other methods need more messages for the same accuracy.
+            (None, _, Method::Signature | Method::Plogp) => u64::MAX,
+        };
+        let more = u32::try_from(seconds.div_ceil(SECONDS_PER_LAUNCH)).unwrap_or(u32::MAX);
+        let plan = PlanOptions {
+            assess: self.assess,
+            busy_error_ppm: self.busy_error_ppm,
+            messages: self.messages.unwrap_or(defaults.messages),
+            large_messages: self.messages.unwrap_or(LARGE_MESSAGES),
+            burst_bytes: if properties.reliable { u64::MAX } else { DATAGRAM_BURST },
+            max_time,
+            longest_time: if self.max_time.is_some() { max_time } else { SLOW_LINK },
+            max_messages,
+            adapt_sizes: self.sizes.may_add(),
+            seed: self.seed,
+            ..defaults
+        };
+        let launches = self.launches.unwrap_or(more.clamp(LAUNCHES, MOST_LAUNCHES));
+        RunOptions { method: self.method, plan, launches, ..RunOptions::default() }
+    }
+}
+
+/// A measurement whose time has begun.
+#[derive(Debug)]
+pub struct Measurement {
+    options: Options,
+    history: History,
+    stopwatch: HostClock,
+    started: u64,
+}
+
+impl Measurement {
+    /// Starts the time of the measurement and reads its history.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError`] if the history's folder cannot be used.
+    pub fn prepare(options: Options) -> Result<Self, CliError> {
+        let stopwatch = HostClock::monotonic_raw();
+        let started = stopwatch.now();
+        let history = options.history.as_deref().map(History::read).transpose();
+        let history = history.map_err(CliError::usage)?.unwrap_or_default();
+        Ok(Self { options, history, stopwatch, started })
+    }
+
+    fn elapsed(&self) -> Picos {
+        self.stopwatch.duration(self.stopwatch.now().saturating_sub(self.started))
+    }
+
+    /// Measures between `ends`. A failure after the first launch has begun is part of the result.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError`] for invalid options, or a link that cannot be opened.
+    pub fn run<E: Ends>(
+        self,
+        mut ends: E,
+        interrupt: &Interrupt,
+        console: &mut Console,
+    ) -> Result<Assessed, CliError> {
+        let clock = HostClock::calibrated();
+        let asked = self.elapsed();
+        let link = ends.open(&clock)?;
+        let opening = self.elapsed().since(asked);
+        let properties = link.properties();
+        let longest = u32::try_from(properties.max_message.0).unwrap_or(u32::MAX);
+        let sizes = self.options.sizes.within(longest)?;
+        let placement = ends.placement();
+        let cpu = placement.map(|both| both.initiator);
+        let mut host = Fingerprint::take(&clock, ends.fingerprint(&link), cpu);
+        ends.waiting().name().clone_into(&mut host.link.waiting);
+        let cpus = placement.iter().flat_map(|both| [both.initiator, both.responder]);
+        let disturbance = Disturbance::watch(clock, &cpus.collect::<Vec<_>>());
+        let canaries = Canaries::before(clock, ends.waiting());
+        let mut options = self.options.over(&properties);
+        (options.alignment, options.opening) = (ends.alignment(), opening);
+        let mut memory = Memory::new(sizes.len(), &options.plan);
+        options.plan.spend(self.elapsed());
+        let run = Run::new(clock, options, &sizes, &mut memory)?;
+        let wanted = options.plan.assess.relative_error_ppm;
+        let mut observer = Observer::new(interrupt, console, wanted);
+        let mut launches = Launches { ends, disturbance, canaries, clock, refused: None };
+        let (measured, failure) = launches.run(run, link, &mut observer)?;
+        let mut warnings = launches.warnings(&measured, &host);
+        if options.launches > 1 && failure.is_none() && !interrupt.is_requested() {
+            warnings.extend(about_launches(measured.launches, &host));
+        }
+        let unreadable = self.history.unreadable.iter().map(ToString::to_string);
+        warnings.extend(unreadable.map(|reason| Warning::HistoryUnreadable { reason }));
+        let Launches { ends, canaries, .. } = &launches;
+        let assessed = Assessed {
+            failure,
+            host,
+            warnings,
+            canaries: canaries.records(),
+            wall: self.elapsed(),
+            options,
+            limits: ends.limits(),
+            measured,
+            history: self.history,
+        };
+        Ok(assessed.without_one_way_times_of_reads())
+    }
+}
+
+/// Warning about launches too few to predict another run.
+fn about_launches(launches: u32, host: &Fingerprint) -> Option<Warning> {
+    match launches {
+        _ if host.link.mpi.is_some() => Some(Warning::OneJob),
+        1 => Some(Warning::OneLaunch),
+        _ => None,
+    }
+}
+
+/// Warnings about rounds that were lost, discarded or left out.
+fn about_rounds(measured: &Measured, waiting: Waiting) -> impl Iterator<Item = Warning> {
+    let traffic = &measured.traffic;
+    let losses = match measured.reached {
+        Some(reached) => Some(Warning::NothingBeyond { reached }),
+        None => warning::about_losses(traffic),
+    };
+    let limited = measured.longest.map(|longest| Warning::SizesLimited { longest });
+    let left_out = warning::about_processors(measured.left_out, traffic.rounds, waiting);
+    left_out.into_iter().chain(limited).chain(losses)
+}
+
+/// Launches of a run, and the state of the machine that changes with them.
+struct Launches<E> {
+    ends: E,
+    disturbance: Disturbance,
+    canaries: Canaries,
+    clock: HostClock,
+    /// The peer's refusal of a further launch.
+    refused: Option<Warning>,
+}
+
+impl<E: Ends> Launches<E> {
+    /// Runs all launches, the first over `link`. An error in opening the first session is returned;
+    /// a later one ends the run and is part of the result.
+    fn run(
+        &mut self,
+        mut run: Run<'_, HostClock>,
+        link: E::Link,
+        observer: &mut Observer<'_>,
+    ) -> Result<(Measured, Option<CliError>), CliError> {
+        let mut first = Some(link);
+        let mut failure = None;
+        while let Some(launch) = run.next_launch(observer) {
+            let outcome = self.launch(&mut run, first.take(), observer);
+            let ended = self.ends.close();
+            let Err(error) = outcome else {
+                if let Some(error) = ended {
+                    observer.console.warn(&error);
+                }
+                continue;
+            };
+            if run.begun() == 0 {
+                self.ends.take_warnings().iter().for_each(|about| observer.console.warn(about));
+                return Err(error);
+            }
+            let is_under_way = run.begun() > launch;
+            if is_under_way || !self.ends.may_refuse() && !observer.is_broken_off() {
+                failure = Some(error);
+            } else if !observer.is_broken_off() {
+                let reason = error.to_string();
+                self.refused = Some(Warning::LaunchRefused { launches: launch, reason });
+            }
+            break;
+        }
+        Ok((run.finish(), failure))
+    }
+
+    /// Runs a launch over `link`, or over a new one.
+    fn launch(
+        &mut self,
+        run: &mut Run<'_, HostClock>,
+        link: Option<E::Link>,
+        observer: &mut Observer<'_>,
+    ) -> Result<(), CliError> {
+        let link = match link {
+            Some(link) => link,
+            None => {
+                self.canaries.time();
+                self.ends.open(&self.clock)?
+            }
+        };
+        let responder = self.ends.responder();
+        interruptions::watch(responder);
+        let outcome = self.ends.launch(run, link, observer);
+        if let Some(process) = responder {
+            self.disturbance.add_responder(process);
+        }
+        outcome.map_err(|error| MeasureError::Session(error).into())
+    }
+
+    /// Warnings after the last launch.
+    fn warnings(&mut self, measured: &Measured, host: &Fingerprint) -> Vec<Warning> {
+        let mut warnings = self.ends.take_warnings();
+        warnings.extend(self.refused.take());
+        self.canaries.time();
+        warnings.extend(warning::about_link(&host.link));
+        warnings.extend(warning::about_path(&host.link));
+        warnings.extend(self.disturbance.warnings());
+        warnings.extend(about_rounds(measured, self.ends.waiting()));
+        warnings.extend(self.canaries.warning());
+        warnings
+    }
+}

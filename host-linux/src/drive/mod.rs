@@ -1,0 +1,43 @@
+//! The driver: from the options of a measurement to its assessed result.
+//!
+//! - [`Measurement`]: [`Options`] and [`Ends`] in, profile out: opens the links, watches the
+//!   machine, runs and assesses.
+//! - [`Run`]: launches over the time allowed; lends memory to the core's planner, session and
+//!   assessment.
+//! - [`Analysis`]: from stored samples to parameters.
+//! - [`next`]: where another run would fall; [`History`]: earlier runs.
+
+mod analysis;
+mod calls;
+mod course;
+mod document;
+mod endpoints;
+mod ends;
+mod error;
+mod history;
+mod measurement;
+mod memory;
+mod method;
+pub mod next;
+mod observer;
+pub(crate) mod perftest;
+mod repetitions;
+mod rounds;
+mod run;
+mod sizes;
+
+pub use analysis::{Analysis, AnalysisError};
+pub(crate) use analysis::{is_converged, requested};
+pub(crate) use document::unix_seconds;
+pub use document::{Assessed, Finished};
+pub use endpoints::{EndOptions, Endpoints};
+pub use ends::{Ends, ProtocolLimit};
+pub use error::MeasureError;
+pub use history::{History, HistoryError};
+pub(crate) use measurement::ONE_OF_MANY;
+pub use measurement::{Measurement, Options};
+pub use memory::{AssessBuffers, Memory};
+pub use method::Method;
+pub use observer::Observer;
+pub use run::{Measured, Run, RunOptions};
+pub use sizes::{SizePlan, default_sweep};

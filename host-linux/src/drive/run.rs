@@ -1,0 +1,336 @@
+//! A measurement as a series of launches within the time budget: each launch is a connection of its
+//! own, and one plan covers all of them.
+//!
+//! The caller opens the links and so chooses the responder:
+//!
+//! ```text
+//! while let Some(launch) = run.next_launch(observer) { run.launch(open(launch)?, observer)?; }
+//! let measured = run.finish();
+//! ```
+
+use loggap_core::measure::{
+    AssessError, AssessOptions, Assessment, Buffers, Clock, Conclusion, Initiator, Link,
+    PlanOptions, SessionError, SessionOptions, SizeRow, Traffic,
+};
+use loggap_core::units::Picos;
+use loggap_core::wire::FRAME_LEN;
+
+use super::course::{Course, Plan};
+use super::repetitions::Repetitions;
+use super::rounds::Rounds;
+use super::{MeasureError, Memory, Method, Observer, calls};
+use crate::link::{AnyLink, CallTimes, LinkError};
+use crate::machine::buffer::{Alignment, Buffer, Role};
+use crate::machine::clock::HostClock;
+use crate::machine::environment::Fingerprint;
+use crate::samples::TimedSample;
+use crate::serve::description::responder_fingerprint;
+
+/// Options of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunOptions {
+    /// Measuring method.
+    pub method: Method,
+    /// Accuracy, budget and seed.
+    pub plan: PlanOptions,
+    /// Most launches.
+    pub launches: u32,
+    /// Limits of each session.
+    pub session: SessionOptions,
+    /// Alignment of this end's buffers.
+    pub alignment: Alignment,
+    /// Duration of opening the first link.
+    pub opening: Picos,
+}
+
+/// Result of a run.
+#[derive(Debug)]
+pub struct Measured {
+    /// All samples that count, in the order of measuring.
+    pub samples: Vec<TimedSample>,
+    /// Parameters of the link, or why there are none.
+    pub assessment: Result<Assessment, AssessError>,
+    /// Accuracy that a number needs to count as converged, adapted to this machine.
+    pub exact: AssessOptions,
+    /// Statistics by message size.
+    pub rows: Vec<SizeRow>,
+    /// Number of rounds discarded because an end was preempted.
+    pub left_out: u64,
+    /// Counts of messages and rounds on the link.
+    pub traffic: Traffic,
+    /// Peer's description of its machine.
+    pub responder: Option<Fingerprint>,
+    /// Longest message that the peer takes, bytes, if longer sizes were dropped.
+    pub longest: Option<u32>,
+    /// Largest size whose messages arrive, bytes, if no larger ones do.
+    pub reached: Option<u32>,
+    /// Durations of this end's calls, over RDMA verbs.
+    pub calls: Vec<CallTimes>,
+    /// Why the plan ended.
+    pub conclusion: Conclusion,
+    /// Number of launches begun.
+    pub launches: u32,
+    /// Time from the first batch to the end of the last.
+    pub wall: Picos,
+}
+
+/// A run in progress.
+#[derive(Debug)]
+pub struct Run<'m, C> {
+    course: Course<'m, C>,
+    session: SessionOptions,
+    outgoing: Buffer<u8>,
+    incoming: Buffer<u8>,
+    /// Shortest and longest size, bytes.
+    ends: [u32; 2],
+    calls: Vec<CallTimes>,
+}
+
+impl<'m, C: Clock + Copy> Run<'m, C> {
+    /// Creates a run that measures `sizes`, on lent memory. Its time begins now.
+    ///
+    /// # Errors
+    ///
+    /// [`MeasureError`] for an empty plan, or if two message buffers cannot be allocated.
+    pub fn new(
+        clock: C,
+        options: RunOptions,
+        sizes: &[u32],
+        memory: &'m mut Memory,
+    ) -> Result<Self, MeasureError> {
+        let RunOptions { method, plan: budget, launches, session, alignment, opening } = options;
+        let launches = launches.max(1);
+        let plan = match method {
+            Method::Prtt => Plan::Rounds(Box::new(Rounds::new(budget, sizes, memory)?)),
+            Method::Signature | Method::Plogp => {
+                Plan::Repetitions(Box::new(Repetitions::new(method, sizes, budget, memory)))
+            }
+        };
+        let largest = sizes.iter().copied().max().unwrap_or(1);
+        let smallest = sizes.iter().copied().min().unwrap_or(1);
+        let longest = usize::try_from(largest).unwrap_or(usize::MAX).max(FRAME_LEN);
+        let mut course = Course::new(clock, plan, launches, budget.max_time);
+        course.opening = opening;
+        let buffer = |role| {
+            Buffer::new(longest, alignment, role, 1).ok_or(MeasureError::Memory { size: largest })
+        };
+        let (outgoing, incoming) = (buffer(Role::Send)?, buffer(Role::Receive)?);
+        let ends = [smallest, largest];
+        Ok(Self { course, session, outgoing, incoming, ends, calls: Vec::new() })
+    }
+
+    /// Waits until the next launch is due and returns its index from 0; `None` when the run is
+    /// over.
+    pub fn next_launch(&mut self, observer: &mut Observer<'_>) -> Option<u32> {
+        self.course.next_launch(observer)
+    }
+
+    /// Measures over a new `link` until the next launch is due.
+    ///
+    /// # Errors
+    ///
+    /// Session errors. Samples taken before the error count, see [`Run::finish`].
+    pub fn launch<L: Link>(
+        &mut self,
+        link: L,
+        observer: &mut Observer<'_>,
+    ) -> Result<(), SessionError<L::Error>> {
+        self.launch_and(link, observer, |_| Ok(()))
+    }
+
+    /// As [`Run::launch`], then runs `more` on the open session.
+    fn launch_and<L: Link>(
+        &mut self,
+        link: L,
+        observer: &mut Observer<'_>,
+        more: impl FnOnce(&mut Initiator<'_, C, L>) -> Result<(), SessionError<L::Error>>,
+    ) -> Result<(), SessionError<L::Error>> {
+        let Self { course, session, outgoing, incoming, ends, .. } = self;
+        let buffers = Buffers { outgoing, incoming };
+        let on_queue = |position| observer.on_queue(position);
+        let mut initiator = Initiator::connect(course.clock, link, buffers, *session, on_queue)?;
+        course.opened();
+        if course.begun == 0 {
+            // Time spent in the responder's queue does not count.
+            course.begin();
+            let longest = initiator.bounds().message;
+            course.limit_sizes(longest);
+            ends[1] = ends[1].min(longest);
+            course.responder = responder_fingerprint(&mut initiator)?;
+        }
+        let outcome = course.launch(&mut initiator, observer).and_then(|()| more(&mut initiator));
+        course.add_traffic(initiator.traffic());
+        if outcome.is_ok() {
+            // The measurement is complete, so a lost close frame does no harm.
+            let _unheard = initiator.close();
+        }
+        outcome
+    }
+
+    /// Number of launches begun.
+    #[must_use]
+    pub const fn begun(&self) -> u32 {
+        self.course.begun
+    }
+
+    /// Assesses the samples, also after a failed launch.
+    #[must_use]
+    pub fn finish(self) -> Measured {
+        Measured { calls: self.calls, ..self.course.finish() }
+    }
+}
+
+impl Run<'_, HostClock> {
+    /// As [`Run::launch`], with the transport's concrete type, so that the timed code is not
+    /// dispatched. Over RDMA verbs the first launch times the parts of calls once it has measured
+    /// the rest.
+    ///
+    /// # Errors
+    ///
+    /// As [`Run::launch`].
+    pub fn launch_any(
+        &mut self,
+        link: AnyLink,
+        observer: &mut Observer<'_>,
+    ) -> Result<(), SessionError<LinkError>> {
+        match link {
+            AnyLink::Tcp(link) => self.launch(link, observer),
+            AnyLink::Udp(link) => self.launch(link, observer),
+            AnyLink::Unix(link) => self.launch(link, observer),
+            AnyLink::Shm(link) => self.launch(link, observer),
+            AnyLink::Eth(link) => self.launch(link, observer),
+            AnyLink::Verbs(link) if self.calls.is_empty() => {
+                let (mut found, ends) = (Vec::new(), self.ends);
+                let outcome = self.launch_and(*link, observer, |session| {
+                    found = calls::time(session, ends)?;
+                    Ok(())
+                });
+                self.calls = found;
+                outcome
+            }
+            AnyLink::Verbs(link) => self.launch(*link, observer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::{LinkSettings, UnixLink, Waiting};
+    use crate::machine::clock::HostClock;
+    use crate::terminal::{Console, Interrupt};
+    use loggap_core::measure::{
+        Disturbance, Experiment, Quantity, Shared, Simulated, Truth, serve,
+    };
+    use loggap_core::units::PerByte;
+    use loggap_core::wire::Bounds;
+    use std::cell::RefCell;
+    use std::thread;
+
+    const SIZES: [u32; 4] = [1, 64, 1_024, 4_096];
+
+    /// Measures over at most `connections` Unix sockets, each served by a thread of this process.
+    fn measured(options: RunOptions, connections: u32) -> Measured {
+        let clock = HostClock::calibrated();
+        let mut memory = Memory::new(SIZES.len(), &options.plan);
+        let mut run = Run::new(&clock, options, &SIZES, &mut memory).unwrap();
+        let (interrupt, mut console) = (Interrupt::default(), Console::standard().unwatched());
+        let mut observer = Observer::new(&interrupt, &mut console, 50_000);
+        while let Some(launch) = run.next_launch(&mut observer) {
+            if launch == connections {
+                break;
+            }
+            // Blocking, because other tests need the processors, too.
+            let settings = LinkSettings { waiting: Waiting::Block, ..LinkSettings::default() };
+            let (ours, mut theirs) = UnixLink::pair(settings).unwrap();
+            thread::scope(|scope| {
+                scope.spawn(move || {
+                    let mut buffer = [0; 4_096];
+                    let bounds = Bounds::default();
+                    serve(&HostClock::monotonic_raw(), &mut theirs, &mut buffer, bounds).unwrap()
+                });
+                run.launch(ours, &mut observer).unwrap();
+            });
+        }
+        run.finish()
+    }
+
+    fn options(launches: u32, milliseconds: u64) -> RunOptions {
+        let max_time = Picos(milliseconds * 1_000_000_000);
+        let plan = PlanOptions { max_time, max_messages: 6_000, ..PlanOptions::default() };
+        RunOptions { plan, launches, ..RunOptions::default() }
+    }
+
+    #[test]
+    fn every_launch_gives_samples_of_every_quantity_at_every_size() {
+        let measured = measured(options(3, 4_000), u32::MAX);
+        assert_eq!(measured.launches, 3);
+        for launch in 0..3 {
+            for size in SIZES {
+                for quantity in Quantity::ALL {
+                    let of = |timed: &&TimedSample| {
+                        let Experiment { size: found, quantity: kind, .. } =
+                            timed.sample.experiment;
+                        timed.launch == launch && (found, kind) == (size, quantity)
+                    };
+                    let count = measured.samples.iter().filter(of).count();
+                    assert!(count > 0, "no {quantity:?} at {size} B in launch {launch}");
+                }
+            }
+        }
+        assert!(measured.samples.is_sorted_by_key(|timed| timed.time));
+        assert!(measured.samples.iter().all(|timed| timed.sample.elapsed > Picos::ZERO));
+        let profile = measured.assessment.unwrap().profile;
+        // At size 1 the fit may be 0 on a busy machine.
+        assert!(profile.ranges.iter().all(|range| range.gap.at(range.last).0 > 0));
+        assert_eq!(measured.rows.len(), SIZES.len());
+    }
+
+    #[test]
+    fn what_one_connection_gave_is_kept_where_there_is_no_second() {
+        let measured = measured(options(2, 4_000), 1);
+        assert_eq!(measured.launches, 1);
+        assert!(measured.assessment.is_ok() && measured.samples.len() > 100);
+        // A second launch would be due after half of the time.
+        assert!(measured.wall < Picos(3_900_000_000_000), "{:?}", measured.wall);
+    }
+
+    #[test]
+    fn repeated_methods_go_on_over_every_connection() {
+        let micros = |count: u64| Picos(count * 1_000_000);
+        let truth = Truth {
+            first_size: 1,
+            latency: micros(5),
+            send_overhead: micros(1),
+            recv_overhead: micros(1),
+            gap: micros(2),
+            gap_per_byte: PerByte::from_picos(500).unwrap(),
+            ..Truth::default()
+        };
+        // Virtual time: the machine's load has no influence.
+        let truths = [truth];
+        let simulated =
+            RefCell::new(Simulated::new(&truths, Disturbance::default(), Picos(25_000)));
+        let link = Shared(&simulated);
+        let plan = PlanOptions { max_messages: u64::MAX, ..options(2, 3_000).plan };
+        let options = RunOptions { method: Method::Plogp, plan, ..options(2, 3_000) };
+        let mut memory = Memory::new(SIZES.len(), &options.plan);
+        let mut run = Run::new(link, options, &SIZES, &mut memory).unwrap();
+        let (interrupt, mut console) = (Interrupt::default(), Console::standard().unwatched());
+        let mut observer = Observer::new(&interrupt, &mut console, 50_000);
+        while run.next_launch(&mut observer).is_some() {
+            run.launch(link, &mut observer).unwrap();
+        }
+        let measured = run.finish();
+        assert_eq!(measured.launches, 2);
+        let second = measured.samples.iter().position(|timed| timed.launch == 1).unwrap();
+        let [first, second] = [&measured.samples[..second], &measured.samples[second..]];
+        for (launch, samples) in [first, second].into_iter().enumerate() {
+            assert!(samples.iter().all(|timed| timed.launch as usize == launch));
+            for size in SIZES {
+                assert!(samples.iter().any(|timed| timed.sample.experiment.size == size));
+            }
+        }
+        assert!(measured.assessment.is_ok());
+    }
+}

@@ -1,0 +1,311 @@
+//! Measuring as flags say: from the command line to files and standard output.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use loggap_core::measure::PlanOptions;
+use loggap_core::units::Picos;
+
+use super::parse::{self, NumberError, Sizes};
+use super::{ExactArgs, ReportArgs, draw};
+use crate::drive::{
+    Ends, Finished, Measurement, Method, ONE_OF_MANY, Options, SizePlan, unix_seconds,
+};
+use crate::output::{FileError, PendingFile};
+use crate::profile::{ProfileDocument, SCHEMA_VERSION, Verdict};
+use crate::samples::{self, TimedSample};
+use crate::terminal::{CliError, Console, Exit, Interrupt, NamedFiles, command_line};
+
+/// Flags of a measurement.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MeasureArgs {
+    /// Measurement method.
+    ///
+    /// prtt: parametrised round trips; signature: Culler et al.; plogp:
+    /// Kielmann et al.
+    #[arg(long, value_name = "METHOD", default_value = "prtt", value_parser = method_parser())]
+    method: Method,
+    /// Message sizes: 8, 1,64,4K, 1:64K or @FILE [default: 1:64K].
+    ///
+    /// 1:64K (sizes chosen automatically), 1:64K:x2 (powers of two),
+    /// 1:64K:+1024 (steps of 1024 B). K, M, G are powers of 1024.
+    #[arg(short, long = "size", value_name = "BYTES", value_parser = parse::message_sizes)]
+    sizes: Option<Sizes>,
+    /// Messages in a burst [default: 10; up to 64 from 2 KiB on].
+    #[arg(short = 'n', long, value_name = "MESSAGES", value_parser = clap::value_parser!(u32).range(2..=4096))]
+    messages: Option<u32>,
+    #[command(flatten)]
+    exact: ExactArgs,
+    /// Time limit: seconds, or with a unit such as 500ms, 2min [default: 2.5s].
+    ///
+    /// At most 3000 s. Launches are spread over this time, because the speed of a machine changes
+    /// from one moment to the next.
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = max_time)]
+    max_time: Option<Picos>,
+    /// Message limit, counting both directions.
+    ///
+    /// Default of prtt: 34000, or 54400 per second of --max-time.
+    #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u64).range(1..))]
+    max_messages: Option<u64>,
+    /// Number of launches, to measure variation between runs [default: 5].
+    ///
+    /// Each launch is a fresh connection and, without HOST, a fresh process on
+    /// other processors. The default grows with --max-time, and shrinks on slow
+    /// links.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    launches: Option<u32>,
+    /// Folder of earlier profiles of this link; this run's is added.
+    ///
+    /// Variation between those runs widens the intervals for the next run.
+    #[arg(long, value_name = "DIR")]
+    history: Option<PathBuf>,
+    /// Seed of the order of rounds; decimal or 0x hexadecimal.
+    #[arg(long, value_name = "SEED", default_value = "1", value_parser = parse::seed)]
+    seed: u64,
+    /// Write the profile, for simulate and best; `-` is standard output.
+    #[arg(short, long, value_name = "PROFILE.json")]
+    output: Option<PathBuf>,
+    /// Write every timed round, as CSV for `loggap fit`.
+    #[arg(long, value_name = "FILE.csv")]
+    samples: Option<PathBuf>,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+fn method_parser() -> impl TypedValueParser<Value = Method> {
+    PossibleValuesParser::new(Method::ALL.map(Method::name))
+        .try_map(|name| Method::from_name(&name).ok_or_else(|| format!("'{name}' is no method")))
+}
+
+fn max_time(text: &str) -> Result<Picos, NumberError> {
+    parse::session_time(text).map(Picos::from_duration)
+}
+
+/// Measures between the ends that `ends` makes, given the longest message in bytes, and writes the
+/// results requested by `args`.
+///
+/// # Errors
+///
+/// [`CliError`] for invalid options, a link that cannot be opened, or a failure during the run; the
+/// files then hold the samples until it.
+pub fn run<E: Ends>(
+    args: &MeasureArgs,
+    ends: impl FnOnce(u32) -> Result<E, CliError>,
+    interrupt: &Interrupt,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
+    if args.report.json {
+        interrupt.write_at_end(failure(INTERRUPTED));
+    }
+    let outcome = measure(args, ends, interrupt, console);
+    interrupt.write_at_end("");
+    let is_interrupted = interrupt.is_requested();
+    match outcome {
+        Ok((finished, files)) => {
+            let exit = export(args, finished, files, console)?;
+            Ok(if interrupt.is_requested() { Exit::Interrupted } else { exit })
+        }
+        Err(error) => {
+            let text = if is_interrupted { INTERRUPTED.to_owned() } else { error.to_string() };
+            if args.report.json {
+                console.data().write_all(failure(&text).as_bytes())?;
+            }
+            if is_interrupted { Ok(Exit::Interrupted) } else { Err(error) }
+        }
+    }
+}
+
+/// Measures between the ends that `ends` makes and returns the profile, without files and output:
+/// for one of many links.
+///
+/// # Errors
+///
+/// As [`run`]; a failed run returns no profile.
+pub fn profile<E: Ends>(
+    args: &MeasureArgs,
+    ends: impl FnOnce(u32) -> Result<E, CliError>,
+    interrupt: &Interrupt,
+    console: &mut Console,
+) -> Result<ProfileDocument, CliError> {
+    let measurement = Measurement::prepare(args.options()?.for_one_of_many())?;
+    measurement.run(ends(args.longest_message())?, interrupt, console)?.profile()
+}
+
+fn measure<E: Ends>(
+    args: &MeasureArgs,
+    ends: impl FnOnce(u32) -> Result<E, CliError>,
+    interrupt: &Interrupt,
+    console: &mut Console,
+) -> Result<(Finished, Files), CliError> {
+    let measurement = Measurement::prepare(args.options()?)?;
+    let files = Files::open(args)?;
+    let assessed = measurement.run(ends(args.longest_message())?, interrupt, console)?;
+    Ok((assessed.finish(), files))
+}
+
+impl MeasureArgs {
+    fn options(&self) -> Result<Options, CliError> {
+        let busy_error_ppm = PlanOptions::default().busy_error_ppm;
+        Ok(Options {
+            method: self.method,
+            sizes: self.size_plan(),
+            messages: self.messages,
+            assess: self.exact.options()?,
+            busy_error_ppm: self.exact.rel_err.unwrap_or(busy_error_ppm),
+            max_time: self.max_time,
+            max_messages: self.max_messages,
+            launches: self.launches,
+            history: self.history.clone(),
+            seed: self.seed,
+        })
+    }
+
+    fn size_plan(&self) -> SizePlan {
+        let whole = |size: &u64| u32::try_from(*size).unwrap_or(u32::MAX); // at most 1 GiB by the parser
+        match &self.sizes {
+            None => SizePlan::default(),
+            Some(Sizes::Span { first, last }) => {
+                SizePlan::Span { first: whole(first), last: whole(last), shrink: false }
+            }
+            Some(Sizes::Listed(sizes)) => SizePlan::Listed(sizes.iter().map(whole).collect()),
+        }
+    }
+
+    /// Largest size that is measured, bytes.
+    #[must_use]
+    pub fn longest_message(&self) -> u32 {
+        self.size_plan().largest()
+    }
+
+    /// Duration of the measurement of one of many links.
+    #[must_use]
+    pub fn time_of_one_of_many(&self) -> Duration {
+        Duration::from_nanos(self.max_time.unwrap_or(ONE_OF_MANY).0 / 1_000)
+    }
+
+    /// File of the profile.
+    #[must_use]
+    pub fn output(&self) -> Option<&Path> {
+        self.output.as_deref()
+    }
+
+    /// True if the method needs a reply to each message.
+    #[must_use]
+    pub fn needs_answers(&self) -> bool {
+        self.method != Method::Prtt
+    }
+
+    /// True if the result is printed as JSON.
+    #[must_use]
+    pub const fn json(&self) -> bool {
+        self.report.json
+    }
+
+    /// Seed of the order of rounds.
+    #[must_use]
+    pub const fn seed(&self) -> u64 {
+        self.seed
+    }
+}
+
+const INTERRUPTED: &str = "interrupted before anything was measured";
+
+/// JSON document of a run without any result.
+fn failure(error: &str) -> String {
+    let document = serde_json::json!({
+        "schema_version": SCHEMA_VERSION,
+        "loggap_version": env!("CARGO_PKG_VERSION"),
+        "command": command_line(),
+        "error": error,
+    });
+    format!("{document:#}\n")
+}
+
+/// Requested files, opened before the measurement.
+#[derive(Debug)]
+struct Files {
+    profile: Option<PendingFile>,
+    samples: Option<PendingFile>,
+    plot: Option<PendingFile>,
+    /// Copy of the profile in the history folder.
+    history: Option<PendingFile>,
+    /// True if one of them is standard output, which then holds nothing else.
+    on_standard_output: bool,
+}
+
+impl Files {
+    fn open(args: &MeasureArgs) -> Result<Self, CliError> {
+        let mut files = NamedFiles::default();
+        files.written("-o", args.output.as_deref(), &["json"]);
+        files.written("--samples", args.samples.as_deref(), &["csv"]);
+        args.report.name_files(&mut files);
+        files.check()?;
+        let create = |path: &Option<PathBuf>| -> Result<_, FileError> {
+            path.as_ref().map(PendingFile::create).transpose()
+        };
+        let name = format!("{}-{}.json", unix_seconds(), std::process::id());
+        Ok(Self {
+            profile: create(&args.output)?,
+            samples: create(&args.samples)?,
+            plot: args.report.open_plot()?,
+            on_standard_output: files.take_standard_output(),
+            history: create(&args.history.as_ref().map(|folder| folder.join(name)))?,
+        })
+    }
+
+    fn write(
+        self,
+        document: &ProfileDocument,
+        samples: &[TimedSample],
+    ) -> [Result<(), CliError>; 4] {
+        let profile = |file: PendingFile| file.commit_json(document).map_err(CliError::from);
+        let timed = |file: PendingFile| {
+            file.commit(|out| samples::write(out, samples)).map_err(CliError::from)
+        };
+        // Incomplete or unusable runs must not influence predictions of later ones.
+        let is_whole = document.incomplete.is_none() && document.verdict == Verdict::Usable;
+        let history = self.history.filter(|_| is_whole);
+        [
+            self.profile.map_or(Ok(()), profile),
+            self.samples.map_or(Ok(()), timed),
+            self.plot.map_or(Ok(()), |file| draw(document, file)),
+            history.map_or(Ok(()), profile),
+        ]
+    }
+}
+
+/// Writes all results. A file that fails prevents neither the others nor standard output; the first
+/// failure determines the exit code.
+fn export(
+    args: &MeasureArgs,
+    finished: Finished,
+    files: Files,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
+    let Finished { document, samples, failure } = finished;
+    let mut outcome = failure.map_or(Ok(()), Err);
+    if files.on_standard_output {
+        console.leave_standard_output();
+    }
+    for written in files.write(&document, &samples) {
+        outcome = merge(outcome, written, console);
+    }
+    let printed = args.report.print(&document, &document, console);
+    merge(outcome, printed, console)?;
+    let is_unusable = document.verdict == Verdict::Unusable;
+    let fails = is_unusable || args.exact.strict && !document.converged;
+    Ok(if fails { Exit::NotConverged } else { Exit::Done })
+}
+
+/// Returns the first failure, and reports a second one at once.
+fn merge(
+    first: Result<(), CliError>,
+    second: Result<(), CliError>,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    if let (Err(_), Err(error)) = (&first, &second) {
+        console.note(format_args!("error: {error}"));
+    }
+    first.and(second)
+}

@@ -1,0 +1,7 @@
+//! Flags that both programs take, the texts of their values, and what is written as they say.
+
+pub mod measuring;
+pub mod parse;
+mod report;
+
+pub(crate) use report::{ExactArgs, ReportArgs, draw};
