@@ -61,8 +61,8 @@ where
         let expected = Expected { length: size, tag: 1, datagrams: false };
         let limit = clock.ticks(loggap_core::units::Picos(1_000_000_000_000));
         let (clock, link, poller) = (&clock, &mut ours, &mut poller);
-        let mut timer = Timer { clock, poller, limit, strays: 0 };
-        let ticks = timer.back_to_back(link, &message, BURST, (&mut buffer, expected)).unwrap();
+        let mut timer = Timer { clock, poller, limit, expected, strays: 0 };
+        let ticks = timer.back_to_back(link, &message, BURST, &mut buffer).unwrap();
         kernel.push(ticks.unwrap().elapsed);
         empty(&mut theirs, &mut buffer);
     }

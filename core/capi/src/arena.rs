@@ -97,9 +97,13 @@ impl<'m> Arena<'m> {
         unsafe { Self::new(memory, bytes, sizer) }
     }
 
-    /// Remaining memory, for another arena.
-    pub(crate) fn rest(self) -> (*mut u8, usize) {
-        (self.next, self.left)
+    /// Arena over the remaining memory, which is free again when the arena is
+    /// gone; fails if that is smaller than `sizer`.
+    pub(crate) fn rest(&mut self, sizer: Sizer) -> Outcome<Arena<'_>> {
+        if !sizer.fits(self.left) {
+            return Err(sizer.shortage().found(self.left as u64));
+        }
+        Ok(Arena { next: self.next, left: self.left, lent: PhantomData })
     }
 
     /// Cuts off a zeroed array of `count` elements.

@@ -249,22 +249,16 @@ struct Setup<'a> {
     noise: AnyNoise<'a>,
 }
 
-/// Surveys, builds and runs the program.
+/// Surveys, builds and runs the program in the remaining memory of `arena`.
 fn run(
     program: &Program<'_>,
     setup: &Setup<'_>,
-    memory: (*mut u8, usize),
+    arena: &mut Arena<'_>,
     finish_ps: &mut Places<u64>,
 ) -> Outcome<Simulated> {
-    let (start, bytes) = memory;
-    let least = program.sizer()?;
-    let Measured { survey, needs, sizer } = {
-        // SAFETY: by the contract of the exported function that calls.
-        let mut arena = unsafe { Arena::maybe_empty(start, bytes, least) }?;
-        measure(program, &mut arena, setup.settings)?
-    };
-    // SAFETY: as above; the previous arena is gone.
-    let mut arena = unsafe { Arena::new(start, bytes, sizer) }?;
+    let Measured { survey, needs, sizer } =
+        measure(program, &mut arena.rest(program.sizer()?)?, setup.settings)?;
+    let mut arena = arena.rest(sizer)?;
     let ranks = survey.ranks();
     if finish_ps.len() > 0 && finish_ps.len() < ranks as usize {
         let full = Detail::of(Status::Full).needed(ranks.into());
@@ -367,7 +361,7 @@ fn simulate(
         AnyNoise(Some(TraceNoise { trace, phases: told.options.phases()? }))
     };
     let setup = Setup { parameters, settings, noise };
-    run(program, &setup, arena.rest(), finish_ps).map_err(|failure| {
+    run(program, &setup, &mut arena, finish_ps).map_err(|failure| {
         let short = failure.status == Status::Memory as i32;
         if short { failure.needed(failure.needed.saturating_add(kept.total())) } else { failure }
     })

@@ -10,6 +10,8 @@
 //! - the misfit of the two lines: a continuous line with two bends has to be worse by [`ABRUPT`]
 //!   times the sum of squares that they leave unexplained.
 
+use core::ops::Range;
+
 use super::curve::{Curve, Scatter};
 use super::growing::GrowingLine;
 use super::ranges::Config;
@@ -144,26 +146,22 @@ fn largest(
 }
 
 /// Range of indices around position `at` that contains no known change.
-fn section(curve: &Curve<'_>, at: usize, known: &[Change]) -> (usize, usize) {
-    let mut ends = (0, curve.points().len());
+fn section(curve: &Curve<'_>, at: usize, known: &[Change]) -> Range<usize> {
+    let mut section = 0..curve.points().len();
     for change in known {
         let index = curve.index_of(change.at);
         if index <= at {
-            ends.0 = ends.0.max(index);
+            section.start = section.start.max(index);
         } else {
-            ends.1 = ends.1.min(index);
+            section.end = section.end.min(index);
         }
     }
-    ends
+    section
 }
 
-/// Jump before point `at`, from lines fitted within `first..end`.
-fn jump(
-    curve: &Curve<'_>,
-    (first, end): (usize, usize),
-    at: usize,
-    critical: Critical,
-) -> Option<Jump> {
+/// Jump before point `at`, from lines fitted within `section`.
+fn jump(curve: &Curve<'_>, section: Range<usize>, at: usize, critical: Critical) -> Option<Jump> {
+    let Range { start: first, end } = section;
     if at < first + FEWEST || at + FEWEST > end {
         return None;
     }

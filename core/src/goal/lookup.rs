@@ -12,10 +12,10 @@ pub struct OpIndex {
     pub op: u32,
 }
 
-/// Moment of an operation that a dependency waits for.
+/// Event of an operation that a dependency waits for: `requires` its end, `irequires` its start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Moment {
+pub enum DependsOn {
     /// The start of an operation.
     Start,
     /// Its completion.
@@ -31,10 +31,10 @@ pub trait Lookup: Copy {
     /// Number of dependencies that an operation waits for.
     fn dependencies(&self, index: OpIndex) -> Option<u32>;
 
-    /// Calls `tell` with each operation that waits for this one, and with the moment that it waits
+    /// Calls `tell` with each operation that waits for this one, and with the event that it waits
     /// for, once for each statement. Dependencies on the start, and those on the completion, are
     /// each in the order of the statements.
-    fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, Moment)) -> Option<()>;
+    fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, DependsOn)) -> Option<()>;
 
     /// Calls `tell` with each operation of `rank` that has no dependencies, in ascending order.
     fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()>;

@@ -15,7 +15,7 @@ mod testing;
 pub mod text;
 
 pub use interleave::{InterleaveError, Interleaver, KeptOrder};
-pub use lookup::{Lookup, Moment, OpIndex};
+pub use lookup::{DependsOn, Lookup, OpIndex};
 pub use op::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 pub use output::{NoRoom, Output, SliceOutput};
 pub use protocol::Misuse;

@@ -154,9 +154,22 @@ impl Program {
     }
 }
 
+/// Change of one byte.
+#[derive(Clone, Debug)]
+pub(crate) struct Mutation {
+    at: usize,
+    value: u8,
+}
+
+impl Arbitrary for Mutation {
+    fn arbitrary(g: &mut Gen) -> Self {
+        Self { at: usize::arbitrary(g), value: u8::arbitrary(g) }
+    }
+}
+
 /// Changes, drops or doubles bytes.
-pub(crate) fn mutate(bytes: &mut Vec<u8>, changes: &[(usize, u8)]) {
-    for &(at, value) in changes {
+pub(crate) fn mutate(bytes: &mut Vec<u8>, changes: &[Mutation]) {
+    for &Mutation { at, value } in changes {
         if bytes.is_empty() {
             return;
         }

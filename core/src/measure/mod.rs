@@ -25,7 +25,8 @@ pub use assess::assessment::{
     AssessMemory, AssessOptions, AssessRequirements, Assessment, Findings, MAX_WARNINGS, assess,
     assess_range,
 };
-pub use assess::floor::Floor;
+pub use assess::floor;
+pub use assess::ranges::SizeSpan;
 pub use assess::store::{QUANTITIES, RowHeader, SampleStore, StoreError, StoreRequirements};
 pub use assess::table::{Curve, SizeRow};
 pub use assess::warning::{AssessError, Warning};

@@ -122,15 +122,11 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Result from the number of events and the finishing time of each rank.
-    pub(super) fn of(events: u64, ranks: impl Iterator<Item = (u32, Picos)>) -> Self {
-        let mut finished = Self { events, ..Self::default() };
-        for (rank, finish) in ranks {
-            if finish > finished.makespan {
-                (finished.makespan, finished.last_rank) = (finish, rank);
-            }
+    /// Adds the finishing time of the next rank.
+    pub(super) fn add(&mut self, rank: u32, finish: Picos) {
+        if finish > self.makespan {
+            (self.makespan, self.last_rank) = (finish, rank);
         }
-        finished
     }
 }
 
@@ -415,8 +411,11 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     }
 
     fn finished(&self) -> Finished {
-        let ranks = (0..self.rank_count()).map(|rank| (rank, self.finish(rank)));
-        Finished::of(self.events, ranks)
+        let mut finished = Finished { events: self.events, ..Finished::default() };
+        for rank in 0..self.rank_count() {
+            finished.add(rank, self.finish(rank));
+        }
+        finished
     }
 
     /// Number of ranks.

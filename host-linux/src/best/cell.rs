@@ -145,7 +145,7 @@ impl Cell {
     /// to `last`. If that removes any, the contest is dropped, because no draws were made for the
     /// new winner.
     #[must_use]
-    pub(super) fn for_all(&self, (first, last): (u32, u32)) -> Self {
+    pub(super) fn for_all(&self, first: u32, last: u32) -> Self {
         let holds = |timed: &&Timed| timed.candidate.algorithm.condition.holds_from(first, last);
         if self.candidates.iter().all(|timed| holds(&timed)) {
             return self.clone();

@@ -129,7 +129,7 @@ impl Question<'_> {
         // The longest messages carry the blocks of all ranks.
         let ranks = self.ranks.last().copied().unwrap_or(1);
         let largest = largest.saturating_mul(ranks.into());
-        let reach = reach(self.measured, self.draws, (largest, self.combine)).min(MOST_REACH);
+        let reach = reach(self.measured, self.draws, largest, self.combine).min(MOST_REACH);
         let mut cells = Vec::with_capacity(self.ranks.len().saturating_mul(self.sizes.len()));
         let unknown = |Case { ranks, size, .. }: Case| {
             let candidates = Vec::new();

@@ -93,10 +93,11 @@ impl Rules {
             add(ranks, row);
             // Rank counts between tested ones, for which the library would replace the algorithm
             // that the row names.
-            let between = (ranks.saturating_add(1), most_ranks);
-            if between.0 <= between.1 {
-                let row: Vec<Cell> = row.iter().map(|cell| cell.for_all(between)).collect();
-                add(between.0, &row);
+            let next = ranks.saturating_add(1);
+            if next <= most_ranks {
+                let row: Vec<Cell> =
+                    row.iter().map(|cell| cell.for_all(next, most_ranks)).collect();
+                add(next, &row);
             }
             rest = others;
         }

@@ -17,18 +17,15 @@ use loggap_core::units::PerByte;
 pub(super) fn reach(
     measured: &ParameterSets,
     draws: &[ParameterSets],
-    (largest, combine): (u64, PerByte),
+    largest: u64,
+    combine: PerByte,
 ) -> f64 {
     let fixed = (combine > PerByte::ZERO).then_some(1.0);
-    draws.iter().map(|draw| ratio(measured, draw, (largest, fixed))).fold(1.0, f64::max)
+    draws.iter().map(|draw| ratio(measured, draw, largest, fixed)).fold(1.0, f64::max)
 }
 
 /// The ratio b/a of one draw; `fixed` is a further ratio to include, if any.
-fn ratio(
-    measured: &ParameterSets,
-    draw: &ParameterSets,
-    (largest, fixed): (u64, Option<f64>),
-) -> f64 {
+fn ratio(measured: &ParameterSets, draw: &ParameterSets, largest: u64, fixed: Option<f64>) -> f64 {
     let (mut least, mut most) = (fixed.unwrap_or(f64::INFINITY), fixed.unwrap_or(0.0));
     let ends = measured.protocols.iter().skip(1).map(|next| next.first.0.saturating_sub(1));
     let ends = ends.chain([u64::MAX]);

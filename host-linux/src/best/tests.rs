@@ -186,7 +186,7 @@ fn no_draw_lets_something_beyond_reach_win() {
         let parts = [3_000, 900, 1_500, 2_000].map(|most| random.below(most) + 200);
         let (before, after) =
             (sets(parts), sets(parts.map(|part| part * (70 + random.below(60)) / 100)));
-        let reach = spread::reach(&before, std::slice::from_ref(&after), (1_000, PerByte::ZERO));
+        let reach = spread::reach(&before, std::slice::from_ref(&after), 1_000, PerByte::ZERO);
         for operation in Operation::ALL {
             let size = if operation.has_size() { 1_000 } else { 0 };
             let [before, after] = [&before, &after].map(|sets| cell(operation, (8, size), sets));
@@ -381,7 +381,7 @@ fn nothing_that_was_left_out_is_faster_than_what_rules_name_between_tested_ranks
             let answer = question(operation, (&[16, 128], &sizes), measured, &[]).answer(&mut done);
             for cell in &answer.cells {
                 let most_ranks = if cell.ranks == 16 { 127 } else { 255 };
-                let between = cell.for_all((cell.ranks + 1, most_ranks));
+                let between = cell.for_all(cell.ranks + 1, most_ranks);
                 let best = between.winner().unwrap().time;
                 assert!(matches!(best, Time::Simulated(_)), "{between:?}");
                 let none_is_faster =

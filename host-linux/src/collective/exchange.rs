@@ -5,32 +5,31 @@ use super::rounds::{Message, Round, doubled};
 
 impl Call {
     /// Round that sends `blocks` blocks to rank `to` and receives as many from rank `from`.
-    fn around(&self, rank: u32, (to, from): (u32, u32), blocks: u64) -> Round {
+    fn around(&self, to: u32, from: u32, blocks: u64) -> Round {
         let size = self.size.saturating_mul(blocks);
         let message = |peer| Message { peer, size };
-        debug_assert!(to < self.ranks && from < self.ranks && rank < self.ranks);
+        debug_assert!(to < self.ranks && from < self.ranks);
         Round::exchange(message(to), message(from))
     }
 
     pub(super) fn allgather_bruck(&self, rank: u32) -> Vec<Round> {
         let round = |distance: u32| {
             let blocks = distance.min(self.ranks - distance);
-            let peers = (self.below(rank, distance), self.above(rank, distance));
-            self.around(rank, peers, blocks.into())
+            let (to, from) = (self.below(rank, distance), self.above(rank, distance));
+            self.around(to, from, blocks.into())
         };
         doubled(self.ranks).map(round).collect()
     }
 
     /// Recursive doubling, for powers of two.
     pub(super) fn allgather_doubling(&self, rank: u32) -> Vec<Round> {
-        let round =
-            |distance: u32| self.around(rank, (rank ^ distance, rank ^ distance), distance.into());
+        let round = |distance: u32| self.around(rank ^ distance, rank ^ distance, distance.into());
         doubled(self.ranks).map(round).collect()
     }
 
     pub(super) fn allgather_ring(&self, rank: u32) -> Vec<Round> {
-        let peers = (self.above(rank, 1), self.below(rank, 1));
-        (1..self.ranks).map(|_| self.around(rank, peers, 1)).collect()
+        let (to, from) = (self.above(rank, 1), self.below(rank, 1));
+        (1..self.ranks).map(|_| self.around(to, from, 1)).collect()
     }
 
     /// Neighbour exchange, for even rank counts: one block with the first neighbour, then two
@@ -40,7 +39,7 @@ impl Call {
         let round = |step: u32| {
             let up = rank.is_multiple_of(2) == step.is_multiple_of(2);
             let peer = if up { above } else { below };
-            self.around(rank, (peer, peer), if step == 0 { 1 } else { 2 })
+            self.around(peer, peer, if step == 0 { 1 } else { 2 })
         };
         (0..self.ranks / 2).map(round).collect()
     }
@@ -53,15 +52,15 @@ impl Call {
     }
 
     pub(super) fn alltoall_pairwise(&self, rank: u32) -> Vec<Round> {
-        let round = |step| self.around(rank, (self.above(rank, step), self.below(rank, step)), 1);
+        let round = |step| self.around(self.above(rank, step), self.below(rank, step), 1);
         (1..self.ranks).map(round).collect()
     }
 
     /// Bruck's algorithm: the round of distance 2ᵏ carries the blocks whose number has bit k.
     pub(super) fn alltoall_bruck(&self, rank: u32) -> Vec<Round> {
         let round = |distance: u32| {
-            let peers = (self.above(rank, distance), self.below(rank, distance));
-            self.around(rank, peers, with_bit(self.ranks, distance))
+            let (to, from) = (self.above(rank, distance), self.below(rank, distance));
+            self.around(to, from, with_bit(self.ranks, distance))
         };
         doubled(self.ranks).map(round).collect()
     }
@@ -93,17 +92,15 @@ impl Call {
         let extra = rank.checked_add(core).filter(|&extra| extra < self.ranks);
         let mut rounds: Vec<Round> =
             extra.map(|extra| Round::receive(extra, 0)).into_iter().collect();
-        rounds.extend(
-            doubled(core).map(|distance| self.around(rank, (rank ^ distance, rank ^ distance), 0)),
-        );
+        rounds
+            .extend(doubled(core).map(|distance| self.around(rank ^ distance, rank ^ distance, 0)));
         rounds.extend(extra.map(|extra| Round::send(extra, 0)));
         rounds
     }
 
     pub(super) fn barrier_dissemination(&self, rank: u32) -> Vec<Round> {
-        let round = |distance| {
-            self.around(rank, (self.above(rank, distance), self.below(rank, distance)), 0)
-        };
+        let round =
+            |distance| self.around(self.above(rank, distance), self.below(rank, distance), 0);
         doubled(self.ranks).map(round).collect()
     }
 

@@ -20,7 +20,7 @@ use super::repetitions::Repetitions;
 use super::rounds::Rounds;
 use super::{MeasureError, Memory, Method, Observer, calls};
 use crate::link::{AnyLink, CallTimes, LinkError};
-use crate::machine::buffer::{Alignment, Buffer, Role};
+use crate::machine::buffer::{Alignment, Buffer, BufferRole};
 use crate::machine::clock::HostClock;
 use crate::machine::environment::Fingerprint;
 use crate::samples::TimedSample;
@@ -114,7 +114,7 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         let buffer = |role| {
             Buffer::new(longest, alignment, role, 1).ok_or(MeasureError::Memory { size: largest })
         };
-        let (outgoing, incoming) = (buffer(Role::Send)?, buffer(Role::Receive)?);
+        let (outgoing, incoming) = (buffer(BufferRole::Send)?, buffer(BufferRole::Receive)?);
         let ends = [smallest, largest];
         Ok(Self { course, session, outgoing, incoming, ends, calls: Vec::new() })
     }

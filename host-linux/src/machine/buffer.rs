@@ -45,7 +45,7 @@ impl fmt::Display for Alignment {
 
 /// Role of a buffer, which decides its offset where the alignment is below a page.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Role {
+pub enum BufferRole {
     /// Messages are sent from it.
     Send,
     /// Messages are received into it.
@@ -60,11 +60,11 @@ pub fn are_huge_pages_given() -> bool {
 
 impl Alignment {
     /// Offset of a buffer from a page boundary, bytes.
-    const fn offset(self, role: Role) -> usize {
+    const fn offset(self, role: BufferRole) -> usize {
         match role {
             _ if self.bytes >= PAGE => 0,
-            Role::Send => self.bytes as usize,
-            Role::Receive => 2 * self.bytes as usize,
+            BufferRole::Send => self.bytes as usize,
+            BufferRole::Receive => 2 * self.bytes as usize,
         }
     }
 }
@@ -81,7 +81,7 @@ impl<T: Copy> Buffer<T> {
     /// Allocates `length` elements equal to `fill`; `None` if memory, or requested huge pages, are
     /// not available.
     #[must_use]
-    pub fn new(length: usize, alignment: Alignment, role: Role, fill: T) -> Option<Self> {
+    pub fn new(length: usize, alignment: Alignment, role: BufferRole, fill: T) -> Option<Self> {
         let least = if alignment.huge_pages { LARGEST } else { PAGE };
         let base = alignment.bytes.max(least) as usize;
         let element = size_of::<T>().max(1);
@@ -128,10 +128,10 @@ mod tests {
     fn buffers_of_all_lengths_begin_at_a_page() {
         for length in [0, 1, 100, 4_096, 65_536, 1 << 20, (32 << 20) + 5] {
             let how = Alignment::default();
-            let bytes = Buffer::new(length, how, Role::Receive, 7_u8).unwrap();
+            let bytes = Buffer::new(length, how, BufferRole::Receive, 7_u8).unwrap();
             assert_eq!((bytes.len(), place(&bytes, PAGE)), (length, 0));
             assert!(bytes.iter().all(|byte| *byte == 7));
-            let words = Buffer::new(length, how, Role::Receive, 0_u32).unwrap();
+            let words = Buffer::new(length, how, BufferRole::Receive, 0_u32).unwrap();
             assert_eq!((words.len(), place(&words, PAGE)), (length, 0));
         }
     }
@@ -141,24 +141,26 @@ mod tests {
         for bytes in [4, 16, 64, 2_048] {
             let alignment = Alignment { bytes, ..Alignment::default() };
             let of = |role| Buffer::new(1_000, alignment, role, 0_u32).unwrap();
-            let (send, receive) = (of(Role::Send), of(Role::Receive));
+            let (send, receive) = (of(BufferRole::Send), of(BufferRole::Receive));
             let expected = [bytes, 2 * bytes % PAGE].map(|bytes| bytes as usize);
             assert_eq!([place(&send, PAGE), place(&receive, PAGE)], expected);
         }
         let alignment = Alignment { bytes: LARGEST, ..Alignment::default() };
-        assert_eq!(place(&Buffer::new(10, alignment, Role::Send, 0_u8).unwrap(), LARGEST), 0);
+        assert_eq!(place(&Buffer::new(10, alignment, BufferRole::Send, 0_u8).unwrap(), LARGEST), 0);
     }
 
     #[test]
     fn no_memory_is_no_buffer() {
-        assert!(Buffer::new(usize::MAX, Alignment::default(), Role::Send, 0_u8).is_none());
-        assert!(Buffer::new(usize::MAX / 8, Alignment::default(), Role::Send, 0_u32).is_none());
+        assert!(Buffer::new(usize::MAX, Alignment::default(), BufferRole::Send, 0_u8).is_none());
+        assert!(
+            Buffer::new(usize::MAX / 8, Alignment::default(), BufferRole::Send, 0_u32).is_none()
+        );
     }
 
     #[test]
     fn huge_pages_are_there_where_the_system_gives_them() {
         let alignment = Alignment { huge_pages: true, ..Alignment::default() };
-        let buffer = Buffer::new(8 << 20, alignment, Role::Send, 1_u8);
+        let buffer = Buffer::new(8 << 20, alignment, BufferRole::Send, 1_u8);
         assert_eq!(buffer.is_some(), huge::is_given());
         let Some(buffer) = buffer else { return };
         assert_eq!((buffer.len(), place(&buffer, LARGEST)), (8 << 20, 0));

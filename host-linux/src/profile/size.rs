@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use hdrhistogram::iterators::IterationValue;
-use loggap_core::measure::{Floor, SizeRow};
+use loggap_core::measure::{SizeRow, floor};
 use loggap_core::units::{Picos, SignedPicos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -44,7 +44,7 @@ impl RoundRecord {
             coarse.record(time.0).ok()?;
         }
         let percentiles = QUANTILES.map(|(share, floor)| {
-            let is_known = fine.len() >= floor.samples as u64;
+            let is_known = fine.len() >= floor as u64;
             is_known.then(|| Picos(fine.value_at_quantile(share)).seconds())
         });
         let step = |step: IterationValue<u64>| {
@@ -60,12 +60,12 @@ const PERCENTILE_DIGITS: u8 = 3;
 const HISTOGRAM_DIGITS: u8 = 1;
 
 /// Quantile, and least number of rounds for it, of each of [`PERCENTILES`].
-const QUANTILES: [(f64, Floor); 5] = [
-    (0.5, Floor::VALUE),
-    (0.9, Floor::P90),
-    (0.99, Floor::P99),
-    (0.999, Floor::P999),
-    (1.0, Floor::MAXIMUM),
+const QUANTILES: [(f64, usize); 5] = [
+    (0.5, floor::VALUE),
+    (0.9, floor::P90),
+    (0.99, floor::P99),
+    (0.999, floor::P999),
+    (1.0, floor::MAXIMUM),
 ];
 
 impl From<SizeRow> for SizeRecord {

@@ -8,20 +8,28 @@ use crate::decimal::DecimalError;
 
 /// A rejected file of samples.
 #[derive(Debug, Error)]
-#[error("line {line}{}: {kind}", place(*column))]
+#[error("line {line}{}: {kind}", place(column.as_ref()))]
 pub struct SamplesError {
     /// The offending line, counted from 1.
     pub line: u64,
-    /// Its offending column, counted from 1, and the column's name; `None`
-    /// when the line as a whole is wrong.
-    pub column: Option<(usize, &'static str)>,
+    /// Its offending column; `None` when the line as a whole is wrong.
+    pub column: Option<Column>,
     /// Cause.
     #[source]
     pub kind: SamplesErrorKind,
 }
 
-fn place(column: Option<(usize, &'static str)>) -> String {
-    column.map_or_else(String::new, |(column, name)| format!(", column {column} ({name})"))
+/// A column of a file of samples.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Number, from 1 on.
+    pub number: usize,
+    /// Name in the header.
+    pub name: &'static str,
+}
+
+fn place(column: Option<&Column>) -> String {
+    column.map_or_else(String::new, |Column { number, name }| format!(", column {number} ({name})"))
 }
 
 /// Causes of rejection.

@@ -27,7 +27,7 @@ use std::io;
 use loggap_core::measure::Sample;
 use loggap_core::units::Picos;
 
-pub use error::{SamplesError, SamplesErrorKind};
+pub use error::{Column, SamplesError, SamplesErrorKind};
 pub use read::{Limits, Row, SampleReader};
 pub use write::write;
 

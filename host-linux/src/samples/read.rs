@@ -7,7 +7,7 @@ use loggap_core::measure::{Experiment, Quantity, Sample};
 use loggap_core::units::{Picos, SignedPicos};
 
 use super::bounded::{BoundedLines, LineTooLong};
-use super::{RAW, RAW_COLUMNS, SHORT, SamplesError, SamplesErrorKind, io_error};
+use super::{Column, RAW, RAW_COLUMNS, SHORT, SamplesError, SamplesErrorKind, io_error};
 use crate::decimal;
 
 /// Limits on an input file.
@@ -174,7 +174,7 @@ impl<R: Read> SampleReader<R> {
     }
 
     fn error(&self, index: usize, names: &[&'static str], kind: SamplesErrorKind) -> SamplesError {
-        let column = names.get(index).map(|&name| (index.saturating_add(1), name));
+        let column = names.get(index).map(|&name| Column { number: index.saturating_add(1), name });
         SamplesError { column, ..self.lines.error(kind) }
     }
 }

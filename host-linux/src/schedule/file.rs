@@ -7,13 +7,13 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use loggap_core::goal::Sink;
 use loggap_core::goal::binary::{
     self, BinaryError, BinaryReadError, LookupError, LookupMemory, Native, Reference,
 };
 use loggap_core::goal::text::{
     self, Block, LabelMemory, LabelUse, OpPlace, ReadError, Survey, TextError, TextMemory,
 };
+use loggap_core::goal::{OpIndex, Sink};
 use loggap_core::sim::BuildError;
 use memmap2::Mmap;
 
@@ -344,16 +344,16 @@ impl ScheduleFile {
         }
     }
 
-    /// Positions in a text of operations given by rank and index; empty for binary formats.
+    /// Positions of operations in a text; empty for binary formats.
     ///
     /// # Errors
     ///
     /// The text is invalid.
-    pub fn locate(&self, ops: &[(u32, u32)]) -> Result<Vec<Location>, RefusedInput> {
+    pub fn locate(&self, ops: &[OpIndex]) -> Result<Vec<Location>, RefusedInput> {
         let Frame::Text(survey) = &self.frame else { return Ok(Vec::new()) };
         let bytes = self.contents.bytes();
         let mut wanted: Vec<OpPlace> =
-            ops.iter().map(|&(rank, op)| OpPlace::new(rank, op)).collect();
+            ops.iter().map(|index| OpPlace::new(index.rank, index.op)).collect();
         wanted.sort_unstable_by_key(|place| (place.rank, place.op));
         with_memory(survey, |memory| text::locate(bytes, survey, memory, &mut wanted))
             .map_err(|error| self.refused(explain(bytes, &error)))?;
@@ -517,7 +517,10 @@ mod tests {
         let text = "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\n}\n";
         let marked = open(&format!("\u{feff}{text}"));
         marked.feed(&mut Counter::new(&mut [])).unwrap();
-        assert_eq!((marked.extent().ops, marked.locate(&[(0, 1)]).unwrap()[0].line), (2, 4));
+        assert_eq!(
+            (marked.extent().ops, marked.locate(&[OpIndex { rank: 0, op: 1 }]).unwrap()[0].line),
+            (2, 4)
+        );
         let units = |mark: &str, order: fn(u16) -> [u8; 2]| -> Vec<u8> {
             format!("{mark}{text}").encode_utf16().flat_map(order).collect()
         };
@@ -570,7 +573,7 @@ mod tests {
             offset,
             label: Some(label.to_owned()),
         };
-        let found = file.locate(&[(1, 1), (0, 0)]).unwrap();
+        let found = file.locate(&[OpIndex { rank: 1, op: 1 }, OpIndex { rank: 0, op: 0 }]).unwrap();
         assert_eq!(found, [place(0, 0, 8, 65, "z"), place(1, 1, 4, 31, "y")]);
         let unused = file.unused_labels(9).unwrap();
         assert_eq!(unused, (vec![place(0, 0, 8, 65, "z"), place(1, 1, 4, 31, "y")], 2));

@@ -1,7 +1,7 @@
 //! Random access to the operations of a binary file of either format.
 
 use loggap_core::goal::binary::{NativeLookup, Reference};
-use loggap_core::goal::{Lookup, Moment, Op, OpIndex};
+use loggap_core::goal::{DependsOn, Lookup, Op, OpIndex};
 
 use super::tags::{TagNumbers, with_number};
 
@@ -41,7 +41,7 @@ impl Lookup for FileLookup<'_> {
         forward!(self, file => file.dependencies(index))
     }
 
-    fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, Moment)) -> Option<()> {
+    fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, DependsOn)) -> Option<()> {
         forward!(self, file => file.dependents(index, tell))
     }
 
@@ -59,7 +59,7 @@ impl Lookup for NumberedLookup<'_> {
         self.file.dependencies(index)
     }
 
-    fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, Moment)) -> Option<()> {
+    fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, DependsOn)) -> Option<()> {
         self.file.dependents(index, tell)
     }
 

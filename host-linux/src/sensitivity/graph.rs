@@ -26,6 +26,15 @@ struct Clocks {
     into: FunctionId,
 }
 
+/// Resumption of a rank by a match on another one.
+#[derive(Clone, Copy, Debug)]
+struct Resumption {
+    /// The match.
+    matched: EventId,
+    /// The event that resumes the rank.
+    resume: EventId,
+}
+
 /// An event in the order of its rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
@@ -202,10 +211,10 @@ impl<'a> Graph<'a> {
         let events = self.by_rank.get(rank).cloned().unwrap_or_default();
         let start = Functions::START;
         let mut clocks = Clocks { cpu: start, out: start, into: start };
-        let mut resumed_by = Vec::new();
+        let mut resumptions = Vec::new();
         let mut turns = Vec::with_capacity(events.len());
         for id in events {
-            turns.push(self.turn(id, clocks, &resumed_by));
+            turns.push(self.turn(id, clocks, &resumptions));
             match self.causes.event(id).kind {
                 Kind::Calc => clocks.cpu = self.after(id, Via::Calc),
                 Kind::Send => {
@@ -222,7 +231,8 @@ impl<'a> Graph<'a> {
                 Kind::Resume { cpu, out } => {
                     clocks.cpu = self.time(cpu);
                     clocks.out = self.time(out);
-                    resumed_by.push((self.causes.event(id).creator, id));
+                    resumptions
+                        .push(Resumption { matched: self.causes.event(id).creator, resume: id });
                 }
                 _ => {}
             }
@@ -230,7 +240,7 @@ impl<'a> Graph<'a> {
         turns
     }
 
-    fn turn(&mut self, id: EventId, clocks: Clocks, resumed_by: &[(EventId, EventId)]) -> Turn {
+    fn turn(&mut self, id: EventId, clocks: Clocks, resumptions: &[Resumption]) -> Turn {
         let event = self.causes.event(id);
         let overlap = self.causes.overlaps();
         let causes = self.causes.of(&event);
@@ -249,9 +259,9 @@ impl<'a> Graph<'a> {
             Kind::Take | Kind::Handle | Kind::Resume { .. } if !own_rank => 0,
             // A match on another rank made it ready, by resuming this rank.
             _ if !own_rank => {
-                let resumed = resumed_by.iter().rev().find(|by| by.0 == event.creator);
+                let resumed = resumptions.iter().rev().find(|by| by.matched == event.creator);
                 debug_assert!(resumed.is_some() || event.creator == 0, "a match made it ready");
-                resumed.map_or(0, |by| by.1)
+                resumed.map_or(0, |by| by.resume)
             }
             _ => event.creator,
         };

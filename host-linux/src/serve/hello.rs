@@ -23,7 +23,7 @@ pub(super) struct HelloVerifier {
 /// Decision about a datagram on a listening socket.
 #[derive(Debug, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "one at a time, on the stack of its caller")]
-pub(super) enum Verdict {
+pub(super) enum Admission {
     /// A hello whose sender is verified.
     Accepted,
     /// Reply to be sent; it is as long as the datagram, so the listener amplifies no attack.
@@ -42,12 +42,12 @@ impl HelloVerifier {
     }
 
     /// Decides about a datagram from `address`.
-    pub(super) fn judge(&mut self, address: &impl Hash, datagram: &[u8]) -> Verdict {
-        let Ok(Message::Hello(hello)) = Message::parse(datagram) else { return Verdict::Ignored };
+    pub(super) fn judge(&mut self, address: &impl Hash, datagram: &[u8]) -> Admission {
+        let Ok(Message::Hello(hello)) = Message::parse(datagram) else { return Admission::Ignored };
         let (initiator, responder) = (hello.versions, Versions::OURS);
         if initiator.newest_common(responder).is_none() {
             let refusal = Refusal::Version { initiator, responder };
-            return Verdict::Answer(Message::Refuse(refusal));
+            return Admission::Answer(Message::Refuse(refusal));
         }
         if self.renewal.expired()
             && let Ok(key) = random_key()
@@ -57,9 +57,9 @@ impl HelloVerifier {
         }
         let nonces = self.keys.map(|key| nonce(&key, address));
         if nonces.contains(&hello.nonce) {
-            return Verdict::Accepted;
+            return Admission::Accepted;
         }
-        Verdict::Answer(Message::Challenge { nonce: nonces[0] })
+        Admission::Answer(Message::Challenge { nonce: nonces[0] })
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     /// Nonce of the challenge that answers a hello.
     fn challenged(verifier: &mut HelloVerifier, address: u8, nonce: u64) -> u64 {
         match verifier.judge(&address, &hello(nonce, Versions::OURS)) {
-            Verdict::Answer(Message::Challenge { nonce }) => nonce,
+            Admission::Answer(Message::Challenge { nonce }) => nonce,
             other => panic!("{other:?}"),
         }
     }
@@ -108,8 +108,8 @@ mod tests {
         assert_eq!(challenged(&mut verifier, 1, nonce ^ 1), nonce);
         assert_ne!(challenged(&mut verifier, 2, nonce), nonce);
         let echoed = hello(nonce, Versions::OURS);
-        assert_eq!(verifier.judge(&1_u8, &echoed), Verdict::Accepted);
-        assert_ne!(HelloVerifier::new().unwrap().judge(&1_u8, &echoed), Verdict::Accepted);
+        assert_eq!(verifier.judge(&1_u8, &echoed), Admission::Accepted);
+        assert_ne!(HelloVerifier::new().unwrap().judge(&1_u8, &echoed), Admission::Accepted);
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
         let mut verifier = HelloVerifier::new().unwrap();
         let nonce = challenged(&mut verifier, 1, 0);
         verifier.renewal = Deadline::after(Duration::ZERO);
-        assert_eq!(verifier.judge(&1_u8, &hello(nonce, Versions::OURS)), Verdict::Accepted);
+        assert_eq!(verifier.judge(&1_u8, &hello(nonce, Versions::OURS)), Admission::Accepted);
         verifier.renewal = Deadline::after(Duration::ZERO);
         assert_ne!(challenged(&mut verifier, 1, nonce), nonce);
     }
@@ -127,8 +127,8 @@ mod tests {
         let mut verifier = HelloVerifier::new().unwrap();
         let initiator = Versions { lowest: 1, highest: 1 };
         let refusal = Refusal::Version { initiator, responder: Versions::OURS };
-        let verdict = verifier.judge(&1_u8, &hello(0, initiator));
-        assert_eq!(verdict, Verdict::Answer(Message::Refuse(refusal)));
-        assert_eq!(verifier.judge(&1_u8, b"GET /"), Verdict::Ignored);
+        let admission = verifier.judge(&1_u8, &hello(0, initiator));
+        assert_eq!(admission, Admission::Answer(Message::Refuse(refusal)));
+        assert_eq!(verifier.judge(&1_u8, b"GET /"), Admission::Ignored);
     }
 }

@@ -152,20 +152,28 @@ enum ListeningSocket {
 }
 
 impl ListeningSocket {
-    fn open_tcp(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
+    fn open_tcp(address: SocketAddr) -> io::Result<Bound> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        let bound = listener.local_addr()?;
-        Ok((Self::Tcp(listener), bound))
+        let address = listener.local_addr()?;
+        Ok(Bound { socket: Self::Tcp(listener), address })
     }
 
-    fn open_udp(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
-        UdpListener::open(address).map(|(listener, bound)| (Self::Udp(listener), bound))
+    fn open_udp(address: SocketAddr) -> io::Result<Bound> {
+        let (listener, address) = UdpListener::open(address)?;
+        Ok(Bound { socket: Self::Udp(listener), address })
     }
 
-    fn open_verbs(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
-        VerbsListener::open(address).map(|(listener, bound)| (Self::Verbs(listener), bound))
+    fn open_verbs(address: SocketAddr) -> io::Result<Bound> {
+        let (listener, address) = VerbsListener::open(address)?;
+        Ok(Bound { socket: Self::Verbs(listener), address })
     }
+}
+
+/// A listening socket and its address, with the port that the system chose.
+struct Bound {
+    socket: ListeningSocket,
+    address: SocketAddr,
 }
 
 impl Listener {
@@ -194,9 +202,9 @@ impl Listener {
                         ListeningSocket::open_verbs
                     }
                 };
-                let (socket, bound) = first_that_binds(&endpoint, settings.limit, open)?;
-                endpoint = endpoint_of(bound);
-                socket
+                let bound = first_that_binds(&endpoint, settings.limit, open)?;
+                endpoint = endpoint_of(bound.address);
+                bound.socket
             }
             (Transport::Eth, Endpoint::Station { interface, .. }) => {
                 ListeningSocket::Eth(EthListener::open(interface).map_err(ListenError::Endpoint)?)
@@ -292,8 +300,8 @@ fn endpoint_of(address: SocketAddr) -> Endpoint {
 fn first_that_binds(
     endpoint: &Endpoint,
     limit: Duration,
-    open: impl Fn(SocketAddr) -> io::Result<(ListeningSocket, SocketAddr)>,
-) -> Result<(ListeningSocket, SocketAddr), ListenError> {
+    open: impl Fn(SocketAddr) -> io::Result<Bound>,
+) -> Result<Bound, ListenError> {
     let mut addresses = endpoint.addresses(limit).map_err(ListenError::Endpoint)?;
     // The unspecified IPv6 address covers IPv4, too. The IPv4 one is the fallback for machines
     // without IPv6.
@@ -303,7 +311,7 @@ fn first_that_binds(
     let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
     for address in addresses {
         match open(address) {
-            Ok(opened) => return Ok(opened),
+            Ok(bound) => return Ok(bound),
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
                 return Err(ListenError::Taken { endpoint: endpoint.to_string() });
             }

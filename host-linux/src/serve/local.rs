@@ -214,11 +214,12 @@ fn endpoint_pair(
     settings: LinkSettings,
 ) -> Result<(OwnedFd, OwnedFd), LinkError> {
     match transport {
-        Transport::Tcp | Transport::Verbs => {
-            on_loopback(|loopback| tcp_pair(loopback, settings)).map(descriptors)
+        Transport::Tcp | Transport::Verbs => on_loopback(|loopback| tcp_pair(loopback, settings))
+            .map(|(ours, theirs)| (ours.into(), theirs.into())),
+        Transport::Udp => on_loopback(udp_pair).map(|(ours, theirs)| (ours.into(), theirs.into())),
+        Transport::Unix | Transport::Shm => {
+            UnixStream::pair().map(|(ours, theirs)| (ours.into(), theirs.into()))
         }
-        Transport::Udp => on_loopback(udp_pair).map(descriptors),
-        Transport::Unix | Transport::Shm => UnixStream::pair().map(descriptors),
         Transport::Eth => Err(not_within_one_machine()),
     }
     .map_err(|source| LinkError::Connect {
@@ -226,10 +227,6 @@ fn endpoint_pair(
         peer: format!("{transport} on loopback"),
         source,
     })
-}
-
-fn descriptors<S: Into<OwnedFd>>((ours, theirs): (S, S)) -> (OwnedFd, OwnedFd) {
-    (ours.into(), theirs.into())
 }
 
 /// Functions that create a link over a socket that only prepares it. Shared memory is created by

@@ -6,4 +6,4 @@ pub mod pipelining;
 mod plot;
 pub mod sweep;
 
-pub use plot::{Axes, Chart, Interval, Series};
+pub use plot::{Axes, Chart, Coordinates, Interval, Series};

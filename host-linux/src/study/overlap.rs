@@ -10,7 +10,7 @@
 use loggap_core::model::Protocol;
 use loggap_core::units::{PerByte, Picos};
 
-use super::plot::{Axes, Chart, Series};
+use super::plot::{Axes, Chart, Coordinates, Series};
 use crate::simulation::ParameterSets;
 
 /// Degree of overlap of communication and computation.
@@ -139,7 +139,8 @@ fn ratio(part: i64, whole: i64) -> Option<f64> {
 #[must_use]
 pub fn chart(rows: &[GapRow], schedule: &str) -> Chart {
     let series = |label: &str, of: fn(&Three<Picos>) -> Picos| {
-        let point = |row: &GapRow| (row.factor, of(&row.makespans).seconds() * 1e6);
+        let point =
+            |row: &GapRow| Coordinates { x: row.factor, y: of(&row.makespans).seconds() * 1e6 };
         Series::new(label.to_owned(), rows.iter().map(point).collect())
     };
     Chart {

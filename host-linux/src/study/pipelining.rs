@@ -11,7 +11,7 @@ use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::LogGops;
 use loggap_core::units::Picos;
 
-use super::plot::{Axes, Chart, Series};
+use super::plot::{Axes, Chart, Coordinates, Series};
 
 /// A broadcast algorithm of the study.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -173,9 +173,10 @@ impl Growth {
     #[must_use]
     pub fn of_loop_error(rows: &[Row], algorithm: Algorithm) -> Option<Self> {
         let rows = rows.iter().filter(|row| row.algorithm == algorithm);
-        let points: Vec<(f64, f64)> =
-            rows.map(|row| (f64::from(row.ranks), row.loop_error_s())).collect();
-        let logarithmic: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.log2(), *y)).collect();
+        let point = |row: &Row| Coordinates { x: f64::from(row.ranks), y: row.loop_error_s() };
+        let points: Vec<_> = rows.map(point).collect();
+        let logarithmic = |&Coordinates { x, y }: &Coordinates| Coordinates { x: x.log2(), y };
+        let logarithmic: Vec<_> = points.iter().map(logarithmic).collect();
         Some(Self {
             linear_residual: unexplained(&points)?,
             logarithmic_residual: unexplained(&logarithmic)?,
@@ -191,15 +192,15 @@ impl Growth {
 
 /// Unexplained share of the variance, 1 − R², of the least-squares line through `points`.
 #[allow(clippy::cast_precision_loss, reason = "a few points")]
-fn unexplained(points: &[(f64, f64)]) -> Option<f64> {
+fn unexplained(points: &[Coordinates]) -> Option<f64> {
     if points.len() < 3 {
         return None;
     }
     let count = points.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
-    let (x_mean, y_mean) = (mean(|point| point.0), mean(|point| point.1));
+    let mean = |of: fn(&Coordinates) -> f64| points.iter().map(of).sum::<f64>() / count;
+    let (x_mean, y_mean) = (mean(|point| point.x), mean(|point| point.y));
     let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
-    for (x, y) in points {
+    for Coordinates { x, y } in points {
         let (x, y) = (x - x_mean, y - y_mean);
         xx += x * x;
         xy += x * y;
@@ -217,7 +218,7 @@ pub fn charts(link: &str, rows: &[Row]) -> [Chart; 2] {
     for algorithm in Algorithm::ALL {
         let of = |value: &dyn Fn(&Row) -> f64| {
             let rows = rows.iter().filter(|row| row.algorithm == algorithm);
-            rows.map(|row| (f64::from(row.ranks), value(row))).collect()
+            rows.map(|row| Coordinates { x: f64::from(row.ranks), y: value(row) }).collect()
         };
         let label = |scheme: &str| format!("{algorithm}, {scheme}");
         times.push(Series::new(

@@ -15,13 +15,22 @@ use crate::output::plot::canvas::{
 pub struct Series {
     /// Name in the legend.
     pub label: String,
-    /// Points as (x, y). On logarithmic axes those that are not positive are left out. The line is
+    /// Points. On logarithmic axes those that are not positive are left out. The line is
     /// interrupted where y is not finite.
-    pub points: Vec<(f64, f64)>,
+    pub points: Vec<Coordinates>,
     /// Intervals of the points, drawn as whiskers.
     pub intervals: Vec<Interval>,
     /// True for a line with dots at its points, false for a dashed line without.
     pub dots: bool,
+}
+
+/// Position of a point, in the units of the axes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Coordinates {
+    /// Along the x axis.
+    pub x: f64,
+    /// Along the y axis.
+    pub y: f64,
 }
 
 /// Interval of a point.
@@ -38,13 +47,13 @@ pub struct Interval {
 impl Series {
     /// A solid line with dots.
     #[must_use]
-    pub const fn new(label: String, points: Vec<(f64, f64)>) -> Self {
+    pub const fn new(label: String, points: Vec<Coordinates>) -> Self {
         Self { label, points, intervals: Vec::new(), dots: true }
     }
 
     /// A dashed line without dots.
     #[must_use]
-    pub fn line(label: String, points: Vec<(f64, f64)>) -> Self {
+    pub fn line(label: String, points: Vec<Coordinates>) -> Self {
         Self { dots: false, ..Self::new(label, points) }
     }
 
@@ -126,9 +135,9 @@ impl Chart {
                 Some(lengths) => canvas.dashes(points, lengths, (*colour, width)),
                 None => canvas.line(points, *colour, width),
             };
-            for stretch in series.points.split(|(_, y)| !y.is_finite()) {
-                let points: Vec<Pixel> =
-                    self.drawn(stretch).map(|(x, y)| (across.place(x), up.place(y))).collect();
+            for stretch in series.points.split(|point| !point.y.is_finite()) {
+                let pixel = |point: Coordinates| (across.place(point.x), up.place(point.y));
+                let points: Vec<Pixel> = self.drawn(stretch).map(pixel).collect();
                 if !points.is_empty() {
                     line(points.clone())?;
                 }
@@ -154,7 +163,7 @@ impl Chart {
     /// Ranges of both axes: (left, right), (bottom, top).
     fn bounds(&self) -> ((f64, f64), (f64, f64)) {
         let ends = |series| {
-            let both = |of: Interval| [(of.x, of.low), (of.x, of.high)];
+            let both = |of: Interval| [of.low, of.high].map(|y| Coordinates { x: of.x, y });
             self.drawn_intervals(series).flat_map(both)
         };
         let points = || {
@@ -162,14 +171,13 @@ impl Chart {
                 .iter()
                 .flat_map(move |series| self.drawn(&series.points).chain(ends(series)))
         };
-        let low =
-            |of: fn(&(f64, f64)) -> f64| points().map(|p| of(&p)).fold(f64::INFINITY, f64::min);
-        let high = |of: fn(&(f64, f64)) -> f64| points().map(|p| of(&p)).fold(0.0, f64::max);
+        let low = |of: fn(Coordinates) -> f64| points().map(of).fold(f64::INFINITY, f64::min);
+        let high = |of: fn(Coordinates) -> f64| points().map(of).fold(0.0, f64::max);
         if points().next().is_none() {
             return ((1.0, 2.0), (1.0, 10.0));
         }
         let ((left, right), (bottom, top)) =
-            ((low(|p| p.0), high(|p| p.0)), (low(|p| p.1), high(|p| p.1)));
+            ((low(|p| p.x), high(|p| p.x)), (low(|p| p.y), high(|p| p.y)));
         match self.axes {
             Axes::Powers => (powers_of_two(left, right), decades(bottom, top)),
             Axes::Logarithmic => ((left, right), (bottom / MARGIN, top * MARGIN)),
@@ -182,10 +190,11 @@ impl Chart {
     }
 
     /// The points that can be shown on the axes.
-    fn drawn(&self, points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
+    fn drawn(&self, points: &[Coordinates]) -> impl Iterator<Item = Coordinates> {
         let everywhere = self.axes == Axes::Linear;
-        let has_place =
-            move |(x, y): &(f64, f64)| y.is_finite() && (everywhere || (*x > 0.0 && *y > 0.0));
+        let has_place = move |&Coordinates { x, y }: &Coordinates| {
+            y.is_finite() && (everywhere || (x > 0.0 && y > 0.0))
+        };
         points.iter().copied().filter(has_place)
     }
 
@@ -221,6 +230,10 @@ fn decades(low: f64, high: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
+    fn at(x: f64, y: f64) -> Coordinates {
+        Coordinates { x, y }
+    }
+
     fn chart(series: Vec<Series>, axes: Axes) -> Chart {
         let (title, x_label, y_label) = ("t".into(), "x".into(), "y".into());
         Chart { title, x_label, y_label, axes, series, nested: false }
@@ -228,7 +241,8 @@ mod tests {
 
     #[test]
     fn axes_reach_round_values_on_both_sides() {
-        let series = vec![Series::new("a".into(), vec![(3.0, 0.4), (900.0, 70.0), (5.0, -1.0)])];
+        let series =
+            vec![Series::new("a".into(), vec![at(3.0, 0.4), at(900.0, 70.0), at(5.0, -1.0)])];
         let chart = chart(series, Axes::Powers);
         assert_eq!(chart.bounds(), ((2.0, 1_024.0), (0.1, 100.0)));
         let mut out = Vec::new();
@@ -238,8 +252,9 @@ mod tests {
 
     #[test]
     fn a_line_has_a_gap_where_a_point_is_missing() {
-        let points = vec![(1.0, 3.0), (2.0, 4.0), (3.0, f64::NAN), (4.0, 5.0), (5.0, 6.0)];
-        let drawn = |points: Vec<(f64, f64)>| {
+        let points =
+            vec![at(1.0, 3.0), at(2.0, 4.0), at(3.0, f64::NAN), at(4.0, 5.0), at(5.0, 6.0)];
+        let drawn = |points: Vec<Coordinates>| {
             let chart = chart(vec![Series::new("a".into(), points)], Axes::Linear);
             let mut out = Vec::new();
             chart.write(1, &mut out).unwrap();
@@ -247,15 +262,15 @@ mod tests {
             assert!(!text.contains("NaN"), "{text}");
             (text.matches("<polyline").count(), text.matches("<circle").count())
         };
-        let whole = points.iter().copied().filter(|(_, y)| y.is_finite()).collect();
+        let whole = points.iter().copied().filter(|point| point.y.is_finite()).collect();
         let (lines, dots) = drawn(whole);
         assert_eq!(drawn(points), (lines + 1, dots));
-        drawn(vec![(1.0, f64::NAN), (2.0, f64::NAN)]);
+        drawn(vec![at(1.0, f64::NAN), at(2.0, f64::NAN)]);
     }
 
     #[test]
     fn intervals_are_drawn_and_have_room() {
-        let point = vec![(4.0, 5.0)];
+        let point = vec![at(4.0, 5.0)];
         let draw = |series: Series| {
             let chart = chart(vec![series], Axes::Powers);
             let mut out = Vec::new();
@@ -275,7 +290,7 @@ mod tests {
 
     #[test]
     fn linear_axes_have_room_for_0_and_lines_have_no_dots() {
-        let points = vec![(0.0, 3.0), (10.0, 23.0)];
+        let points = vec![at(0.0, 3.0), at(10.0, 23.0)];
         let series =
             vec![Series::new("a".into(), points.clone()), Series::line("b".into(), points)];
         let chart = chart(series, Axes::Linear);
@@ -284,7 +299,7 @@ mod tests {
         chart.write(1, &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap().matches("<circle").count(), 2);
         let far = Chart {
-            series: vec![Series::new("a".into(), vec![(1.0, 90.0), (2.0, 100.0)])],
+            series: vec![Series::new("a".into(), vec![at(1.0, 90.0), at(2.0, 100.0)])],
             ..chart
         };
         assert_eq!(far.bounds(), ((1.0, 2.0), (89.0, 101.0)));

@@ -11,7 +11,7 @@ use loggap_core::units::Picos;
 use super::svg::{
     BOTTOM, LEFT, Options, RIGHT, SMALL, Scale, TOP, UNITS, WIDTH, at, colour, rounded, text, ticks,
 };
-use super::{Activity, Lane, Timeline};
+use super::{Activity, Lane, Span, Timeline};
 use crate::output::plot::PlotError;
 use crate::output::plot::canvas::{Align, BLACK, Canvas, LIGHT, Pixel, Sheet, TITLE};
 
@@ -92,7 +92,7 @@ impl Page {
                 continue;
             }
             processors.insert((span.rank, cpu));
-            page.add(span.rank, span.activity, (span.start, span.end));
+            page.add(&span);
         }
         for (rank, _) in processors {
             let step = page.step();
@@ -118,15 +118,15 @@ impl Page {
         clippy::cast_sign_loss,
         reason = "steps of a picture; casts saturate"
     )]
-    fn add(&mut self, rank: u32, activity: Activity, (start, end): (Picos, Picos)) {
+    fn add(&mut self, span: &Span) {
         let step = self.step();
         let place = |time: Picos| time.signed_difference(self.from) as f64 / step;
-        let (start, end) = (place(start).max(0.0), place(end).min(STEPS as f64));
+        let (start, end) = (place(span.start).max(0.0), place(span.end).min(STEPS as f64));
         let stack = self
             .bands
-            .entry(self.band_of(rank))
+            .entry(self.band_of(span.rank))
             .or_insert_with(|| std::array::from_fn(|_| vec![0.0; STEPS]));
-        let of = ACTIVITIES.iter().zip(stack).find(|(one, _)| **one == activity);
+        let of = ACTIVITIES.iter().zip(stack).find(|(one, _)| **one == span.activity);
         let Some((_, steps)) = of else { return };
         let first = start as usize;
         let touched = steps.iter_mut().enumerate().skip(first);
@@ -187,16 +187,16 @@ impl Page {
             1 => format!("rank {first}"),
             _ => format!("{first} to {last}"),
         };
-        text(canvas, &name, at(LEFT - 6.0, base - HEIGHT / 2.0), (SMALL, BLACK), Align::Right)
+        text(canvas, &name, at(LEFT - 6.0, base - HEIGHT / 2.0), SMALL, BLACK, Align::Right)
     }
 
     fn head(&self, canvas: &Canvas<'_>, title: &str) -> Result<(), PlotError> {
         const MIDDLE: f64 = 37.0;
-        text(canvas, title, at(LEFT, 16.0), (TITLE, BLACK), Align::Left)?;
+        text(canvas, title, at(LEFT, 16.0), TITLE, BLACK, Align::Left)?;
         let mut x = LEFT;
         for activity in ACTIVITIES {
             canvas.bar([at(x, 31.0), at(x + 14.0, 42.0)], colour(activity), 1.0)?;
-            text(canvas, activity.name(), at(x + 19.0, MIDDLE), (SMALL, BLACK), Align::Left)?;
+            text(canvas, activity.name(), at(x + 19.0, MIDDLE), SMALL, BLACK, Align::Left)?;
             x += 84.0;
         }
         let ranks = if self.group == 1 { "each rank" } else { "the ranks of each band" };
@@ -204,7 +204,7 @@ impl Page {
             "share of the processor time of {ranks}; --timeline-ranks 0:{} draws messages",
             MOST_RANKS - 1
         );
-        text(canvas, &note, at(x, MIDDLE), (SMALL, BLACK), Align::Left)
+        text(canvas, &note, at(x, MIDDLE), SMALL, BLACK, Align::Left)
     }
 
     fn axis(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
@@ -212,10 +212,10 @@ impl Page {
         let base = self.height() - BOTTOM;
         for tick in ticks(self.from, self.to) {
             let place = at(self.tick_x(tick), base + 4.0);
-            text(canvas, &scale.number(tick), place, (SMALL, BLACK), Align::Below)?;
+            text(canvas, &scale.number(tick), place, SMALL, BLACK, Align::Below)?;
         }
         let middle = at(f64::midpoint(LEFT, WIDTH - RIGHT), base + 22.0);
-        text(canvas, &format!("time [{}]", scale.unit), middle, (SMALL, BLACK), Align::Below)
+        text(canvas, &format!("time [{}]", scale.unit), middle, SMALL, BLACK, Align::Below)
     }
 }
 

@@ -9,6 +9,14 @@ use loggap_core::units::Picos;
 
 use super::{Calc, Costs, End, Message, Selection, Timeline};
 
+/// A message that left.
+#[derive(Clone, Copy, Debug)]
+struct Departure {
+    /// Index of its send in the whole schedule.
+    send: u32,
+    message: Message,
+}
+
 /// A message at its receiver.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
@@ -30,8 +38,7 @@ pub struct Recorder {
     /// Index of the first operation of each rank.
     first_ops: Arc<[u32]>,
     calcs: Vec<Calc>,
-    /// Messages that left, each with the index of its send in the whole schedule.
-    departures: Vec<(u32, Message)>,
+    departures: Vec<Departure>,
     arrivals: Vec<Arrival>,
     /// Index of the newest arrival of each send.
     newest: HashMap<u32, usize>,
@@ -39,7 +46,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// Memory for a message with its map entries, in bytes; an estimate for sizing runs.
-    pub const MESSAGE_BYTES: usize = size_of::<(u32, Message)>() + size_of::<Arrival>() + 80;
+    pub const MESSAGE_BYTES: usize = size_of::<Departure>() + size_of::<Arrival>() + 80;
 
     /// A recorder for the schedule whose ranks have these first operations; see
     /// [`Schedule::first_ops`](loggap_core::sim::Schedule::first_ops).
@@ -91,12 +98,13 @@ impl Recorder {
 }
 
 /// Messages in order, completed with their arrivals.
-fn joined(mut departures: Vec<(u32, Message)>, arrivals: Vec<Arrival>) -> Vec<Message> {
-    departures
-        .sort_by_key(|(op, message)| (message.sent, message.from.rank, *op, message.message_kind));
-    let key = |(at, (op, message)): (usize, &(u32, Message))| ((*op, message.message_kind), at);
-    let places: HashMap<_, _> = departures.iter().enumerate().map(key).collect();
-    let mut messages: Vec<_> = departures.iter().map(|(_, message)| *message).collect();
+fn joined(mut departures: Vec<Departure>, arrivals: Vec<Arrival>) -> Vec<Message> {
+    departures.sort_by_key(|&Departure { send, message }| {
+        (message.sent, message.from.rank, send, message.message_kind)
+    });
+    let keys = departures.iter().map(|left| (left.send, left.message.message_kind));
+    let places: HashMap<_, _> = keys.zip(0_usize..).collect();
+    let mut messages: Vec<_> = departures.iter().map(|left| left.message).collect();
     for arrival in arrivals {
         let Some(message) =
             places.get(&(arrival.op, arrival.message_kind)).and_then(|&at| messages.get_mut(at))
@@ -107,12 +115,10 @@ fn joined(mut departures: Vec<(u32, Message)>, arrivals: Vec<Arrival>) -> Vec<Me
         *message =
             Message { to, taken, handled, held, receive_noise: noise, matched, done, ..*message };
     }
-    for (at, (op, message)) in departures.iter().enumerate() {
-        if matches!(message.message_kind, MessageKind::Cts | MessageKind::Data)
-            && let Some(message) = messages.get_mut(at)
-        {
-            let asked = places.get(&(*op, MessageKind::Rts)).and_then(|&at| departures.get(at));
-            message.tag = asked.map_or(ANY_TAG, |(_, asked)| asked.tag);
+    for (left, message) in departures.iter().zip(&mut messages) {
+        if matches!(left.message.message_kind, MessageKind::Cts | MessageKind::Data) {
+            let rts = places.get(&(left.send, MessageKind::Rts)).and_then(|&at| departures.get(at));
+            message.tag = rts.map_or(ANY_TAG, |rts| rts.message.tag);
         }
     }
     messages
@@ -151,7 +157,7 @@ impl Observer for Recorder {
             arrived: event.arrival,
             ..Message::default()
         };
-        self.departures.push((event.op, message));
+        self.departures.push(Departure { send: event.op, message });
     }
 
     fn handled(&mut self, event: &Handled) {

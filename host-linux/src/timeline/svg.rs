@@ -96,7 +96,8 @@ pub(super) fn text(
     canvas: &Canvas<'_>,
     text: &str,
     at: Pixel,
-    (size, color): (u32, RGBColor),
+    size: u32,
+    color: RGBColor,
     align: Align,
 ) -> Result<(), PlotError> {
     canvas.text(text, at, (size * u32::from(UNITS), color), align)
@@ -196,8 +197,8 @@ impl Page {
     fn legend(&self, canvas: &Canvas<'_>, title: &str) -> Result<(), PlotError> {
         const MIDDLE: f64 = 37.0;
         let label =
-            |name: &str, x: f64| text(canvas, name, at(x, MIDDLE), (SMALL, BLACK), Align::Left);
-        text(canvas, title, at(LEFT, 16.0), (TITLE, BLACK), Align::Left)?;
+            |name: &str, x: f64| text(canvas, name, at(x, MIDDLE), SMALL, BLACK, Align::Left);
+        text(canvas, title, at(LEFT, 16.0), TITLE, BLACK, Align::Left)?;
         let mut x = LEFT;
         for activity in &self.used {
             canvas.bar([at(x, 31.0), at(x + 14.0, 42.0)], colour(*activity), 1.0)?;
@@ -214,7 +215,7 @@ impl Page {
     fn axis(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
         let scale = Scale::of(self.to);
         let below = |name: &str, x: f64, y: f64| {
-            text(canvas, name, at(x, self.base() + y), (SMALL, BLACK), Align::Below)
+            text(canvas, name, at(x, self.base() + y), SMALL, BLACK, Align::Below)
         };
         for tick in ticks(self.from, self.to) {
             below(&scale.number(tick), self.x(tick), 4.0)?;
@@ -230,7 +231,7 @@ impl Page {
             if band.middle() - last >= 13.0 {
                 last = band.middle();
                 let name = format!("rank {rank}");
-                text(canvas, &name, at(LEFT - 38.0, last), (SMALL, BLACK), Align::Right)?;
+                text(canvas, &name, at(LEFT - 38.0, last), SMALL, BLACK, Align::Right)?;
             }
         }
         if self.scale < 10.0 {
@@ -243,7 +244,7 @@ impl Page {
                 Lane::NicOut(index) => (format!("NIC {index}"), row.bottom()),
                 Lane::NicIn(_) => continue,
             };
-            text(canvas, &name, at(LEFT - 4.0, y), (SMALLER, GREY), Align::Right)?;
+            text(canvas, &name, at(LEFT - 4.0, y), SMALLER, GREY, Align::Right)?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use loggap::drive::{Ends, MeasureError, ProtocolLimit};
 use loggap::flags::measuring::{self, MeasureArgs};
 use loggap::link::Waiting;
-use loggap::machine::buffer::{Alignment, Buffer, Role};
+use loggap::machine::buffer::{Alignment, Buffer, BufferRole};
 use loggap::machine::clock::HostClock;
 use loggap::machine::environment::LinkFingerprint;
 use loggap::machine::placement::Placement;
@@ -143,7 +143,7 @@ pub(super) fn respond(
 fn memory(longest: u32, alignment: Alignment) -> Result<(Buffer<u8>, Buffer<u8>), CliError> {
     let length = longest.min(LONGEST) as usize + FRAME_LEN;
     let buffer = |role| Buffer::new(length, alignment, role, 1);
-    let both = buffer(Role::Receive).zip(buffer(Role::Send));
+    let both = buffer(BufferRole::Receive).zip(buffer(BufferRole::Send));
     both.ok_or_else(|| CliError::failed(MeasureError::Memory { size: longest }))
 }
 

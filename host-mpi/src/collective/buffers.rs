@@ -1,6 +1,6 @@
 //! Send and receive buffers of one operation.
 
-use loggap::machine::buffer::{Alignment, Buffer, Role};
+use loggap::machine::buffer::{Alignment, Buffer, BufferRole};
 use mpi::Count;
 use mpi::datatype::{Partition, PartitionMut};
 
@@ -19,8 +19,8 @@ impl<T: Copy + Default> Pair<T> {
         let zeroed = |count: u64, role| {
             Buffer::new(usize::try_from(count).ok()?, alignment, role, T::default())
         };
-        let send = zeroed(extent.send, Role::Send)?;
-        Some(Self { send, receive: zeroed(extent.receive, Role::Receive)? })
+        let send = zeroed(extent.send, BufferRole::Send)?;
+        Some(Self { send, receive: zeroed(extent.receive, BufferRole::Receive)? })
     }
 }
 

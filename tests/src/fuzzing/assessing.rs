@@ -8,7 +8,7 @@ use loggap::samples::Row;
 use loggap_core::fit::{Detector, LookAhead};
 use loggap_core::measure::{
     AssessOptions, Assessment, Experiment, PlanMemory, PlanOptions, PlanRequirements, Planner,
-    Quantity, RowHeader, Sample, SampleStore, Slot, assess_range,
+    Quantity, RowHeader, Sample, SampleStore, SizeSpan, Slot, assess_range,
 };
 use loggap_core::model::{Profile, Range};
 use loggap_core::stats::Confidence;
@@ -129,7 +129,7 @@ fn assess_options(input: &mut Numbers<'_>) -> AssessOptions {
 
 /// A range from anywhere to anywhere is one range, or there is nothing in it.
 fn any_range(store: &SampleStore<'_>, options: &AssessOptions, input: &mut Numbers<'_>) {
-    let span = (input.word(), input.word());
+    let span = SizeSpan { first: input.word(), last: input.word() };
     let mut points = AssessBuffers::new(store.len());
     let mut found = Assessment::<16>::default();
     if assess_range(store, options, span, points.lend().points, &mut found).is_ok() {

@@ -5,7 +5,7 @@ use loggap_core::goal::binary::{
     EdgeSpan, LookupMemory, Native, NativeWriter, Reference, ReferenceWriter,
 };
 use loggap_core::goal::text::{self, Block, LabelMemory, Survey, TextMemory, TextWriter};
-use loggap_core::goal::{Edge, Lookup, Moment, OpIndex, RankMemory, RankNode, SliceOutput};
+use loggap_core::goal::{DependsOn, Edge, Lookup, OpIndex, RankMemory, RankNode, SliceOutput};
 
 /// Ranks that a test holds at most: files name billions in a few bytes.
 const MOST_RANKS: u32 = 10_000;
@@ -79,8 +79,8 @@ fn look_up(program: &Program, file: impl Lookup) {
             assert_eq!(file.op(index), Some(*sound));
             assert_eq!(file.dependencies(index), Some(waits[op as usize]));
             let mut found = [vec![], vec![]];
-            file.dependents(index, |op, moment| {
-                found[usize::from(moment == Moment::Start)].push(op)
+            file.dependents(index, |op, depends_on| {
+                found[usize::from(depends_on == DependsOn::Start)].push(op)
             })
             .expect("an operation");
             assert_eq!(found, dependents[op as usize], "of operation {op} of rank {rank}");

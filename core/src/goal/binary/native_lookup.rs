@@ -11,7 +11,7 @@ use core::ops::Range;
 use super::bytes::Bytes;
 use super::error::{BinaryError, LookupError};
 use super::native::{Block, EDGE, EDGE_SIZE, Native, OP, dependencies};
-use crate::goal::lookup::{Lookup, Moment, OpIndex};
+use crate::goal::lookup::{DependsOn, Lookup, OpIndex};
 use crate::goal::op::Op;
 
 /// Number of dependencies in a span.
@@ -241,10 +241,10 @@ impl Lookup for NativeLookup<'_> {
         u32::try_from(near.filter(|&(op, ..)| op == index.op).count()).ok()
     }
 
-    fn dependents(&self, index: OpIndex, mut tell: impl FnMut(u32, Moment)) -> Option<()> {
+    fn dependents(&self, index: OpIndex, mut tell: impl FnMut(u32, DependsOn)) -> Option<()> {
         for (op, on, start) in self.rank(index.rank)?.near(AWAITED, index.op) {
             if on == index.op {
-                tell(op, if start { Moment::Start } else { Moment::End });
+                tell(op, if start { DependsOn::Start } else { DependsOn::End });
             }
         }
         Some(())

@@ -17,7 +17,7 @@
 use super::bytes::{Bytes, u8_in, u32_in, u64_in};
 use super::error::{BinaryError, BinaryErrorKind, BinaryReadError, Field};
 use super::{CALC, RECEIVE, SEND};
-use crate::goal::lookup::{Lookup, Moment, OpIndex};
+use crate::goal::lookup::{DependsOn, Lookup, OpIndex};
 use crate::goal::op::{ANY, ANY_TAG, Op, OpKind, Sink};
 use crate::units::Picos;
 
@@ -239,10 +239,12 @@ impl Lookup for Reference<'_> {
         Some(u32_in(self.node(index)?.1, 0))
     }
 
-    fn dependents(&self, index: OpIndex, mut tell: impl FnMut(u32, Moment)) -> Option<()> {
+    fn dependents(&self, index: OpIndex, mut tell: impl FnMut(u32, DependsOn)) -> Option<()> {
         let (block, node) = self.node(index)?;
-        for (list, moment) in [(List::Starts, Moment::Start), (List::Completions, Moment::End)] {
-            self.list(&block, list, node).ok()?.for_each(|op| tell(op, moment));
+        for (list, depends_on) in
+            [(List::Starts, DependsOn::Start), (List::Completions, DependsOn::End)]
+        {
+            self.list(&block, list, node).ok()?.for_each(|op| tell(op, depends_on));
         }
         Some(())
     }

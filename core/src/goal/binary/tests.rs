@@ -7,7 +7,7 @@ use std::vec::Vec;
 use quickcheck::quickcheck;
 
 use super::*;
-use crate::goal::testing::{Program, Rank, edge, mutate};
+use crate::goal::testing::{Mutation, Program, Rank, edge, mutate};
 use crate::goal::{
     ANY, ANY_TAG, Edge, Misuse, Op, OpKind, Output, RankMemory, RankNode, Sink, SliceOutput,
 };
@@ -377,7 +377,7 @@ quickcheck! {
         }
     }
 
-    fn mutated_files_are_read_or_refused(program: Program, changes: Vec<(usize, u8)>) -> () {
+    fn mutated_files_are_read_or_refused(program: Program, changes: Vec<Mutation>) -> () {
         let changes = &changes[..changes.len().min(3)];
         let mut bytes = write_reference(&program).unwrap();
         mutate(&mut bytes, changes);

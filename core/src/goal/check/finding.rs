@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::order::Cycle;
+use crate::goal::lookup::OpIndex;
 use crate::goal::op::{ANY, ANY_TAG};
 
 /// Error or possible error of a schedule.
@@ -12,7 +13,7 @@ pub enum Finding {
     /// A send or receive names a rank that does not exist.
     PeerOutOfRange {
         /// Operation with this peer.
-        place: Place,
+        place: OpIndex,
         /// Rank that it names.
         peer: u32,
         /// Number of ranks.
@@ -21,7 +22,7 @@ pub enum Finding {
     /// Operations wait for each other in a cycle and never run.
     Cycle {
         /// First operation of the cycle.
-        place: Place,
+        place: OpIndex,
         /// The cycle.
         cycle: Cycle,
         /// Number of operations that never run because of this or another cycle of the rank.
@@ -30,7 +31,7 @@ pub enum Finding {
     /// The numbers of sends and receives differ.
     Unmatched {
         /// An unpaired send or receive.
-        place: Place,
+        place: OpIndex,
         /// Envelope of the messages.
         messages: Envelope,
         /// Number of sends.
@@ -43,9 +44,9 @@ pub enum Finding {
     /// A send and the receive that matches it have different sizes.
     SizeMismatch {
         /// The send and its size, bytes.
-        send: (Place, u64),
+        send: (OpIndex, u64),
         /// The receive and its size, bytes.
-        receive: (Place, u64),
+        receive: (OpIndex, u64),
         /// Envelope of the messages.
         messages: Envelope,
         /// Certain, or possible depending on the order of the messages.
@@ -55,22 +56,12 @@ pub enum Finding {
     /// another receive then waits.
     TakesCollective {
         /// The receive with the wildcard tag.
-        place: Place,
+        place: OpIndex,
         /// Envelope of the collective's message.
         messages: Envelope,
         /// The receive that waits for it.
-        instead_of: Place,
+        instead_of: OpIndex,
     },
-}
-
-/// Operation of a schedule.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Place {
-    /// Its rank.
-    pub rank: u32,
-    /// Its index in the rank, from 0.
-    pub op: u32,
 }
 
 /// Envelope of messages, as receives distinguish them.
@@ -126,7 +117,7 @@ impl Finding {
 
     /// Operation concerned.
     #[must_use]
-    pub const fn place(&self) -> Place {
+    pub const fn place(&self) -> OpIndex {
         match self {
             Self::PeerOutOfRange { place, .. }
             | Self::Cycle { place, .. }
@@ -137,7 +128,7 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for OpIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {}, operation {}", self.rank, self.op)
     }

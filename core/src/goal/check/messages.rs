@@ -7,7 +7,8 @@
 //! may take a message that another receive needs, which depends on times and is reported as
 //! possible.
 
-use super::finding::{Certainty, Envelope, Finding, Place};
+use super::finding::{Certainty, Envelope, Finding};
+use crate::goal::lookup::OpIndex;
 use crate::goal::op::{ANY, ANY_TAG};
 
 /// A send or a receive. Lent to the check in bulk; the content on entry does not matter.
@@ -24,17 +25,17 @@ pub struct Message {
 
 impl Message {
     /// Send of `size` bytes by `place`.
-    pub(super) const fn sent(place: Place, to: u32, tag: u64, size: u64) -> Self {
+    pub(super) const fn sent(place: OpIndex, to: u32, tag: u64, size: u64) -> Self {
         Self { to, from: place.rank, tag, receive: false, op: place.op, size }
     }
 
     /// Receive of `size` bytes by `place`.
-    pub(super) const fn received(place: Place, from: u32, tag: u64, size: u64) -> Self {
+    pub(super) const fn received(place: OpIndex, from: u32, tag: u64, size: u64) -> Self {
         Self { to: place.rank, from, tag, receive: true, op: place.op, size }
     }
 
-    const fn place(&self) -> Place {
-        Place { rank: if self.receive { self.to } else { self.from }, op: self.op }
+    const fn place(&self) -> OpIndex {
+        OpIndex { rank: if self.receive { self.to } else { self.from }, op: self.op }
     }
 
     const fn is_any_source(&self) -> bool {
@@ -146,32 +147,35 @@ fn split(part: &[Message]) -> (&[Message], &[Message]) {
     part.split_at_checked(part.partition_point(|message| !message.receive)).unwrap_or((part, &[]))
 }
 
-/// Number of sends and of receives.
-fn counts(part: &[Message]) -> (usize, usize) {
-    let sends = part.iter().filter(|message| !message.receive).count();
-    (sends, part.len() - sends)
+/// Numbers of messages.
+struct Counts {
+    sends: usize,
+    receives: usize,
+}
+
+impl Counts {
+    fn of(part: &[Message]) -> Self {
+        let sends = part.iter().filter(|message| !message.receive).count();
+        Self { sends, receives: part.len() - sends }
+    }
+
+    fn unmatched(&self, place: OpIndex, messages: Envelope, certainty: Certainty) -> Finding {
+        let numbers = [self.sends, self.receives];
+        let [sends, receives] = numbers.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+        Finding::Unmatched { place, messages, sends, receives, certainty }
+    }
 }
 
 /// Finding if the numbers of sends and receives differ.
 fn unbalanced(part: &[Message], messages: Envelope) -> Option<Finding> {
-    let (sends, receives) = counts(part);
-    if sends == receives {
+    let counts = Counts::of(part);
+    if counts.sends == counts.receives {
         return None;
     }
     // The last of the larger side: the first ones find partners.
-    let more = receives > sends;
+    let more = counts.receives > counts.sends;
     let last = part.iter().filter(|message| message.receive == more).max_by_key(|m| m.op)?;
-    Some(unmatched(last.place(), messages, (sends, receives), Certainty::Certain))
-}
-
-fn unmatched(
-    place: Place,
-    messages: Envelope,
-    (sends, receives): (usize, usize),
-    certainty: Certainty,
-) -> Finding {
-    let [sends, receives] = [sends, receives].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
-    Finding::Unmatched { place, messages, sends, receives, certainty }
+    Some(counts.unmatched(last.place(), messages, Certainty::Certain))
 }
 
 /// True if every receive of a component takes every message of it.
@@ -197,7 +201,7 @@ fn report_surplus(part: &[Message], report: &mut impl FnMut(Finding)) -> bool {
     let mut found = false;
     for class in part.chunk_by(|a, b| (a.from, a.tag) == (b.from, b.tag)) {
         let Some(&first) = class.first() else { continue };
-        let (sends, receives) = counts(class);
+        let Counts { sends, receives } = Counts::of(class);
         if first.is_any_source()
             || first.is_any_tag()
             || sends <= receives + wildcard_receives && receives <= sends + wildcard_sends
@@ -217,8 +221,8 @@ fn report_surplus(part: &[Message], report: &mut impl FnMut(Finding)) -> bool {
 fn possibly_unmatched(part: &[Message], messages: Envelope) -> Finding {
     let wildcard = part.iter().find(|m| m.is_any_source() || m.is_any_tag());
     let place =
-        wildcard.or(part.first()).map_or(Place { rank: messages.to, op: 0 }, Message::place);
-    unmatched(place, messages, counts(part), Certainty::Possible)
+        wildcard.or(part.first()).map_or(OpIndex { rank: messages.to, op: 0 }, Message::place);
+    Counts::of(part).unmatched(place, messages, Certainty::Possible)
 }
 
 /// First pair of a send and a receive with different sizes.

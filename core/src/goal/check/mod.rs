@@ -8,10 +8,11 @@ mod finding;
 mod messages;
 mod order;
 
-pub use finding::{Certainty, Envelope, Finding, Place, Severity};
+pub use finding::{Certainty, Envelope, Finding, Severity};
 pub use messages::Message;
 pub use order::Cycle;
 
+use super::lookup::OpIndex;
 use super::op::{ANY, Edge, Op, OpKind, Sink};
 use super::protocol::{Misuse, Protocol};
 use super::rank::{RankBuffer, RankMemory, RankNode};
@@ -75,8 +76,8 @@ impl<'m, F: FnMut(Finding)> DependencyChecker<'m, F> {
     }
 
     /// Operation `op` of the open rank.
-    const fn place(&self, op: u32) -> Place {
-        Place { rank: self.protocol.rank(), op }
+    const fn place(&self, op: u32) -> OpIndex {
+        OpIndex { rank: self.protocol.rank(), op }
     }
 }
 

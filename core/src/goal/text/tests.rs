@@ -6,7 +6,7 @@ use std::{format, println};
 use quickcheck::quickcheck;
 
 use super::*;
-use crate::goal::testing::{Program, Rank, edge, mutate};
+use crate::goal::testing::{Mutation, Program, Rank, edge, mutate};
 use crate::goal::{ANY, ANY_TAG, Edge, Misuse, NoRoom, Op, OpKind, Output, SliceOutput};
 use crate::units::Picos;
 
@@ -385,7 +385,7 @@ quickcheck! {
         drop(parse(text.as_bytes()));
     }
 
-    fn mutated_text_is_read_or_refused(program: Program, changes: Vec<(usize, u8)>) -> () {
+    fn mutated_text_is_read_or_refused(program: Program, changes: Vec<Mutation>) -> () {
         let mut text = print(&program);
         mutate(&mut text, &changes[..changes.len().min(5)]);
         if let Ok(program) = parse(&text) {

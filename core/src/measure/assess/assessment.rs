@@ -3,7 +3,7 @@
 //! A pure function of the samples, in the order of their arrival, and the options: repeating it on
 //! stored samples gives the same numbers.
 
-use super::ranges::{Fitted, LatencySum, Ranges, Span};
+use super::ranges::{Fitted, LatencySum, Ranges, SizeSpan};
 use super::warning::{AssessError, Warning};
 use crate::fit::{self, Bound, Detector, Node, Point};
 use crate::measure::{Curve, Quantity, SampleStore};
@@ -180,7 +180,7 @@ pub fn assess<const N: usize>(
     Ok(())
 }
 
-/// Assesses the sizes from `first` to `last` as one range.
+/// Assesses the sizes of `span` as one range.
 ///
 /// # Errors
 ///
@@ -188,11 +188,11 @@ pub fn assess<const N: usize>(
 pub fn assess_range(
     store: &SampleStore<'_>,
     options: &AssessOptions,
-    span: Span,
+    span: SizeSpan,
     points: &mut [Point],
     findings: &mut impl Findings,
 ) -> Result<(), AssessError> {
-    let (first, last) = (Bytes(span.0.into()), Bytes(span.1.into()));
+    let (first, last) = (Bytes(span.first.into()), Bytes(span.last.into()));
     findings.range(first, last);
     let mut latency = LatencySum::default();
     let mut round_trip = None;

@@ -29,10 +29,11 @@ use crate::stats::Confidence;
 /// the error is hardly too large for few normal samples, and still shows two speeds.
 const QUANTILE: f64 = 1.5;
 
-/// Lower bounds of the variance, as shares of the single blocks' estimate and of independent noise.
-/// Shares of 1 would make intervals too wide: the larger of two estimates of one variance is
+/// Lower bounds of the variance, as a share of the single blocks' estimate, and of independent
+/// noise. Shares of 1 would make intervals too wide: the larger of two estimates of one variance is
 /// biased.
-const LEAST: (f64, f64) = (0.75, 0.5);
+const LEAST_OF_BLOCKS: f64 = 0.75;
+const LEAST_OF_INDEPENDENT: f64 = 0.5;
 
 /// Fewest samples of a median whose error can be estimated.
 const FEWEST: usize = 2;
@@ -52,14 +53,15 @@ impl BlockSums {
     pub(in crate::measure) fn add(
         &mut self,
         store: &SampleStore<'_>,
-        (row, curve): (usize, Curve),
+        row: usize,
+        curve: Curve,
         weight: f64,
     ) {
         let (quantity, minus_round_trip) = curve.parts();
         let weight = weight / store.divisor(row, curve);
-        self.add_median(store, (row, quantity), weight);
+        self.add_median(store, row, quantity, weight);
         if minus_round_trip && !store.holds_gaps() {
-            self.add_median(store, (row, Quantity::RoundTrip), -weight);
+            self.add_median(store, row, Quantity::RoundTrip, -weight);
         }
     }
 
@@ -72,12 +74,7 @@ impl BlockSums {
         self.unknown |= other.unknown;
     }
 
-    fn add_median(
-        &mut self,
-        store: &SampleStore<'_>,
-        (row, quantity): (usize, Quantity),
-        weight: f64,
-    ) {
+    fn add_median(&mut self, store: &SampleStore<'_>, row: usize, quantity: Quantity, weight: f64) {
         let cell = store.cell(row, quantity);
         self.unknown |= cell.len() < FEWEST && weight != 0.0;
         let step = weight * median_step(store, row, quantity);
@@ -117,7 +114,7 @@ impl BlockSums {
         let blocks = f64::from(blocks);
         let batches = pairs * blocks * blocks / (2.0 * (blocks - 1.0) * (blocks - 2.0));
         let alone = alone * blocks / (blocks - 1.0);
-        let least = larger(LEAST.0 * alone, LEAST.1 * self.independent);
+        let least = larger(LEAST_OF_BLOCKS * alone, LEAST_OF_INDEPENDENT * self.independent);
         (sqrt(larger(batches, least)), confidence.student(freedom))
     }
 
@@ -195,7 +192,7 @@ mod tests {
             }
             let (mut sums, mut value) = (BlockSums::default(), 0.0);
             for row in 0..rows as usize {
-                sums.add(&store, (row, Curve::HalfRtt), 1.0 / f64::from(rows));
+                sums.add(&store, row, Curve::HalfRtt, 1.0 / f64::from(rows));
                 value += store.level(row, Curve::HalfRtt).unwrap() / f64::from(rows);
             }
             let ratio = (value - 5e8) / sums.half_width(&store, Confidence::P95);

@@ -1,7 +1,7 @@
 //! Assessment of samples: points, ranges, lines, intervals.
 
 pub(in crate::measure) mod assessment;
-pub(in crate::measure) mod floor;
+pub mod floor;
 pub(in crate::measure) mod interval;
 pub(in crate::measure) mod ranges;
 pub(in crate::measure) mod spread;

@@ -11,7 +11,14 @@ use crate::number::{hypotenuse, larger, nearest, sqrt};
 use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
 
 /// First and last size of a range.
-pub(in crate::measure) type Span = (u32, u32);
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct SizeSpan {
+    /// First size.
+    pub first: u32,
+    /// Last size.
+    pub last: u32,
+}
 
 /// The ranges of a sweep, at most `N`, and the jumps of its curves.
 #[derive(Clone, Debug)]
@@ -40,7 +47,7 @@ impl<const N: usize> Ranges<N> {
             if part.len() < store.len() {
                 return Err(AssessError::Memory(needed));
             }
-            *points = store.points(curve, (0, u32::MAX), part);
+            *points = store.points(curve, SizeSpan { first: 0, last: u32::MAX }, part);
         }
         let [gaps, ..] = curves;
         let (Some(first), Some(last)) = (gaps.first(), gaps.last()) else {
@@ -71,11 +78,11 @@ impl<const N: usize> Ranges<N> {
     }
 
     /// Removes changes without sufficient evidence. A change is kept if, on each side, its two
-    /// nearest sizes have the samples of [`Floor::CHANGE`] and their values in its curve are known
+    /// nearest sizes have the samples of [`floor::CHANGE`] and their values in its curve are known
     /// to [`KNOWN`]. Of changes that are [`NEAR`] each other only the largest is kept, since no
     /// protocol covers so few sizes.
     ///
-    /// [`Floor::CHANGE`]: super::floor::Floor::CHANGE
+    /// [`floor::CHANGE`]: super::floor::CHANGE
     pub(super) fn keep_founded(&mut self, store: &SampleStore<'_>, options: &AssessOptions) {
         let found = self.changes.clone();
         let starts = &mut self.starts;
@@ -91,10 +98,11 @@ impl<const N: usize> Ranges<N> {
     }
 
     /// First and last size of each range.
-    pub(in crate::measure) fn spans(&self) -> impl Iterator<Item = Span> {
+    pub(in crate::measure) fn spans(&self) -> impl Iterator<Item = SizeSpan> {
         let ends = self.starts.iter().skip(1).map(|&next| narrow(next).saturating_sub(1));
         let ends = ends.chain(core::iter::once(self.last));
-        self.starts.iter().map(|&first| narrow(first)).zip(ends)
+        let firsts = self.starts.iter().map(|&first| narrow(first));
+        firsts.zip(ends).map(|(first, last)| SizeSpan { first, last })
     }
 }
 
@@ -122,7 +130,7 @@ fn is_founded(store: &SampleStore<'_>, change: &Change, options: &AssessOptions)
     let measured = |row: &usize| store.level(*row, curve).is_some();
     let is_known = |row: usize| {
         let mut sums = BlockSums::default();
-        sums.add(store, (row, curve), 1.0);
+        sums.add(store, row, curve, 1.0);
         let half = sums.half_width(store, options.confidence);
         store.level(row, curve).is_some_and(|value| half <= KNOWN * value)
     };
@@ -214,7 +222,7 @@ impl<'p> Fitted<'p> {
         store: &SampleStore<'_>,
         curve: Curve,
         points: &'p [Point],
-        (first, last): Span,
+        span: SizeSpan,
         options: &AssessOptions,
     ) -> Option<Self> {
         let line = Line::fit(points)?;
@@ -224,7 +232,7 @@ impl<'p> Fitted<'p> {
         let width = |wanted, error, noise, pull: &dyn Fn(&Point) -> f64| {
             let mut sums = BlockSums::default();
             for point in points {
-                sums.add(store, (store.row_of(point), curve), pull(point));
+                sums.add(store, store.row_of(point), curve, pull(point));
             }
             let noise_width = sums.half_width(store, options.confidence);
             // Error caused by scatter in addition to the points' own noise.
@@ -241,7 +249,7 @@ impl<'p> Fitted<'p> {
             centre: Width::default(),
             at_one_sums: BlockSums::default(),
         };
-        let wanted = relative * larger(line.at_one().abs(), slack(first));
+        let wanted = relative * larger(line.at_one().abs(), slack(span.first));
         let (error, noise) = (line.at_one_error(), line.at_one_noise(points));
         (fitted.at_one, fitted.at_one_sums) =
             width(wanted, error, noise, &|point| line.pull_at_one(point));
@@ -249,8 +257,8 @@ impl<'p> Fitted<'p> {
         (fitted.centre, _) =
             width(0.0, line.centre_error(), 0.0, &|point| line.pull_at(centre, point));
         if line.has_slope() {
-            let length = f64::from(last.saturating_sub(first).max(1));
-            let wanted = relative * larger(line.slope().abs(), slack(last) / length);
+            let length = f64::from(span.last.saturating_sub(span.first).max(1));
+            let wanted = relative * larger(line.slope().abs(), slack(span.last) / length);
             let (error, noise) = (line.slope_error(), line.slope_noise(points));
             (fitted.slope, _) = width(wanted, error, noise, &|point| line.pull_slope(point));
         }

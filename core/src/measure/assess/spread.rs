@@ -4,7 +4,7 @@
 //! machine whose speed varies a little; the samples of a measurement, spread over its whole time,
 //! show by how much.
 
-use super::ranges::Span;
+use super::ranges::SizeSpan;
 use super::store::value_in;
 use crate::measure::{Curve, Quantity, SampleStore};
 use crate::wide::scaled;
@@ -12,7 +12,7 @@ use crate::wide::scaled;
 impl SampleStore<'_> {
     /// Half the distance between the 5% and the 95% quantile of single rounds, relative to the
     /// curve's value, averaged over the sizes of `span`; in millionths.
-    pub(in crate::measure) fn round_spread_ppm(&self, curve: Curve, span: Span) -> u32 {
+    pub(in crate::measure) fn round_spread_ppm(&self, curve: Curve, span: SizeSpan) -> u32 {
         let (mut sum, mut count) = (0, 0);
         for row in self.rows_in(span) {
             if let Some(ppm) = self.relative_spread(row, curve.parts().0) {

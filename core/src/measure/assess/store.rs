@@ -11,8 +11,7 @@
 use core::fmt;
 use core::ops::Range;
 
-use super::floor::Floor;
-use super::ranges::{Span, narrow};
+use super::ranges::{SizeSpan, narrow};
 use crate::fit::Point;
 use crate::measure::plan::memory::RowPlan;
 use crate::measure::{Experiment, Quantity, Sample};
@@ -124,7 +123,7 @@ pub struct SampleStore<'m> {
     per_cell: usize,
     /// True if the store holds values of `G_all` in the gap cells instead of timed rounds.
     gaps: bool,
-    /// Samples required for a value: see [`Floor::VALUE`](super::floor::Floor::VALUE).
+    /// Samples required for a value: see [`floor`](super::floor).
     least: usize,
     /// Samples required on both sides of a change; 0 accepts any change.
     least_of_change: usize,
@@ -159,8 +158,8 @@ impl<'m> SampleStore<'m> {
 
     /// Sets the minimum numbers of samples for values and changes. Not called for samples from a
     /// file, which cannot be extended.
-    pub(in crate::measure) const fn claim_from(&mut self, value: Floor, change: Floor) {
-        (self.least, self.least_of_change) = (value.samples, change.samples);
+    pub(in crate::measure) const fn claim_from(&mut self, value: usize, change: usize) {
+        (self.least, self.least_of_change) = (value, change);
     }
 
     /// Samples required on both sides of a change.
@@ -388,9 +387,9 @@ impl<'m> SampleStore<'m> {
     }
 
     /// Rows of the sizes from `first` to `last`.
-    pub(in crate::measure) fn rows_in(&self, (first, last): Span) -> Range<usize> {
-        let first = self.find(first).unwrap_or_else(|row| row);
-        first..self.find(last).map_or_else(|row| row, |row| row + 1)
+    pub(in crate::measure) fn rows_in(&self, span: SizeSpan) -> Range<usize> {
+        let first = self.find(span.first).unwrap_or_else(|row| row);
+        first..self.find(span.last).map_or_else(|row| row, |row| row + 1)
     }
 
     /// Row of a point's size; past the end for unknown sizes.

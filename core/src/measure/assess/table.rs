@@ -2,7 +2,7 @@
 //! fitted to.
 
 use super::interval::{BlockSums, median_step};
-use super::ranges::Span;
+use super::ranges::SizeSpan;
 use super::store::value_in;
 use crate::fit::{Point, mark_outliers};
 use crate::measure::{Quantity, SampleStore};
@@ -97,7 +97,7 @@ impl SampleStore<'_> {
         let estimate = |curve| {
             let value = self.level(row, curve)?;
             let mut sums = BlockSums::default();
-            sums.add(self, (row, curve), 1.0);
+            sums.add(self, row, curve, 1.0);
             let half = sums.half_width(self, confidence);
             let wanted = value.abs() * f64::from(relative_error_ppm) * 1e-6;
             let is_known = half <= wanted && !self.is_at_bound(row, curve);
@@ -215,7 +215,7 @@ impl SampleStore<'_> {
     pub(in crate::measure) fn points<'p>(
         &self,
         curve: Curve,
-        span: Span,
+        span: SizeSpan,
         points: &'p mut [Point],
     ) -> &'p mut [Point] {
         let mut count = 0;
@@ -304,7 +304,7 @@ fn typical_value(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Experiment, Floor, RowHeader, Sample};
+    use crate::measure::{Experiment, RowHeader, Sample, floor};
 
     fn insert(store: &mut SampleStore<'_>, quantity: Quantity, delay: u64, elapsed: u64) {
         let messages = if matches!(quantity, Quantity::Gap | Quantity::Paced) { 10 } else { 1 };
@@ -347,7 +347,7 @@ mod tests {
     fn an_overhead_is_a_part_of_the_round_trip_and_a_value_takes_three_samples() {
         let (mut rows, mut values) = ([RowHeader::default(); 1], [0; 64]);
         let mut store = SampleStore::new(&mut rows, &mut values);
-        store.claim_from(Floor::VALUE, Floor::CHANGE);
+        store.claim_from(floor::VALUE, floor::CHANGE);
         for count in 1..=3 {
             insert(&mut store, Quantity::RoundTrip, 0, 7_000);
             insert(&mut store, Quantity::Gap, 0, 7_000 + 9 * 900);

@@ -13,7 +13,7 @@
 //!
 //! The smallest message is 1 byte, since a stream carries no empty one.
 
-use crate::measure::methods::samples::windows;
+use crate::measure::methods::samples::{Repetition, windows};
 use crate::measure::session::kernel::without_reading;
 use crate::measure::{
     Clock, Deadline, Experiment, Initiator, Link, MethodOptions, MethodSamples, Quantity,
@@ -50,29 +50,30 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         let trip = Experiment { quantity, messages: 1, delay: Picos::ZERO, size };
         let Some(round_trip) = self.elapsed(&trip)? else { return Ok(None) };
         let zero = Picos::ZERO;
-        let Some(there) = self.parts((1, size), 1, zero)? else { return Ok(None) };
-        let Some(shortest) = self.parts((1, 1), 1, zero)? else { return Ok(None) };
+        let round = Round { reply_size: 1, ..Round::plain(1, size) };
+        let Some(there) = self.parts(round, zero)? else { return Ok(None) };
+        let Some(shortest) = self.parts(Round::plain(1, 1), zero)? else { return Ok(None) };
         let many = options.messages.saturating_mul(SATURATION).max(2);
-        let Some(row) = self.parts((many, 1), 1, zero)? else { return Ok(None) };
+        let Some(row) = self.parts(Round::plain(many, 1), zero)? else { return Ok(None) };
         let idle = Picos(round_trip.0.saturating_mul(2));
-        let Some(back) = self.parts((1, 1), size, idle)? else { return Ok(None) };
+        let round = Round { reply_size: size, ..Round::plain(1, 1) };
+        let Some(back) = self.parts(round, idle)? else { return Ok(None) };
         // The burst's reply comes one round trip after its last message; the rest are gaps.
         let gap_of_one = row.rest.signed_difference(shortest.rest) / i64::from(many - 1);
         let gap = there.rest.signed_difference(shortest.rest).saturating_add(gap_of_one);
         let signed = |time: Picos| i64::try_from(time.0).unwrap_or(i64::MAX);
-        let parameters = (signed(there.send), signed(back.rest), gap);
-        Ok(Some(MethodSamples::new(size, options.messages, round_trip, parameters)))
+        let (send, receive) = (signed(there.send), signed(back.rest));
+        let repetition = Repetition { size, round_trip, send, receive, gap };
+        Ok(Some(repetition.samples(options.messages)))
     }
 
-    /// Sends `messages` of `size` bytes, is idle for `idle`, and receives a reply of `reply_size`
-    /// bytes.
+    /// Sends the messages of `round`, is idle for `idle`, and receives the reply.
     fn parts(
         &mut self,
-        (messages, size): (u32, u32),
-        reply_size: u32,
+        round: Round,
         idle: Picos,
     ) -> Result<Option<Parts>, SessionError<L::Error>> {
-        let round = Round { reply_size, ..Round::plain(messages, size) };
+        let Round { messages, size, reply_size, .. } = round;
         let Some(limit) = self.begin_round(round, idle)? else { return Ok(None) };
         let ticks = self.clock.ticks(idle);
         let Self { clock, link, buffers, poller, .. } = self;
@@ -100,7 +101,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         };
         let ended = clock.now();
         if arrived.is_none() {
-            return self.lose_round((messages, 0)).map(|()| None);
+            return self.lose_round(messages, 0).map(|()| None);
         }
         let send = without_reading(clock, sent.saturating_sub(started));
         // Without an idle time, the span includes the reading between sends and receive.
@@ -198,7 +199,7 @@ mod tests {
         let trip =
             Experiment { quantity: Quantity::RoundTrip, messages: 1, delay: Picos::ZERO, size: 1 };
         let (trip, alone, together) = by(|session| {
-            let mut both_ways = |window| session.both_ways(1, (100, window)).unwrap().unwrap().0;
+            let mut both_ways = |window| session.both_ways(1, 100, window).unwrap().unwrap().0;
             let (alone, together) = (both_ways(1), both_ways(32));
             (session.elapsed(&trip).unwrap().unwrap().0, alone, together)
         });

@@ -28,23 +28,25 @@ impl Default for MethodOptions {
     }
 }
 
-/// Values of one repetition at one size, as samples of the PRTT method.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct MethodSamples {
-    samples: [Sample; 4],
+/// Values of one repetition at one size. Differences are negative where noise exceeds them.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::measure) struct Repetition {
+    pub(in crate::measure) size: u32,
+    pub(in crate::measure) round_trip: Picos,
+    /// Send overhead, in picoseconds.
+    pub(in crate::measure) send: i64,
+    /// Receive overhead, in picoseconds.
+    pub(in crate::measure) receive: i64,
+    /// Gap, in picoseconds.
+    pub(in crate::measure) gap: i64,
 }
 
-impl MethodSamples {
-    /// Converts the round trip, and send overhead, receive overhead and gap in picoseconds.
-    /// Negative values, caused by noise, count as zero where a sample cannot represent them.
-    pub(in crate::measure) fn new(
-        size: u32,
-        messages: u32,
-        round_trip: Picos,
-        (send, receive, gap): (i64, i64, i64),
-    ) -> Self {
-        let sample = |quantity, (messages, delay), elapsed: Picos| Sample {
+impl Repetition {
+    /// Converts the values to samples of bursts of `messages`. Negative ones count as zero where a
+    /// sample cannot represent them.
+    pub(in crate::measure) fn samples(self, messages: u32) -> MethodSamples {
+        let Self { size, round_trip, send, receive, gap } = self;
+        let sample = |quantity, messages, delay, elapsed: Picos| Sample {
             experiment: Experiment { quantity, messages, delay, size },
             delay,
             elapsed,
@@ -59,16 +61,25 @@ impl MethodSamples {
         let beyond_gap = u64::try_from(gap).unwrap_or_default().saturating_mul(2);
         let delay = Picos(round_trip.0.max(beyond_gap).saturating_add(1));
         let receive = Picos(u64::try_from(receive).unwrap_or_default());
-        Self {
+        MethodSamples {
             samples: [
-                sample(Quantity::RoundTrip, (1, zero), round_trip),
-                sample(Quantity::Gap, (messages, zero), burst(zero, gap)),
-                sample(Quantity::Paced, (messages, delay), burst(delay, send)),
-                sample(Quantity::Receive, (1, delay), receive),
+                sample(Quantity::RoundTrip, 1, zero, round_trip),
+                sample(Quantity::Gap, messages, zero, burst(zero, gap)),
+                sample(Quantity::Paced, messages, delay, burst(delay, send)),
+                sample(Quantity::Receive, 1, delay, receive),
             ],
         }
     }
+}
 
+/// Values of one repetition at one size, as samples of the PRTT method.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct MethodSamples {
+    samples: [Sample; 4],
+}
+
+impl MethodSamples {
     /// Samples, one for each quantity.
     #[must_use]
     pub const fn as_slice(&self) -> &[Sample] {
@@ -138,7 +149,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
     /// Abandons a round whose replies did not arrive.
     pub(in crate::measure) fn lose_round(
         &mut self,
-        (sent, received): (u32, u32),
+        sent: u32,
+        received: u32,
     ) -> Result<(), SessionError<L::Error>> {
         self.sequence = self.sequence.wrapping_add(1);
         self.traffic.data_sent += u64::from(sent);

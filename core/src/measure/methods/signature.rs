@@ -19,7 +19,7 @@
 //! per issue. If `g = o_s + o_r`, the sender itself is the bottleneck and the network's gap stays
 //! hidden.
 
-use crate::measure::methods::samples::windows;
+use crate::measure::methods::samples::{Repetition, windows};
 use crate::measure::session::kernel::without_reading;
 use crate::measure::{
     Clock, Deadline, Experiment, Initiator, Link, MethodOptions, MethodSamples, Quantity,
@@ -107,8 +107,9 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         let slow = slow_twice.without_polls.signed_difference(slow_once.without_polls);
         let slow = slow / i64::from(SHORT);
         let receive = slow.saturating_sub(signed(delta)).saturating_sub(send);
-        let parameters = (send, receive, slope(twice, once, many));
-        Ok(Some(MethodSamples::new(size, options.messages, round_trip, parameters)))
+        let gap = slope(twice, once, many);
+        let repetition = Repetition { size, round_trip, send, receive, gap };
+        Ok(Some(repetition.samples(options.messages)))
     }
 
     /// Measures `T(M, Δ)`, from before the first issue to the end of the last one's `Δ`. The excess
@@ -135,7 +136,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
     pub fn both_ways(
         &mut self,
         size: u32,
-        (messages, window): (u32, u32),
+        messages: u32,
+        window: u32,
     ) -> Result<Option<Picos>, SessionError<L::Error>> {
         let zero = Picos::ZERO;
         let run = Run { requests: messages, window: window.max(1), delta: zero, poll: zero };
@@ -185,7 +187,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         });
         let course = course.map_err(SessionError::Link)?;
         if course.lost {
-            return self.lose_round((run.requests, course.replies)).map(|()| None);
+            return self.lose_round(run.requests, course.replies).map(|()| None);
         }
         self.end_round(run.requests, run.requests, course.whole);
         Ok(Some(course))

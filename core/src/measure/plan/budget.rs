@@ -6,6 +6,7 @@
 //! every size is at its minimum, sizes are dropped: those between powers of two, then powers of two
 //! below [`LINEAR`], where the time hardly depends on the size, and finally the largest ones.
 
+use super::memory::RowPlan;
 use super::planner::{PlanOptions, Planner};
 use crate::units::Picos;
 use crate::wide::{scaled, times};
@@ -63,17 +64,31 @@ const OFFERS: [Offer; 11] = [
 
 /// Thinning of sizes, step by step: intervals between kept powers of two, below [`LINEAR`] and from
 /// there on.
-const THINNINGS: [(u32, u32); 5] = [(1, 1), (2, 1), (5, 1), (10, 2), (10, 4)];
+const THINNINGS: [Tier; 5] =
+    [Tier::new(1, 1), Tier::new(2, 1), Tier::new(5, 1), Tier::new(10, 2), Tier::new(10, 4)];
 
 /// Groups of sizes in the order of their first samples: about ten that span the sweep, then all
 /// powers of two, then the rest.
-pub(super) const TIERS: [(u32, u32); 3] = [(5, 1), (1, 1), (0, 0)];
+pub(super) const TIERS: [Tier; 3] = [Tier::new(5, 1), Tier::new(1, 1), Tier::new(0, 0)];
 
-/// True if a size belongs to a tier: every n-th power of two below [`LINEAR`], every m-th from
-/// there on; 0 means all sizes.
-pub(super) fn is_kept(size: u32, (small, large): (u32, u32)) -> bool {
-    let every = if size < LINEAR { small } else { large };
-    every == 0 || size.is_power_of_two() && size.trailing_zeros().is_multiple_of(every)
+/// Selection of sizes: every n-th power of two; 0 means all sizes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tier {
+    /// Interval of powers of two below [`LINEAR`].
+    small: u32,
+    /// Interval of powers of two from [`LINEAR`] on.
+    large: u32,
+}
+
+impl Tier {
+    const fn new(small: u32, large: u32) -> Self {
+        Self { small, large }
+    }
+
+    pub(super) fn has(self, size: u32) -> bool {
+        let every = if size < LINEAR { self.small } else { self.large };
+        every == 0 || size.is_power_of_two() && size.trailing_zeros().is_multiple_of(every)
+    }
 }
 
 impl Offer {
@@ -87,29 +102,34 @@ impl Offer {
         Self { samples, messages, long: false, full: false }
     }
 
-    /// Numbers of messages of an unpaced and of a paced burst at `size`.
-    fn bursts(&self, size: u32, options: &PlanOptions) -> (u32, u32) {
+    /// Writes this allotment of `size` into its plan.
+    fn allot(&self, size: u32, options: &PlanOptions, plan: &mut RowPlan) {
         let usual = self.messages.min(options.messages);
         let within = options.burst_bytes / u64::from(size.max(1));
         let grown = u64::from(options.messages) * u64::from(size) / u64::from(LARGE);
         let most = within.min(grown).min(options.large_messages.into());
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         let long = self.long && size >= LARGE;
-        (if long { most.max(usual) } else { usual }, usual.min(PACED))
+        plan.messages = if long { most.max(usual) } else { usual };
+        plan.paced_messages = usual.min(PACED);
+        plan.full = self.full;
+        plan.base = self.samples;
     }
+}
 
-    /// Duration of the samples, in halves of a round trip. A sample consists of a round trip; a
-    /// burst with one half for each message and for the reply; a paced burst, with a delay of a
+impl RowPlan {
+    /// Duration of the base samples, in halves of a round trip. A sample consists of a round trip;
+    /// a burst with one half for each message and for the reply; a paced burst, with a delay of a
     /// round trip for each message; and a receive after two round trips.
-    fn half_trips(&self, (messages, paced): (u32, u32)) -> u64 {
-        let overheads = if self.full { 2 * u64::from(paced) + 6 } else { 0 };
-        u64::from(self.samples) * (2 + u64::from(messages) + 1 + overheads)
+    fn base_half_trips(&self) -> u64 {
+        let overheads = if self.full { 2 * u64::from(self.paced_messages) + 6 } else { 0 };
+        u64::from(self.base) * (2 + u64::from(self.messages) + 1 + overheads)
     }
 
-    /// Number of messages of the samples, including replies.
-    fn messages(&self, (messages, paced): (u32, u32)) -> u64 {
-        let overheads = if self.full { u64::from(paced) + 3 } else { 0 };
-        u64::from(self.samples) * (2 + u64::from(messages) + 1 + overheads)
+    /// Number of messages of the base samples, including replies.
+    fn base_messages(&self) -> u64 {
+        let overheads = if self.full { u64::from(self.paced_messages) + 3 } else { 0 };
+        u64::from(self.base) * (2 + u64::from(self.messages) + 1 + overheads)
     }
 }
 
@@ -141,8 +161,8 @@ impl<const N: usize> Planner<'_, N> {
         if !self.options.adapt_sizes {
             return false;
         }
-        for &(small, large) in &THINNINGS {
-            self.thin((small, large));
+        for &tier in &THINNINGS {
+            self.thin(tier);
             if self.offer(left) {
                 return false;
             }
@@ -160,10 +180,10 @@ impl<const N: usize> Planner<'_, N> {
     }
 
     /// Parks all sizes but the first, the last and those of `tier`.
-    fn thin(&mut self, tier: (u32, u32)) {
+    fn thin(&mut self, tier: Tier) {
         let last = self.store.len().saturating_sub(1);
         for (row, header) in self.store.rows_mut().iter_mut().enumerate() {
-            header.plan.parked = !(is_kept(header.size, tier) || row == 0 || row == last);
+            header.plan.parked = !(tier.has(header.size) || row == 0 || row == last);
         }
     }
 
@@ -195,12 +215,10 @@ impl<const N: usize> Planner<'_, N> {
             }
             let trip = self.warmup.expected(header.size).0;
             for offer in offers {
-                let bursts = offer.bursts(header.size, &self.options);
-                let time = times(trip, offer.half_trips(bursts)) / 2;
-                let share = left.share(time, offer.messages(bursts));
-                header.plan.full = offer.full;
-                header.plan.base = offer.samples;
-                (header.plan.messages, header.plan.paced_messages) = bursts;
+                let plan = &mut header.plan;
+                offer.allot(header.size, &self.options, plan);
+                let time = times(trip, plan.base_half_trips()) / 2;
+                let share = left.share(time, plan.base_messages());
                 if share <= most || offer.messages == 2 {
                     total = total.saturating_add(share);
                     break;
@@ -219,9 +237,10 @@ mod tests {
     fn an_offer_takes_the_time_and_the_messages_of_its_rounds() {
         // A sample: two halves, one message and one reply of a round trip; a burst of 8; a paced
         // burst of 4, each message with a delay of a round trip; a receive after two round trips.
-        let gap = Offer::of_gap(2, 8);
-        assert_eq!([gap.half_trips((8, 4)), gap.messages((8, 4))], [2 * 11, 2 * 11]);
-        let all = Offer::of_all(2, 8);
-        assert_eq!([all.half_trips((8, 4)), all.messages((8, 4))], [2 * 25, 2 * 18]);
+        let mut plan = RowPlan::default();
+        (plan.base, plan.messages, plan.paced_messages) = (2, 8, 4);
+        assert_eq!([plan.base_half_trips(), plan.base_messages()], [2 * 11, 2 * 11]);
+        plan.full = true;
+        assert_eq!([plan.base_half_trips(), plan.base_messages()], [2 * 25, 2 * 18]);
     }
 }

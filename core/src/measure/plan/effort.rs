@@ -9,7 +9,7 @@ use super::budget::Left;
 use super::planner::{Planner, round};
 use super::warmup::Warmup;
 use crate::fit::{Line, Point};
-use crate::measure::assess::ranges::{Fitted, LatencySum, Ranges, Span};
+use crate::measure::assess::ranges::{Fitted, LatencySum, Ranges, SizeSpan};
 use crate::measure::assess::table::Curve;
 use crate::measure::{Quantity, SampleStore};
 use crate::number::larger;
@@ -70,7 +70,7 @@ impl<const N: usize> Planner<'_, N> {
     }
 
     /// Marks the cells of `curves` whose samples narrow the parameter with derivative `pull`.
-    fn want(&mut self, curves: &[Curve], span: Span, pull: Pull, left: Left) {
+    fn want(&mut self, curves: &[Curve], span: SizeSpan, pull: Pull, left: Left) {
         let mut most = 0.0;
         for marking in [false, true] {
             for &curve in curves {
@@ -79,7 +79,7 @@ impl<const N: usize> Planner<'_, N> {
                 for point in &*points {
                     let row = self.store.row_of(point);
                     let moved = pull(&line, point);
-                    let gain = gain(&self.store, &self.warmup, (row, curve), moved, left);
+                    let gain = gain(&self.store, &self.warmup, row, curve, moved, left);
                     if !marking {
                         most = larger(most, gain);
                     } else if gain > 0.0 && gain >= WORTHWHILE * most {
@@ -101,7 +101,8 @@ impl<const N: usize> Planner<'_, N> {
 fn gain(
     store: &SampleStore<'_>,
     warmup: &Warmup,
-    (row, curve): (usize, Curve),
+    row: usize,
+    curve: Curve,
     pull: f64,
     left: Left,
 ) -> f64 {

@@ -11,10 +11,10 @@ const FINEST: u32 = 8;
 /// that alignment hides. A `first` of 0 counts as 1. With room for less than two sizes only `first`
 /// is written; nothing if `last < first`.
 pub fn coarse_sizes(first: u32, last: u32, sizes: &mut [u32]) -> usize {
-    let ends = (first.max(1), last);
+    let first = first.max(1);
     let (mut stride, mut parts) = (1, FINEST);
     while stride <= u32::BITS {
-        if let Some(count) = write_steps(ends, stride, parts, sizes) {
+        if let Some(count) = write_steps(first, last, stride, parts, sizes) {
             return count;
         }
         // Reduce the parts of an octave first, then the octaves.
@@ -22,19 +22,14 @@ pub fn coarse_sizes(first: u32, last: u32, sizes: &mut [u32]) -> usize {
     }
     // There is no room for both ends.
     sizes.first_mut().map_or(0, |place| {
-        *place = ends.0;
+        *place = first;
         1
     })
 }
 
 /// Writes `first`, `last` and the steps between them, ascending: `parts` an octave, in every
 /// `stride`-th octave. Returns their number, or `None` if they do not fit.
-fn write_steps(
-    (first, last): (u32, u32),
-    stride: u32,
-    parts: u32,
-    sizes: &mut [u32],
-) -> Option<usize> {
+fn write_steps(first: u32, last: u32, stride: u32, parts: u32, sizes: &mut [u32]) -> Option<usize> {
     let mut places = sizes.iter_mut();
     if first <= last {
         *places.next()? = first;

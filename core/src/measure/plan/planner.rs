@@ -18,15 +18,15 @@
 //! and the cell narrows it about as much as any other would for the same cost in time and messages.
 //! Once no interval is too wide, sweeps of all cells continue until [`PlanOptions::least_time`].
 
-use super::budget::{BASE_SAMPLES, Left, TIERS, is_kept};
+use super::budget::{BASE_SAMPLES, Left, TIERS};
 use super::disturbed::{BRIEF, Disturbed};
 use super::memory::{PlanError, PlanMemory, PlanRequirements, Slot};
 use crate::measure::assess::ranges::{Ranges, whole};
 use crate::measure::experiment::HEADERS;
 use crate::measure::plan::warmup::Warmup;
 use crate::measure::{
-    AssessError, AssessMemory, AssessOptions, Assessment, Experiment, Findings, Floor, Quantity,
-    RowHeader, Sample, SampleStore, assess,
+    AssessError, AssessMemory, AssessOptions, Assessment, Experiment, Findings, Quantity,
+    RowHeader, Sample, SampleStore, assess, floor,
 };
 use crate::random::Random;
 use crate::units::{PerByte, Picos};
@@ -244,7 +244,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         if !fits || store.cell_capacity() < usize::from(BASE_SAMPLES) {
             return Err(PlanError::Memory(sizes.len()));
         }
-        store.claim_from(Floor::VALUE, Floor::CHANGE);
+        store.claim_from(floor::VALUE, floor::CHANGE);
         for &size in sizes {
             store.add_size(size).map_err(|_| PlanError::Memory(sizes.len()))?;
         }
@@ -524,8 +524,8 @@ impl<'m, const N: usize> Planner<'m, N> {
     ///
     /// As [`assess`](crate::measure::assess).
     pub fn tell(&mut self, findings: &mut impl Findings) -> Result<(), AssessError> {
-        let change = if self.is_busy() { Floor::CHANGE_ON_BUSY } else { Floor::CHANGE };
-        self.store.claim_from(Floor::VALUE, change);
+        let change = if self.is_busy() { floor::CHANGE_ON_BUSY } else { floor::CHANGE };
+        self.store.claim_from(floor::VALUE, change);
         assess::<N>(&self.store, &self.exactness(), &mut self.memory, findings)
     }
 
@@ -695,7 +695,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         for &tier in &TIERS {
             let mut rows = 0;
             for row in 0..=last {
-                let is_kept = |size| is_kept(size, tier) || row == 0 || row == last;
+                let is_kept = |size| tier.has(size) || row == 0 || row == last;
                 let Some(header) = self.store.header(row).filter(|row| is_kept(row.size)) else {
                     continue;
                 };

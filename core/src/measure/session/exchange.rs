@@ -241,12 +241,12 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
             *first = tag;
         }
         let expected = Expected { length: size, tag, datagrams: self.datagrams };
-        let reply = (&mut *self.buffers.incoming, expected);
+        let reply = &mut *self.buffers.incoming;
         let (clock, link) = (&self.clock, &mut self.link);
-        let mut timer = Timer { clock, poller: &mut self.poller, limit, strays: 0 };
+        let mut timer = Timer { clock, poller: &mut self.poller, limit, expected, strays: 0 };
         let ticks = match experiment.quantity {
             Quantity::RoundTrip | Quantity::Gap => timer.back_to_back(link, message, count, reply),
-            Quantity::Paced => timer.paced(link, message, (count, delay), reply),
+            Quantity::Paced => timer.paced(link, message, count, delay, reply),
             Quantity::Receive => timer.receive(link, message, delay, reply),
         };
         let strays = timer.strays;

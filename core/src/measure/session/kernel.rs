@@ -53,7 +53,7 @@ impl Expected {
     }
 }
 
-/// Clock, poller and limits for timing calls on a link.
+/// Clock, poller, time limit and expected reply of a timed round.
 #[derive(Debug)]
 pub struct Timer<'a, C> {
     /// Clock that is read.
@@ -62,6 +62,8 @@ pub struct Timer<'a, C> {
     pub poller: &'a mut Poller,
     /// Time limit for the reply, in ticks from the round's first reading.
     pub limit: u64,
+    /// The reply.
+    pub expected: Expected,
     /// Number of messages received that were not the expected reply. On a link that loses nothing
     /// the first one ends the wait.
     pub strays: u64,
@@ -81,14 +83,14 @@ impl<C: Clock> Timer<'_, C> {
         link: &mut L,
         message: &[u8],
         count: u32,
-        (reply, expected): (&mut [u8], Expected),
+        reply: &mut [u8],
     ) -> Result<Option<Ticks>, L::Error> {
         link.train(message, |link| {
             let started = self.clock.now();
             for _ in 0..count {
                 link.send(message)?;
             }
-            let arrival = self.arrival(link, reply, expected, started)?;
+            let arrival = self.arrival(link, reply, started)?;
             Ok(arrival.map(|arrival| arrival.ticks(started, started, 0)))
         })
     }
@@ -105,8 +107,9 @@ impl<C: Clock> Timer<'_, C> {
         &mut self,
         link: &mut L,
         message: &[u8],
-        (count, delay): (u32, u64),
-        (reply, expected): (&mut [u8], Expected),
+        count: u32,
+        delay: u64,
+        reply: &mut [u8],
     ) -> Result<Option<Ticks>, L::Error> {
         link.train(message, |link| {
             let mut waited = 0;
@@ -116,7 +119,7 @@ impl<C: Clock> Timer<'_, C> {
                 waited += self.idle(delay).kept;
             }
             link.send(message)?;
-            let arrival = self.arrival(link, reply, expected, started)?;
+            let arrival = self.arrival(link, reply, started)?;
             Ok(arrival.map(|arrival| arrival.ticks(started, started, waited)))
         })
     }
@@ -135,8 +138,9 @@ impl<C: Clock> Timer<'_, C> {
         link: &mut L,
         message: &[u8],
         delay: u64,
-        (reply, expected): (&mut [u8], Expected),
+        reply: &mut [u8],
     ) -> Result<Option<Ticks>, L::Error> {
+        let expected = self.expected;
         let window = expected.window(reply);
         let started = self.clock.now();
         let (idle, mut arrived) = link.receive_after(window, |link| {
@@ -156,7 +160,7 @@ impl<C: Clock> Timer<'_, C> {
                 let arrival = Arrival { at: ended, prompt };
                 return Ok(Some(arrival.ticks(started, from, idle.kept)));
             }
-            if self.is_over(expected, started, ended) {
+            if self.is_over(started, ended) {
                 return Ok(None);
             }
             from = self.clock.now();
@@ -171,10 +175,10 @@ impl<C: Clock> Timer<'_, C> {
         &mut self,
         link: &mut L,
         reply: &mut [u8],
-        expected: Expected,
         since: u64,
     ) -> Result<Option<Arrival>, L::Error> {
         let deadline = Deadline { since, limit: self.limit };
+        let expected = self.expected;
         let window = expected.window(reply);
         loop {
             let arrived = self.poller.receive(self.clock, link, window, deadline)?;
@@ -183,7 +187,7 @@ impl<C: Clock> Timer<'_, C> {
             if expected.matches(window, length) {
                 return Ok(Some(Arrival { at, prompt: true }));
             }
-            if self.is_over(expected, since, at) {
+            if self.is_over(since, at) {
                 return Ok(None);
             }
         }
@@ -192,9 +196,9 @@ impl<C: Clock> Timer<'_, C> {
     /// Counts a stray message received at `now`. True if the wait is over: on a reliable link the
     /// reply can no longer come, and on others strays must not extend the wait beyond its limit.
     #[cold]
-    fn is_over(&mut self, expected: Expected, since: u64, now: u64) -> bool {
+    fn is_over(&mut self, since: u64, now: u64) -> bool {
         self.strays += 1;
-        !expected.datagrams || now.saturating_sub(since) > self.limit
+        !self.expected.datagrams || now.saturating_sub(since) > self.limit
     }
 
     /// Busy-waits for at least `delay` ticks.

@@ -2,7 +2,7 @@
 
 use super::partly::Partly;
 use super::waiting::StreamedMatching;
-use crate::goal::{ANY, Lookup, Moment, Op, OpIndex, OpKind};
+use crate::goal::{ANY, DependsOn, Lookup, Op, OpIndex, OpKind};
 use crate::sim::Requirements;
 use crate::sim::engine::SimError;
 use crate::sim::hooks::MessageKind;
@@ -211,8 +211,8 @@ impl<'m, F: Lookup> OperationStore for Streamed<'m, F> {
         }
         let (first, file) = (bounds(self.firsts, rank).0, self.file);
         let on = OpIndex { rank, op: records.at(op).next.wrapping_sub(first) };
-        let mut fulfil = |op: u32, moment, time| {
-            satisfied(first.wrapping_add(op), moment == Moment::End);
+        let mut fulfil = |op: u32, depends_on, time| {
+            satisfied(first.wrapping_add(op), depends_on == DependsOn::End);
             match self.count_down(records, OpIndex { rank, op }, time) {
                 Ok(Some(at)) => ready.add(records, at),
                 Ok(None) => {}
@@ -221,19 +221,19 @@ impl<'m, F: Lookup> OperationStore for Streamed<'m, F> {
         };
         // Operations that wait for the end come after all that wait for the start.
         let mut later = Few::default();
-        let read = file.dependents(on, |op, moment| match (moment, reached.start) {
-            (Moment::Start, Some(time)) => fulfil(op, moment, time),
-            (Moment::Start, None) => {}
-            (Moment::End, _) => later.add(op),
+        let read = file.dependents(on, |op, depends_on| match (depends_on, reached.start) {
+            (DependsOn::Start, Some(time)) => fulfil(op, depends_on, time),
+            (DependsOn::Start, None) => {}
+            (DependsOn::End, _) => later.add(op),
         });
         let again = reached.end.and_then(|time| match later.all() {
             Some(all) => {
-                all.iter().for_each(|&op| fulfil(op, Moment::End, time));
+                all.iter().for_each(|&op| fulfil(op, DependsOn::End, time));
                 Some(())
             }
-            None => file.dependents(on, |op, moment| {
-                if moment == Moment::End {
-                    fulfil(op, moment, time);
+            None => file.dependents(on, |op, depends_on| {
+                if depends_on == DependsOn::End {
+                    fulfil(op, depends_on, time);
                 }
             }),
         });

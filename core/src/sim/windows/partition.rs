@@ -347,7 +347,11 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     /// Result of this partition's ranks.
     #[must_use]
     pub fn finished(&self) -> Finished {
-        Finished::of(self.events, self.finish())
+        let mut finished = Finished { events: self.events, ..Finished::default() };
+        for (rank, finish) in self.finish() {
+            finished.add(rank, finish);
+        }
+        finished
     }
 
     /// Calls `tell` with everything that did not complete, by rank, as

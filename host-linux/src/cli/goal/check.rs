@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use loggap_core::goal::check::{
     Certainty, CheckError, Checked, Checker, Finding, Message, Severity,
 };
-use loggap_core::goal::{ANY, ANY_TAG, Edge, RankMemory, RankNode};
+use loggap_core::goal::{ANY, ANY_TAG, Edge, OpIndex, RankMemory, RankNode};
 use serde::Serialize;
 
 use super::{FeedError, ScheduleFile, open};
@@ -165,8 +165,7 @@ fn report(
     listed: &Listed,
     checked: Checked,
 ) -> Result<Report, CliError> {
-    let places = listed.findings.iter().map(|finding| finding.place());
-    let places: Vec<(u32, u32)> = places.map(|place| (place.rank, place.op)).collect();
+    let places: Vec<OpIndex> = listed.findings.iter().map(Finding::place).collect();
     let locations = if places.is_empty() {
         Vec::new()
     } else {

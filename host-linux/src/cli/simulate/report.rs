@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use loggap_core::goal::{ANY, ANY_TAG};
+use loggap_core::goal::{ANY, ANY_TAG, OpIndex};
 use loggap_core::sim::network::Taper;
 use loggap_core::sim::{RankCounters, Unfinished};
 use loggap_core::units::{Bytes, Picos};
@@ -500,7 +500,7 @@ fn stuck(source: &Source, outcome: &Outcome) -> Result<Vec<StuckDocument>, CliEr
     if left.is_empty() {
         return Ok(left);
     }
-    let places: Vec<_> = left.iter().map(|left| (left.rank, left.op)).collect();
+    let places: Vec<_> = left.iter().map(|left| OpIndex { rank: left.rank, op: left.op }).collect();
     let found = file.locate(&places).map_err(CliError::usage)?;
     let found: BTreeMap<_, _> =
         found.into_iter().map(|at| ((at.rank, at.op), (at.line, at.offset))).collect();

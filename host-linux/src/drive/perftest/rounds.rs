@@ -241,7 +241,7 @@ impl<L: Link<Error = LinkError>> Rounds for Test<'_, L> {
         let experiment = Experiment { quantity, messages, delay: Picos::ZERO, size };
         self.in_chunks(&experiment, budget, |test, count, values| {
             for _ in 0..count {
-                match test.session.both_ways(size, (messages, window))? {
+                match test.session.both_ways(size, messages, window)? {
                     Some(elapsed) => {
                         values.ended.push(test.now());
                         values.elapsed.push(elapsed);

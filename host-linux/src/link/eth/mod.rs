@@ -58,7 +58,8 @@ impl EthLink {
     /// A listener's link to `peer`, whose `hello` has been read on another socket. `alive` is
     /// dropped with the link.
     pub(crate) fn accepted(
-        (station, peer): (Station, Address),
+        station: Station,
+        peer: Address,
         hello: Vec<u8>,
         alive: Arc<()>,
         settings: LinkSettings,

@@ -305,7 +305,7 @@ impl Link for VerbsLink {
         match message.first() {
             Some(&tag) if self.straight && is_tag(tag) => match self.operation {
                 Operation::Read => self.send_one_sided(message),
-                _ => self.send_of_a_round((tag, message.len()), Timing::Off),
+                _ => self.send_of_a_round(tag, message.len(), Timing::Off),
             },
             _ => self.send_otherwise(message),
         }

@@ -131,7 +131,7 @@ impl VerbsLink {
             self.signal_next();
         }
         let tag = message.first().copied().unwrap_or_default();
-        self.send_of_a_round((tag, message.len()), Timing::IfRequested)?;
+        self.send_of_a_round(tag, message.len(), Timing::IfRequested)?;
         if is_last {
             self.due = Some(Due { length, tag, request: self.credits.posted });
         }

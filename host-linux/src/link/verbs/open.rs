@@ -35,12 +35,12 @@ impl VerbsLink {
     /// [`LinkError::Verbs`] for errors of RDMA.
     pub fn connect(address: SocketAddr, settings: LinkSettings) -> Result<Self, LinkError> {
         // Report local errors before the peer is contacted.
-        let (station, offer) = prepare(&settings)?;
+        let prepared = Prepared::new(&settings)?;
         let peer = address.to_string();
         let control = TcpStream::connect_timeout(&address, settings.limit).map_err(|source| {
             LinkError::Connect { transport: Transport::Verbs, peer: peer.clone(), source }
         })?;
-        connect_over(control, peer, (station, offer), settings)
+        prepared.connect_over(control, peer, settings)
     }
 
     /// Connects to the responder at the other end of `control`.
@@ -53,8 +53,7 @@ impl VerbsLink {
         peer: String,
         settings: LinkSettings,
     ) -> Result<Self, LinkError> {
-        let prepared = prepare(&settings)?;
-        connect_over(control, peer, prepared, settings)
+        Prepared::new(&settings)?.connect_over(control, peer, settings)
     }
 
     /// Opens the device named by `settings` and closes it again, to check whether a responder could
@@ -151,37 +150,85 @@ fn refusal(unusable: Unusable) -> String {
     }
 }
 
-/// Opens the local station and builds the offer.
-fn prepare(settings: &LinkSettings) -> Result<(Station, Offer), VerbsError> {
-    let verbs = &settings.verbs;
-    let operation = verbs.operation.unwrap_or(Operation::Send);
-    let events = settings.waiting == Waiting::Block;
-    if events && matches!(operation, Operation::Write | Operation::Read) {
-        return Err(VerbsError::Events { operation });
+/// The initiator's station, open but not connected, and its offer to the responder.
+struct Prepared {
+    station: Station,
+    offer: Offer,
+}
+
+impl Prepared {
+    /// Opens the local station and builds the offer.
+    fn new(settings: &LinkSettings) -> Result<Self, VerbsError> {
+        let verbs = &settings.verbs;
+        let operation = verbs.operation.unwrap_or(Operation::Send);
+        let events = settings.waiting == Waiting::Block;
+        if events && matches!(operation, Operation::Write | Operation::Read) {
+            return Err(VerbsError::Events { operation });
+        }
+        let mut most = at_least_a_frame(verbs.longest_message);
+        if operation == Operation::Datagram {
+            most = most.min(LARGEST_PACKET);
+        }
+        let layout = Layout::new(verbs.depth, most, memory_to_lend());
+        let purpose = Purpose { operation, layout, inline: verbs.inline, events };
+        let station = Station::open(verbs, purpose)?;
+        let mtu = mtu(verbs, &station)?;
+        let depth = station.depth();
+        let offer = Offer {
+            operation,
+            mtu,
+            mtu_asked: verbs.mtu.is_some(),
+            service_level: verbs.service_level,
+            traffic_class: verbs.traffic_class,
+            depth,
+            longest: longest(operation, most, mtu),
+            inline: verbs.inline.unwrap_or(AUTO_INLINE),
+            signal_every: signal_every(operation, verbs.signal_every, depth),
+            station: station.data(),
+            port: station.described(),
+        };
+        Ok(Self { station, offer })
     }
-    let mut most = at_least_a_frame(verbs.longest_message);
-    if operation == Operation::Datagram {
-        most = most.min(LARGEST_PACKET);
+
+    /// Sends the offer over `control` and connects the station to the peer that answers.
+    fn connect_over(
+        self,
+        mut control: TcpStream,
+        peer: String,
+        settings: LinkSettings,
+    ) -> Result<VerbsLink, LinkError> {
+        let Self { mut station, mut offer } = self;
+        let mut bytes = [0; LENGTH];
+        let exchanged = control
+            .set_nonblocking(true)
+            // Nothing was sent before, so the offer fits into the socket's buffer.
+            .and_then(|()| control.write_all(&offer.to_bytes()))
+            .and_then(|()| read_within(&mut control, &mut bytes, settings.limit));
+        exchanged.map_err(|source| match source.kind() {
+            // A responder of another transport closes the connection because of the unknown data.
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+                VerbsError::Foreign { peer: peer.clone() }.into()
+            }
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                VerbsError::Unanswered { peer: peer.clone(), limit: settings.limit }.into()
+            }
+            _ => LinkError::from_io(&peer, "exchanging connection data", source),
+        })?;
+        let answer = Answer::from_bytes(&bytes, &offer).map_err(|unusable| unusable.of(&peer))?;
+        let (mtu, theirs, depth, port) = match answer {
+            Answer::Connected { mtu, station, depth, port } => (mtu, station, depth, port),
+            Answer::Refused(reason) => return Err(VerbsError::Refused { peer, reason }.into()),
+        };
+        station.connect(&theirs, depth, mtu, &offer)?;
+        offer.longest = longest(offer.operation, offer.longest, mtu);
+        offer.signal_every = signal_every(offer.operation, settings.verbs.signal_every, depth);
+        let control = quiet(control, &peer)?;
+        let one_sided =
+            (offer.operation == Operation::Read).then(|| Box::new(OneSided::new(offer.longest)));
+        let record = record(&offer, mtu, &port, &settings);
+        let join = Join { control, peer, settings, offer: &offer, one_sided };
+        Ok(join.link(station, theirs, record))
     }
-    let layout = Layout::new(verbs.depth, most, memory_to_lend());
-    let purpose = Purpose { operation, layout, inline: verbs.inline, events };
-    let station = Station::open(verbs, purpose)?;
-    let mtu = mtu(verbs, &station)?;
-    let depth = station.depth();
-    let offer = Offer {
-        operation,
-        mtu,
-        mtu_asked: verbs.mtu.is_some(),
-        service_level: verbs.service_level,
-        traffic_class: verbs.traffic_class,
-        depth,
-        longest: longest(operation, most, mtu),
-        inline: verbs.inline.unwrap_or(AUTO_INLINE),
-        signal_every: signal_every(operation, verbs.signal_every, depth),
-        station: station.data(),
-        port: station.described(),
-    };
-    Ok((station, offer))
 }
 
 /// Requested packet payload, or that of the port, bytes.
@@ -220,45 +267,6 @@ fn longest(operation: Operation, asked: u32, mtu: u16) -> u32 {
         Operation::Datagram => asked.min(mtu.into()),
         _ => asked,
     }
-}
-
-fn connect_over(
-    mut control: TcpStream,
-    peer: String,
-    (mut station, mut offer): (Station, Offer),
-    settings: LinkSettings,
-) -> Result<VerbsLink, LinkError> {
-    let mut bytes = [0; LENGTH];
-    let exchanged = control
-        .set_nonblocking(true)
-        // Nothing was sent before, so the offer fits into the socket's buffer.
-        .and_then(|()| control.write_all(&offer.to_bytes()))
-        .and_then(|()| read_within(&mut control, &mut bytes, settings.limit));
-    exchanged.map_err(|source| match source.kind() {
-        // A responder of another transport closes the connection because of the unknown data.
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-            VerbsError::Foreign { peer: peer.clone() }.into()
-        }
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            VerbsError::Unanswered { peer: peer.clone(), limit: settings.limit }.into()
-        }
-        _ => LinkError::from_io(&peer, "exchanging connection data", source),
-    })?;
-    let answer = Answer::from_bytes(&bytes, &offer).map_err(|unusable| unusable.of(&peer))?;
-    let (mtu, theirs, depth, port) = match answer {
-        Answer::Connected { mtu, station, depth, port } => (mtu, station, depth, port),
-        Answer::Refused(reason) => return Err(VerbsError::Refused { peer, reason }.into()),
-    };
-    let path = (mtu, offer.service_level, offer.traffic_class);
-    station.connect((&theirs, depth), path)?;
-    offer.longest = longest(offer.operation, offer.longest, mtu);
-    offer.signal_every = signal_every(offer.operation, settings.verbs.signal_every, depth);
-    let control = quiet(control, &peer)?;
-    let one_sided =
-        (offer.operation == Operation::Read).then(|| Box::new(OneSided::new(offer.longest)));
-    let record = record(&offer, mtu, &port, &settings);
-    let join = Join { control, peer, settings, offer: &offer, one_sided };
-    Ok(join.link(station, theirs, record))
 }
 
 /// Fills `bytes`, within `limit` in total.
@@ -307,8 +315,7 @@ fn settle(offer: &Offer, settings: &LinkSettings) -> Result<(Station, u16), Verb
         return Err(VerbsError::Mtu { asked: offer.mtu, active, whose });
     }
     let mtu = offer.mtu.min(active);
-    let path = (mtu, offer.service_level, offer.traffic_class);
-    station.connect((&offer.station, offer.depth), path)?;
+    station.connect(&offer.station, offer.depth, mtu, offer)?;
     Ok((station, mtu))
 }
 

@@ -10,7 +10,7 @@ use super::station::{
 };
 use crate::link::{LinkError, Waiting};
 use crate::machine::clock::Deadline;
-use crate::sys::verbs::{Completion, Failure, Source, Verb, Work};
+use crate::sys::verbs::{Completion, Failure, Repost, Source, Verb, Work};
 
 /// As [`LOOKS_BEFORE_ASKING`], for polls after each of which the processor is yielded.
 const YIELDS_BEFORE_ASKING: u32 = 1 << 8;
@@ -83,7 +83,8 @@ impl VerbsLink {
     #[inline(always)]
     pub(super) fn send_of_a_round(
         &mut self,
-        (tag, length): (u8, usize),
+        tag: u8,
+        length: usize,
         timing: Timing,
     ) -> Result<(), LinkError> {
         if !self.credits.has_prechecked() {
@@ -100,14 +101,15 @@ impl VerbsLink {
             Operation::WriteImmediate => Some(self.layout.incoming(self.credits.sent)),
             _ => None,
         };
-        let address = target.map(|offset| self.remote.address.wrapping_add(offset as u64));
-        let head = (self.credits.posted + 1, self.take_signal());
+        let remote_address = target.map(|offset| self.remote.address.wrapping_add(offset as u64));
+        let (id, signalled) = (self.credits.posted + 1, self.take_signal());
+        let repost = Repost { id, signalled, remote_address };
         let Self { queue, calls, .. } = self;
         let posted = match calls {
             Some(calls) if timing == Timing::IfRequested => {
-                calls.post(|built| queue.post_again(head, address, built))
+                calls.post(|built| queue.post_again(repost, built))
             }
-            _ => queue.post_again(head, address, || ()),
+            _ => queue.post_again(repost, || ()),
         };
         if let Err(source) = posted {
             return Err(self.not_posted(source));
@@ -186,7 +188,7 @@ impl VerbsLink {
         match (self.operation, message.first()) {
             (Operation::Read, _) => self.send_one_sided(message),
             (_, Some(&tag)) if self.in_session && is_tag(tag) => {
-                self.send_of_a_round((tag, message.len()), Timing::IfRequested)
+                self.send_of_a_round(tag, message.len(), Timing::IfRequested)
             }
             _ => self.send_now(message),
         }

@@ -7,7 +7,7 @@ use std::{fs, io};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
 use super::error::VerbsError;
-use super::offer::StationData;
+use super::offer::{Offer, StationData};
 use super::record::VerbsPort;
 use super::settings::{Operation, VerbsSettings};
 use crate::machine::environment::{read_entry, read_setting};
@@ -162,12 +162,13 @@ pub(super) struct Purpose {
 impl Station {
     /// Opens the device named by `settings`, or the first suitable one.
     pub(super) fn open(settings: &VerbsSettings, purpose: Purpose) -> Result<Self, VerbsError> {
-        let Chosen { name, context, port, gid } = choose(settings)?;
+        let chosen = choose(settings)?;
+        let record = chosen.describe(settings.port);
+        let Chosen { name, context, port, gid } = chosen;
         let refused = |action, hint| {
             let device = name.clone();
             move |source| VerbsError::Device { device, action, source, hint }
         };
-        let record = describe(&name, settings.port, (&context, &port), gid.as_ref());
         let reads = context.most_reads().clamp(1, 16);
         let longest_queue = context.longest_queue();
         let domain = Domain::new(context)
@@ -248,12 +249,14 @@ impl Station {
         serde_json::to_string(&self.record).unwrap_or_default()
     }
 
-    /// Connects the queue pair to `peer`, which uses `depth` of the slots; it may send once it
-    /// knows that.
+    /// Connects the queue pair to `peer`, which uses `depth` of the slots, with packets of `mtu`
+    /// bytes on the path of `offer`; it may send once it knows that.
     pub(super) fn connect(
         &mut self,
-        (peer, depth): (&StationData, u16),
-        (mtu, service_level, traffic_class): (u16, u8, u8),
+        peer: &StationData,
+        depth: u16,
+        mtu: u16,
+        offer: &Offer,
     ) -> Result<(), VerbsError> {
         self.layout = self.layout.at_most(depth);
         self.post_receives().map_err(|source| VerbsError::Device {
@@ -266,8 +269,8 @@ impl Station {
             port: self.settings.port,
             gid_index: self.gid.map(|gid| gid.index),
             mtu,
-            service_level,
-            traffic_class,
+            service_level: offer.service_level,
+            traffic_class: offer.traffic_class,
             reads: reads_under_way(self.reads, peer.reads),
             packet_number: self.packet_number,
         };
@@ -340,34 +343,6 @@ fn create(
     Queue::create(memory, domain, options)
 }
 
-/// Entry of a device in the profile.
-fn describe(
-    name: &str,
-    number: u8,
-    (context, port): (&Context, &Port),
-    gid: Option<&Gid>,
-) -> VerbsPort {
-    let folder = format!("/sys/class/infiniband/{name}");
-    let of_port = |entry| format!("{folder}/ports/{number}/{entry}");
-    let node = read_setting(format!("{folder}/device/numa_node"));
-    let link_layer = match port.link_layer {
-        LinkLayer::InfiniBand => "InfiniBand",
-        LinkLayer::Ethernet => "Ethernet",
-        LinkLayer::Unknown => "unknown",
-    };
-    VerbsPort {
-        device: name.to_owned(),
-        port: number,
-        firmware: context.firmware(),
-        link_layer: link_layer.to_owned(),
-        rate_bits_per_s: rate(&read_setting(of_port("rate")).unwrap_or_default()),
-        mtu_bytes: port.mtu,
-        numa_node: node.and_then(|node| node.parse().ok()),
-        interface: interface(name, number, gid),
-        gid_index: gid.map(|gid| gid.index),
-    }
-}
-
 /// Parses a port's rate as the kernel shows it, such as `2.5 Gb/sec (1X SDR)`, into bit/s.
 fn rate(text: &str) -> Option<u64> {
     let gigabits: f64 = text.split_once(" Gb/sec")?.0.parse().ok()?;
@@ -382,6 +357,32 @@ struct Chosen {
     context: Context,
     port: Port,
     gid: Option<Gid>,
+}
+
+impl Chosen {
+    /// Entry of port `number` of the device in the profile.
+    fn describe(&self, number: u8) -> VerbsPort {
+        let Self { name, context, port, gid } = self;
+        let folder = format!("/sys/class/infiniband/{name}");
+        let of_port = |entry| format!("{folder}/ports/{number}/{entry}");
+        let node = read_setting(format!("{folder}/device/numa_node"));
+        let link_layer = match port.link_layer {
+            LinkLayer::InfiniBand => "InfiniBand",
+            LinkLayer::Ethernet => "Ethernet",
+            LinkLayer::Unknown => "unknown",
+        };
+        VerbsPort {
+            device: name.clone(),
+            port: number,
+            firmware: context.firmware(),
+            link_layer: link_layer.to_owned(),
+            rate_bits_per_s: rate(&read_setting(of_port("rate")).unwrap_or_default()),
+            mtu_bytes: port.mtu,
+            numa_node: node.and_then(|node| node.parse().ok()),
+            interface: interface(name, number, gid.as_ref()),
+            gid_index: gid.map(|gid| gid.index),
+        }
+    }
 }
 
 /// The requested device, or the first usable one.

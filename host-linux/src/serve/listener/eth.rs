@@ -9,7 +9,7 @@ use loggap_core::wire::ethernet::Address;
 
 use super::{Arrival, TurnedAway};
 use crate::link::{AnyLink, Arrived, EthLink, LinkError, LinkSettings, Senders, Shown, Station};
-use crate::serve::hello::{HelloVerifier, Verdict, frame};
+use crate::serve::hello::{Admission, HelloVerifier, frame};
 
 /// Listener on one interface. Each station with a verified address gets a socket of its own.
 #[derive(Debug)]
@@ -44,12 +44,12 @@ impl EthListener {
                 continue;
             }
             match self.hellos.judge(&source, message) {
-                Verdict::Ignored => {}
-                Verdict::Accepted => {
+                Admission::Ignored => {}
+                Admission::Accepted => {
                     let hello = message.to_vec();
                     return self.link(source, hello, settings).map(Some).map_err(io::Error::other);
                 }
-                Verdict::Answer(answer) => {
+                Admission::Answer(answer) => {
                     // If the answer is lost, the station repeats its hello.
                     let _lost = self.station.send(source, &frame(&answer));
                     if let Message::Refuse(refusal) = answer {
@@ -71,7 +71,7 @@ impl EthListener {
         let station = self.station.again(Senders::One(peer))?;
         let alive = Arc::new(());
         self.taken.push((peer, Arc::downgrade(&alive)));
-        let link = EthLink::accepted((station, peer), hello, alive, settings);
+        let link = EthLink::accepted(station, peer, hello, alive, settings);
         Ok(Arrival::Client(AnyLink::Eth(link)))
     }
 }

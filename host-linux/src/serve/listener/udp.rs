@@ -18,7 +18,7 @@ use socket2::{Domain, Socket, Type};
 use super::{AllowedAddresses, Arrival, TurnedAway};
 use crate::link::{AnyLink, LinkSettings, UdpLink, shown};
 use crate::machine::clock::Deadline;
-use crate::serve::hello::{HelloVerifier, Verdict, frame};
+use crate::serve::hello::{Admission, HelloVerifier, frame};
 
 /// Listener on a UDP port. Each verified peer gets a socket on the same port, connected to the
 /// peer, so that the kernel separates the peers. It is bound to the local address that the peer
@@ -91,8 +91,8 @@ impl UdpListener {
                 return Ok(Some(Arrival::TurnedAway(TurnedAway::not_allowed(peer))));
             }
             match self.hellos.judge(&peer, bytes) {
-                Verdict::Ignored => {}
-                Verdict::Accepted => match self.link(&datagram, bytes.to_vec(), settings) {
+                Admission::Ignored => {}
+                Admission::Accepted => match self.link(&datagram, bytes.to_vec(), settings) {
                     Err(error) if is_exhausted(&error) => return Err(error),
                     // An unreachable peer, such as one at port 0.
                     Err(_) => {}
@@ -101,7 +101,7 @@ impl UdpListener {
                         return Ok(Some(Arrival::Client(AnyLink::Udp(link))));
                     }
                 },
-                Verdict::Answer(answer) => {
+                Admission::Answer(answer) => {
                     // If the answer is lost, the peer repeats its hello.
                     let _lost = self.answer(&datagram, &frame(&answer));
                     if let Message::Refuse(refusal) = answer {

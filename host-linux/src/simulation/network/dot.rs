@@ -20,7 +20,22 @@ pub(super) struct Edge {
     pub(super) to: u32,
     /// Number of the line in which it ends.
     pub(super) line: usize,
-    pub(super) attributes: Vec<(String, String)>,
+    pub(super) attributes: Vec<Attribute>,
+}
+
+/// An attribute, its name in lower case.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Attribute {
+    pub(super) name: String,
+    pub(super) value: String,
+}
+
+impl Edge {
+    /// Value of an attribute.
+    pub(super) fn attribute(&self, name: &str) -> Option<&str> {
+        let found = self.attributes.iter().find(|attribute| attribute.name == name);
+        found.map(|attribute| attribute.value.as_str())
+    }
 }
 
 /// Syntax error in a line.
@@ -115,8 +130,8 @@ fn tokens(text: &str) -> Result<Vec<TokenAt<'_>>, DotError> {
     Ok(tokens)
 }
 
-fn has_capacity(attributes: &[(String, String)]) -> bool {
-    attributes.iter().any(|(name, _)| name == "capacity")
+fn has_capacity(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| attribute.name == "capacity")
 }
 
 /// True if `rest`, a suffix of `text`, follows a letter or digit.
@@ -224,9 +239,9 @@ impl Reader<'_> {
                 // Defaults are used only for drawing; capacities and comments must be given for
                 // each edge.
                 let defaults = self.attributes()?;
-                let counts = |(name, _): &(String, String)| {
+                let counts = |attribute: &Attribute| {
                     first.eq_ignore_ascii_case("edge")
-                        && matches!(name.as_str(), "capacity" | "comment")
+                        && matches!(attribute.name.as_str(), "capacity" | "comment")
                 };
                 return match defaults.iter().any(counts) {
                     true => self.wrong("capacity and comment are given edge by edge"),
@@ -275,7 +290,7 @@ impl Reader<'_> {
     }
 
     /// Parses `[name=value, …]`, repeated any number of times.
-    fn attributes(&mut self) -> Result<Vec<(String, String)>, DotError> {
+    fn attributes(&mut self) -> Result<Vec<Attribute>, DotError> {
         let mut attributes = Vec::new();
         while self.takes(&Token::Sign('[')) {
             while !self.takes(&Token::Sign(']')) {
@@ -296,8 +311,9 @@ impl Reader<'_> {
                         return self.wrong("a second capacity");
                     }
                     Some(value) => {
-                        self.graph.attributes.insert(name.to_lowercase());
-                        attributes.push((name.to_lowercase(), value));
+                        let name = name.to_lowercase();
+                        self.graph.attributes.insert(name.clone());
+                        attributes.push(Attribute { name, value });
                     }
                     None => return self.wrong("expected a value"),
                 }
@@ -319,7 +335,8 @@ mod tests {
         assert_eq!(graph.nodes, ["H0", "S1", "H 2"]);
         let ends: Vec<_> = graph.edges.iter().map(|edge| (edge.from, edge.to, edge.line)).collect();
         assert_eq!(ends, [(0, 1, 5), (1, 2, 5), (1, 0, 7)]);
-        let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let named =
+            |name: &str, value: &str| Attribute { name: name.to_owned(), value: value.to_owned() };
         let expected =
             [named("capacity", "2.5"), named("comment", "H0, \"q\""), named("x", "true")];
         assert_eq!(graph.edges[0].attributes, expected);

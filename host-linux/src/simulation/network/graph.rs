@@ -16,7 +16,7 @@ use loggap_core::sim::network::Fabric;
 use super::attributes::is_known;
 use super::dot::{self, Edge, Graph};
 use super::error::GraphError;
-use super::wired::{GraphLink, NONE, Ways, Wired, comment, number};
+use super::wired::{GraphLink, NONE, Ways, Wired, number};
 
 /// Limit on the entries of the table of routes, two or four bytes each: 1 GiB at most.
 const MOST_ROUTES: usize = 1 << 28;
@@ -81,7 +81,7 @@ impl GraphTopology {
             longest: 0,
             unknown,
         };
-        let given = edges.iter().any(|edge| comment(edge).is_some());
+        let given = edges.iter().any(|edge| edge.attribute("comment").is_some());
         graph.ways = if given { graph.given(&edges)? } else { graph.minimal() };
         graph.longest = graph.check()?;
         Ok(Self { graph: Arc::new(graph), host_capacity: 1.0, link_capacity: 1.0 })
@@ -167,16 +167,16 @@ impl Fabric for GraphTopology {
 }
 
 fn link(edge: &Edge, nodes: &[String]) -> Result<GraphLink, GraphError> {
-    let Edge { from, to, line, attributes } = edge;
+    let Edge { from, to, line, .. } = edge;
     if from == to {
         let node = nodes.get(*from as usize).cloned().unwrap_or_default();
         return Err(GraphError::Loop { line: *line, node });
     }
-    let given = attributes.iter().find(|(name, _)| name == "capacity");
-    let capacity = given.map_or(Some(1.0), |(_, text)| {
+    let given = edge.attribute("capacity");
+    let capacity = given.map_or(Some(1.0), |text| {
         text.parse().ok().filter(|capacity: &f64| capacity.is_finite() && *capacity > 0.0)
     });
-    let text = || given.map(|(_, text)| text.clone()).unwrap_or_default();
+    let text = || given.unwrap_or_default().to_owned();
     let capacity = capacity.ok_or_else(|| GraphError::Capacity { line: *line, text: text() })?;
     Ok(GraphLink { from: *from, to: *to, capacity })
 }

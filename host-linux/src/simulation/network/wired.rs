@@ -117,8 +117,11 @@ impl Wired {
                     destination: destination.to_owned(),
                 };
                 // A single outgoing link takes all messages.
-                let comment =
-                    if leaving.len() == 1 { "*" } else { comment(edge).unwrap_or_default() };
+                let comment = if leaving.len() == 1 {
+                    "*"
+                } else {
+                    edge.attribute("comment").unwrap_or_default()
+                };
                 for word in comment.split([',', ' ', '\t', '\n']).filter(|word| !word.is_empty()) {
                     if word == "*" {
                         if other != NONE {
@@ -229,9 +232,4 @@ impl Wired {
 
 pub(super) fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-pub(super) fn comment(edge: &Edge) -> Option<&str> {
-    let found = edge.attributes.iter().find(|(name, _)| name == "comment");
-    found.map(|(_, value)| value.as_str())
 }

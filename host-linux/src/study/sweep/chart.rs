@@ -4,7 +4,7 @@ use loggap_core::units::Picos;
 
 use super::{Axis, Form, Spacing, Sweep, Swept, Tangent};
 use crate::output::number::{self, Unit};
-use crate::study::{Axes, Chart, Series};
+use crate::study::{Axes, Chart, Coordinates, Series};
 
 /// Most axes that a chart can show.
 pub const MOST_AXES: usize = 2;
@@ -36,7 +36,7 @@ pub fn chart(
         let place = |point: usize| {
             let x = across.reading(sweep.at(point).next()?).number() / x_unit.size;
             let makespan = makespans.get(point)?.map_or(f64::NAN, Picos::seconds);
-            Some((x, makespan / y_unit.size))
+            Some(Coordinates { x, y: makespan / y_unit.size })
         };
         points.filter_map(place).collect::<Vec<_>>()
     };
@@ -47,7 +47,7 @@ pub fn chart(
         }
         _ => vec![Series::new("makespan".into(), curve(0))],
     };
-    series.extend(tangent.and_then(|tangent| line(tangent, (&x_unit, &y_unit))));
+    series.extend(tangent.and_then(|tangent| line(tangent, &x_unit, &y_unit)));
     let logarithmic = across.span().spacing == Spacing::Logarithmic;
     Some(Chart {
         nested: false,
@@ -108,12 +108,12 @@ fn label(axis: &Axis, index: usize) -> String {
     }
 }
 
-fn line(tangent: &Tangent, (x_unit, y_unit): (&Unit, &Unit)) -> Option<Series> {
+fn line(tangent: &Tangent, x_unit: &Unit, y_unit: &Unit) -> Option<Series> {
     let stretch = tangent.stretch()?;
     let point = |index: u32| {
         let share = f64::from(index) / f64::from(TANGENT_POINTS - 1);
         let x = stretch.from + share * (stretch.to - stretch.from);
-        (x / x_unit.size, stretch.value(x) / y_unit.size)
+        Coordinates { x: x / x_unit.size, y: stretch.value(x) / y_unit.size }
     };
     let label = format!("as given: slope {}", number::count(tangent.slope()));
     Some(Series::line(label, (0..TANGENT_POINTS).map(point).collect()))

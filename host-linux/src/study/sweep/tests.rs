@@ -5,7 +5,7 @@ use loggap_core::units::{Bytes, PerByte, Picos};
 
 use super::*;
 use crate::sensitivity::{Parameter, Sensitivity, Units};
-use crate::study::Axes;
+use crate::study::{Axes, Coordinates};
 
 fn set() -> LogGops {
     LogGops {
@@ -167,7 +167,8 @@ fn a_chart_has_a_curve_for_each_of_a_few_values_of_the_second_axis() {
     assert_eq!((&*two.x_label, &*two.y_label, two.axes), ("L [us]", "makespan [us]", Axes::Linear));
     assert_eq!(two.title, "Makespan of x over L and g");
     assert_eq!(two.series[1].label, "g = 1 ns");
-    assert_eq!(two.series[1].points, [(1.0, 1.0), (2.0, 3.0), (3.0, 5.0)]);
+    let at = |x, y| Coordinates { x, y };
+    assert_eq!(two.series[1].points, [at(1.0, 1.0), at(2.0, 3.0), at(3.0, 5.0)]);
     let many = curves(20);
     assert_eq!(many.series.len(), 7);
     assert_eq!(many.series[6].label, "g = 19 ns");

@@ -13,4 +13,4 @@ mod work;
 pub(crate) use device::{Context, Domain, Gid, GidKind, LinkLayer, Port};
 pub(crate) use memory::{PageSize, Region};
 pub(crate) use queue::{Path, Queue, QueueKind, QueueOptions, QueuePeer};
-pub(crate) use work::{Completion, Failure, Source, Verb, Work};
+pub(crate) use work::{Completion, Failure, Repost, Source, Verb, Work};

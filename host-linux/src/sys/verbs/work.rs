@@ -68,6 +68,15 @@ pub(crate) struct Failure {
     pub(crate) vendor: u32,
 }
 
+/// Fields in which a work request differs when it is posted again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repost {
+    pub(crate) id: u64,
+    pub(crate) signalled: bool,
+    /// Address in the peer's memory, for writes.
+    pub(crate) remote_address: Option<u64>,
+}
+
 /// A work request that is built once and posted repeatedly.
 pub(super) struct Standing {
     request: ffi::ibv_send_wr,
@@ -122,15 +131,11 @@ impl Queue {
         Ok(())
     }
 
-    /// Posts the request built last with another identifier, signalled or not, and, for writes,
-    /// with another address. Calls `built` immediately before the post itself.
+    /// Posts the request built last with the fields of `repost`. Calls `built` immediately before
+    /// the post itself.
     #[inline(always)]
-    pub(crate) fn post_again(
-        &mut self,
-        (id, signalled): (u64, bool),
-        remote_address: Option<u64>,
-        built: impl FnOnce(),
-    ) -> io::Result<()> {
+    pub(crate) fn post_again(&mut self, repost: Repost, built: impl FnOnce()) -> io::Result<()> {
+        let Repost { id, signalled, remote_address } = repost;
         let Standing { request, sge } = &mut self.standing;
         // The address may have changed, because `self` may have been moved.
         request.sg_list = &raw mut *sge;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use loggap::machine::buffer::Alignment;
 use loggap::output::number;
 use loggap::profile::ProfileDocument;
-use loggap::study::{Axes, Chart, Interval, Series};
+use loggap::study::{Axes, Chart, Coordinates, Interval, Series};
 use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
 use serde::Serialize;
@@ -304,7 +304,10 @@ pub(super) fn chart(document: &Document) -> Chart {
 
 /// Points with intervals, from sizes and times in seconds.
 fn series(label: String, times: &[(f64, [f64; 3])]) -> Series {
-    let points = times.iter().map(|(size, [_, value, _])| (*size, value * 1e6)).collect();
+    let points = times
+        .iter()
+        .map(|(size, [_, value, _])| Coordinates { x: *size, y: value * 1e6 })
+        .collect();
     let interval = |(size, [low, _, high]): &(f64, [f64; 3])| Interval {
         x: *size,
         low: low * 1e6,

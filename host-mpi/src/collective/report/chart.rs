@@ -1,6 +1,6 @@
 //! Chart of the results.
 
-use loggap::study::{Axes, Chart, Interval, Series};
+use loggap::study::{Axes, Chart, Coordinates, Interval, Series};
 
 use super::{Document, ResultRecord};
 
@@ -18,7 +18,8 @@ pub fn chart(document: &Document) -> Chart {
     let micros = |seconds: f64| seconds * 1e6;
     let series = operations.iter().map(|op| {
         let results = || document.results.iter().filter(|result| result.op == *op);
-        let points = results().filter_map(|r| Some((place(r), micros(r.median_s?))));
+        let points =
+            results().filter_map(|r| Some(Coordinates { x: place(r), y: micros(r.median_s?) }));
         let intervals = results().filter_map(|r| {
             let (low, high) = (micros(r.median_s_lo?), micros(r.median_s_hi?));
             Some(Interval { x: place(r), low, high })
@@ -49,7 +50,7 @@ mod tests {
             (Some(2e-6), Some(3e-6), Some(5e-6));
         let label = result.op.clone();
         let [series] = &chart(&document).series[..] else { panic!() };
-        assert_eq!((&series.label, series.points[0].1), (&label, 3.0));
+        assert_eq!((&series.label, series.points[0].y), (&label, 3.0));
         let Interval { low, high, .. } = series.intervals[0];
         assert_eq!((low, high), (2.0, 5.0));
     }
