@@ -6,9 +6,7 @@ use loggap_core::units::Picos;
 
 use super::{Job, Method, Outcome, Stopwatch, Watch};
 use crate::simulation::ordered::OnNetwork;
-use crate::simulation::{
-    Computed, LoadError, Means, RunError, Source, bytes_needed, compute,
-};
+use crate::simulation::{Computed, LoadError, Means, RunError, Source, bytes_needed, compute};
 
 impl Job<'_> {
     /// Runs a pattern without storing it. `None` if it must be stored: because of the pattern, of
