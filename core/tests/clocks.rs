@@ -80,12 +80,6 @@ mod clocks {
             self.travel();
             Ok(Ping { sent, stamped, received: self.now() })
         }
-
-        fn wait_until(&mut self, own: Picos) {
-            while self.now() < own {
-                self.now += own.since(self.own.at(self.now)).0;
-            }
-        }
     }
 
     #[test]
@@ -166,10 +160,9 @@ mod clocks {
             let follow = |pause: u64| {
                 let mut client = Client::new(own, peer);
                 let mut rank = RankClock::default();
-                for _ in 0..5 {
-                    let next = Picos(client.now().0 + pause);
+                for pass in 0..5 {
+                    client.now = SECOND + pass * pause;
                     rank.synchronise(&ParentClock::root(), &mut client, &options, &mut []).unwrap();
-                    client.wait_until(next);
                 }
                 rank.model(&options.assumptions).unwrap()
             };
@@ -553,6 +546,23 @@ mod clocks {
         ranks.set(50..100, 10 * MILLISECOND.cast_signed());
         let bad = check(&mut ranks);
         assert!(bad.covered < 75 && bad.p99.0 > 9 * MILLISECOND, "{bad:?}");
+    }
+
+    #[test]
+    fn residuals_are_summarised_by_their_magnitudes() {
+        let residual = |value, claimed| Residual {
+            value: SignedPicos(value),
+            claimed: Picos(claimed),
+            ..Residual::default()
+        };
+        let found = summary((1..=200).map(|n| residual(if n % 2 == 0 { n } else { -n }, 150)));
+        assert_eq!([found.p50, found.p99, found.max], [Picos(100), Picos(198), Picos(200)]);
+        assert_eq!((found.count, found.covered, found.covered_share()), (200, 150, 0.75));
+        let found = summary([residual(-3, 2), residual(0, 5)].into_iter());
+        assert_eq!((found.largest_claim, found.mean_claim), (Picos(5), Picos(3)));
+        assert_eq!((found.p50, found.covered), (Picos(0), 1));
+        assert!(summary([].into_iter()).covered_share() >= 1.0);
+        assert_eq!(Residuals::new(&mut []).push(residual(1, 1)), Err(residual(1, 1)));
     }
 
     #[test]

@@ -4,11 +4,10 @@ use clap::builder::RangedU64ValueParser;
 use loggap::cli::{CliError, Console, Exit, parse};
 use loggap::profile::SCHEMA_VERSION;
 use loggap_core::sync::ResidualSummary;
-use loggap_core::units::Picos;
 use serde::Serialize;
 
 use super::DriftArgs;
-use crate::clocks::study::{self, Scenario, TrialReport, trial};
+use crate::clocks::study::{self, PatienceRow, Scenario, SchemeRow, TrialReport, trial};
 
 /// Synchronise virtual clocks whose true times are known, and tell whether the
 /// claimed bounds hold. Needs no mpirun.
@@ -103,16 +102,12 @@ impl TrialRow {
     }
 
     fn columns(&self) -> String {
-        let micros = |time: Picos| time.0 as f64 * 1e-6;
         let columns = |(when, summary): (&str, ResidualSummary)| {
+            let times = [summary.p50, summary.p99, summary.max, summary.largest_claim];
+            let [p50, p99, max, bound] = times.map(|time| time.0 as f64 * 1e-6);
+            let (name, covered) = (self.scenario, summary.covered_share() * 100.0);
             format!(
-                "{:<10} {when:<12} {:>9.3} {:>9.3} {:>9.3} {:>9.3} {:>6.2}\n",
-                self.scenario,
-                micros(summary.p50),
-                micros(summary.p99),
-                micros(summary.max),
-                micros(summary.largest_claim),
-                summary.covered_share() * 100.0
+                "{name:<10} {when:<12} {p50:>9.3} {p99:>9.3} {max:>9.3} {bound:>9.3} {covered:>6.2}\n"
             )
         };
         self.summaries().map(columns).concat()
@@ -141,23 +136,20 @@ fn trials(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
         .flat_map(TrialRow::summaries)
         .all(|(_, summary)| summary.covered_share() >= LEAST_COVERED);
     if !args.json {
-        let warnings: String = rows.iter().filter_map(|row| warning(args, row)).collect();
+        let contradicted = rows.iter().filter(|row| row.report.contradicted > 0);
+        let warnings: String = contradicted
+            .map(|TrialRow { scenario, report, .. }| {
+                format!(
+                    "# {scenario}: offsets of {} ranks contradict each other: clocks drift apart \
+                     faster than --max-drift {}, or were set\n",
+                    report.contradicted, args.drift.max_drift
+                )
+            })
+            .collect();
         let verdict = if hold { "the bounds hold" } else { "the bounds do not hold" };
         write!(console.data(), "{warnings}# {verdict} in 95%\n")?;
     }
     Ok(if hold { Exit::Done } else { Exit::Differs })
-}
-
-/// Line that says why offsets contradict each other; `None` if they agree.
-fn warning(args: &Args, row: &TrialRow) -> Option<String> {
-    let TrialRow { scenario, report: TrialReport { contradicted, .. }, .. } = row;
-    (*contradicted > 0).then(|| {
-        format!(
-            "# {scenario}: offsets of {contradicted} ranks contradict each other: clocks drift \
-             apart faster than --max-drift {}, or were set\n",
-            args.drift.max_drift
-        )
-    })
 }
 
 /// Choice of N by simulation: the number of pings without a smaller round trip that end a series.
@@ -166,16 +158,11 @@ fn patience(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let head = "# the published scheme: a series ends after N pings without a smaller round \
                 trip; 1 us one way, exponential jitter of 1 us\n\
                 #N pings error_mean[ns] error_p99[ns] error_max[ns]\n";
-    let nanos = |time: Picos| time.0 as f64 * 1e-3;
     show(args, console, &rows, head, |row| {
-        format!(
-            "{:>5} {:>8.1} {:>8.1} {:>8.1} {:>8.1}\n",
-            row.patience,
-            row.mean_pings,
-            nanos(row.errors.mean),
-            nanos(row.errors.p99),
-            nanos(row.errors.max)
-        )
+        let PatienceRow { patience, mean_pings: pings, errors } = row;
+        let [mean, p99, max] =
+            [errors.mean, errors.p99, errors.max].map(|time| time.0 as f64 * 1e-3);
+        format!("{patience:>5} {pings:>8.1} {mean:>8.1} {p99:>8.1} {max:>8.1}\n")
     })
 }
 
@@ -202,14 +189,10 @@ fn schemes(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let head = "# as published, offsets only, N = 20; residuals at the end\n\
                 #scheme ranks took[ms] error_mean[us] error_p99[us] error_max[us]\n";
     show(args, console, &rows, head, |row| {
-        format!(
-            "{:<9} {:>6} {:>10.3} {:>9.3} {:>9.3} {:>9.3}\n",
-            row.scheme,
-            row.ranks,
-            row.took.seconds() * 1e3,
-            row.errors.mean.seconds() * 1e6,
-            row.errors.p99.seconds() * 1e6,
-            row.errors.max.seconds() * 1e6
-        )
+        let SchemeRow { scheme, ranks, took, errors } = row;
+        let [mean, p99, max] =
+            [errors.mean, errors.p99, errors.max].map(|time| time.seconds() * 1e6);
+        let took = took.seconds() * 1e3;
+        format!("{scheme:<9} {ranks:>6} {took:>10.3} {mean:>9.3} {p99:>9.3} {max:>9.3}\n")
     })
 }

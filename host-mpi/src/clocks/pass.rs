@@ -28,7 +28,7 @@ pub struct Pass {
 }
 
 /// Result of the pings with the parent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Edge {
     /// Rank of the parent.
     pub parent: i32,
@@ -128,14 +128,8 @@ fn follow(
     waiting.numbers_from(&peer, &mut words);
     let Some(announced) = ParentClock::from_words(&words) else {
         waiting.send(&peer, &[DONE]);
-        return Edge {
-            parent,
-            shared: false,
-            offset: None,
-            median: None,
-            median_outside: false,
-            contradictions: clock.rank.contradictions(),
-        };
+        let contradictions = clock.rank.contradictions();
+        return Edge { parent, contradictions, ..Edge::default() };
     };
     let quickest = quickest(clock, peer, waiting);
     let resolution = Picos(2 * clock.read_cost().0.max(1_000));

@@ -52,14 +52,13 @@ impl Cluster {
         exchange: impl FnOnce(&mut VirtualPinger<'_>) -> T,
     ) -> T {
         let pair = [own, peer];
-        let now = pair.iter().filter_map(|&rank| self.free.get(rank)).max();
-        let [own_clock, peer_clock] = pair.map(|rank| self.clock_of(rank));
+        let now = pair.iter().filter_map(|&rank| self.free.get(rank)).max().copied();
+        let clocks = pair.map(|rank| self.reads.get(rank).copied().unwrap_or(rank));
         let higher = own.max(peer) as u64;
         let path = path.turned(&mut Random::stream(!self.seed, higher));
         let random = Random::stream(self.seed ^ self.pass << 32, higher + (1 << 32));
-        let now = now.copied().unwrap_or_default();
-        let pinger = VirtualPinger::new(&mut self.clocks, path, now, random);
-        let mut pinger = pinger.between(own_clock, peer_clock);
+        let pinger = VirtualPinger::new(&mut self.clocks, path, now.unwrap_or_default(), random);
+        let mut pinger = pinger.between(clocks);
         let result = exchange(&mut pinger);
         self.pings += pinger.pings;
         let end = pinger.now;
@@ -69,10 +68,6 @@ impl Cluster {
             }
         }
         result
-    }
-
-    fn clock_of(&self, rank: usize) -> usize {
-        self.reads.get(rank).copied().unwrap_or(rank)
     }
 
     /// Exact local time of each rank at the true time `now`.

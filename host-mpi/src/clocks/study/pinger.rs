@@ -41,9 +41,20 @@ impl<'c> VirtualPinger<'c> {
         Self { clocks, own: 0, peer: 1, path, now, contended_until, peer_waits, pings, random }
     }
 
-    /// This pinger, in which clock `own` pings clock `peer`, which may be the same.
-    pub(super) const fn between(self, own: usize, peer: usize) -> Self {
+    /// This pinger, in which the first of these clocks pings the second, which may be the same.
+    pub(super) const fn between(self, [own, peer]: [usize; 2]) -> Self {
         Self { own, peer, ..self }
+    }
+
+    /// Advances true time until the own clock has reached `own`.
+    pub(super) fn wait_until(&mut self, own: Picos) {
+        loop {
+            let missing = own.since(self.now());
+            if missing == Picos::ZERO {
+                return;
+            }
+            self.pass(missing.0);
+        }
     }
 
     fn read(&mut self, clock: usize) -> Picos {
@@ -89,17 +100,6 @@ impl Pinger for VirtualPinger<'_> {
         self.pass(back + if self.peer_waits { 0 } else { delay });
         let received = self.read(self.own);
         Ok(Ping { sent, stamped, received })
-    }
-
-    /// Advances true time until the own clock has reached `own`.
-    fn wait_until(&mut self, own: Picos) {
-        loop {
-            let missing = own.since(self.now());
-            if missing == Picos::ZERO {
-                return;
-            }
-            self.pass(missing.0);
-        }
     }
 }
 
