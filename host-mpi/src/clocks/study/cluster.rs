@@ -17,7 +17,7 @@ pub(super) struct Cluster {
     free: Vec<Picos>,
     /// Total number of pings.
     pub(super) pings: u64,
-    /// Number of passes so far, from which random delays depend.
+    /// Number of passes so far, on which random delays depend.
     pass: u64,
     seed: u64,
 }
@@ -42,8 +42,9 @@ impl Cluster {
         self.free.iter().copied().max().unwrap_or_default()
     }
 
-    /// Lets rank `own` ping rank `peer` over `path`, or, if directions differ, over its reverse, as
-    /// soon as both are free. No rank meets two lower ones in a pass.
+    /// Calls `exchange` with a pinger from rank `own` to rank `peer`, as soon as both are free. The
+    /// higher rank, which has no other exchange with a lower one in this pass, numbers the random
+    /// delays; they also choose the longer direction of `path`.
     pub(super) fn meet<T>(
         &mut self,
         own: usize,

@@ -1,6 +1,6 @@
 //! Studies of synchronisation on virtual clocks, whose true times are known.
 //!
-//! [`trial()`] runs the own scheme. [`patience()`], [`drift()`] and [`schemes()`] repeat studies of
+//! [`trial()`] synchronises over the tree, as `sync` does. [`patience()`], [`drift()`] and [`schemes()`] repeat studies of
 //! Hoefler, Schneider and Lumsdaine ("Accurately Measuring Collective Operations at Massive Scale",
 //! 2008, called "the slides" here).
 //!

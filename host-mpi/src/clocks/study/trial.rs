@@ -26,7 +26,7 @@ const HOLD: u64 = 10 * SECOND;
 /// Clocks and network of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scenario {
-    /// Its name.
+    /// Name in reports.
     pub name: &'static str,
     /// Properties of the clocks.
     clocks: ClockTruth,
