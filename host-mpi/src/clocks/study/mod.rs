@@ -1,8 +1,8 @@
 //! Studies of synchronisation on virtual clocks, whose true times are known.
 //!
-//! [`trial()`] synchronises over the tree, as `sync` does. [`patience()`], [`drift()`] and [`schemes()`] repeat studies of
-//! Hoefler, Schneider and Lumsdaine ("Accurately Measuring Collective Operations at Massive Scale",
-//! 2008, called "the slides" here).
+//! [`trial()`] synchronises over the tree, as `sync` does. [`patience()`], [`drift()`] and
+//! [`schemes()`] repeat studies of Hoefler, Schneider and Lumsdaine ("Accurately Measuring
+//! Collective Operations at Massive Scale", 2008, called "the slides" here).
 //!
 //! All clocks share one true time, in picoseconds from the beginning. A virtual clock is too fast
 //! or too slow by a drift that wanders with temperature. Pings between two clocks pass a path whose
