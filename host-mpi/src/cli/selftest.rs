@@ -147,7 +147,7 @@ fn trials(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
             })
             .collect();
         let verdict = if hold { "the bounds hold" } else { "the bounds do not hold" };
-        write!(console.data(), "{warnings}# {verdict} in 95%\n")?;
+        writeln!(console.data(), "{warnings}# {verdict} in 95%")?;
     }
     Ok(if hold { Exit::Done } else { Exit::Differs })
 }
