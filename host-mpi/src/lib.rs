@@ -12,7 +12,7 @@
 //! - [`collective`]: collective operations, from a common start to the last
 //!   exit.
 //! - [`algorithm`]: algorithms of collective operations, and their predicted times.
-//! - [`clocks`]: clocks that agree over all ranks.
+//! - [`clocks`]: clocks that agree over all ranks, and studies of their synchronisation.
 //! - [`waiting`]: waits for control messages.
 //! - [`watch`]: watchdog that ends the job if a rank waits in vain for another one.
 //! - [`library`]: MPI implementation, and its settings that move protocol changes.

@@ -22,11 +22,6 @@ pub trait Pinger {
     ///
     /// The peer is gone or the network failed.
     fn ping(&mut self) -> Result<Ping, Self::Error>;
-
-    /// Returns once the own clock has reached `own`. Spins by default.
-    fn wait_until(&mut self, own: Picos) {
-        while self.now() < own {}
-    }
 }
 
 /// Options of a series of pings.

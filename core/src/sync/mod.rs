@@ -42,9 +42,7 @@
 //!
 //! # Comparison
 //!
-//! [`Scheme`] and [`MinRoundTrip`] are published schemes; [`study_patience`] and [`study_drift`]
-//! repeat two studies of the slides; [`trial`] and [`scheme_trial`] run on [`simulated`] clocks
-//! with known truth.
+//! [`Scheme`] and [`MinRoundTrip`] are published schemes.
 //!
 //! # Sources
 //!
@@ -57,59 +55,59 @@
 //! # Example
 //!
 //! ```
-//! use loggap_core::random::Random;
-//! use loggap_core::sync::simulated::{ClockTruth, Path, VirtualClock, VirtualPinger};
-//! use loggap_core::sync::{ParentClock, RankClock, SyncOptions};
+//! use loggap_core::sync::{ParentClock, Ping, Pinger, RankClock, SyncOptions};
 //! use loggap_core::units::Picos;
 //!
-//! let truth = ClockTruth::default();
-//! let mut clocks = [VirtualClock::new(truth, 1, 0), VirtualClock::new(truth, 1, 1)];
-//! let mut options = SyncOptions::default();
-//! options.series.offset.resolution = truth.resolution();
+//! /// Peer whose clock is 5 us behind, 1 us away; holds the own time.
+//! struct Peer(Picos);
 //!
-//! let path = Path::of(Picos(1_000_000));
-//! let mut pinger = VirtualPinger::new(&mut clocks, (1, 0), path, Picos(0), Random::new(7));
+//! impl Pinger for Peer {
+//!     type Error = core::convert::Infallible;
+//!
+//!     fn now(&mut self) -> Picos {
+//!         self.0
+//!     }
+//!
+//!     fn ping(&mut self) -> Result<Ping, Self::Error> {
+//!         let (sent, received) = (self.0, Picos(self.0.0 + 2_000_000));
+//!         self.0 = received;
+//!         Ok(Ping { sent, stamped: Picos(sent.0 + 1_000_000 - 5_000_000), received })
+//!     }
+//! }
+//!
+//! let options = SyncOptions::default();
 //! let mut rank = RankClock::default();
-//! rank.synchronise(&ParentClock::root(), &mut pinger, &options, &mut [])?;
+//! let mut peer = Peer(Picos(1_000_000_000_000));
+//! rank.synchronise(&ParentClock::root(), &mut peer, &options, &mut [])?;
 //!
-//! let now = pinger.true_now();
 //! let model = rank.model(&options.assumptions)?;
-//! let (root, own) = (clocks[0].exact_at(now), clocks[1].exact_at(now));
-//! assert!(model.reference_at(own).0.abs_diff(root.0) <= model.error_at(own).0);
+//! let now = peer.now();
+//! assert!(model.reference_at(now).0.abs_diff(now.0 - 5_000_000) <= model.error_at(now).0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod check;
 mod drift;
-mod drift_study;
 mod exchange;
 mod model;
 mod offset;
 mod parent;
-mod patience;
 mod published;
-mod published_trial;
 mod rank;
-pub mod simulated;
 mod tree;
-mod trial;
 
 #[cfg(test)]
 mod tests;
 
 pub use check::{Residual, ResidualSummary, Residuals, Triangle};
 pub use drift::{DriftError, DriftEstimator, LEAST_SPAN, MOST_DRIFT_PPM};
-pub use drift_study::{DriftStudy, TimedOffset, record_drift, study_drift};
 pub use exchange::{Pinger, Series, SeriesEnd, SeriesError, SeriesOptions, measure_offset};
 pub use model::ClockModel;
 pub use offset::{Offset, OffsetEstimator, OffsetOptions, Ping, PingError};
 pub use parent::ParentClock;
-pub use patience::{PATIENCES, PatienceRow, study_patience};
 pub use published::{MergeStep, MinRoundTrip, Scheme, stop_after};
-pub use published_trial::{SchemeMemory, SchemeReport, scheme_trial};
 pub use rank::{Agreement, Assumptions, RankClock, SyncError, SyncOptions};
 pub use tree::{Edge, Role, Step, Tree, TreeEntry, TreeError, TreeMemory};
-pub use trial::{Scenario, TrialError, TrialMemory, TrialRank, TrialReport, trial};
 
 /// Picoseconds in a second: the denominator of drifts.
 const SECOND: u64 = 1_000_000_000_000;

@@ -173,7 +173,7 @@ impl ClockModel {
 }
 
 /// One millionth as a drift, in ps per second.
-pub(super) const PER_MILLION: u64 = SECOND / 1_000_000;
+const PER_MILLION: u64 = SECOND / 1_000_000;
 
 /// [`MOST_DRIFT_PPM`], in ps per second.
 const MOST_DRIFT: i64 = MOST_DRIFT_PPM as i64 * PER_MILLION as i64;

@@ -4,17 +4,11 @@ use clap::builder::RangedU64ValueParser;
 use loggap::flags::parse;
 use loggap::profile::SCHEMA_VERSION;
 use loggap::terminal::{CliError, Console, Exit};
-use loggap_core::random::Random;
-use loggap_core::sync::simulated::{ClockTruth, Path, VirtualClock, VirtualPinger};
-use loggap_core::sync::{
-    DriftStudy, PatienceRow, ResidualSummary, Scenario, Scheme, SchemeMemory, TimedOffset,
-    TreeEntry, TrialMemory, TrialRank, TrialReport, record_drift, scheme_trial, study_drift,
-    study_patience, trial,
-};
-use loggap_core::units::{Picos, SignedPicos};
+use loggap_core::sync::ResidualSummary;
 use serde::Serialize;
 
 use super::DriftArgs;
+use crate::clocks::study::{self, PatienceRow, Scenario, SchemeRow, TrialReport, trial};
 
 /// Synchronise virtual clocks whose true times are known, and tell whether the
 /// claimed bounds hold. Needs no mpirun.
@@ -60,61 +54,36 @@ enum Study {
     Schemes,
 }
 
-/// A result as columns and as a JSON document.
-struct Report<T> {
-    text: String,
-    document: T,
-    exit: Exit,
-}
-
 #[derive(Serialize)]
-struct Document<T> {
+struct Document<'a, T> {
     schema_version: u32,
-    rows: Vec<T>,
+    rows: &'a [T],
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     match args.study {
-        None => show(args, trials(args)?, console),
-        Some(Study::Patience) => show(args, patience(args.seed)?, console),
-        Some(Study::Drift) => show(args, drift(args.seed)?, console),
-        Some(Study::Schemes) => show(args, schemes(args.seed)?, console),
+        None => trials(args, console),
+        Some(Study::Patience) => patience(args, console),
+        Some(Study::Drift) => drift(args, console),
+        Some(Study::Schemes) => schemes(args, console),
     }
 }
 
+/// Prints `rows` as one JSON document, or as the columns `lines` below `head`.
 fn show<T: Serialize>(
     args: &Args,
-    report: Report<Vec<T>>,
     console: &mut Console,
+    rows: &[T],
+    head: &str,
+    lines: impl Fn(&T) -> String,
 ) -> Result<Exit, CliError> {
     if args.json {
-        let document = Document { schema_version: SCHEMA_VERSION, rows: report.document };
-        console.json(&document)?;
+        console.json(&Document { schema_version: SCHEMA_VERSION, rows })?;
     } else {
-        console.data().write_all(report.text.as_bytes())?;
+        let text: String = rows.iter().map(lines).collect();
+        console.data().write_all((head.to_owned() + &text).as_bytes())?;
     }
-    Ok(report.exit)
-}
-
-#[derive(Serialize)]
-struct Summary {
-    residual_p50_s: f64,
-    residual_p99_s: f64,
-    residual_max_s: f64,
-    bound_s: f64,
-    covered_share: f64,
-}
-
-impl From<ResidualSummary> for Summary {
-    fn from(summary: ResidualSummary) -> Self {
-        Self {
-            residual_p50_s: summary.p50.seconds(),
-            residual_p99_s: summary.p99.seconds(),
-            residual_max_s: summary.max.seconds(),
-            bound_s: summary.largest_claim.seconds(),
-            covered_share: summary.covered_share(),
-        }
-    }
+    Ok(Exit::Done)
 }
 
 #[derive(Serialize)]
@@ -122,231 +91,109 @@ struct TrialRow {
     scenario: &'static str,
     ranks: u32,
     per_machine: u32,
-    pass_s: f64,
-    pings: u64,
-    /// Ranks whose offsets contradict each other.
-    contradicted: u32,
-    synchronised: Summary,
-    extrapolated: Summary,
-    interpolated: Summary,
+    #[serde(flatten)]
+    report: TrialReport,
 }
 
-/// Runs every scenario: residuals at the end of the passes, ten seconds later,
-/// and interpolated between two passes.
-fn trials(args: &Args) -> Result<Report<Vec<TrialRow>>, CliError> {
+impl TrialRow {
+    /// Residuals at the end of the passes, ten seconds later, and interpolated between two passes.
+    const fn summaries(&self) -> [(&'static str, ResidualSummary); 3] {
+        let TrialReport { synchronised, extrapolated, interpolated, .. } = self.report;
+        [("at-once", synchronised), ("after-10s", extrapolated), ("interpolated", interpolated)]
+    }
+
+    fn columns(&self) -> String {
+        let columns = |(when, summary): (&str, ResidualSummary)| {
+            let times = [summary.p50, summary.p99, summary.max, summary.largest_claim];
+            let [p50, p99, max, bound] = times.map(|time| time.0 as f64 * 1e-6);
+            let (name, covered) = (self.scenario, summary.covered_share() * 100.0);
+            format!(
+                "{name:<10} {when:<12} {p50:>9.3} {p99:>9.3} {max:>9.3} {bound:>9.3} {covered:>6.2}\n"
+            )
+        };
+        self.summaries().map(columns).concat()
+    }
+}
+
+/// Runs every scenario.
+fn trials(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     const LEAST_COVERED: f64 = 0.95;
-    let count = args.ranks as usize;
-    let domains: Vec<u32> = (0..args.ranks).map(|rank| rank / args.per_machine).collect();
-    let mut clocks = vec![VirtualClock::exact(); count];
-    let mut ranks = vec![TrialRank::default(); count];
-    let mut residuals = vec![Picos::ZERO; count];
-    let (mut order, mut entries) = (vec![0; count], vec![TreeEntry::default(); count]);
-    let mut text = format!(
-        "# {} ranks, {} a clock; residuals against the true time of rank 0, bounds as claimed\n\
-         #scenario when p50[us] p99[us] max[us] bound[us] covered[%]\n",
-        args.ranks, args.per_machine
-    );
-    let (mut rows, mut exit, mut warnings) = (Vec::new(), Exit::Done, String::new());
-    for (name, scenario) in Scenario::all() {
-        let scenario = Scenario { seed: args.seed, ..scenario };
-        let memory = TrialMemory {
-            clocks: &mut clocks,
-            ranks: &mut ranks,
-            residuals: &mut residuals,
-            order: &mut order,
-            entries: &mut entries,
-        };
-        let report =
-            trial(&domains, &scenario, &scenario.options(args.drift.assumptions()), memory)
-                .map_err(CliError::failed)?;
-        let TrialReport { synchronised, extrapolated, interpolated, contradicted, .. } = report;
-        if contradicted > 0 {
-            warnings += &format!(
-                "# {name}: offsets of {contradicted} ranks contradict each other: clocks drift \
-                 apart faster than --max-drift {}, or were set\n",
-                args.drift.max_drift
-            );
-        }
-        for (when, summary) in
-            [("at-once", synchronised), ("after-10s", extrapolated), ("interpolated", interpolated)]
-        {
-            text += &columns(name, when, &summary);
-            if summary.covered_share() < LEAST_COVERED {
-                exit = Exit::Differs;
-            }
-        }
-        rows.push(TrialRow {
-            scenario: name,
-            ranks: args.ranks,
-            per_machine: args.per_machine,
-            pass_s: report.pass.seconds(),
-            pings: report.pings,
-            contradicted,
-            synchronised: synchronised.into(),
-            extrapolated: extrapolated.into(),
-            interpolated: interpolated.into(),
-        });
-    }
-    text += &warnings;
-    let verdict = if exit == Exit::Done { "the bounds hold" } else { "the bounds do not hold" };
-    text += &format!("# {verdict} in 95%\n");
-    Ok(Report { text, document: rows, exit })
-}
-
-fn columns(name: &str, when: &str, summary: &ResidualSummary) -> String {
-    let micros = |time: Picos| time.0 as f64 * 1e-6;
-    format!(
-        "{name:<10} {when:<12} {:>9.3} {:>9.3} {:>9.3} {:>9.3} {:>6.2}\n",
-        micros(summary.p50),
-        micros(summary.p99),
-        micros(summary.max),
-        micros(summary.largest_claim),
-        summary.covered_share() * 100.0
-    )
-}
-
-#[derive(Serialize)]
-struct PatienceRecord {
-    patience: u32,
-    mean_pings: f64,
-    error_mean_s: f64,
-    error_p99_s: f64,
-    error_max_s: f64,
-}
-
-/// Choice of N by simulation, as on the slides of Hoefler, Schneider and
-/// Lumsdaine (2008): the number of pings without a smaller round trip that end
-/// a series.
-fn patience(seed: u64) -> Result<Report<Vec<PatienceRecord>>, CliError> {
-    const SERIES: usize = 1_000;
-    let one_way = Picos(1_000_000);
-    let path = Path { jitter: one_way, ..Path::of(one_way) };
-    let mut errors = vec![Picos::ZERO; SERIES];
-    let rows = study_patience(path, seed, &mut errors)
-        .ok_or_else(|| CliError::failed("nothing to draw from"))?;
-    let mut text = "# the published scheme: a series ends after N pings without a smaller round \
-                    trip; 1 us one way, exponential jitter of 1 us\n\
-                    #N pings error_mean[ns] error_p99[ns] error_max[ns]\n"
-        .to_owned();
-    let nanos = |time: Picos| time.0 as f64 * 1e-3;
-    let record = |row: &PatienceRow| PatienceRecord {
-        patience: row.patience,
-        mean_pings: row.mean_pings(),
-        error_mean_s: row.mean.seconds(),
-        error_p99_s: row.p99.seconds(),
-        error_max_s: row.max.seconds(),
+    let Args { ranks, per_machine, .. } = *args;
+    let domains: Vec<u32> = (0..ranks).map(|rank| rank / per_machine).collect();
+    let row = |scenario: Scenario| {
+        let options = scenario.options(args.drift.assumptions());
+        let report = trial(&domains, &scenario, &options, args.seed).map_err(CliError::failed)?;
+        Ok(TrialRow { scenario: scenario.name, ranks, per_machine, report })
     };
-    for row in &rows {
-        text += &format!(
-            "{:>5} {:>8.1} {:>8.1} {:>8.1} {:>8.1}\n",
-            row.patience,
-            row.mean_pings(),
-            nanos(row.mean),
-            nanos(row.p99),
-            nanos(row.max)
-        );
+    let rows: Vec<TrialRow> =
+        Scenario::all().into_iter().map(row).collect::<Result<_, CliError>>()?;
+    let head = format!(
+        "# {ranks} ranks, {per_machine} a clock; residuals against the true time of rank 0, bounds as claimed\n\
+         #scenario when p50[us] p99[us] max[us] bound[us] covered[%]\n"
+    );
+    show(args, console, &rows, &head, TrialRow::columns)?;
+    let hold = rows
+        .iter()
+        .flat_map(TrialRow::summaries)
+        .all(|(_, summary)| summary.covered_share() >= LEAST_COVERED);
+    if !args.json {
+        let contradicted = rows.iter().filter(|row| row.report.contradicted > 0);
+        let warnings: String = contradicted
+            .map(|TrialRow { scenario, report, .. }| {
+                format!(
+                    "# {scenario}: offsets of {} ranks contradict each other: clocks drift apart \
+                     faster than --max-drift {}, or were set\n",
+                    report.contradicted, args.drift.max_drift
+                )
+            })
+            .collect();
+        let verdict = if hold { "the bounds hold" } else { "the bounds do not hold" };
+        writeln!(console.data(), "{warnings}# {verdict} in 95%")?;
     }
-    Ok(Report { text, document: rows.iter().map(record).collect(), exit: Exit::Done })
+    Ok(if hold { Exit::Done } else { Exit::Differs })
 }
 
-#[derive(Serialize)]
-struct DriftRecord {
-    wander_ppb: f64,
-    span_s: f64,
-    drift_ppm: f64,
-    residual_rms_s: f64,
-    residual_max_s: f64,
-    linear: bool,
-    linear_for_s: f64,
+/// Choice of N by simulation: the number of pings without a smaller round trip that end a series.
+fn patience(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let rows = study::patience(args.seed).map_err(CliError::failed)?;
+    let head = "# the published scheme: a series ends after N pings without a smaller round \
+                trip; 1 us one way, exponential jitter of 1 us\n\
+                #N pings error_mean[ns] error_p99[ns] error_max[ns]\n";
+    show(args, console, &rows, head, |row| {
+        let PatienceRow { patience, mean_pings: pings, errors } = row;
+        let [mean, p99, max] =
+            [errors.mean, errors.p99, errors.max].map(|time| time.0 as f64 * 1e-3);
+        format!("{patience:>5} {pings:>8.1} {mean:>8.1} {p99:>8.1} {max:>8.1}\n")
+    })
 }
 
-/// Drift study of the same slides: 50,000 offsets, one a second, and whether
-/// they lie on a line.
-fn drift(seed: u64) -> Result<Report<Vec<DriftRecord>>, CliError> {
-    const OFFSETS: usize = 50_000;
-    const SECOND: Picos = Picos(1_000_000_000_000);
-    let mut text = "# 50,000 offsets, one a second, on virtual clocks: is the drift a line?\n\
-                    #wander[ppb/sqrt(s)] drift[ppm] residual_rms[us] residual_max[us] linear_for[s]\n"
-        .to_owned();
-    let mut rows = Vec::new();
-    for wander_ppb in [0.0, 1.0, 20.0] {
-        let truth = ClockTruth { wander_ppb, widest_wander_ppb: 50.0, ..ClockTruth::default() };
-        let mut clocks = [0, 1].map(|stream| VirtualClock::new(truth, seed, stream));
-        let path = Path::of(Picos(1_000_000));
-        let random = Random::new(seed);
-        let mut pinger = VirtualPinger::new(&mut clocks, (0, 1), path, Picos::ZERO, random);
-        let mut samples = vec![TimedOffset::default(); OFFSETS];
-        record_drift(&mut pinger, SECOND, 5, &mut samples).map_err(CliError::failed)?;
-        let study: DriftStudy = study_drift(&samples).map_err(CliError::failed)?;
-        let record = DriftRecord {
-            wander_ppb,
-            span_s: study.span.seconds(),
-            drift_ppm: study.drift as f64 * 1e-6,
-            residual_rms_s: study.residual_rms.seconds(),
-            residual_max_s: study.residual_max.seconds(),
-            linear: study.is_linear(),
-            linear_for_s: study.linear_for.seconds(),
-        };
-        text += &format!(
-            "{wander_ppb:>8} {:>9.4} {:>10.3} {:>10.3} {:>8.0}\n",
-            record.drift_ppm,
-            record.residual_rms_s * 1e6,
-            record.residual_max_s * 1e6,
-            record.linear_for_s
-        );
-        rows.push(record);
-    }
-    Ok(Report { text, document: rows, exit: Exit::Done })
-}
-
-#[derive(Serialize)]
-struct SchemeRecord {
-    scheme: &'static str,
-    ranks: u32,
-    took_s: f64,
-    error_mean_s: f64,
-    error_p99_s: f64,
-    error_max_s: f64,
+/// Drift study: 50,000 offsets, one a second, and whether they lie on a line.
+fn drift(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let rows = study::drift(args.seed).map_err(CliError::failed)?;
+    let head = "# 50,000 offsets, one a second, on virtual clocks: is the drift a line?\n\
+                #wander[ppb/sqrt(s)] drift[ppm] residual_rms[us] residual_max[us] linear_for[s]\n";
+    show(args, console, &rows, head, |row| {
+        format!(
+            "{:>8} {:>9.4} {:>10.3} {:>10.3} {:>8.0}\n",
+            row.wander_ppb,
+            row.drift_ppm,
+            row.residual_rms.seconds() * 1e6,
+            row.residual_max.seconds() * 1e6,
+            row.linear_for.seconds()
+        )
+    })
 }
 
 /// Durations and errors of the published schemes over the number of ranks.
-fn schemes(seed: u64) -> Result<Report<Vec<SchemeRecord>>, CliError> {
-    const PATIENCE: u32 = 20;
-    let one_way = Picos(1_000_000);
-    let network = Path { jitter: one_way, ..Path::of(one_way) };
-    let scenario = Scenario { network, seed, ..Scenario::default() };
-    let mut text = "# as published, offsets only, N = 20; residuals at the end\n\
-                    #scheme ranks took[ms] error_mean[us] error_p99[us] error_max[us]\n"
-        .to_owned();
-    let mut rows = Vec::new();
-    for (name, scheme) in [("linear", Scheme::Linear), ("binomial", Scheme::Binomial)] {
-        for ranks in [4_u32, 16, 64, 256, 1_024, 4_096, 16_384] {
-            let count = ranks as usize;
-            let memory = SchemeMemory {
-                clocks: &mut vec![VirtualClock::exact(); count],
-                offsets: &mut vec![SignedPicos(0); count],
-                free: &mut vec![Picos::ZERO; count],
-                residuals: &mut vec![Picos::ZERO; count],
-            };
-            let report = scheme_trial(scheme, ranks, PATIENCE, &scenario, memory)
-                .map_err(CliError::failed)?;
-            let record = SchemeRecord {
-                scheme: name,
-                ranks,
-                took_s: report.took.seconds(),
-                error_mean_s: report.mean.seconds(),
-                error_p99_s: report.residuals.p99.seconds(),
-                error_max_s: report.residuals.max.seconds(),
-            };
-            text += &format!(
-                "{name:<9} {ranks:>6} {:>10.3} {:>9.3} {:>9.3} {:>9.3}\n",
-                record.took_s * 1e3,
-                record.error_mean_s * 1e6,
-                record.error_p99_s * 1e6,
-                record.error_max_s * 1e6
-            );
-            rows.push(record);
-        }
-    }
-    Ok(Report { text, document: rows, exit: Exit::Done })
+fn schemes(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let rows = study::schemes(args.seed).map_err(CliError::failed)?;
+    let head = "# as published, offsets only, N = 20; residuals at the end\n\
+                #scheme ranks took[ms] error_mean[us] error_p99[us] error_max[us]\n";
+    show(args, console, &rows, head, |row| {
+        let SchemeRow { scheme, ranks, took, errors } = row;
+        let [mean, p99, max] =
+            [errors.mean, errors.p99, errors.max].map(|time| time.seconds() * 1e6);
+        let took = took.seconds() * 1e3;
+        format!("{scheme:<9} {ranks:>6} {took:>10.3} {mean:>9.3} {p99:>9.3} {max:>9.3}\n")
+    })
 }

@@ -238,7 +238,7 @@ fn synchronised(
     let mut pass = Pass::default();
     if let Some(scheme) = args.scheme.published() {
         let began = clock.read();
-        let model = published::synchronise(&clock, job, (scheme, args.patience), waiting);
+        let model = published::synchronise(&clock, job, scheme, args.patience, waiting);
         clock.follow(model);
         pass.took = clock.between(began, clock.read());
         return (clock, pass, true);

@@ -3,8 +3,7 @@
 
 use loggap_core::random::Random;
 use loggap_core::sync::{
-    Offset, ParentClock, Residual, ResidualSummary, Residuals, SeriesOptions, Triangle,
-    measure_offset,
+    ParentClock, Residual, ResidualSummary, Residuals, SeriesOptions, Triangle, measure_offset,
 };
 use loggap_core::units::{Picos, SignedPicos};
 use mpi::topology::Communicator as _;
@@ -68,14 +67,19 @@ impl Found {
         let triangles = if self.is_truth { &[] } else { &self.triangles[..] };
         let sides = triangles.iter().flat_map(|(_, sides)| sides.iter().copied());
         let all: Vec<Residual> = self.with_root.iter().map(|(_, one)| *one).chain(sides).collect();
-        let mut memory = vec![Picos::ZERO; all.len()];
-        let mut residuals = Residuals::new(&mut memory);
-        for residual in all {
-            // The memory has room for all of them.
-            let _kept = residuals.push(residual);
-        }
-        residuals.summary()
+        summary(&all)
     }
+}
+
+/// Distribution of `all`.
+pub(super) fn summary(all: &[Residual]) -> ResidualSummary {
+    let mut memory = vec![Picos::ZERO; all.len()];
+    let mut residuals = Residuals::new(&mut memory);
+    for residual in all {
+        // The memory has room for all of them.
+        let _kept = residuals.push(*residual);
+    }
+    residuals.summary()
 }
 
 /// Compares the corrected clocks of `sample`. All ranks call this together.
@@ -125,13 +129,14 @@ fn between(
 ) -> Option<Residual> {
     let [first, second] = pair.map(|rank| i32::try_from(rank).unwrap_or(CONTROLLER));
     let own = job.rank();
+    let ends = |peer| Ends { clock, peer: job.control().process_at_rank(peer), waiting };
     if own == second {
-        let peer = job.control().process_at_rank(first);
+        let ends = ends(first);
         let model = ParentClock { model: *clock.model(), ..ParentClock::root() };
-        waiting.send(&peer, &model.to_words());
-        Ends { clock, peer, waiting }.answer();
+        waiting.send(&ends.peer, &model.to_words());
+        ends.answer();
     }
-    let residual = (own == first).then(|| measured(clock, (job, second), waiting)).flatten();
+    let residual = (own == first).then(|| ends(second).residual()).flatten();
     if own == first && own != CONTROLLER {
         let root = job.control().process_at_rank(CONTROLLER);
         waiting.send(&root, &words(residual.as_ref()));
@@ -145,22 +150,16 @@ fn between(
     residual
 }
 
-/// Pings `peer`, and compares the offset with both clock models.
-fn measured(
-    clock: &GlobalClock,
-    (job, peer): (&Job, i32),
-    waiting: Waiting<'_>,
-) -> Option<Residual> {
-    let peer = job.control().process_at_rank(peer);
-    let mut words = [0_u64; ParentClock::WORDS];
-    waiting.numbers_from(&peer, &mut words);
-    let mut ends = Ends { clock, peer, waiting };
-    let raw: Option<Offset> = measure_offset(&mut ends, &SeriesOptions::default(), &mut [])
-        .ok()
-        .map(|series| series.offset);
-    ends.end();
-    let theirs = ParentClock::from_words(&words)?;
-    Some(Residual::of(&raw?, clock.model(), &theirs.model))
+impl Ends<'_> {
+    /// Pings the peer, and compares the offset with both clock models.
+    fn residual(mut self) -> Option<Residual> {
+        let mut words = [0_u64; ParentClock::WORDS];
+        self.waiting.numbers_from(&self.peer, &mut words);
+        let series = measure_offset(&mut self, &SeriesOptions::default(), &mut []);
+        self.end();
+        let theirs = ParentClock::from_words(&words)?;
+        Some(Residual::of(&series.ok()?.offset, self.clock.model(), &theirs.model))
+    }
 }
 
 /// Words of a residual in a message: whether there is one, and its fields.

@@ -26,6 +26,14 @@ pub(super) struct Begin {
     pub(super) reading: u64,
 }
 
+/// Clock of a rank.
+#[derive(Clone, Copy)]
+struct Clock {
+    /// Boot of the kernel whose clock it is.
+    boot: u128,
+    reading: u64,
+}
+
 /// Origins of all ranks, with this rank's clock at `reading` now; and true if
 /// one kernel runs all ranks, so that they read one clock. All ranks call this
 /// together.
@@ -38,26 +46,25 @@ pub(super) fn begins(job: &Job, domains: Domains, reading: u64) -> (Vec<Begin>, 
     let count = usize::try_from(job.size()).unwrap_or(0);
     let mut all = vec![0_u64; NUMBERS * count];
     job.watch().during(|| job.control().all_gather_into(&mine[..], &mut all[..]));
-    let boots = || {
-        all.chunks(NUMBERS).map(|rank| match *rank {
-            [high, low, reading] => (u128::from(high) << 64 | u128::from(low), reading),
-            _ => (0, 0),
-        })
+    let clock = |&[high, low, reading]: &[u64; NUMBERS]| Clock {
+        boot: u128::from(high) << 64 | u128::from(low),
+        reading,
     };
-    let is_one_kernel = boots().all(|(other, _)| other == boot);
-    let begins = match domains {
-        Domains::Machine => numbered(boots()),
-        Domains::Rank => numbered((0..).map(own).zip(boots().map(|(_, reading)| reading))),
-    };
+    let mut clocks: Vec<Clock> = all.as_chunks().0.iter().map(clock).collect();
+    let is_one_kernel = clocks.iter().all(|other| other.boot == boot);
+    if domains == Domains::Rank {
+        clocks.iter_mut().zip(0..).for_each(|(clock, rank)| clock.boot = own(rank));
+    }
+    let begins = numbered(&clocks);
     (begins, is_one_kernel)
 }
 
 /// Numbers the boots. The origin of a domain is its least reading.
-fn numbered(ranks: impl Iterator<Item = (u128, u64)>) -> Vec<Begin> {
+fn numbered(ranks: &[Clock]) -> Vec<Begin> {
     let mut known: HashMap<u128, usize> = HashMap::new();
     let mut least: Vec<u64> = Vec::new();
     let mut of_ranks = Vec::new();
-    for (boot, reading) in ranks {
+    for &Clock { boot, reading } in ranks {
         let domain = *known.entry(boot).or_insert_with(|| {
             least.push(reading);
             least.len() - 1
@@ -91,7 +98,8 @@ mod tests {
 
     #[test]
     fn ranks_of_a_boot_count_from_one_reading() {
-        let begins = numbered([(7, 50), (9, 10), (7, 40), (9, 12)].into_iter());
+        let clock = |boot, reading| Clock { boot, reading };
+        let begins = numbered(&[clock(7, 50), clock(9, 10), clock(7, 40), clock(9, 12)]);
         let begin = |domain, reading| Begin { domain, reading };
         assert_eq!(begins, [begin(0, 40), begin(1, 10), begin(0, 40), begin(1, 10)]);
     }

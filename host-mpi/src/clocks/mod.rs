@@ -9,6 +9,7 @@ pub mod check;
 mod domain;
 mod pass;
 pub mod published;
+pub mod study;
 
 use loggap::machine::clock::HostClock;
 use loggap_core::measure::Clock as _;
@@ -198,11 +199,16 @@ impl GlobalClock {
 
     /// Calls `work` with the tree of all ranks; `None` without ranks.
     pub fn with_tree<T>(&self, work: impl FnOnce(&Tree<'_>) -> T) -> Option<T> {
-        let count = self.domains.len();
-        let (mut order, mut entries) = (vec![0; count], vec![TreeEntry::default(); count]);
-        let memory = TreeMemory { order: &mut order, entries: &mut entries };
-        Tree::new(&self.domains, memory).ok().map(|tree| work(&tree))
+        with_tree(&self.domains, work)
     }
+}
+
+/// Calls `work` with the tree of ranks of `domains`; `None` without ranks.
+fn with_tree<T>(domains: &[u32], work: impl FnOnce(&Tree<'_>) -> T) -> Option<T> {
+    let count = domains.len();
+    let (mut order, mut entries) = (vec![0; count], vec![TreeEntry::default(); count]);
+    let memory = TreeMemory { order: &mut order, entries: &mut entries };
+    Tree::new(domains, memory).ok().map(|tree| work(&tree))
 }
 
 /// Model of a clock that is not synchronised: its error is unbounded.

@@ -28,7 +28,7 @@ pub struct Pass {
 }
 
 /// Result of the pings with the parent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Edge {
     /// Rank of the parent.
     pub parent: i32,
@@ -91,14 +91,14 @@ pub(super) fn over_the_tree(clock: &mut GlobalClock, job: &Job, waiting: Waiting
     let mut edge = None;
     for step in steps {
         let Ok(peer) = i32::try_from(step.peer) else { continue };
+        let peer = job.control().process_at_rank(peer);
         match step.role {
-            Role::Child => edge = Some(follow(clock, (job, peer), step.edge, waiting)),
+            Role::Child => edge = Some(follow(clock, peer, step.edge, waiting)),
             Role::Parent => {
                 let announced = clock.rank.announce(&clock.assumptions);
                 // Invalid words tell the child that its parent is not
                 // synchronised; then it is not, either.
                 let words = announced.map_or([u64::MAX; WORDS], |announced| announced.to_words());
-                let peer = job.control().process_at_rank(peer);
                 waiting.send(&peer, &words);
                 Ends { clock, peer, waiting }.answer();
             }
@@ -117,27 +117,21 @@ const WORDS: usize = ParentClock::WORDS;
 /// Pings the parent, and synchronises with it.
 fn follow(
     clock: &mut GlobalClock,
-    (job, parent): (&Job, i32),
+    peer: Process<'_>,
     kind: EdgeKind,
     waiting: Waiting<'_>,
 ) -> Edge {
     /// Number of single pings whose median is taken.
     const MIDDLES: usize = 256;
-    let peer = job.control().process_at_rank(parent);
+    let parent = peer.rank();
     let mut words = [0_u64; WORDS];
     waiting.numbers_from(&peer, &mut words);
     let Some(announced) = ParentClock::from_words(&words) else {
         waiting.send(&peer, &[DONE]);
-        return Edge {
-            parent,
-            shared: false,
-            offset: None,
-            median: None,
-            median_outside: false,
-            contradictions: clock.rank.contradictions(),
-        };
+        let contradictions = clock.rank.contradictions();
+        return Edge { parent, contradictions, ..Edge::default() };
     };
-    let quickest = quickest(clock, (parent, peer), waiting);
+    let quickest = quickest(clock, peer, waiting);
     let resolution = Picos(2 * clock.read_cost().0.max(1_000));
     let options = SyncOptions::expecting(quickest, quickest, resolution, clock.assumptions);
     // The kernel's clock is the same for all its processes.
@@ -168,14 +162,11 @@ fn follow(
     }
 }
 
-/// Quickest round trip with `parent` in the first series, by which disturbed
+/// Quickest round trip with `peer` in the first series, by which disturbed
 /// series are recognised.
-fn quickest(
-    clock: &mut GlobalClock,
-    (parent, peer): (i32, Process<'_>),
-    waiting: Waiting<'_>,
-) -> Picos {
-    let known = clock.quickest.iter().find(|(rank, _)| *rank == parent);
+fn quickest(clock: &mut GlobalClock, peer: Process<'_>, waiting: Waiting<'_>) -> Picos {
+    let peer_rank = peer.rank();
+    let known = clock.quickest.iter().find(|(rank, _)| *rank == peer_rank);
     if let Some((_, known)) = known {
         return *known;
     }
@@ -184,6 +175,6 @@ fn quickest(
     options.offset.drift_ppm = clock.assumptions.drift_ppm;
     let series = measure_offset(&mut ends, &options, &mut []);
     let round_trip = series.map_or(Picos(1_000_000), |series| series.offset.round_trip);
-    clock.quickest.push((parent, round_trip));
+    clock.quickest.push((peer_rank, round_trip));
     round_trip
 }

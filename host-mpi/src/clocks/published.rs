@@ -18,7 +18,8 @@ const MOST: u32 = 100_000;
 pub fn synchronise(
     clock: &GlobalClock,
     job: &Job,
-    (scheme, patience): (Scheme, u32),
+    scheme: Scheme,
+    patience: u32,
     waiting: Waiting<'_>,
 ) -> ClockModel {
     let ranks = clock.domains().len();

@@ -1,45 +1,42 @@
 //! Network path between two ranks.
 
-use crate::random::Random;
-use crate::units::Picos;
+use loggap_core::random::Random;
+use loggap_core::units::Picos;
 
 /// Phases in which a rank shares its processor with another process, as all ranks do if there are
 /// more ranks than processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Contention {
+pub(super) struct Contention {
     /// Probability that a ping begins a phase.
-    pub probability: f64,
+    pub(super) probability: f64,
     /// Mean length of a phase, exponentially distributed.
-    pub phase: Picos,
+    pub(super) phase: Picos,
     /// Mean delay of a ping within a phase, exponentially distributed. In half of the phases the
     /// peer waits for its processor, which delays all of its readings; in the others the own rank
     /// does, which delays the end of its pings.
-    pub delay: Picos,
+    pub(super) delay: Picos,
 }
 
 /// Delays of a ping.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Path {
+pub(super) struct Path {
     /// Least delay of one direction, as the mean of both.
-    pub one_way: Picos,
+    pub(super) one_way: Picos,
     /// Excess of the delay to the peer over the mean, in percent; the way back is shorter by the
     /// same. From −100 to 100.
-    pub asymmetry_percent: i8,
+    pub(super) asymmetry_percent: i8,
     /// Mean additional delay of each direction, exponentially distributed.
-    pub jitter: Picos,
+    pub(super) jitter: Picos,
     /// Time from one reading of a clock to the next action.
-    pub reading: Picos,
+    pub(super) reading: Picos,
     /// Sharing of processors.
-    pub contention: Contention,
+    pub(super) contention: Contention,
 }
 
 impl Path {
     /// Path with `one_way` and a mean jitter of a tenth of it in both directions; readings take 20
     /// ns.
-    #[must_use]
-    pub fn of(one_way: Picos) -> Self {
+    pub(super) fn of(one_way: Picos) -> Self {
         Self {
             one_way,
             asymmetry_percent: 0,
@@ -49,49 +46,41 @@ impl Path {
         }
     }
 
+    /// Path of the published schemes: 1 us one way, and as much jitter.
+    pub(super) fn jittery() -> Self {
+        let one_way = Picos(1_000_000);
+        Self { jitter: one_way, ..Self::of(one_way) }
+    }
+
     /// This path, with its directions exchanged with probability one half.
-    #[must_use]
-    pub const fn turned(self, random: &mut Random) -> Self {
-        let turns = random.draw() & 1 == 0;
-        let percent =
-            if turns { self.asymmetry_percent } else { self.asymmetry_percent.saturating_neg() };
-        Self { asymmetry_percent: percent, ..self }
+    pub(super) const fn turned(self, random: &mut Random) -> Self {
+        if random.draw() & 1 == 0 { self } else { self.reversed() }
+    }
+
+    /// This path as the peer sees it.
+    pub(super) const fn reversed(self) -> Self {
+        Self { asymmetry_percent: -self.asymmetry_percent, ..self }
     }
 
     /// Least duration of a ping.
-    #[must_use]
-    pub fn round_trip(&self) -> Picos {
-        let ways = self.one_way.0.saturating_mul(2);
-        Picos(ways.saturating_add(self.reading.0.saturating_mul(2)))
+    pub(super) const fn round_trip(&self) -> Picos {
+        Picos(2 * (self.one_way.0 + self.reading.0))
     }
 
-    /// Random delay of one direction, in ps.
-    pub(in crate::sync) fn draw(&self, way: Way, random: &mut Random) -> u64 {
-        let more = i64::from(self.asymmetry_percent.clamp(-100, 100));
-        let percent = match way {
-            Way::There => 100_u64.saturating_add_signed(more),
-            Way::Back => 100_u64.saturating_sub_signed(more),
-        };
-        let least = self.one_way.0 / 100 * percent + self.one_way.0 % 100 * percent / 100;
-        least.saturating_add(exponential(random, self.jitter))
+    /// Random delay of a message to the peer, in ps.
+    pub(super) fn draw(&self, random: &mut Random) -> u64 {
+        let percent = 100_u64.saturating_add_signed(self.asymmetry_percent.into());
+        self.one_way.0 * percent / 100 + exponential(random, self.jitter)
     }
-}
-
-/// Direction of a message.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::sync) enum Way {
-    There,
-    Back,
 }
 
 /// Exponentially distributed time with this mean, in ps.
 #[allow(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a positive random number; the cast saturates"
 )]
-pub(in crate::sync) fn exponential(random: &mut Random, mean: Picos) -> u64 {
+pub(super) fn exponential(random: &mut Random, mean: Picos) -> u64 {
     if mean == Picos::ZERO {
         return 0;
     }
