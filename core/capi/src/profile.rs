@@ -1,6 +1,6 @@
 //! Profile of a link as plain structs.
 
-use loggap_core::measure::Curve;
+use loggap_core::model::Curve;
 use loggap_core::model::compact::Part;
 use loggap_core::model::{self, Estimate as CoreEstimate, Mark, SizeLine};
 use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};

@@ -241,14 +241,9 @@ pub fn decode_parts(
         let low = Bytes(at.wrapping_sub(reader.number()?));
         let high = Bytes(at.wrapping_add(reader.number()?));
         let curve = reader.byte()?;
-        let parameter = match curve & 0x7f {
-            0 => Parameter::Gap,
-            1 => Parameter::HalfRtt,
-            2 => Parameter::SendOverhead,
-            3 => Parameter::RecvOverhead,
-            4 => Parameter::Latency,
-            _ => return Err(reader.error(DecodeErrorKind::Field("curve of a change"))),
-        };
+        let parameter = Parameter::ALL.get(usize::from(curve & 0x7f)).copied();
+        let unknown = || reader.error(DecodeErrorKind::Field("curve of a change"));
+        let parameter = parameter.ok_or_else(unknown)?;
         let jump = i32::try_from(from_zigzag(reader.number()?));
         let jump = jump.map_err(|_| reader.error(DecodeErrorKind::Field("height of a change")));
         let (at, jump_ppm, splits) = (Bytes(at), jump?, curve > 0x7f);

@@ -66,6 +66,12 @@ impl<T: Copy> Estimate<T> {
     pub const fn exact(value: T) -> Self {
         Self { value, low: value, high: value, mark: Mark::Converged }
     }
+
+    /// The same estimate with converted numbers.
+    pub fn map<U>(&self, convert: impl Fn(T) -> U) -> Estimate<U> {
+        let Self { value, low, high, mark } = *self;
+        Estimate { value: convert(value), low: convert(low), high: convert(high), mark }
+    }
 }
 
 impl<T: Copy + PartialOrd> Estimate<T> {

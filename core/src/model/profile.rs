@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Estimate, LogGops, LogGp, ReceiveOverhead, SizeLine};
+use super::{Coefficient, Curve, Estimate, LogGops, LogGp, Parameter, ReceiveOverhead, SizeLine};
 use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
 use crate::wide::divide;
 
@@ -51,35 +51,6 @@ pub struct Range {
     pub latency: Option<Estimate<SignedPicos>>,
 }
 
-/// A measured parameter.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Parameter {
-    /// `g` and `G`.
-    #[default]
-    Gap,
-    /// `PRTT(1,0,s)/2`.
-    HalfRtt,
-    /// `o_s`.
-    SendOverhead,
-    /// `o_r`.
-    RecvOverhead,
-    /// `L`.
-    Latency,
-}
-
-impl fmt::Display for Parameter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::HalfRtt => "the round trip",
-            Self::Latency => "the latency L",
-            Self::SendOverhead => "the send overhead o_s",
-            Self::RecvOverhead => "the receive overhead o_r",
-            Self::Gap => "the gap g, G",
-        })
-    }
-}
-
 /// Reasons why a range cannot be used as one set of parameters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -118,6 +89,36 @@ impl Range {
         self.first <= size && size <= self.last
     }
 
+    /// Line of `curve`, if measured.
+    #[must_use]
+    pub const fn line(&self, curve: Curve) -> Option<&SizeLine> {
+        match curve {
+            Curve::Gap => Some(&self.gap),
+            Curve::HalfRtt => self.half_rtt.as_ref(),
+            Curve::SendOverhead => self.send_overhead.as_ref(),
+            Curve::RecvOverhead => self.recv_overhead.as_ref(),
+        }
+    }
+
+    /// Lines of all measured curves.
+    pub fn lines(&self) -> impl Iterator<Item = &SizeLine> {
+        Curve::ALL.into_iter().filter_map(|curve| self.line(curve))
+    }
+
+    /// Estimate of `coefficient` in picoseconds, or in 2⁻¹⁶ picoseconds per byte; `None` if it was
+    /// not measured, as are slopes at a single size.
+    #[must_use]
+    pub fn estimate(&self, coefficient: Coefficient) -> Option<Estimate<i64>> {
+        match coefficient {
+            Coefficient::Latency => self.latency.map(|latency| latency.map(|time| time.0)),
+            Coefficient::AtOne(curve) => Some(self.line(curve)?.at_one.map(|time| time.0)),
+            Coefficient::PerByte(curve) => {
+                let line = self.line(curve).filter(|line| line.has_slope())?;
+                Some(line.per_byte.map(|slope| slope.0))
+            }
+        }
+    }
+
     /// The range as one `LogGP` set.
     ///
     /// A line that is negative at size 1, since the range begins later, is replaced by a line
@@ -128,11 +129,9 @@ impl Range {
     ///
     /// [`UnusableParameter`] with the parameter that is missing or negative.
     pub fn loggp(&self) -> Result<LogGp, UnusableParameter> {
-        let (gap, gap_per_byte) = self.nonnegative(Some(&self.gap), Parameter::Gap)?;
-        let (send_overhead, _) =
-            self.nonnegative(self.send_overhead.as_ref(), Parameter::SendOverhead)?;
-        let (recv_overhead, _) =
-            self.nonnegative(self.recv_overhead.as_ref(), Parameter::RecvOverhead)?;
+        let (gap, gap_per_byte) = self.nonnegative(Curve::Gap)?;
+        let (send_overhead, _) = self.nonnegative(Curve::SendOverhead)?;
+        let (recv_overhead, _) = self.nonnegative(Curve::RecvOverhead)?;
         let latency = self.latency.and_then(|latency| latency.value.picos()).unwrap_or_default();
         Ok(LogGp { latency, send_overhead, recv_overhead, gap, gap_per_byte })
     }
@@ -165,8 +164,8 @@ impl Range {
         eager_limit: Bytes,
     ) -> Result<(LogGops, ReceiveOverhead), UnusableParameter> {
         let set = self.loggp()?;
-        let (_, send) = self.nonnegative(self.send_overhead.as_ref(), Parameter::SendOverhead)?;
-        let (_, recv) = self.nonnegative(self.recv_overhead.as_ref(), Parameter::RecvOverhead)?;
+        let (_, send) = self.nonnegative(Curve::SendOverhead)?;
+        let (_, recv) = self.nonnegative(Curve::RecvOverhead)?;
         let parameters = LogGops {
             latency: set.latency,
             overhead: set.send_overhead,
@@ -179,13 +178,10 @@ impl Range {
         Ok((parameters, receive))
     }
 
-    /// Intercept and slope of `line`, neither negative.
-    fn nonnegative(
-        &self,
-        line: Option<&SizeLine>,
-        parameter: Parameter,
-    ) -> Result<(Picos, PerByte), UnusableParameter> {
-        let line = line.ok_or(UnusableParameter::NotMeasured(parameter))?;
+    /// Intercept and slope of the line of `curve`, neither negative.
+    fn nonnegative(&self, curve: Curve) -> Result<(Picos, PerByte), UnusableParameter> {
+        let parameter = curve.parameter();
+        let line = self.line(curve).ok_or(UnusableParameter::NotMeasured(parameter))?;
         if !line.has_slope() {
             return Err(UnusableParameter::OneSize(parameter));
         }
@@ -242,12 +238,7 @@ impl<const N: usize> Profile<N> {
     #[must_use]
     pub fn converged(&self) -> bool {
         self.ranges.iter().all(|range| {
-            let lines = [Some(&range.gap), range.half_rtt.as_ref(), range.send_overhead.as_ref()];
-            lines
-                .iter()
-                .flatten()
-                .chain(range.recv_overhead.as_ref().iter())
-                .all(|line| line.mark().converged())
+            range.lines().all(|line| line.mark().converged())
                 && range.latency.is_none_or(|latency| latency.mark.converged())
         })
     }

@@ -316,7 +316,9 @@ fn without_one_way_times(profile: &Profile) -> Profile {
 fn leave_out_one_way_times(document: &mut ProfileDocument) {
     for record in &mut document.ranges {
         (record.range.half_rtt, record.range.latency) = (None, None);
-        record.next.retain(|key, _| !key.starts_with("half_rtt") && *key != "latency_s");
+        record
+            .next
+            .retain(|of, _| !matches!(of.parameter(), Parameter::HalfRtt | Parameter::Latency));
     }
     for record in &mut document.sizes {
         (record.row.half_rtt, record.rounds) = (None, None);

@@ -9,13 +9,11 @@ pub mod heat;
 pub mod links;
 pub mod winners;
 
-use loggap_core::model::Range;
+use loggap_core::model::{Curve, Range};
 
-use super::heading;
-use crate::profile::ProfileDocument;
+use crate::profile::{COLUMNS, ProfileDocument};
 use axis::Axis;
 use canvas::Sheet;
-use curve::Curve;
 
 const WIDTH: i32 = 1_100;
 /// Height without the foot, pixels.
@@ -55,8 +53,11 @@ impl Unit {
 ///
 /// [`PlotError`] if there is nothing to draw.
 pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
-    let curves: Vec<Curve> =
-        Curve::ALL.into_iter().filter(|curve| curve.is_present(document)).collect();
+    let is_present = |curve: &Curve| {
+        document.sizes.iter().any(|record| record.row.value(*curve).is_some())
+            || document.ranges.iter().any(|record| record.range.line(*curve).is_some())
+    };
+    let curves: Vec<Curve> = COLUMNS.into_iter().filter(is_present).collect();
     let (low, high) = time_range(document, &curves).ok_or(PlotError::Nothing)?;
     let unit = Unit::of((low * high).sqrt());
     let (first, last) = size_range(document).ok_or(PlotError::Nothing)?;
@@ -66,13 +67,11 @@ pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
     let size = (WIDTH, PLOT_HEIGHT.saturating_add(foot));
     let margins = (80, 30, 104, foot.saturating_add(56));
     let sheet = Sheet { size, units: 1, bleed: 0, margins };
-    let title = heading::title(document);
-    let subtitle = [heading::ends(document), vec![heading::effort(document)]].concat().join("; ");
     sheet.draw(|canvas| {
         let plot = canvas.plot_area();
         let across = Axis::new(first, last, plot.across);
         let up = Axis::new(low / unit.picos, high / unit.picos, plot.up);
-        frame::draw_head(canvas, (&title, &subtitle), &curves)?;
+        frame::draw_head(canvas, document, &curves)?;
         let time = format!("time [{}]", unit.name);
         let names = ("message size s [bytes]", &*time);
         axis::draw(canvas, (&across, &up), across.binary_ticks(), names)?;
@@ -112,10 +111,10 @@ fn time_range(document: &ProfileDocument, curves: &[Curve]) -> Option<(f64, f64)
     const PICOS: f64 = 1e12;
     let mut values = Vec::new();
     for curve in curves {
-        let points = document.sizes.iter().filter_map(|record| curve.point(&record.row));
+        let points = document.sizes.iter().filter_map(|record| record.row.value(*curve));
         values.extend(points.map(|point| point.value.0));
         for record in &document.ranges {
-            values.extend(curve.line(&record.range).into_iter().flat_map(|line| {
+            values.extend(record.range.line(*curve).into_iter().flat_map(|line| {
                 let Range { first, last, .. } = &record.range;
                 [line.at(*first).0, line.at(*last).0]
             }));
@@ -238,7 +237,7 @@ mod tests {
     #[test]
     fn one_value_far_from_all_others_moves_no_axis_and_has_no_bar_without_bound() {
         let quiet = document();
-        let curves: Vec<Curve> = Curve::ALL.to_vec();
+        let curves = COLUMNS.to_vec();
         let (low, high) = time_range(&quiet, &curves).unwrap();
         let mut disturbed = quiet.clone();
         let far = SignedPicos(9_000_000_000_000);

@@ -8,8 +8,9 @@ use std::io::{self, Write};
 
 use anstream::adapter::strip_bytes;
 use anstyle::Style;
+use loggap_core::model::{Coefficient, Curve};
 
-use super::quantity::{PARAMETERS, Parameter, Quantity};
+use super::quantity::Quantity;
 use super::text::{self, ALERT, BOLD, DIM, ERROR, Line};
 use super::warnings::{self, Notes};
 use super::{calls, changes, heading};
@@ -168,9 +169,8 @@ fn is_good_to_simulate(document: &ProfileDocument) -> bool {
     };
     let mut ranges = document.ranges.iter();
     ranges.all(|record| {
-        let simulated = |one: &&Parameter| matches!(one.key, "half_rtt_s" | "gap_s");
-        let mut needed = PARAMETERS.iter().filter(simulated);
-        needed.all(|one| one.at_first(record).is_some_and(is_known))
+        let mut needed = [Curve::HalfRtt, Curve::Gap].into_iter().map(Coefficient::AtOne);
+        needed.all(|one| record.at_first(one).is_some_and(is_known))
     })
 }
 
@@ -219,7 +219,7 @@ fn efforts_needed(document: &ProfileDocument) -> Vec<f64> {
     const MARGIN: f64 = 1.2;
     let goal = document.requested.relative_error;
     let shares = document.ranges.iter().flat_map(|record| {
-        let quantities = PARAMETERS.iter().filter_map(|parameter| parameter.at_one(record));
+        let quantities = Coefficient::ALL.into_iter().filter_map(|one| record.at_one(one));
         let doubtful = quantities.filter(|quantity| quantity.needs_more_samples());
         doubtful.filter_map(|quantity| Some(quantity.this_half_width()? / quantity.value))
     });
@@ -232,7 +232,7 @@ fn efforts_needed(document: &ProfileDocument) -> Vec<f64> {
 fn needs_more_time(document: &ProfileDocument) -> bool {
     let had_enough = document.stopped == Stopped::Finished && !document.is_fit();
     let is_doubtful = |record: &RangeRecord| {
-        let mut quantities = PARAMETERS.iter().filter_map(|parameter| parameter.at_one(record));
+        let mut quantities = Coefficient::ALL.into_iter().filter_map(|one| record.at_one(one));
         quantities.any(|quantity| quantity.needs_more_samples())
     };
     !had_enough && document.ranges.iter().any(is_doubtful)
