@@ -5,7 +5,7 @@ use loggap_core::model::{Coefficient, Curve};
 use super::super::quantity;
 use super::super::{heading, number};
 use super::axis::Axis;
-use super::canvas::{Align, BLACK, Canvas, GREY, TITLE};
+use super::canvas::{Align, Canvas, Dashes, Extent, GREY, TITLE, black, grey};
 use super::curve::color;
 use super::{PLOT_HEIGHT, PlotError};
 use crate::profile::{ChangeRecord, ProfileDocument, RangeRecord, SizeRecord};
@@ -19,10 +19,10 @@ pub(super) fn draw_head(
     document: &ProfileDocument,
     curves: &[Curve],
 ) -> Result<(), PlotError> {
-    let left = canvas.plot_area().across.0;
+    let left = canvas.plot_area().across.low;
     let subtitle = [heading::ends(document), vec![heading::effort(document)]].concat().join("; ");
-    canvas.text(&heading::title(document), (left, 22), (TITLE, BLACK), Align::Left)?;
-    canvas.text(&subtitle, (left, 48), (14, GREY), Align::Left)?;
+    canvas.text(&heading::title(document), (left, 22), black(TITLE), Align::Left)?;
+    canvas.text(&subtitle, (left, 48), grey(14), Align::Left)?;
     let y = 80;
     let mut x = left;
     for curve in curves {
@@ -32,7 +32,7 @@ pub(super) fn draw_head(
         };
         canvas.line(vec![(x, y), (x + 28, y)], color(*curve), 2)?;
         canvas.dot((x + 14, y), color(*curve))?;
-        canvas.text(&label, (x + 36, y), (15, BLACK), Align::Left)?;
+        canvas.text(&label, (x + 36, y), black(15), Align::Left)?;
         x += 60 + 8 * i32::try_from(label.chars().count()).unwrap_or(0);
     }
     Ok(())
@@ -46,7 +46,7 @@ pub(super) fn draw_changes(
     across: &Axis,
     changes: &[ChangeRecord],
 ) -> Result<(), PlotError> {
-    let (bottom, top) = canvas.plot_area().up;
+    let Extent { low: bottom, high: top } = canvas.plot_area().up;
     for (row, change) in (0..4).cycle().zip(changes) {
         let place = |size: u64| across.place(size as f64);
         let (low, high) = (place(change.lo_bytes), place(change.hi_bytes));
@@ -54,14 +54,14 @@ pub(super) fn draw_changes(
             canvas.shade(vec![(low, top), (high, top), (high, bottom), (low, bottom)], GREY)?;
         }
         let x = place(change.at_bytes);
-        canvas.dashes(vec![(x, top), (x, bottom)], (6, 6), (GREY, 1))?;
+        canvas.dashed(vec![(x, top), (x, bottom)], Dashes { length: 6, gap: 6 }, GREY, 1)?;
         let kind = if change.splits { "change of protocol" } else { "small change" };
         let label = format!("{kind} at {}", number::size(change.at_bytes));
         // Labels of neighbouring changes are in different rows, inside the frame.
-        let right = canvas.plot_area().across.1;
+        let right = canvas.plot_area().across.high;
         let align = if x > right - 190 { Align::Right } else { Align::Left };
         let beside = if x > right - 190 { x - 6 } else { x + 6 };
-        canvas.text(&label, (beside, top + 14 + row * LINE), (13, BLACK), align)?;
+        canvas.text(&label, (beside, top + 14 + row * LINE), black(13), align)?;
     }
     Ok(())
 }
@@ -87,10 +87,10 @@ pub(super) fn foot(document: &ProfileDocument) -> Vec<String> {
 }
 
 pub(super) fn draw_foot(canvas: &Canvas<'_>, lines: &[String]) -> Result<(), PlotError> {
-    let left = canvas.plot_area().across.0;
+    let left = canvas.plot_area().across.low;
     let places = (0..).map(|row| PLOT_HEIGHT + LINE / 2 - 8 + row * LINE);
     for (line, y) in lines.iter().zip(places) {
-        canvas.text(line, (left, y), (14, BLACK), Align::Left)?;
+        canvas.text(line, (left, y), black(14), Align::Left)?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ pub mod winners;
 use loggap_core::model::{Curve, Range};
 
 use crate::profile::{COLUMNS, ProfileDocument};
-use axis::Axis;
+use axis::{Axis, Labelled};
 use canvas::Sheet;
 
 const WIDTH: i32 = 1_100;
@@ -73,8 +73,12 @@ pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
         let up = Axis::new(low / unit.picos, high / unit.picos, plot.up);
         frame::draw_head(canvas, document, &curves)?;
         let time = format!("time [{}]", unit.name);
-        let names = ("message size s [bytes]", &*time);
-        axis::draw(canvas, (&across, &up), across.binary_ticks(), names)?;
+        let (sizes, times) = (across.binary_ticks(), up.decimal_ticks());
+        axis::draw(
+            canvas,
+            &Labelled { axis: &across, ticks: sizes, name: "message size s [bytes]" },
+            &Labelled { axis: &up, ticks: times, name: &time },
+        )?;
         frame::draw_changes(canvas, &across, &document.changes)?;
         let drawing = curve::Drawing { canvas, across, up, unit };
         drawing.rounds(&document.sizes)?;
