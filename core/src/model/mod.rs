@@ -1,7 +1,6 @@
 //! The models: parameter sets, profiles of measured links, predictions.
 //!
-//! - [`LogGp`] and [`LogGops`]: one set of parameters each, with the closed
-//!   forms of point-to-point communication.
+//! - [`LogGops`]: one set of parameters, with the closed forms of point-to-point communication.
 //! - [`Profile`]: the result of a measurement: one [`Range`] of sizes per protocol, every number
 //!   with its interval and a [`Mark`] of its quality.
 //! - [`Parameter`] and [`Coefficient`]: the table of what is measured, with names, symbols and keys.
@@ -29,7 +28,7 @@ pub use equations::{Prtt, per_message, send_overhead};
 pub use estimate::{Estimate, Mark};
 pub use line::SizeLine;
 pub use parameter::{Coefficient, Curve, Parameter};
-pub use parameters::{LogGops, LogGp, ReceiveOverhead};
+pub use parameters::{LogGops, ReceiveOverhead};
 pub use predict::{PredictError, Prediction};
 pub use preset::{Preset, Protocol, UnknownPreset};
 pub use profile::{Change, Profile, Range, UnusableParameter};

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Coefficient, Curve, Estimate, LogGops, LogGp, Parameter, ReceiveOverhead, SizeLine};
+use super::{Coefficient, Curve, Estimate, LogGops, Parameter, ReceiveOverhead, SizeLine};
 use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
 use crate::wide::divide;
 
@@ -100,11 +100,6 @@ impl Range {
         }
     }
 
-    /// Lines of all measured curves.
-    pub fn lines(&self) -> impl Iterator<Item = &SizeLine> {
-        Curve::ALL.into_iter().filter_map(|curve| self.line(curve))
-    }
-
     /// Estimate of `coefficient` in picoseconds, or in 2⁻¹⁶ picoseconds per byte; `None` if it was
     /// not measured, as are slopes at a single size.
     #[must_use]
@@ -119,25 +114,12 @@ impl Range {
         }
     }
 
-    /// The range as one `LogGP` set.
+    /// The range as one `LogGOPS` set, with the mean of both overheads as `o` and `O`, and
+    /// `eager_limit` as `S`.
     ///
     /// A line that is negative at size 1, since the range begins later, is replaced by a line
     /// through 0 at size 1 with the same value at the middle of the range. `L` is 0 if the profile
     /// has none.
-    ///
-    /// # Errors
-    ///
-    /// [`UnusableParameter`] with the parameter that is missing or negative.
-    pub fn loggp(&self) -> Result<LogGp, UnusableParameter> {
-        let (gap, gap_per_byte) = self.nonnegative(Curve::Gap)?;
-        let (send_overhead, _) = self.nonnegative(Curve::SendOverhead)?;
-        let (recv_overhead, _) = self.nonnegative(Curve::RecvOverhead)?;
-        let latency = self.latency.and_then(|latency| latency.value.picos()).unwrap_or_default();
-        Ok(LogGp { latency, send_overhead, recv_overhead, gap, gap_per_byte })
-    }
-
-    /// The range as one `LogGOPS` set, with the mean of both overheads as `o` and `O`, and
-    /// `eager_limit` as `S`. Negative lines are replaced as in [`Range::loggp`].
     ///
     /// # Errors
     ///
@@ -163,19 +145,13 @@ impl Range {
         &self,
         eager_limit: Bytes,
     ) -> Result<(LogGops, ReceiveOverhead), UnusableParameter> {
-        let set = self.loggp()?;
-        let (_, send) = self.nonnegative(Curve::SendOverhead)?;
-        let (_, recv) = self.nonnegative(Curve::RecvOverhead)?;
-        let parameters = LogGops {
-            latency: set.latency,
-            overhead: set.send_overhead,
-            gap: set.gap,
-            gap_per_byte: set.gap_per_byte,
-            overhead_per_byte: send,
-            eager_limit,
-        };
-        let receive = ReceiveOverhead { overhead: set.recv_overhead, overhead_per_byte: recv };
-        Ok((parameters, receive))
+        let (gap, gap_per_byte) = self.nonnegative(Curve::Gap)?;
+        let (overhead, overhead_per_byte) = self.nonnegative(Curve::SendOverhead)?;
+        let receive = self.nonnegative(Curve::RecvOverhead)?;
+        let receive = ReceiveOverhead { overhead: receive.0, overhead_per_byte: receive.1 };
+        let latency = self.latency.and_then(|latency| latency.value.picos()).unwrap_or_default();
+        let set = LogGops { latency, overhead, gap, gap_per_byte, overhead_per_byte, eager_limit };
+        Ok((set, receive))
     }
 
     /// Intercept and slope of the line of `curve`, neither negative.
@@ -238,7 +214,8 @@ impl<const N: usize> Profile<N> {
     #[must_use]
     pub fn converged(&self) -> bool {
         self.ranges.iter().all(|range| {
-            range.lines().all(|line| line.mark().converged())
+            let mut lines = Curve::ALL.into_iter().filter_map(|curve| range.line(curve));
+            lines.all(|line| line.mark().converged())
                 && range.latency.is_none_or(|latency| latency.mark.converged())
         })
     }
@@ -304,7 +281,7 @@ mod tests {
     #[test]
     fn a_gap_extrapolated_below_zero_keeps_its_value_within_the_range()
     -> Result<(), UnusableParameter> {
-        let set = range(101, 201, line(-150, 3)).loggp()?;
+        let set = range(101, 201, line(-150, 3)).loggops(Bytes(64))?;
         assert_eq!(set.gap, Picos::ZERO);
         assert_eq!(set.gap_at(Bytes(151)), Ok(Picos(300)));
         Ok(())
@@ -312,9 +289,9 @@ mod tests {
 
     #[test]
     fn a_falling_line_becomes_its_middle_or_is_refused() {
-        let level = range(1, 21, line(100, -2)).loggp();
+        let level = range(1, 21, line(100, -2)).loggops(Bytes(64));
         assert_eq!(level.map(|set| (set.gap, set.gap_per_byte)), Ok((Picos(80), PerByte::ZERO)));
-        let refused = range(1, 201, line(100, -2)).loggp();
+        let refused = range(1, 201, line(100, -2)).loggops(Bytes(64));
         assert_eq!(refused, Err(UnusableParameter::Negative(Parameter::Gap)));
     }
 
