@@ -4,9 +4,9 @@ use loggap_core::model::{Curve, Range, SizeLine};
 use loggap_core::units::{Bytes, Picos, SignedPicos};
 use plotters::style::RGBColor;
 
+use super::PlotError;
 use super::axis::Axis;
 use super::canvas::{BLUE, Canvas, GREEN, GREY, MIDDLE, Pixel, VERMILION};
-use super::{PlotError, Unit};
 use crate::profile::{RoundRecord, SizeRecord};
 
 /// Colour of `curve`.
@@ -22,12 +22,11 @@ pub(super) const fn color(curve: Curve) -> RGBColor {
 /// Accessor of a percentile; `None` if unknown.
 type Percentile = fn(&RoundRecord) -> Option<f64>;
 
-/// Axes, unit and canvas of the curves.
+/// Axes and canvas of the curves; times are seconds.
 pub(super) struct Drawing<'a, 'c> {
     pub(super) canvas: &'a Canvas<'c>,
     pub(super) across: Axis,
     pub(super) up: Axis,
-    pub(super) unit: Unit,
 }
 
 impl Drawing<'_, '_> {
@@ -43,7 +42,8 @@ impl Drawing<'_, '_> {
             self.canvas.shade(upper.chain(lower).collect(), color(curve))?;
         }
         // A logarithmic axis has no place for values of zero or less.
-        let visible = sizes.iter().filter(|&&size| self.up.contains(self.value(line, size)));
+        let visible =
+            sizes.iter().filter(|&&size| self.up.contains(line.at(whole(size)).seconds()));
         let path = visible.map(|&size| self.on_line(line, size, 0.0)).collect();
         self.canvas.line(path, color(curve), 2)
     }
@@ -53,8 +53,8 @@ impl Drawing<'_, '_> {
         for record in sizes {
             let Some(point) = record.row.value(curve) else { continue };
             let x = self.across.place(in_pixels(record.row.size));
-            let height = |time: SignedPicos| self.up.place(self.in_unit(time));
-            if !self.up.contains(self.in_unit(point.value)) {
+            let height = |time: SignedPicos| self.up.place(time.seconds());
+            if !self.up.contains(point.value.seconds()) {
                 continue;
             }
             if point.low.0 > i64::MIN && point.high.0 < i64::MAX {
@@ -81,7 +81,7 @@ impl Drawing<'_, '_> {
         let path = |percentile: Percentile| -> Vec<Pixel> {
             let places = measured.iter().filter_map(|(size, rounds)| {
                 let seconds = percentile(rounds)?;
-                Some((self.across.place(in_pixels(*size)), self.up.place(self.seconds(seconds))))
+                Some((self.across.place(in_pixels(*size)), self.up.place(seconds)))
             });
             places.collect()
         };
@@ -115,44 +115,24 @@ impl Drawing<'_, '_> {
         const LONGEST: f64 = 10.0;
         let bins = &rounds.histogram;
         let most = bins.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
-        for (upper, count) in
-            bins.iter().filter(|(upper, _)| self.up.contains(self.seconds(*upper)))
-        {
-            let y = self.up.place(self.seconds(*upper));
+        for (upper, count) in bins.iter().filter(|(upper, _)| self.up.contains(*upper)) {
+            let y = self.up.place(*upper);
             let length = (LONGEST * (*count as f64 / most as f64).sqrt()).ceil() as i32;
             self.canvas.line(vec![(x - length, y), (x + length, y)], GREY, 1)?;
         }
         Ok(())
     }
 
-    fn seconds(&self, seconds: f64) -> f64 {
-        seconds * 1e12 / self.unit.picos
-    }
-
     /// Point on the line at `size`, raised by `half_widths` half widths of its interval.
     fn on_line(&self, line: &SizeLine, size: f64, half_widths: f64) -> Pixel {
-        let half_width = picos(line.half_width(whole(size)).0) / self.unit.picos;
-        let height = self.value(line, size) + half_widths * half_width;
+        let half_width = line.half_width(whole(size)).seconds();
+        let height = line.at(whole(size)).seconds() + half_widths * half_width;
         (self.across.place(size), self.up.place(height))
-    }
-
-    fn value(&self, line: &SizeLine, size: f64) -> f64 {
-        self.in_unit(line.at(whole(size)))
-    }
-
-    #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-    fn in_unit(&self, time: SignedPicos) -> f64 {
-        time.0 as f64 / self.unit.picos
     }
 }
 
 /// Half width that counts as unbounded: 10⁵ s, as a run takes less than an hour.
 const UNBOUNDED: Picos = Picos(100_000_000_000_000_000);
-
-#[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-fn picos(time: u64) -> f64 {
-    time as f64
-}
 
 #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
 fn in_pixels(size: Bytes) -> f64 {

@@ -3,11 +3,11 @@
 use loggap_core::units::Picos;
 use plotters::style::RGBColor;
 
-use super::super::number;
+use super::super::number::{self, Unit};
+use super::PlotError;
 use super::axis::{Axis, Tick};
 use super::canvas::{Align, Canvas, Extent, GREY, Sheet, TITLE, black, grey};
 use super::heat::on_scale;
-use super::{PlotError, Unit};
 use crate::simulation::{BusyLink, NetworkUse};
 
 /// Height of a row, and width of the time axis, pixels.
@@ -66,8 +66,9 @@ pub fn svg(usage: &NetworkUse, title: &LinksTitle) -> Result<String, PlotError> 
             draw_row(canvas, link, top, steps)?;
         }
         let bottom = TOP + rows * ROW;
-        let unit = Unit::of(whole / 8.0);
-        let axis = Axis::linear(0.0, whole / unit.picos, Extent { low: LEFT, high: LEFT + ACROSS });
+        let unit = Unit::fitting(number::TIME, whole / 8.0 * 1e-12, 1.0);
+        let picos = (unit.size * 1e12).round();
+        let axis = Axis::linear(0.0, whole / picos, Extent { low: LEFT, high: LEFT + ACROSS });
         for Tick { value, label } in axis.decimal_ticks() {
             let x = axis.place(value);
             canvas.line(vec![(x, bottom - 2), (x, bottom + 4)], GREY, 1)?;

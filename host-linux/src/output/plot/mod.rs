@@ -11,6 +11,7 @@ pub mod winners;
 
 use loggap_core::model::{Curve, Range};
 
+use super::number::{self, Unit};
 use crate::profile::{COLUMNS, ProfileDocument};
 use axis::{Axis, Labelled};
 use canvas::Sheet;
@@ -30,23 +31,6 @@ pub enum PlotError {
     Backend,
 }
 
-/// Unit of the times in a picture.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Unit {
-    name: &'static str,
-    picos: f64,
-}
-
-impl Unit {
-    /// Largest unit in which the geometric middle of the axis is at least 1.
-    fn of(middle_picos: f64) -> Self {
-        let units = [("s", 1e12), ("ms", 1e9), ("us", 1e6), ("ns", 1e3)];
-        let fitting = units.into_iter().find(|(_, picos)| middle_picos >= *picos);
-        let (name, picos) = fitting.unwrap_or(("ns", 1e3));
-        Self { name, picos }
-    }
-}
-
 /// Draws `document` as SVG.
 ///
 /// # Errors
@@ -59,7 +43,7 @@ pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
     };
     let curves: Vec<Curve> = COLUMNS.into_iter().filter(is_present).collect();
     let (low, high) = time_range(document, &curves).ok_or(PlotError::Nothing)?;
-    let unit = Unit::of((low * high).sqrt());
+    let unit = Unit::fitting(number::TIME, (low * high).sqrt(), 1.0);
     let (first, last) = size_range(document).ok_or(PlotError::Nothing)?;
     let lines = frame::foot(document);
     let foot = i32::try_from(lines.len()).map_err(|_| PlotError::Backend)?;
@@ -70,17 +54,18 @@ pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
     sheet.draw(|canvas| {
         let plot = canvas.plot_area();
         let across = Axis::new(first, last, plot.across);
-        let up = Axis::new(low / unit.picos, high / unit.picos, plot.up);
+        let up = Axis::new(low, high, plot.up);
+        let in_unit = Axis::new(low / unit.size, high / unit.size, plot.up);
         frame::draw_head(canvas, document, &curves)?;
         let time = format!("time [{}]", unit.name);
-        let (sizes, times) = (across.binary_ticks(), up.decimal_ticks());
+        let (sizes, times) = (across.binary_ticks(), in_unit.decimal_ticks());
         axis::draw(
             canvas,
             &Labelled { axis: &across, ticks: sizes, name: "message size s [bytes]" },
-            &Labelled { axis: &up, ticks: times, name: &time },
+            &Labelled { axis: &in_unit, ticks: times, name: &time },
         )?;
         frame::draw_changes(canvas, &across, &document.changes)?;
-        let drawing = curve::Drawing { canvas, across, up, unit };
+        let drawing = curve::Drawing { canvas, across, up };
         drawing.rounds(&document.sizes)?;
         for curve in &curves {
             for record in &document.ranges {
@@ -104,7 +89,7 @@ fn size_range(document: &ProfileDocument) -> Option<(f64, f64)> {
     Some((low as f64 / 1.25, high as f64 * 1.25))
 }
 
-/// Smallest and largest time to show, with a margin, picoseconds. Points far below all others are
+/// Smallest and largest time to show, with a margin, seconds. Points far below all others are
 /// cut off: on a logarithmic axis a difference close to zero would squeeze the rest. Values far
 /// outside the 1st to 99th percentile are cut off as well, and so are the few round trips above
 /// p99.9 that lie far above all others.
@@ -112,27 +97,25 @@ fn time_range(document: &ProfileDocument, curves: &[Curve]) -> Option<(f64, f64)
     const DECADES_SHOWN: f64 = 1e5;
     const ABOVE_P999: f64 = 3.0;
     const NEAR: f64 = 4.0;
-    const PICOS: f64 = 1e12;
     let mut values = Vec::new();
     for curve in curves {
         let points = document.sizes.iter().filter_map(|record| record.row.value(*curve));
-        values.extend(points.map(|point| point.value.0));
+        values.extend(points.map(|point| point.value.seconds()));
         for record in &document.ranges {
             values.extend(record.range.line(*curve).into_iter().flat_map(|line| {
                 let Range { first, last, .. } = &record.range;
-                [line.at(*first).0, line.at(*last).0]
+                [line.at(*first).seconds(), line.at(*last).seconds()]
             }));
         }
     }
-    #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-    let values = values.into_iter().map(|value| value as f64);
     let rounds = document.sizes.iter().filter_map(|record| record.rounds.as_ref());
     let rounds = rounds.map(|rounds| {
         let [.., p999, max] = rounds.percentiles;
         let shown = p999.map_or(f64::INFINITY, |p999| p999 * ABOVE_P999);
-        max.map_or(0.0, |max| max.min(shown) * PICOS)
+        max.map_or(0.0, |max| max.min(shown))
     });
-    let mut positive: Vec<f64> = values.chain(rounds).filter(|value| *value > 0.0).collect();
+    let mut positive: Vec<f64> =
+        values.into_iter().chain(rounds).filter(|value| *value > 0.0).collect();
     positive.sort_by(f64::total_cmp);
     let beyond = positive.len().div_ceil(100).min(positive.len() / 20);
     let (least, most) = (*positive.first()?, *positive.last()?);
