@@ -21,13 +21,9 @@ impl Curve {
     pub const ALL: [Self; 4] = [Self::Gap, Self::HalfRtt, Self::SendOverhead, Self::RecvOverhead];
 
     /// Curve whose line gives `parameter`; the round trip's for `L`.
-    pub(crate) const fn of(parameter: Parameter) -> Self {
-        match parameter {
-            Parameter::Gap => Self::Gap,
-            Parameter::HalfRtt | Parameter::Latency => Self::HalfRtt,
-            Parameter::SendOverhead => Self::SendOverhead,
-            Parameter::RecvOverhead => Self::RecvOverhead,
-        }
+    pub(crate) fn of(parameter: Parameter) -> Self {
+        let found = Self::ALL.into_iter().find(|curve| curve.parameter() == parameter);
+        found.unwrap_or(Self::HalfRtt)
     }
 
     /// Parameter given by the curve's line.

@@ -139,16 +139,17 @@ fn fallback(reason: Fallback) -> &'static str {
 
 fn of_link(warning: &LinkWarning) -> WarningRecord {
     match *warning {
-        LinkWarning::DelayFallback(size, count) => notes(
-            format!("gap > RTT at {}: measured with two-message bursts there", sizes(count)),
-            "",
-        )
-        .in_range_from(size.0),
-        LinkWarning::DelayTooShort(size, count) => weakens(
-            format!("o_s unknown at {}: the sender was not idle between messages", sizes(count)),
-            "repeat on a quieter machine",
-        )
-        .in_range_from(size.0),
+        LinkWarning::DelayFallback(size, count) => {
+            let sizes = sizes(count);
+            let problem = format!("gap > RTT at {sizes}: measured with two-message bursts there");
+            notes(problem, "").in_range_from(size.0)
+        }
+        LinkWarning::DelayTooShort(size, count) => {
+            let sizes = sizes(count);
+            let problem =
+                format!("o_s unknown at {sizes}: the sender was not idle between messages");
+            weakens(problem, "repeat on a quieter machine").in_range_from(size.0)
+        }
         LinkWarning::Bound(parameter, first) => {
             let remedy = "--max-time, or a quieter machine";
             notes("fit hit its lower bound, 0", remedy)
@@ -156,47 +157,41 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
                 .in_range_from(first.0)
         }
         LinkWarning::BeyondRoundTrip(parameter, size, count) => {
-            at_round_trip(count).with_subject(parameter.curve()).in_range_from(size.0)
+            let problem = format!("hit its upper bound, the round trip, at {}", sizes(count));
+            weakens(problem, "repeat on a quieter machine")
+                .with_subject(parameter.curve())
+                .in_range_from(size.0)
         }
-        LinkWarning::Stall(size, time) => weakens(
-            format!(
-                "bursts stall for {}: the timer of delayed acknowledgements",
-                number::in_units(time.seconds(), number::TIME)
-            ),
-            "check that both ends set TCP_NODELAY",
-        )
-        .in_range_from(size.0),
-        LinkWarning::SizesLeftOut(size, count) => weakens(
-            format!("{} not measured: time or message limit reached", sizes(count)),
-            "--max-time, --max-messages",
-        )
-        .in_range_from(size.0),
-        LinkWarning::Overlap(first) => notes(
-            "L is hidden: sending and receiving overlap the transfer",
-            "use half the round trip",
-        )
-        .in_range_from(first.0),
+        LinkWarning::Stall(size, time) => {
+            let time = number::in_units(time.seconds(), number::TIME);
+            let problem = format!("bursts stall for {time}: the timer of delayed acknowledgements");
+            weakens(problem, "check that both ends set TCP_NODELAY").in_range_from(size.0)
+        }
+        LinkWarning::SizesLeftOut(size, count) => {
+            let problem = format!("{} not measured: time or message limit reached", sizes(count));
+            weakens(problem, "--max-time, --max-messages").in_range_from(size.0)
+        }
+        LinkWarning::Overlap(first) => {
+            let problem = "L is hidden: sending and receiving overlap the transfer";
+            notes(problem, "use half the round trip").in_range_from(first.0)
+        }
         LinkWarning::Misfit(parameter, first, ppm) => {
             weakens("no straight line over the sizes", "use the table by size")
                 .with_subject(parameter.curve())
                 .in_range_from(first.0)
                 .by(f64::from(ppm) / 1e6)
         }
-        LinkWarning::FewSizes(first, 1) => {
-            notes("only one size: G unknown", MORE_SIZES).in_range_from(first.0)
+        // Remedies also shown by `loggap fit`, which has none of these options.
+        LinkWarning::FewSizes(first, count) => {
+            let many = "too few sizes to check that they lie on a line";
+            let problem = if count == 1 { "only one size: G unknown" } else { many };
+            notes(problem, "more sizes with -s").in_range_from(first.0)
         }
-        LinkWarning::FewSizes(first, _) => {
-            notes("too few sizes to check that they lie on a line", MORE_SIZES)
-                .in_range_from(first.0)
+        LinkWarning::ChangeNotExact(low, high) => {
+            let (low, high) = (number::size(low.0), number::size(high.0));
+            let problem = format!("the protocol changes somewhere between {low} and {high}");
+            notes(problem, "--max-time narrows it")
         }
-        LinkWarning::ChangeNotExact(low, high) => notes(
-            format!(
-                "the protocol changes somewhere between {} and {}",
-                number::size(low.0),
-                number::size(high.0)
-            ),
-            "--max-time narrows it",
-        ),
     }
 }
 
@@ -204,14 +199,6 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
 fn sizes(count: usize) -> String {
     number::counted(count as u64, "size")
 }
-
-fn at_round_trip(count: usize) -> WarningRecord {
-    let problem = format!("hit its upper bound, the round trip, at {}", sizes(count));
-    weakens(problem, "repeat on a quieter machine")
-}
-
-// Remedies also shown by `loggap fit`, which has none of these options.
-const MORE_SIZES: &str = "more sizes with -s";
 
 fn weakens(problem: impl Into<String>, remedy: &str) -> WarningRecord {
     WarningRecord::new(Severity::Weakens, problem, remedy)

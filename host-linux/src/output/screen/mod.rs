@@ -218,11 +218,8 @@ fn efforts_needed(document: &ProfileDocument) -> Vec<f64> {
     /// Allowance for the error of this estimate.
     const MARGIN: f64 = 1.2;
     let goal = document.requested.relative_error;
-    let shares = document.ranges.iter().flat_map(|record| {
-        let quantities = Coefficient::ALL.into_iter().filter_map(|one| record.at_one(one));
-        let doubtful = quantities.filter(|quantity| quantity.needs_more_samples());
-        doubtful.filter_map(|quantity| Some(quantity.this_half_width()? / quantity.value))
-    });
+    let shares =
+        doubtful(document).filter_map(|found| Some(found.this_half_width()? / found.value));
     let efforts = shares.map(|share| (share / goal).powi(2));
     efforts.filter(|times| *times > 1.0).map(|times| times * MARGIN).collect()
 }
@@ -231,11 +228,14 @@ fn efforts_needed(document: &ProfileDocument) -> Vec<f64> {
 /// further samples would have helped.
 fn needs_more_time(document: &ProfileDocument) -> bool {
     let had_enough = document.stopped == Stopped::Finished && !document.is_fit();
-    let is_doubtful = |record: &RangeRecord| {
-        let mut quantities = Coefficient::ALL.into_iter().filter_map(|one| record.at_one(one));
-        quantities.any(|quantity| quantity.needs_more_samples())
-    };
-    !had_enough && document.ranges.iter().any(is_doubtful)
+    !had_enough && doubtful(document).next().is_some()
+}
+
+/// Values that more samples would narrow.
+fn doubtful(document: &ProfileDocument) -> impl Iterator<Item = Quantity> {
+    let of_range =
+        |record| Coefficient::ALL.into_iter().filter_map(move |of| RangeRecord::at_one(record, of));
+    document.ranges.iter().flat_map(of_range).filter(Quantity::needs_more_samples)
 }
 
 #[cfg(test)]
