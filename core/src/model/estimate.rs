@@ -18,6 +18,9 @@ pub enum Mark {
 }
 
 impl Mark {
+    /// All marks.
+    pub(crate) const ALL: [Self; 3] = [Self::Converged, Self::BudgetSpent, Self::Misfit];
+
     /// True if the number is as exact as requested.
     #[must_use]
     pub const fn converged(self) -> bool {
