@@ -362,7 +362,7 @@ mod tests {
         let text = PROFILE.replace(r#""latency_s_hi":3e-6"#, r#""latency_s_hi":null"#);
         let document = ProfileDocument::parse(text.as_bytes()).unwrap();
         let error = ProfileDraws::new(&document).unwrap_err();
-        assert_eq!((error.first, error.parameter), (Bytes(1), Parameter::Latency));
+        assert_eq!((error.span.first, error.parameter), (Bytes(1), Parameter::Latency));
         assert!(error.to_string().contains("the latency L has no end"), "{error}");
     }
 }
