@@ -70,7 +70,7 @@ impl<T: Copy> Estimate<T> {
         Self { value, low: value, high: value, mark: Mark::Converged }
     }
 
-    /// The same estimate with converted numbers.
+    /// Estimate whose value and ends are converted by `convert`.
     pub fn map<U>(&self, convert: impl Fn(T) -> U) -> Estimate<U> {
         let Self { value, low, high, mark } = *self;
         Estimate { value: convert(value), low: convert(low), high: convert(high), mark }
