@@ -35,8 +35,8 @@
 //! - [`stats`]: order statistics of borrowed samples.
 //! - [`fit`]: incremental least squares, protocol-change detection,
 //!   optimal segmentation.
-//! - [`model`]: LogGP and LogGOPS parameter sets, profiles with one set per
-//!   protocol range, closed-form predictions.
+//! - [`model`]: LogGOPS parameter sets, profiles with one set per protocol range, closed-form
+//!   predictions.
 //! - [`wire`]: control frames between the measuring initiator and its responder.
 //! - [`measure`]: the traits [`Clock`](measure::Clock) and
 //!   [`Link`](measure::Link), the timed kernels, both ends of a session, the

@@ -5,11 +5,11 @@ use core::ops::ControlFlow;
 
 use loggap_core::fit::{Detector, LookAhead, Node, Point};
 use loggap_core::measure::{
-    AssessMemory, AssessOptions as CoreOptions, Buffers, Clock as _, Curve, Experiment, Findings,
+    AssessMemory, AssessOptions as CoreOptions, Buffers, Clock as _, Experiment, Findings,
     Initiator, Outcome as Round, PlanMemory, PlanOptions, PlanRequirements, Planner, RowHeader,
     SessionOptions, Slot, Warning, coarse_sizes,
 };
-use loggap_core::model::{Change, Estimate, SizeLine};
+use loggap_core::model::{Change, Curve, Estimate, SizeLine};
 use loggap_core::stats::Confidence;
 use loggap_core::units::{Bytes, Picos, SignedPicos};
 use loggap_core::wire::ROUNDS_PER_BATCH;

@@ -8,7 +8,6 @@ use loggap_core::units::{Bytes, PerByte, Picos};
 
 use crate::boundary::{Place, input, plain};
 use crate::profile::Profile;
-use crate::report::parameter_name;
 use crate::status::{Detail, Status, finish};
 
 /// Parameter set of the LogGOPS model.
@@ -242,7 +241,7 @@ fn no_prediction(error: PredictError) -> Detail {
     match error {
         PredictError::OutsideProfile(size) => Detail::of(Status::OutsideProfile).at(size.0),
         PredictError::NotMeasured(parameter) => {
-            Detail::of(Status::NotMeasured).named(parameter_name(parameter))
+            Detail::of(Status::NotMeasured).named(parameter.key())
         }
         PredictError::NoMessages => Detail::of(Status::Option).named("messages"),
         PredictError::Overflow => Detail::of(Status::Overflow),
@@ -256,5 +255,5 @@ fn unusable(error: UnusableParameter) -> Detail {
             (Status::Unusable, parameter)
         }
     };
-    Detail::of(status).named(parameter_name(parameter))
+    Detail::of(status).named(parameter.key())
 }

@@ -1,8 +1,7 @@
 //! Profile of a link as plain structs.
 
-use loggap_core::measure::Curve;
 use loggap_core::model::compact::Part;
-use loggap_core::model::{self, Estimate as CoreEstimate, Mark, SizeLine};
+use loggap_core::model::{self, Curve, Estimate as CoreEstimate, Mark, SizeLine};
 use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};
 
 use crate::boundary::plain;
@@ -307,13 +306,8 @@ impl Profile {
             Part::Range(range) => range,
         };
         self.add_range(range.first, range.last);
-        self.add_line(Curve::Gap, &range.gap);
-        for (curve, line) in [
-            (Curve::HalfRtt, &range.half_rtt),
-            (Curve::SendOverhead, &range.send_overhead),
-            (Curve::RecvOverhead, &range.recv_overhead),
-        ] {
-            if let Some(line) = line {
+        for curve in Curve::ALL {
+            if let Some(line) = range.line(curve) {
                 self.add_line(curve, line);
             }
         }

@@ -103,17 +103,6 @@ impl ParameterKind {
     }
 }
 
-/// Name of a parameter, for `loggap_detail.name`.
-pub(crate) const fn parameter_name(parameter: Parameter) -> &'static str {
-    match parameter {
-        Parameter::HalfRtt => "half_rtt",
-        Parameter::Latency => "latency",
-        Parameter::SendOverhead => "send_overhead",
-        Parameter::RecvOverhead => "recv_overhead",
-        Parameter::Gap => "gap",
-    }
-}
-
 /// A warning.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]

@@ -28,7 +28,7 @@ pub use assess::assessment::{
 pub use assess::floor;
 pub use assess::ranges::SizeSpan;
 pub use assess::store::{QUANTITIES, RowHeader, SampleStore, StoreError, StoreRequirements};
-pub use assess::table::{Curve, SizeRow};
+pub use assess::table::SizeRow;
 pub use assess::warning::{AssessError, Warning};
 pub use experiment::{Experiment, Quantity, Sample};
 pub use link::{Clock, Link, LinkProperties};

@@ -241,14 +241,9 @@ pub fn decode_parts(
         let low = Bytes(at.wrapping_sub(reader.number()?));
         let high = Bytes(at.wrapping_add(reader.number()?));
         let curve = reader.byte()?;
-        let parameter = match curve & 0x7f {
-            0 => Parameter::Gap,
-            1 => Parameter::HalfRtt,
-            2 => Parameter::SendOverhead,
-            3 => Parameter::RecvOverhead,
-            4 => Parameter::Latency,
-            _ => return Err(reader.error(DecodeErrorKind::Field("curve of a change"))),
-        };
+        let parameter = Parameter::ALL.get(usize::from(curve & 0x7f)).copied();
+        let unknown = || reader.error(DecodeErrorKind::Field("curve of a change"));
+        let parameter = parameter.ok_or_else(unknown)?;
         let jump = i32::try_from(from_zigzag(reader.number()?));
         let jump = jump.map_err(|_| reader.error(DecodeErrorKind::Field("height of a change")));
         let (at, jump_ppm, splits) = (Bytes(at), jump?, curve > 0x7f);
@@ -272,14 +267,6 @@ const fn from_zigzag(value: u64) -> i64 {
     (value >> 1).cast_signed() ^ (value & 1).cast_signed().wrapping_neg()
 }
 
-const fn mark_bits(mark: Mark) -> u8 {
-    match mark {
-        Mark::Converged => 0,
-        Mark::BudgetSpent => 1,
-        Mark::Misfit => 2,
-    }
-}
-
 struct Writer<'a> {
     bytes: &'a mut [u8],
     at: usize,
@@ -300,7 +287,8 @@ impl Writer<'_> {
         self.byte(value.to_le_bytes()[0])
     }
 
-    fn estimate(&mut self, [value, low, high]: [i64; 3]) -> Result<(), NoRoom> {
+    fn estimate(&mut self, estimate: &Estimate<i64>) -> Result<(), NoRoom> {
+        let Estimate { value, low, high, .. } = *estimate;
         self.number(zigzag(value))?;
         self.number(value.wrapping_sub(low).cast_unsigned())?;
         self.number(high.wrapping_sub(value).cast_unsigned())
@@ -308,9 +296,9 @@ impl Writer<'_> {
 
     fn line(&mut self, line: &SizeLine) -> Result<(), NoRoom> {
         let SizeLine { at_one, per_byte, centre, at_centre, centre_half_width, scatter_ppm } = line;
-        self.byte(mark_bits(at_one.mark) | mark_bits(per_byte.mark) << 2)?;
-        self.estimate([at_one.value.0, at_one.low.0, at_one.high.0])?;
-        self.estimate([per_byte.value.0, per_byte.low.0, per_byte.high.0])?;
+        self.byte(at_one.mark as u8 | (per_byte.mark as u8) << 2)?;
+        self.estimate(&at_one.map(|time| time.0))?;
+        self.estimate(&per_byte.map(|slope| slope.0))?;
         self.number(centre.0)?;
         self.number(zigzag(at_centre.0))?;
         self.number(centre_half_width.0)?;
@@ -329,8 +317,8 @@ impl Writer<'_> {
             self.line(line)?;
         }
         let Some(latency) = range.latency else { return Ok(()) };
-        self.byte(mark_bits(latency.mark))?;
-        self.estimate([latency.value.0, latency.low.0, latency.high.0])
+        self.byte(latency.mark as u8)?;
+        self.estimate(&latency.map(|time| time.0))
     }
 }
 
@@ -377,29 +365,23 @@ impl Reader<'_> {
         }
     }
 
-    fn estimate(&mut self) -> Result<[i64; 3], DecodeError> {
+    fn estimate(&mut self, mark: Mark) -> Result<Estimate<i64>, DecodeError> {
         let value = from_zigzag(self.number()?);
         let low = value.wrapping_sub(self.number()?.cast_signed());
         let high = value.wrapping_add(self.number()?.cast_signed());
-        Ok([value, low, high])
+        Ok(Estimate { value, low, high, mark })
     }
 
     fn mark(&self, bits: u8) -> Result<Mark, DecodeError> {
-        match bits {
-            0 => Ok(Mark::Converged),
-            1 => Ok(Mark::BudgetSpent),
-            2 => Ok(Mark::Misfit),
-            _ => Err(self.error(DecodeErrorKind::Field("mark"))),
-        }
+        let mark = Mark::ALL.get(usize::from(bits)).copied();
+        mark.ok_or(self.error(DecodeErrorKind::Field("mark")))
     }
 
     fn line(&mut self) -> Result<SizeLine, DecodeError> {
         let marks = self.byte()?;
         let (first, second) = (self.mark(marks & 3)?, self.mark(marks >> 2)?);
-        let [value, low, high] = self.estimate()?.map(SignedPicos);
-        let at_one = Estimate { value, low, high, mark: first };
-        let [value, low, high] = self.estimate()?.map(SignedPerByte);
-        let per_byte = Estimate { value, low, high, mark: second };
+        let at_one = self.estimate(first)?.map(SignedPicos);
+        let per_byte = self.estimate(second)?.map(SignedPerByte);
         let centre = Bytes(self.number()?);
         let at_centre = SignedPicos(from_zigzag(self.number()?));
         let centre_half_width = Picos(self.number()?);
@@ -427,8 +409,7 @@ impl Reader<'_> {
         } else {
             let bits = self.byte()?;
             let mark = self.mark(bits)?;
-            let [value, low, high] = self.estimate()?.map(SignedPicos);
-            Some(Estimate { value, low, high, mark })
+            Some(self.estimate(mark)?.map(SignedPicos))
         };
         let (first, last) = (Bytes(first), Bytes(last));
         Ok(Range { first, last, gap, half_rtt, send_overhead, recv_overhead, latency })

@@ -18,6 +18,9 @@ pub enum Mark {
 }
 
 impl Mark {
+    /// All marks.
+    pub(crate) const ALL: [Self; 3] = [Self::Converged, Self::BudgetSpent, Self::Misfit];
+
     /// True if the number is as exact as requested.
     #[must_use]
     pub const fn converged(self) -> bool {
@@ -65,6 +68,12 @@ impl<T: Copy> Estimate<T> {
     #[must_use]
     pub const fn exact(value: T) -> Self {
         Self { value, low: value, high: value, mark: Mark::Converged }
+    }
+
+    /// Estimate whose value and ends are converted by `convert`.
+    pub fn map<U>(&self, convert: impl Fn(T) -> U) -> Estimate<U> {
+        let Self { value, low, high, mark } = *self;
+        Estimate { value: convert(value), low: convert(low), high: convert(high), mark }
     }
 }
 

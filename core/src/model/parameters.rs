@@ -1,65 +1,6 @@
-//! Parameter sets of `LogGP` and of `LogGOPS`.
+//! Parameter sets of `LogGOPS`.
 
-use super::Prtt;
 use crate::units::{Bytes, Overflow, PerByte, Picos};
-
-/// Parameters of `LogGP` (Alexandrov et al., SPAA '95), with separate overheads for sending and
-/// receiving.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct LogGp {
-    /// Wire latency, `L`.
-    pub latency: Picos,
-    /// Time the sender is engaged with a message, `o_s`.
-    pub send_overhead: Picos,
-    /// Time the receiver is engaged with a message, `o_r`.
-    pub recv_overhead: Picos,
-    /// Least time between two messages of one byte, `g`.
-    pub gap: Picos,
-    /// Time of each further byte, `G`.
-    pub gap_per_byte: PerByte,
-}
-
-impl LogGp {
-    /// `G_all = g + (s − 1)·G`: least time between two messages of `size`
-    /// bytes. An empty message counts as one byte.
-    ///
-    /// # Errors
-    ///
-    /// [`Overflow`] past 2⁶⁴ ps.
-    pub fn gap_at(&self, size: Bytes) -> Result<Picos, Overflow> {
-        self.gap.plus(self.gap_per_byte.times(size.after_first())?)
-    }
-
-    /// End-to-end time of one message, `L + o_s + o_r + (s − 1)·G`.
-    ///
-    /// # Errors
-    ///
-    /// [`Overflow`] past 2⁶⁴ ps.
-    pub fn one_way(&self, size: Bytes) -> Result<Picos, Overflow> {
-        let ends = self.send_overhead.plus(self.recv_overhead)?;
-        self.latency.plus(ends)?.plus(self.gap_per_byte.times(size.after_first())?)
-    }
-
-    /// Eq. 1: `PRTT(1,0,s) = 2·(L + o_s + o_r + (s − 1)·G)`.
-    ///
-    /// # Errors
-    ///
-    /// [`Overflow`] past 2⁶⁴ ps.
-    pub fn round_trip(&self, size: Bytes) -> Result<Picos, Overflow> {
-        self.one_way(size)?.times(2)
-    }
-
-    /// Eq. 3: `PRTT(n,d,s) = PRTT(1,0,s) + (n − 1)·max{o_s + d, G_all}`.
-    ///
-    /// # Errors
-    ///
-    /// [`Overflow`] past 2⁶⁴ ps.
-    pub fn prtt(&self, prtt: Prtt) -> Result<Picos, Overflow> {
-        let round_trip = self.round_trip(prtt.size)?;
-        prtt.time(round_trip, self.send_overhead, self.gap_at(prtt.size)?)
-    }
-}
 
 /// Parameters of `LogGOPS` (Hoefler, Schneider, Lumsdaine, HPDC '10) in the form used by its
 /// simulators: one overhead for both ends, which grows with the size.
@@ -135,28 +76,23 @@ mod tests {
 
     /// Open MPI over `InfiniBand` SDR above 12,288 B, Table 2 of the paper:
     /// L 5.96 µs, o 4.72 µs, g 21.39 µs, G 0.00103 µs/B.
-    fn infiniband() -> LogGp {
-        LogGp {
+    fn infiniband() -> LogGops {
+        LogGops {
             latency: Picos(5_960_000),
-            send_overhead: Picos(4_720_000),
-            recv_overhead: Picos(4_720_000),
+            overhead: Picos(4_720_000),
             gap: Picos(21_390_000),
             gap_per_byte: PerByte(1_030 << 16),
+            overhead_per_byte: PerByte::ZERO,
+            eager_limit: Bytes(12_288),
         }
     }
 
     #[test]
     fn the_papers_infiniband_gives_the_papers_equations() -> Result<(), Overflow> {
-        let size = Bytes(20_001);
         let wire = 20_000 * 1_030;
-        let (set, one_way) = (infiniband(), 5_960_000 + 2 * 4_720_000 + wire);
-        assert_eq!(set.one_way(size)?, Picos(one_way));
-        assert_eq!(set.round_trip(size)?, Picos(2 * one_way));
-        assert_eq!(set.gap_at(size)?, Picos(21_390_000 + wire));
-        let burst = Prtt { messages: 10, delay: Picos::ZERO, size };
-        assert_eq!(set.prtt(burst)?, Picos(2 * one_way + 9 * (21_390_000 + wire)));
-        let paced = Prtt { delay: Picos(90_000_000), ..burst };
-        assert_eq!(set.prtt(paced)?, Picos(2 * one_way + 9 * 94_720_000));
+        let one_way = 5_960_000 + 2 * 4_720_000 + wire;
+        assert_eq!(infiniband().one_way(Bytes(20_001))?, Picos(one_way));
+        assert_eq!(infiniband().gap_at(Bytes(20_001))?, Picos(21_390_000 + wire));
         Ok(())
     }
 
@@ -168,9 +104,7 @@ mod tests {
 
     #[test]
     fn sizes_that_take_longer_than_time_lasts_are_refused() {
-        assert_eq!(infiniband().round_trip(Bytes(u64::MAX)), Err(Overflow));
-        let prtt = Prtt { messages: u32::MAX, delay: Picos(1 << 40), size: Bytes(1) };
-        assert_eq!(infiniband().prtt(prtt), Err(Overflow));
+        assert_eq!(infiniband().one_way(Bytes(u64::MAX)), Err(Overflow));
     }
 
     #[test]

@@ -92,8 +92,8 @@ impl Uncertain {
 impl Range {
     /// `PRTT(n, d, s)` by Eq. 3, with the fitted round trip as `PRTT(1,0,s)`.
     fn prtt(&self, prtt: Prtt) -> Result<Prediction, PredictError> {
-        let half_rtt = self.half_rtt.as_ref();
-        let half_rtt = half_rtt.ok_or(PredictError::NotMeasured(Parameter::HalfRtt))?;
+        let not_measured = PredictError::NotMeasured(Parameter::HalfRtt);
+        let half_rtt = self.half_rtt.as_ref().ok_or(not_measured)?;
         let round_trip = Uncertain::on(half_rtt, prtt.size).times(2)?;
         let rest = prtt.messages.checked_sub(1).ok_or(PredictError::NoMessages)?;
         if rest == 0 {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Estimate, LogGops, LogGp, ReceiveOverhead, SizeLine};
+use super::{Coefficient, Curve, Estimate, LogGops, Parameter, ReceiveOverhead, SizeLine};
 use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
 use crate::wide::divide;
 
@@ -51,35 +51,6 @@ pub struct Range {
     pub latency: Option<Estimate<SignedPicos>>,
 }
 
-/// A measured parameter.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Parameter {
-    /// `g` and `G`.
-    #[default]
-    Gap,
-    /// `PRTT(1,0,s)/2`.
-    HalfRtt,
-    /// `o_s`.
-    SendOverhead,
-    /// `o_r`.
-    RecvOverhead,
-    /// `L`.
-    Latency,
-}
-
-impl fmt::Display for Parameter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::HalfRtt => "the round trip",
-            Self::Latency => "the latency L",
-            Self::SendOverhead => "the send overhead o_s",
-            Self::RecvOverhead => "the receive overhead o_r",
-            Self::Gap => "the gap g, G",
-        })
-    }
-}
-
 /// Reasons why a range cannot be used as one set of parameters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -118,27 +89,37 @@ impl Range {
         self.first <= size && size <= self.last
     }
 
-    /// The range as one `LogGP` set.
+    /// Line of `curve`, if measured.
+    #[must_use]
+    pub const fn line(&self, curve: Curve) -> Option<&SizeLine> {
+        match curve {
+            Curve::Gap => Some(&self.gap),
+            Curve::HalfRtt => self.half_rtt.as_ref(),
+            Curve::SendOverhead => self.send_overhead.as_ref(),
+            Curve::RecvOverhead => self.recv_overhead.as_ref(),
+        }
+    }
+
+    /// Estimate of `coefficient` in picoseconds, or in 2⁻¹⁶ picoseconds per byte; `None` if it was
+    /// not measured, as are slopes at a single size.
+    #[must_use]
+    pub fn estimate(&self, coefficient: Coefficient) -> Option<Estimate<i64>> {
+        match coefficient {
+            Coefficient::Latency => self.latency.map(|latency| latency.map(|time| time.0)),
+            Coefficient::AtOne(curve) => Some(self.line(curve)?.at_one.map(|time| time.0)),
+            Coefficient::PerByte(curve) => {
+                let line = self.line(curve).filter(|line| line.has_slope())?;
+                Some(line.per_byte.map(|slope| slope.0))
+            }
+        }
+    }
+
+    /// The range as one `LogGOPS` set, with the mean of both overheads as `o` and `O`, and
+    /// `eager_limit` as `S`.
     ///
     /// A line that is negative at size 1, since the range begins later, is replaced by a line
     /// through 0 at size 1 with the same value at the middle of the range. `L` is 0 if the profile
     /// has none.
-    ///
-    /// # Errors
-    ///
-    /// [`UnusableParameter`] with the parameter that is missing or negative.
-    pub fn loggp(&self) -> Result<LogGp, UnusableParameter> {
-        let (gap, gap_per_byte) = self.nonnegative(Some(&self.gap), Parameter::Gap)?;
-        let (send_overhead, _) =
-            self.nonnegative(self.send_overhead.as_ref(), Parameter::SendOverhead)?;
-        let (recv_overhead, _) =
-            self.nonnegative(self.recv_overhead.as_ref(), Parameter::RecvOverhead)?;
-        let latency = self.latency.and_then(|latency| latency.value.picos()).unwrap_or_default();
-        Ok(LogGp { latency, send_overhead, recv_overhead, gap, gap_per_byte })
-    }
-
-    /// The range as one `LogGOPS` set, with the mean of both overheads as `o` and `O`, and
-    /// `eager_limit` as `S`. Negative lines are replaced as in [`Range::loggp`].
     ///
     /// # Errors
     ///
@@ -164,28 +145,19 @@ impl Range {
         &self,
         eager_limit: Bytes,
     ) -> Result<(LogGops, ReceiveOverhead), UnusableParameter> {
-        let set = self.loggp()?;
-        let (_, send) = self.nonnegative(self.send_overhead.as_ref(), Parameter::SendOverhead)?;
-        let (_, recv) = self.nonnegative(self.recv_overhead.as_ref(), Parameter::RecvOverhead)?;
-        let parameters = LogGops {
-            latency: set.latency,
-            overhead: set.send_overhead,
-            gap: set.gap,
-            gap_per_byte: set.gap_per_byte,
-            overhead_per_byte: send,
-            eager_limit,
-        };
-        let receive = ReceiveOverhead { overhead: set.recv_overhead, overhead_per_byte: recv };
-        Ok((parameters, receive))
+        let (gap, gap_per_byte) = self.nonnegative(Curve::Gap)?;
+        let (overhead, overhead_per_byte) = self.nonnegative(Curve::SendOverhead)?;
+        let receive = self.nonnegative(Curve::RecvOverhead)?;
+        let receive = ReceiveOverhead { overhead: receive.0, overhead_per_byte: receive.1 };
+        let latency = self.latency.and_then(|latency| latency.value.picos()).unwrap_or_default();
+        let set = LogGops { latency, overhead, gap, gap_per_byte, overhead_per_byte, eager_limit };
+        Ok((set, receive))
     }
 
-    /// Intercept and slope of `line`, neither negative.
-    fn nonnegative(
-        &self,
-        line: Option<&SizeLine>,
-        parameter: Parameter,
-    ) -> Result<(Picos, PerByte), UnusableParameter> {
-        let line = line.ok_or(UnusableParameter::NotMeasured(parameter))?;
+    /// Intercept and slope of the line of `curve`, neither negative.
+    fn nonnegative(&self, curve: Curve) -> Result<(Picos, PerByte), UnusableParameter> {
+        let parameter = curve.parameter();
+        let line = self.line(curve).ok_or(UnusableParameter::NotMeasured(parameter))?;
         if !line.has_slope() {
             return Err(UnusableParameter::OneSize(parameter));
         }
@@ -242,12 +214,8 @@ impl<const N: usize> Profile<N> {
     #[must_use]
     pub fn converged(&self) -> bool {
         self.ranges.iter().all(|range| {
-            let lines = [Some(&range.gap), range.half_rtt.as_ref(), range.send_overhead.as_ref()];
-            lines
-                .iter()
-                .flatten()
-                .chain(range.recv_overhead.as_ref().iter())
-                .all(|line| line.mark().converged())
+            let mut lines = Curve::ALL.into_iter().filter_map(|curve| range.line(curve));
+            lines.all(|line| line.mark().converged())
                 && range.latency.is_none_or(|latency| latency.mark.converged())
         })
     }
@@ -313,7 +281,7 @@ mod tests {
     #[test]
     fn a_gap_extrapolated_below_zero_keeps_its_value_within_the_range()
     -> Result<(), UnusableParameter> {
-        let set = range(101, 201, line(-150, 3)).loggp()?;
+        let set = range(101, 201, line(-150, 3)).loggops(Bytes(64))?;
         assert_eq!(set.gap, Picos::ZERO);
         assert_eq!(set.gap_at(Bytes(151)), Ok(Picos(300)));
         Ok(())
@@ -321,9 +289,9 @@ mod tests {
 
     #[test]
     fn a_falling_line_becomes_its_middle_or_is_refused() {
-        let level = range(1, 21, line(100, -2)).loggp();
+        let level = range(1, 21, line(100, -2)).loggops(Bytes(64));
         assert_eq!(level.map(|set| (set.gap, set.gap_per_byte)), Ok((Picos(80), PerByte::ZERO)));
-        let refused = range(1, 201, line(100, -2)).loggp();
+        let refused = range(1, 201, line(100, -2)).loggops(Bytes(64));
         assert_eq!(refused, Err(UnusableParameter::Negative(Parameter::Gap)));
     }
 

@@ -1,7 +1,7 @@
 //! Checks of units, random numbers, statistics and models.
 
 use super::{Vector, digest};
-use crate::model::{ClosedForm, Estimate, LogGops, LogGp, Profile, Prtt, Range, SizeLine, compact};
+use crate::model::{ClosedForm, Estimate, LogGops, Profile, Prtt, Range, SizeLine, compact};
 use crate::random::Random;
 use crate::stats::{Confidence, Sorted};
 use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
@@ -71,15 +71,18 @@ fn interval() -> Option<u64> {
 }
 
 fn prtt() -> Option<u64> {
-    let set = LogGp {
+    let overhead = Picos(1_500_000);
+    let set = LogGops {
         latency: Picos(5_000_000),
-        send_overhead: Picos(1_000_000),
-        recv_overhead: Picos(2_000_000),
+        overhead,
         gap: Picos(1_500_000),
         gap_per_byte: PerByte::from_picos(3_000)?,
+        overhead_per_byte: PerByte::ZERO,
+        eager_limit: Bytes(65_535),
     };
     let prtt = Prtt { messages: 10, delay: Picos::ZERO, size: Bytes(100) };
-    set.prtt(prtt).ok().map(|time| time.0)
+    let round_trip = set.one_way(prtt.size).and_then(|time| time.times(2)).ok()?;
+    prtt.time(round_trip, overhead, set.gap_at(prtt.size).ok()?).ok().map(|time| time.0)
 }
 
 /// 1 if a decoded profile equals the encoded one and a corrupted one is refused.

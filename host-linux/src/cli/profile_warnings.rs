@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use loggap_core::model::{Mark, Range, SizeLine};
+use loggap_core::model::{Coefficient, Parameter, Range};
 use loggap_core::units::Bytes;
 
 use crate::output::number;
@@ -30,16 +30,10 @@ pub(super) fn not_converged(path: &Path, document: &ProfileDocument, console: &m
 
 /// Symbols of the parameters of `range` that did not converge.
 fn symbols_not_converged(range: &Range) -> Vec<&'static str> {
-    let of_line = |symbol: &'static str, per_byte: &'static str, line: &SizeLine| {
-        [(symbol, line.at_one.mark), (per_byte, line.per_byte.mark)]
-    };
-    let latency = range.latency.map(|latency| ("L", latency.mark));
-    let send = range.send_overhead.map(|line| of_line("o_s", "O_s", &line));
-    let receive = range.recv_overhead.map(|line| of_line("o_r", "O_r", &line));
-    let gap = of_line("g", "G", &range.gap);
-    let lines = send.into_iter().chain(receive).flatten().chain(gap);
-    let marks = latency.into_iter().chain(lines);
-    marks.filter(|(_, mark): &(_, Mark)| !mark.converged()).map(|(symbol, _)| symbol).collect()
+    let used = Coefficient::ALL.into_iter().filter(|of| of.parameter() != Parameter::HalfRtt);
+    let is_doubtful =
+        |of: &Coefficient| range.estimate(*of).is_some_and(|found| !found.mark.converged());
+    used.filter(is_doubtful).map(Coefficient::symbol).collect()
 }
 
 /// Warns if a message of `largest` bytes exceeds the measured sizes.

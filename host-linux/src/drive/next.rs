@@ -9,7 +9,7 @@
 //!    freedom.
 //! 2. The launches of one run share the states of the machine that last for
 //!    seconds to minutes, so `s²` alone is too small. It is drawn towards a
-//!    prior, a relative standard deviation `ρ` of `PRIORS` that weighs
+//!    prior, a relative standard deviation `ρ` of `prior` that weighs
 //!    as much as `ν₀` degrees of freedom (the scaled inverse χ² prior of a
 //!    normal variance):
 //!
@@ -30,32 +30,35 @@
 use std::collections::BTreeMap;
 
 use loggap_core::measure::AssessOptions;
-use loggap_core::model::{Estimate, Profile, Range, SizeLine};
+use loggap_core::model::{Coefficient, Curve, Estimate, Profile, Range};
 use loggap_core::stats::{Confidence, Moments};
 
 use super::Analysis;
 use super::history::same_ranges;
-use crate::profile::{ProfileDocument, Quantity, VALUES, is_exact, to_si};
+use crate::profile::{ProfileDocument, to_si};
 use crate::samples::{Row, TimedSample};
 
-/// Prediction intervals of one range: both ends in seconds (per byte) by the key of the value, such
-/// as `gap_s`.
-pub type Intervals = BTreeMap<&'static str, [f64; 2]>;
+/// Prediction intervals of one range: both ends in seconds (per byte).
+pub type Intervals = BTreeMap<Coefficient, [f64; 2]>;
 
 /// Weight of the priors in degrees of freedom, `ν₀`.
 const PRIOR_DEGREES: u32 = 3;
 /// Largest weight of the launches beside earlier runs, in degrees of freedom.
 const FROM_LAUNCHES: u32 = 2;
 
-/// Priors of all parameters, in the order of [`VALUES`]: relative standard deviation of the difference
-/// of two runs, √2 times the variation of single runs. Between runs of half a second round trips vary
-/// by 60 to 70% from end to end, the cost of a system call by 12% and of a copy of 64 KiB by 16%
-/// (coefficients of variation on a shared virtual machine); L is a small difference of larger numbers.
-const PRIORS: [f64; VALUES.len()] = [0.40, 0.17, 0.22, 0.20, 0.25, 0.20, 0.25, 0.20, 0.22];
-
-fn prior(key: &str) -> f64 {
-    let found = VALUES.iter().zip(PRIORS).find(|(value, _)| **value == key);
-    found.map_or(0.0, |(_, relative_sd)| relative_sd)
+/// Prior of a coefficient's variation: the relative standard deviation of the difference of two
+/// runs, √2 times the variation of single runs. Between runs of half a second round trips vary by
+/// 60 to 70% from end to end, the cost of a system call by 12% and of a copy of 64 KiB by 16%
+/// (coefficients of variation on a shared virtual machine); L is a small difference of larger
+/// numbers.
+const fn prior(of: Coefficient) -> f64 {
+    match of {
+        Coefficient::Latency => 0.40,
+        Coefficient::AtOne(Curve::HalfRtt) => 0.17,
+        Coefficient::AtOne(_) => 0.20,
+        Coefficient::PerByte(Curve::HalfRtt | Curve::Gap) => 0.22,
+        Coefficient::PerByte(_) => 0.25,
+    }
 }
 
 /// Observations of one parameter.
@@ -134,7 +137,7 @@ impl Spread {
 
 /// Values of one range by launch.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LaunchValues(Vec<BTreeMap<&'static str, f64>>);
+pub struct LaunchValues(Vec<BTreeMap<Coefficient, f64>>);
 
 impl LaunchValues {
     /// Fits each launch of `samples` separately within each range of `profile`; a launch with too
@@ -152,15 +155,15 @@ impl LaunchValues {
             });
             let rows: Vec<Row> = rows.map(|timed| Row::Round(timed.sample)).collect();
             let analysis = Analysis::of(&rows, &options).ok()?;
-            analysis.assessment.profile.ranges.first().map(|range| values(range).collect())
+            analysis.assessment.profile.ranges.first().map(values)
         };
         let of_range =
             |range| Self(launches.iter().filter_map(|launch| of_launch(range, launch)).collect());
         profile.ranges.iter().map(of_range).collect()
     }
 
-    fn of_key(&self, key: &str) -> Vec<f64> {
-        self.0.iter().filter_map(|launch| launch.get(key).copied()).collect()
+    fn of_coefficient(&self, of: Coefficient) -> Vec<f64> {
+        self.0.iter().filter_map(|launch| launch.get(&of).copied()).collect()
     }
 }
 
@@ -174,21 +177,22 @@ pub fn intervals(
     confidence: Confidence,
 ) -> Intervals {
     let earlier = same_ranges(history, range);
-    let earlier: Vec<BTreeMap<_, _>> =
-        earlier.into_iter().map(|range| values(range).collect()).collect();
-    let interval = |(key, Found { value, own }): (&'static str, Found)| {
-        let launches = launches.of_key(key);
-        let history: Vec<f64> = earlier.iter().filter_map(|run| run.get(key).copied()).collect();
-        let relative_sd = prior(key);
-        let evidence = Evidence { value, own, launches: &launches, history: &history, relative_sd };
-        Some((key, evidence.interval(confidence)?))
+    let earlier: Vec<BTreeMap<_, _>> = earlier.into_iter().map(values).collect();
+    let interval = |of| {
+        let Found { value, own } = Found::of(range, of)?;
+        let launches = launches.of_coefficient(of);
+        let history: Vec<f64> = earlier.iter().filter_map(|run| run.get(&of).copied()).collect();
+        let evidence =
+            Evidence { value, own, launches: &launches, history: &history, relative_sd: prior(of) };
+        Some((of, evidence.interval(confidence)?))
     };
-    estimates(range).filter_map(interval).collect()
+    Coefficient::ALL.into_iter().filter_map(interval).collect()
 }
 
-/// Known values of a range by key, in seconds (per byte).
-fn values(range: &Range) -> impl Iterator<Item = (&'static str, f64)> {
-    estimates(range).map(|(key, found)| (key, found.value))
+/// Known values of a range, in seconds (per byte).
+fn values(range: &Range) -> BTreeMap<Coefficient, f64> {
+    let all = Coefficient::ALL.into_iter();
+    all.filter_map(|of| Some((of, Found::of(range, of)?.value))).collect()
 }
 
 /// A value and its interval, if bounded, in seconds (per byte).
@@ -199,44 +203,10 @@ struct Found {
 }
 
 impl Found {
-    fn of<Q: Quantity>(found: &Estimate<Q>) -> Self {
-        let is_bounded = is_exact(found.low) && is_exact(found.high);
-        let own = is_bounded.then(|| [to_si(found.low), to_si(found.high)]);
-        Self { value: to_si(found.value), own }
+    fn of(range: &Range, of: Coefficient) -> Option<Self> {
+        let Estimate { value, low, high, .. } = range.estimate(of)?.map(|units| to_si(units, of));
+        Some(Self { value: value?, own: low.zip(high).map(|(low, high)| [low, high]) })
     }
-}
-
-/// Known values of a range with their intervals, by key.
-fn estimates(range: &Range) -> impl Iterator<Item = (&'static str, Found)> {
-    let [
-        latency,
-        half_rtt,
-        half_rtt_slope,
-        send,
-        send_slope,
-        receive,
-        receive_slope,
-        gap,
-        gap_slope,
-    ] = VALUES;
-    let line = |keys: (&'static str, &'static str), line: Option<&SizeLine>| {
-        let slope = line.filter(|line| line.has_slope());
-        [
-            line.map(|line| (keys.0, Found::of(&line.at_one))),
-            slope.map(|line| (keys.1, Found::of(&line.per_byte))),
-        ]
-    };
-    let latency = range.latency.map(|found| (latency, Found::of(&found)));
-    [
-        [latency, None],
-        line((half_rtt, half_rtt_slope), range.half_rtt.as_ref()),
-        line((send, send_slope), range.send_overhead.as_ref()),
-        line((receive, receive_slope), range.recv_overhead.as_ref()),
-        line((gap, gap_slope), Some(&range.gap)),
-    ]
-    .into_iter()
-    .flatten()
-    .flatten()
 }
 
 #[cfg(test)]
@@ -262,7 +232,7 @@ mod tests {
             let history: Vec<f64> =
                 (0..earlier).map(|_| run(&mut random, state, launch).0).collect();
             let (value, launches) = run(&mut random, state, launch);
-            let relative_sd = prior("half_rtt_s");
+            let relative_sd = prior(Coefficient::AtOne(Curve::HalfRtt));
             let evidence =
                 Evidence { value, own: None, launches: &launches, history: &history, relative_sd };
             let [low, high] = evidence.interval(Confidence::P95).unwrap();

@@ -5,81 +5,39 @@ use std::{fmt, fs};
 use loggap_core::measure::Traffic;
 use loggap_core::units::Bytes;
 use nix::unistd::{SysconfVar, sysconf};
-use thiserror::Error;
 
 use crate::link::{WANTED_RECEIVE_BUFFER, Waiting, path_mtu};
 use crate::machine::clock::{Fallback, HostClock};
 use crate::machine::environment::{self, LinkFingerprint, read_setting};
 use crate::machine::placement::{Closeness, Cpu, Placement, PlacementError, Topology};
 
-/// Condition under which numbers are worse than necessary. Each text names the remedy.
-#[derive(Clone, Debug, Error, PartialEq)]
+/// Condition under which numbers are worse than necessary, worded in [`crate::output::warnings`].
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// An end could not be pinned.
-    #[error("not pinned: {reason}")]
-    NotPinned {
-        /// Reason, in words.
-        reason: String,
-    },
+    /// An end could not be pinned, for this reason.
+    NotPinned(String),
     /// Both ends run on one processor.
-    #[error(
-        "both ends share processor {cpu}: every message waits for the scheduler; use two (--cpu A,B), or let both sleep (--block)"
-    )]
     OneProcessor {
         /// Number of the processor.
         cpu: Cpu,
     },
     /// Both ends run on threads of one core.
-    #[error(
-        "processors {} and {} are threads of one core and slow each other down; choose two cores with --cpu A,B",
-        placement.initiator, placement.responder
-    )]
-    Siblings {
-        /// The processors.
-        placement: Placement,
-    },
+    Siblings(Placement),
     /// The ends run on different packages.
-    #[error(
-        "processors {} and {} are in different sockets: latency includes the interconnect; choose two of one socket with --cpu A,B unless this is what you want to measure",
-        placement.initiator, placement.responder
-    )]
-    DifferentPackages {
-        /// The processors.
-        placement: Placement,
-    },
+    DifferentPackages(Placement),
     /// A governor other than `performance` changes the core's frequency.
-    #[error(
-        "governor '{governor}' changes the frequency of processor {cpu}; set it with: cpupower -c {cpu} frequency-set -g performance"
-    )]
     Governor {
         /// The processor.
         cpu: Cpu,
         /// The governor in force.
         governor: String,
     },
-    /// The core's frequency depends on load and temperature of the others.
-    #[error(
-        "turbo is on: the clock rate varies with load and temperature; to turn it off: {remedy}"
-    )]
-    Turbo {
-        /// Command that turns it off.
-        remedy: &'static str,
-    },
+    /// The core's frequency depends on load and temperature of the others, until this command.
+    Turbo(&'static str),
     /// The processor's counter is not used as the clock.
-    #[error(
-        "CLOCK_MONOTONIC_RAW is read instead of the processor's counter: {}",
-        fallback_reason(*reason)
-    )]
-    Clock {
-        /// Reason.
-        reason: Fallback,
-    },
+    Clock(Fallback),
     /// The receive buffer of a datagram link holds few messages.
-    #[error(
-        "the receive buffer is only {granted}: long bursts of datagrams will be dropped; allow more with: sysctl net.core.rmem_max={}",
-        wanted.0
-    )]
     ReceiveBuffer {
         /// Size granted by the kernel.
         granted: Bytes,
@@ -87,11 +45,6 @@ pub enum Warning {
         wanted: Bytes,
     },
     /// The hypervisor ran something else on a processor of an end.
-    #[error(
-        "steal time: the hypervisor took {}.{} % of processor {cpu}; use a dedicated machine, or repeat when it is quieter",
-        permille / 10,
-        permille % 10
-    )]
     Stolen {
         /// The processor.
         cpu: Cpu,
@@ -99,9 +52,6 @@ pub enum Warning {
         permille: u64,
     },
     /// Other processes pushed an end off its processor.
-    #[error(
-        "the {end} was preempted {times} times in {millis} ms; stop other processes or choose other processors with --cpu A,B"
-    )]
     Preempted {
         /// Which end.
         end: End,
@@ -111,10 +61,6 @@ pub enum Warning {
         millis: u64,
     },
     /// Rounds were discarded because an end was preempted.
-    #[error(
-        "processors are busy (load {load} on {cpus}): {percent}% of the rounds left out; {}",
-        busy_remedy(*waiting)
-    )]
     Busy {
         /// Number of threads that run or are runnable.
         load: u32,
@@ -126,9 +72,6 @@ pub enum Warning {
         waiting: Waiting,
     },
     /// The cost of a fixed task changed during the run.
-    #[error(
-        "machine speed changed during the run: {name} by {percent}%; repeat when it is quieter, or keep a --history"
-    )]
     CanaryMoved {
         /// Name of the task.
         name: &'static str,
@@ -136,9 +79,6 @@ pub enum Warning {
         percent: u64,
     },
     /// The peer refused a further connection.
-    #[error(
-        "connection {launches} was the last ({reason}); --launches {launches} spends the whole time on that many"
-    )]
     LaunchRefused {
         /// Number of launches made.
         launches: u32,
@@ -146,44 +86,25 @@ pub enum Warning {
         reason: String,
     },
     /// Time or messages sufficed for one launch only.
-    #[error(
-        "only one launch: variation between runs unknown; allow more time with --max-time, or keep a --history"
-    )]
     OneLaunch,
     /// All sessions were between the same two processes.
-    #[error(
-        "only one mpirun: variation between runs unknown; run it several times with --history DIR"
-    )]
     OneJob,
     /// Rounds were lost on a datagram link.
-    #[error(
-        "{percent}% of the rounds were lost and discarded; use shorter bursts (-n 4), or look for drops with ip -s link"
-    )]
     RoundsLost {
         /// Lost share of the rounds, percent.
         percent: u64,
     },
     /// The peer limits the message size.
-    #[error(
-        "the other end takes messages of up to {longest} B: longer sizes were left out; loggap serve --max-message takes longer ones, unless its MTU is the bound"
-    )]
     SizesLimited {
         /// Longest message that the peer takes, bytes.
         longest: u32,
     },
     /// Long messages never arrive.
-    #[error(
-        "nothing above {reached} B arrives: path MTU? compare the MTUs of both ends and between them (ip link; ping -M do -s {})",
-        reached.saturating_add(1)
-    )]
     NothingBeyond {
         /// Longest message that arrives, bytes.
         reached: u32,
     },
     /// A router on the way takes shorter packets than this machine's interface.
-    #[error(
-        "the path takes packets of up to {path} B, the interface of up to {interface} B: longer messages travel in more packets than between neighbours"
-    )]
     PathMtu {
         /// Maximum transmission unit of the path, in bytes.
         path: u64,
@@ -191,7 +112,6 @@ pub enum Warning {
         interface: u64,
     },
     /// A profile of the history cannot be read.
-    #[error("history file skipped: {reason}")]
     HistoryUnreadable {
         /// File and reason, in words.
         reason: String,
@@ -225,21 +145,6 @@ pub const fn busy_remedy(waiting: Waiting) -> &'static str {
     }
 }
 
-fn fallback_reason(reason: Fallback) -> &'static str {
-    match reason {
-        Fallback::Asked => "as requested",
-        Fallback::NotInvariant => {
-            "the TSC is not invariant and not the kernel's clock source; in a virtual machine, pass the CPU feature `invtsc` through"
-        }
-        Fallback::NotOffered => {
-            "the kernel does not offer it as a clock source; see `dmesg | grep -i tsc` for why, or boot with tsc=reliable"
-        }
-        Fallback::Unsteady => {
-            "its rate changed during calibration; repeat without suspending or migrating the machine"
-        }
-    }
-}
-
 /// Warnings about both ends before a run. `pinned` holds the outcome of pinning each end.
 #[must_use]
 pub fn before_run(
@@ -251,8 +156,8 @@ pub fn before_run(
     let Placement { initiator, responder } = placement;
     let closeness = match topology.closeness(initiator, responder) {
         Closeness::Same => Some(Warning::OneProcessor { cpu: initiator }),
-        Closeness::Siblings => Some(Warning::Siblings { placement }),
-        Closeness::Apart => Some(Warning::DifferentPackages { placement }),
+        Closeness::Siblings => Some(Warning::Siblings(placement)),
+        Closeness::Apart => Some(Warning::DifferentPackages(placement)),
         Closeness::Package => None,
     };
     let both = [initiator, responder];
@@ -276,7 +181,7 @@ fn about_ends(
     pinned: &[&Result<(), PlacementError>],
 ) -> Vec<Warning> {
     let refused = pinned.iter().filter_map(|outcome| outcome.as_ref().err());
-    let refused = refused.map(|error| Warning::NotPinned { reason: error.to_string() });
+    let refused = refused.map(|error| Warning::NotPinned(error.to_string()));
     let governors = cpus.iter().filter_map(|cpu| governor(*cpu));
     refused.chain(governors).chain(turbo()).chain(clock_warning(clock)).collect()
 }
@@ -340,19 +245,14 @@ fn governor(cpu: Cpu) -> Option<Warning> {
 fn turbo() -> Option<Warning> {
     let is = |path: &str, value: &str| read_setting(path).is_some_and(|setting| setting == value);
     if is("/sys/devices/system/cpu/intel_pstate/no_turbo", "0") {
-        return Some(Warning::Turbo {
-            remedy: "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo",
-        });
+        return Some(Warning::Turbo("echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo"));
     }
     is("/sys/devices/system/cpu/cpufreq/boost", "1")
-        .then_some(Warning::Turbo { remedy: "echo 0 > /sys/devices/system/cpu/cpufreq/boost" })
+        .then_some(Warning::Turbo("echo 0 > /sys/devices/system/cpu/cpufreq/boost"))
 }
 
 fn clock_warning(clock: &HostClock) -> Option<Warning> {
-    match clock.fallback() {
-        None | Some(Fallback::Asked) => None,
-        Some(reason) => Some(Warning::Clock { reason }),
-    }
+    clock.fallback().filter(|reason| *reason != Fallback::Asked).map(Warning::Clock)
 }
 
 #[cfg(test)]
@@ -423,6 +323,6 @@ mod tests {
     #[test]
     fn shares_print_in_percent() {
         let text = Warning::Stolen { cpu: 3, permille: 25 }.to_string();
-        assert!(text.contains("2.5 % of processor 3"), "{text}");
+        assert!(text.starts_with("processor 3: ") && text.contains(", by up to 2.50%;"), "{text}");
     }
 }

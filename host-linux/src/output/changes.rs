@@ -1,5 +1,7 @@
 //! Changes of protocol and of slope, as sentences.
 
+use loggap_core::model::Parameter;
+
 use super::number;
 use crate::profile::{ChangeRecord, ProfileDocument};
 
@@ -44,11 +46,8 @@ fn protocol(change: &ChangeRecord) -> String {
 
 /// Jump such as `+18% half round trip`; `None` if unknown.
 fn jump(change: &ChangeRecord) -> Option<String> {
-    let curve = match change.parameter.as_str() {
-        "half_rtt" => "half round trip",
-        "send_overhead" => "send overhead",
-        "recv_overhead" => "receive overhead",
-        other => other,
-    };
+    let named = |parameter: &Parameter| parameter.key() == change.parameter;
+    let curve = Parameter::ALL.iter().find(|one| named(one));
+    let curve = curve.map_or(&*change.parameter, |parameter| parameter.name());
     (change.jump.abs() > 0.0).then(|| format!("{} {curve}", number::signed_percent(change.jump)))
 }

@@ -2,11 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::quantity::Quantity;
-use crate::profile::{PERCENTILES, ProfileDocument, SAMPLES, SizeRecord};
+use loggap_core::model::Coefficient;
 
-/// Keys of the values with intervals.
-const VALUES: [&str; 4] = ["half_rtt_s", "gap_s", "send_overhead_s", "recv_overhead_s"];
+use super::quantity::Quantity;
+use crate::profile::{self, COLUMNS, PERCENTILES, ProfileDocument, SAMPLES, SizeRecord};
 
 /// Writes the sizes of `document` as CSV, with keys and units of the profile; unknown values are
 /// empty.
@@ -16,7 +15,8 @@ const VALUES: [&str; 4] = ["half_rtt_s", "gap_s", "send_overhead_s", "recv_overh
 /// Write errors of `out`.
 pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
-    let heads = VALUES.iter().flat_map(|key| ["", "_lo", "_hi"].map(|end| format!("{key}{end}")));
+    let keys = COLUMNS.map(|curve| profile::key(Coefficient::AtOne(curve)));
+    let heads = keys.iter().flat_map(|key| ["", "_lo", "_hi"].map(|end| format!("{key}{end}")));
     let heads = ["size_bytes".to_owned()].into_iter().chain(heads);
     let heads = heads.chain(PERCENTILES.map(str::to_owned));
     let last = ["bytes_per_s".to_owned()].into_iter().chain(SAMPLES.map(str::to_owned));
@@ -31,8 +31,8 @@ fn record(size: &SizeRecord) -> Vec<String> {
     let text = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
     let row = &size.row;
     let mut cells = vec![row.size.0.to_string()];
-    for estimate in [row.half_rtt, row.gap, row.send_overhead, row.recv_overhead] {
-        let quantity = estimate.as_ref().map(Quantity::time);
+    for curve in COLUMNS {
+        let quantity = Quantity::of_size(row, curve);
         cells.push(text(quantity.map(|quantity| quantity.value)));
         cells.push(text(quantity.and_then(|quantity| quantity.low)));
         cells.push(text(quantity.and_then(|quantity| quantity.high)));

@@ -118,9 +118,8 @@ pub fn signed_percent(share: f64) -> String {
 /// Formats a size in bytes, in KiB, MiB or GiB where that is exact.
 #[must_use]
 pub fn size(bytes: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    match units.into_iter().find(|(shift, _)| is_multiple(bytes, *shift)) {
-        Some((shift, unit)) => format!("{} {unit}", bytes >> shift),
+    match in_binary(bytes) {
+        Some((number, unit)) => format!("{number} {unit}iB"),
         None => format!("{} B", count(bytes)),
     }
 }
@@ -128,15 +127,15 @@ pub fn size(bytes: u64) -> String {
 /// Formats a size in bytes, in `K`, `M` or `G` where that is exact.
 #[must_use]
 pub fn bytes(size: u64) -> String {
-    let units = [(30, 'G'), (20, 'M'), (10, 'K')];
-    match units.into_iter().find(|(shift, _)| is_multiple(size, *shift)) {
-        Some((shift, unit)) => format!("{}{unit}", size >> shift),
-        None => size.to_string(),
-    }
+    in_binary(size).map_or_else(|| size.to_string(), |(number, unit)| format!("{number}{unit}"))
 }
 
-const fn is_multiple(size: u64, shift: u32) -> bool {
-    size >> shift > 0 && size.trailing_zeros() >= shift
+/// A size in the largest of `K`, `M` and `G` of which it is a multiple.
+fn in_binary(size: u64) -> Option<(u64, char)> {
+    let is_multiple = |shift: u32| size >> shift > 0 && size.trailing_zeros() >= shift;
+    let units = [(30, 'G'), (20, 'M'), (10, 'K')];
+    let (shift, unit) = units.into_iter().find(|(shift, _)| is_multiple(*shift))?;
+    Some((size >> shift, unit))
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Numbers of a profile in SI units, with their intervals.
 
-use loggap_core::model::{Estimate, Mark, Range, SizeLine};
+use loggap_core::measure::SizeRow;
+use loggap_core::model::{Coefficient, Curve, Estimate, Mark};
 use loggap_core::units::{Bytes, SignedPerByte, SignedPicos};
 
-use super::number::{self, Unit, Units};
+use super::number::{self, Unit};
 use crate::profile::RangeRecord;
 
 /// A number with its intervals. An unbounded end is `None`.
@@ -18,24 +19,17 @@ pub(super) struct Quantity {
 }
 
 impl Quantity {
-    pub(super) fn time(estimate: &Estimate<SignedPicos>) -> Self {
-        Self::of(estimate, |time| (time.0, time.seconds()))
+    /// Value of `curve` at one size.
+    pub(super) fn of_size(row: &SizeRow, curve: Curve) -> Option<Self> {
+        let estimate = row.value(curve)?.map(|time| time.0);
+        Some(Self::of(&estimate, |units| SignedPicos(units).seconds()))
     }
 
-    fn slope(estimate: &Estimate<SignedPerByte>) -> Self {
-        Self::of(estimate, |slope| (slope.0, slope.seconds()))
-    }
-
-    /// Converts `estimate`. `convert` returns the integer, whose extreme values mean unbounded, and
-    /// the number in SI units.
-    fn of<T: Copy>(estimate: &Estimate<T>, convert: impl Fn(T) -> (i64, f64)) -> Self {
-        let end = |end| {
-            let (units, seconds) = convert(end);
-            (units > i64::MIN && units < i64::MAX).then_some(seconds)
-        };
-        let value = convert(estimate.value).1;
+    /// Converts `estimate`, whose extreme integers mean unbounded, by `seconds`.
+    fn of(estimate: &Estimate<i64>, seconds: impl Fn(i64) -> f64) -> Self {
+        let end = |end: i64| (end > i64::MIN && end < i64::MAX).then(|| seconds(end));
         let (low, high) = (end(estimate.low), end(estimate.high));
-        Self { value, low, high, next: None, mark: estimate.mark }
+        Self { value: seconds(estimate.value), low, high, next: None, mark: estimate.mark }
     }
 
     /// Length of the longer side of this run's interval.
@@ -55,94 +49,27 @@ impl Quantity {
     }
 }
 
-/// A parameter of a range.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Parameter {
-    /// Key in the profile.
-    pub(super) key: &'static str,
-    /// Symbol in tables.
-    pub(super) symbol: &'static str,
-    /// Name on the screen.
-    pub(super) label: &'static str,
-    units: Units,
-    source: Source,
-}
-
-type LineOf = fn(&Range) -> Option<&SizeLine>;
-
-#[derive(Clone, Copy, Debug)]
-enum Source {
-    Latency,
-    Value(LineOf),
-    Slope(LineOf),
-}
-
-const HALF_RTT: LineOf = |range| range.half_rtt.as_ref();
-const SEND: LineOf = |range| range.send_overhead.as_ref();
-const RECV: LineOf = |range| range.recv_overhead.as_ref();
-const GAP: LineOf = |range| Some(&range.gap);
-
-const fn value(
-    key: &'static str,
-    symbol: &'static str,
-    label: &'static str,
-    line: LineOf,
-) -> Parameter {
-    Parameter { key, symbol, label, units: number::TIME, source: Source::Value(line) }
-}
-
-const fn slope(
-    key: &'static str,
-    symbol: &'static str,
-    label: &'static str,
-    line: LineOf,
-) -> Parameter {
-    Parameter { key, symbol, label, units: number::TIME_PER_BYTE, source: Source::Slope(line) }
-}
-
-const LATENCY: Parameter = Parameter {
-    key: "latency_s",
-    symbol: "L",
-    label: "latency L",
-    units: number::TIME,
-    source: Source::Latency,
-};
-
-/// All parameters, in the order of printing.
-pub(super) const PARAMETERS: [Parameter; 9] = [
-    value("half_rtt_s", "RTT/2", "half round trip RTT/2", HALF_RTT),
-    slope("half_rtt_per_byte_s", "RTT/2/B", "  per byte", HALF_RTT),
-    LATENCY,
-    value("send_overhead_s", "o_s", "send overhead o_s", SEND),
-    slope("send_overhead_per_byte_s", "O_s", "  per byte O_s", SEND),
-    value("recv_overhead_s", "o_r", "receive overhead o_r", RECV),
-    slope("recv_overhead_per_byte_s", "O_r", "  per byte O_r", RECV),
-    value("gap_s", "g", "gap g", GAP),
-    slope("gap_per_byte_s", "G", "gap per byte G", GAP),
-];
-
-impl Parameter {
+impl RangeRecord {
     /// Value at size 1, or the slope.
-    pub(super) fn at_one(&self, record: &RangeRecord) -> Option<Quantity> {
-        let range = &record.range;
-        let quantity = match self.source {
-            Source::Latency => Quantity::time(range.latency.as_ref()?),
-            Source::Value(line) => Quantity::time(&line(range)?.at_one),
-            Source::Slope(line) => {
-                let line = line(range).filter(|line| line.has_slope())?;
-                Quantity::slope(&line.per_byte)
-            }
+    pub(super) fn at_one(&self, of: Coefficient) -> Option<Quantity> {
+        let seconds = |units| match of {
+            Coefficient::PerByte(_) => SignedPerByte(units).seconds(),
+            Coefficient::Latency | Coefficient::AtOne(_) => SignedPicos(units).seconds(),
         };
-        Some(Quantity { next: record.next.get(self.key).copied(), ..quantity })
+        let quantity = Quantity::of(&self.range.estimate(of)?, seconds);
+        Some(Quantity { next: self.next.get(&of).copied(), ..quantity })
     }
 
     /// Value at the first size of the range, or the slope. The next run's interval is only known at
     /// size 1; its ratio to this run's interval is assumed to be the same at the first size.
-    pub(super) fn at_first(&self, record: &RangeRecord) -> Option<Quantity> {
-        let at_one = self.at_one(record)?;
-        let first = record.range.first;
-        let Some(line) = self.line(record).filter(|line| first > Bytes(1) && line.has_slope())
-        else {
+    pub(super) fn at_first(&self, of: Coefficient) -> Option<Quantity> {
+        let at_one = self.at_one(of)?;
+        let first = self.range.first;
+        let line = match of {
+            Coefficient::AtOne(curve) => self.range.line(curve),
+            Coefficient::Latency | Coefficient::PerByte(_) => None,
+        };
+        let Some(line) = line.filter(|line| first > Bytes(1) && line.has_slope()) else {
             return Some(at_one);
         };
         let value = line.at(first).seconds();
@@ -155,24 +82,28 @@ impl Parameter {
         let (low, high) = (this.map(|[low, _]| low), this.map(|[_, high]| high));
         Some(Quantity { value, low, high, next, mark: at_one.mark })
     }
+}
 
-    /// Line of the parameter, if its value depends on the size.
-    fn line<'a>(&self, record: &'a RangeRecord) -> Option<&'a SizeLine> {
-        match self.source {
-            Source::Value(line) => line(&record.range),
-            Source::Latency | Source::Slope(_) => None,
+/// Name of `of` on the screen; slopes follow the values of their line.
+pub(super) fn label(of: Coefficient) -> String {
+    let symbol = of.symbol();
+    match of {
+        Coefficient::PerByte(Curve::Gap) => format!("gap per byte {symbol}"),
+        Coefficient::PerByte(_) => format!("  per byte {symbol}"),
+        Coefficient::Latency | Coefficient::AtOne(_) => {
+            format!("{} {symbol}", of.parameter().name())
         }
     }
+}
 
-    /// Unit for values of which `smallest` is the smallest.
-    pub(super) fn unit(&self, smallest: f64) -> Unit {
-        /// Slopes down to 0.01 of a unit keep it: 0.02 ns/B is more usual than 20 ps/B.
-        const LEAST_SLOPE: f64 = 0.01;
-        Unit::fitting(self.units, smallest, if self.is_slope() { LEAST_SLOPE } else { 1.0 })
-    }
-
-    pub(super) const fn is_slope(&self) -> bool {
-        matches!(self.source, Source::Slope(_))
+/// Unit for values of `of` of which `smallest` is the smallest.
+pub(super) fn unit(of: Coefficient, smallest: f64) -> Unit {
+    /// Slopes down to 0.01 of a unit keep it: 0.02 ns/B is more usual than 20 ps/B.
+    const LEAST_SLOPE: f64 = 0.01;
+    if of.is_per_byte() {
+        Unit::fitting(number::TIME_PER_BYTE, smallest, LEAST_SLOPE)
+    } else {
+        Unit::fitting(number::TIME, smallest, 1.0)
     }
 }
 

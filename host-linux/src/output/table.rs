@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use loggap_core::model::Mark;
+use loggap_core::model::{Coefficient, Mark};
 
-use super::quantity::{PARAMETERS, Parameter, Quantity};
+use super::number::Unit;
+use super::quantity::Quantity;
 use super::text::{self, Block, Line};
 use super::warnings::{self, Notes};
 use super::{calls, changes, heading};
@@ -34,13 +35,13 @@ pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> 
         document.requested.confidence_percent
     ));
     write_remarks(out, &remarks)?;
-    let heads = |parameter: &Parameter| {
-        let (symbol, unit) = (parameter.symbol, unit(parameter).0);
+    let heads = |of: Coefficient| {
+        let (symbol, unit) = (of.symbol(), unit(of).name);
         COLUMNS.map(|column| format!("{symbol}{column}[{unit}]"))
     };
     let mut rows = vec![vec!["#first[B]".to_owned(), "last[B]".to_owned()]];
     if let Some(head) = rows.first_mut() {
-        head.extend(PARAMETERS.iter().flat_map(heads));
+        head.extend(Coefficient::ALL.into_iter().flat_map(heads));
         head.extend(["not_converged".to_owned(), "n".to_owned()]);
     }
     rows.extend(document.ranges.iter().map(|record| row(record, document)));
@@ -63,29 +64,33 @@ fn write_remarks(out: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
     text::write(out, &lines)
 }
 
-/// Name and size of the unit of a parameter's columns.
-const fn unit(parameter: &Parameter) -> (&'static str, f64) {
-    if parameter.is_slope() { ("ns/B", 1e-9) } else { ("us", 1e-6) }
+/// Unit of the columns of a coefficient.
+const fn unit(of: Coefficient) -> Unit {
+    if of.is_per_byte() {
+        Unit { name: "ns/B", size: 1e-9 }
+    } else {
+        Unit { name: "us", size: 1e-6 }
+    }
 }
 
 fn row(record: &RangeRecord, document: &ProfileDocument) -> Vec<String> {
     let mut cells = vec![record.range.first.0.to_string(), record.range.last.0.to_string()];
     let mut marked = Vec::new();
-    for parameter in &PARAMETERS {
-        let Some(quantity) = parameter.at_one(record) else {
+    for of in Coefficient::ALL {
+        let Some(quantity) = record.at_one(of) else {
             cells.extend(COLUMNS.map(|_| UNKNOWN.to_owned()));
             continue;
         };
         let Quantity { value, low, high, next, mark } = quantity;
         let next = [next.map(|[low, _]| low), next.map(|[_, high]| high)];
         let number = |number: Option<f64>| {
-            number.map_or_else(|| UNKNOWN.to_owned(), |number| decimal(number / unit(parameter).1))
+            number.map_or_else(|| UNKNOWN.to_owned(), |number| decimal(number / unit(of).size))
         };
         cells.extend([Some(value), low, high, next[0], next[1]].map(number));
         match mark {
             Mark::Converged => {}
-            Mark::BudgetSpent => marked.push(format!("{}:time", parameter.symbol)),
-            Mark::Misfit => marked.push(format!("{}:misfit", parameter.symbol)),
+            Mark::BudgetSpent => marked.push(format!("{}:time", of.symbol())),
+            Mark::Misfit => marked.push(format!("{}:misfit", of.symbol())),
         }
     }
     let marked = if marked.is_empty() { UNKNOWN.to_owned() } else { marked.join(",") };

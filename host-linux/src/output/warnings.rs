@@ -1,10 +1,14 @@
 //! Warnings: severity, grouping, and wording.
 
+use std::fmt;
+
 use loggap_core::measure::Warning as LinkWarning;
-use loggap_core::model::Parameter;
+use loggap_core::units::Bytes;
 
 use super::number;
 use super::tail::Tail;
+use crate::machine::clock::Fallback;
+use crate::machine::placement::Placement;
 use crate::machine::warning::{Warning as MachineWarning, busy_remedy};
 use crate::profile::{ProfileDocument, Severity, WarningRecord};
 
@@ -37,110 +41,157 @@ pub fn few_places(operation: &str, places: u16, burst: u32) -> Option<WarningRec
     })
 }
 
+#[allow(clippy::too_many_lines, reason = "a table: one arm per warning")]
 fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
-    let cpu = |number: &_| format!("processor {number}");
-    match warning {
-        MachineWarning::Governor { cpu: number, governor } => {
-            let problem = format!("governor '{governor}' changes the frequency");
-            weakens(problem, "cpupower frequency-set -g performance").with_subject(cpu(number))
+    use MachineWarning as Of;
+    let problem = match warning {
+        Of::NotPinned(reason) => return spoils(format!("not pinned: {reason}"), ""),
+        Of::OneProcessor { cpu } => {
+            let problem = format!("both ends share processor {cpu}: every message waits for the scheduler; use two (--cpu A,B), or let both sleep (--block)");
+            return spoils(problem, "");
         }
-        MachineWarning::Stolen { cpu: number, permille } => {
+        Of::Siblings(Placement { initiator, responder }) => {
+            let problem = format!("processors {initiator} and {responder} are threads of one core and slow each other down; choose two cores with --cpu A,B");
+            return spoils(problem, "");
+        }
+        Of::Governor { cpu, governor } => {
+            let problem = format!("governor '{governor}' changes the frequency");
+            let remedy = "cpupower frequency-set -g performance";
+            return weakens(problem, remedy).with_subject(format_args!("processor {cpu}"));
+        }
+        Of::Stolen { cpu, permille } => {
             let remedy = "use a dedicated machine, or repeat when it is quieter";
             #[allow(clippy::cast_precision_loss, reason = "at most 1,000")]
-            let share = *permille as f64 / 1e3;
-            WarningRecord::new(
-                Severity::Spoils,
-                "steal time: the hypervisor took the processor",
-                remedy,
-            )
-            .with_subject(cpu(number))
-            .by(share)
+            return spoils("steal time: the hypervisor took the processor", remedy)
+                .with_subject(format_args!("processor {cpu}"))
+                .by(*permille as f64 / 1e3);
         }
-        MachineWarning::Preempted { end, times, .. } => {
+        Of::Preempted { end, times, .. } => {
             let remedy = format!("stop them, or choose other processors with {choice}");
-            WarningRecord::new(Severity::Spoils, "other processes took the processor", remedy)
-                .with_subject(format_args!("{end} ({times} times)"))
+            return spoils("other processes took the processor", &remedy)
+                .with_subject(format_args!("{end} ({times} times)"));
         }
-        MachineWarning::Busy { load, cpus, percent, waiting } => WarningRecord::new(
-            Severity::Spoils,
-            format!(
-                "processors are busy (load {load} on {cpus}): {percent}% of the rounds left out"
-            ),
-            busy_remedy(*waiting),
-        ),
-        MachineWarning::RoundsLost { percent } => weakens(
-            format!("{percent}% of the rounds were lost and discarded"),
-            "use shorter bursts (-n 4), or look for drops with ip -s link",
-        ),
-        MachineWarning::NotPinned { .. }
-        | MachineWarning::OneProcessor { .. }
-        | MachineWarning::Siblings { .. } => {
-            WarningRecord::new(Severity::Spoils, warning.to_string(), "")
+        Of::Busy { load, cpus, percent, waiting } => {
+            let problem = format!("processors are busy (load {load} on {cpus}): {percent}% of the rounds left out");
+            return spoils(problem, busy_remedy(*waiting));
         }
-        _ => weakens(warning.to_string(), ""),
+        Of::RoundsLost { percent } => {
+            let problem = format!("{percent}% of the rounds were lost and discarded");
+            let remedy = "use shorter bursts (-n 4), or look for drops with ip -s link";
+            return weakens(problem, remedy);
+        }
+        Of::DifferentPackages(Placement { initiator, responder }) => {
+            format!("processors {initiator} and {responder} are in different sockets: latency includes the interconnect; choose two of one socket with --cpu A,B unless this is what you want to measure")
+        }
+        Of::Turbo(remedy) => {
+            format!("turbo is on: the clock rate varies with load and temperature; to turn it off: {remedy}")
+        }
+        Of::Clock(reason) => {
+            let reason = fallback(*reason);
+            format!("CLOCK_MONOTONIC_RAW is read instead of the processor's counter: {reason}")
+        }
+        Of::ReceiveBuffer { granted, wanted: Bytes(wanted) } => {
+            format!("the receive buffer is only {granted}: long bursts of datagrams will be dropped; allow more with: sysctl net.core.rmem_max={wanted}")
+        }
+        Of::CanaryMoved { name, percent } => {
+            format!("machine speed changed during the run: {name} by {percent}%; repeat when it is quieter, or keep a --history")
+        }
+        Of::LaunchRefused { launches, reason } => {
+            format!("connection {launches} was the last ({reason}); --launches {launches} spends the whole time on that many")
+        }
+        Of::OneLaunch => "only one launch: variation between runs unknown; allow more time with --max-time, or keep a --history".to_owned(),
+        Of::OneJob => "only one mpirun: variation between runs unknown; run it several times with --history DIR".to_owned(),
+        Of::SizesLimited { longest } => {
+            format!("the other end takes messages of up to {longest} B: longer sizes were left out; loggap serve --max-message takes longer ones, unless its MTU is the bound")
+        }
+        Of::NothingBeyond { reached } => {
+            let next = reached.saturating_add(1);
+            format!("nothing above {reached} B arrives: path MTU? compare the MTUs of both ends and between them (ip link; ping -M do -s {next})")
+        }
+        Of::PathMtu { path, interface } => {
+            format!("the path takes packets of up to {path} B, the interface of up to {interface} B: longer messages travel in more packets than between neighbours")
+        }
+        Of::HistoryUnreadable { reason } => format!("history file skipped: {reason}"),
+    };
+    weakens(problem, "")
+}
+
+impl fmt::Display for MachineWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text(&of_machine(self, BY_OPTIONS)))
+    }
+}
+
+fn fallback(reason: Fallback) -> &'static str {
+    match reason {
+        Fallback::Asked => "as requested",
+        Fallback::NotInvariant => {
+            "the TSC is not invariant and not the kernel's clock source; in a virtual machine, pass the CPU feature `invtsc` through"
+        }
+        Fallback::NotOffered => {
+            "the kernel does not offer it as a clock source; see `dmesg | grep -i tsc` for why, or boot with tsc=reliable"
+        }
+        Fallback::Unsteady => {
+            "its rate changed during calibration; repeat without suspending or migrating the machine"
+        }
     }
 }
 
 fn of_link(warning: &LinkWarning) -> WarningRecord {
     match *warning {
-        LinkWarning::DelayFallback(size, count) => notes(
-            format!("gap > RTT at {}: measured with two-message bursts there", sizes(count)),
-            "",
-        )
-        .in_range_from(size.0),
-        LinkWarning::DelayTooShort(size, count) => weakens(
-            format!("o_s unknown at {}: the sender was not idle between messages", sizes(count)),
-            "repeat on a quieter machine",
-        )
-        .in_range_from(size.0),
+        LinkWarning::DelayFallback(size, count) => {
+            let sizes = sizes(count);
+            let problem = format!("gap > RTT at {sizes}: measured with two-message bursts there");
+            notes(problem, "").in_range_from(size.0)
+        }
+        LinkWarning::DelayTooShort(size, count) => {
+            let sizes = sizes(count);
+            let problem =
+                format!("o_s unknown at {sizes}: the sender was not idle between messages");
+            weakens(problem, "repeat on a quieter machine").in_range_from(size.0)
+        }
         LinkWarning::Bound(parameter, first) => {
             let remedy = "--max-time, or a quieter machine";
             notes("fit hit its lower bound, 0", remedy)
-                .with_subject(symbol(parameter))
+                .with_subject(parameter.curve())
                 .in_range_from(first.0)
         }
         LinkWarning::BeyondRoundTrip(parameter, size, count) => {
-            at_round_trip(count).with_subject(symbol(parameter)).in_range_from(size.0)
+            let problem = format!("hit its upper bound, the round trip, at {}", sizes(count));
+            weakens(problem, "repeat on a quieter machine")
+                .with_subject(parameter.curve())
+                .in_range_from(size.0)
         }
-        LinkWarning::Stall(size, time) => weakens(
-            format!(
-                "bursts stall for {}: the timer of delayed acknowledgements",
-                number::in_units(time.seconds(), number::TIME)
-            ),
-            "check that both ends set TCP_NODELAY",
-        )
-        .in_range_from(size.0),
-        LinkWarning::SizesLeftOut(size, count) => weakens(
-            format!("{} not measured: time or message limit reached", sizes(count)),
-            "--max-time, --max-messages",
-        )
-        .in_range_from(size.0),
-        LinkWarning::Overlap(first) => notes(
-            "L is hidden: sending and receiving overlap the transfer",
-            "use half the round trip",
-        )
-        .in_range_from(first.0),
+        LinkWarning::Stall(size, time) => {
+            let time = number::in_units(time.seconds(), number::TIME);
+            let problem = format!("bursts stall for {time}: the timer of delayed acknowledgements");
+            weakens(problem, "check that both ends set TCP_NODELAY").in_range_from(size.0)
+        }
+        LinkWarning::SizesLeftOut(size, count) => {
+            let problem = format!("{} not measured: time or message limit reached", sizes(count));
+            weakens(problem, "--max-time, --max-messages").in_range_from(size.0)
+        }
+        LinkWarning::Overlap(first) => {
+            let problem = "L is hidden: sending and receiving overlap the transfer";
+            notes(problem, "use half the round trip").in_range_from(first.0)
+        }
         LinkWarning::Misfit(parameter, first, ppm) => {
             weakens("no straight line over the sizes", "use the table by size")
-                .with_subject(symbol(parameter))
+                .with_subject(parameter.curve())
                 .in_range_from(first.0)
                 .by(f64::from(ppm) / 1e6)
         }
-        LinkWarning::FewSizes(first, 1) => {
-            notes("only one size: G unknown", MORE_SIZES).in_range_from(first.0)
+        // Remedies also shown by `loggap fit`, which has none of these options.
+        LinkWarning::FewSizes(first, count) => {
+            let many = "too few sizes to check that they lie on a line";
+            let problem = if count == 1 { "only one size: G unknown" } else { many };
+            notes(problem, "more sizes with -s").in_range_from(first.0)
         }
-        LinkWarning::FewSizes(first, _) => {
-            notes("too few sizes to check that they lie on a line", MORE_SIZES)
-                .in_range_from(first.0)
+        LinkWarning::ChangeNotExact(low, high) => {
+            let (low, high) = (number::size(low.0), number::size(high.0));
+            let problem = format!("the protocol changes somewhere between {low} and {high}");
+            notes(problem, "--max-time narrows it")
         }
-        LinkWarning::ChangeNotExact(low, high) => notes(
-            format!(
-                "the protocol changes somewhere between {} and {}",
-                number::size(low.0),
-                number::size(high.0)
-            ),
-            "--max-time narrows it",
-        ),
     }
 }
 
@@ -149,30 +200,16 @@ fn sizes(count: usize) -> String {
     number::counted(count as u64, "size")
 }
 
-fn at_round_trip(count: usize) -> WarningRecord {
-    let problem = format!("hit its upper bound, the round trip, at {}", sizes(count));
-    weakens(problem, "repeat on a quieter machine")
-}
-
-// Remedies also shown by `loggap fit`, which has none of these options.
-const MORE_SIZES: &str = "more sizes with -s";
-
 fn weakens(problem: impl Into<String>, remedy: &str) -> WarningRecord {
     WarningRecord::new(Severity::Weakens, problem, remedy)
 }
 
-fn notes(problem: impl Into<String>, remedy: &str) -> WarningRecord {
-    WarningRecord::new(Severity::Notes, problem, remedy)
+fn spoils(problem: impl Into<String>, remedy: &str) -> WarningRecord {
+    WarningRecord::new(Severity::Spoils, problem, remedy)
 }
 
-const fn symbol(parameter: Parameter) -> &'static str {
-    match parameter {
-        Parameter::HalfRtt => "RTT/2",
-        Parameter::Latency => "L",
-        Parameter::SendOverhead => "o_s",
-        Parameter::RecvOverhead => "o_r",
-        Parameter::Gap => "gap",
-    }
+fn notes(problem: impl Into<String>, remedy: &str) -> WarningRecord {
+    WarningRecord::new(Severity::Notes, problem, remedy)
 }
 
 /// Ratio of the tail (p99, or p90 if p99 is unknown) to p50 that makes a long tail. It must be
@@ -278,7 +315,7 @@ mod tests {
     use super::super::fixtures;
     use super::*;
     use crate::machine::warning::End;
-    use loggap_core::units::Bytes;
+    use loggap_core::model::Parameter;
 
     fn of(records: Vec<WarningRecord>) -> ProfileDocument {
         ProfileDocument { warning_details: records, ..ProfileDocument::default() }

@@ -7,6 +7,7 @@ use std::path::Path;
 use loggap_core::measure::Conclusion;
 use loggap_core::model::{Change, Profile, Range};
 use loggap_core::units::Bytes;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::error::{ProfileError, ProfileErrorKind};
@@ -22,91 +23,68 @@ const LONGEST: u64 = 64 << 20;
 
 /// Document of `measure -o` and `measure -J`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
 pub struct ProfileDocument {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
     /// Version of the program.
-    #[serde(default)]
     pub loggap_version: String,
     /// The command line, word by word.
-    #[serde(default)]
     pub command: Vec<String>,
     /// When the run began, in seconds since 1970-01-01 UTC.
-    #[serde(default)]
     pub started_unix_s: u64,
     /// Seed of every random choice.
-    #[serde(default)]
     pub seed: u64,
     /// The machine and the link.
-    #[serde(default)]
     pub host: Fingerprint,
     /// Transport, such as `tcp`, `udp`, `unix`, `shm`.
-    #[serde(default)]
     pub transport: String,
     /// `prtt`, `signature` or `plogp`.
-    #[serde(default)]
     pub method: String,
     /// Requested accuracy.
-    #[serde(default)]
     pub requested: Requested,
     /// One set of parameters per protocol.
     pub ranges: Vec<RangeRecord>,
     /// Abrupt changes of a parameter, including those that separate no ranges.
-    #[serde(default)]
     pub changes: Vec<ChangeRecord>,
     /// Table of measurements by message size.
-    #[serde(default)]
     pub sizes: Vec<SizeRecord>,
     /// Usability of the measurement.
-    #[serde(default)]
     pub verdict: Verdict,
     /// Why the verdict is `unusable`, and a remedy, in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Number of rounds completed.
-    #[serde(default)]
     pub rounds: u64,
     /// Number of rounds discarded because their process was preempted meanwhile.
-    #[serde(default)]
     pub rounds_left_out: u64,
     /// Messages sent in both directions, control frames included.
-    #[serde(default)]
     pub messages_sent: u64,
     /// Messages lost in both directions.
-    #[serde(default)]
     pub messages_lost: u64,
     /// Duration of the run, seconds.
-    #[serde(default)]
     pub wall_s: f64,
     /// Share of the duration with a message under way, from 0 to 1.
-    #[serde(default)]
     pub link_busy_share: f64,
     /// Why the run ended.
-    #[serde(default)]
     pub stopped: Stopped,
     /// True if every number reached the requested accuracy.
-    #[serde(default)]
     pub converged: bool,
     /// Warnings about the numbers, in words.
-    #[serde(default)]
     pub warnings: Vec<String>,
     /// Parts of these warnings, the most severe first.
-    #[serde(default)]
     pub warning_details: Vec<WarningRecord>,
     /// Number of connections that the rounds were spread over.
-    #[serde(default)]
     pub launches: u32,
     /// Number of earlier runs that the intervals of the next run are based on.
-    #[serde(default)]
     pub history_runs: u32,
     /// The failure that ended the run early, in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
     /// The other end's machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub responder: Option<Fingerprint>,
     /// Costs of fixed tasks before, during and after the run.
-    #[serde(default)]
     pub canaries: Vec<CanaryRecord>,
 }
 
@@ -252,10 +230,17 @@ impl ProfileDocument {
         struct Versioned {
             schema_version: u32,
         }
+        /// The part that every profile has.
+        #[derive(Deserialize)]
+        struct Required {
+            #[serde(rename = "ranges")]
+            _ranges: IgnoredAny,
+        }
         let versioned: Versioned = serde_json::from_slice(text).map_err(ProfileErrorKind::Json)?;
         if versioned.schema_version != SCHEMA_VERSION {
             return Err(ProfileErrorKind::Version(versioned.schema_version));
         }
+        let _: Required = serde_json::from_slice(text).map_err(ProfileErrorKind::Json)?;
         let document: Self = serde_json::from_slice(text).map_err(ProfileErrorKind::Json)?;
         check(&document.ranges, &document.changes).map_err(ProfileErrorKind::Inconsistent)?;
         Ok(document)

@@ -8,7 +8,7 @@
 //! off at 0. Negative draws are repeated, which truncates the distribution. Ranges keep their sizes
 //! and order.
 
-use loggap_core::model::{Estimate, Parameter, Range, SizeLine};
+use loggap_core::model::{Coefficient, Curve, Estimate, Parameter, Range, SizeLine};
 use loggap_core::random::Random;
 use loggap_core::stats::Confidence;
 use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};
@@ -17,6 +17,9 @@ use super::{ProfileDocument, SizeSpan};
 
 /// Consecutive negative draws after which the measured value is kept.
 const TRIES: u32 = 1_000;
+
+/// Curves whose lines are drawn.
+const LINES: [Curve; 3] = [Curve::Gap, Curve::SendOverhead, Curve::RecvOverhead];
 
 /// The distribution of a profile's parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,15 +31,10 @@ pub struct ProfileDraws {
 
 /// Error: an unbounded interval has no distribution to draw from.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error(
-    "{}: the interval of {parameter} has no end; measure for longer",
-    SizeSpan { first: *first, last: *last }
-)]
+#[error("{span}: the interval of {parameter} has no end; measure for longer")]
 pub struct NoInterval {
-    /// Smallest size of the range.
-    pub first: Bytes,
-    /// Largest size of the range.
-    pub last: Bytes,
+    /// Sizes of the range.
+    pub span: SizeSpan,
     /// Parameter whose interval is unbounded.
     pub parameter: Parameter,
 }
@@ -51,18 +49,15 @@ impl ProfileDraws {
     pub fn new(document: &ProfileDocument) -> Result<Self, NoInterval> {
         let ranges: Vec<Range> = document.ranges.iter().map(|record| record.range).collect();
         for range in &ranges {
-            let &Range { first, last, .. } = range;
-            let refused = |parameter| NoInterval { first, last, parameter };
-            let lines = [
-                (Some(&range.gap), Parameter::Gap),
-                (range.send_overhead.as_ref(), Parameter::SendOverhead),
-                (range.recv_overhead.as_ref(), Parameter::RecvOverhead),
-            ];
-            for (line, parameter) in lines {
-                line.is_none_or(is_bounded).then_some(()).ok_or_else(|| refused(parameter))?;
+            let refused = |parameter| NoInterval { span: SizeSpan::of(range), parameter };
+            let is_unbounded =
+                |curve: &Curve| range.line(*curve).is_some_and(|line| !is_bounded(line));
+            if let Some(curve) = LINES.into_iter().find(is_unbounded) {
+                return Err(refused(curve.parameter()));
             }
-            let bounded = range.latency.is_none_or(|of| is_finite(of.low.0, of.high.0));
-            bounded.then_some(()).ok_or_else(|| refused(Parameter::Latency))?;
+            if range.latency.is_some_and(|of| !is_finite(of.low.0, of.high.0)) {
+                return Err(refused(Parameter::Latency));
+            }
         }
         Ok(Self { ranges, half_interval: confidence(document).normal() })
     }
@@ -73,11 +68,10 @@ impl ProfileDraws {
         let mut normal = Normal { random, half_interval: self.half_interval };
         let mut drawn = self.ranges.clone();
         for range in &mut drawn {
-            range.latency = range.latency.map(|latency| normal.latency(&latency));
-            let sizes = (range.first, range.last);
-            range.send_overhead = range.send_overhead.map(|line| normal.line(&line, sizes));
-            range.recv_overhead = range.recv_overhead.map(|line| normal.line(&line, sizes));
-            range.gap = normal.line(&range.gap, sizes);
+            range.latency = normal.latency(range);
+            range.send_overhead = normal.line(range, Curve::SendOverhead);
+            range.recv_overhead = normal.line(range, Curve::RecvOverhead);
+            range.gap = normal.line(range, Curve::Gap).unwrap_or(range.gap);
         }
         drawn
     }
@@ -89,9 +83,7 @@ impl ProfileDraws {
             line.centre_half_width == Picos::ZERO && line.per_byte.low == line.per_byte.high
         };
         self.ranges.iter().all(|range| {
-            let lines =
-                [Some(&range.gap), range.send_overhead.as_ref(), range.recv_overhead.as_ref()];
-            lines.into_iter().flatten().all(exact)
+            LINES.into_iter().filter_map(|curve| range.line(curve)).all(exact)
                 && range.latency.is_none_or(|latency| latency.low == latency.high)
         })
     }
@@ -106,9 +98,12 @@ const fn is_finite(low: i64, high: i64) -> bool {
     low > i64::MIN && high < i64::MAX
 }
 
-/// Length of the longer side of an interval.
-fn longer_side(value: i64, (low, high): (i64, i64)) -> u64 {
-    value.abs_diff(low).max(high.abs_diff(value))
+/// Length of the longer side of the interval of `coefficient`; 0 if it was not measured.
+fn longer_side(range: &Range, coefficient: Coefficient) -> u64 {
+    let side = |found: Estimate<i64>| {
+        found.value.abs_diff(found.low).max(found.high.abs_diff(found.value))
+    };
+    range.estimate(coefficient).map_or(0, side)
 }
 
 fn is_bounded(line: &SizeLine) -> bool {
@@ -134,24 +129,27 @@ impl Normal<'_> {
     }
 
     /// Draws a latency. A negative measured one is kept: it counts as 0 in a simulation.
-    fn latency(&mut self, measured: &Estimate<SignedPicos>) -> Estimate<SignedPicos> {
-        let Estimate { value, low, high, .. } = *measured;
-        let half = longer_side(value.0, (low.0, high.0));
+    fn latency(&mut self, range: &Range) -> Option<Estimate<SignedPicos>> {
+        let measured = range.latency?;
+        let value = measured.value;
+        let half = longer_side(range, Coefficient::Latency);
         let mut again = (0..TRIES).map(|_| {
             let drawn = value.0.saturating_add(self.deviation(half));
-            Estimate { value: SignedPicos(drawn), ..*measured }
+            Estimate { value: SignedPicos(drawn), ..measured }
         });
-        again.find(|drawn| value.0 >= 0 && drawn.value.0 >= 0).unwrap_or(*measured)
+        let drawn = again.find(|drawn| value.0 >= 0 && drawn.value.0 >= 0);
+        Some(drawn.unwrap_or(measured))
     }
 
     /// Draws a line that is non-negative wherever the measured line is. A negative measured slope
     /// is kept.
-    fn line(&mut self, measured: &SizeLine, (first, last): (Bytes, Bytes)) -> SizeLine {
+    fn line(&mut self, range: &Range, curve: Curve) -> Option<SizeLine> {
+        let measured = range.line(curve)?;
         let slope = measured.per_byte;
-        let side = longer_side(slope.value.0, (slope.low.0, slope.high.0));
+        let side = longer_side(range, Coefficient::PerByte(curve));
         let slope_half = if slope.value.0 < 0 { 0 } else { side };
-        let middle = Bytes(first.0.midpoint(last.0));
-        let place = if measured.at(first).0 < 0 { middle } else { first };
+        let middle = Bytes(range.first.0.midpoint(range.last.0));
+        let place = if measured.at(range.first).0 < 0 { middle } else { range.first };
         let mut again = (0..TRIES).map(|_| {
             let at_centre = self.deviation(measured.centre_half_width.0);
             let per_byte = self.deviation(slope_half);
@@ -167,7 +165,7 @@ impl Normal<'_> {
         let drawn = again.find(fits).unwrap_or(*measured);
         // As in the fit, a line is at least 0 at size 1.
         let at_one = SignedPicos(drawn.at(Bytes(1)).0.max(0));
-        SizeLine { at_one: Estimate { value: at_one, ..drawn.at_one }, ..drawn }
+        Some(SizeLine { at_one: Estimate { value: at_one, ..drawn.at_one }, ..drawn })
     }
 }
 
@@ -364,7 +362,7 @@ mod tests {
         let text = PROFILE.replace(r#""latency_s_hi":3e-6"#, r#""latency_s_hi":null"#);
         let document = ProfileDocument::parse(text.as_bytes()).unwrap();
         let error = ProfileDraws::new(&document).unwrap_err();
-        assert_eq!((error.first, error.parameter), (Bytes(1), Parameter::Latency));
+        assert_eq!((error.span.first, error.parameter), (Bytes(1), Parameter::Latency));
         assert!(error.to_string().contains("the latency L has no end"), "{error}");
     }
 }

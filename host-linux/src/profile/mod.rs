@@ -19,8 +19,8 @@ pub use document::{
 };
 pub use draw::{NoInterval, ProfileDraws};
 pub use error::{ProfileError, ProfileErrorKind};
-pub use range::{ChangeRecord, RangeRecord, VALUES};
-pub(crate) use record::{Quantity, is_exact, to_si};
-pub use size::{PERCENTILES, RoundRecord, SAMPLES, SizeRecord};
+pub use range::{ChangeRecord, RangeRecord};
+pub(crate) use record::{key, to_si};
+pub use size::{COLUMNS, PERCENTILES, RoundRecord, SAMPLES, SizeRecord};
 pub use span::SizeSpan;
 pub use warning::{Severity, WarningRecord};

@@ -2,34 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use loggap_core::model::{Change, Parameter, Range, SizeLine};
-use loggap_core::units::{Bytes, Picos, SignedPicos};
+use loggap_core::model::{Change, Coefficient, Curve, Parameter, Range, SizeLine};
+use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::record::{Reader, Record, deserialize_object, is_exact, to_si};
+use super::record::{Reader, Record, deserialize_object, key, seconds};
 
 /// A [`Range`] as the file stores it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RangeRecord {
     /// This run's values.
     pub range: Range,
-    /// Prediction interval of another run: both ends in seconds (per byte) by the key of the value,
-    /// such as `gap_s`.
-    pub next: BTreeMap<&'static str, [f64; 2]>,
+    /// Prediction interval of another run: both ends in seconds (per byte).
+    pub next: BTreeMap<Coefficient, [f64; 2]>,
 }
-
-/// Keys of the values of a range.
-pub const VALUES: [&str; 9] = [
-    "latency_s",
-    "half_rtt_s",
-    "half_rtt_per_byte_s",
-    "send_overhead_s",
-    "send_overhead_per_byte_s",
-    "recv_overhead_s",
-    "recv_overhead_per_byte_s",
-    "gap_s",
-    "gap_per_byte_s",
-];
 
 impl From<Range> for RangeRecord {
     fn from(range: Range) -> Self {
@@ -43,14 +29,14 @@ impl Serialize for RangeRecord {
         let mut record = Record::default();
         record.put("first_bytes", range.first.0);
         record.put("last_bytes", range.last.0);
-        if let Some(latency) = &range.latency {
-            record.put_estimate("latency_s", latency);
+        if let Some(latency) = range.estimate(Coefficient::Latency) {
+            record.put_estimate(Coefficient::Latency, &latency);
         }
-        put_line(&mut record, "half_rtt", range.half_rtt.as_ref());
-        put_line(&mut record, "send_overhead", range.send_overhead.as_ref());
-        put_line(&mut record, "recv_overhead", range.recv_overhead.as_ref());
-        put_line(&mut record, "gap", Some(&range.gap));
-        for (key, [low, high]) in &self.next {
+        for curve in [Curve::HalfRtt, Curve::SendOverhead, Curve::RecvOverhead, Curve::Gap] {
+            put_line(&mut record, range, curve);
+        }
+        let next: BTreeMap<_, _> = self.next.iter().map(|(of, ends)| (key(*of), ends)).collect();
+        for (key, [low, high]) in next {
             record.put(format!("{key}_next_lo"), *low);
             record.put(format!("{key}_next_hi"), *high);
         }
@@ -66,34 +52,34 @@ impl<'de> Deserialize<'de> for RangeRecord {
 
 fn range(reader: &Reader<'_>) -> Result<RangeRecord, String> {
     let mut next = BTreeMap::new();
-    for key in VALUES {
-        let end = |suffix: &str| reader.number(&format!("{key}_next_{suffix}"));
+    for of in Coefficient::ALL {
+        let end = |suffix: &str| reader.number(&format!("{}_next_{suffix}", key(of)));
         if let (Some(low), Some(high)) = (end("lo")?, end("hi")?) {
-            next.insert(key, [low, high]);
+            next.insert(of, [low, high]);
         }
     }
+    let latency = reader.estimate(Coefficient::Latency);
     let range = Range {
         first: reader.bytes("first_bytes")?,
         last: reader.bytes("last_bytes")?,
-        gap: line(reader, "gap")?.ok_or("'gap_s' is missing")?,
-        half_rtt: line(reader, "half_rtt")?,
-        send_overhead: line(reader, "send_overhead")?,
-        recv_overhead: line(reader, "recv_overhead")?,
-        latency: reader.estimate("latency_s")?,
+        gap: line(reader, Curve::Gap)?.ok_or("'gap_s' is missing")?,
+        half_rtt: line(reader, Curve::HalfRtt)?,
+        send_overhead: line(reader, Curve::SendOverhead)?,
+        recv_overhead: line(reader, Curve::RecvOverhead)?,
+        latency: latency?.map(|latency| latency.map(SignedPicos)),
     };
     Ok(RangeRecord { range, next })
 }
 
-fn put_line(record: &mut Record, name: &str, line: Option<&SizeLine>) {
-    let Some(line) = line else { return };
-    record.put_estimate(&format!("{name}_s"), &line.at_one);
-    record.put_estimate(&format!("{name}_per_byte_s"), &line.per_byte);
+fn put_line(record: &mut Record, range: &Range, curve: Curve) {
+    let Some(line) = range.line(curve) else { return };
+    let name = curve.parameter().key();
+    record.put_estimate(Coefficient::AtOne(curve), &line.at_one.map(|time| time.0));
+    record.put_estimate(Coefficient::PerByte(curve), &line.per_byte.map(|slope| slope.0));
     record.put(format!("{name}_centre_bytes"), line.centre.0);
-    let at_centre = is_exact(line.at_centre).then(|| to_si(line.at_centre));
-    record.put(format!("{name}_centre_s"), at_centre);
-    let half_width = SignedPicos(i64::try_from(line.centre_half_width.0).unwrap_or(i64::MAX));
-    let bounded = is_exact(half_width).then(|| to_si(half_width));
-    record.put(format!("{name}_centre_half_width_s"), bounded);
+    record.put(format!("{name}_centre_s"), seconds(line.at_centre.0));
+    let half_width = i64::try_from(line.centre_half_width.0).ok();
+    record.put(format!("{name}_centre_half_width_s"), half_width.and_then(seconds));
     record.put(format!("{name}_scatter_ppm"), line.scatter_ppm);
 }
 
@@ -101,50 +87,44 @@ fn put_line(record: &mut Record, name: &str, line: Option<&SizeLine>) {
 const UNBOUNDED: Picos = Picos(i64::MAX.cast_unsigned());
 
 /// Reads a line. Without the keys of its centre, its interval at size 1 applies to all sizes.
-fn line(reader: &Reader<'_>, name: &str) -> Result<Option<SizeLine>, String> {
-    let Some(at_one) = reader.estimate::<SignedPicos>(&format!("{name}_s"))? else {
-        return Ok(None);
+fn line(reader: &Reader<'_>, curve: Curve) -> Result<Option<SizeLine>, String> {
+    let name = curve.parameter().key();
+    let Some(at_one) = reader.estimate(Coefficient::AtOne(curve))? else { return Ok(None) };
+    let at_one = at_one.map(SignedPicos);
+    let per_byte = reader.estimate(Coefficient::PerByte(curve))?.unwrap_or_default();
+    let per_byte = per_byte.map(SignedPerByte);
+    let centre = Bytes(reader.count(&format!("{name}_centre_bytes"))?.unwrap_or(1));
+    // `null` is a time too large to be stored exactly.
+    let stored = |part: &str| {
+        let key = format!("{name}_{part}_s");
+        let unbounded = reader.has(&key).then_some(i64::MAX);
+        reader.time(&key).map(|time| time.or(unbounded).map(SignedPicos))
     };
-    let per_byte = reader.estimate(&format!("{name}_per_byte_s"))?.unwrap_or_default();
-    let centre = format!("{name}_centre_bytes");
-    let centre = match reader.number(&centre)? {
-        Some(_) => reader.bytes(&centre)?,
-        None => Bytes(1),
+    let centre_half_width = match stored("centre_half_width")? {
+        Some(width) => {
+            width.picos().ok_or_else(|| format!("'{name}_centre_half_width_s' is negative"))?
+        }
+        None if at_one.low.0 > i64::MIN && at_one.high.0 < i64::MAX => {
+            let half = SignedPicos(at_one.high.0.saturating_sub(at_one.low.0) / 2).picos();
+            half.unwrap_or(UNBOUNDED)
+        }
+        None => UNBOUNDED,
     };
-    let key = format!("{name}_centre_half_width_s");
-    let unbounded = reader.has(&key).then_some(SignedPicos(i64::MAX));
-    let half_width = reader.quantity::<SignedPicos>(&key)?.or(unbounded);
-    let half = SignedPicos(at_one.high.0.saturating_sub(at_one.low.0) / 2).picos();
-    let bounded = at_one.low.0 > i64::MIN && at_one.high.0 < i64::MAX;
-    let at_one_half_width = half.filter(|_| bounded).unwrap_or(UNBOUNDED);
-    let centre_half_width = match half_width.map(SignedPicos::picos) {
-        Some(Some(half_width)) => half_width,
-        Some(None) => return Err(format!("'{name}_centre_half_width_s' is negative")),
-        None => at_one_half_width,
-    };
-    let scatter_ppm = scatter(reader, name)?;
     let line = SizeLine {
         centre_half_width,
-        scatter_ppm,
+        scatter_ppm: scatter(reader, name)?,
         ..SizeLine::exact(at_one.value, per_byte.value)
     };
-    // Older files have no value at the centre: it is computed from the value at size 1. `null` is a
-    // time too large to be stored exactly.
-    let key = format!("{name}_centre_s");
-    let unbounded = reader.has(&key).then_some(SignedPicos(i64::MAX));
-    let at_centre = reader.quantity(&key)?.or(unbounded).unwrap_or(line.at(centre));
+    // Older files have no value at the centre: it is computed from the value at size 1.
+    let at_centre = stored("centre")?.unwrap_or(line.at(centre));
     Ok(Some(SizeLine { at_one, per_byte, centre, at_centre, ..line }))
 }
 
 fn scatter(reader: &Reader<'_>, name: &str) -> Result<u32, String> {
     let key = format!("{name}_scatter_ppm");
-    match reader.number(&key)? {
-        None => Ok(0),
-        Some(_) => {
-            let whole = reader.bytes(&key).ok().and_then(|value| u32::try_from(value.0).ok());
-            whole.ok_or_else(|| format!("'{key}' must be a whole number below 2^32"))
-        }
-    }
+    let Some(_) = reader.number(&key)? else { return Ok(0) };
+    let whole = reader.bytes(&key).ok().and_then(|value| u32::try_from(value.0).ok());
+    whole.ok_or_else(|| format!("'{key}' must be a whole number below 2^32"))
 }
 
 /// A [`Change`] as the file stores it.
@@ -178,23 +158,13 @@ const fn splits() -> bool {
     true
 }
 
-/// Names of the changing parameter in files.
-const CURVES: [(Parameter, &str); 5] = [
-    (Parameter::Gap, "gap"),
-    (Parameter::HalfRtt, "half_rtt"),
-    (Parameter::SendOverhead, "send_overhead"),
-    (Parameter::RecvOverhead, "recv_overhead"),
-    (Parameter::Latency, "latency"),
-];
-
 impl From<Change> for ChangeRecord {
     fn from(change: Change) -> Self {
-        let name = CURVES.iter().find(|(parameter, _)| *parameter == change.parameter);
         Self {
             at_bytes: change.at.0,
             lo_bytes: change.low.0,
             hi_bytes: change.high.0,
-            parameter: name.map_or_else(gap, |(_, name)| (*name).to_owned()),
+            parameter: change.parameter.key().to_owned(),
             jump: f64::from(change.jump_ppm) / 1e6,
             splits: change.splits,
             setting: None,
@@ -204,14 +174,14 @@ impl From<Change> for ChangeRecord {
 
 impl From<&ChangeRecord> for Change {
     fn from(record: &ChangeRecord) -> Self {
-        let parameter = CURVES.iter().find(|(_, name)| *name == record.parameter);
+        let named = |parameter: &Parameter| parameter.key() == record.parameter;
         #[allow(clippy::cast_possible_truncation, reason = "saturates")]
         let jump_ppm = (record.jump * 1e6).round() as i32;
         Self {
             at: Bytes(record.at_bytes),
             low: Bytes(record.lo_bytes),
             high: Bytes(record.hi_bytes),
-            parameter: parameter.map_or(Parameter::Gap, |(parameter, _)| *parameter),
+            parameter: Parameter::ALL.into_iter().find(named).unwrap_or_default(),
             jump_ppm,
             splits: record.splits,
         }
@@ -222,7 +192,6 @@ impl From<&ChangeRecord> for Change {
 mod tests {
     use super::*;
     use loggap_core::model::{Estimate, Mark};
-    use loggap_core::units::SignedPerByte;
 
     fn line(at_one: i64) -> SizeLine {
         let estimate = |value: i64, mark| Estimate {

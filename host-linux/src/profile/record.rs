@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use loggap_core::model::{Estimate, Mark};
-use loggap_core::units::{Bytes, SignedPerByte, SignedPicos};
+use loggap_core::model::{Coefficient, Estimate, Mark};
+use loggap_core::units::Bytes;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -11,48 +11,31 @@ use serde_json::{Map, Value};
 
 /// Picoseconds in a second.
 const SECOND: f64 = 1e12;
-/// Units of [`SignedPerByte`] in a second per byte.
-const SECOND_PER_BYTE: f64 = 65_536e12;
 /// Largest magnitude that [`from_si`] and [`to_si`] convert without loss: 19 minutes, 17 ms a byte.
 const FAITHFUL: u64 = 1 << 50;
 
-/// Integer quantity that is stored as a decimal in SI units.
-pub(crate) trait Quantity: Copy + PartialOrd {
-    /// Number of its units in one SI unit.
-    const UNIT: f64;
-    fn units(self) -> i64;
-    fn from_units(units: i64) -> Self;
+/// Key of `coefficient` in files.
+pub(crate) fn key(coefficient: Coefficient) -> String {
+    let per_byte = if coefficient.is_per_byte() { "_per_byte" } else { "" };
+    format!("{}{per_byte}_s", coefficient.parameter().key())
 }
 
-impl Quantity for SignedPicos {
-    const UNIT: f64 = SECOND;
-    fn units(self) -> i64 {
-        self.0
-    }
-    fn from_units(units: i64) -> Self {
-        Self(units)
-    }
+/// Units of [`Range::estimate`](loggap_core::model::Range::estimate) in one SI unit.
+const fn per_si(coefficient: Coefficient) -> f64 {
+    if coefficient.is_per_byte() { 65_536.0 * SECOND } else { SECOND }
 }
 
-impl Quantity for SignedPerByte {
-    const UNIT: f64 = SECOND_PER_BYTE;
-    fn units(self) -> i64 {
-        self.0
-    }
-    fn from_units(units: i64) -> Self {
-        Self(units)
-    }
+/// Converts a number of `coefficient` to SI units: the shortest decimal that is read back as the
+/// same integer. `None` for numbers that do not survive writing and reading, such as the ends of
+/// unbounded intervals.
+#[allow(clippy::cast_precision_loss, reason = "exact by the filter")]
+pub(crate) fn to_si(units: i64, coefficient: Coefficient) -> Option<f64> {
+    (units.unsigned_abs() <= FAITHFUL).then(|| units as f64 / per_si(coefficient))
 }
 
-/// Converts to SI units: the shortest decimal that is read back as the same integer.
-#[allow(clippy::cast_precision_loss, reason = "exact below 2^53, and rounded beyond")]
-pub(crate) fn to_si<Q: Quantity>(quantity: Q) -> f64 {
-    quantity.units() as f64 / Q::UNIT
-}
-
-/// True if a number survives writing and reading; the ends of unbounded intervals do not.
-pub(crate) fn is_exact<Q: Quantity>(number: Q) -> bool {
-    number.units().unsigned_abs() <= FAITHFUL
+/// Converts a time to seconds, as [`to_si`].
+pub(super) fn seconds(picos: i64) -> Option<f64> {
+    to_si(picos, Coefficient::Latency)
 }
 
 /// Converts from SI units, rounded to the nearest; `None` beyond the magnitude that can be written.
@@ -61,9 +44,9 @@ pub(crate) fn is_exact<Q: Quantity>(number: Q) -> bool {
     clippy::cast_precision_loss,
     reason = "at most 2^50 by the filter, and exact as a power of two"
 )]
-pub(super) fn from_si<Q: Quantity>(value: f64) -> Option<Q> {
-    let units = (value * Q::UNIT).round();
-    (units.abs() <= FAITHFUL as f64).then(|| Q::from_units(units as i64))
+fn from_si(value: f64, coefficient: Coefficient) -> Option<i64> {
+    let units = (value * per_si(coefficient)).round();
+    (units.abs() <= FAITHFUL as f64).then_some(units as i64)
 }
 
 /// JSON object under construction; keys keep the order of insertion.
@@ -81,15 +64,15 @@ impl Record {
     /// Stores a number with its interval and, if not converged, its mark. An unknown number and an
     /// unbounded end are `null`; so is a magnitude too large to be written exactly, as no link has
     /// such a time.
-    pub(super) fn put_estimate<Q: Quantity>(&mut self, key: &str, estimate: &Estimate<Q>) {
-        let Estimate { value, low, high, .. } = *estimate;
-        let known = is_exact(value) && (is_exact(low) || is_exact(high));
-        let number = |number| (known && is_exact(number)).then(|| to_si(number));
-        self.put(key, number(value));
-        self.put(format!("{key}_lo"), number(low));
-        self.put(format!("{key}_hi"), number(high));
-        if let Some(name) = mark_name(estimate.mark) {
-            self.marks.insert(key.to_owned(), name.into());
+    pub(super) fn put_estimate(&mut self, of: Coefficient, estimate: &Estimate<i64>) {
+        let key = key(of);
+        let Estimate { value, low, high, mark } = estimate.map(|units| to_si(units, of));
+        let known = value.filter(|_| low.or(high).is_some());
+        self.put(&*key, known);
+        self.put(format!("{key}_lo"), low.filter(|_| known.is_some()));
+        self.put(format!("{key}_hi"), high.filter(|_| known.is_some()));
+        if let Some(name) = mark_name(mark) {
+            self.marks.insert(key, name.into());
         }
     }
 }
@@ -152,33 +135,44 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn quantity<Q: Quantity>(&self, key: &str) -> Result<Option<Q>, String> {
+    /// Whole number, which may be missing.
+    pub(super) fn count(&self, key: &str) -> Result<Option<u64>, String> {
+        self.number(key)?.map(|_| Ok(self.bytes(key)?.0)).transpose()
+    }
+
+    fn units(&self, key: &str, of: Coefficient) -> Result<Option<i64>, String> {
         let Some(value) = self.number(key)? else { return Ok(None) };
-        from_si(value).map(Some).ok_or_else(|| format!("'{key}' is too large"))
+        from_si(value, of).map(Some).ok_or_else(|| format!("'{key}' is too large"))
+    }
+
+    /// Time in picoseconds.
+    pub(super) fn time(&self, key: &str) -> Result<Option<i64>, String> {
+        self.units(key, Coefficient::Latency)
     }
 
     /// Reads a number with its interval. Without an interval the number is exact; `null` is an
     /// unknown number, and a `null` end is unbounded. A number with both ends unbounded is refused,
     /// as it carries no information.
-    pub(super) fn estimate<Q: Quantity>(&self, key: &str) -> Result<Option<Estimate<Q>>, String> {
+    pub(super) fn estimate(&self, of: Coefficient) -> Result<Option<Estimate<i64>>, String> {
+        let key = &*key(of);
         if !self.has(key) {
             return Ok(None);
         }
-        let value = self.quantity(key)?;
+        let value = self.units(key, of)?;
         let end = |suffix: &str, without: i64| {
             let name = format!("{key}_{suffix}");
             let absent = if self.has(&name) { None } else { value };
-            Ok::<Q, String>(self.quantity(&name)?.or(absent).unwrap_or(Q::from_units(without)))
+            Ok::<i64, String>(self.units(&name, of)?.or(absent).unwrap_or(without))
         };
         let (low, high) = (end("lo", i64::MIN)?, end("hi", i64::MAX)?);
-        let bounded = low.units() > i64::MIN || high.units() < i64::MAX;
+        let bounded = low > i64::MIN || high < i64::MAX;
         if value.is_some() != bounded {
             return Err(format!(
                 "'{key}' needs a number for itself and one for '{key}_lo' or '{key}_hi', or null \
                  for all three"
             ));
         }
-        let value = value.unwrap_or(Q::from_units(0));
+        let value = value.unwrap_or(0);
         if !(low <= value && value <= high) {
             return Err(format!("'{key}' does not lie between '{key}_lo' and '{key}_hi'"));
         }
@@ -226,61 +220,63 @@ impl<'de, T> Visitor<'de> for ObjectVisitor<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loggap_core::model::Curve;
     use quickcheck::quickcheck;
+
+    const GAP: Coefficient = Coefficient::AtOne(Curve::Gap);
 
     quickcheck! {
         fn quantities_are_read_back_to_the_unit(units: i64) -> bool {
             let units = units >> 13; // both roundings together stay below half a unit
-            from_si(to_si(SignedPicos(units))) == Some(SignedPicos(units))
-                && from_si(to_si(SignedPerByte(units))) == Some(SignedPerByte(units))
+            Coefficient::ALL.into_iter().all(|of| from_si(to_si(units, of).unwrap(), of) == Some(units))
         }
     }
 
     #[test]
     fn times_are_written_as_short_decimals() {
-        assert_eq!(to_si(SignedPicos(12_345_678)).to_string(), "0.000012345678");
-        assert_eq!(to_si(SignedPerByte(20 << 16)).to_string(), "0.00000000002");
+        assert_eq!(seconds(12_345_678).unwrap().to_string(), "0.000012345678");
+        let slope = to_si(20 << 16, Coefficient::PerByte(Curve::Gap));
+        assert_eq!(slope.unwrap().to_string(), "0.00000000002");
     }
 
     #[test]
     fn what_no_integer_can_hold_is_refused() {
         for absurd in [1.2e3, -1e5, f64::INFINITY, f64::NAN] {
-            assert_eq!(from_si::<SignedPicos>(absurd), None, "{absurd}");
+            assert_eq!(from_si(absurd, GAP), None, "{absurd}");
         }
     }
 
     #[test]
     fn what_is_not_known_is_null() {
-        let (low, high) = (SignedPerByte(i64::MIN), SignedPerByte(i64::MAX));
-        let unknown = Estimate { value: SignedPerByte(0), low, high, mark: Mark::Converged };
-        let below = Estimate { high: SignedPerByte(1 << 20), ..unknown };
+        let unknown = Estimate { low: i64::MIN, high: i64::MAX, ..Estimate::default() };
+        let below = Estimate { high: 1 << 20, ..unknown };
         for estimate in [unknown, below] {
             let mut record = Record::default();
-            record.put_estimate("g", &estimate);
+            record.put_estimate(GAP, &estimate);
             let text = serde_json::to_string(&record).unwrap();
-            assert!(text.contains(r#""g_lo":null"#), "{text}");
+            assert!(text.contains(r#""gap_s_lo":null"#), "{text}");
             let map = serde_json::from_str(&text).unwrap();
-            assert_eq!(Reader::new(&map).estimate("g"), Ok(Some(estimate)), "{text}");
+            assert_eq!(Reader::new(&map).estimate(GAP), Ok(Some(estimate)), "{text}");
         }
     }
 
     #[test]
     fn a_number_without_any_bound_and_a_bound_without_a_number_are_refused() {
         for map in [
-            serde_json::json!({"g_s": 3e-6, "g_s_lo": null, "g_s_hi": null}),
-            serde_json::json!({"g_s": null, "g_s_lo": -1e-6, "g_s_hi": null}),
+            serde_json::json!({"gap_s": 3e-6, "gap_s_lo": null, "gap_s_hi": null}),
+            serde_json::json!({"gap_s": null, "gap_s_lo": -1e-6, "gap_s_hi": null}),
         ] {
             let reader = Reader::new(map.as_object().unwrap());
-            let error = reader.estimate::<SignedPicos>("g_s").unwrap_err();
-            assert!(error.contains("'g_s' needs a number"), "{error}");
+            let error = reader.estimate(GAP).unwrap_err();
+            assert!(error.contains("'gap_s' needs a number"), "{error}");
         }
     }
 
     #[test]
     fn a_value_outside_its_interval_is_refused() {
-        let map = serde_json::json!({"g_s": 3e-6, "g_s_lo": 1e-6, "g_s_hi": 2e-6});
+        let map = serde_json::json!({"gap_s": 3e-6, "gap_s_lo": 1e-6, "gap_s_hi": 2e-6});
         let reader = Reader::new(map.as_object().unwrap());
-        let error = reader.estimate::<SignedPicos>("g_s").unwrap_err();
-        assert!(error.contains("'g_s_lo'"), "{error}");
+        let error = reader.estimate(GAP).unwrap_err();
+        assert!(error.contains("'gap_s_lo'"), "{error}");
     }
 }

@@ -3,10 +3,11 @@
 use hdrhistogram::Histogram;
 use hdrhistogram::iterators::IterationValue;
 use loggap_core::measure::{SizeRow, floor};
+use loggap_core::model::{Coefficient, Curve};
 use loggap_core::units::{Picos, SignedPicos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::record::{Reader, Record, deserialize_object, is_exact, to_si};
+use super::record::{Reader, Record, deserialize_object, seconds};
 
 /// A [`SizeRow`] as the file stores it.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +75,10 @@ impl From<SizeRow> for SizeRecord {
     }
 }
 
+/// Curves in the order of columns.
+pub const COLUMNS: [Curve; 4] =
+    [Curve::HalfRtt, Curve::Gap, Curve::SendOverhead, Curve::RecvOverhead];
+
 /// Keys of the sample counts, in the order of [`SizeRow::samples`].
 pub const SAMPLES: [&str; 4] =
     ["round_trip_samples", "gap_samples", "paced_samples", "receive_samples"];
@@ -83,20 +88,14 @@ impl Serialize for SizeRecord {
         let row = &self.row;
         let mut record = Record::default();
         record.put("size_bytes", row.size.0);
-        let numbers = [
-            ("half_rtt_s", &row.half_rtt),
-            ("gap_s", &row.gap),
-            ("send_overhead_s", &row.send_overhead),
-            ("recv_overhead_s", &row.recv_overhead),
-        ];
-        for (key, number) in numbers {
-            if let Some(number) = number {
-                record.put_estimate(key, number);
+        for curve in COLUMNS {
+            if let Some(value) = row.value(curve) {
+                record.put_estimate(Coefficient::AtOne(curve), &value.map(|time| time.0));
             }
         }
-        let delay = row.delay.and_then(|delay| i64::try_from(delay.0).ok()).map(SignedPicos);
-        if let Some(delay) = delay.filter(|delay| is_exact(*delay)) {
-            record.put("delay_s", to_si(delay));
+        let delay = row.delay.and_then(|delay| i64::try_from(delay.0).ok());
+        if let Some(delay) = delay.and_then(seconds) {
+            record.put("delay_s", delay);
         }
         for (key, count) in SAMPLES.into_iter().zip(row.samples) {
             record.put(key, count);
@@ -122,25 +121,26 @@ impl<'de> Deserialize<'de> for SizeRecord {
 }
 
 fn row(reader: &Reader<'_>) -> Result<SizeRow, String> {
-    let delay = reader.quantity::<SignedPicos>("delay_s")?;
+    let delay = reader.time("delay_s")?;
+    let negative = |_| "'delay_s' is negative".to_owned();
+    let delay = delay.map(u64::try_from).transpose().map_err(negative)?.map(Picos);
     let mut samples = [0; 4];
     for (key, count) in SAMPLES.into_iter().zip(&mut samples) {
-        let value = match reader.number(key)? {
-            Some(_) => reader.bytes(key)?.0,
-            None => 0,
-        };
+        let value = reader.count(key)?.unwrap_or(0);
         *count = usize::try_from(value).map_err(|_| format!("'{key}' is too large"))?;
     }
+    let size = reader.bytes("size_bytes")?;
+    let estimate = |curve| {
+        let found = reader.estimate(Coefficient::AtOne(curve))?;
+        Ok::<_, String>(found.map(|found| found.map(SignedPicos)))
+    };
     Ok(SizeRow {
-        size: reader.bytes("size_bytes")?,
-        half_rtt: reader.estimate("half_rtt_s")?,
-        gap: reader.estimate("gap_s")?,
-        send_overhead: reader.estimate("send_overhead_s")?,
-        recv_overhead: reader.estimate("recv_overhead_s")?,
-        delay: match delay.map(SignedPicos::picos) {
-            Some(None) => return Err("'delay_s' is negative".to_owned()),
-            other => other.flatten(),
-        },
+        size,
+        half_rtt: estimate(Curve::HalfRtt)?,
+        gap: estimate(Curve::Gap)?,
+        send_overhead: estimate(Curve::SendOverhead)?,
+        recv_overhead: estimate(Curve::RecvOverhead)?,
+        delay,
         samples,
     })
 }
@@ -165,15 +165,7 @@ mod tests {
     use loggap_core::units::Bytes;
 
     fn nothing_at(size: Bytes) -> SizeRow {
-        SizeRow {
-            size,
-            half_rtt: None,
-            gap: None,
-            send_overhead: None,
-            recv_overhead: None,
-            delay: None,
-            samples: [0; 4],
-        }
+        SizeRow { size, ..SizeRow::default() }
     }
 
     #[test]

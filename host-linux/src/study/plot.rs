@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use plotters::style::RGBColor;
 
 use crate::output::plot::PlotError;
-use crate::output::plot::axis::{self, Axis};
+use crate::output::plot::axis::{self, Axis, Labelled};
 use crate::output::plot::canvas::{
-    Align, BLACK, BLUE, Canvas, GREEN, ORANGE, PURPLE, Pixel, SKY, Sheet, TITLE, VERMILION,
+    Align, BLACK, BLUE, Canvas, Dashes, GREEN, ORANGE, PURPLE, Pixel, SKY, Sheet, TITLE, VERMILION,
+    black,
 };
 
 /// A line of a chart.
@@ -97,7 +98,8 @@ const SHEET: Sheet = Sheet { size: (980, 560), units: 1, bleed: 0, margins: (84,
 const COLOURS: [RGBColor; 7] = [BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, BLACK];
 /// Lengths of dash and gap, to distinguish lines of one colour; the first line of a colour is
 /// solid.
-const DASHES: [Option<(i32, i32)>; 3] = [None, Some((7, 4)), Some((2, 3))];
+const DASHES: [Option<Dashes>; 3] =
+    [None, Some(Dashes { length: 7, gap: 4 }), Some(Dashes { length: 2, gap: 3 })];
 /// Half the width of a whisker's ends, in pixels.
 const CAP: i32 = 4;
 /// Height of a line of the legend, in pixels.
@@ -116,7 +118,7 @@ impl Chart {
 
     fn draw(&self, group: usize, canvas: &Canvas<'_>) -> Result<(), PlotError> {
         let plot = canvas.plot_area();
-        canvas.text(&self.title, (plot.across.0, 24), (TITLE, BLACK), Align::Left)?;
+        canvas.text(&self.title, (plot.across.low, 24), black(TITLE), Align::Left)?;
         let ((left, right), (bottom, top)) = self.bounds();
         let axis = if self.axes == Axes::Linear { Axis::linear } else { Axis::new };
         let (across, up) = (axis(left, right, plot.across), axis(bottom, top, plot.up));
@@ -124,15 +126,17 @@ impl Chart {
             Axes::Powers => across.binary_ticks(),
             Axes::Logarithmic | Axes::Linear => across.decimal_ticks(),
         };
-        axis::draw(canvas, (&across, &up), ticks, (&self.x_label, &self.y_label))?;
-        let mut y = plot.up.1 + LINE / 2;
+        let across_labelled = Labelled { axis: &across, ticks, name: &self.x_label };
+        let up_labelled = Labelled { axis: &up, ticks: up.decimal_ticks(), name: &self.y_label };
+        axis::draw(canvas, &across_labelled, &up_labelled)?;
+        let mut y = plot.up.high + LINE / 2;
         for (index, series) in self.series.iter().enumerate() {
             let colour = COLOURS.get(index / group.max(1) % COLOURS.len()).unwrap_or(&BLACK);
             let dashes = if series.dots { index % group.max(1) % DASHES.len() } else { 1 };
             let dashes = DASHES.get(dashes).copied().flatten();
             let width = if self.nested { nested_width(self.series.len() - index) } else { 2 };
             let line = |points: Vec<Pixel>| match dashes {
-                Some(lengths) => canvas.dashes(points, lengths, (*colour, width)),
+                Some(dashes) => canvas.dashed(points, dashes, *colour, width),
                 None => canvas.line(points, *colour, width),
             };
             for stretch in series.points.split(|point| !point.y.is_finite()) {
@@ -152,9 +156,9 @@ impl Chart {
                     canvas.line(vec![(x - CAP, end), (x + CAP, end)], *colour, 1)?;
                 }
             }
-            let x = plot.across.1 + 16;
+            let x = plot.across.high + 16;
             line(vec![(x, y), (x + 34, y)])?;
-            canvas.text(&series.label, (x + 40, y), (15, BLACK), Align::Left)?;
+            canvas.text(&series.label, (x + 40, y), black(15), Align::Left)?;
             y += LINE;
         }
         Ok(())

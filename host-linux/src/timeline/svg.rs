@@ -13,7 +13,8 @@ use super::{Activity, Lane, Message, Span, Timeline};
 use crate::decimal;
 use crate::output::plot::PlotError;
 use crate::output::plot::canvas::{
-    Align, BLACK, BLUE, Canvas, GREY, LIGHT, ORANGE, PURPLE, Pixel, SKY, Sheet, TITLE, VERMILION,
+    Align, BLACK, BLUE, Canvas, Font, GREY, LIGHT, ORANGE, PURPLE, Pixel, SKY, Sheet, TITLE,
+    VERMILION,
 };
 
 /// Page width in pixels.
@@ -100,7 +101,7 @@ pub(super) fn text(
     color: RGBColor,
     align: Align,
 ) -> Result<(), PlotError> {
-    canvas.text(text, at, (size * u32::from(UNITS), color), align)
+    canvas.text(text, at, Font { size: size * u32::from(UNITS), color }, align)
 }
 
 /// Vertical extent of a lane.

@@ -52,7 +52,6 @@ fn compact_and_back(profile: &Profile) -> Vec<u8> {
 /// middle. A prediction lies in its own interval.
 pub(super) fn ask(profile: &Profile) {
     for range in &profile.ranges {
-        let _ = range.loggp();
         let set = range.loggops(Bytes(u64::MAX));
         let middle = Bytes(range.first.0.midpoint(range.last.0));
         for size in [Bytes(0), range.first, middle, range.last, Bytes(u64::MAX)] {

@@ -6,8 +6,8 @@
 use super::ranges::{Fitted, LatencySum, Ranges, SizeSpan};
 use super::warning::{AssessError, Warning};
 use crate::fit::{self, Bound, Detector, Node, Point};
-use crate::measure::{Curve, Quantity, SampleStore};
-use crate::model::{Change, Estimate, Profile, Range, SizeLine};
+use crate::measure::{Quantity, SampleStore};
+use crate::model::{Change, Curve, Estimate, Profile, Range, SizeLine};
 use crate::stats::Confidence;
 use crate::units::{Bytes, Picos, SignedPicos};
 use crate::wide::times;

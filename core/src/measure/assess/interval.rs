@@ -20,8 +20,8 @@
 //! error.
 
 use super::store::{BLOCKS, SampleStore, block_of, value_in};
-use super::table::Curve;
 use crate::measure::Quantity;
+use crate::model::Curve;
 use crate::number::{larger, sqrt};
 use crate::stats::Confidence;
 

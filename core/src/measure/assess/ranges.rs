@@ -2,11 +2,10 @@
 
 use super::assessment::{AssessMemory, AssessOptions, AssessRequirements};
 use super::interval::BlockSums;
-use super::table::Curve;
 use super::warning::AssessError;
 use crate::fit::{self, Bound, Config, FitError, Line, Point};
 use crate::measure::SampleStore;
-use crate::model::{Change, Estimate, Mark, SizeLine};
+use crate::model::{Change, Curve, Estimate, Mark, SizeLine};
 use crate::number::{hypotenuse, larger, nearest, sqrt};
 use crate::units::{Bytes, PerByte, Picos, SignedPerByte, SignedPicos};
 

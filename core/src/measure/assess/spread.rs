@@ -6,7 +6,8 @@
 
 use super::ranges::SizeSpan;
 use super::store::value_in;
-use crate::measure::{Curve, Quantity, SampleStore};
+use crate::measure::{Quantity, SampleStore};
+use crate::model::Curve;
 use crate::wide::scaled;
 
 impl SampleStore<'_> {

@@ -6,52 +6,14 @@ use super::ranges::SizeSpan;
 use super::store::value_in;
 use crate::fit::{Point, mark_outliers};
 use crate::measure::{Quantity, SampleStore};
-use crate::model::{Estimate, Mark, Parameter};
+use crate::model::{Curve, Estimate, Mark};
 use crate::number::{larger, smaller, sqrt};
 use crate::slice::insert_first;
 use crate::stats::{Confidence, Sorted};
 use crate::units::{Bytes, Picos, SignedPicos};
 use crate::wide::times;
 
-/// Curve over the sizes, computed from medians of samples.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Curve {
-    /// `G_all = (PRTT(n,0,s) − PRTT(1,0,s))/(n − 1)`, Eq. 5.
-    Gap,
-    /// `PRTT(1,0,s)/2`, half the median round trip.
-    HalfRtt,
-    /// `o_s = (PRTT(n,d,s) − PRTT(1,0,s))/(n − 1) − d`, Eq. 4.
-    SendOverhead,
-    /// Median time of the receive call for a reply that has arrived.
-    RecvOverhead,
-}
-
 impl Curve {
-    /// All curves.
-    pub const ALL: [Self; 4] = [Self::Gap, Self::HalfRtt, Self::SendOverhead, Self::RecvOverhead];
-
-    /// Curve whose line gives `parameter`; the round trip's for `L`.
-    pub(in crate::measure) const fn of(parameter: Parameter) -> Self {
-        match parameter {
-            Parameter::Gap => Self::Gap,
-            Parameter::HalfRtt | Parameter::Latency => Self::HalfRtt,
-            Parameter::SendOverhead => Self::SendOverhead,
-            Parameter::RecvOverhead => Self::RecvOverhead,
-        }
-    }
-
-    /// Parameter given by the curve's line.
-    #[must_use]
-    pub const fn parameter(self) -> Parameter {
-        match self {
-            Self::HalfRtt => Parameter::HalfRtt,
-            Self::Gap => Parameter::Gap,
-            Self::SendOverhead => Parameter::SendOverhead,
-            Self::RecvOverhead => Parameter::RecvOverhead,
-        }
-    }
-
     /// Quantity with the curve's median, and true if the median round trip is subtracted.
     pub(in crate::measure) const fn parts(self) -> (Quantity, bool) {
         match self {
@@ -64,7 +26,7 @@ impl Curve {
 }
 
 /// One row of the per-size table.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SizeRow {
     /// Message size.
@@ -81,6 +43,19 @@ pub struct SizeRow {
     pub delay: Option<Picos>,
     /// Number of samples of each [`Quantity`], in the order of [`Quantity::ALL`].
     pub samples: [usize; 4],
+}
+
+impl SizeRow {
+    /// Value of `curve`, if measured.
+    #[must_use]
+    pub const fn value(&self, curve: Curve) -> Option<&Estimate<SignedPicos>> {
+        match curve {
+            Curve::Gap => self.gap.as_ref(),
+            Curve::HalfRtt => self.half_rtt.as_ref(),
+            Curve::SendOverhead => self.send_overhead.as_ref(),
+            Curve::RecvOverhead => self.recv_overhead.as_ref(),
+        }
+    }
 }
 
 impl SampleStore<'_> {

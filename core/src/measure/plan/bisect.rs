@@ -3,8 +3,7 @@
 use super::planner::{Planner, round};
 use crate::measure::Quantity;
 use crate::measure::assess::ranges::{Ranges, narrow};
-use crate::measure::assess::table::Curve;
-use crate::model::Change;
+use crate::model::{Change, Curve};
 use crate::units::Picos;
 use crate::wide::times;
 

@@ -10,8 +10,8 @@ use super::planner::{Planner, round};
 use super::warmup::Warmup;
 use crate::fit::{Line, Point};
 use crate::measure::assess::ranges::{Fitted, LatencySum, Ranges, SizeSpan};
-use crate::measure::assess::table::Curve;
 use crate::measure::{Quantity, SampleStore};
+use crate::model::Curve;
 use crate::number::larger;
 
 /// Least benefit of a cell, relative to the best one at the same cost, for it to be measured too: a

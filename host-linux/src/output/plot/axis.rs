@@ -2,7 +2,7 @@
 
 use super::super::number;
 use super::PlotError;
-use super::canvas::{Align, BLACK, Canvas, LIGHT};
+use super::canvas::{Align, BLACK, Canvas, Extent, LIGHT, black};
 
 /// Scale of an axis.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -19,8 +19,7 @@ pub(crate) struct Axis {
     scale: Scale,
     low: f64,
     high: f64,
-    /// Pixels of the low and the high end, in either order.
-    pixels: (i32, i32),
+    pixels: Extent,
 }
 
 /// A value that is marked on an axis.
@@ -34,14 +33,14 @@ pub(crate) struct Tick {
 impl Axis {
     /// Creates a logarithmic axis from `low` to `high`, both positive; an empty interval is
     /// widened.
-    pub(crate) fn new(low: f64, high: f64, pixels: (i32, i32)) -> Self {
+    pub(crate) fn new(low: f64, high: f64, pixels: Extent) -> Self {
         let low = low.max(f64::MIN_POSITIVE);
         let (low, high) = if high > low { (low, high) } else { (low / 2.0, low * 2.0) };
         Self { scale: Scale::Logarithmic, low, high, pixels }
     }
 
     /// Creates a linear axis from `low` to `high`; an empty interval is widened.
-    pub(crate) fn linear(low: f64, high: f64, pixels: (i32, i32)) -> Self {
+    pub(crate) fn linear(low: f64, high: f64, pixels: Extent) -> Self {
         let high = if high > low { high } else { low + low.abs().max(1.0) };
         Self { scale: Scale::Linear, low, high, pixels }
     }
@@ -54,7 +53,7 @@ impl Axis {
             Scale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
             Scale::Linear => (value - self.low) / (self.high - self.low),
         };
-        let (start, end) = (f64::from(self.pixels.0), f64::from(self.pixels.1));
+        let (start, end) = (f64::from(self.pixels.low), f64::from(self.pixels.high));
         (start + share * (end - start)).round() as i32
     }
 
@@ -123,37 +122,45 @@ impl Axis {
     }
 }
 
-/// Draws grid, labels and names of both axes; `ticks` are those of the axis `across`.
+/// An axis to be drawn with ticks and a name.
+#[derive(Clone, Debug)]
+pub(crate) struct Labelled<'a> {
+    pub(crate) axis: &'a Axis,
+    pub(crate) ticks: Vec<Tick>,
+    pub(crate) name: &'a str,
+}
+
+/// Draws grid, labels and names of both axes.
 pub(crate) fn draw(
     canvas: &Canvas<'_>,
-    (across, up): (&Axis, &Axis),
-    ticks: Vec<Tick>,
-    (across_name, up_name): (&str, &str),
+    across: &Labelled<'_>,
+    up: &Labelled<'_>,
 ) -> Result<(), PlotError> {
     let plot = canvas.plot_area();
-    let ((left, right), (bottom, top)) = (plot.across, plot.up);
-    for tick in ticks {
-        let x = across.place(tick.value);
+    let Extent { low: left, high: right } = plot.across;
+    let Extent { low: bottom, high: top } = plot.up;
+    for tick in &across.ticks {
+        let x = across.axis.place(tick.value);
         let length = if tick.label.is_some() { 6 } else { 3 };
         if let Some(label) = &tick.label {
             canvas.line(vec![(x, top), (x, bottom)], LIGHT, 1)?;
-            canvas.text(label, (x, bottom + 9), (15, BLACK), Align::Below)?;
+            canvas.text(label, (x, bottom + 9), black(15), Align::Below)?;
         }
         canvas.line(vec![(x, bottom), (x, bottom + length)], BLACK, 1)?;
     }
-    for tick in up.decimal_ticks() {
-        let y = up.place(tick.value);
+    for tick in &up.ticks {
+        let y = up.axis.place(tick.value);
         let length = if tick.label.is_some() { 6 } else { 3 };
         if let Some(label) = &tick.label {
             canvas.line(vec![(left, y), (right, y)], LIGHT, 1)?;
-            canvas.text(label, (left - 10, y), (15, BLACK), Align::Right)?;
+            canvas.text(label, (left - 10, y), black(15), Align::Right)?;
         }
         canvas.line(vec![(left - length, y), (left, y)], BLACK, 1)?;
     }
     canvas.edge([(left, top), (right, bottom)], BLACK)?;
     let centre = left.midpoint(right);
-    canvas.text(across_name, (centre, bottom + 30), (16, BLACK), Align::Below)?;
-    canvas.text(up_name, (22, bottom.midpoint(top)), (16, BLACK), Align::Upwards)
+    canvas.text(across.name, (centre, bottom + 30), black(16), Align::Below)?;
+    canvas.text(up.name, (22, bottom.midpoint(top)), black(16), Align::Upwards)
 }
 
 /// Formats to at most six decimals, without trailing zeros.
@@ -167,36 +174,40 @@ fn short(value: f64) -> String {
 mod tests {
     use super::*;
 
+    const fn pixels(low: i32, high: i32) -> Extent {
+        Extent { low, high }
+    }
+
     fn labels(ticks: &[Tick]) -> Vec<&str> {
         ticks.iter().filter_map(|tick| tick.label.as_deref()).collect()
     }
 
     #[test]
     fn equal_factors_are_equal_distances() {
-        let axis = Axis::new(1.0, 100.0, (200, 0));
+        let axis = Axis::new(1.0, 100.0, pixels(200, 0));
         assert_eq!([1.0, 10.0, 100.0].map(|value| axis.place(value)), [200, 100, 0]);
         assert_eq!([0.0, -5.0, 1e9].map(|value| axis.place(value)), [200, 200, 0]);
     }
 
     #[test]
     fn fractions_are_labelled_as_decimals_and_not_as_sizes() {
-        let axis = Axis::new(0.125, 4.0, (0, 100));
+        let axis = Axis::new(0.125, 4.0, pixels(0, 100));
         assert_eq!(labels(&axis.binary_ticks()), ["0.125", "0.25", "0.5", "1", "2", "4"]);
-        assert_eq!(labels(&Axis::new(1.0, 1.0, (0, 100)).binary_ticks()), ["1", "2"]);
+        assert_eq!(labels(&Axis::new(1.0, 1.0, pixels(0, 100)).binary_ticks()), ["1", "2"]);
     }
 
     #[test]
     fn sizes_are_labelled_at_powers_of_two() {
-        let axis = Axis::new(1.0, 65_536.0, (0, 100));
+        let axis = Axis::new(1.0, 65_536.0, pixels(0, 100));
         let expected = ["1", "4", "16", "64", "256", "1K", "4K", "16K", "64K"];
         assert_eq!(labels(&axis.binary_ticks()), expected);
-        assert_eq!(labels(&Axis::new(3.0, 9.0, (0, 9)).binary_ticks()), ["4", "8"]);
+        assert_eq!(labels(&Axis::new(3.0, 9.0, pixels(0, 9)).binary_ticks()), ["4", "8"]);
     }
 
     #[test]
     fn times_are_labelled_at_round_decimals() {
         let labels_of = |low, high| {
-            let ticks = Axis::new(low, high, (0, 100)).decimal_ticks();
+            let ticks = Axis::new(low, high, pixels(0, 100)).decimal_ticks();
             labels(&ticks).into_iter().map(str::to_owned).collect::<Vec<_>>()
         };
         assert_eq!(labels_of(0.15, 12.0), ["0.2", "0.5", "1", "2", "5", "10"]);
@@ -207,11 +218,11 @@ mod tests {
 
     #[test]
     fn equal_differences_are_equal_distances_on_a_linear_axis() {
-        let axis = Axis::linear(0.0, 20.0, (200, 0));
+        let axis = Axis::linear(0.0, 20.0, pixels(200, 0));
         assert_eq!([0.0, 5.0, 20.0, 30.0].map(|value| axis.place(value)), [200, 150, 0, 0]);
         let expected = ["0", "5", "10", "15", "20"];
         assert_eq!(labels(&axis.decimal_ticks()), expected);
-        assert!(!labels(&Axis::linear(7.0, 7.0, (0, 9)).decimal_ticks()).is_empty());
+        assert!(!labels(&Axis::linear(7.0, 7.0, pixels(0, 9)).decimal_ticks()).is_empty());
     }
 
     #[test]

@@ -46,12 +46,41 @@ pub(crate) enum Align {
     Upwards,
 }
 
-/// Area between the axes, as pixels of its ends.
+/// Pixels of the low and the high end of an axis, in either order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Extent {
+    pub(crate) low: i32,
+    pub(crate) high: i32,
+}
+
+/// Area between the axes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlotArea {
-    pub(crate) across: (i32, i32),
-    /// Lower end, which has the larger coordinate, then upper end.
-    pub(crate) up: (i32, i32),
+    pub(crate) across: Extent,
+    /// The low end has the larger coordinate.
+    pub(crate) up: Extent,
+}
+
+/// Size and colour of text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Font {
+    pub(crate) size: u32,
+    pub(crate) color: RGBColor,
+}
+
+pub(crate) const fn black(size: u32) -> Font {
+    Font { size, color: BLACK }
+}
+
+pub(super) const fn grey(size: u32) -> Font {
+    Font { size, color: GREY }
+}
+
+/// Lengths of the dashes of a line and of the gaps between them, pixels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dashes {
+    pub(crate) length: i32,
+    pub(crate) gap: i32,
 }
 
 /// Dimensions of a picture.
@@ -98,8 +127,8 @@ impl Sheet {
         let ((width, height), (left, right, top, bottom)) = (self.size, self.margins);
         let (left, right) = (self.bleed + left, self.bleed + width - right);
         PlotArea {
-            across: (left * self.units, right * self.units),
-            up: ((height - bottom) * self.units, top * self.units),
+            across: Extent { low: left * self.units, high: right * self.units },
+            up: Extent { low: (height - bottom) * self.units, high: top * self.units },
         }
     }
 }
@@ -147,15 +176,16 @@ impl<'a> Canvas<'a> {
         self.drawn(&PathElement::new(points, style))
     }
 
-    /// Draws a dashed line, given the lengths of a dash and of a gap.
-    pub(crate) fn dashes(
+    /// Draws a dashed line.
+    pub(crate) fn dashed(
         &self,
         points: Vec<Pixel>,
-        (dash, gap): (i32, i32),
-        (color, width): (RGBColor, u32),
+        dashes: Dashes,
+        color: RGBColor,
+        width: u32,
     ) -> Result<(), PlotError> {
         let style = ShapeStyle::from(&color).stroke_width(width);
-        self.drawn(&DashedPathElement::new(points, dash, gap, style))
+        self.drawn(&DashedPathElement::new(points, dashes.length, dashes.gap, style))
     }
 
     /// Draws a translucent area.
@@ -197,7 +227,7 @@ impl<'a> Canvas<'a> {
         &self,
         text: &str,
         at: Pixel,
-        (size, color): (u32, RGBColor),
+        Font { size, color }: Font,
         align: Align,
     ) -> Result<(), PlotError> {
         let font = ("sans-serif", size).into_font();

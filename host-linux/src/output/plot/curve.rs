@@ -1,117 +1,71 @@
 //! Curves of a plot: measured points and fitted lines, each with intervals.
 
-use loggap_core::measure::SizeRow;
-use loggap_core::model::{Estimate, Range, SizeLine};
+use loggap_core::model::{Curve, Range, SizeLine};
 use loggap_core::units::{Bytes, Picos, SignedPicos};
 use plotters::style::RGBColor;
 
+use super::PlotError;
 use super::axis::Axis;
 use super::canvas::{BLUE, Canvas, GREEN, GREY, MIDDLE, Pixel, VERMILION};
-use super::{PlotError, Unit};
-use crate::profile::{ProfileDocument, RoundRecord, SizeRecord};
+use crate::profile::{RoundRecord, SizeRecord};
 
-/// A measured quantity that is plotted.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Curve {
-    HalfRtt,
-    Gap,
-    SendOverhead,
-    RecvOverhead,
-}
-
-impl Curve {
-    pub(super) const ALL: [Self; 4] =
-        [Self::HalfRtt, Self::Gap, Self::SendOverhead, Self::RecvOverhead];
-
-    pub(super) const fn label(self) -> &'static str {
-        match self {
-            Self::HalfRtt => "half round trip RTT/2",
-            Self::Gap => "gap g + (s-1)G",
-            Self::SendOverhead => "send overhead o_s",
-            Self::RecvOverhead => "receive overhead o_r",
-        }
-    }
-
-    pub(super) const fn color(self) -> RGBColor {
-        match self {
-            Self::HalfRtt => GREY,
-            Self::Gap => BLUE,
-            Self::SendOverhead => VERMILION,
-            Self::RecvOverhead => GREEN,
-        }
-    }
-
-    pub(super) const fn point(self, row: &SizeRow) -> Option<Estimate<SignedPicos>> {
-        match self {
-            Self::HalfRtt => row.half_rtt,
-            Self::Gap => row.gap,
-            Self::SendOverhead => row.send_overhead,
-            Self::RecvOverhead => row.recv_overhead,
-        }
-    }
-
-    pub(super) const fn line(self, range: &Range) -> Option<&SizeLine> {
-        match self {
-            Self::HalfRtt => range.half_rtt.as_ref(),
-            Self::Gap => Some(&range.gap),
-            Self::SendOverhead => range.send_overhead.as_ref(),
-            Self::RecvOverhead => range.recv_overhead.as_ref(),
-        }
-    }
-
-    pub(super) fn is_present(self, document: &ProfileDocument) -> bool {
-        document.sizes.iter().any(|record| self.point(&record.row).is_some())
-            || document.ranges.iter().any(|record| self.line(&record.range).is_some())
+/// Colour of `curve`.
+pub(super) const fn color(curve: Curve) -> RGBColor {
+    match curve {
+        Curve::HalfRtt => GREY,
+        Curve::Gap => BLUE,
+        Curve::SendOverhead => VERMILION,
+        Curve::RecvOverhead => GREEN,
     }
 }
 
 /// Accessor of a percentile; `None` if unknown.
 type Percentile = fn(&RoundRecord) -> Option<f64>;
 
-/// Axes, unit and canvas of the curves.
+/// Axes and canvas of the curves; times are seconds.
 pub(super) struct Drawing<'a, 'c> {
     pub(super) canvas: &'a Canvas<'c>,
     pub(super) across: Axis,
     pub(super) up: Axis,
-    pub(super) unit: Unit,
 }
 
 impl Drawing<'_, '_> {
     /// Draws the fitted line within its range, with the interval of its values.
     pub(super) fn line(&self, curve: Curve, range: &Range) -> Result<(), PlotError> {
         const PIECES: u32 = 48;
-        let Some(line) = curve.line(range) else { return Ok(()) };
+        let Some(line) = range.line(curve) else { return Ok(()) };
         let (first, last) = (in_pixels(range.first), in_pixels(range.last));
         let sizes: Vec<f64> = Axis::steps(first, last, PIECES).collect();
         let upper = sizes.iter().map(|&size| self.on_line(line, size, 1.0));
         let lower = sizes.iter().rev().map(|&size| self.on_line(line, size, -1.0));
         if line.half_width(range.last) < UNBOUNDED && line.half_width(range.first) < UNBOUNDED {
-            self.canvas.shade(upper.chain(lower).collect(), curve.color())?;
+            self.canvas.shade(upper.chain(lower).collect(), color(curve))?;
         }
         // A logarithmic axis has no place for values of zero or less.
-        let visible = sizes.iter().filter(|&&size| self.up.contains(self.value(line, size)));
+        let visible =
+            sizes.iter().filter(|&&size| self.up.contains(line.at(whole(size)).seconds()));
         let path = visible.map(|&size| self.on_line(line, size, 0.0)).collect();
-        self.canvas.line(path, curve.color(), 2)
+        self.canvas.line(path, color(curve), 2)
     }
 
     /// Draws points with their intervals; rings if not converged.
     pub(super) fn points(&self, curve: Curve, sizes: &[SizeRecord]) -> Result<(), PlotError> {
         for record in sizes {
-            let Some(point) = curve.point(&record.row) else { continue };
+            let Some(point) = record.row.value(curve) else { continue };
             let x = self.across.place(in_pixels(record.row.size));
-            let height = |time: SignedPicos| self.up.place(self.in_unit(time));
-            if !self.up.contains(self.in_unit(point.value)) {
+            let height = |time: SignedPicos| self.up.place(time.seconds());
+            if !self.up.contains(point.value.seconds()) {
                 continue;
             }
             if point.low.0 > i64::MIN && point.high.0 < i64::MAX {
                 let whisker = vec![(x, height(point.low)), (x, height(point.high))];
-                self.canvas.line(whisker, curve.color(), 1)?;
+                self.canvas.line(whisker, color(curve), 1)?;
             }
             let centre = (x, height(point.value));
             if point.mark.converged() {
-                self.canvas.dot(centre, curve.color())?;
+                self.canvas.dot(centre, color(curve))?;
             } else {
-                self.canvas.ring(centre, curve.color())?;
+                self.canvas.ring(centre, color(curve))?;
             }
         }
         Ok(())
@@ -127,7 +81,7 @@ impl Drawing<'_, '_> {
         let path = |percentile: Percentile| -> Vec<Pixel> {
             let places = measured.iter().filter_map(|(size, rounds)| {
                 let seconds = percentile(rounds)?;
-                Some((self.across.place(in_pixels(*size)), self.up.place(self.seconds(seconds))))
+                Some((self.across.place(in_pixels(*size)), self.up.place(seconds)))
             });
             places.collect()
         };
@@ -139,13 +93,13 @@ impl Drawing<'_, '_> {
         ];
         let [p50, far, p999, largest] = percentiles.map(path);
         let band = p50.into_iter().chain(far.into_iter().rev()).collect();
-        self.canvas.shade(band, Curve::HalfRtt.color())?;
+        self.canvas.shade(band, color(Curve::HalfRtt))?;
         self.canvas.line(p999, MIDDLE, 1)?;
         for (x, y) in largest {
             self.canvas.line(vec![(x - 3, y), (x + 3, y)], MIDDLE, 1)?;
         }
         for (size, rounds) in &measured {
-            self.histogram(self.across.place(in_pixels(*size)), &rounds.histogram)?;
+            self.histogram(self.across.place(in_pixels(*size)), rounds)?;
         }
         Ok(())
     }
@@ -157,47 +111,28 @@ impl Drawing<'_, '_> {
         clippy::cast_possible_truncation,
         reason = "a pixel is coarser, and bars are short"
     )]
-    fn histogram(&self, x: i32, steps: &[(f64, u64)]) -> Result<(), PlotError> {
+    fn histogram(&self, x: i32, rounds: &RoundRecord) -> Result<(), PlotError> {
         const LONGEST: f64 = 10.0;
-        let most = steps.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
-        for (upper, count) in
-            steps.iter().filter(|(upper, _)| self.up.contains(self.seconds(*upper)))
-        {
-            let y = self.up.place(self.seconds(*upper));
+        let bins = &rounds.histogram;
+        let most = bins.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
+        for (upper, count) in bins.iter().filter(|(upper, _)| self.up.contains(*upper)) {
+            let y = self.up.place(*upper);
             let length = (LONGEST * (*count as f64 / most as f64).sqrt()).ceil() as i32;
             self.canvas.line(vec![(x - length, y), (x + length, y)], GREY, 1)?;
         }
         Ok(())
     }
 
-    fn seconds(&self, seconds: f64) -> f64 {
-        seconds * 1e12 / self.unit.picos
-    }
-
     /// Point on the line at `size`, raised by `half_widths` half widths of its interval.
     fn on_line(&self, line: &SizeLine, size: f64, half_widths: f64) -> Pixel {
-        let half_width = picos(line.half_width(whole(size)).0) / self.unit.picos;
-        let height = self.value(line, size) + half_widths * half_width;
+        let half_width = line.half_width(whole(size)).seconds();
+        let height = line.at(whole(size)).seconds() + half_widths * half_width;
         (self.across.place(size), self.up.place(height))
-    }
-
-    fn value(&self, line: &SizeLine, size: f64) -> f64 {
-        self.in_unit(line.at(whole(size)))
-    }
-
-    #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-    fn in_unit(&self, time: SignedPicos) -> f64 {
-        time.0 as f64 / self.unit.picos
     }
 }
 
 /// Half width that counts as unbounded: 10⁵ s, as a run takes less than an hour.
 const UNBOUNDED: Picos = Picos(100_000_000_000_000_000);
-
-#[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-fn picos(time: u64) -> f64 {
-    time as f64
-}
 
 #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
 fn in_pixels(size: Bytes) -> f64 {

@@ -1,10 +1,12 @@
 //! Surroundings of the curves: title, legend, changes, parameters.
 
-use super::super::number;
-use super::super::quantity::PARAMETERS;
+use loggap_core::model::{Coefficient, Curve};
+
+use super::super::quantity;
+use super::super::{heading, number};
 use super::axis::Axis;
-use super::canvas::{Align, BLACK, Canvas, GREY, TITLE};
-use super::curve::Curve;
+use super::canvas::{Align, Canvas, Dashes, Extent, GREY, TITLE, black, grey};
+use super::curve::color;
 use super::{PLOT_HEIGHT, PlotError};
 use crate::profile::{ChangeRecord, ProfileDocument, RangeRecord, SizeRecord};
 
@@ -14,19 +16,24 @@ pub(super) const LINE: i32 = 20;
 /// Draws title, subtitle and legend.
 pub(super) fn draw_head(
     canvas: &Canvas<'_>,
-    (title, subtitle): (&str, &str),
+    document: &ProfileDocument,
     curves: &[Curve],
 ) -> Result<(), PlotError> {
-    let left = canvas.plot_area().across.0;
-    canvas.text(title, (left, 22), (TITLE, BLACK), Align::Left)?;
-    canvas.text(subtitle, (left, 48), (14, GREY), Align::Left)?;
+    let left = canvas.plot_area().across.low;
+    let subtitle = [heading::ends(document), vec![heading::effort(document)]].concat().join("; ");
+    canvas.text(&heading::title(document), (left, 22), black(TITLE), Align::Left)?;
+    canvas.text(&subtitle, (left, 48), grey(14), Align::Left)?;
     let y = 80;
     let mut x = left;
     for curve in curves {
-        canvas.line(vec![(x, y), (x + 28, y)], curve.color(), 2)?;
-        canvas.dot((x + 14, y), curve.color())?;
-        canvas.text(curve.label(), (x + 36, y), (15, BLACK), Align::Left)?;
-        x += 60 + 8 * i32::try_from(curve.label().chars().count()).unwrap_or(0);
+        let label = match curve {
+            Curve::Gap => "gap g + (s-1)G".to_owned(),
+            _ => quantity::label(Coefficient::AtOne(*curve)),
+        };
+        canvas.line(vec![(x, y), (x + 28, y)], color(*curve), 2)?;
+        canvas.dot((x + 14, y), color(*curve))?;
+        canvas.text(&label, (x + 36, y), black(15), Align::Left)?;
+        x += 60 + 8 * i32::try_from(label.chars().count()).unwrap_or(0);
     }
     Ok(())
 }
@@ -39,7 +46,7 @@ pub(super) fn draw_changes(
     across: &Axis,
     changes: &[ChangeRecord],
 ) -> Result<(), PlotError> {
-    let (bottom, top) = canvas.plot_area().up;
+    let Extent { low: bottom, high: top } = canvas.plot_area().up;
     for (row, change) in (0..4).cycle().zip(changes) {
         let place = |size: u64| across.place(size as f64);
         let (low, high) = (place(change.lo_bytes), place(change.hi_bytes));
@@ -47,14 +54,14 @@ pub(super) fn draw_changes(
             canvas.shade(vec![(low, top), (high, top), (high, bottom), (low, bottom)], GREY)?;
         }
         let x = place(change.at_bytes);
-        canvas.dashes(vec![(x, top), (x, bottom)], (6, 6), (GREY, 1))?;
+        canvas.dashed(vec![(x, top), (x, bottom)], Dashes { length: 6, gap: 6 }, GREY, 1)?;
         let kind = if change.splits { "change of protocol" } else { "small change" };
         let label = format!("{kind} at {}", number::size(change.at_bytes));
         // Labels of neighbouring changes are in different rows, inside the frame.
-        let right = canvas.plot_area().across.1;
+        let right = canvas.plot_area().across.high;
         let align = if x > right - 190 { Align::Right } else { Align::Left };
         let beside = if x > right - 190 { x - 6 } else { x + 6 };
-        canvas.text(&label, (beside, top + 14 + row * LINE), (13, BLACK), align)?;
+        canvas.text(&label, (beside, top + 14 + row * LINE), black(13), align)?;
     }
     Ok(())
 }
@@ -80,10 +87,10 @@ pub(super) fn foot(document: &ProfileDocument) -> Vec<String> {
 }
 
 pub(super) fn draw_foot(canvas: &Canvas<'_>, lines: &[String]) -> Result<(), PlotError> {
-    let left = canvas.plot_area().across.0;
+    let left = canvas.plot_area().across.low;
     let places = (0..).map(|row| PLOT_HEIGHT + LINE / 2 - 8 + row * LINE);
     for (line, y) in lines.iter().zip(places) {
-        canvas.text(line, (left, y), (14, BLACK), Align::Left)?;
+        canvas.text(line, (left, y), black(14), Align::Left)?;
     }
     Ok(())
 }
@@ -101,12 +108,11 @@ fn percentiles(record: &SizeRecord) -> String {
 }
 
 fn parameters(record: &RangeRecord) -> String {
-    let parts =
-        PARAMETERS.iter().filter(|parameter| !parameter.is_slope() || parameter.symbol == "G");
-    let parts = parts.filter_map(|parameter| {
-        let quantity = parameter.at_one(record)?;
-        let value = parameter.unit(quantity.value.abs()).with_name(quantity.value);
-        Some(format!("{} {value}{}", parameter.symbol, quantity.mark.symbol()))
+    let is_shown = |of: &Coefficient| !of.is_per_byte() || *of == Coefficient::PerByte(Curve::Gap);
+    let parts = Coefficient::ALL.into_iter().filter(is_shown).filter_map(|of| {
+        let quantity = record.at_one(of)?;
+        let value = quantity::unit(of, quantity.value.abs()).with_name(quantity.value);
+        Some(format!("{} {value}{}", of.symbol(), quantity.mark.symbol()))
     });
     let (first, last) = (number::size(record.range.first.0), number::size(record.range.last.0));
     format!("{first} to {last}, at 1 B:  {}", parts.collect::<Vec<_>>().join(",  "))

@@ -3,7 +3,7 @@
 use plotters::style::RGBColor;
 
 use super::PlotError;
-use super::canvas::{Align, BLACK, GREY, LIGHT, Sheet, TITLE};
+use super::canvas::{Align, LIGHT, Sheet, TITLE, black, grey};
 use crate::output::number;
 
 /// Square matrix of numbers.
@@ -51,18 +51,18 @@ impl HeatMap {
         let size = (left + width + 20, top + side + 90);
         let sheet = Sheet { size, units: 1, bleed: 0, margins: (left, 20, top, 90) };
         sheet.draw(|canvas| {
-            canvas.text(&self.title, (left, 24), (TITLE, BLACK), Align::Left)?;
-            canvas.text(&self.axis, (left - 6, top - 12), (12, GREY), Align::Right)?;
+            canvas.text(&self.title, (left, 24), black(TITLE), Align::Left)?;
+            canvas.text(&self.axis, (left - 6, top - 12), grey(12), Align::Right)?;
             for (row, name) in (0..count).zip(&self.names) {
                 // Names that would overlap are left out.
                 if cell >= 12 || row % (12 / cell + 1) == 0 {
                     let middle = top + row * cell + cell / 2;
-                    canvas.text(name, (left - 6, middle), (12, GREY), Align::Right)?;
+                    canvas.text(name, (left - 6, middle), grey(12), Align::Right)?;
                     // Names below the matrix that would overlap are left out.
                     let across = 9 * i32::try_from(name.chars().count()).unwrap_or(1);
                     if row % (across / cell + 1) == 0 {
                         let place = (left + row * cell + cell / 2, top + side + 6);
-                        canvas.text(name, place, (12, GREY), Align::Below)?;
+                        canvas.text(name, place, grey(12), Align::Below)?;
                     }
                 }
                 for column in 0..count {
@@ -78,7 +78,7 @@ impl HeatMap {
             }
             let [low, high] = [low, high].map(|value| number::in_units(value, self.units));
             let caption = format!("{}: {low} (blue) to {high} (red)", self.caption);
-            canvas.text(&caption, (left, top + side + 54), (15, BLACK), Align::Left)
+            canvas.text(&caption, (left, top + side + 54), black(15), Align::Left)
         })
     }
 

@@ -3,11 +3,11 @@
 use loggap_core::units::Picos;
 use plotters::style::RGBColor;
 
-use super::super::number;
+use super::super::number::{self, Unit};
+use super::PlotError;
 use super::axis::{Axis, Tick};
-use super::canvas::{Align, BLACK, GREY, Sheet, TITLE};
+use super::canvas::{Align, Canvas, Extent, GREY, Sheet, TITLE, black, grey};
 use super::heat::on_scale;
-use super::{PlotError, Unit};
 use crate::simulation::{BusyLink, NetworkUse};
 
 /// Height of a row, and width of the time axis, pixels.
@@ -50,34 +50,35 @@ pub fn svg(usage: &NetworkUse, title: &LinksTitle) -> Result<String, PlotError> 
     sheet.draw(|canvas| {
         let LinksTitle { schedule, topology, makespan } = title;
         let head = format!("How busy links are: {schedule} on {topology}");
-        canvas.text(&head, (MARGIN, 24), (TITLE, BLACK), Align::Left)?;
+        canvas.text(&head, (MARGIN, 24), black(TITLE), Align::Left)?;
         let makespan = number::in_units(makespan.seconds(), number::TIME);
         let subtitle = format!("makespan {makespan}; {}", shown(usage));
-        canvas.text(&subtitle, (MARGIN, 50), (14, GREY), Align::Left)?;
+        canvas.text(&subtitle, (MARGIN, 50), grey(14), Align::Left)?;
         if rows == 0 || steps == 0 {
             return Ok(());
         }
         for (row, link) in (0..rows).zip(&usage.busiest) {
             let top = TOP + row * ROW;
             let middle = top + ROW / 2;
-            canvas.text(&link.name, (LEFT - 8, middle), (13, BLACK), Align::Right)?;
+            canvas.text(&link.name, (LEFT - 8, middle), black(13), Align::Right)?;
             let share = percent(link.utilization);
-            canvas.text(&share, (LEFT + ACROSS + 8, middle), (13, GREY), Align::Left)?;
-            draw_row(canvas, link, (top, steps))?;
+            canvas.text(&share, (LEFT + ACROSS + 8, middle), grey(13), Align::Left)?;
+            draw_row(canvas, link, top, steps)?;
         }
         let bottom = TOP + rows * ROW;
-        let unit = Unit::of(whole / 8.0);
-        let axis = Axis::linear(0.0, whole / unit.picos, (LEFT, LEFT + ACROSS));
+        let unit = Unit::fitting(number::TIME, whole / 8.0 * 1e-12, 1.0);
+        let picos = (unit.size * 1e12).round();
+        let axis = Axis::linear(0.0, whole / picos, Extent { low: LEFT, high: LEFT + ACROSS });
         for Tick { value, label } in axis.decimal_ticks() {
             let x = axis.place(value);
             canvas.line(vec![(x, bottom - 2), (x, bottom + 4)], GREY, 1)?;
-            canvas.text(&label.unwrap_or_default(), (x, bottom + 6), (12, GREY), Align::Below)?;
+            canvas.text(&label.unwrap_or_default(), (x, bottom + 6), grey(12), Align::Below)?;
         }
         let caption = format!(
             "time [{}]; white: idle, dark red: full; right: share of the whole run",
             unit.name
         );
-        canvas.text(&caption, (LEFT, bottom + 48), (15, BLACK), Align::Left)
+        canvas.text(&caption, (LEFT, bottom + 48), black(15), Align::Left)
     })
 }
 
@@ -100,11 +101,7 @@ fn percent(share: f64) -> String {
 }
 
 /// Draws a row; consecutive steps of one colour share a bar.
-fn draw_row(
-    canvas: &super::canvas::Canvas<'_>,
-    link: &BusyLink,
-    (top, steps): (i32, i32),
-) -> Result<(), PlotError> {
+fn draw_row(canvas: &Canvas<'_>, link: &BusyLink, top: i32, steps: i32) -> Result<(), PlotError> {
     let mut at = 0;
     while at < steps {
         let share = |at: i32| {

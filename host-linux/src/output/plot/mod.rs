@@ -9,13 +9,12 @@ pub mod heat;
 pub mod links;
 pub mod winners;
 
-use loggap_core::model::Range;
+use loggap_core::model::{Curve, Range};
 
-use super::heading;
-use crate::profile::ProfileDocument;
-use axis::Axis;
+use super::number::{self, Unit};
+use crate::profile::{COLUMNS, ProfileDocument};
+use axis::{Axis, Labelled};
 use canvas::Sheet;
-use curve::Curve;
 
 const WIDTH: i32 = 1_100;
 /// Height without the foot, pixels.
@@ -32,33 +31,19 @@ pub enum PlotError {
     Backend,
 }
 
-/// Unit of the times in a picture.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Unit {
-    name: &'static str,
-    picos: f64,
-}
-
-impl Unit {
-    /// Largest unit in which the geometric middle of the axis is at least 1.
-    fn of(middle_picos: f64) -> Self {
-        let units = [("s", 1e12), ("ms", 1e9), ("us", 1e6), ("ns", 1e3)];
-        let fitting = units.into_iter().find(|(_, picos)| middle_picos >= *picos);
-        let (name, picos) = fitting.unwrap_or(("ns", 1e3));
-        Self { name, picos }
-    }
-}
-
 /// Draws `document` as SVG.
 ///
 /// # Errors
 ///
 /// [`PlotError`] if there is nothing to draw.
 pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
-    let curves: Vec<Curve> =
-        Curve::ALL.into_iter().filter(|curve| curve.is_present(document)).collect();
+    let is_present = |curve: &Curve| {
+        document.sizes.iter().any(|record| record.row.value(*curve).is_some())
+            || document.ranges.iter().any(|record| record.range.line(*curve).is_some())
+    };
+    let curves: Vec<Curve> = COLUMNS.into_iter().filter(is_present).collect();
     let (low, high) = time_range(document, &curves).ok_or(PlotError::Nothing)?;
-    let unit = Unit::of((low * high).sqrt());
+    let unit = Unit::fitting(number::TIME, (low * high).sqrt(), 1.0);
     let (first, last) = size_range(document).ok_or(PlotError::Nothing)?;
     let lines = frame::foot(document);
     let foot = i32::try_from(lines.len()).map_err(|_| PlotError::Backend)?;
@@ -66,18 +51,21 @@ pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
     let size = (WIDTH, PLOT_HEIGHT.saturating_add(foot));
     let margins = (80, 30, 104, foot.saturating_add(56));
     let sheet = Sheet { size, units: 1, bleed: 0, margins };
-    let title = heading::title(document);
-    let subtitle = [heading::ends(document), vec![heading::effort(document)]].concat().join("; ");
     sheet.draw(|canvas| {
         let plot = canvas.plot_area();
         let across = Axis::new(first, last, plot.across);
-        let up = Axis::new(low / unit.picos, high / unit.picos, plot.up);
-        frame::draw_head(canvas, (&title, &subtitle), &curves)?;
+        let up = Axis::new(low, high, plot.up);
+        let in_unit = Axis::new(low / unit.size, high / unit.size, plot.up);
+        frame::draw_head(canvas, document, &curves)?;
         let time = format!("time [{}]", unit.name);
-        let names = ("message size s [bytes]", &*time);
-        axis::draw(canvas, (&across, &up), across.binary_ticks(), names)?;
+        let (sizes, times) = (across.binary_ticks(), in_unit.decimal_ticks());
+        axis::draw(
+            canvas,
+            &Labelled { axis: &across, ticks: sizes, name: "message size s [bytes]" },
+            &Labelled { axis: &in_unit, ticks: times, name: &time },
+        )?;
         frame::draw_changes(canvas, &across, &document.changes)?;
-        let drawing = curve::Drawing { canvas, across, up, unit };
+        let drawing = curve::Drawing { canvas, across, up };
         drawing.rounds(&document.sizes)?;
         for curve in &curves {
             for record in &document.ranges {
@@ -101,7 +89,7 @@ fn size_range(document: &ProfileDocument) -> Option<(f64, f64)> {
     Some((low as f64 / 1.25, high as f64 * 1.25))
 }
 
-/// Smallest and largest time to show, with a margin, picoseconds. Points far below all others are
+/// Smallest and largest time to show, with a margin, seconds. Points far below all others are
 /// cut off: on a logarithmic axis a difference close to zero would squeeze the rest. Values far
 /// outside the 1st to 99th percentile are cut off as well, and so are the few round trips above
 /// p99.9 that lie far above all others.
@@ -109,27 +97,25 @@ fn time_range(document: &ProfileDocument, curves: &[Curve]) -> Option<(f64, f64)
     const DECADES_SHOWN: f64 = 1e5;
     const ABOVE_P999: f64 = 3.0;
     const NEAR: f64 = 4.0;
-    const PICOS: f64 = 1e12;
     let mut values = Vec::new();
     for curve in curves {
-        let points = document.sizes.iter().filter_map(|record| curve.point(&record.row));
-        values.extend(points.map(|point| point.value.0));
+        let points = document.sizes.iter().filter_map(|record| record.row.value(*curve));
+        values.extend(points.map(|point| point.value.seconds()));
         for record in &document.ranges {
-            values.extend(curve.line(&record.range).into_iter().flat_map(|line| {
+            values.extend(record.range.line(*curve).into_iter().flat_map(|line| {
                 let Range { first, last, .. } = &record.range;
-                [line.at(*first).0, line.at(*last).0]
+                [line.at(*first).seconds(), line.at(*last).seconds()]
             }));
         }
     }
-    #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-    let values = values.into_iter().map(|value| value as f64);
     let rounds = document.sizes.iter().filter_map(|record| record.rounds.as_ref());
     let rounds = rounds.map(|rounds| {
         let [.., p999, max] = rounds.percentiles;
         let shown = p999.map_or(f64::INFINITY, |p999| p999 * ABOVE_P999);
-        max.map_or(0.0, |max| max.min(shown) * PICOS)
+        max.map_or(0.0, |max| max.min(shown))
     });
-    let mut positive: Vec<f64> = values.chain(rounds).filter(|value| *value > 0.0).collect();
+    let mut positive: Vec<f64> =
+        values.into_iter().chain(rounds).filter(|value| *value > 0.0).collect();
     positive.sort_by(f64::total_cmp);
     let beyond = positive.len().div_ceil(100).min(positive.len() / 20);
     let (least, most) = (*positive.first()?, *positive.last()?);
@@ -238,7 +224,7 @@ mod tests {
     #[test]
     fn one_value_far_from_all_others_moves_no_axis_and_has_no_bar_without_bound() {
         let quiet = document();
-        let curves: Vec<Curve> = Curve::ALL.to_vec();
+        let curves = COLUMNS.to_vec();
         let (low, high) = time_range(&quiet, &curves).unwrap();
         let mut disturbed = quiet.clone();
         let far = SignedPicos(9_000_000_000_000);

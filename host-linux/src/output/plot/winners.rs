@@ -4,7 +4,8 @@ use plotters::style::RGBColor;
 
 use super::PlotError;
 use super::canvas::{
-    Align, BLACK, BLUE, Canvas, GREEN, GREY, ORANGE, PURPLE, Pixel, SKY, Sheet, TITLE, VERMILION,
+    Align, BLUE, Canvas, GREEN, GREY, ORANGE, PURPLE, Pixel, SKY, Sheet, TITLE, VERMILION, black,
+    grey,
 };
 
 /// A cell of the map.
@@ -83,8 +84,8 @@ impl WinnerMap {
         let size = (LEFT + across + LEGEND, TOP.saturating_add(body).saturating_add(foot));
         let sheet = Sheet { size, units: 1, bleed: 0, margins: (LEFT, LEGEND, TOP, foot) };
         sheet.draw(|canvas| {
-            canvas.text(&self.title, (LEFT, 22), (TITLE, BLACK), Align::Left)?;
-            canvas.text(&self.subtitle, (LEFT, 48), (14, GREY), Align::Left)?;
+            canvas.text(&self.title, (LEFT, 22), black(TITLE), Align::Left)?;
+            canvas.text(&self.subtitle, (LEFT, 48), grey(14), Align::Left)?;
             let map = Map { canvas, columns, rows, cell };
             for (index, won) in (0..).zip(&self.cells) {
                 if let Some(won) = won {
@@ -94,13 +95,13 @@ impl WinnerMap {
             map.labels(&self.across.names, &self.up.names)?;
             let bottom = TOP + rows * cell.1;
             let middle = (LEFT + columns * cell.0 / 2, bottom + 28);
-            canvas.text(&self.across.title, middle, (15, BLACK), Align::Below)?;
+            canvas.text(&self.across.title, middle, black(15), Align::Below)?;
             let beside = (24, TOP + rows * cell.1 / 2);
-            canvas.text(&self.up.title, beside, (15, BLACK), Align::Upwards)?;
+            canvas.text(&self.up.title, beside, black(15), Align::Upwards)?;
             self.legend(canvas, LEFT + across + 16)?;
             let places = (0..).map(|line| size.1 - foot + 64 + line * LINE);
             for (note, y) in self.notes.iter().zip(places) {
-                canvas.text(note, (LEFT, y), (14, BLACK), Align::Left)?;
+                canvas.text(note, (LEFT, y), black(14), Align::Left)?;
             }
             Ok(())
         })
@@ -110,7 +111,7 @@ impl WinnerMap {
         for ((index, name), y) in self.names.iter().enumerate().zip((0..).map(|at| TOP + at * LINE))
         {
             canvas.bar([(x, y), (x + 16, y + 14)], colour(index), 1.0)?;
-            canvas.text(name, (x + 24, y + 8), (14, BLACK), Align::Left)?;
+            canvas.text(name, (x + 24, y + 8), black(14), Align::Left)?;
         }
         Ok(())
     }
@@ -161,12 +162,12 @@ impl Map<'_, '_> {
         let bottom = TOP + self.rows * self.cell.1;
         for (column, name) in (0..self.columns).zip(columns).filter(|(at, _)| at % every == 0) {
             let place = (self.corner(column, 0).0 + self.cell.0 / 2, bottom + 8);
-            self.canvas.text(name, place, (13, BLACK), Align::Below)?;
+            self.canvas.text(name, place, black(13), Align::Below)?;
         }
         let every = LINE / self.cell.1 + 1;
         for (row, name) in (0..self.rows).zip(rows).filter(|(at, _)| at % every == 0) {
             let place = (LEFT - 8, self.corner(0, row).1 + self.cell.1 / 2);
-            self.canvas.text(name, place, (13, BLACK), Align::Right)?;
+            self.canvas.text(name, place, black(13), Align::Right)?;
         }
         Ok(())
     }

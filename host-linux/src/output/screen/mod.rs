@@ -8,8 +8,9 @@ use std::io::{self, Write};
 
 use anstream::adapter::strip_bytes;
 use anstyle::Style;
+use loggap_core::model::{Coefficient, Curve};
 
-use super::quantity::{PARAMETERS, Parameter, Quantity};
+use super::quantity::Quantity;
 use super::text::{self, ALERT, BOLD, DIM, ERROR, Line};
 use super::warnings::{self, Notes};
 use super::{calls, changes, heading};
@@ -168,9 +169,8 @@ fn is_good_to_simulate(document: &ProfileDocument) -> bool {
     };
     let mut ranges = document.ranges.iter();
     ranges.all(|record| {
-        let simulated = |one: &&Parameter| matches!(one.key, "half_rtt_s" | "gap_s");
-        let mut needed = PARAMETERS.iter().filter(simulated);
-        needed.all(|one| one.at_first(record).is_some_and(is_known))
+        let mut needed = [Curve::HalfRtt, Curve::Gap].into_iter().map(Coefficient::AtOne);
+        needed.all(|one| record.at_first(one).is_some_and(is_known))
     })
 }
 
@@ -218,11 +218,8 @@ fn efforts_needed(document: &ProfileDocument) -> Vec<f64> {
     /// Allowance for the error of this estimate.
     const MARGIN: f64 = 1.2;
     let goal = document.requested.relative_error;
-    let shares = document.ranges.iter().flat_map(|record| {
-        let quantities = PARAMETERS.iter().filter_map(|parameter| parameter.at_one(record));
-        let doubtful = quantities.filter(|quantity| quantity.needs_more_samples());
-        doubtful.filter_map(|quantity| Some(quantity.this_half_width()? / quantity.value))
-    });
+    let shares =
+        doubtful(document).filter_map(|found| Some(found.this_half_width()? / found.value));
     let efforts = shares.map(|share| (share / goal).powi(2));
     efforts.filter(|times| *times > 1.0).map(|times| times * MARGIN).collect()
 }
@@ -231,11 +228,14 @@ fn efforts_needed(document: &ProfileDocument) -> Vec<f64> {
 /// further samples would have helped.
 fn needs_more_time(document: &ProfileDocument) -> bool {
     let had_enough = document.stopped == Stopped::Finished && !document.is_fit();
-    let is_doubtful = |record: &RangeRecord| {
-        let mut quantities = PARAMETERS.iter().filter_map(|parameter| parameter.at_one(record));
-        quantities.any(|quantity| quantity.needs_more_samples())
-    };
-    !had_enough && document.ranges.iter().any(is_doubtful)
+    !had_enough && doubtful(document).next().is_some()
+}
+
+/// Values that more samples would narrow.
+fn doubtful(document: &ProfileDocument) -> impl Iterator<Item = Quantity> {
+    let of_range =
+        |record| Coefficient::ALL.into_iter().filter_map(move |of| RangeRecord::at_one(record, of));
+    document.ranges.iter().flat_map(of_range).filter(Quantity::needs_more_samples)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Parameters: a line each, a column per range.
 
-use loggap_core::model::Mark;
+use loggap_core::model::{Coefficient, Curve, Mark};
 use loggap_core::units::Bytes;
 
-use super::super::number::{self, Unit};
-use super::super::quantity::{PARAMETERS, Parameter, Quantity};
+use super::super::number::{self, Unit, Units};
+use super::super::quantity::{self, Quantity};
 use super::super::text::{ALERT, BOLD, Block, DIM, Line};
 use super::{Page, needs_more_time};
 use crate::profile::{ProfileDocument, RangeRecord};
@@ -17,8 +17,8 @@ const SHOWN: usize = 6;
 const GAP: usize = 3;
 /// Earlier runs needed to predict the next one without several launches.
 const NEEDED_RUNS: u32 = 2;
-/// Key of the parameter that is left out, as the table by size shows it better.
-const NOT_SHOWN: &str = "half_rtt_per_byte_s";
+/// Coefficient that is left out, as the table by size shows it better.
+const NOT_SHOWN: Coefficient = Coefficient::PerByte(Curve::HalfRtt);
 
 /// Visibility of the next run's intervals, for which there may be too little room.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,50 +28,36 @@ enum NextRun {
 }
 
 /// A row of the block of parameters.
-enum Row {
-    Parameter(Parameter),
-    /// Messages per second at the first size: the inverse of the gap.
-    MessageRate(Parameter),
-    /// Bytes per second: the inverse of the gap per byte.
-    ByteRate(Parameter),
-}
-
-impl Row {
-    fn label(&self) -> &'static str {
-        match self {
-            Self::Parameter(parameter) => parameter.label,
-            Self::MessageRate(_) => "  message rate",
-            Self::ByteRate(_) => "  bandwidth 1/G",
-        }
-    }
-
-    /// Value in `record`; for a rate, the time whose inverse it is.
-    fn quantity(&self, record: &RangeRecord) -> Option<Quantity> {
-        let (Self::Parameter(parameter) | Self::MessageRate(parameter) | Self::ByteRate(parameter)) =
-            self;
-        parameter.at_first(record)
-    }
+struct Row {
+    label: String,
+    of: Coefficient,
+    /// Units of the inverse of the coefficient, if the row shows that.
+    rate: Option<Units>,
 }
 
 fn rows(ranges: &[RangeRecord]) -> Vec<Row> {
     let mut rows = Vec::new();
-    for parameter in PARAMETERS.into_iter().filter(|parameter| parameter.key != NOT_SHOWN) {
-        let is_hidden = parameter.key == LATENCY && ranges.iter().any(is_latency_hidden);
-        let is_present = ranges.iter().any(|record| parameter.at_one(record).is_some());
+    let mut push = |label, of, rate| rows.push(Row { label, of, rate });
+    for of in Coefficient::ALL.into_iter().filter(|of| *of != NOT_SHOWN) {
+        let is_hidden = of == Coefficient::Latency && ranges.iter().any(is_latency_hidden);
+        let is_present = ranges.iter().any(|record| record.at_one(of).is_some());
         if !(is_present || is_hidden) {
             continue;
         }
-        rows.push(Row::Parameter(parameter));
-        match parameter.key {
-            "gap_s" => rows.push(Row::MessageRate(parameter)),
-            "gap_per_byte_s" => rows.push(Row::ByteRate(parameter)),
+        push(quantity::label(of), of, None);
+        match of {
+            Coefficient::AtOne(Curve::Gap) => {
+                push("  message rate".to_owned(), of, Some(number::MESSAGE_RATE));
+            }
+            Coefficient::PerByte(Curve::Gap) => {
+                push("  bandwidth 1/G".to_owned(), of, Some(number::BYTE_RATE));
+            }
             _ => {}
         }
     }
     rows
 }
 
-const LATENCY: &str = "latency_s";
 const HIDDEN: &str = "hidden: overheads overlap it; use half round trip";
 
 /// True if all parts of L were measured, and their difference is not positive.
@@ -124,14 +110,14 @@ pub(super) fn lines(document: &ProfileDocument, page: Page) -> Vec<Line> {
 }
 
 fn labels(rows: &[Row]) -> Block {
-    let labels = rows.iter().map(|row| Line::plain(row.label()));
+    let labels = rows.iter().map(|row| Line::plain(&*row.label));
     Block([Line::default()].into_iter().chain(labels).collect())
 }
 
 /// Replaces the line of L by advice if L is hidden in all ranges.
 fn with_hidden_latency(mut lines: Vec<Line>, rows: &[Row], ranges: &[RangeRecord]) -> Vec<Line> {
-    let is_latency = |row: &Row| matches!(row, Row::Parameter(row) if row.key == LATENCY);
-    let place = rows.iter().position(is_latency).and_then(|row| lines.get_mut(row + 1));
+    let latency = rows.iter().position(|row| row.of == Coefficient::Latency);
+    let place = latency.and_then(|row| lines.get_mut(row + 1));
     if let Some(line) = place.filter(|_| ranges.iter().all(is_latency_hidden)) {
         *line = Line::plain("latency L");
         line.pad_to(labels(rows).width() + GAP);
@@ -172,67 +158,61 @@ fn column(rows: &[Row], record: &RangeRecord, beside: &[RangeRecord], next: Next
 }
 
 fn value_text(row: &Row, record: &RangeRecord, beside: &[RangeRecord]) -> String {
-    let Some(quantity) = row.quantity(record) else {
-        let is_latency = matches!(row, Row::Parameter(parameter) if parameter.key == LATENCY);
-        let text = if is_latency && is_latency_hidden(record) { "hidden" } else { "-" };
-        return text.to_owned();
+    let Some(quantity) = record.at_first(row.of) else {
+        let is_hidden = row.of == Coefficient::Latency && is_latency_hidden(record);
+        return if is_hidden { "hidden" } else { "-" }.to_owned();
     };
     let Quantity { value, high, .. } = quantity;
-    match row {
-        Row::Parameter(_) if value <= 0.0 && high.is_none_or(|high| high <= 0.0) => "0".to_owned(),
-        Row::Parameter(parameter) => {
-            let unit = common_unit(parameter, beside);
-            match high.filter(|_| value <= 0.0) {
-                Some(high) => format!("below {}", unit.with_name(high)),
-                None => unit.with_name(value),
-            }
-        }
-        Row::MessageRate(_) | Row::ByteRate(_) if value <= 0.0 => "-".to_owned(),
-        Row::MessageRate(_) => number::in_units(value.recip(), number::MESSAGE_RATE),
-        Row::ByteRate(_) => number::in_units(value.recip(), number::BYTE_RATE),
+    let unit = common_unit(row.of, beside);
+    match (row.rate, high.filter(|high| *high > 0.0)) {
+        (Some(rate), _) if value > 0.0 => number::in_units(value.recip(), rate),
+        (Some(_), _) => "-".to_owned(),
+        (None, _) if value > 0.0 => unit.with_name(value),
+        (None, Some(high)) => format!("below {}", unit.with_name(high)),
+        (None, None) => "0".to_owned(),
     }
 }
 
-/// Unit of a parameter's line: that of its smallest value.
-fn common_unit(parameter: &Parameter, beside: &[RangeRecord]) -> Unit {
-    let quantities = beside.iter().filter_map(|record| parameter.at_first(record));
+/// Unit of a row: that of its smallest value.
+fn common_unit(of: Coefficient, beside: &[RangeRecord]) -> Unit {
+    let quantities = beside.iter().filter_map(|record| record.at_first(of));
     let positive = quantities.filter_map(|quantity| match (quantity.value, quantity.high) {
         (value, _) if value > 0.0 => Some(value),
         (_, high) => high.filter(|high| *high > 0.0),
     });
-    parameter.unit(positive.reduce(f64::min).unwrap_or(0.0))
+    quantity::unit(of, positive.reduce(f64::min).unwrap_or(0.0))
 }
 
 fn mark(row: &Row, record: &RangeRecord) -> &'static str {
-    match row {
-        Row::Parameter(_) => row.quantity(record).map_or("", |quantity| quantity.mark.symbol()),
-        Row::MessageRate(_) | Row::ByteRate(_) => "",
-    }
+    let quantity = record.at_first(row.of).filter(|_| row.rate.is_none());
+    quantity.map_or("", |quantity| quantity.mark.symbol())
 }
 
 /// Accessor of the half width of an interval, in the units of its value.
 type HalfWidth = fn(&Quantity) -> Option<f64>;
 
 fn width_text(row: &Row, record: &RangeRecord, half_width: HalfWidth) -> String {
-    let Row::Parameter(_) = row else { return String::new() };
-    let quantity = row.quantity(record).filter(|quantity| quantity.value > 0.0);
+    let quantity = record.at_first(row.of).filter(|_| row.rate.is_none());
+    let quantity = quantity.filter(|quantity| quantity.value > 0.0);
     let share = quantity.and_then(|quantity| Some(half_width(&quantity)? / quantity.value));
     share.map_or_else(String::new, number::plus_minus)
 }
 
 /// Value at size 1, if it reads differently from that at the first size.
 fn at_one_text(row: &Row, record: &RangeRecord, beside: &[RangeRecord]) -> String {
-    let Row::Parameter(parameter) = row else { return String::new() };
-    let unit = common_unit(parameter, beside);
+    if row.rate.is_some() {
+        return String::new();
+    }
+    let unit = common_unit(row.of, beside);
     let number = |quantity: Option<Quantity>| quantity.map(|quantity| unit.number(quantity.value));
-    let (one, first) = (number(parameter.at_one(record)), number(parameter.at_first(record)));
+    let (one, first) = (number(record.at_one(row.of)), number(record.at_first(row.of)));
     one.filter(|one| first.as_ref() != Some(one)).map_or_else(String::new, |one| format!("({one})"))
 }
 
 /// Explanations of the signs that occur in the block.
 fn captions(document: &ProfileDocument, ranges: &[RangeRecord], next: NextRun) -> Vec<String> {
     let level = document.requested.confidence_percent;
-    let all = || ranges.iter().flat_map(|record| PARAMETERS.map(|one| one.at_first(record)));
+    let all = || ranges.iter().flat_map(|record| Coefficient::ALL.map(|of| record.at_first(of)));
     let quantities = || all().flatten();
     if quantities().next().is_none() {
         return Vec::new();

@@ -8,7 +8,7 @@ use super::super::quantity::Quantity;
 use super::super::tail::Tail;
 use super::super::text::{ALERT, BOLD, Block, DIM, Line};
 use super::Page;
-use crate::profile::{ProfileDocument, SizeRecord};
+use crate::profile::{COLUMNS, ProfileDocument, SizeRecord};
 
 /// Most sizes shown without `verbose`.
 const SHOWN: usize = 12;
@@ -49,9 +49,8 @@ pub(super) fn lines(document: &ProfileDocument, page: Page) -> Vec<Line> {
 /// RTT/2, gap, o_s and o_r at a size. A value at one size may be less accurate than the lines
 /// through all sizes: it is marked if its half width exceeds [`LOOSE`].
 fn values(record: &SizeRecord) -> [Cell; 4] {
-    let row = &record.row;
-    [row.half_rtt, row.gap, row.send_overhead, row.recv_overhead].map(|estimate| {
-        let quantity = Quantity::time(&estimate?);
+    COLUMNS.map(|curve| {
+        let quantity = Quantity::of_size(&record.row, curve)?;
         let half_width = quantity.this_half_width();
         let is_tight = half_width.is_some_and(|half| half <= LOOSE * quantity.value.abs());
         Some((quantity.value, if is_tight { "" } else { Mark::BudgetSpent.symbol() }))
