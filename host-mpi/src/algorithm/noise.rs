@@ -120,7 +120,7 @@ impl Effort {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Shape;
+    use super::super::{Shape, Tuned};
     use super::*;
     use loggap_core::model::LogGops;
     use loggap_core::noise::Detour;
@@ -139,7 +139,7 @@ mod tests {
     };
 
     const PROGRAM: Program = Program {
-        shape: Shape::BroadcastNearFirst,
+        shape: Shape::Tuned(Tuned::BroadcastBinomial),
         ranks: 2,
         size: 8,
         local: Picos::ZERO,

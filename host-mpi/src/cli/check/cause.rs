@@ -223,7 +223,7 @@ fn quicker(evidence: &Evidence<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Shape;
+    use crate::algorithm::{Shape, Tuned};
 
     fn about(value: u64, half: u64) -> Estimate<Picos> {
         let (low, high) = (Picos(value - half), Picos(value + half));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     const PROGRAM: Program = Program {
-        shape: Shape::Doubling,
+        shape: Shape::Tuned(Tuned::AllreduceDoubling),
         ranks: 2,
         size: 8,
         local: Picos::ZERO,

@@ -72,7 +72,7 @@ pub(super) struct ResultRecord {
     ranks: u32,
     algorithm: String,
     /// Variable that selects the algorithm.
-    variable: Option<&'static str>,
+    variable: Option<String>,
     /// `None` if no repetition counted.
     #[serde(flatten)]
     pub(super) measured: Option<MeasuredRecord>,
@@ -150,7 +150,7 @@ impl ResultRecord {
         predicted: Result<Predicted, String>,
     ) -> Self {
         let variable = match algorithm {
-            InForce::Known(known) => Some(known.variable),
+            InForce::Known(known) => Some(known.variable()),
             InForce::Other(_) => None,
         };
         let known = predicted.as_ref().ok();
@@ -348,7 +348,7 @@ fn row(out: &mut dyn Write, result: &ResultRecord, document: &Document) -> io::R
         |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.3}", share * 1e2));
     let measured = result.measured.as_ref();
     let ratio = result.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
-    let known = result.variable.map_or("-", |_| &result.algorithm);
+    let known = result.variable.as_ref().map_or("-", |_| &result.algorithm);
     let noise = if document.noise.is_some() {
         format!(
             " {:>9} {:>7} {:>12}",
