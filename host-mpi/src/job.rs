@@ -12,7 +12,8 @@ use mpi::topology::{Communicator, Process, SimpleCommunicator};
 use serde::{Deserialize, Serialize};
 
 use crate::library;
-pub use crate::place::{MachineUse, Place, Sharing};
+pub use crate::place::{Host, Place, Sharing};
+use crate::waiting::Waiting;
 use crate::watch::Watch;
 
 /// Rank that makes decisions and prints, and whose clock is the global one.
@@ -136,6 +137,17 @@ impl Job {
         self.data.size()
     }
 
+    /// True on the controller.
+    #[must_use]
+    pub fn leads(&self) -> bool {
+        self.rank() == CONTROLLER
+    }
+
+    /// All ranks except the controller.
+    pub fn others(&self) -> impl Iterator<Item = i32> + use<> {
+        CONTROLLER + 1..self.size()
+    }
+
     /// Places of all ranks.
     #[must_use]
     pub fn places(&self) -> &[Place] {
@@ -157,7 +169,7 @@ impl Job {
 
     /// Sharing of processors among the ranks.
     #[must_use]
-    pub fn sharing(&self) -> Sharing<'_> {
+    pub fn sharing(&self) -> Sharing {
         Sharing::of(&self.places)
     }
 
@@ -183,6 +195,20 @@ impl Job {
     #[must_use]
     pub const fn watch(&self) -> &Watch {
         &self.watch
+    }
+
+    /// Waits for control messages, which yield if ranks share processors.
+    #[must_use]
+    pub fn waiting(&self) -> Waiting<'_> {
+        match self.sharing().is_shared() {
+            true => Waiting::yielding(&self.watch),
+            false => Waiting::polling(&self.watch),
+        }
+    }
+
+    /// Broadcasts the controller's `numbers`.
+    pub fn share(&self, numbers: &mut [u64]) {
+        self.waiting().share(&self.control, CONTROLLER, numbers);
     }
 
     /// Sends a command or report to `rank`.

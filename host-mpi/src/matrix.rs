@@ -146,6 +146,8 @@ pub struct MatrixDocument {
 /// Values of one session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, serde::Deserialize)]
 pub struct SessionValues {
+    /// Ranks that it was measured between.
+    pub pair: Pair,
     /// Sizes of the smallest and the largest message.
     pub sizes: [u64; 2],
     /// Half the round trip of the smallest message, in seconds.
@@ -161,13 +163,14 @@ pub struct SessionValues {
 impl SessionValues {
     /// Values in `document`.
     #[must_use]
-    pub fn of(document: &ProfileDocument) -> Self {
+    pub fn of(pair: Pair, document: &ProfileDocument) -> Self {
         let rows = || document.sizes.iter().map(|record| &record.row);
         let (Some(first), Some(last)) = (rows().next(), rows().next_back()) else {
-            return Self::default();
+            return Self { pair, ..Self::default() };
         };
         let seconds = |picos: i64| Some(picos as f64 * 1e-12).filter(|seconds| *seconds > 0.0);
         Self {
+            pair,
             sizes: [first.size.0, last.size.0],
             half_rtt_s: first.half_rtt.and_then(|value| seconds(value.value.0)),
             gap_s: last.gap.and_then(|value| seconds(value.value.0)),
@@ -179,14 +182,15 @@ impl SessionValues {
 
 /// Records of all measured pairs, from the values of each session.
 #[must_use]
-pub fn records(sessions: &[(Pair, SessionValues)]) -> Vec<PairRecord> {
+pub fn records(sessions: &[SessionValues]) -> Vec<PairRecord> {
     of_pairs(sessions).into_iter().map(|([low, high], values)| record(low, high, &values)).collect()
 }
 
 /// Sessions of each pair, in order of time.
-fn of_pairs(sessions: &[(Pair, SessionValues)]) -> BTreeMap<[i32; 2], Vec<SessionValues>> {
+fn of_pairs(sessions: &[SessionValues]) -> BTreeMap<[i32; 2], Vec<SessionValues>> {
     let mut pairs: BTreeMap<_, Vec<SessionValues>> = BTreeMap::new();
-    for (Pair { initiator, responder }, session) in sessions {
+    for session in sessions {
+        let Pair { initiator, responder } = &session.pair;
         let key = [*initiator.min(responder), *initiator.max(responder)];
         pairs.entry(key).or_default().push(*session);
     }
@@ -194,7 +198,7 @@ fn of_pairs(sessions: &[(Pair, SessionValues)]) -> BTreeMap<[i32; 2], Vec<Sessio
 }
 
 /// Medians of the first and of the second half of each pair's sessions.
-fn halves(sessions: &[(Pair, SessionValues)]) -> [Vec<PairRecord>; 2] {
+fn halves(sessions: &[SessionValues]) -> [Vec<PairRecord>; 2] {
     let pairs = of_pairs(sessions).into_iter();
     let (first, second) = pairs
         .map(|([low, high], values)| {
@@ -237,7 +241,7 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// quantities. A finding has to show in both halves of the sessions, so pairs
 /// with one session do not count.
 #[must_use]
-pub fn slow(sessions: &[(Pair, SessionValues)], places: &[Place], error: f64) -> Vec<SlowRecord> {
+pub fn slow(sessions: &[SessionValues], places: &[Place], error: f64) -> Vec<SlowRecord> {
     let records = &records(sessions)[..];
     let [first, second] = halves(sessions);
     let mut hosts: Vec<&str> = places.iter().map(|place| place.host.as_str()).collect();
@@ -360,11 +364,7 @@ mod tests {
 
     /// Three sessions of every pair: 1 us within a machine, 5 us between two,
     /// with noise, times `factor`.
-    fn sessions(
-        places: &[Place],
-        seed: u64,
-        factor: impl Fn(Pair) -> f64,
-    ) -> Vec<(Pair, SessionValues)> {
+    fn sessions(places: &[Place], seed: u64, factor: impl Fn(Pair) -> f64) -> Vec<SessionValues> {
         let mut random = Random::new(seed);
         let ranks = i32::try_from(places.len()).unwrap();
         let rounds = Pairs::All.rounds(ranks, 3, seed);
@@ -377,14 +377,14 @@ mod tests {
                 let base = if near { 1e-6 } else { 5e-6 };
                 let mut noisy = |base: f64| Some(base * (0.05 * random.normal()).exp());
                 let factor = factor(pair);
-                let values = SessionValues {
+                SessionValues {
+                    pair,
                     sizes: [1, 65_536],
                     half_rtt_s: noisy(base * factor),
                     gap_s: noisy(base),
                     send_overhead_s: noisy(1e-7),
                     recv_overhead_s: noisy(1e-7),
-                };
-                (pair, values)
+                }
             })
             .collect()
     }
@@ -425,7 +425,8 @@ mod tests {
         let places = places(1, 6);
         for (seed, slow_turn) in (0..40).zip([0, 1].into_iter().cycle()) {
             let mut sessions = sessions(&places, seed, |_| 1.0);
-            for (index, (pair, values)) in sessions.iter_mut().enumerate() {
+            for (index, values) in sessions.iter_mut().enumerate() {
+                let pair = values.pair;
                 let of_rank = pair.initiator == 4 || pair.responder == 4;
                 let turn = usize::from(index >= 15);
                 if of_rank && turn == slow_turn {

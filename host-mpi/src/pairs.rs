@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use loggap_core::random::Random;
+use serde::{Deserialize, Serialize};
 
 use crate::job::{Place, Sharing};
 
@@ -67,7 +68,7 @@ impl fmt::Display for Pairs {
 }
 
 /// A pair of ranks and their roles.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct Pair {
     /// Rank that measures.
     pub initiator: i32,
@@ -154,7 +155,7 @@ fn shuffled(ranks: i32, random: &mut Random) -> Vec<i32> {
 pub fn within_processors(rounds: Vec<Round>, places: &[Place]) -> Vec<Round> {
     let sharing = Sharing::of(places);
     let processors: HashMap<&str, usize> =
-        sharing.machines().iter().map(|machine| (machine.host, machine.processors)).collect();
+        sharing.hosts().iter().map(|host| (host.host.as_str(), host.processors)).collect();
     rounds.into_iter().flat_map(|round| split(round, places, &processors)).collect()
 }
 

@@ -55,26 +55,20 @@ impl<'a> Waiting<'a> {
 
     /// Broadcasts `numbers` of `root` to all ranks.
     pub fn share(self, ranks: &SimpleCommunicator, root: i32, numbers: &mut [u64]) {
-        self.share_after(Duration::ZERO, (ranks, root), numbers);
+        self.share_after(Duration::ZERO, ranks, root, numbers);
     }
 
     /// As [`Waiting::share`], but ranks may be later by `later`.
     pub fn share_after(
         self,
         later: Duration,
-        (ranks, root): (&SimpleCommunicator, i32),
+        ranks: &SimpleCommunicator,
+        root: i32,
         numbers: &mut [u64],
     ) {
         let root = ranks.process_at_rank(root);
         request::scope(|scope| {
             self.end_after(later, root.immediate_broadcast_into(scope, numbers));
-        });
-    }
-
-    /// Gathers the `numbers` of each rank at all ranks, into `all` in order of ranks.
-    pub fn exchange(self, ranks: &SimpleCommunicator, numbers: &[u64], all: &mut [u64]) {
-        request::scope(|scope| {
-            self.end(ranks.immediate_all_gather_into(scope, numbers, all));
         });
     }
 

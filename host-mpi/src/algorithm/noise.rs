@@ -67,7 +67,8 @@ pub fn repeated(
     program: &Program,
     parameters: Parameters<'_>,
     traces: &[Option<Trace<'_>>],
-    (slow, seed): (Picos, u64),
+    slow: Picos,
+    seed: u64,
 ) -> Result<Option<Repeated>, PredictError> {
     let Effort { draws, simulations } = Effort::of(program.ranks);
     let mut simulation = Simulation::new(program)?;
@@ -148,7 +149,7 @@ mod tests {
     };
 
     fn found(traces: &[Option<Trace<'_>>]) -> Option<Repeated> {
-        repeated(&PROGRAM, Parameters::one(PARAMETERS), traces, (Picos(MICRO), 1)).unwrap()
+        repeated(&PROGRAM, Parameters::one(PARAMETERS), traces, Picos(MICRO), 1).unwrap()
     }
 
     #[test]

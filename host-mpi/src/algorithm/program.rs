@@ -61,6 +61,13 @@ pub struct Program {
 }
 
 impl Program {
+    /// A program whose local work takes no time.
+    #[must_use]
+    pub const fn new(shape: Shape, ranks: u32, size: u64) -> Self {
+        let none = Picos::ZERO;
+        Self { shape, ranks, size, local: none, combine: none, post: none }
+    }
+
     /// Rounds of `rank`.
     #[must_use]
     pub fn rounds(&self, rank: u32) -> Vec<Round> {

@@ -58,13 +58,13 @@ pub(super) struct Args {
     #[command(flatten)]
     buffers: BufferArgs,
     #[command(flatten)]
-    pairs: PairsArgs,
+    pub(super) pairs: PairsArgs,
     #[command(flatten)]
-    measure: MeasureArgs,
+    pub(super) measure: MeasureArgs,
 }
 
 impl Args {
-    const fn calls(&self) -> Calls {
+    pub(super) const fn calls(&self) -> Calls {
         Calls { send: self.send, receive: self.recv, alignment: self.buffers.alignment() }
     }
 }
@@ -86,10 +86,10 @@ pub(super) fn run(
     // Rank 0 tells the others when the run is over; they continue until then.
     session.interrupt.listen();
     if args.pairs.are_many(job.size()) {
-        return pairs::run((&args.pairs, &args.measure), calls, session, console);
+        return pairs::run(args, session, console);
     }
     if let Some(option) = args.pairs.useless_for_one() {
-        if job.rank() != CONTROLLER {
+        if !job.leads() {
             return Ok(Exit::Done);
         }
         return Err(CliError::usage(format_args!(
@@ -131,7 +131,7 @@ pub(super) fn respond(
             none => none.insert(memory(longest, calls.alignment)?),
         };
         let peer = session.job.peer(initiator);
-        let mut link = MpiLink::replying(peer, calls, session.watch, replies);
+        let mut link = MpiLink::replying(peer, calls, session.job.watch(), replies);
         serve_with(&clock, &mut link, buffer, options).map_err(|error| {
             CliError::failed(format_args!("rank {}: {error}", session.job.rank()))
         })?;
@@ -175,7 +175,8 @@ impl<'a> Ends for MpiEnds<'a> {
 
     fn open(&mut self, _clock: &HostClock) -> Result<MpiLink<'a>, CliError> {
         self.session.job.tell(self.peer, SERVE);
-        Ok(MpiLink::new(self.session.job.peer(self.peer), self.calls, self.session.watch))
+        let job = self.session.job;
+        Ok(MpiLink::new(job.peer(self.peer), self.calls, job.watch()))
     }
 
     fn close(&mut self) -> Option<CliError> {

@@ -34,6 +34,29 @@ pub struct RankMeans {
     pub most: Picos,
 }
 
+/// Numbers of repetitions and synchronisations of a series.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Counts {
+    /// Repetitions that started late.
+    pub late: u64,
+    /// Repetitions that ended after their window.
+    pub too_long: u64,
+    /// Repetitions timed while a rank's clock was not synchronised.
+    pub no_clock: u64,
+    /// Intervals between two synchronisations with such repetitions.
+    pub lost_segments: u64,
+    /// Synchronisations of the clocks, including the one at the start.
+    pub synchronisations: u32,
+}
+
+impl Counts {
+    /// Number of repetitions that did not count.
+    #[must_use]
+    pub const fn discarded(&self) -> u64 {
+        self.late.saturating_add(self.too_long).saturating_add(self.no_clock)
+    }
+}
+
 /// Result of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
@@ -47,22 +70,14 @@ pub struct Measured {
     pub ranks: Option<RankMeans>,
     /// Number of repetitions that counted.
     pub valid: u64,
-    /// Number of repetitions that started late.
-    pub late: u64,
-    /// Number of repetitions that ended after their window.
-    pub too_long: u64,
-    /// Number of repetitions timed while a rank's clock was not synchronised.
-    pub no_clock: u64,
-    /// Number of intervals between two synchronisations with such repetitions.
-    pub lost_segments: u64,
+    /// Number of those that did not, and of synchronisations.
+    pub counts: Counts,
     /// Median and maximum of the skew of the starts.
     pub skew: Option<(Picos, Picos)>,
     /// Median over the repetitions of the longest computation of a rank.
     pub computed: Option<Picos>,
     /// Bound of the error of the clocks.
     pub clock_error: Picos,
-    /// Number of synchronisations of the clocks, including the one at the start.
-    pub synchronisations: u32,
     /// Condition that ended it.
     pub stopped: Stopped,
     /// Reason why most repetitions did not count.
@@ -81,16 +96,12 @@ pub(super) struct Course<'a> {
     /// Number of batches so far.
     batches: u32,
     usual: Usual,
-    late: u64,
+    counts: Counts,
     /// Tolerance in percent that each of the late repetitions needed.
     off_percents: Vec<u64>,
-    too_long: u64,
-    no_clock: u64,
-    lost_segments: u64,
     skews: Vec<Picos>,
     computed: Vec<Picos>,
     error: Picos,
-    synchronisations: u32,
     /// Sum of each rank's times over the repetitions that count.
     sums: Vec<u128>,
     samples: Vec<Sample>,
@@ -111,15 +122,11 @@ impl<'a> Course<'a> {
             max_time: rule.max_time,
             batches: 0,
             usual: Usual::default(),
-            late: 0,
+            counts: Counts { synchronisations: 1, ..Counts::default() },
             off_percents: Vec::new(),
-            too_long: 0,
-            no_clock: 0,
-            lost_segments: 0,
             skews: Vec::new(),
             computed: Vec::new(),
             error: Picos::ZERO,
-            synchronisations: 1,
             sums: vec![0; plan.delays.len()],
             samples: Vec::new(),
         }
@@ -156,7 +163,7 @@ impl<'a> Course<'a> {
             return;
         }
         for (index, repetition) in repetitions.iter().enumerate() {
-            self.keep((carried, index), &records.of(index), repetition);
+            self.keep(carried, index, &records.of(index), repetition);
         }
     }
 
@@ -184,7 +191,8 @@ impl<'a> Course<'a> {
 
     fn keep(
         &mut self,
-        (carried, index): (&Carried, usize),
+        carried: &Carried,
+        index: usize,
         records: &[Record],
         repetition: &Repetition,
     ) {
@@ -206,11 +214,11 @@ impl<'a> Course<'a> {
                 }
             }
             Verdict::Late => {
-                self.late += 1;
+                self.counts.late += 1;
                 self.off_percents.push(repetition.off_percent);
             }
-            Verdict::TooLong => self.too_long += 1,
-            Verdict::NoClock => self.no_clock += 1,
+            Verdict::TooLong => self.counts.too_long += 1,
+            Verdict::NoClock => self.counts.no_clock += 1,
         }
         if self.plan.keeps_samples {
             let first = records.iter().map(|record| record.started).min().unwrap_or_default();
@@ -226,19 +234,19 @@ impl<'a> Course<'a> {
 
     /// Counts another synchronisation of the clocks.
     pub(super) const fn synchronised(&mut self) {
-        self.synchronisations += 1;
+        self.counts.synchronisations += 1;
     }
 
     /// Counts an interval between two synchronisations in which a rank's clock
     /// was not synchronised.
     pub(super) const fn lose_segment(&mut self) {
-        self.lost_segments += 1;
+        self.counts.lost_segments += 1;
     }
 
     pub(super) fn finish(mut self, stopped: Stopped) -> Measured {
         let valid = self.series.times().len() as u64;
         let interval = self.series.interval();
-        let most = self.discarded() > valid;
+        let most = self.counts.discarded() > valid;
         // An interruption proves nothing about the settings.
         let is_judged = stopped != Stopped::Interrupted && (most || valid == 0);
         let diagnosis = is_judged.then(|| self.diagnosis(valid));
@@ -250,35 +258,27 @@ impl<'a> Course<'a> {
             effective: interval.map_or(0, |interval| interval.effective),
             ranks: means(&self.sums, valid),
             valid,
-            late: self.late,
-            too_long: self.too_long,
-            no_clock: self.no_clock,
-            lost_segments: self.lost_segments,
+            counts: self.counts,
             skew,
             computed: Sorted::new(&mut self.computed).median(),
             clock_error: self.error,
-            synchronisations: self.synchronisations,
             stopped,
             diagnosis,
             samples: self.samples,
         }
     }
 
-    const fn discarded(&self) -> u64 {
-        self.late.saturating_add(self.too_long).saturating_add(self.no_clock)
-    }
-
     fn diagnosis(&mut self, valid: u64) -> String {
         let more = self.more_tolerance();
-        let total = valid + self.discarded();
-        let Self { late, too_long, no_clock, .. } = self;
+        let Counts { late, too_long, no_clock, .. } = self.counts;
+        let total = valid + self.counts.discarded();
         if total == 0 {
             return "the time was spent before the first repetition counted: give more with \
                     --max-time"
                 .to_owned();
         }
         let why = self.scheme.diagnosis();
-        let no_clock = if *no_clock > 0 {
+        let no_clock = if no_clock > 0 {
             format!(", {no_clock} were timed by a clock that was lost")
         } else {
             String::new()
@@ -358,7 +358,6 @@ pub(super) mod tests {
             tolerance: Tolerance { share_ppm: 20_000 },
             rule: StopRule { max_time: Picos(1_000_000 * US), rel_err_ppm: 1, least: 50, most: 60 },
             keeps_samples: true,
-            yields: false,
             alignment: loggap::machine::buffer::Alignment::default(),
             domains: Domains::Machine,
             assumptions: loggap_core::sync::Assumptions::default(),
@@ -430,7 +429,7 @@ pub(super) mod tests {
     fn the_first_repetitions_warm_up_and_do_not_count() {
         // The first five are late, and are not even counted as such.
         let found = simulate(&plan(SchemeName::Roundtime, 2), |n| if n < 5 { US } else { 0 });
-        assert_eq!((found.late, found.valid), (0, 60));
+        assert_eq!((found.counts.late, found.valid), (0, 60));
         assert_eq!(found.samples[0].repetition, 5);
         // Without much time, the first one only.
         let hasty = plan(SchemeName::Roundtime, 2);
@@ -442,8 +441,11 @@ pub(super) mod tests {
     fn late_starts_are_counted_and_do_not_count() {
         let found = simulate(&plan(SchemeName::Roundtime, 2), |n| if n % 4 == 0 { US } else { 0 });
         assert_eq!((found.median, found.valid), (Some(Picos(10 * US)), 60));
-        assert!(found.late > 10 && found.diagnosis.is_none());
-        assert_eq!(found.samples.iter().filter(|sample| !sample.valid).count() as u64, found.late);
+        assert!(found.counts.late > 10 && found.diagnosis.is_none());
+        assert_eq!(
+            found.samples.iter().filter(|sample| !sample.valid).count() as u64,
+            found.counts.late
+        );
     }
 
     #[test]
@@ -467,6 +469,6 @@ pub(super) mod tests {
     fn windows_become_long_enough() {
         let found = simulate(&plan(SchemeName::Window, 2), |_| 0);
         assert_eq!(found.stopped, Stopped::Precision);
-        assert!(found.too_long + found.late < found.valid, "{found:?}");
+        assert!(found.counts.too_long + found.counts.late < found.valid, "{found:?}");
     }
 }

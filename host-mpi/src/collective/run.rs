@@ -23,12 +23,8 @@ use super::scheme::{Batch, SchemeName, Start};
 use super::segment::Segment;
 use super::stop::{StopRule, Stopped};
 use crate::clocks::{Domains, GlobalClock};
-use crate::job::Job;
+use crate::job::{CONTROLLER, Job};
 use crate::waiting::Waiting;
-use crate::watch::Watch;
-
-/// Rank that makes the decisions.
-pub const LEADER: i32 = 0;
 
 /// Error that ends a run. All ranks find the same one.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -78,8 +74,6 @@ pub struct Plan {
     pub rule: StopRule,
     /// True if the times of each rank are kept.
     pub keeps_samples: bool,
-    /// True if waiting ranks yield, because ranks share processors.
-    pub yields: bool,
     /// Alignment of message buffers.
     pub alignment: Alignment,
     /// Ranks that share a clock.
@@ -125,15 +119,10 @@ const SEGMENT: Picos = Picos(100_000_000_000);
 impl<'a> Bench<'a> {
     /// State of this rank, whose clock is not synchronised yet.
     #[must_use]
-    pub fn new(
-        (job, watch): (&'a Job, &'a Watch),
-        interrupt: &'a Interrupt,
-        plan: &'a Plan,
-    ) -> Self {
-        let waiting = if plan.yields { Waiting::yielding(watch) } else { Waiting::polling(watch) };
+    pub fn new(job: &'a Job, interrupt: &'a Interrupt, plan: &'a Plan) -> Self {
         Self {
             job,
-            waiting,
+            waiting: job.waiting(),
             interrupt,
             plan,
             clock: GlobalClock::new(job, plan.domains, plan.assumptions),
@@ -151,7 +140,7 @@ impl<'a> Bench<'a> {
     /// Broadcasts the leader's `number`.
     pub(super) fn share(&self, number: u64) -> u64 {
         let mut number = [number];
-        self.waiting.share(self.job.control(), LEADER, &mut number);
+        self.job.share(&mut number);
         let [number] = number;
         number
     }
@@ -170,7 +159,7 @@ impl<'a> Bench<'a> {
     /// True on the leader.
     #[must_use]
     pub fn leads(&self) -> bool {
-        self.job.rank() == LEADER
+        self.job.leads()
     }
 
     /// Measures `cell` by the plan. `Some` at the leader.
@@ -193,7 +182,7 @@ impl<'a> Bench<'a> {
     ) -> Result<Option<Measured>, CollectiveError> {
         let mut buffers = self.buffers(cell, body)?;
         if self.leads() {
-            return self.lead((cell, &mut buffers), body, rule).map(Some);
+            return self.lead(&mut buffers, body, rule).map(Some);
         }
         let mut records = Vec::new();
         let mut segment = self.begin_segment();
@@ -207,7 +196,7 @@ impl<'a> Bench<'a> {
                 Order::GiveUp => return Err(CollectiveError::Ended),
                 Order::Synchronise => segment = self.next_segment(segment, None),
                 Order::Batch { batch, at } => {
-                    self.carry_out((batch, at), (&mut buffers, body), &mut records);
+                    self.carry_out(batch, at, &mut buffers, body, &mut records);
                     self.report(&records);
                     self.note(&mut segment, &records, None);
                 }
@@ -220,7 +209,7 @@ impl<'a> Bench<'a> {
     /// Leads a series. `course` decides on provisional times; the corrected ones count.
     fn lead(
         &mut self,
-        (cell, buffers): (Cell, &mut Buffers),
+        buffers: &mut Buffers,
         body: Body,
         rule: StopRule,
     ) -> Result<Measured, CollectiveError> {
@@ -246,10 +235,10 @@ impl<'a> Bench<'a> {
             let batch = course.next(rule.max_time.since(elapsed));
             let first = self.repetition;
             let start = self.announce(batch);
-            self.carry_out((batch, start), (buffers, body), &mut records);
+            self.carry_out(batch, start, buffers, body, &mut records);
             let all = self.gather(&records);
             let until = self.clock.now();
-            if let Some(error) = wrong(cell, first, &all, records.len()) {
+            if let Some(error) = wrong(buffers.cell, first, &all, records.len()) {
                 self.tell(Order::GiveUp);
                 return Err(error);
             }
@@ -335,14 +324,14 @@ impl<'a> Bench<'a> {
     }
 
     fn send(&self, order: Order) {
-        self.waiting.share(self.job.control(), LEADER, &mut order.to_words());
+        self.waiting.share(self.job.control(), CONTROLLER, &mut order.to_words());
     }
 
     /// Receives the leader's next order.
     fn hear(&self) -> Order {
         self.meet();
         let mut words = [0; order::WORDS];
-        self.waiting.share(self.job.control(), LEADER, &mut words);
+        self.waiting.share(self.job.control(), CONTROLLER, &mut words);
         // All ranks run the same program, so an unknown order is fatal.
         Order::from_words(words).unwrap_or(Order::GiveUp)
     }
@@ -350,7 +339,7 @@ impl<'a> Bench<'a> {
     /// Sends this rank's records to the leader.
     fn report(&self, records: &[Record]) {
         let own = numbers(records);
-        self.waiting.collect((self.job.control(), LEADER), &own, None);
+        self.waiting.collect((self.job.control(), CONTROLLER), &own, None);
     }
 
     /// Gathers the records of all ranks, rank by rank.
@@ -358,7 +347,7 @@ impl<'a> Bench<'a> {
         let own = numbers(records);
         let ranks = usize::try_from(self.job.size()).unwrap_or(0);
         let mut all = vec![0; own.len() * ranks];
-        self.waiting.collect((self.job.control(), LEADER), &own, Some(&mut all));
+        self.waiting.collect((self.job.control(), CONTROLLER), &own, Some(&mut all));
         let record = |numbers: &[u64]| numbers.first_chunk().copied().map(Record::from_numbers);
         all.chunks(FIELDS).filter_map(record).collect()
     }

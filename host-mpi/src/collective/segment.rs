@@ -43,7 +43,7 @@ impl Segment {
         let (mut carried, mut is_lost) = (self.carried.iter(), false);
         for batch in &self.batches {
             let right = |record: &Record| match model {
-                Some(model) => corrected(record, (&self.provisional, model)),
+                Some(model) => corrected(record, &self.provisional, model),
                 None => Record { error: Picos::MAX, ..*record },
             };
             let own: Vec<Record> = batch.iter().map(right).collect();
@@ -63,7 +63,7 @@ impl Segment {
 }
 
 /// Converts a record from the provisional model to `model`.
-fn corrected(record: &Record, (provisional, model): (&ClockModel, &ClockModel)) -> Record {
+fn corrected(record: &Record, provisional: &ClockModel, model: &ClockModel) -> Record {
     let local = |global: Picos| provisional.local_at(global);
     let global = |time: Picos| model.reference_at(local(time));
     // The uncertainty of the reading itself stays.
@@ -100,7 +100,7 @@ mod tests {
         let [started, ended] = by(&provisional);
         assert_ne!([started, ended], truth);
         let record = Record { ready: started, started, ended, ..Record::default() };
-        let found = corrected(&record, (&provisional, &right));
+        let found = corrected(&record, &provisional, &right);
         for (found, truth) in [found.started, found.ended].into_iter().zip(truth) {
             assert!(found.0.abs_diff(truth.0) <= 2, "{found} {truth}");
         }
@@ -130,10 +130,10 @@ mod tests {
     fn provisional_times_never_count() {
         let found = count(Some(&ClockModel::reference()));
         assert_eq!((found.median, found.valid), (Some(Picos(10 * US)), 7));
-        assert_eq!((found.no_clock, found.lost_segments), (0, 0));
+        assert_eq!((found.counts.no_clock, found.counts.lost_segments), (0, 0));
         let found = count(None);
         assert_eq!((found.median, found.valid), (None, 0));
-        assert_eq!((found.no_clock, found.lost_segments), (7, 1));
+        assert_eq!((found.counts.no_clock, found.counts.lost_segments), (7, 1));
         assert!(found.diagnosis.unwrap().contains("7 were timed by a clock that was lost"));
     }
 }

@@ -10,14 +10,14 @@ use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use super::Algorithms;
+use super::super::micros;
 use super::noise::NoiseReport;
 use super::predict::UnderNoise;
 use super::taking::{Level, Taken};
 use super::verdict::{Asserted, Verdict};
+use super::{Algorithms, Subject};
 use crate::algorithm::InForce;
-use crate::collective::operation::Cell;
-use crate::collective::report::Host;
+use crate::job::Host;
 
 /// Version of the document's schema.
 pub(super) const SCHEMA_VERSION: u32 = 1;
@@ -125,7 +125,7 @@ impl From<&Taken> for MeasuredRecord {
             measured_s: taken.operation.value.seconds(),
             measured_s_lo: taken.operation.low.seconds(),
             measured_s_hi: taken.operation.high.seconds(),
-            measured_slow_share: taken.slow_share(),
+            measured_slow_share: taken.slow.value(),
             start_s: taken.start.seconds(),
             message_s: taken.message.value.seconds(),
             message_back_s: taken.back.value.seconds(),
@@ -135,18 +135,16 @@ impl From<&Taken> for MeasuredRecord {
             combine_s: taken.combine.value.seconds(),
             page_faults: taken.page_faults,
             skew_s: taken.skew.seconds(),
-            reps: taken.counts.0,
-            discarded: taken.counts.1,
+            reps: taken.valid,
+            discarded: taken.discarded,
         }
     }
 }
 
 impl ResultRecord {
-    /// `taken` is the measurement, or the reason for its absence.
     pub(super) fn new(
-        cell: Cell,
-        (algorithm, ranks): (&InForce, u32),
-        taken: Result<&Taken, &str>,
+        Subject { cell, algorithm, ranks }: &Subject,
+        taken: Option<&Taken>,
         predicted: Result<Predicted, String>,
     ) -> Self {
         let variable = match algorithm {
@@ -158,17 +156,16 @@ impl ResultRecord {
             |end: fn(&Estimate<Picos>) -> Picos| known.map(|found| end(&found.estimate).seconds());
         let noise = known.and_then(|found| found.under_noise);
         let predicted_s = of(|estimate| estimate.value);
-        let estimates = taken.ok().zip(known);
-        let estimates = estimates.map(|(taken, found)| [taken.operation, found.estimate]);
+        let estimates = taken.zip(known).map(|(taken, found)| [taken.operation, found.estimate]);
         let ratio = estimates
             .map(|[measured, estimate]| measured.value.seconds() / estimate.value.seconds());
         Self {
             op: cell.operation.to_string(),
             size_bytes: cell.bytes(),
-            ranks,
+            ranks: *ranks,
             algorithm: algorithm.name(),
             variable,
-            measured: taken.ok().map(MeasuredRecord::from),
+            measured: taken.map(MeasuredRecord::from),
             predicted_s,
             predicted_s_lo: of(|estimate| estimate.low),
             predicted_s_hi: of(|estimate| estimate.high),
@@ -342,8 +339,6 @@ fn noise_lines(out: &mut dyn Write, noise: &NoiseReport) -> io::Result<()> {
 
 /// Prints a row of `document`'s table.
 fn row(out: &mut dyn Write, result: &ResultRecord, document: &Document) -> io::Result<()> {
-    let micros =
-        |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{:.3}", time * 1e6));
     let percent =
         |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.3}", share * 1e2));
     let measured = result.measured.as_ref();

@@ -17,7 +17,8 @@ use super::super::measure::{DONE, MpiEnds, respond};
 use crate::collective::course::Measured;
 use crate::collective::operation::Cell;
 use crate::collective::piece::Piece;
-use crate::collective::run::{Bench, CollectiveError, LEADER};
+use crate::collective::run::{Bench, CollectiveError};
+use crate::job::CONTROLLER;
 use crate::link::{Calls, ReceiveCall, SendCall};
 
 /// Distance between two ranks.
@@ -41,9 +42,8 @@ pub(super) struct Pair {
 /// elsewhere, as far as they exist; the farthest last.
 pub(super) fn pairs(session: &Session<'_>) -> Vec<Pair> {
     let job = session.job;
-    let others = || 1..job.size();
-    let near = others().find(|rank| job.share_a_host(LEADER, *rank));
-    let far = others().find(|rank| !job.share_a_host(LEADER, *rank));
+    let near = job.others().find(|rank| job.share_a_host(CONTROLLER, *rank));
+    let far = job.others().find(|rank| !job.share_a_host(CONTROLLER, *rank));
     let near = near.map(|peer| Pair { level: Level::Machine, peer });
     let far = far.map(|peer| Pair { level: Level::Network, peer });
     near.into_iter().chain(far).collect()
@@ -76,30 +76,29 @@ pub(super) fn profiles(
 ) -> Result<Vec<ProfileDocument>, CliError> {
     let Profiled { pairs, sizes, time, alignment } = *profiled;
     let calls = Calls { send: SendCall::Send, receive: ReceiveCall::Recv, alignment };
-    if session.job.rank() != LEADER {
+    if !session.job.leads() {
         let longest = sizes.iter().max().and_then(|size| u32::try_from(*size).ok());
-        respond(calls, longest.unwrap_or(u32::MAX), session, LEADER)?;
+        respond(calls, longest.unwrap_or(u32::MAX), session, CONTROLLER)?;
         return Ok(Vec::new());
     }
     let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
     let (sizes, time) = (sizes.join(","), time.to_string());
     let line = ["check", "--size", &sizes, "--max-time", &time, "--launches", "3"];
     let line = Line::try_parse_from(line).map_err(CliError::failed);
-    let profile = |line: &Line, peer| {
-        let ends = |_| Ok(MpiEnds { session, calls, peer });
-        measuring::profile(&line.measure, ends, session.interrupt, console)
-    };
-    let mut profile = profile;
-    let found = line.and_then(|line| {
-        pairs.iter().map(|pair| profile(&line, pair.peer)).collect::<Result<Vec<_>, _>>()
+    let found = line.and_then(|Line { measure }| {
+        let profile = |&Pair { peer, .. }: &Pair| {
+            let ends = |_| Ok(MpiEnds { session, calls, peer });
+            measuring::profile(&measure, ends, session.interrupt, console)
+        };
+        pairs.iter().map(profile).collect()
     });
-    (1..session.job.size()).for_each(|rank| session.job.tell(rank, DONE));
+    session.job.others().for_each(|rank| session.job.tell(rank, DONE));
     found
 }
 
 /// Measurements of one operation and size, from the common start and without
 /// the duration of the start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
     /// Duration of the start and of reading the clock, which all other values exclude.
     pub(super) start: Picos,
@@ -121,13 +120,15 @@ pub(super) struct Taken {
     pub(super) combine: Estimate<Picos>,
     /// Median skew of the starts.
     pub(super) skew: Picos,
-    /// Numbers of repetitions that counted, and that did not.
-    pub(super) counts: (u64, u64),
+    /// Number of repetitions that counted.
+    pub(super) valid: u64,
+    /// Number of repetitions that did not.
+    pub(super) discarded: u64,
     /// Ratio of the operation's 90th percentile to its median.
     pub(super) spread: f64,
-    /// Number of repetitions that exceeded the median by more than the shortest
-    /// detour or did not fit into their window, and number of all repetitions.
-    pub(super) slow: (u64, u64),
+    /// Share of the repetitions that exceeded the median by more than the
+    /// shortest detour or did not fit into their window.
+    pub(super) slow: Share,
     /// Page faults of rank 0 per repetition of the operation, its start included.
     pub(super) page_faults: f64,
 }
@@ -140,7 +141,9 @@ impl Taken {
     /// Merges rounds: medians, in intervals that cover those of all rounds.
     /// `None` without rounds.
     pub(super) fn merged(rounds: &[Self]) -> Option<Self> {
-        let last = rounds.last()?;
+        rounds.first()?;
+        let sum = |part: fn(&Self) -> u64| rounds.iter().map(part).sum();
+        let least = |part: fn(&Self) -> f64| rounds.iter().map(part).fold(f64::INFINITY, f64::min);
         let times = |part: fn(&Self) -> Picos| {
             let mut times: Vec<Picos> = rounds.iter().map(part).collect();
             Sorted::new(&mut times).median().unwrap_or_default()
@@ -166,25 +169,26 @@ impl Taken {
             local: estimates(|taken| taken.local),
             combine: estimates(|taken| taken.combine),
             skew: times(|taken| taken.skew),
-            counts: rounds.iter().fold((0, 0), |(valid, discarded), taken| {
-                (valid + taken.counts.0, discarded + taken.counts.1)
-            }),
-            spread: rounds.iter().map(|taken| taken.spread).fold(last.spread, f64::min),
-            page_faults: rounds
-                .iter()
-                .map(|taken| taken.page_faults)
-                .fold(last.page_faults, f64::min),
-            slow: rounds
-                .iter()
-                .fold((0, 0), |sum, taken| (sum.0 + taken.slow.0, sum.1 + taken.slow.1)),
+            valid: sum(|taken| taken.valid),
+            discarded: sum(|taken| taken.discarded),
+            spread: least(|taken| taken.spread),
+            page_faults: least(|taken| taken.page_faults),
+            slow: Share { part: sum(|taken| taken.slow.part), all: sum(|taken| taken.slow.all) },
         })
     }
+}
 
-    /// Share of the repetitions that were slow.
+/// Part of a number of repetitions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Share {
+    part: u64,
+    all: u64,
+}
+
+impl Share {
     #[allow(clippy::cast_precision_loss, reason = "shown to three digits")]
-    pub(super) fn slow_share(&self) -> f64 {
-        let (slow, all) = self.slow;
-        if all > 0 { slow as f64 / all as f64 } else { 0.0 }
+    pub(super) fn value(self) -> f64 {
+        if self.all > 0 { self.part as f64 / self.all as f64 } else { 0.0 }
     }
 }
 
@@ -218,8 +222,8 @@ pub(super) fn take(
     let diagnosis = all.iter().find_map(|measured| measured.diagnosis.clone());
     let taken = start.median.and_then(|offset| {
         let without = |measured: &Measured| estimate(measured, offset);
-        let own = exits_of(&start, LEADER).median();
-        let sender = exits_of(&message, LEADER).median();
+        let own = exits_of(&start, CONTROLLER).median();
+        let sender = exits_of(&message, CONTROLLER).median();
         Some(Taken {
             start: offset,
             operation: without(&operation)?,
@@ -231,10 +235,11 @@ pub(super) fn take(
             local: without(&local)?,
             combine: combine.as_ref().and_then(without).unwrap_or_default(),
             skew: operation.skew.map_or(Picos::ZERO, |(median, _)| median),
-            counts: (operation.valid, operation.late + operation.too_long),
+            valid: operation.valid,
+            discarded: operation.counts.late + operation.counts.too_long,
             spread: spread(&operation),
             slow: slow(&operation),
-            page_faults: faults as f64 / (operation.valid + operation.late).max(1) as f64,
+            page_faults: faults as f64 / (operation.valid + operation.counts.late).max(1) as f64,
         })
     });
     Ok(Some(taken.ok_or_else(|| diagnosis.unwrap_or_else(|| "no repetition counted".to_owned()))))
@@ -288,11 +293,11 @@ fn last_exits(measured: &Measured) -> Exits {
 }
 
 /// Numbers of slow and of all repetitions. Late ones are left out, as late is not slow.
-fn slow(measured: &Measured) -> (u64, u64) {
-    let Some(median) = measured.median else { return (0, 0) };
-    let limit = Picos(median.0.saturating_add(THRESHOLD.0));
+fn slow(measured: &Measured) -> Share {
+    let Some(median) = measured.median else { return Share::default() };
+    let (limit, too_long) = (Picos(median.0.saturating_add(THRESHOLD.0)), measured.counts.too_long);
     let above = last_exits(measured).0.iter().filter(|time| **time > limit).count() as u64;
-    (above + measured.too_long, measured.valid + measured.too_long)
+    Share { part: above + too_long, all: measured.valid + too_long }
 }
 
 fn spread(measured: &Measured) -> f64 {
@@ -324,9 +329,10 @@ mod tests {
                 local: estimate,
                 combine: estimate,
                 skew: picos,
-                counts: (value, 1),
+                valid: value,
+                discarded: 1,
                 spread: 1.0,
-                slow: (1, value),
+                slow: Share { part: 1, all: value },
                 page_faults: value as f64,
             }
         };
@@ -334,8 +340,8 @@ mod tests {
         let operation = merged.operation;
         let ends = (operation.low, operation.value, operation.high);
         assert_eq!(ends, (Picos(9), Picos(20), Picos(31)));
-        assert_eq!((merged.start, merged.counts), (Picos(20), (60, 3)));
-        assert!((merged.slow_share() - 0.05).abs() < 1e-12);
+        assert_eq!((merged.start, merged.valid, merged.discarded), (Picos(20), 60, 3));
+        assert!((merged.slow.value() - 0.05).abs() < 1e-12);
         assert!(Taken::merged(&[]).is_none());
     }
 }

@@ -22,15 +22,17 @@ use super::told::{Lines, Told};
 use super::{Args, in_order};
 use crate::collective::launches::merge;
 use crate::collective::report::Document;
+use crate::job::launched_as;
 
 const FORM: &str = "loggap-mpi coll --launches 10 --op bcast -s 8,64K -- mpirun -n 4";
 
-pub(super) fn run(
+/// Starts the job once per launch.
+pub(in crate::cli) fn drive(
     args: &Args,
-    (is_rank, interrupt): (bool, &Interrupt),
+    interrupt: &Interrupt,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    if is_rank {
+    if launched_as().is_some() {
         return Err(CliError::usage(format_args!(
             "--launches starts the job itself, and a rank cannot: without mpirun before it, {FORM}"
         )));
@@ -46,7 +48,7 @@ pub(super) fn run(
         if console.is_watched() {
             console.note(format_args!("launch {} of {}", launch + 1, args.launches));
         }
-        let (found, failed) = one((args, launch), interrupt, (&mut lines, console));
+        let (found, failed) = one(args, launch, interrupt, &mut lines, console);
         documents.extend(found);
         // A launch that was asked to end may not have results yet.
         failure = failed.filter(|_| !interrupt.is_requested());
@@ -70,7 +72,7 @@ pub(super) fn run(
         results: in_order(&args.op.list, merged.results),
         ..merged
     };
-    export::export(args, &document, (files, &[]), console)?;
+    export::export(args, &document, files, &[], console)?;
     lines.close()?;
     failure.map_or_else(|| export::exit(args, &document), Err)
 }
@@ -89,9 +91,11 @@ fn check(args: &Args) -> Result<(), CliError> {
 
 /// Runs one launch: its document, and the error that made it incomplete.
 fn one(
-    (args, launch): (&Args, u32),
+    args: &Args,
+    launch: u32,
     interrupt: &Interrupt,
-    out: (&mut Lines, &mut Console),
+    lines: &mut Lines,
+    console: &mut Console,
 ) -> (Option<Document>, Option<CliError>) {
     let number = launch + 1;
     let mut child = match start(args, launch) {
@@ -103,7 +107,7 @@ fn one(
     let status = attend(&mut child, interrupt, |wait| {
         let Some(told) = &told else { return Err(RecvTimeoutError::Disconnected) };
         let line = told.recv_timeout(wait)?;
-        heard.take(&line, number, out.0, out.1);
+        heard.take(&line, number, lines, console);
         Ok(())
     });
     // The launch has printed the reason itself.
@@ -185,7 +189,7 @@ impl Heard {
             Ok(Told::Begins(document)) => self.document = Some(*document),
             Ok(Told::Finished(result)) => {
                 if let Some(document) = &mut self.document {
-                    lines.finished((document, Some(launch)), &result, console);
+                    lines.finished(document, Some(launch), &result, console);
                     document.results.push(*result);
                 }
             }

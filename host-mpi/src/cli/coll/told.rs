@@ -89,17 +89,19 @@ impl Lines {
     /// Writes `result`, with its conditions from `document`.
     pub(super) fn finished(
         &mut self,
-        (document, launch): (&Document, Option<u32>),
+        document: &Document,
+        launch: Option<u32>,
         result: &ResultRecord,
         console: &mut Console,
     ) {
-        let said = self.say((document, launch), result, console);
+        let said = self.say(document, launch, result, console);
         self.failure = self.failure.take().or(said.err());
     }
 
     fn say(
         &mut self,
-        (document, launch): (&Document, Option<u32>),
+        document: &Document,
+        launch: Option<u32>,
         result: &ResultRecord,
         console: &mut Console,
     ) -> Result<(), CliError> {

@@ -3,6 +3,8 @@
 use loggap::output::number;
 use serde::Serialize;
 
+use super::super::micros;
+
 /// Clock of one rank.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RankRecord {
@@ -92,7 +94,7 @@ pub(super) fn text(document: &Document) -> String {
             rank.rank,
             rank.offset_s * 1e6,
             rank.drift_ppm,
-            rank.bound_s.map_or_else(|| "-".to_owned(), |bound| format!("{:.3}", bound * 1e6)),
+            micros(rank.bound_s),
             rank.pings,
             rank.host,
         );

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use super::super::operation::Operation;
 use super::super::overlap::{Overlap, Point};
-use super::{Document, Host, ResultRecord};
+use super::{Document, ResultRecord};
+use crate::job::Host;
 
 /// Width of a column of times.
 const TIME: usize = 11;
@@ -39,7 +40,7 @@ pub fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
 fn head(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     let Document { loggap_version, library, ranks, seed, launches, .. } = document;
     writeln!(out, "# loggap-mpi {loggap_version} coll, {library}, {ranks} ranks, seed {seed}")?;
-    for Host { host, ranks, processors, bound } in &document.hosts {
+    for Host { host, ranks, processors, bound, .. } in &document.hosts {
         writeln!(out, "# {host}: {ranks} ranks, {processors} processors, {bound} ranks bound")?;
     }
     writeln!(out, "# {}", document.alignment)?;
