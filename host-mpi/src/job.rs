@@ -244,7 +244,7 @@ impl Job {
 }
 
 /// Number of ranks that `mpirun` has started, by its environment variables.
-fn launched() -> Option<u32> {
+pub(crate) fn launched() -> Option<u32> {
     const VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
     VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }

@@ -66,35 +66,11 @@ impl Quantity {
     }
 }
 
-/// Kind of a slow element.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SlowKind {
-    /// All ranks of a machine.
-    Machine,
-    /// One rank.
-    Rank,
-    /// Messages between two ranks.
-    Pair,
-}
-
-impl SlowKind {
-    /// Name in tables and documents.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Machine => "machine",
-            Self::Rank => "rank",
-            Self::Pair => "pair",
-        }
-    }
-}
-
 /// A machine, rank or pair that is slower than the rest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SlowRecord {
-    /// Kind.
-    pub kind: SlowKind,
+    /// `machine` (all its ranks), `rank`, or `pair` (messages between two ranks).
+    pub kind: &'static str,
     /// Name of the machine, or the ranks.
     pub name: String,
     /// Quantity in which it is slow: `half_rtt` or `gap`.
@@ -283,15 +259,15 @@ pub fn slow(sessions: &[SessionValues], places: &[Place], error: f64) -> Vec<Slo
             }) {
                 value.named = true;
             }
-            note(SlowKind::Machine, name.to_owned(), slower);
+            note("machine", name.to_owned(), slower);
         }
         while has_ranks && let Some(slower) = slowest_end(&mut values, &mut effects, &options) {
-            note(SlowKind::Rank, slower.which.to_string(), slower);
+            note("rank", slower.which.to_string(), slower);
         }
         while let Some(slower) = slowest_pair(&mut values, &mut effects, &options) {
             let Some(record) = records.get(slower.which) else { break };
             let name = format!("{} and {}", record.low_rank, record.high_rank);
-            note(SlowKind::Pair, name, slower);
+            note("pair", name, slower);
         }
     }
     found
@@ -401,7 +377,7 @@ mod tests {
             assert_eq!(records(&sessions).len(), 45);
             let found = slow(&sessions, &places, 0.02);
             assert_eq!(found.len(), 1, "{seed}: {found:?}");
-            assert_eq!((found[0].kind, found[0].name.as_str()), (SlowKind::Machine, "node3"));
+            assert_eq!((found[0].kind, found[0].name.as_str()), ("machine", "node3"));
             assert!((found[0].factor - 1.5).abs() < 0.15 && found[0].quantity == "half_rtt");
         }
     }
@@ -414,7 +390,7 @@ mod tests {
                 |pair: Pair| if pair.initiator == 4 || pair.responder == 4 { 1.6 } else { 1.0 };
             let found = slow(&sessions(&places, seed, factor), &places, 0.02);
             assert_eq!(found.len(), 1, "{seed}: {found:?}");
-            assert_eq!((found[0].kind, found[0].name.as_str()), (SlowKind::Rank, "4"));
+            assert_eq!((found[0].kind, found[0].name.as_str()), ("rank", "4"));
         }
     }
 

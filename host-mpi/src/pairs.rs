@@ -38,19 +38,13 @@ impl FromStr for Pairs {
     fn from_str(text: &str) -> Result<Self, UnknownPairs> {
         let count =
             |digits: &str| digits.parse().ok().filter(|count| *count > 0).ok_or(UnknownPairs);
-        match text {
-            "all" => Ok(Self::All),
-            "ring" => Ok(Self::Ring),
-            _ => {
-                if let Some(digits) = text.strip_prefix("random:") {
-                    Ok(Self::Random(count(digits)?))
-                } else if let Some(digits) = text.strip_prefix("to-first:") {
-                    Ok(Self::ToFirst(count(digits)?))
-                } else {
-                    let digits = text.strip_prefix("from-first:").ok_or(UnknownPairs)?;
-                    Ok(Self::FromFirst(count(digits)?))
-                }
-            }
+        match text.split_once(':') {
+            None if text == "all" => Ok(Self::All),
+            None if text == "ring" => Ok(Self::Ring),
+            Some(("random", digits)) => Ok(Self::Random(count(digits)?)),
+            Some(("to-first", digits)) => Ok(Self::ToFirst(count(digits)?)),
+            Some(("from-first", digits)) => Ok(Self::FromFirst(count(digits)?)),
+            _ => Err(UnknownPairs),
         }
     }
 }

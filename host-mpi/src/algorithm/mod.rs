@@ -20,6 +20,7 @@ pub use simulate::{PredictError, makespan};
 pub use table::Known;
 
 use crate::collective::operation::Collective;
+use crate::job::launched;
 use crate::library::Implementation;
 use crate::sys::environment;
 use crate::sys::settings::{self, Value};
@@ -30,18 +31,15 @@ use table::KNOWN;
 const SWITCHES: [(&str, &str); 2] =
     [("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"), ("MPIR_CVAR_DEVICE_COLLECTIVES", "none")];
 
-/// Variables in which MPI launchers pass the number of ranks.
-const SIZE_VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
-
 /// Requests known algorithms by environment variables, for any MPI library.
 /// Variables that are already set stay. Call it only at the beginning of
 /// `main`, before there are other threads and before MPI is initialised.
 pub fn force() {
-    let ranks = SIZE_VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
+    let ranks = launched().unwrap_or(1);
     for (name, value) in SWITCHES {
         environment::set_unless_given(name, value);
     }
-    for known in KNOWN.iter().filter(|known| known.holds(ranks.unwrap_or(1))) {
+    for known in KNOWN.iter().filter(|known| known.holds(ranks)) {
         let (name, value) = known.assignment();
         // Of several entries for an operation the first one stays.
         environment::set_unless_given(&name, &value);
@@ -66,6 +64,12 @@ impl InForce {
             Self::Other(words) => words.clone(),
         }
     }
+}
+
+/// True if the table has an algorithm of `collective`.
+#[must_use]
+pub fn has_known(collective: Collective) -> bool {
+    KNOWN.iter().any(|known| known.collective == collective)
 }
 
 /// Algorithm of `collective` on `ranks` ranks in this process, once MPI is initialised.

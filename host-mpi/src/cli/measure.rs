@@ -37,23 +37,11 @@ Examples:
 pub(super) struct Args {
     /// Call that sends: send (MPI_Send), ssend (MPI_Ssend), isend (MPI_Isend,
     /// with MPI_Wait outside the send overhead).
-    #[arg(
-        long,
-        value_name = "CALL",
-        value_enum,
-        default_value = "send",
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "CALL", default_value = "send", hide_possible_values = true)]
     send: SendCall,
     /// Call that receives: recv (MPI_Recv), irecv (MPI_Irecv beforehand, and
     /// MPI_Test until the message has arrived).
-    #[arg(
-        long,
-        value_name = "CALL",
-        value_enum,
-        default_value = "recv",
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "CALL", default_value = "recv", hide_possible_values = true)]
     recv: ReceiveCall,
     #[command(flatten)]
     buffers: BufferArgs,

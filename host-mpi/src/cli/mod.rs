@@ -147,6 +147,16 @@ impl Session<'_> {
         // Not a failure: `mpirun` would end the job before rank 0 has reported its own.
         if fails == [0] { Ok(prepared) } else { Err(CliError::ReaderGone) }
     }
+
+    /// Outcome of a command whose errors all ranks find: rank 0 reports them
+    /// and sets the exit code. If another rank failed first, `mpirun` would end
+    /// the job before that.
+    fn told_by_first(&self, outcome: Result<Exit, CliError>) -> Result<Exit, CliError> {
+        match outcome {
+            Err(CliError::Message { .. }) if !self.job.leads() => Ok(Exit::Done),
+            outcome => outcome,
+        }
+    }
 }
 
 /// Creates an output file, if one is requested.
@@ -253,8 +263,8 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
     let outcome = match &cli.command {
         Command::Measure(args) => measure::run(args, &session, console),
         Command::Sync(args) => sync::run(args, &session, console),
-        Command::Coll(args) => coll::run(args, &session, console),
-        Command::Check(args) => check::run(args, &session, console),
+        Command::Coll(args) => session.told_by_first(coll::run(args, &session, console)),
+        Command::Check(args) => session.told_by_first(check::run(args, &session, console)),
         // Needs no job: done above.
         Command::Selftest(_) => Ok(Exit::Done),
     };

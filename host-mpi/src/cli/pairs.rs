@@ -118,7 +118,7 @@ pub(super) fn run(
     let wall_s = clock.duration(clock.now().saturating_sub(started)).seconds();
     let outcome = Outcome { sessions, warnings, incomplete, wall_s };
     let document = document(args, session, outcome);
-    print(&document, measure.json(), console)?;
+    print(args, &document, console)?;
     files.write(&document)?;
     Ok(if document.incomplete.is_some() { Exit::Interrupted } else { Exit::Done })
 }
@@ -289,9 +289,9 @@ fn document(args: &Args, session: &Session<'_>, outcome: Outcome) -> MatrixDocum
 }
 
 /// Prints the document, as JSON or as columns with a summary.
-fn print(document: &MatrixDocument, json: bool, console: &mut Console) -> Result<(), CliError> {
+fn print(args: &Args, document: &MatrixDocument, console: &mut Console) -> Result<(), CliError> {
     document.warnings.iter().for_each(|warning| console.warn(warning));
-    if json {
+    if args.measure.json() {
         return Ok(console.json(document)?);
     }
     let alignment = document.mpi.alignment.unwrap_or_default();
@@ -344,7 +344,7 @@ fn summary(document: &MatrixDocument) -> String {
     for slow in &document.slow {
         text += &format!(
             "# slow: {} {}, {} times as long ({}), at least {} times\n",
-            slow.kind.name(),
+            slow.kind,
             slow.name,
             number::significant(slow.factor),
             slow.quantity,

@@ -5,9 +5,10 @@ use loggap_core::stats::Sorted;
 use loggap_core::units::{Picos, SignedPicos};
 
 use super::carried::{Carried, Records};
+use super::interval;
 use super::judge::{self, Planned, Record, Repetition, Verdict};
 use super::run::Plan;
-use super::scheme::{Batch, Outcome, Scheme, Start};
+use super::scheme::{Batch, Outcome, Recent, Scheme, Start};
 use super::stop::{Series, StopRule, Stopped};
 
 /// Times of all ranks in one repetition, in ps after the common start.
@@ -95,7 +96,10 @@ pub(super) struct Course<'a> {
     max_time: Picos,
     /// Number of batches so far.
     batches: u32,
-    usual: Usual,
+    /// Durations of the operation in the last repetitions, whether they count or not.
+    recent: Recent<64>,
+    /// Median of these; [`Picos::MAX`] without any.
+    usual: Picos,
     counts: Counts,
     /// Tolerance in percent that each of the late repetitions needed.
     off_percents: Vec<u64>,
@@ -121,7 +125,8 @@ impl<'a> Course<'a> {
             series: Series::new(rule),
             max_time: rule.max_time,
             batches: 0,
-            usual: Usual::default(),
+            recent: Recent::new(),
+            usual: Picos::MAX,
             counts: Counts { synchronisations: 1, ..Counts::default() },
             off_percents: Vec::new(),
             skews: Vec::new(),
@@ -156,7 +161,10 @@ impl<'a> Course<'a> {
             repetitions: &repetitions,
         });
         let delay = self.plan.delays.iter().copied().max().unwrap_or_default();
-        repetitions.iter().for_each(|repetition| self.usual.keep(repetition.time.since(delay)));
+        for repetition in &repetitions {
+            let recent = self.recent.keep(repetition.time.since(delay));
+            self.usual = interval::median(recent).unwrap_or(Picos::MAX);
+        }
         self.batches += 1;
         let early = carried.elapsed.0 < self.max_time.0 / Self::WARM_UP_PART;
         if self.batches == 1 || early && self.batches <= Self::WARM_UP {
@@ -173,7 +181,7 @@ impl<'a> Course<'a> {
             Start::Clock { .. } => {
                 let begin = |index: usize| start.of(index as u64, carried.start);
                 let end = (count > 1).then(|| begin(index + 1));
-                let (delays, usual) = (&self.plan.delays[..], self.usual.time());
+                let (delays, usual) = (&self.plan.delays[..], self.usual);
                 let planned = Planned { start: begin(index), delays, end, usual };
                 judge::judge(records, &planned, self.plan.tolerance)
             }
@@ -260,7 +268,7 @@ impl<'a> Course<'a> {
             valid,
             counts: self.counts,
             skew,
-            computed: Sorted::new(&mut self.computed).median(),
+            computed: interval::median(self.computed),
             clock_error: self.error,
             stopped,
             diagnosis,
@@ -268,7 +276,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn diagnosis(&mut self, valid: u64) -> String {
+    fn diagnosis(&self, valid: u64) -> String {
         let more = self.more_tolerance();
         let Counts { late, too_long, no_clock, .. } = self.counts;
         let total = valid + self.counts.discarded();
@@ -290,10 +298,10 @@ impl<'a> Course<'a> {
     }
 
     /// Advice on the tolerance with which half of the late repetitions would count.
-    fn more_tolerance(&mut self) -> String {
+    fn more_tolerance(&self) -> String {
         const STEP: u64 = 10;
         const MOST: u64 = 90;
-        let median = Sorted::new(&mut self.off_percents).median();
+        let median = interval::median(self.off_percents.iter().copied());
         match median.map(|percent| percent.next_multiple_of(STEP)) {
             Some(percent) if percent <= MOST => {
                 format!("; with --max-skew {percent}% half of these would count")
@@ -301,32 +309,6 @@ impl<'a> Course<'a> {
             Some(_) => "; operations that take longer would count, such as with -s 64K".to_owned(),
             None => String::new(),
         }
-    }
-}
-
-/// Median duration of the operation over the last repetitions, whether they count or not.
-#[derive(Debug, Default)]
-struct Usual {
-    times: Vec<Picos>,
-    /// Index at which the next one is stored.
-    place: usize,
-    median: Option<Picos>,
-}
-
-impl Usual {
-    const KEPT: usize = 64;
-
-    fn keep(&mut self, time: Picos) {
-        match self.times.get_mut(self.place) {
-            Some(place) => *place = time,
-            None => self.times.push(time),
-        }
-        self.place = (self.place + 1) % Self::KEPT;
-        self.median = Sorted::new(&mut self.times.clone()).median();
-    }
-
-    fn time(&self) -> Picos {
-        self.median.unwrap_or(Picos::MAX)
     }
 }
 

@@ -8,14 +8,13 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use super::report::SCHEMA_VERSION;
-use super::taking::{estimate, exits_of};
+use super::taking::{estimate, root_exit};
 use super::{Args, Bench, CliError, Console, Exit, Session, plan};
 use crate::collective::course::Measured;
 use crate::collective::operation::{Cell, Collective, Operation};
 use crate::collective::piece::Piece;
 use crate::collective::run::CollectiveError;
 use crate::collective::scheme::SchemeName;
-use crate::job::CONTROLLER;
 
 /// A wrong result beside the right one.
 #[derive(Debug, Serialize)]
@@ -150,7 +149,7 @@ fn micros(time: Picos) -> String {
 fn merging(right: &Found) -> Option<Mistake> {
     // The exit of every rank includes the duration of the start.
     let start = right.measured.median?.since(right.time.value);
-    let root = exits_of(&right.measured, CONTROLLER).median()?.since(start);
+    let root = root_exit(&right.measured)?.since(start);
     let mean = right.measured.ranks.map(|ranks| ranks.average.since(start));
     let mean =
         mean.map_or_else(String::new, |mean| format!("; the mean over ranks is {}", micros(mean)));

@@ -28,7 +28,7 @@ use self::verdict::Asserted;
 use super::{BufferArgs, Session, ToleranceArgs, command_line, create};
 use crate::algorithm::{self, InForce, Program};
 use crate::clocks::Domains;
-use crate::collective::operation::{self, Cell, Collective, Operation, Operations};
+use crate::collective::operation::{self, Cell, Operation, Operations};
 use crate::collective::run::{Bench, CollectiveError, Plan};
 use crate::collective::scheme::SchemeName;
 use crate::collective::stop::StopRule;
@@ -134,46 +134,23 @@ pub(super) fn run(
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    let list = match refuse(args, session) {
-        // All ranks find the same error, and only rank 0 returns it: `mpirun`
-        // would end the job at the first failure, perhaps before rank 0 has
-        // printed it.
-        Err(_) if !session.job.leads() => return Ok(Exit::Done),
-        checked => checked?,
-    };
+    let list = refuse(args, session)?;
     args.buffers.check(session)?;
-    let outcome = if args.demonstrate {
-        demonstrate::run(args, session, console)
-    } else {
-        compare(args, &list, session, console)
-    };
-    match outcome {
-        // Rank 0 prints the error.
-        Err(CliError::Message { exit, .. }) if !session.job.leads() => Ok(exit),
-        outcome => outcome,
+    if args.demonstrate {
+        return demonstrate::run(args, session, console);
     }
+    compare(args, &list, session, console)
 }
 
 /// Operations to compare, or an error that all ranks find.
 fn refuse(args: &Args, session: &Session<'_>) -> Result<Vec<Operation>, CliError> {
-    use Collective as C;
-    const CHECKED: [Collective; 8] = [
-        C::Bcast,
-        C::Reduce,
-        C::Allreduce,
-        C::Barrier,
-        C::Gather,
-        C::Scatter,
-        C::Allgather,
-        C::Alltoall,
-    ];
     if session.job.size() < 2 {
         return Err(CliError::usage(
             "a collective operation takes at least two ranks: mpirun -n 2 loggap-mpi check",
         ));
     }
     let is_checked =
-        |operation: &&Operation| !operation.immediate && CHECKED.contains(&operation.collective);
+        |operation: &&Operation| !operation.immediate && algorithm::has_known(operation.collective);
     if args.op.all {
         return Ok(args.op.list.iter().filter(is_checked).copied().collect());
     }

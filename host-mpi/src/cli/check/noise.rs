@@ -6,12 +6,12 @@ use loggap::cli::CliError;
 use loggap::machine::clock::HostClock;
 use loggap::machine::noise::{MeasuredNoise, Next, NoiseOptions, NoiseRecord, THRESHOLD, observe};
 use loggap_core::noise::{self, Detour, Trace};
-use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
 use mpi::collective::CommunicatorCollectives as _;
 use serde::Serialize;
 
 use super::super::Session;
+use crate::collective::interval;
 use crate::job::CONTROLLER;
 
 /// Noise of one rank.
@@ -130,8 +130,8 @@ fn median(ranks: &[NoiseRecord], of: fn(&NoiseRecord) -> f64) -> f64 {
         clippy::cast_sign_loss,
         reason = "shares and rates below 10^6 and not negative; the cast saturates"
     )]
-    let mut values: Vec<Picos> = ranks.iter().map(|rank| Picos((of(rank) * UNIT) as u64)).collect();
-    Sorted::new(&mut values).median().unwrap_or_default().seconds()
+    let values = ranks.iter().map(|rank| Picos((of(rank) * UNIT) as u64));
+    interval::median(values).unwrap_or_default().seconds()
 }
 
 #[cfg(test)]

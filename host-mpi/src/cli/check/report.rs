@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use loggap::machine::buffer::Alignment;
 use loggap::output::number;
 use loggap::profile::ProfileDocument;
-use loggap::study::{Axes, Chart, Interval, Series};
+use loggap::study::Chart;
 use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
 use serde::Serialize;
@@ -17,6 +17,7 @@ use super::taking::{Level, Taken};
 use super::verdict::{Asserted, Verdict};
 use super::{Algorithms, Subject};
 use crate::algorithm::InForce;
+use crate::collective::report::{SizeTime, over_size};
 use crate::job::Host;
 
 /// Version of the document's schema.
@@ -262,52 +263,38 @@ pub(super) fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
 
 /// Chart of measured and predicted times over size, with their intervals.
 pub(super) fn chart(document: &Document) -> Chart {
-    let mut operations: Vec<&str> = Vec::new();
-    for result in &document.results {
-        if !operations.contains(&result.op.as_str()) {
-            operations.push(&result.op);
-        }
-    }
-    let series = operations.iter().flat_map(|op| {
-        let results = document.results.iter().filter(|result| result.op == *op);
-        // Size, and lower end, value and upper end in seconds.
-        let mut measured = Vec::new();
-        let mut predicted = Vec::new();
-        for result in results {
-            #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-            let size = result.size_bytes.max(1) as f64;
-            let times = result.measured.as_ref();
-            let times = times.map(|m| [m.measured_s_lo, m.measured_s, m.measured_s_hi]);
-            measured.extend(times.map(|times| (size, times)));
-            let [low, value, high] =
-                [result.predicted_s_lo, result.predicted_s, result.predicted_s_hi];
-            let times = value.map(|value| [low.unwrap_or(value), value, high.unwrap_or(value)]);
-            predicted.extend(times.map(|times| (size, times)));
-        }
-        [
-            series(format!("{op}, measured"), &measured),
-            series(format!("{op}, predicted"), &predicted),
+    let measured = |result: &&ResultRecord| {
+        let MeasuredRecord { measured_s, measured_s_lo, measured_s_hi, .. } =
+            *result.measured.as_ref()?;
+        Some(SizeTime {
+            size_bytes: result.size_bytes,
+            value_s: measured_s,
+            low_s: Some(measured_s_lo),
+            high_s: Some(measured_s_hi),
+        })
+    };
+    let predicted = |result: &&ResultRecord| {
+        let (low_s, high_s) = (result.predicted_s_lo, result.predicted_s_hi);
+        Some(SizeTime {
+            size_bytes: result.size_bytes,
+            value_s: result.predicted_s?,
+            low_s,
+            high_s,
+        })
+    };
+    let lines = |op: &str, results: &[&ResultRecord]| {
+        let measured: Vec<SizeTime> = results.iter().filter_map(measured).collect();
+        let predicted: Vec<SizeTime> = results.iter().filter_map(predicted).collect();
+        vec![
+            SizeTime::line(format!("{op}, measured"), &measured),
+            SizeTime::line(format!("{op}, predicted"), &predicted),
         ]
-    });
+    };
     Chart {
         title: format!("Measured and predicted, {} ranks, {}", document.ranks, document.library),
-        x_label: "size [bytes]".to_owned(),
         y_label: "common start to last exit, 95% interval [us]".to_owned(),
-        axes: Axes::Powers,
-        series: series.collect(),
-        nested: false,
+        ..over_size(&document.results, |result| &result.op, lines)
     }
-}
-
-/// Points with intervals, from sizes and times in seconds.
-fn series(label: String, times: &[(f64, [f64; 3])]) -> Series {
-    let points = times.iter().map(|(size, [_, value, _])| (*size, value * 1e6)).collect();
-    let interval = |(size, [low, _, high]): &(f64, [f64; 3])| Interval {
-        x: *size,
-        low: low * 1e6,
-        high: high * 1e6,
-    };
-    Series::new(label, points).with_intervals(times.iter().map(interval).collect())
 }
 
 /// Prints the noise of the ranks, and explains the columns about it.

@@ -8,13 +8,14 @@ use loggap::machine::buffer::Alignment;
 use loggap::machine::noise::THRESHOLD;
 use loggap::profile::ProfileDocument;
 use loggap_core::model::Estimate;
-use loggap_core::stats::{Confidence, Sorted};
+use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
 use nix::sys::resource::{UsageWho, getrusage};
 
 use super::super::Session;
 use super::super::measure::{DONE, MpiEnds, respond};
-use crate::collective::course::Measured;
+use crate::collective::course::{Measured, Sample};
+use crate::collective::interval::median;
 use crate::collective::operation::Cell;
 use crate::collective::piece::Piece;
 use crate::collective::run::{Bench, CollectiveError};
@@ -144,15 +145,11 @@ impl Taken {
         rounds.first()?;
         let sum = |part: fn(&Self) -> u64| rounds.iter().map(part).sum();
         let least = |part: fn(&Self) -> f64| rounds.iter().map(part).fold(f64::INFINITY, f64::min);
-        let times = |part: fn(&Self) -> Picos| {
-            let mut times: Vec<Picos> = rounds.iter().map(part).collect();
-            Sorted::new(&mut times).median().unwrap_or_default()
-        };
+        let times = |part: fn(&Self) -> Picos| median(rounds.iter().map(part)).unwrap_or_default();
         let estimates = |part: fn(&Self) -> Estimate<Picos>| {
             let all = || rounds.iter().map(part);
-            let mut values: Vec<Picos> = all().map(|estimate| estimate.value).collect();
             Estimate {
-                value: Sorted::new(&mut values).median().unwrap_or_default(),
+                value: median(all().map(|estimate| estimate.value)).unwrap_or_default(),
                 low: all().map(|estimate| estimate.low).min().unwrap_or_default(),
                 high: all().map(|estimate| estimate.high).max().unwrap_or_default(),
                 ..Estimate::default()
@@ -213,32 +210,37 @@ pub(super) fn take(
     let faults_before = page_faults();
     let operation = bench.measure(cell)?;
     let faults = page_faults().saturating_sub(faults_before);
-    let parts = (start, message, back);
-    let (Some(start), Some(message), Some(back)) = parts else { return Ok(None) };
-    let parts = (exchange, post);
-    let (Some(exchange), Some(post)) = parts else { return Ok(None) };
-    let (Some(local), Some(operation)) = (local, operation) else { return Ok(None) };
-    let all = [&operation, &start, &message, &back, &exchange, &post, &local];
-    let diagnosis = all.iter().find_map(|measured| measured.diagnosis.clone());
+    let all = [&operation, &start, &message, &back, &exchange, &post, &local].map(Option::as_ref);
+    let [
+        Some(operation),
+        Some(start),
+        Some(message),
+        Some(back),
+        Some(exchange),
+        Some(post),
+        Some(local),
+    ] = all
+    else {
+        return Ok(None);
+    };
+    let diagnosis = all.iter().flatten().find_map(|measured| measured.diagnosis.clone());
     let taken = start.median.and_then(|offset| {
         let without = |measured: &Measured| estimate(measured, offset);
-        let own = exits_of(&start, CONTROLLER).median();
-        let sender = exits_of(&message, CONTROLLER).median();
         Some(Taken {
             start: offset,
-            operation: without(&operation)?,
-            message: without(&message)?,
-            back: without(&back)?,
-            sender: sender?.since(own?),
-            exchange: without(&exchange)?,
-            post: without(&post)?,
-            local: without(&local)?,
+            operation: without(operation)?,
+            message: without(message)?,
+            back: without(back)?,
+            sender: root_exit(message)?.since(root_exit(start)?),
+            exchange: without(exchange)?,
+            post: without(post)?,
+            local: without(local)?,
             combine: combine.as_ref().and_then(without).unwrap_or_default(),
             skew: operation.skew.map_or(Picos::ZERO, |(median, _)| median),
             valid: operation.valid,
             discarded: operation.counts.late + operation.counts.too_long,
-            spread: spread(&operation),
-            slow: slow(&operation),
+            spread: spread(operation),
+            slow: slow(operation),
             page_faults: faults as f64 / (operation.valid + operation.counts.late).max(1) as f64,
         })
     });
@@ -255,8 +257,8 @@ fn page_faults() -> u64 {
 /// repetitions for an interval.
 pub(super) fn estimate(measured: &Measured, offset: Picos) -> Option<Estimate<Picos>> {
     let value = measured.median?;
-    let mut exits = last_exits(measured);
-    let all = exits.quantile(0).zip(exits.quantile(100));
+    let exits = last_exits(measured);
+    let all = exits.iter().min().copied().zip(exits.iter().max().copied());
     let (low, high) = measured.interval.or(all).unwrap_or((value, value));
     Some(Estimate {
         value: value.since(offset),
@@ -266,43 +268,33 @@ pub(super) fn estimate(measured: &Measured, offset: Picos) -> Option<Estimate<Pi
     })
 }
 
-/// Exit times, one per repetition that counts.
-pub(super) struct Exits(Vec<Picos>);
-
-impl Exits {
-    pub(super) fn median(&mut self) -> Option<Picos> {
-        Sorted::new(&mut self.0).median_interval(Confidence::P95).map(|found| found.median)
-    }
-
-    fn quantile(&mut self, percent: u32) -> Option<Picos> {
-        Sorted::new(&mut self.0).quantile(percent, 100)
-    }
+/// Repetitions that count.
+fn counted(measured: &Measured) -> impl Iterator<Item = &Sample> {
+    measured.samples.iter().filter(|sample| sample.valid)
 }
 
-/// Exit times of `rank`, after the common start.
-pub(super) fn exits_of(measured: &Measured, rank: i32) -> Exits {
-    let rank = usize::try_from(rank).unwrap_or(0);
-    let valid = measured.samples.iter().filter(|sample| sample.valid);
-    Exits(valid.filter_map(|sample| sample.exits.get(rank).copied()).collect())
+/// Median exit of rank 0 after the common start.
+pub(super) fn root_exit(measured: &Measured) -> Option<Picos> {
+    median(counted(measured).filter_map(|sample| sample.exits.first().copied()))
 }
 
 /// Exit times of the last rank.
-fn last_exits(measured: &Measured) -> Exits {
-    let valid = measured.samples.iter().filter(|sample| sample.valid);
-    Exits(valid.filter_map(|sample| sample.exits.iter().max().copied()).collect())
+fn last_exits(measured: &Measured) -> Vec<Picos> {
+    counted(measured).filter_map(|sample| sample.exits.iter().max().copied()).collect()
 }
 
 /// Numbers of slow and of all repetitions. Late ones are left out, as late is not slow.
 fn slow(measured: &Measured) -> Share {
     let Some(median) = measured.median else { return Share::default() };
     let (limit, too_long) = (Picos(median.0.saturating_add(THRESHOLD.0)), measured.counts.too_long);
-    let above = last_exits(measured).0.iter().filter(|time| **time > limit).count() as u64;
+    let above = last_exits(measured).iter().filter(|time| **time > limit).count() as u64;
     Share { part: above + too_long, all: measured.valid + too_long }
 }
 
 fn spread(measured: &Measured) -> f64 {
     let mut exits = last_exits(measured);
-    match (exits.median(), exits.quantile(90)) {
+    let exits = Sorted::new(&mut exits);
+    match (exits.median(), exits.quantile(90, 100)) {
         (Some(median), Some(high)) if median > Picos::ZERO => high.seconds() / median.seconds(),
         _ => 1.0,
     }

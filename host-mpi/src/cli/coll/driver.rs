@@ -118,25 +118,20 @@ fn one(
         Ok(status) => format!("launch {number} ended with {status}"),
         Err(error) => format!("launch {number}: {error}"),
     };
-    let starter = args.mpirun.join(" ");
-    match heard {
-        Heard { document: Some(document), is_complete: true } => {
-            match document.incomplete.clone() {
-                // The exit code is decided over all launches.
-                None => (Some(document), None),
-                Some(why) => (Some(document), Some(failed(format_args!("launch {number}: {why}")))),
-            }
+    let Heard { document, is_complete } = heard;
+    let kept = document.filter(|document| is_complete || !document.results.is_empty());
+    // The exit code is decided over all launches.
+    let failure = match &kept {
+        None => Some(failed(format_args!(
+            "{ended} and without results; does '{}' start a job of this program's MPI?",
+            args.mpirun.join(" ")
+        ))),
+        Some(_) if !is_complete => Some(failed(format_args!("{ended} before it was complete"))),
+        Some(Document { incomplete, .. }) => {
+            incomplete.as_ref().map(|why| failed(format_args!("launch {number}: {why}")))
         }
-        Heard { document: Some(document), .. } if !document.results.is_empty() => {
-            (Some(document), Some(failed(format_args!("{ended} before it was complete"))))
-        }
-        Heard { .. } => {
-            let why = failed(format_args!(
-                "{ended} and without results; does '{starter}' start a job of this program's MPI?"
-            ));
-            (None, Some(why))
-        }
-    }
+    };
+    (kept, failure)
 }
 
 fn failed(text: std::fmt::Arguments<'_>) -> CliError {

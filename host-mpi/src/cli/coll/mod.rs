@@ -160,16 +160,6 @@ pub(super) fn run(
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    let outcome = measure(args, session, console);
-    match outcome {
-        // Only rank 0 reports the error and sets the exit code: if another rank
-        // failed first, `mpirun` would end the job before that.
-        Err(CliError::Message { .. }) if !session.job.leads() => Ok(Exit::Done),
-        outcome => outcome,
-    }
-}
-
-fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<Exit, CliError> {
     let ranks = u32::try_from(session.job.size()).unwrap_or(0);
     let list = check(args, ranks)?;
     args.buffers.check(session)?;

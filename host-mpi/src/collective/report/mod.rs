@@ -14,7 +14,7 @@ use super::overlap::Overlap;
 use super::scheme::SchemeName;
 use crate::job::Host;
 
-pub use chart::chart;
+pub use chart::{SizeTime, chart, over_size};
 pub use table::table;
 pub use values::{CellSamples, SAMPLES_HEAD, csv, samples};
 
@@ -100,7 +100,7 @@ impl ResultRecord {
         Self {
             op: cell.operation.to_string(),
             size_bytes: cell.bytes(),
-            scheme: scheme.name().to_owned(),
+            scheme: scheme.name(),
             flaw: scheme.flaw().map(str::to_owned),
             arrival: arrival.to_owned(),
             median_s: seconds(measured.median),
