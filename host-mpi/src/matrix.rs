@@ -9,7 +9,7 @@ use loggap::profile::ProfileDocument;
 use loggap_core::stats::{
     EndEffect, LEAST_ENDS, PairValue, Slower, SlowerOptions, slowest_end, slowest_pair,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::job::Place;
 use crate::pairs::Pair;
@@ -24,6 +24,14 @@ pub struct PairRecord {
     pub high_rank: i32,
     /// Number of sessions that gave a value.
     pub sessions: usize,
+    /// Medians of the sessions.
+    #[serde(flatten)]
+    pub values: Values,
+}
+
+/// Values of a pair in seconds, as far as known.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Values {
     /// Half the round trip of the smallest message.
     pub half_rtt_s: Option<f64>,
     /// Gap at the largest size: time per further message.
@@ -60,8 +68,8 @@ impl Quantity {
     #[must_use]
     pub const fn of(self, record: &PairRecord) -> Option<f64> {
         match self {
-            Self::HalfRoundTrip => record.half_rtt_s,
-            Self::Gap => record.gap_s,
+            Self::HalfRoundTrip => record.values.half_rtt_s,
+            Self::Gap => record.values.gap_s,
         }
     }
 }
@@ -120,20 +128,14 @@ pub struct MatrixDocument {
 }
 
 /// Values of one session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct SessionValues {
     /// Ranks that it was measured between.
     pub pair: Pair,
     /// Sizes of the smallest and the largest message.
     pub sizes: [u64; 2],
-    /// Half the round trip of the smallest message, in seconds.
-    pub half_rtt_s: Option<f64>,
-    /// Time per message of the largest size.
-    pub gap_s: Option<f64>,
-    /// Send overhead of the smallest message.
-    pub send_overhead_s: Option<f64>,
-    /// Receive overhead of the smallest message.
-    pub recv_overhead_s: Option<f64>,
+    /// Values.
+    pub values: Values,
 }
 
 impl SessionValues {
@@ -148,10 +150,12 @@ impl SessionValues {
         Self {
             pair,
             sizes: [first.size.0, last.size.0],
-            half_rtt_s: first.half_rtt.and_then(|value| seconds(value.value.0)),
-            gap_s: last.gap.and_then(|value| seconds(value.value.0)),
-            send_overhead_s: first.send_overhead.and_then(|value| seconds(value.value.0)),
-            recv_overhead_s: first.recv_overhead.and_then(|value| seconds(value.value.0)),
+            values: Values {
+                half_rtt_s: first.half_rtt.and_then(|value| seconds(value.value.0)),
+                gap_s: last.gap.and_then(|value| seconds(value.value.0)),
+                send_overhead_s: first.send_overhead.and_then(|value| seconds(value.value.0)),
+                recv_overhead_s: first.recv_overhead.and_then(|value| seconds(value.value.0)),
+            },
         }
     }
 }
@@ -185,16 +189,16 @@ fn halves(sessions: &[SessionValues]) -> [Vec<PairRecord>; 2] {
     [first, second]
 }
 
-fn record(low_rank: i32, high_rank: i32, values: &[SessionValues]) -> PairRecord {
-    PairRecord {
-        low_rank,
-        high_rank,
-        sessions: values.iter().filter(|session| session.half_rtt_s.is_some()).count(),
-        half_rtt_s: median(values.iter().filter_map(|session| session.half_rtt_s)),
-        gap_s: median(values.iter().filter_map(|session| session.gap_s)),
-        send_overhead_s: median(values.iter().filter_map(|session| session.send_overhead_s)),
-        recv_overhead_s: median(values.iter().filter_map(|session| session.recv_overhead_s)),
-    }
+fn record(low_rank: i32, high_rank: i32, sessions: &[SessionValues]) -> PairRecord {
+    let known = |of: fn(&Values) -> Option<f64>| sessions.iter().filter_map(move |s| of(&s.values));
+    let values = Values {
+        half_rtt_s: median(known(|values| values.half_rtt_s)),
+        gap_s: median(known(|values| values.gap_s)),
+        send_overhead_s: median(known(|values| values.send_overhead_s)),
+        recv_overhead_s: median(known(|values| values.recv_overhead_s)),
+    };
+    let sessions = known(|values| values.half_rtt_s).count();
+    PairRecord { low_rank, high_rank, sessions, values }
 }
 
 /// Median of `values`.
@@ -312,7 +316,7 @@ impl MatrixDocument {
             let [Ok(low), Ok(high)] = ranks else { continue };
             for index in [low * count + high, high * count + low] {
                 if let Some(value) = values.get_mut(index) {
-                    *value = record.half_rtt_s;
+                    *value = record.values.half_rtt_s;
                 }
             }
         }
@@ -356,10 +360,12 @@ mod tests {
                 SessionValues {
                     pair,
                     sizes: [1, 65_536],
-                    half_rtt_s: noisy(base * factor),
-                    gap_s: noisy(base),
-                    send_overhead_s: noisy(1e-7),
-                    recv_overhead_s: noisy(1e-7),
+                    values: Values {
+                        half_rtt_s: noisy(base * factor),
+                        gap_s: noisy(base),
+                        send_overhead_s: noisy(1e-7),
+                        recv_overhead_s: noisy(1e-7),
+                    },
                 }
             })
             .collect()
@@ -401,8 +407,7 @@ mod tests {
         let places = places(1, 6);
         for (seed, slow_turn) in (0..40).zip([0, 1].into_iter().cycle()) {
             let mut sessions = sessions(&places, seed, |_| 1.0);
-            for (index, values) in sessions.iter_mut().enumerate() {
-                let pair = values.pair;
+            for (index, SessionValues { pair, values, .. }) in sessions.iter_mut().enumerate() {
                 let of_rank = pair.initiator == 4 || pair.responder == 4;
                 let turn = usize::from(index >= 15);
                 if of_rank && turn == slow_turn {

@@ -70,7 +70,10 @@ pub fn repeated(
     slow: Picos,
     seed: u64,
 ) -> Result<Option<Repeated>, PredictError> {
-    let Effort { draws, simulations } = Effort::of(program.ranks);
+    // Maximum numbers of repetitions, and of those that are simulated: about a second.
+    let ranks = program.ranks.max(1);
+    let draws = (2_000_000 / ranks).clamp(1_000, 100_000) as usize;
+    let simulations = (100_000 / ranks).clamp(100, 2_000);
     let mut simulation = Simulation::new(program)?;
     let quiet = simulation.makespan(parameters, NoNoise)?;
     // Detours that begin at the very end count.
@@ -99,24 +102,6 @@ pub fn repeated(
         slow_share: above as f64 / counted as f64,
         late_share: late as f64 / all as f64,
     }))
-}
-
-/// Maximum numbers of repetitions, and of those that are simulated.
-struct Effort {
-    draws: usize,
-    simulations: u32,
-}
-
-impl Effort {
-    /// Chosen to take about a second.
-    fn of(ranks: u32) -> Self {
-        let ranks = ranks.max(1);
-        let draws = (2_000_000 / ranks).clamp(1_000, 100_000);
-        Self {
-            draws: usize::try_from(draws).unwrap_or(usize::MAX),
-            simulations: (100_000 / ranks).clamp(100, 2_000),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -320,9 +320,9 @@ fn row(record: &PairRecord, document: &MatrixDocument) -> String {
         let place = usize::try_from(rank).ok().and_then(|rank| document.ranks.get(rank));
         place.map_or("?", |place| &place.host)
     };
-    let PairRecord { low_rank, high_rank, sessions, .. } = record;
+    let PairRecord { low_rank, high_rank, sessions, values } = record;
     let [half, sends, receives, gap] =
-        [record.half_rtt_s, record.send_overhead_s, record.recv_overhead_s, record.gap_s]
+        [values.half_rtt_s, values.send_overhead_s, values.recv_overhead_s, values.gap_s]
             .map(micros);
     let hosts = format!("{},{}", host(*low_rank), host(*high_rank));
     format!(

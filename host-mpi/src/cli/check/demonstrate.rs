@@ -215,8 +215,7 @@ fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "#{:<28} {:<10} {:>8} {:>10} {:>10} {:>7}  why",
-        "mistake", "op", "size[B]", "wrong[us]", "right[us]", "factor"
+        "#mistake                      op          size[B]  wrong[us]  right[us]  factor  why"
     )?;
     for row in &document.mistakes {
         writeln!(

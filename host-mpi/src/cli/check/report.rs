@@ -17,7 +17,7 @@ use super::taking::{Level, Taken};
 use super::verdict::{Asserted, Verdict};
 use super::{Algorithms, Subject};
 use crate::algorithm::InForce;
-use crate::collective::report::{SizeTime, over_size};
+use crate::collective::report::{SizeTime, Times, over_size};
 use crate::job::Host;
 
 /// Version of the document's schema.
@@ -182,6 +182,16 @@ impl ResultRecord {
         }
     }
 
+    fn measured_s(&self) -> Times {
+        self.measured.as_ref().map_or([None; 3], |measured| {
+            [measured.measured_s, measured.measured_s_lo, measured.measured_s_hi].map(Some)
+        })
+    }
+
+    const fn predicted_s(&self) -> Times {
+        [self.predicted_s, self.predicted_s_lo, self.predicted_s_hi]
+    }
+
     /// Outcome of the assertion that the two differ by at most `allowed`.
     pub(super) fn asserted(&self, allowed: f64) -> Asserted {
         self.estimates.map_or(Asserted::Broken, |[one, other]| Asserted::of(&one, &other, allowed))
@@ -208,27 +218,11 @@ pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> 
     if let Some(noise) = &document.noise {
         noise_lines(out, noise)?;
     }
-    let noise_heads = |name: &str, width: usize| match document.noise {
-        Some(_) => format!(" {name:>width$}"),
-        None => String::new(),
-    };
+    let noise = if document.noise.is_some() { " quiet[us] slow[%] pred.slow[%]" } else { "" };
     writeln!(
         out,
-        "#{:<9} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8}{}{}{} {:>6}  {:<11} {:<20} cause",
-        "op",
-        "size[B]",
-        "measured[us]",
-        "lo[us]",
-        "hi[us]",
-        "predicted[us]",
-        "lo[us]",
-        "hi[us]",
-        noise_heads("quiet[us]", 9),
-        noise_heads("slow[%]", 7),
-        noise_heads("pred.slow[%]", 12),
-        "ratio",
-        "verdict",
-        "algorithm"
+        "#op          size[B] measured[us]   lo[us]   hi[us] predicted[us]   lo[us]   hi[us]\
+         {noise}\x20 ratio  verdict     algorithm            cause"
     )?;
     document.results.iter().try_for_each(|result| row(out, result, document))
 }
@@ -241,18 +235,8 @@ pub(super) fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     )?;
     let text = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
     for r in &document.results {
-        let measured = r.measured.as_ref();
-        let numbers = [
-            measured.map(|measured| measured.measured_s),
-            measured.map(|measured| measured.measured_s_lo),
-            measured.map(|measured| measured.measured_s_hi),
-            r.predicted_s,
-            r.predicted_s_lo,
-            r.predicted_s_hi,
-            r.ratio,
-        ]
-        .map(text)
-        .join(",");
+        let numbers = [r.measured_s(), r.predicted_s()].concat().into_iter().chain([r.ratio]);
+        let numbers = numbers.map(text).collect::<Vec<_>>().join(",");
         let [algorithm, cause] = [&r.algorithm, r.cause.as_deref().unwrap_or_default()]
             .map(|words| format!("\"{}\"", words.replace('"', "\"\"")));
         let verdict = r.verdict.name();
@@ -263,31 +247,14 @@ pub(super) fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
 
 /// Chart of measured and predicted times over size, with their intervals.
 pub(super) fn chart(document: &Document) -> Chart {
-    let measured = |result: &&ResultRecord| {
-        let MeasuredRecord { measured_s, measured_s_lo, measured_s_hi, .. } =
-            *result.measured.as_ref()?;
-        Some(SizeTime {
-            size_bytes: result.size_bytes,
-            value_s: measured_s,
-            low_s: Some(measured_s_lo),
-            high_s: Some(measured_s_hi),
-        })
-    };
-    let predicted = |result: &&ResultRecord| {
-        let (low_s, high_s) = (result.predicted_s_lo, result.predicted_s_hi);
-        Some(SizeTime {
-            size_bytes: result.size_bytes,
-            value_s: result.predicted_s?,
-            low_s,
-            high_s,
-        })
+    let line = |label: String, results: &[&ResultRecord], times: fn(&ResultRecord) -> Times| {
+        let time = |r: &&ResultRecord| SizeTime::new(r.size_bytes, times(r));
+        SizeTime::line(label, &results.iter().filter_map(time).collect::<Vec<_>>())
     };
     let lines = |op: &str, results: &[&ResultRecord]| {
-        let measured: Vec<SizeTime> = results.iter().filter_map(measured).collect();
-        let predicted: Vec<SizeTime> = results.iter().filter_map(predicted).collect();
         vec![
-            SizeTime::line(format!("{op}, measured"), &measured),
-            SizeTime::line(format!("{op}, predicted"), &predicted),
+            line(format!("{op}, measured"), results, ResultRecord::measured_s),
+            line(format!("{op}, predicted"), results, ResultRecord::predicted_s),
         ]
     };
     Chart {
@@ -328,30 +295,26 @@ fn noise_lines(out: &mut dyn Write, noise: &NoiseReport) -> io::Result<()> {
 fn row(out: &mut dyn Write, result: &ResultRecord, document: &Document) -> io::Result<()> {
     let percent =
         |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.3}", share * 1e2));
-    let measured = result.measured.as_ref();
     let ratio = result.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
     let known = result.variable.as_ref().map_or("-", |_| &result.algorithm);
     let noise = if document.noise.is_some() {
         format!(
             " {:>9} {:>7} {:>12}",
             micros(result.predicted_quiet_s),
-            percent(measured.map(|measured| measured.measured_slow_share)),
+            percent(result.measured.as_ref().map(|measured| measured.measured_slow_share)),
             percent(result.predicted_slow_share)
         )
     } else {
         String::new()
     };
+    let [measured, low, high] = result.measured_s().map(micros);
+    let [predicted, predicted_low, predicted_high] = result.predicted_s().map(micros);
     writeln!(
         out,
-        "{:<10} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8}{noise} {ratio:>6}  {:<11} {known:<20} {}",
+        "{:<10} {:>9} {measured:>12} {low:>8} {high:>8} {predicted:>13} {predicted_low:>8} \
+         {predicted_high:>8}{noise} {ratio:>6}  {:<11} {known:<20} {}",
         result.op,
         result.size_bytes,
-        micros(measured.map(|measured| measured.measured_s)),
-        micros(measured.map(|measured| measured.measured_s_lo)),
-        micros(measured.map(|measured| measured.measured_s_hi)),
-        micros(result.predicted_s),
-        micros(result.predicted_s_lo),
-        micros(result.predicted_s_hi),
         result.verdict.name(),
         result.cause.as_deref().unwrap_or("-"),
     )

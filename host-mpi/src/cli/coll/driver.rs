@@ -122,25 +122,23 @@ fn one(
     let kept = document.filter(|document| is_complete || !document.results.is_empty());
     // The exit code is decided over all launches.
     let failure = match &kept {
-        None => Some(failed(format_args!(
+        None => Some(CliError::failed(format_args!(
             "{ended} and without results; does '{}' start a job of this program's MPI?",
             args.mpirun.join(" ")
         ))),
-        Some(_) if !is_complete => Some(failed(format_args!("{ended} before it was complete"))),
+        Some(_) if !is_complete => {
+            Some(CliError::failed(format_args!("{ended} before it was complete")))
+        }
         Some(Document { incomplete, .. }) => {
-            incomplete.as_ref().map(|why| failed(format_args!("launch {number}: {why}")))
+            incomplete.as_ref().map(|why| CliError::failed(format_args!("launch {number}: {why}")))
         }
     };
     (kept, failure)
 }
 
-fn failed(text: std::fmt::Arguments<'_>) -> CliError {
-    CliError::failed(text)
-}
-
 fn start(args: &Args, launch: u32) -> Result<Child, CliError> {
     let own = std::env::current_exe()
-        .map_err(|error| failed(format_args!("cannot find this program: {error}")))?;
+        .map_err(|error| CliError::failed(format_args!("cannot find this program: {error}")))?;
     let Some((program, first)) = args.mpirun.split_first() else {
         return Err(CliError::usage(FORM));
     };

@@ -4,6 +4,9 @@ use loggap::study::{Axes, Chart, Interval, Series};
 
 use super::{Document, ResultRecord};
 
+/// A time and the lower and upper end of its interval, in seconds.
+pub type Times = [Option<f64>; 3];
+
 /// Time of an operation of a size, in seconds, and the ends of its interval.
 #[derive(Clone, Copy, Debug)]
 pub struct SizeTime {
@@ -18,6 +21,12 @@ pub struct SizeTime {
 }
 
 impl SizeTime {
+    /// `None` without a time.
+    #[must_use]
+    pub fn new(size_bytes: u64, [value_s, low_s, high_s]: Times) -> Option<Self> {
+        Some(Self { size_bytes, value_s: value_s?, low_s, high_s })
+    }
+
     #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
     const fn x(&self) -> f64 {
         if self.size_bytes > 0 { self.size_bytes as f64 } else { 1.0 }
@@ -55,10 +64,8 @@ pub fn over_size<'r, R>(
 /// Chart of the medians over size, with their intervals.
 #[must_use]
 pub fn chart(document: &Document) -> Chart {
-    let time = |result: &&ResultRecord| {
-        let (low_s, high_s) = (result.median_s_lo, result.median_s_hi);
-        Some(SizeTime { size_bytes: result.size_bytes, value_s: result.median_s?, low_s, high_s })
-    };
+    let time =
+        |r: &&ResultRecord| SizeTime::new(r.size_bytes, [r.median_s, r.median_s_lo, r.median_s_hi]);
     let scheme = document.results.first().map_or("", |result| &result.scheme);
     Chart {
         title: format!("Collectives, {} ranks, {}, {scheme}", document.ranks, document.library),

@@ -14,7 +14,7 @@ use super::overlap::Overlap;
 use super::scheme::SchemeName;
 use crate::job::Host;
 
-pub use chart::{SizeTime, chart, over_size};
+pub use chart::{SizeTime, Times, chart, over_size};
 pub use table::table;
 pub use values::{CellSamples, SAMPLES_HEAD, csv, samples};
 

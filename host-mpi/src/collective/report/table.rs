@@ -78,16 +78,13 @@ fn columns(out: &mut dyn Write, document: &Document, first: &ResultRecord) -> io
     if first.flaw.is_none() {
         writeln!(out, "# ± clock: the most by which clocks may falsify a time; no part of lo, hi")?;
     }
-    write!(out, "{:>10}", "# size [B]")?;
-    let ends = if document.launches > 1 { ["lo [us]", "hi [us]"] } else { LAUNCH_ENDS };
-    for name in ["avg [us]", "min [us]", "max [us]", "median [us]"] {
-        write!(out, " {name:>TIME$}")?;
-    }
-    for name in ends.iter().chain(&["skew [us]", "± clock [us]"]) {
-        write!(out, " {name:>LONG$}")?;
-    }
-    write!(out, " {:>8} {:>9}  stopped by", "valid", "discarded")?;
-    if document.launches > 1 { writeln!(out, "  spread") } else { writeln!(out) }
+    let [low, high] = if document.launches > 1 { ["lo [us]", "hi [us]"] } else { LAUNCH_ENDS };
+    let spread = if document.launches > 1 { "  spread" } else { "" };
+    writeln!(
+        out,
+        "# size [B]    avg [us]    min [us]    max [us] median [us] {low:>LONG$} {high:>LONG$} \
+         \x20    skew [us]   ± clock [us]    valid discarded  stopped by{spread}"
+    )
 }
 
 fn root_of(document: &Document, op: &str) -> String {

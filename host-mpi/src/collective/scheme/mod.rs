@@ -46,24 +46,23 @@ impl SchemeName {
     /// Reason why its times are not those of the operation; `None` without a flaw.
     #[must_use]
     pub const fn flaw(self) -> Option<&'static str> {
-        match self {
-            Self::Roundtime | Self::Window => None,
-            Self::Barrier => Some(
-                "ranks leave the barrier at different times, and each is timed from its own start",
-            ),
-            Self::Announced => Some(
+        Some(match self {
+            Self::Roundtime | Self::Window => return None,
+            Self::Barrier => {
+                "ranks leave the barrier at different times, and each is timed from its own start"
+            }
+            Self::Announced => {
                 "ranks hear of a start at different times, while its announcement is still under \
-                 way, and each is timed from its own start",
-            ),
-            Self::Loop => Some(
+                 way, and each is timed from its own start"
+            }
+            Self::Loop => {
                 "repetitions overlap like a pipeline: this is a rate at the root, not the time of \
-                 one",
-            ),
-            Self::Rotate => Some(
-                "repetitions with different roots still overlap: this is a rate, not the time of \
-                 one",
-            ),
-        }
+                 one"
+            }
+            Self::Rotate => {
+                "repetitions with different roots still overlap: this is a rate, not the time of one"
+            }
+        })
     }
 
     /// True if ranks start by the clock.
