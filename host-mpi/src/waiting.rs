@@ -87,6 +87,14 @@ impl<'a> Waiting<'a> {
         });
     }
 
+    /// Numbers of all ranks, in their order, at `root`; none elsewhere.
+    pub fn gather(self, ranks: &SimpleCommunicator, root: i32, numbers: &[u64]) -> Vec<u64> {
+        let count = if ranks.rank() == root { ranks.size() } else { 0 };
+        let mut all = vec![0; numbers.len() * usize::try_from(count).unwrap_or(0)];
+        self.collect((ranks, root), numbers, (count > 0).then_some(&mut all[..]));
+        all
+    }
+
     /// Sends `numbers` to `peer`; may wait for buffer space.
     pub fn send(self, peer: &Process<'_>, numbers: &[u64]) {
         self.watch.during(|| peer.send(numbers));

@@ -261,9 +261,7 @@ fn records(args: &Args, clock: &GlobalClock, pass: &Pass, job: &Job) -> Vec<Rank
         offset.map_or(0, |offset| offset.round_trip.0),
         edge.map_or(0, |edge| edge.contradictions.into()),
     ];
-    let mut all = vec![0; if job.leads() { FIELDS * job.places().len() } else { 0 }];
-    let place = job.leads().then_some(&mut all[..]);
-    job.waiting().collect((job.control(), CONTROLLER), &own, place);
+    let all = job.waiting().gather(job.control(), CONTROLLER, &own);
     let seconds = |picos: u64| picos.cast_signed() as f64 * 1e-12;
     let record = |(rank, fields): (usize, &[u64])| {
         let (&[parent, shared, offset, drift, bound, pings], rest) = fields.split_first_chunk()?;

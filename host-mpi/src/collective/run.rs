@@ -197,7 +197,7 @@ impl<'a> Bench<'a> {
                 Order::Synchronise => segment = self.next_segment(segment, None),
                 Order::Batch { batch, at } => {
                     self.carry_out(batch, at, &mut buffers, body, &mut records);
-                    self.report(&records);
+                    let _sent = self.gather(&records);
                     self.note(&mut segment, &records, None);
                 }
             }
@@ -274,14 +274,7 @@ impl<'a> Bench<'a> {
         let next = self.begin_segment();
         // `None` if this clock was set meanwhile.
         let model = self.clock.since(&segment.before).ok();
-        let gather = |own: &[Record]| {
-            if self.leads() {
-                return self.gather(own);
-            }
-            self.report(own);
-            Vec::new()
-        };
-        segment.correct(model.as_ref(), gather, course);
+        segment.correct(model.as_ref(), |own| self.gather(own), course);
         next
     }
 
@@ -336,25 +329,13 @@ impl<'a> Bench<'a> {
         Order::from_words(words).unwrap_or(Order::GiveUp)
     }
 
-    /// Sends this rank's records to the leader.
-    fn report(&self, records: &[Record]) {
-        let own = numbers(records);
-        self.waiting.collect((self.job.control(), CONTROLLER), &own, None);
-    }
-
-    /// Gathers the records of all ranks, rank by rank.
+    /// Records of all ranks, rank by rank, at the leader; none elsewhere.
     fn gather(&self, records: &[Record]) -> Vec<Record> {
-        let own = numbers(records);
-        let ranks = usize::try_from(self.job.size()).unwrap_or(0);
-        let mut all = vec![0; own.len() * ranks];
-        self.waiting.collect((self.job.control(), CONTROLLER), &own, Some(&mut all));
+        let own: Vec<u64> = records.iter().flat_map(|record| record.to_numbers()).collect();
+        let all = self.waiting.gather(self.job.control(), CONTROLLER, &own);
         let record = |numbers: &[u64]| numbers.first_chunk().copied().map(Record::from_numbers);
         all.chunks(FIELDS).filter_map(record).collect()
     }
-}
-
-fn numbers(records: &[Record]) -> Vec<u64> {
-    records.iter().flat_map(|record| record.to_numbers()).collect()
 }
 
 /// First wrong result in `all`, which has `each` records per rank.
