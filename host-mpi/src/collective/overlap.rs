@@ -11,10 +11,10 @@ use loggap_core::units::Picos;
 use serde::{Deserialize, Serialize};
 
 use super::calls::{Computing, compute};
-use super::course::Measured;
 use super::interval;
 use super::operation::Cell;
 use super::run::{Bench, Body, CollectiveError};
+use super::series::Measured;
 use super::stop::StopRule;
 
 /// Computation as a share of `t_b`, in percent.

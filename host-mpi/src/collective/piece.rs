@@ -11,9 +11,9 @@ use mpi::request;
 use mpi::topology::{Communicator as _, Process, SimpleCommunicator};
 
 use super::calls::{Call, RootOf};
-use super::course::Measured;
 use super::operation::{Cell, Collective, Operation};
 use super::run::{Bench, Body, CollectiveError};
+use super::series::Measured;
 use super::stop::StopRule;
 use crate::clocks::GlobalClock;
 

@@ -13,14 +13,14 @@ use mpi::collective::{CommunicatorCollectives as _, SystemOperation};
 
 use super::buffers::{Buffers, Standing};
 use super::calls::Computing;
-use super::carried::{Carried, Records};
-use super::course::{Course, Measured};
+use super::completed::{CompletedBatch, Records};
 use super::judge::{FIELDS, Record, Tolerance};
 use super::operation::{Cell, Operation};
 use super::order::{self, Order};
 use super::piece::Piece;
 use super::scheme::{Batch, SchemeName, Start};
 use super::segment::Segment;
+use super::series::{Measured, SeriesState};
 use super::stop::{StopRule, Stopped};
 use crate::clocks::{Domains, GlobalClock};
 use crate::job::{CONTROLLER, Job};
@@ -206,7 +206,7 @@ impl<'a> Bench<'a> {
         Ok(None)
     }
 
-    /// Leads a series. `course` decides on provisional times; the corrected ones count.
+    /// Leads a series. `state` decides on provisional times; the corrected ones count.
     fn lead(
         &mut self,
         buffers: &mut Buffers,
@@ -215,24 +215,24 @@ impl<'a> Bench<'a> {
     ) -> Result<Measured, CollectiveError> {
         let begin = self.clock.read();
         let mut records = Vec::new();
-        let (mut course, mut corrected) = (Course::new(self.plan, rule), None);
+        let (mut state, mut corrected) = (SeriesState::new(self.plan, rule), None);
         let mut segment = self.begin_segment();
         if self.interpolates() {
-            corrected = Some(Course::new(self.plan, rule));
+            corrected = Some(SeriesState::new(self.plan, rule));
         }
         loop {
             let elapsed = self.clock.between(begin, self.clock.read());
-            if let Some(stopped) = self.verdict(&course, elapsed) {
+            if let Some(stopped) = self.verdict(&state, elapsed) {
                 self.halted = stopped == Stopped::Interrupted;
                 self.tell(if self.halted { Order::Halt } else { Order::End });
                 let _ended = self.next_segment(segment, corrected.as_mut());
-                return Ok(corrected.unwrap_or(course).finish(stopped));
+                return Ok(corrected.unwrap_or(state).finish(stopped));
             }
             if corrected.is_some() && self.clock.age() > SEGMENT {
                 self.tell(Order::Synchronise);
                 segment = self.next_segment(segment, corrected.as_mut());
             }
-            let batch = course.next(rule.max_time.since(elapsed));
+            let batch = state.next(rule.max_time.since(elapsed));
             let first = self.repetition;
             let start = self.announce(batch);
             self.carry_out(batch, start, buffers, body, &mut records);
@@ -242,9 +242,9 @@ impl<'a> Bench<'a> {
                 self.tell(Order::GiveUp);
                 return Err(error);
             }
-            let carried = Carried { batch, start, first, until, elapsed };
-            course.handle(&carried, Records { all: &all, each: records.len() });
-            self.note(&mut segment, &records, Some(carried));
+            let completed = CompletedBatch { batch, start, first, until, elapsed };
+            state.handle(&completed, Records { all: &all, each: records.len() });
+            self.note(&mut segment, &records, Some(completed));
         }
     }
 
@@ -259,28 +259,28 @@ impl<'a> Bench<'a> {
     }
 
     /// Keeps records for the correction.
-    fn note(&self, segment: &mut Segment, records: &[Record], carried: Option<Carried>) {
+    fn note(&self, segment: &mut Segment, records: &[Record], completed: Option<CompletedBatch>) {
         if self.interpolates() {
-            segment.push(records, carried);
+            segment.push(records, completed);
         }
     }
 
     /// If there are several clocks: synchronises them, corrects the times since
     /// the last synchronisation, and begins a new segment.
-    fn next_segment(&mut self, segment: Segment, course: Option<&mut Course<'_>>) -> Segment {
+    fn next_segment(&mut self, segment: Segment, state: Option<&mut SeriesState<'_>>) -> Segment {
         if !self.interpolates() {
             return segment;
         }
         let next = self.begin_segment();
         // `None` if this clock was set meanwhile.
         let model = self.clock.since(&segment.before).ok();
-        segment.correct(model.as_ref(), |own| self.gather(own), course);
+        segment.correct(model.as_ref(), |own| self.gather(own), state);
         next
     }
 
-    fn verdict(&self, course: &Course<'_>, elapsed: Picos) -> Option<Stopped> {
+    fn verdict(&self, state: &SeriesState<'_>, elapsed: Picos) -> Option<Stopped> {
         let asked = self.interrupt.is_requested().then_some(Stopped::Interrupted);
-        asked.or_else(|| course.verdict(elapsed))
+        asked.or_else(|| state.verdict(elapsed))
     }
 
     /// Allocates buffers on all ranks, or fails on all of them.

@@ -10,11 +10,11 @@ use serde::Serialize;
 use super::report::SCHEMA_VERSION;
 use super::taking::{estimate, root_exit};
 use super::{Args, Bench, CliError, Console, Exit, Session, plan};
-use crate::collective::course::Measured;
 use crate::collective::operation::{Cell, Collective, Operation};
 use crate::collective::piece::Piece;
 use crate::collective::run::CollectiveError;
 use crate::collective::scheme::SchemeName;
+use crate::collective::series::Measured;
 
 /// A wrong result beside the right one.
 #[derive(Debug, Serialize)]

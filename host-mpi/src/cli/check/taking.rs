@@ -14,11 +14,11 @@ use nix::sys::resource::{UsageWho, getrusage};
 
 use super::super::Session;
 use super::super::measure::{DONE, MpiEnds, respond};
-use crate::collective::course::{Measured, Sample};
 use crate::collective::interval::median;
 use crate::collective::operation::Cell;
 use crate::collective::piece::Piece;
 use crate::collective::run::{Bench, CollectiveError};
+use crate::collective::series::{Measured, Sample};
 use crate::job::CONTROLLER;
 use crate::link::{Calls, ReceiveCall, SendCall};
 

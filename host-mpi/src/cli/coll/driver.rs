@@ -18,7 +18,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::export::{self, Files};
-use super::told::{Lines, Told};
+use super::lines::{LaunchMessage, Lines};
 use super::{Args, in_order};
 use crate::collective::launches::merge;
 use crate::collective::report::Document;
@@ -103,7 +103,7 @@ fn one(
         Err(error) => return (None, Some(error)),
     };
     let told = child.stdout.take().map(listen);
-    let mut heard = Heard::default();
+    let mut heard = LaunchState::default();
     let status = attend(&mut child, interrupt, |wait| {
         let Some(told) = &told else { return Err(RecvTimeoutError::Disconnected) };
         let line = told.recv_timeout(wait)?;
@@ -118,7 +118,7 @@ fn one(
         Ok(status) => format!("launch {number} ended with {status}"),
         Err(error) => format!("launch {number}: {error}"),
     };
-    let Heard { document, is_complete } = heard;
+    let LaunchState { document, is_complete } = heard;
     let kept = document.filter(|document| is_complete || !document.results.is_empty());
     // The exit code is decided over all launches.
     let failure = match &kept {
@@ -171,22 +171,22 @@ fn listen(output: ChildStdout) -> Receiver<Vec<u8>> {
 
 /// Messages of a launch so far.
 #[derive(Debug, Default)]
-struct Heard {
+struct LaunchState {
     document: Option<Document>,
     is_complete: bool,
 }
 
-impl Heard {
+impl LaunchState {
     fn take(&mut self, line: &[u8], launch: u32, lines: &mut Lines, console: &mut Console) {
         match serde_json::from_slice(line) {
-            Ok(Told::Begins(document)) => self.document = Some(*document),
-            Ok(Told::Finished(result)) => {
+            Ok(LaunchMessage::Begins(document)) => self.document = Some(*document),
+            Ok(LaunchMessage::Finished(result)) => {
                 if let Some(document) = &mut self.document {
                     lines.finished(document, Some(launch), &result, console);
                     document.results.push(*result);
                 }
             }
-            Ok(Told::Ends(document)) => {
+            Ok(LaunchMessage::Ends(document)) => {
                 (self.document, self.is_complete) = (Some(*document), true);
             }
             // The starter of the job writes there, too, for example about ranks
@@ -257,17 +257,17 @@ mod tests {
 
     #[test]
     fn what_a_dying_launch_has_told_is_kept() {
-        let mut heard = Heard::default();
+        let mut heard = LaunchState::default();
         let mut console = Console::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
         let (_, args) = parsed(["loggap-mpi", "coll"].map(OsString::from).into_iter());
         let mut lines = Lines::open(&args).unwrap();
         let mut take = |line: &[u8]| heard.take(line, 1, &mut lines, &mut console);
         take(br#"{"begins":{"schema_version":1"#);
-        let say = |told: Told| serde_json::to_vec(&told).unwrap();
-        take(&say(Told::Begins(Box::default())));
-        take(&say(Told::Finished(Box::default())));
+        let say = |told: LaunchMessage| serde_json::to_vec(&told).unwrap();
+        take(&say(LaunchMessage::Begins(Box::default())));
+        take(&say(LaunchMessage::Finished(Box::default())));
         take(b"a rank died \xff");
-        take(&say(Told::Finished(Box::default())));
+        take(&say(LaunchMessage::Finished(Box::default())));
         assert_eq!(heard.document.map(|document| document.results.len()), Some(2));
         assert!(!heard.is_complete);
     }

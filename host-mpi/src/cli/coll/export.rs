@@ -7,7 +7,7 @@ use loggap::output::{FileError, PendingFile};
 
 use super::super::{command_line, create};
 use super::Args;
-use super::told::Told;
+use super::lines::LaunchMessage;
 use crate::collective::report::{self, CellSamples, Document};
 use crate::collective::stop::Stopped;
 
@@ -95,7 +95,7 @@ pub(super) fn export(
     console: &mut Console,
 ) -> Result<(), CliError> {
     if args.launch.is_some() {
-        return Told::Ends(Box::new(document.clone())).say(console);
+        return LaunchMessage::Ends(Box::new(document.clone())).say(console);
     }
     let failed = |error: FileError| CliError::failed(error);
     document.warnings.iter().for_each(|warning| console.warn(warning));

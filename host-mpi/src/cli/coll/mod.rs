@@ -2,7 +2,7 @@
 
 mod driver;
 mod export;
-mod told;
+mod lines;
 
 pub(super) use driver::drive;
 
@@ -16,16 +16,16 @@ use loggap_core::random::Random;
 use loggap_core::units::Picos;
 
 use self::export::Files;
-use self::told::{Lines, Told};
+use self::lines::{LaunchMessage, Lines};
 use super::{BufferArgs, DriftArgs, Session, ToleranceArgs};
 use crate::clocks::Domains;
 use crate::collective::arrival::{self, Arrival};
-use crate::collective::course::Measured;
 use crate::collective::operation::{self, Cell, Operation, Operations};
 use crate::collective::overlap;
 use crate::collective::report::{CellSamples, Document, ResultRecord};
 use crate::collective::run::{Bench, CollectiveError, Plan};
 use crate::collective::scheme::SchemeName;
+use crate::collective::series::Measured;
 use crate::collective::stop::StopRule;
 use crate::library;
 
@@ -194,11 +194,11 @@ pub(super) fn run(
         ..export::skeleton(args)
     };
     if args.launch.is_some() {
-        Told::Begins(Box::new(document.clone())).say(console)?;
+        LaunchMessage::Begins(Box::new(document.clone())).say(console)?;
     }
-    let mut taken = Taken { document, lines, samples: Vec::new(), console };
-    let failure = take(args, &cells, &mut bench, Some(&mut taken)).err();
-    let Taken { mut document, lines, samples, console } = taken;
+    let mut results = Results { document, lines, samples: Vec::new(), console };
+    let failure = take(args, &cells, &mut bench, Some(&mut results)).err();
+    let Results { mut document, lines, samples, console } = results;
     let clock = bench.clock();
     document.wall_s = clock.local(clock.read()).since(clock.local(begin)).seconds();
     document.results = in_order(&list, document.results);
@@ -297,14 +297,14 @@ fn plan(args: &Args, session: &Session<'_>, delays: Vec<Picos>) -> Plan {
 }
 
 /// Results at rank 0 so far, and the streams on which it tells of them.
-struct Taken<'c> {
+struct Results<'c> {
     document: Document,
     lines: Lines,
     samples: Vec<CellSamples>,
     console: &'c mut Console,
 }
 
-impl Taken<'_> {
+impl Results<'_> {
     /// Keeps the result of `cell`, with the samples of `measured`.
     fn finish(&mut self, cell: Cell, result: ResultRecord, measured: Measured) {
         self.lines.finished(&self.document, None, &result, self.console);
@@ -318,11 +318,11 @@ fn take(
     args: &Args,
     cells: &[Cell],
     bench: &mut Bench<'_>,
-    mut taken: Option<&mut Taken<'_>>,
+    mut results: Option<&mut Results<'_>>,
 ) -> Result<(), CollectiveError> {
     let arrival = args.arrival.to_string();
     for (number, &cell) in (1..).zip(cells) {
-        if let Some(Taken { console, .. }) = taken.as_mut().filter(|t| t.console.is_watched()) {
+        if let Some(Results { console, .. }) = results.as_mut().filter(|t| t.console.is_watched()) {
             let (of, operation, bytes) = (cells.len(), cell.operation, cell.bytes());
             console.note(format_args!("{number} of {of}: {operation}, {bytes} bytes"));
         }
@@ -331,9 +331,9 @@ fn take(
             if args.overlap { overlap::sweep(bench, cell, measured.as_ref())? } else { None };
         // A cell that was halted before its first number has no result.
         let measured = measured.filter(|found| !bench.is_halted() || found.median.is_some());
-        if let Some((taken, measured)) = taken.as_mut().zip(measured) {
+        if let Some((results, measured)) = results.as_mut().zip(measured) {
             let record = ResultRecord::new(cell, args.scheme, &arrival, &measured);
-            taken.finish(cell, ResultRecord { overlap, ..record }, measured);
+            results.finish(cell, ResultRecord { overlap, ..record }, measured);
         }
         if bench.is_halted() {
             break;

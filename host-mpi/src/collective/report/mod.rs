@@ -8,10 +8,10 @@ use loggap::machine::buffer::Alignment;
 use loggap_core::units::Picos;
 use serde::{Deserialize, Serialize};
 
-use super::course::Measured;
 use super::operation::Cell;
 use super::overlap::Overlap;
 use super::scheme::SchemeName;
+use super::series::Measured;
 use crate::job::Host;
 
 pub use chart::{SizeTime, Times, chart, over_size};

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::super::course::Sample;
 use super::super::operation::Cell;
 use super::super::scheme::SchemeName;
+use super::super::series::Sample;
 use super::Document;
 
 /// Writes results as comma-separated values; unknown values are empty.

@@ -14,7 +14,7 @@ use crate::collective::report::{Document, ResultRecord};
 /// Message of a launch to the command that started it.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Told {
+pub(super) enum LaunchMessage {
     /// Document without results: the conditions that they depend on.
     Begins(Box<Document>),
     /// Result of one operation and size.
@@ -23,7 +23,7 @@ pub(super) enum Told {
     Ends(Box<Document>),
 }
 
-impl Told {
+impl LaunchMessage {
     /// Prints the message on standard output at once. Fails if the command that
     /// started this launch has ended.
     pub(super) fn say(&self, console: &mut Console) -> Result<(), CliError> {
@@ -124,7 +124,7 @@ impl Lines {
                 })
             }
             Sink::StandardOutput => Ok(console.announce(text)?),
-            Sink::Driver => Told::Finished(Box::new(result.clone())).say(console),
+            Sink::Driver => LaunchMessage::Finished(Box::new(result.clone())).say(console),
         }
     }
 

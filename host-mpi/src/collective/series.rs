@@ -4,7 +4,7 @@
 use loggap_core::stats::Sorted;
 use loggap_core::units::{Picos, SignedPicos};
 
-use super::carried::{Carried, Records};
+use super::completed::{CompletedBatch, Records};
 use super::interval;
 use super::judge::{self, Planned, Record, Repetition, Verdict};
 use super::run::Plan;
@@ -89,7 +89,7 @@ pub struct Measured {
 
 /// A series in progress.
 #[derive(Debug)]
-pub(super) struct Course<'a> {
+pub(super) struct SeriesState<'a> {
     plan: &'a Plan,
     scheme: Scheme,
     series: Series,
@@ -111,7 +111,7 @@ pub(super) struct Course<'a> {
     samples: Vec<Sample>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> SeriesState<'a> {
     /// Number of batches that warm up caches and connections and do not count:
     /// always the first one, the others only while there is time.
     const WARM_UP: u32 = 5;
@@ -150,14 +150,15 @@ impl<'a> Course<'a> {
         Batch { count: batch.count.min(u32::try_from(fitting).unwrap_or(u32::MAX)), ..batch }
     }
 
-    pub(super) fn handle(&mut self, carried: &Carried, records: Records<'_>) {
-        let repetitions: Vec<Repetition> =
-            (0..records.each).map(|index| self.judge(carried, &records.of(index), index)).collect();
-        let announced = carried.announced();
+    pub(super) fn handle(&mut self, completed: &CompletedBatch, records: Records<'_>) {
+        let repetitions: Vec<Repetition> = (0..records.each)
+            .map(|index| self.judge(completed, &records.of(index), index))
+            .collect();
+        let announced = completed.announced();
         let ready = records.ready().unwrap_or(announced);
         self.scheme.handle(&Outcome {
             announced: ready.since(announced),
-            took: carried.until.since(announced),
+            took: completed.until.since(announced),
             repetitions: &repetitions,
         });
         let delay = self.plan.delays.iter().copied().max().unwrap_or_default();
@@ -166,20 +167,20 @@ impl<'a> Course<'a> {
             self.usual = interval::median(recent).unwrap_or(Picos::MAX);
         }
         self.batches += 1;
-        let early = carried.elapsed.0 < self.max_time.0 / Self::WARM_UP_PART;
+        let early = completed.elapsed.0 < self.max_time.0 / Self::WARM_UP_PART;
         if self.batches == 1 || early && self.batches <= Self::WARM_UP {
             return;
         }
         for (index, repetition) in repetitions.iter().enumerate() {
-            self.keep(carried, index, &records.of(index), repetition);
+            self.keep(completed, index, &records.of(index), repetition);
         }
     }
 
-    fn judge(&self, carried: &Carried, records: &[Record], index: usize) -> Repetition {
-        let Batch { start, count } = carried.batch;
+    fn judge(&self, completed: &CompletedBatch, records: &[Record], index: usize) -> Repetition {
+        let Batch { start, count } = completed.batch;
         match start {
             Start::Clock { .. } => {
-                let begin = |index: usize| start.of(index as u64, carried.start);
+                let begin = |index: usize| start.of(index as u64, completed.start);
                 let end = (count > 1).then(|| begin(index + 1));
                 let (delays, usual) = (&self.plan.delays[..], self.usual);
                 let planned = Planned { start: begin(index), delays, end, usual };
@@ -199,21 +200,21 @@ impl<'a> Course<'a> {
 
     fn keep(
         &mut self,
-        carried: &Carried,
+        completed: &CompletedBatch,
         index: usize,
         records: &[Record],
         repetition: &Repetition,
     ) {
         let valid = repetition.verdict == Verdict::Valid;
         self.series.push(valid.then_some(repetition.time));
-        let begin = carried.begin(index);
+        let begin = completed.begin(index);
         match repetition.verdict {
             Verdict::Valid => {
                 self.error = self.error.max(repetition.error);
                 self.skews.push(repetition.skew);
                 self.computed.extend(records.iter().map(|record| record.computed).max());
-                let share = match carried.batch.start {
-                    Start::BackToBack { .. } => u64::from(carried.batch.count.max(1)),
+                let share = match completed.batch.start {
+                    Start::BackToBack { .. } => u64::from(completed.batch.count.max(1)),
                     Start::Clock { .. } | Start::Barrier | Start::Announced => 1,
                 };
                 for (sum, record) in self.sums.iter_mut().zip(records) {
@@ -232,7 +233,7 @@ impl<'a> Course<'a> {
             let first = records.iter().map(|record| record.started).min().unwrap_or_default();
             let begin = begin.unwrap_or(first);
             self.samples.push(Sample {
-                repetition: carried.first + index as u64,
+                repetition: completed.first + index as u64,
                 valid,
                 starts: records.iter().map(|record| record.deviation(begin)).collect(),
                 exits: records.iter().map(|record| record.ended.since(begin)).collect(),
@@ -349,13 +350,13 @@ pub(super) mod tests {
     /// Simulates two ranks. They start `late` after the planned start, and an
     /// operation takes 10 us on rank 1, half of that on rank 0.
     fn simulate(plan: &Plan, late: impl Fn(u64) -> u64) -> Measured {
-        let mut course = Course::new(plan, plan.rule);
+        let mut state = SeriesState::new(plan, plan.rule);
         let (mut now, mut first) = (0, 0);
         loop {
-            if let Some(stopped) = course.verdict(Picos(now)) {
-                return course.finish(stopped);
+            if let Some(stopped) = state.verdict(Picos(now)) {
+                return state.finish(stopped);
             }
-            let batch = course.next(plan.rule.max_time.since(Picos(now)));
+            let batch = state.next(plan.rule.max_time.since(Picos(now)));
             let (lead, window) = match batch.start {
                 Start::Clock { lead, window } => (lead.0, window.0),
                 _ => (0, 0),
@@ -383,8 +384,8 @@ pub(super) mod tests {
             }
             now = records.iter().map(|record| record.ended.0).max().unwrap() + 5 * US;
             let (until, elapsed) = (Picos(now), Picos(now));
-            let carried = Carried { batch, start: Picos(start), first, until, elapsed };
-            course.handle(&carried, Records { all: &records, each: records.len() / 2 });
+            let completed = CompletedBatch { batch, start: Picos(start), first, until, elapsed };
+            state.handle(&completed, Records { all: &records, each: records.len() / 2 });
             first += u64::from(each);
         }
     }
