@@ -9,6 +9,7 @@ use mpi::collective::CommunicatorCollectives as _;
 use mpi::environment::Universe;
 use mpi::point_to_point::{Destination, Source};
 use mpi::topology::{Communicator, Process, SimpleCommunicator};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::library;
@@ -211,6 +212,13 @@ impl Job {
         self.waiting().share(&self.control, CONTROLLER, numbers);
     }
 
+    /// Reports of all ranks, in order, at each rank; `None` for one that cannot
+    /// be parsed.
+    #[must_use]
+    pub fn gathered<T: Serialize + DeserializeOwned>(&self, own: &T) -> Vec<Option<T>> {
+        self.watch.during(|| gathered(&self.control, own))
+    }
+
     /// Sends a command or report to `rank`.
     pub fn tell(&self, rank: i32, message: &[u8]) {
         self.watch.during(|| self.control.process_at_rank(rank).send(message));
@@ -257,9 +265,12 @@ pub(crate) fn launched_as() -> Option<i32> {
     RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
-/// Introductions of all ranks, in order; `None` for a rank whose message cannot
-/// be parsed.
-fn gathered(ranks: &SimpleCommunicator, own: &Introduction) -> Vec<Option<Introduction>> {
+/// Reports of all ranks, in order; `None` for a rank whose message
+/// cannot be parsed.
+fn gathered<T: Serialize + DeserializeOwned>(
+    ranks: &SimpleCommunicator,
+    own: &T,
+) -> Vec<Option<T>> {
     let mut own = serde_json::to_vec(own).unwrap_or_default();
     let mut longest = 0_u64;
     let length = own.len() as u64;

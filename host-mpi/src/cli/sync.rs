@@ -11,7 +11,7 @@ use loggap::cli::{CliError, Console, Exit, parse};
 use loggap::output::PendingFile;
 use loggap::profile::SCHEMA_VERSION;
 use loggap_core::sync::{Offset, ResidualSummary, Scheme};
-use loggap_core::units::Picos;
+use loggap_core::units::{Picos, SignedPicos};
 
 use report::{CheckRecord, Document, RankRecord, text};
 
@@ -242,49 +242,34 @@ fn synchronised(args: &Args, session: &Session<'_>) -> (GlobalClock, Pass, bool)
     (clock, pass, true)
 }
 
-/// Collects the state of every rank's clock, at the root.
+/// State of every rank's clock. All ranks call this together.
 fn records(args: &Args, clock: &GlobalClock, pass: &Pass, job: &Job) -> Vec<RankRecord> {
-    const FIELDS: usize = 11;
     let edge = pass.edge.as_ref();
     let offset: Option<Offset> = edge.and_then(|edge| edge.offset);
-    let median = edge.and_then(|edge| edge.median);
-    let own: [u64; FIELDS] = [
-        edge.map_or(u64::MAX, |edge| edge.parent.unsigned_abs().into()),
-        edge.is_some_and(|edge| edge.shared).into(),
-        clock.model().offset_at(clock.local(clock.read())).0.cast_unsigned(),
-        clock.model().drift.cast_unsigned(),
-        clock.error().0,
-        offset.map_or(0, |offset| offset.pings.into()),
-        median.is_some().into(),
-        median.map_or(0, |median| median.0.cast_unsigned()),
-        edge.is_some_and(|edge| edge.median_outside).into(),
-        offset.map_or(0, |offset| offset.round_trip.0),
-        edge.map_or(0, |edge| edge.contradictions.into()),
-    ];
-    let all = job.waiting().gather(job.control(), CONTROLLER, &own);
-    let seconds = |picos: u64| picos.cast_signed() as f64 * 1e-12;
-    let record = |(rank, fields): (usize, &[u64])| {
-        let (&[parent, shared, offset, drift, bound, pings], rest) = fields.split_first_chunk()?;
-        let &[has_median, median, outside, round_trip, contradictions] = rest else { return None };
-        Some(RankRecord {
-            rank,
-            host: job.places().get(rank)?.host.clone(),
-            domain: *clock.domains().get(rank)?,
-            parent: i32::try_from(parent).ok(),
-            shares_clock: shared == 1,
-            offset_s: seconds(offset),
-            drift_ppm: drift.cast_signed() as f64 * 1e-6,
-            // A clock that is not synchronised has no bound.
-            bound_s: Some(Picos(bound).seconds())
-                .filter(|_| args.scheme.bounds() && bound != u64::MAX),
-            pings: u32::try_from(pings).unwrap_or(u32::MAX),
-            round_trip_s: (round_trip > 0).then(|| Picos(round_trip).seconds()),
-            contradictions: u32::try_from(contradictions).unwrap_or(u32::MAX),
-            median_offset_s: (has_median == 1).then(|| seconds(median)),
-            median_outside: outside == 1,
-        })
+    let rank = usize::try_from(job.rank()).unwrap_or(0);
+    let seconds = |time: SignedPicos| time.0 as f64 * 1e-12;
+    let own = RankRecord {
+        rank,
+        host: job.place(job.rank()).map_or_else(String::new, |place| place.host.clone()),
+        domain: clock.domains().get(rank).copied().unwrap_or(0),
+        parent: edge.map(|edge| edge.parent),
+        shares_clock: edge.is_some_and(|edge| edge.shared),
+        offset_s: seconds(clock.model().offset_at(clock.local(clock.read()))),
+        drift_ppm: clock.model().drift as f64 * 1e-6,
+        // A clock that is not synchronised has no bound.
+        bound_s: Some(clock.error())
+            .filter(|bound| args.scheme.bounds() && *bound != Picos::MAX)
+            .map(Picos::seconds),
+        pings: offset.map_or(0, |offset| offset.pings),
+        round_trip_s: offset
+            .map(|offset| offset.round_trip)
+            .filter(|time| *time > Picos::ZERO)
+            .map(Picos::seconds),
+        contradictions: edge.map_or(0, |edge| edge.contradictions),
+        median_offset_s: edge.and_then(|edge| edge.median).map(seconds),
+        median_outside: edge.is_some_and(|edge| edge.median_outside),
     };
-    all.chunks(FIELDS).enumerate().filter_map(record).collect()
+    job.gathered(&own).into_iter().flatten().collect()
 }
 
 fn record(args: &Args, after: Duration, found: &Found) -> CheckRecord {

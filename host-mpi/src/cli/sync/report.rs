@@ -1,12 +1,12 @@
 //! Result of `sync`, as a document and as columns.
 
 use loggap::output::number;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::super::micros;
 
 /// Clock of one rank.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct RankRecord {
     pub(super) rank: usize,
     pub(super) host: String,
