@@ -177,10 +177,12 @@ fn report(
     if let Some(file) = file {
         file.commit_json(document)?;
     }
-    Ok(match args.json {
-        true => console.json(document)?,
-        false => console.data().write_all(text(document).as_bytes())?,
-    })
+    if args.json {
+        console.json(document)?;
+    } else {
+        console.data().write_all(text(document).as_bytes())?;
+    }
+    Ok(())
 }
 
 fn warnings(args: &Args, ranks: &[RankRecord], session: &Session<'_>) -> Vec<String> {
