@@ -9,10 +9,12 @@ use mpi::collective::CommunicatorCollectives as _;
 use mpi::environment::Universe;
 use mpi::point_to_point::{Destination, Source};
 use mpi::topology::{Communicator, Process, SimpleCommunicator};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::library;
-pub use crate::place::{MachineUse, Place, Sharing};
+pub use crate::place::{Host, Place, Sharing};
+use crate::waiting::Waiting;
 use crate::watch::Watch;
 
 /// Rank that makes decisions and prints, and whose clock is the global one.
@@ -136,6 +138,17 @@ impl Job {
         self.data.size()
     }
 
+    /// True on the controller.
+    #[must_use]
+    pub fn leads(&self) -> bool {
+        self.rank() == CONTROLLER
+    }
+
+    /// All ranks except the controller.
+    pub fn others(&self) -> impl Iterator<Item = i32> + use<> {
+        CONTROLLER + 1..self.size()
+    }
+
     /// Places of all ranks.
     #[must_use]
     pub fn places(&self) -> &[Place] {
@@ -157,7 +170,7 @@ impl Job {
 
     /// Sharing of processors among the ranks.
     #[must_use]
-    pub fn sharing(&self) -> Sharing<'_> {
+    pub fn sharing(&self) -> Sharing {
         Sharing::of(&self.places)
     }
 
@@ -183,6 +196,27 @@ impl Job {
     #[must_use]
     pub const fn watch(&self) -> &Watch {
         &self.watch
+    }
+
+    /// Waits for control messages, which yield if ranks share processors.
+    #[must_use]
+    pub fn waiting(&self) -> Waiting<'_> {
+        match self.sharing().is_shared() {
+            true => Waiting::yielding(&self.watch),
+            false => Waiting::polling(&self.watch),
+        }
+    }
+
+    /// Broadcasts the controller's `numbers`.
+    pub fn share(&self, numbers: &mut [u64]) {
+        self.waiting().share(&self.control, CONTROLLER, numbers);
+    }
+
+    /// Reports of all ranks, in order, at each rank; `None` for one that cannot
+    /// be parsed.
+    #[must_use]
+    pub fn gathered<T: Serialize + DeserializeOwned>(&self, own: &T) -> Vec<Option<T>> {
+        self.watch.during(|| gathered(&self.control, own))
     }
 
     /// Sends a command or report to `rank`.
@@ -218,7 +252,7 @@ impl Job {
 }
 
 /// Number of ranks that `mpirun` has started, by its environment variables.
-fn launched() -> Option<u32> {
+pub(crate) fn launched() -> Option<u32> {
     const VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
     VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
@@ -231,9 +265,12 @@ pub(crate) fn launched_as() -> Option<i32> {
     RANK_VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
-/// Introductions of all ranks, in order; `None` for a rank whose message cannot
-/// be parsed.
-fn gathered(ranks: &SimpleCommunicator, own: &Introduction) -> Vec<Option<Introduction>> {
+/// Reports of all ranks, in order; `None` for a rank whose message
+/// cannot be parsed.
+fn gathered<T: Serialize + DeserializeOwned>(
+    ranks: &SimpleCommunicator,
+    own: &T,
+) -> Vec<Option<T>> {
     let mut own = serde_json::to_vec(own).unwrap_or_default();
     let mut longest = 0_u64;
     let length = own.len() as u64;

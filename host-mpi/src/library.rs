@@ -171,6 +171,11 @@ fn bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
+/// Name of a value on the command line.
+pub(crate) fn option_name(value: &impl clap::ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |known| known.get_name().to_owned())
+}
+
 /// Library, calls and settings as a profile records them.
 #[must_use]
 pub fn fingerprint(calls: Calls, route: Route) -> MpiLibrary {
@@ -183,8 +188,8 @@ pub fn fingerprint(calls: Calls, route: Route) -> MpiLibrary {
     let limits = limits.iter().map(|limit| (limit.name, limit.bytes.to_string()));
     MpiLibrary {
         version: version(),
-        send: calls.send.name().to_owned(),
-        receive: calls.receive.name().to_owned(),
+        send: option_name(&calls.send),
+        receive: option_name(&calls.receive),
         alignment: Some(calls.alignment),
         settings: kept
             .chain(limits)

@@ -38,29 +38,6 @@ pub enum ReceiveCall {
     Irecv,
 }
 
-impl SendCall {
-    /// Name on the command line and in profiles.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Send => "send",
-            Self::Ssend => "ssend",
-            Self::Isend => "isend",
-        }
-    }
-}
-
-impl ReceiveCall {
-    /// Name on the command line and in profiles.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Recv => "recv",
-            Self::Irecv => "irecv",
-        }
-    }
-}
-
 /// MPI calls that a link uses at both ends, and the alignment of its buffers.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Calls {

@@ -9,7 +9,7 @@ use loggap::profile::ProfileDocument;
 use loggap_core::stats::{
     EndEffect, LEAST_ENDS, PairValue, Slower, SlowerOptions, slowest_end, slowest_pair,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::job::Place;
 use crate::pairs::Pair;
@@ -24,6 +24,14 @@ pub struct PairRecord {
     pub high_rank: i32,
     /// Number of sessions that gave a value.
     pub sessions: usize,
+    /// Medians of the sessions.
+    #[serde(flatten)]
+    pub values: Values,
+}
+
+/// Values of a pair in seconds, as far as known.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Values {
     /// Half the round trip of the smallest message.
     pub half_rtt_s: Option<f64>,
     /// Gap at the largest size: time per further message.
@@ -60,32 +68,8 @@ impl Quantity {
     #[must_use]
     pub const fn of(self, record: &PairRecord) -> Option<f64> {
         match self {
-            Self::HalfRoundTrip => record.half_rtt_s,
-            Self::Gap => record.gap_s,
-        }
-    }
-}
-
-/// Kind of a slow element.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SlowKind {
-    /// All ranks of a machine.
-    Machine,
-    /// One rank.
-    Rank,
-    /// Messages between two ranks.
-    Pair,
-}
-
-impl SlowKind {
-    /// Name in tables and documents.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Machine => "machine",
-            Self::Rank => "rank",
-            Self::Pair => "pair",
+            Self::HalfRoundTrip => record.values.half_rtt_s,
+            Self::Gap => record.values.gap_s,
         }
     }
 }
@@ -93,8 +77,8 @@ impl SlowKind {
 /// A machine, rank or pair that is slower than the rest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SlowRecord {
-    /// Kind.
-    pub kind: SlowKind,
+    /// `machine` (all its ranks), `rank`, or `pair` (messages between two ranks).
+    pub kind: &'static str,
     /// Name of the machine, or the ranks.
     pub name: String,
     /// Quantity in which it is slow: `half_rtt` or `gap`.
@@ -144,49 +128,49 @@ pub struct MatrixDocument {
 }
 
 /// Values of one session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct SessionValues {
+    /// Ranks that it was measured between.
+    pub pair: Pair,
     /// Sizes of the smallest and the largest message.
     pub sizes: [u64; 2],
-    /// Half the round trip of the smallest message, in seconds.
-    pub half_rtt_s: Option<f64>,
-    /// Time per message of the largest size.
-    pub gap_s: Option<f64>,
-    /// Send overhead of the smallest message.
-    pub send_overhead_s: Option<f64>,
-    /// Receive overhead of the smallest message.
-    pub recv_overhead_s: Option<f64>,
+    /// Values.
+    pub values: Values,
 }
 
 impl SessionValues {
     /// Values in `document`.
     #[must_use]
-    pub fn of(document: &ProfileDocument) -> Self {
+    pub fn of(pair: Pair, document: &ProfileDocument) -> Self {
         let rows = || document.sizes.iter().map(|record| &record.row);
         let (Some(first), Some(last)) = (rows().next(), rows().next_back()) else {
-            return Self::default();
+            return Self { pair, ..Self::default() };
         };
         let seconds = |picos: i64| Some(picos as f64 * 1e-12).filter(|seconds| *seconds > 0.0);
         Self {
+            pair,
             sizes: [first.size.0, last.size.0],
-            half_rtt_s: first.half_rtt.and_then(|value| seconds(value.value.0)),
-            gap_s: last.gap.and_then(|value| seconds(value.value.0)),
-            send_overhead_s: first.send_overhead.and_then(|value| seconds(value.value.0)),
-            recv_overhead_s: first.recv_overhead.and_then(|value| seconds(value.value.0)),
+            values: Values {
+                half_rtt_s: first.half_rtt.and_then(|value| seconds(value.value.0)),
+                gap_s: last.gap.and_then(|value| seconds(value.value.0)),
+                send_overhead_s: first.send_overhead.and_then(|value| seconds(value.value.0)),
+                recv_overhead_s: first.recv_overhead.and_then(|value| seconds(value.value.0)),
+            },
         }
     }
 }
 
 /// Records of all measured pairs, from the values of each session.
 #[must_use]
-pub fn records(sessions: &[(Pair, SessionValues)]) -> Vec<PairRecord> {
+pub fn records(sessions: &[SessionValues]) -> Vec<PairRecord> {
     of_pairs(sessions).into_iter().map(|([low, high], values)| record(low, high, &values)).collect()
 }
 
 /// Sessions of each pair, in order of time.
-fn of_pairs(sessions: &[(Pair, SessionValues)]) -> BTreeMap<[i32; 2], Vec<SessionValues>> {
+fn of_pairs(sessions: &[SessionValues]) -> BTreeMap<[i32; 2], Vec<SessionValues>> {
     let mut pairs: BTreeMap<_, Vec<SessionValues>> = BTreeMap::new();
-    for (Pair { initiator, responder }, session) in sessions {
+    for session in sessions {
+        let Pair { initiator, responder } = &session.pair;
         let key = [*initiator.min(responder), *initiator.max(responder)];
         pairs.entry(key).or_default().push(*session);
     }
@@ -194,7 +178,7 @@ fn of_pairs(sessions: &[(Pair, SessionValues)]) -> BTreeMap<[i32; 2], Vec<Sessio
 }
 
 /// Medians of the first and of the second half of each pair's sessions.
-fn halves(sessions: &[(Pair, SessionValues)]) -> [Vec<PairRecord>; 2] {
+fn halves(sessions: &[SessionValues]) -> [Vec<PairRecord>; 2] {
     let pairs = of_pairs(sessions).into_iter();
     let (first, second) = pairs
         .map(|([low, high], values)| {
@@ -205,16 +189,16 @@ fn halves(sessions: &[(Pair, SessionValues)]) -> [Vec<PairRecord>; 2] {
     [first, second]
 }
 
-fn record(low_rank: i32, high_rank: i32, values: &[SessionValues]) -> PairRecord {
-    PairRecord {
-        low_rank,
-        high_rank,
-        sessions: values.iter().filter(|session| session.half_rtt_s.is_some()).count(),
-        half_rtt_s: median(values.iter().filter_map(|session| session.half_rtt_s)),
-        gap_s: median(values.iter().filter_map(|session| session.gap_s)),
-        send_overhead_s: median(values.iter().filter_map(|session| session.send_overhead_s)),
-        recv_overhead_s: median(values.iter().filter_map(|session| session.recv_overhead_s)),
-    }
+fn record(low_rank: i32, high_rank: i32, sessions: &[SessionValues]) -> PairRecord {
+    let known = |of: fn(&Values) -> Option<f64>| sessions.iter().filter_map(move |s| of(&s.values));
+    let values = Values {
+        half_rtt_s: median(known(|values| values.half_rtt_s)),
+        gap_s: median(known(|values| values.gap_s)),
+        send_overhead_s: median(known(|values| values.send_overhead_s)),
+        recv_overhead_s: median(known(|values| values.recv_overhead_s)),
+    };
+    let sessions = known(|values| values.half_rtt_s).count();
+    PairRecord { low_rank, high_rank, sessions, values }
 }
 
 /// Median of `values`.
@@ -237,7 +221,7 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
 /// quantities. A finding has to show in both halves of the sessions, so pairs
 /// with one session do not count.
 #[must_use]
-pub fn slow(sessions: &[(Pair, SessionValues)], places: &[Place], error: f64) -> Vec<SlowRecord> {
+pub fn slow(sessions: &[SessionValues], places: &[Place], error: f64) -> Vec<SlowRecord> {
     let records = &records(sessions)[..];
     let [first, second] = halves(sessions);
     let mut hosts: Vec<&str> = places.iter().map(|place| place.host.as_str()).collect();
@@ -279,15 +263,15 @@ pub fn slow(sessions: &[(Pair, SessionValues)], places: &[Place], error: f64) ->
             }) {
                 value.named = true;
             }
-            note(SlowKind::Machine, name.to_owned(), slower);
+            note("machine", name.to_owned(), slower);
         }
         while has_ranks && let Some(slower) = slowest_end(&mut values, &mut effects, &options) {
-            note(SlowKind::Rank, slower.which.to_string(), slower);
+            note("rank", slower.which.to_string(), slower);
         }
         while let Some(slower) = slowest_pair(&mut values, &mut effects, &options) {
             let Some(record) = records.get(slower.which) else { break };
             let name = format!("{} and {}", record.low_rank, record.high_rank);
-            note(SlowKind::Pair, name, slower);
+            note("pair", name, slower);
         }
     }
     found
@@ -332,7 +316,7 @@ impl MatrixDocument {
             let [Ok(low), Ok(high)] = ranks else { continue };
             for index in [low * count + high, high * count + low] {
                 if let Some(value) = values.get_mut(index) {
-                    *value = record.half_rtt_s;
+                    *value = record.values.half_rtt_s;
                 }
             }
         }
@@ -360,11 +344,7 @@ mod tests {
 
     /// Three sessions of every pair: 1 us within a machine, 5 us between two,
     /// with noise, times `factor`.
-    fn sessions(
-        places: &[Place],
-        seed: u64,
-        factor: impl Fn(Pair) -> f64,
-    ) -> Vec<(Pair, SessionValues)> {
+    fn sessions(places: &[Place], seed: u64, factor: impl Fn(Pair) -> f64) -> Vec<SessionValues> {
         let mut random = Random::new(seed);
         let ranks = i32::try_from(places.len()).unwrap();
         let rounds = Pairs::All.rounds(ranks, 3, seed);
@@ -377,14 +357,16 @@ mod tests {
                 let base = if near { 1e-6 } else { 5e-6 };
                 let mut noisy = |base: f64| Some(base * (0.05 * random.normal()).exp());
                 let factor = factor(pair);
-                let values = SessionValues {
+                SessionValues {
+                    pair,
                     sizes: [1, 65_536],
-                    half_rtt_s: noisy(base * factor),
-                    gap_s: noisy(base),
-                    send_overhead_s: noisy(1e-7),
-                    recv_overhead_s: noisy(1e-7),
-                };
-                (pair, values)
+                    values: Values {
+                        half_rtt_s: noisy(base * factor),
+                        gap_s: noisy(base),
+                        send_overhead_s: noisy(1e-7),
+                        recv_overhead_s: noisy(1e-7),
+                    },
+                }
             })
             .collect()
     }
@@ -401,7 +383,7 @@ mod tests {
             assert_eq!(records(&sessions).len(), 45);
             let found = slow(&sessions, &places, 0.02);
             assert_eq!(found.len(), 1, "{seed}: {found:?}");
-            assert_eq!((found[0].kind, found[0].name.as_str()), (SlowKind::Machine, "node3"));
+            assert_eq!((found[0].kind, found[0].name.as_str()), ("machine", "node3"));
             assert!((found[0].factor - 1.5).abs() < 0.15 && found[0].quantity == "half_rtt");
         }
     }
@@ -414,7 +396,7 @@ mod tests {
                 |pair: Pair| if pair.initiator == 4 || pair.responder == 4 { 1.6 } else { 1.0 };
             let found = slow(&sessions(&places, seed, factor), &places, 0.02);
             assert_eq!(found.len(), 1, "{seed}: {found:?}");
-            assert_eq!((found[0].kind, found[0].name.as_str()), (SlowKind::Rank, "4"));
+            assert_eq!((found[0].kind, found[0].name.as_str()), ("rank", "4"));
         }
     }
 
@@ -425,7 +407,7 @@ mod tests {
         let places = places(1, 6);
         for (seed, slow_turn) in (0..40).zip([0, 1].into_iter().cycle()) {
             let mut sessions = sessions(&places, seed, |_| 1.0);
-            for (index, (pair, values)) in sessions.iter_mut().enumerate() {
+            for (index, SessionValues { pair, values, .. }) in sessions.iter_mut().enumerate() {
                 let of_rank = pair.initiator == 4 || pair.responder == 4;
                 let turn = usize::from(index >= 15);
                 if of_rank && turn == slow_turn {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use loggap_core::random::Random;
+use serde::{Deserialize, Serialize};
 
 use crate::job::{Place, Sharing};
 
@@ -37,19 +38,13 @@ impl FromStr for Pairs {
     fn from_str(text: &str) -> Result<Self, UnknownPairs> {
         let count =
             |digits: &str| digits.parse().ok().filter(|count| *count > 0).ok_or(UnknownPairs);
-        match text {
-            "all" => Ok(Self::All),
-            "ring" => Ok(Self::Ring),
-            _ => {
-                if let Some(digits) = text.strip_prefix("random:") {
-                    Ok(Self::Random(count(digits)?))
-                } else if let Some(digits) = text.strip_prefix("to-first:") {
-                    Ok(Self::ToFirst(count(digits)?))
-                } else {
-                    let digits = text.strip_prefix("from-first:").ok_or(UnknownPairs)?;
-                    Ok(Self::FromFirst(count(digits)?))
-                }
-            }
+        match text.split_once(':') {
+            None if text == "all" => Ok(Self::All),
+            None if text == "ring" => Ok(Self::Ring),
+            Some(("random", digits)) => Ok(Self::Random(count(digits)?)),
+            Some(("to-first", digits)) => Ok(Self::ToFirst(count(digits)?)),
+            Some(("from-first", digits)) => Ok(Self::FromFirst(count(digits)?)),
+            _ => Err(UnknownPairs),
         }
     }
 }
@@ -67,7 +62,7 @@ impl fmt::Display for Pairs {
 }
 
 /// A pair of ranks and their roles.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct Pair {
     /// Rank that measures.
     pub initiator: i32,
@@ -154,7 +149,7 @@ fn shuffled(ranks: i32, random: &mut Random) -> Vec<i32> {
 pub fn within_processors(rounds: Vec<Round>, places: &[Place]) -> Vec<Round> {
     let sharing = Sharing::of(places);
     let processors: HashMap<&str, usize> =
-        sharing.machines().iter().map(|machine| (machine.host, machine.processors)).collect();
+        sharing.hosts().iter().map(|host| (host.host.as_str(), host.processors)).collect();
     rounds.into_iter().flat_map(|round| split(round, places, &processors)).collect()
 }
 

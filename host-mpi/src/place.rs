@@ -32,11 +32,11 @@ impl Place {
     }
 }
 
-/// Ranks of one machine, and the processors that they may use.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct MachineUse<'p> {
+/// A machine, its ranks, and the processors that they may use.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Host {
     /// Name of the machine.
-    pub host: &'p str,
+    pub host: String,
     /// Number of ranks on it.
     pub ranks: usize,
     /// Number of processors that they may use together.
@@ -45,27 +45,28 @@ pub struct MachineUse<'p> {
     pub bound: usize,
     /// True if ranks wait for each other's processor: there are more ranks than
     /// processors, or two are bound to the same one.
+    #[serde(skip)]
     pub is_shared: bool,
 }
 
 /// Sharing of the machines' processors among the ranks of a job.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Sharing<'p>(Vec<MachineUse<'p>>);
+pub struct Sharing(Vec<Host>);
 
-impl<'p> Sharing<'p> {
+impl Sharing {
     /// Sharing among ranks at `places`.
     #[must_use]
-    pub fn of(places: &'p [Place]) -> Self {
+    pub fn of(places: &[Place]) -> Self {
         let mut by_name: BTreeMap<&str, Vec<&Place>> = BTreeMap::new();
         for place in places {
             by_name.entry(&place.host).or_default().push(place);
         }
-        Self(by_name.into_iter().map(|(host, ranks)| machine_use(host, &ranks)).collect())
+        Self(by_name.into_iter().map(|(host, ranks)| Host::of(host, &ranks)).collect())
     }
 
     /// Machines, in order of their names.
     #[must_use]
-    pub fn machines(&self) -> &[MachineUse<'p>] {
+    pub fn hosts(&self) -> &[Host] {
         &self.0
     }
 
@@ -78,8 +79,8 @@ impl<'p> Sharing<'p> {
     /// A warning for each machine whose ranks share processors.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let warn = |machine: &MachineUse<'_>| {
-            let MachineUse { host, ranks, processors, .. } = machine;
+        let warn = |machine: &Host| {
+            let Host { host, ranks, processors, .. } = machine;
             let why = if ranks > processors {
                 format!("{ranks} ranks may use {processors} of its processors")
             } else {
@@ -94,19 +95,21 @@ impl<'p> Sharing<'p> {
     }
 }
 
-fn machine_use<'p>(host: &'p str, ranks: &[&Place]) -> MachineUse<'p> {
-    let mut bound: Vec<Cpu> = ranks.iter().filter_map(|place| place.cpu).collect();
-    let bound_ranks = bound.len();
-    bound.sort_unstable();
-    bound.dedup();
-    let widest = ranks.iter().map(|place| place.processors).max().unwrap_or(0);
-    let processors = widest.max(bound.len());
-    MachineUse {
-        host,
-        ranks: ranks.len(),
-        processors,
-        bound: bound_ranks,
-        is_shared: bound.len() < bound_ranks || ranks.len() > processors,
+impl Host {
+    fn of(host: &str, ranks: &[&Place]) -> Self {
+        let mut bound: Vec<Cpu> = ranks.iter().filter_map(|place| place.cpu).collect();
+        let bound_ranks = bound.len();
+        bound.sort_unstable();
+        bound.dedup();
+        let widest = ranks.iter().map(|place| place.processors).max().unwrap_or(0);
+        let processors = widest.max(bound.len());
+        Self {
+            host: host.to_owned(),
+            ranks: ranks.len(),
+            processors,
+            bound: bound_ranks,
+            is_shared: bound.len() < bound_ranks || ranks.len() > processors,
+        }
     }
 }
 
@@ -123,7 +126,7 @@ mod tests {
         let some = [place("b", None, 2), place("a", None, 2), place("b", None, 2)];
         let sharing = Sharing::of(&some);
         let ranks: Vec<_> =
-            sharing.machines().iter().map(|machine| (machine.host, machine.ranks)).collect();
+            sharing.hosts().iter().map(|host| (host.host.as_str(), host.ranks)).collect();
         assert_eq!((ranks, sharing.is_shared()), (vec![("a", 1), ("b", 2)], false));
         assert_eq!(sharing.warnings(), Vec::<String>::new());
         let shared = |places: &[Place]| Sharing::of(places).is_shared();

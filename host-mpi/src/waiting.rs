@@ -55,26 +55,20 @@ impl<'a> Waiting<'a> {
 
     /// Broadcasts `numbers` of `root` to all ranks.
     pub fn share(self, ranks: &SimpleCommunicator, root: i32, numbers: &mut [u64]) {
-        self.share_after(Duration::ZERO, (ranks, root), numbers);
+        self.share_after(Duration::ZERO, ranks, root, numbers);
     }
 
     /// As [`Waiting::share`], but ranks may be later by `later`.
     pub fn share_after(
         self,
         later: Duration,
-        (ranks, root): (&SimpleCommunicator, i32),
+        ranks: &SimpleCommunicator,
+        root: i32,
         numbers: &mut [u64],
     ) {
         let root = ranks.process_at_rank(root);
         request::scope(|scope| {
             self.end_after(later, root.immediate_broadcast_into(scope, numbers));
-        });
-    }
-
-    /// Gathers the `numbers` of each rank at all ranks, into `all` in order of ranks.
-    pub fn exchange(self, ranks: &SimpleCommunicator, numbers: &[u64], all: &mut [u64]) {
-        request::scope(|scope| {
-            self.end(ranks.immediate_all_gather_into(scope, numbers, all));
         });
     }
 
@@ -91,6 +85,14 @@ impl<'a> Waiting<'a> {
             Some(all) => self.end(root.immediate_gather_into_root(scope, numbers, all)),
             None => self.end(root.immediate_gather_into(scope, numbers)),
         });
+    }
+
+    /// Numbers of all ranks, in their order, at `root`; none elsewhere.
+    pub fn gather(self, ranks: &SimpleCommunicator, root: i32, numbers: &[u64]) -> Vec<u64> {
+        let count = if ranks.rank() == root { ranks.size() } else { 0 };
+        let mut all = vec![0; numbers.len() * usize::try_from(count).unwrap_or(0)];
+        self.collect((ranks, root), numbers, (count > 0).then_some(&mut all[..]));
+        all
     }
 
     /// Sends `numbers` to `peer`; may wait for buffer space.

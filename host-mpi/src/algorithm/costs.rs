@@ -149,7 +149,7 @@ fn unsigned(estimate: &Estimate<SignedPicos>) -> Estimate<Picos> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Program, Shape, makespan};
+    use super::super::{Program, Shape, Tuned, makespan};
     use super::*;
     use loggap_core::sim::Parameters;
 
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_message_takes_half_a_round_trip_whatever_overheads_are() {
         let program = Program {
-            shape: Shape::BroadcastNearFirst,
+            shape: Shape::Tuned(Tuned::BroadcastBinomial),
             ranks: 2,
             size: 8,
             local: Picos::ZERO,
@@ -210,7 +210,7 @@ mod tests {
         let parameters = Parameters::per_protocol(&sets).unwrap();
         let time = |shape| makespan(&program(shape), parameters).unwrap();
         // Two rounds of exchanges; in a tree receives are posted meanwhile.
-        assert_eq!(time(Shape::Doubling), Picos(2 * (50 + 400)));
+        assert_eq!(time(Shape::Tuned(Tuned::AllreduceDoubling)), Picos(2 * (50 + 400)));
         let tree = program(Shape::BroadcastFarFirst);
         let free = Program { post: Picos::ZERO, ..tree };
         assert_eq!(makespan(&tree, parameters).unwrap(), makespan(&free, parameters).unwrap());

@@ -13,12 +13,14 @@ mod simulate;
 mod table;
 
 pub use costs::{End, MessageCost, protocols};
+pub use loggap::collective::Shape as Tuned;
 pub use noise::{Repeated, repeated};
 pub use program::{Program, Shape, Way};
 pub use simulate::{PredictError, makespan};
 pub use table::Known;
 
 use crate::collective::operation::Collective;
+use crate::job::launched;
 use crate::library::Implementation;
 use crate::sys::environment;
 use crate::sys::settings::{self, Value};
@@ -29,18 +31,15 @@ use table::KNOWN;
 const SWITCHES: [(&str, &str); 2] =
     [("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"), ("MPIR_CVAR_DEVICE_COLLECTIVES", "none")];
 
-/// Variables in which MPI launchers pass the number of ranks.
-const SIZE_VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
-
 /// Requests known algorithms by environment variables, for any MPI library.
 /// Variables that are already set stay. Call it only at the beginning of
 /// `main`, before there are other threads and before MPI is initialised.
 pub fn force() {
-    let ranks = SIZE_VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
+    let ranks = launched().unwrap_or(1);
     for (name, value) in SWITCHES {
         environment::set_unless_given(name, value);
     }
-    for known in KNOWN.iter().filter(|known| known.condition.holds(ranks.unwrap_or(1))) {
+    for known in KNOWN.iter().filter(|known| known.holds(ranks)) {
         let (name, value) = known.assignment();
         // Of several entries for an operation the first one stays.
         environment::set_unless_given(&name, &value);
@@ -67,30 +66,36 @@ impl InForce {
     }
 }
 
+/// True if the table has an algorithm of `collective`.
+#[must_use]
+pub fn has_known(collective: Collective) -> bool {
+    KNOWN.iter().any(|known| known.collective == collective)
+}
+
 /// Algorithm of `collective` on `ranks` ranks in this process, once MPI is initialised.
 #[must_use]
 pub fn in_force(collective: Collective, ranks: u32) -> InForce {
-    read_with(Implementation::of_this_process(), (collective, ranks), settings::read)
+    read_with(Implementation::of_this_process(), collective, ranks, settings::read)
 }
 
 fn read_with(
     library: Implementation,
-    (collective, ranks): (Collective, u32),
+    collective: Collective,
+    ranks: u32,
     read: impl Fn(&str) -> Option<Value>,
 ) -> InForce {
     let of_library =
         || KNOWN.iter().filter(|known| (known.library, known.collective) == (library, collective));
-    let Some(variable) = of_library().next().map(|known| known.variable) else {
+    let Some(variable) = of_library().next().map(Known::variable) else {
         return InForce::Other("unknown to loggap".to_owned());
     };
     if let Some(words) = own_choice(library, &read) {
         return InForce::Other(words);
     }
-    match read(variable) {
+    match read(&variable) {
         Some(Value::Number(0)) => InForce::Other(format!("chosen by the library ({variable})")),
         Some(Value::Number(number)) => {
-            let found =
-                of_library().find(|known| known.number == number && known.condition.holds(ranks));
+            let found = of_library().find(|known| known.number == number && known.holds(ranks));
             found.map_or_else(|| InForce::Other(format!("{variable} = {number}")), InForce::Known)
         }
         Some(Value::Text(text)) => InForce::Other(format!("{variable} = {text}")),
@@ -155,7 +160,7 @@ mod tests {
                 name => open_mpi(4)(name),
             }
         };
-        let of = |basic| read_with(Implementation::OpenMpi, (Collective::Barrier, 3), with(basic));
+        let of = |basic| read_with(Implementation::OpenMpi, Collective::Barrier, 3, with(basic));
         assert_eq!(of(29).name(), "bruck");
         assert!(of(30).name().contains("coll_basic_priority"), "{:?}", of(30));
         assert_eq!(rival(|_| None).as_deref(), Some("without coll_tuned"));
@@ -173,8 +178,7 @@ mod tests {
     #[test]
     fn what_is_set_is_found_in_the_table() {
         let of = |number, ranks| {
-            let question = (Collective::Barrier, ranks);
-            read_with(Implementation::OpenMpi, question, open_mpi(number)).name()
+            read_with(Implementation::OpenMpi, Collective::Barrier, ranks, open_mpi(number)).name()
         };
         assert_eq!(of(4, 3), "bruck");
         assert_eq!(of(3, 4), "recursive_doubling");
@@ -185,12 +189,12 @@ mod tests {
     #[test]
     fn what_the_library_decides_is_said() {
         let off = |_: &str| Some(Value::Text(String::new()));
-        let choice = read_with(Implementation::OpenMpi, (Collective::Bcast, 2), off);
+        let choice = read_with(Implementation::OpenMpi, Collective::Bcast, 2, off);
         assert!(choice.name().contains("is off"), "{choice:?}");
         let device = |name: &str| Some(Value::Number(if name.contains("DEVICE") { 2 } else { 1 }));
-        let choice = read_with(Implementation::Mpich, (Collective::Bcast, 2), device);
+        let choice = read_with(Implementation::Mpich, Collective::Bcast, 2, device);
         assert!(choice.name().contains("device"), "{choice:?}");
-        let none = read_with(Implementation::Other, (Collective::Bcast, 2), |_| None);
+        let none = read_with(Implementation::Other, Collective::Bcast, 2, |_| None);
         assert_eq!(none.name(), "unknown to loggap");
     }
 
@@ -212,7 +216,7 @@ mod tests {
                 for ranks in 2..9 {
                     let fits = |known: &&Known| {
                         (known.library, known.collective) == (library, collective)
-                            && known.condition.holds(ranks)
+                            && known.holds(ranks)
                     };
                     assert!(KNOWN.iter().any(|known| fits(&known)), "{collective:?} {ranks}");
                 }

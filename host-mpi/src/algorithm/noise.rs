@@ -67,9 +67,13 @@ pub fn repeated(
     program: &Program,
     parameters: Parameters<'_>,
     traces: &[Option<Trace<'_>>],
-    (slow, seed): (Picos, u64),
+    slow: Picos,
+    seed: u64,
 ) -> Result<Option<Repeated>, PredictError> {
-    let Effort { draws, simulations } = Effort::of(program.ranks);
+    // Maximum numbers of repetitions, and of those that are simulated: about a second.
+    let ranks = program.ranks.max(1);
+    let draws = (2_000_000 / ranks).clamp(1_000, 100_000) as usize;
+    let simulations = (100_000 / ranks).clamp(100, 2_000);
     let mut simulation = Simulation::new(program)?;
     let quiet = simulation.makespan(parameters, NoNoise)?;
     // Detours that begin at the very end count.
@@ -100,27 +104,9 @@ pub fn repeated(
     }))
 }
 
-/// Maximum numbers of repetitions, and of those that are simulated.
-struct Effort {
-    draws: usize,
-    simulations: u32,
-}
-
-impl Effort {
-    /// Chosen to take about a second.
-    fn of(ranks: u32) -> Self {
-        let ranks = ranks.max(1);
-        let draws = (2_000_000 / ranks).clamp(1_000, 100_000);
-        Self {
-            draws: usize::try_from(draws).unwrap_or(usize::MAX),
-            simulations: (100_000 / ranks).clamp(100, 2_000),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::Shape;
+    use super::super::{Shape, Tuned};
     use super::*;
     use loggap_core::model::LogGops;
     use loggap_core::noise::Detour;
@@ -139,7 +125,7 @@ mod tests {
     };
 
     const PROGRAM: Program = Program {
-        shape: Shape::BroadcastNearFirst,
+        shape: Shape::Tuned(Tuned::BroadcastBinomial),
         ranks: 2,
         size: 8,
         local: Picos::ZERO,
@@ -148,7 +134,7 @@ mod tests {
     };
 
     fn found(traces: &[Option<Trace<'_>>]) -> Option<Repeated> {
-        repeated(&PROGRAM, Parameters::one(PARAMETERS), traces, (Picos(MICRO), 1)).unwrap()
+        repeated(&PROGRAM, Parameters::one(PARAMETERS), traces, Picos(MICRO), 1).unwrap()
     }
 
     #[test]

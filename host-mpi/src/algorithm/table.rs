@@ -9,24 +9,6 @@ use super::program::Shape;
 use crate::collective::operation::Collective;
 use crate::library::Implementation;
 
-/// Numbers of ranks for which the library uses the algorithm.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Condition {
-    /// All.
-    Any,
-    /// Powers of two; otherwise the library uses another algorithm.
-    PowerOfTwo,
-}
-
-impl Condition {
-    pub(super) const fn holds(self, ranks: u32) -> bool {
-        match self {
-            Self::Any => true,
-            Self::PowerOfTwo => ranks.is_power_of_two(),
-        }
-    }
-}
-
 /// An algorithm of a library.
 #[derive(Debug, Eq, PartialEq)]
 pub struct Known {
@@ -34,114 +16,77 @@ pub struct Known {
     pub library: Implementation,
     /// Operation that it implements.
     pub collective: Collective,
-    /// Variable that selects the algorithm, as the tool interface names it.
-    pub variable: &'static str,
     /// Name of the algorithm in the library.
     pub name: &'static str,
     /// Value of the variable that selects the algorithm.
     pub number: i64,
     /// Message pattern.
     pub shape: Shape,
-    pub(super) condition: Condition,
 }
 
 impl Known {
+    /// Variable that selects the algorithm, as the tool interface names it.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        let operation = self.collective.name();
+        match self.library {
+            OpenMpi => format!("coll_tuned_{operation}_algorithm"),
+            _ => format!("MPIR_CVAR_{}_INTRA_ALGORITHM", operation.to_uppercase()),
+        }
+    }
+
     /// Environment variable that selects the algorithm, and its value.
     pub(super) fn assignment(&self) -> (String, String) {
+        let variable = self.variable();
         match self.library {
-            Implementation::OpenMpi => {
-                (format!("OMPI_MCA_{}", self.variable), self.number.to_string())
-            }
-            _ => (self.variable.to_owned(), self.name.to_owned()),
+            OpenMpi => (format!("OMPI_MCA_{variable}"), self.number.to_string()),
+            _ => (variable, self.name.to_owned()),
+        }
+    }
+
+    /// True if the library uses the algorithm for this number of ranks, and not another one.
+    pub(super) const fn holds(&self, ranks: u32) -> bool {
+        match self.shape {
+            S::Tuned(T::AllgatherDoubling | T::BarrierDoubling) => ranks.is_power_of_two(),
+            _ => true,
         }
     }
 }
 
-const fn open_mpi(
+const fn known(
+    library: Implementation,
     collective: Collective,
-    (variable, name, number): (&'static str, &'static str, i64),
-    (shape, condition): (Shape, Condition),
+    name: &'static str,
+    number: i64,
+    shape: Shape,
 ) -> Known {
-    let library = Implementation::OpenMpi;
-    Known { library, collective, variable, name, number, shape, condition }
-}
-
-const fn mpich(
-    collective: Collective,
-    (variable, name, number): (&'static str, &'static str, i64),
-    (shape, condition): (Shape, Condition),
-) -> Known {
-    let library = Implementation::Mpich;
-    Known { library, collective, variable, name, number, shape, condition }
+    Known { library, collective, name, number, shape }
 }
 
 use Collective as C;
-use Condition::{Any, PowerOfTwo};
+use Implementation::{Mpich, OpenMpi};
 use Shape as S;
+use loggap::collective::Shape as T;
 
-/// Of several entries for one operation, the first whose condition holds is forced.
+/// Of several entries for one operation, the first that holds is forced.
 pub(super) static KNOWN: [Known; 19] = [
-    open_mpi(C::Bcast, ("coll_tuned_bcast_algorithm", "binomial", 6), (S::BroadcastNearFirst, Any)),
-    open_mpi(
-        C::Allreduce,
-        ("coll_tuned_allreduce_algorithm", "recursive_doubling", 3),
-        (S::Doubling, Any),
-    ),
-    open_mpi(C::Reduce, ("coll_tuned_reduce_algorithm", "binomial", 5), (S::Reduce, Any)),
-    open_mpi(C::Barrier, ("coll_tuned_barrier_algorithm", "bruck", 4), (S::Dissemination, Any)),
-    open_mpi(
-        C::Barrier,
-        ("coll_tuned_barrier_algorithm", "recursive_doubling", 3),
-        (S::Dissemination, PowerOfTwo),
-    ),
-    open_mpi(C::Gather, ("coll_tuned_gather_algorithm", "binomial", 2), (S::GatherEvenCopy, Any)),
-    open_mpi(
-        C::Scatter,
-        ("coll_tuned_scatter_algorithm", "binomial", 2),
-        (S::ScatterNearFirst, Any),
-    ),
-    open_mpi(
-        C::Allgather,
-        ("coll_tuned_allgather_algorithm", "recursive_doubling", 3),
-        (S::AllgatherDoubling, PowerOfTwo),
-    ),
-    open_mpi(C::Allgather, ("coll_tuned_allgather_algorithm", "ring", 4), (S::AllgatherRing, Any)),
-    open_mpi(C::Alltoall, ("coll_tuned_alltoall_algorithm", "pairwise", 2), (S::Pairwise, Any)),
-    mpich(
-        C::Bcast,
-        ("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "binomial", 1),
-        (S::BroadcastFarFirst, Any),
-    ),
-    mpich(
-        C::Allreduce,
-        ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "recursive_doubling", 3),
-        (S::Doubling, Any),
-    ),
-    mpich(C::Reduce, ("MPIR_CVAR_REDUCE_INTRA_ALGORITHM", "binomial", 1), (S::Reduce, Any)),
-    mpich(
-        C::Barrier,
-        ("MPIR_CVAR_BARRIER_INTRA_ALGORITHM", "dissemination", 3),
-        (S::Dissemination, Any),
-    ),
-    mpich(
-        C::Gather,
-        ("MPIR_CVAR_GATHER_INTRA_ALGORITHM", "binomial", 1),
-        (S::GatherSmallCopy, Any),
-    ),
-    mpich(
-        C::Scatter,
-        ("MPIR_CVAR_SCATTER_INTRA_ALGORITHM", "binomial", 1),
-        (S::ScatterFarFirst, Any),
-    ),
-    mpich(
-        C::Allgather,
-        ("MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM", "recursive_doubling", 3),
-        (S::AllgatherDoubling, PowerOfTwo),
-    ),
-    mpich(
-        C::Allgather,
-        ("MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM", "ring", 4),
-        (S::AllgatherRing, Any),
-    ),
-    mpich(C::Alltoall, ("MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM", "pairwise", 3), (S::Pairwise, Any)),
+    known(OpenMpi, C::Bcast, "binomial", 6, S::Tuned(T::BroadcastBinomial)),
+    known(OpenMpi, C::Allreduce, "recursive_doubling", 3, S::Tuned(T::AllreduceDoubling)),
+    known(OpenMpi, C::Reduce, "binomial", 5, S::Reduce),
+    known(OpenMpi, C::Barrier, "bruck", 4, S::Tuned(T::BarrierDissemination)),
+    known(OpenMpi, C::Barrier, "recursive_doubling", 3, S::Tuned(T::BarrierDoubling)),
+    known(OpenMpi, C::Gather, "binomial", 2, S::Tuned(T::GatherBinomial)),
+    known(OpenMpi, C::Scatter, "binomial", 2, S::Tuned(T::ScatterBinomial)),
+    known(OpenMpi, C::Allgather, "recursive_doubling", 3, S::Tuned(T::AllgatherDoubling)),
+    known(OpenMpi, C::Allgather, "ring", 4, S::Tuned(T::AllgatherRing)),
+    known(OpenMpi, C::Alltoall, "pairwise", 2, S::Tuned(T::AlltoallPairwise)),
+    known(Mpich, C::Bcast, "binomial", 1, S::BroadcastFarFirst),
+    known(Mpich, C::Allreduce, "recursive_doubling", 3, S::Tuned(T::AllreduceDoubling)),
+    known(Mpich, C::Reduce, "binomial", 1, S::Reduce),
+    known(Mpich, C::Barrier, "dissemination", 3, S::Tuned(T::BarrierDissemination)),
+    known(Mpich, C::Gather, "binomial", 1, S::GatherSmallCopy),
+    known(Mpich, C::Scatter, "binomial", 1, S::ScatterFarFirst),
+    known(Mpich, C::Allgather, "recursive_doubling", 3, S::Tuned(T::AllgatherDoubling)),
+    known(Mpich, C::Allgather, "ring", 4, S::Tuned(T::AllgatherRing)),
+    known(Mpich, C::Alltoall, "pairwise", 3, S::Tuned(T::AlltoallPairwise)),
 ];

@@ -37,34 +37,22 @@ Examples:
 pub(super) struct Args {
     /// Call that sends: send (MPI_Send), ssend (MPI_Ssend), isend (MPI_Isend,
     /// with MPI_Wait outside the send overhead).
-    #[arg(
-        long,
-        value_name = "CALL",
-        value_enum,
-        default_value = "send",
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "CALL", default_value = "send", hide_possible_values = true)]
     send: SendCall,
     /// Call that receives: recv (MPI_Recv), irecv (MPI_Irecv beforehand, and
     /// MPI_Test until the message has arrived).
-    #[arg(
-        long,
-        value_name = "CALL",
-        value_enum,
-        default_value = "recv",
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "CALL", default_value = "recv", hide_possible_values = true)]
     recv: ReceiveCall,
     #[command(flatten)]
     buffers: BufferArgs,
     #[command(flatten)]
-    pairs: PairsArgs,
+    pub(super) pairs: PairsArgs,
     #[command(flatten)]
-    measure: MeasureArgs,
+    pub(super) measure: MeasureArgs,
 }
 
 impl Args {
-    const fn calls(&self) -> Calls {
+    pub(super) const fn calls(&self) -> Calls {
         Calls { send: self.send, receive: self.recv, alignment: self.buffers.alignment() }
     }
 }
@@ -86,10 +74,10 @@ pub(super) fn run(
     // Rank 0 tells the others when the run is over; they continue until then.
     session.interrupt.listen();
     if args.pairs.are_many(job.size()) {
-        return pairs::run((&args.pairs, &args.measure), calls, session, console);
+        return pairs::run(args, session, console);
     }
     if let Some(option) = args.pairs.useless_for_one() {
-        if job.rank() != CONTROLLER {
+        if !job.leads() {
             return Ok(Exit::Done);
         }
         return Err(CliError::usage(format_args!(
@@ -131,7 +119,7 @@ pub(super) fn respond(
             none => none.insert(memory(longest, calls.alignment)?),
         };
         let peer = session.job.peer(initiator);
-        let mut link = MpiLink::replying(peer, calls, session.watch, replies);
+        let mut link = MpiLink::replying(peer, calls, session.job.watch(), replies);
         serve_with(&clock, &mut link, buffer, options).map_err(|error| {
             CliError::failed(format_args!("rank {}: {error}", session.job.rank()))
         })?;
@@ -175,7 +163,8 @@ impl<'a> Ends for MpiEnds<'a> {
 
     fn open(&mut self, _clock: &HostClock) -> Result<MpiLink<'a>, CliError> {
         self.session.job.tell(self.peer, SERVE);
-        Ok(MpiLink::new(self.session.job.peer(self.peer), self.calls, self.session.watch))
+        let job = self.session.job;
+        Ok(MpiLink::new(job.peer(self.peer), self.calls, job.watch()))
     }
 
     fn close(&mut self) -> Option<CliError> {

@@ -8,7 +8,7 @@ mod selftest;
 mod sync;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
@@ -16,17 +16,15 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use loggap::flags::parse;
 use loggap::machine::buffer::{self, Alignment};
+use loggap::output::{FileError, PendingFile};
 use loggap::terminal::{
     CliError, Console, EXIT_CODES_OF_CHECKS, Exit, Interrupt, carry_out, explain,
 };
 use loggap_core::sync::{Assumptions, MOST_DRIFT_PPM};
-use mpi::collective::Root as _;
-use mpi::topology::Communicator as _;
 use nix::unistd::getppid;
 
 use crate::collective::judge::Tolerance;
-use crate::job::{CONTROLLER, Job, JobError, Sharing, launched_as};
-use crate::watch::Watch;
+use crate::job::{Job, JobError, Sharing, launched_as};
 
 /// Measure MPI: its links, its clocks and its collective operations.
 #[derive(Debug, Parser)]
@@ -81,7 +79,7 @@ impl ToleranceArgs {
     /// Tolerance in effect. Unless it is given, ranks that share processors may
     /// start late: they wait for each other's processor, and no repetition
     /// would count.
-    fn tolerance(self, sharing: &Sharing<'_>) -> Tolerance {
+    fn tolerance(self, sharing: &Sharing) -> Tolerance {
         const USUAL_PPM: u32 = 20_000;
         let usual = match sharing.is_shared() {
             true => Tolerance::ALL,
@@ -121,7 +119,7 @@ impl BufferArgs {
 
     /// Refuses huge pages if rank 0 gets none. All ranks call this together.
     fn check(self, session: &Session<'_>) -> Result<(), CliError> {
-        let is_checked = self.huge_pages && session.job.rank() == CONTROLLER;
+        let is_checked = self.huge_pages && session.job.leads();
         let has_pages = !is_checked || buffer::are_huge_pages_given();
         let checked = has_pages.then_some(()).ok_or_else(|| {
             CliError::refused(
@@ -129,29 +127,54 @@ impl BufferArgs {
                  to be madvise or always",
             )
         });
-        agreed(checked, session)
+        session.agreed(checked)
     }
 }
 
-/// Job, watchdog and interrupt of a command.
+/// Job and interrupt of a command.
 struct Session<'a> {
     job: &'a Job,
-    watch: &'a Watch,
     interrupt: &'a Interrupt,
 }
 
-/// Result of a preparation. If it failed at rank 0 the other ranks end, too,
-/// silently. All ranks call this together.
-fn agreed<T, E>(prepared: Result<T, E>, session: &Session<'_>) -> Result<T, CliError>
-where
-    CliError: From<E>,
-{
-    let mut fails = [u64::from(prepared.is_err())];
-    let root = session.job.control().process_at_rank(CONTROLLER);
-    session.watch.during(|| root.broadcast_into(&mut fails[..]));
-    let prepared = prepared?;
-    // Not a failure: `mpirun` would end the job before rank 0 has reported its own.
-    if fails == [0] { Ok(prepared) } else { Err(CliError::ReaderGone) }
+impl Session<'_> {
+    /// Result of a preparation. If it failed at rank 0 the other ranks end, too,
+    /// silently. All ranks call this together.
+    fn agreed<T, E>(&self, prepared: Result<T, E>) -> Result<T, CliError>
+    where
+        CliError: From<E>,
+    {
+        let mut fails = [u64::from(prepared.is_err())];
+        self.job.share(&mut fails);
+        let prepared = prepared?;
+        // Not a failure: `mpirun` would end the job before rank 0 has reported its own.
+        if fails == [0] { Ok(prepared) } else { Err(CliError::ReaderGone) }
+    }
+
+    /// Outcome of a command whose errors all ranks find: rank 0 reports them
+    /// and sets the exit code. If another rank failed first, `mpirun` would end
+    /// the job before that.
+    fn told_by_first(&self, outcome: Result<Exit, CliError>) -> Result<Exit, CliError> {
+        match outcome {
+            Err(CliError::Message { .. }) if !self.job.leads() => Ok(Exit::Done),
+            outcome => outcome,
+        }
+    }
+}
+
+/// Creates an output file, if one is requested.
+fn create(path: Option<&PathBuf>) -> Result<Option<PendingFile>, FileError> {
+    path.map(PendingFile::create).transpose()
+}
+
+/// Command line, for documents. Paths need not be text.
+fn command_line() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Microseconds in a table; `-` for `None`.
+fn micros(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{:.3}", seconds * 1e6))
 }
 
 /// Runs the command line `arguments`, the first of which is the program's
@@ -214,7 +237,7 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
     if let Command::Coll(args) = &cli.command
         && coll::is_driver(args)
     {
-        return match coll::drive(args, (launched_as().is_some(), &interrupt), console) {
+        return match coll::drive(args, &interrupt, console) {
             Err(CliError::Message { .. }) if !is_first() => Ok(Exit::Done),
             outcome => outcome,
         };
@@ -239,12 +262,12 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
         Err(error) => return Err(CliError::failed(error)),
     };
     let watch = job.watch().clone();
-    let session = Session { job: &job, watch: &watch, interrupt: &interrupt };
+    let session = Session { job: &job, interrupt: &interrupt };
     let outcome = match &cli.command {
         Command::Measure(args) => measure::run(args, &session, console),
         Command::Sync(args) => sync::run(args, &session, console),
-        Command::Coll(args) => coll::run(args, &session, console),
-        Command::Check(args) => check::run(args, &session, console),
+        Command::Coll(args) => session.told_by_first(coll::run(args, &session, console)),
+        Command::Check(args) => session.told_by_first(check::run(args, &session, console)),
         // Needs no job: done above.
         Command::Selftest(_) => Ok(Exit::Done),
     };

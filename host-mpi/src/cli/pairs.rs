@@ -11,11 +11,10 @@ use loggap::terminal::{CliError, Console, Exit};
 use loggap_core::measure::Clock;
 use loggap_core::stats::LEAST_ENDS;
 
-use super::measure::{DONE, MpiEnds, respond};
-use super::{Session, agreed};
+use super::measure::{Args, DONE, MpiEnds, respond};
+use super::{Session, command_line, create, micros};
 use crate::job::{CONTROLLER, Sharing};
 use crate::library;
-use crate::link::Calls;
 use crate::matrix::{self, MatrixDocument, PairRecord, Quantity, SessionValues};
 use crate::pairs::{self, Pair, Pairs, Round};
 
@@ -69,20 +68,18 @@ const TIMES: u32 = 3;
 const ROUND: &[u8] = b"round";
 
 pub(super) fn run(
-    args: (&PairsArgs, &MeasureArgs),
-    calls: Calls,
+    args: &Args,
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    let (asked, measure) = args;
+    let Args { pairs: asked, measure, .. } = args;
     let job = session.job;
     let rounds =
         asked.pairs(job.size()).rounds(job.size(), asked.times.unwrap_or(TIMES), measure.seed());
     let rounds = pairs::within_processors(rounds, job.places());
-    let leads = job.rank() == CONTROLLER;
-    let files = leads.then(|| Files::open(asked, measure, session)).transpose();
-    let Some(files) = agreed(files, session)? else {
-        return follow(&rounds, (measure, calls), session, console);
+    let files = job.leads().then(|| Files::open(args)).transpose();
+    let Some(files) = session.agreed(files)? else {
+        return follow(args, &rounds, session, console);
     };
     let clock = HostClock::monotonic_raw();
     let started = clock.now();
@@ -93,21 +90,20 @@ pub(super) fn run(
     for (number, round) in rounds.iter().enumerate() {
         let elapsed_s = clock.duration(clock.now().saturating_sub(started)).seconds();
         progress.say(number, elapsed_s, console);
-        others(session).for_each(|rank| job.tell(rank, ROUND));
-        let own = take_part(round, (measure, calls), session, console)?;
+        job.others().for_each(|rank| job.tell(rank, ROUND));
+        let own = take_part(args, round, session, console)?;
         let reports = round.iter().map(|pair| match &own {
-            Some(own) if pair.initiator == CONTROLLER => (*pair, own.clone()),
-            _ => (*pair, heard(session, measure, pair.initiator)),
+            Some(own) if pair.initiator == CONTROLLER => own.clone(),
+            _ => heard(session, measure, pair.initiator),
         });
-        let reports: Vec<(Pair, Report)> = reports.collect();
+        let reports: Vec<Report> = reports.collect();
         let is_interrupted = session.interrupt.is_requested();
-        for (pair, report) in reports {
+        for (Pair { initiator, responder }, report) in round.iter().zip(reports) {
             match report {
-                Ok(values) => sessions.push((pair, values)),
+                Ok(values) => sessions.push(values),
                 // An interruption is reported once.
                 Err(_) if is_interrupted => {}
                 Err(error) => {
-                    let Pair { initiator, responder } = pair;
                     warnings.push(format!("ranks {initiator} and {responder}: {error}"));
                 }
             }
@@ -118,11 +114,11 @@ pub(super) fn run(
             break;
         }
     }
-    others(session).for_each(|rank| job.tell(rank, DONE));
+    job.others().for_each(|rank| job.tell(rank, DONE));
     let wall_s = clock.duration(clock.now().saturating_sub(started)).seconds();
     let outcome = Outcome { sessions, warnings, incomplete, wall_s };
-    let document = document(asked, measure, (calls, session), outcome);
-    print(&document, measure, console)?;
+    let document = document(args, session, outcome);
+    print(args, &document, console)?;
     files.write(&document)?;
     Ok(if document.incomplete.is_some() { Exit::Interrupted } else { Exit::Done })
 }
@@ -177,15 +173,10 @@ impl Progress {
 
 /// Results of all rounds.
 struct Outcome {
-    sessions: Vec<(Pair, SessionValues)>,
+    sessions: Vec<SessionValues>,
     warnings: Vec<String>,
     incomplete: Option<String>,
     wall_s: f64,
-}
-
-/// All ranks except the controller.
-fn others(session: &Session<'_>) -> impl Iterator<Item = i32> {
-    (0..session.job.size()).filter(|rank| *rank != CONTROLLER)
 }
 
 /// Time limit of a round, beyond waits for other ranks: twice the time to
@@ -203,18 +194,17 @@ fn heard(session: &Session<'_>, measure: &MeasureArgs, rank: i32) -> Report {
 
 /// Takes part in the rounds until the controller ends them.
 fn follow(
-    rounds: &[Vec<Pair>],
-    how: (&MeasureArgs, Calls),
+    args: &Args,
+    rounds: &[Round],
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    let (measure, _) = how;
-    let next = || session.job.hear_after(longest_round(measure), CONTROLLER);
+    let next = || session.job.hear_after(longest_round(&args.measure), CONTROLLER);
     for round in rounds {
         if next() != ROUND {
             return Ok(Exit::Done);
         }
-        if let Some(report) = take_part(round, how, session, console)? {
+        if let Some(report) = take_part(args, round, session, console)? {
             let report = serde_json::to_vec(&report).unwrap_or_default();
             session.job.tell(CONTROLLER, &report);
         }
@@ -226,11 +216,12 @@ fn follow(
 /// Measures or responds if this rank is in a pair of `round`; a report if it
 /// has measured.
 fn take_part(
+    args: &Args,
     round: &[Pair],
-    (measure, calls): (&MeasureArgs, Calls),
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Option<Report>, CliError> {
+    let (measure, calls) = (&args.measure, args.calls());
     let rank = session.job.rank();
     let mine = round.iter().find(|pair| pair.initiator == rank || pair.responder == rank);
     let Some(pair) = mine else { return Ok(None) };
@@ -241,7 +232,7 @@ fn take_part(
     let ends = |_| Ok(MpiEnds { session, calls, peer: pair.responder });
     let profile = measuring::profile(measure, ends, session.interrupt, console);
     session.job.tell(pair.responder, DONE);
-    let report = profile.map(|profile| SessionValues::of(&profile));
+    let report = profile.map(|profile| SessionValues::of(*pair, &profile));
     Ok(Some(report.map_err(|error| error.to_string())))
 }
 
@@ -252,15 +243,9 @@ struct Files {
 }
 
 impl Files {
-    fn open(
-        pairs: &PairsArgs,
-        measure: &MeasureArgs,
-        _session: &Session<'_>,
-    ) -> Result<Self, CliError> {
-        Ok(Self {
-            document: measure.output().map(PendingFile::create).transpose()?,
-            heat_map: pairs.heat_map.as_ref().map(PendingFile::create).transpose()?,
-        })
+    fn open(args: &Args) -> Result<Self, CliError> {
+        let document = args.measure.output().map(PendingFile::create).transpose()?;
+        Ok(Self { document, heat_map: create(args.pairs.heat_map.as_ref())? })
     }
 
     fn write(self, document: &MatrixDocument) -> Result<(), CliError> {
@@ -275,25 +260,21 @@ impl Files {
     }
 }
 
-fn document(
-    pairs: &PairsArgs,
-    measure: &MeasureArgs,
-    (calls, session): (Calls, &Session<'_>),
-    outcome: Outcome,
-) -> MatrixDocument {
+fn document(args: &Args, session: &Session<'_>, outcome: Outcome) -> MatrixDocument {
+    let pairs = &args.pairs;
     let Outcome { sessions, warnings, incomplete, wall_s } = outcome;
     let job = session.job;
     let error = f64::from(pairs.error) / 1e6;
     let records = matrix::records(&sessions);
     let [smallest_bytes, largest_bytes] =
-        sessions.first().map(|(_, values)| values.sizes).unwrap_or_default();
+        sessions.first().map(|values| values.sizes).unwrap_or_default();
     MatrixDocument {
         schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION"),
-        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-        seed: measure.seed(),
+        command: command_line(),
+        seed: args.measure.seed(),
         transport: "mpi",
-        mpi: library::fingerprint(calls, library::route(job, 1)),
+        mpi: library::fingerprint(args.calls(), library::route(job, 1)),
         pairs_asked: pairs.pairs(job.size()).to_string(),
         smallest_bytes,
         largest_bytes,
@@ -308,13 +289,9 @@ fn document(
 }
 
 /// Prints the document, as JSON or as columns with a summary.
-fn print(
-    document: &MatrixDocument,
-    measure: &MeasureArgs,
-    console: &mut Console,
-) -> Result<(), CliError> {
+fn print(args: &Args, document: &MatrixDocument, console: &mut Console) -> Result<(), CliError> {
     document.warnings.iter().for_each(|warning| console.warn(warning));
-    if measure.json() {
+    if args.measure.json() {
         return Ok(console.json(document)?);
     }
     let alignment = document.mpi.alignment.unwrap_or_default();
@@ -339,16 +316,13 @@ fn print(
 }
 
 fn row(record: &PairRecord, document: &MatrixDocument) -> String {
-    let micros = |seconds: Option<f64>| {
-        seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{:.3}", seconds * 1e6))
-    };
     let host = |rank: i32| {
         let place = usize::try_from(rank).ok().and_then(|rank| document.ranks.get(rank));
         place.map_or("?", |place| &place.host)
     };
-    let PairRecord { low_rank, high_rank, sessions, .. } = record;
+    let PairRecord { low_rank, high_rank, sessions, values } = record;
     let [half, sends, receives, gap] =
-        [record.half_rtt_s, record.send_overhead_s, record.recv_overhead_s, record.gap_s]
+        [values.half_rtt_s, values.send_overhead_s, values.recv_overhead_s, values.gap_s]
             .map(micros);
     let hosts = format!("{},{}", host(*low_rank), host(*high_rank));
     format!(
@@ -370,7 +344,7 @@ fn summary(document: &MatrixDocument) -> String {
     for slow in &document.slow {
         text += &format!(
             "# slow: {} {}, {} times as long ({}), at least {} times\n",
-            slow.kind.name(),
+            slow.kind,
             slow.name,
             number::significant(slow.factor),
             slow.quantity,

@@ -12,16 +12,15 @@ use loggap::output::PendingFile;
 use loggap::profile::SCHEMA_VERSION;
 use loggap::terminal::{CliError, Console, Exit};
 use loggap_core::sync::{Offset, ResidualSummary, Scheme};
-use loggap_core::units::Picos;
+use loggap_core::units::{Picos, SignedPicos};
 
 use report::{CheckRecord, Document, RankRecord, text};
 
-use super::{DriftArgs, Session, agreed};
+use super::{DriftArgs, Session, create};
 use crate::clocks::check::{self, Found, Sample};
 use crate::clocks::{Domains, GlobalClock, Pass, published};
-use crate::job::CONTROLLER;
+use crate::job::{CONTROLLER, Job};
 use crate::library;
-use crate::waiting::Waiting;
 
 /// Synchronise the clocks of all ranks with that of rank 0, with a bound of the
 /// error of each, and check with fresh pings whether they agree.
@@ -101,6 +100,11 @@ impl SchemeName {
         }
     }
 
+    /// True if it bounds the errors of clocks.
+    fn bounds(self) -> bool {
+        self == Self::Tree
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Tree => "tree",
@@ -118,59 +122,30 @@ pub(super) fn run(
     let job = session.job;
     // Rank 0 decides when to stop; the others continue until then.
     session.interrupt.listen();
-    let file = args.output.as_ref().filter(|_| job.rank() == CONTROLLER);
-    let file = agreed(file.map(PendingFile::create).transpose(), session)?;
-    let is_shared = job.sharing().is_shared();
-    let waiting =
-        if is_shared { Waiting::yielding(session.watch) } else { Waiting::polling(session.watch) };
-    let (clock, pass, mut goes_on) = synchronised(args, session, waiting);
-    let ranks = records(&clock, &pass, session, waiting);
+    let file = session.agreed(create(args.output.as_ref().filter(|_| job.leads())))?;
+    let (clock, pass, mut goes_on) = synchronised(args, session);
+    let ranks = records(args, &clock, &pass, job);
     let mut checks = Vec::new();
     if let Some(after) = args.check.filter(|_| goes_on) {
         let sample = Sample::of(&clock, args.sample as usize, args.seed);
         #[allow(clippy::disallowed_methods, reason = "a pause for people, not a measurement")]
         let started = Instant::now();
         for wait in [Duration::ZERO, after] {
-            goes_on = goes_on_after(wait.saturating_sub(started.elapsed()), session, waiting);
+            goes_on = goes_on_after(wait.saturating_sub(started.elapsed()), session);
             if !goes_on {
                 break;
             }
             let passed = started.elapsed();
-            checks.push(record(passed, &check::check(&clock, job, &sample, waiting)));
+            let found = check::check(&clock, job, &sample, job.waiting());
+            checks.push(record(args, passed, &found));
         }
     }
-    if job.rank() != CONTROLLER {
+    if !job.leads() {
         return Ok(Exit::Done);
-    }
-    let mut document = document(args, (&clock, &pass), (ranks, checks), session);
-    document.incomplete = (!goes_on).then_some("interrupted");
-    document.warnings.iter().for_each(|warning| console.warn(warning));
-    if let Some(file) = file {
-        file.commit_json(&document)?;
-    }
-    if args.json {
-        console.json(&document)?;
-    } else {
-        console.data().write_all(text(&document).as_bytes())?;
-    }
-    Ok(if goes_on { Exit::Done } else { Exit::Interrupted })
-}
-
-fn document(
-    args: &Args,
-    (clock, pass): (&GlobalClock, &Pass),
-    (mut ranks, mut checks): (Vec<RankRecord>, Vec<CheckRecord>),
-    session: &Session<'_>,
-) -> Document {
-    if args.scheme.published().is_some() {
-        ranks.iter_mut().for_each(|rank| rank.bound_s = None);
-        for check in &mut checks {
-            (check.bound_s, check.covered_share, check.consistent_share) = (None, None, None);
-        }
     }
     let bounds = ranks.iter().map(|rank| rank.bound_s);
     let last = checks.last();
-    Document {
+    let document = Document {
         schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION"),
         library: library::version(),
@@ -183,11 +158,32 @@ fn document(
         consistent_share: last.and_then(|check| check.consistent_share),
         bound_s: bounds.reduce(|one, other| Some(one?.max(other?))).flatten(),
         scheme: args.scheme.name(),
-        incomplete: None,
+        incomplete: (!goes_on).then_some("interrupted"),
         warnings: warnings(args, &ranks, session),
         ranks,
         checks,
+    };
+    report(args, &document, file, console)?;
+    Ok(if goes_on { Exit::Done } else { Exit::Interrupted })
+}
+
+/// Prints warnings, writes the file, and prints the document.
+fn report(
+    args: &Args,
+    document: &Document,
+    file: Option<PendingFile>,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    document.warnings.iter().for_each(|warning| console.warn(warning));
+    if let Some(file) = file {
+        file.commit_json(document)?;
     }
+    if args.json {
+        console.json(document)?;
+    } else {
+        console.data().write_all(text(document).as_bytes())?;
+    }
+    Ok(())
 }
 
 fn warnings(args: &Args, ranks: &[RankRecord], session: &Session<'_>) -> Vec<String> {
@@ -200,8 +196,7 @@ fn warnings(args: &Args, ranks: &[RankRecord], session: &Session<'_>) -> Vec<Str
             rank.rank, args.drift.max_drift
         )
     }));
-    let is_unknown =
-        |rank: &&RankRecord| args.scheme.published().is_none() && rank.bound_s.is_none();
+    let is_unknown = |rank: &&RankRecord| args.scheme.bounds() && rank.bound_s.is_none();
     warnings.extend(ranks.iter().filter(is_unknown).map(|rank| {
         format!("rank {} could not be synchronised: nothing is known of its clock", rank.rank)
     }));
@@ -210,7 +205,7 @@ fn warnings(args: &Args, ranks: &[RankRecord], session: &Session<'_>) -> Vec<Str
 
 /// Sleeps for `pause`; true if rank 0 has not received Ctrl-C. All ranks call
 /// this together.
-fn goes_on_after(pause: Duration, session: &Session<'_>, waiting: Waiting<'_>) -> bool {
+fn goes_on_after(pause: Duration, session: &Session<'_>) -> bool {
     const LOOKS: Duration = Duration::from_millis(20);
     #[allow(clippy::disallowed_methods, reason = "a pause, not a measurement")]
     let started = Instant::now();
@@ -219,18 +214,15 @@ fn goes_on_after(pause: Duration, session: &Session<'_>, waiting: Waiting<'_>) -
         thread::sleep(left().min(LOOKS));
     }
     let mut goes_on = [u64::from(!session.interrupt.is_requested())];
-    waiting.share_after(pause, (session.job.control(), CONTROLLER), &mut goes_on);
+    session.job.waiting().share_after(pause, session.job.control(), CONTROLLER, &mut goes_on);
     goes_on == [1]
 }
 
 /// Synchronises by the requested scheme: this rank's clock, the last pass, and
 /// true if all passes were made. At least one is.
-fn synchronised(
-    args: &Args,
-    session: &Session<'_>,
-    waiting: Waiting<'_>,
-) -> (GlobalClock, Pass, bool) {
+fn synchronised(args: &Args, session: &Session<'_>) -> (GlobalClock, Pass, bool) {
     let job = session.job;
+    let waiting = job.waiting();
     let domains = if args.scheme == SchemeName::Tree { args.domains } else { Domains::Rank };
     let shift = args.shift.and_then(|shift| u64::try_from(shift.as_nanos()).ok());
     let shift = shift.and_then(Picos::from_nanos).unwrap_or(Picos::ZERO);
@@ -245,7 +237,7 @@ fn synchronised(
     }
     let pause = args.base / args.passes.saturating_sub(1).max(1);
     for number in 0..args.passes {
-        if number > 0 && !goes_on_after(pause, session, waiting) {
+        if number > 0 && !goes_on_after(pause, session) {
             return (clock, pass, false);
         }
         pass = clock.synchronise(job, waiting);
@@ -253,59 +245,38 @@ fn synchronised(
     (clock, pass, true)
 }
 
-/// Collects the state of every rank's clock, at the root.
-fn records(
-    clock: &GlobalClock,
-    pass: &Pass,
-    session: &Session<'_>,
-    waiting: Waiting<'_>,
-) -> Vec<RankRecord> {
-    const FIELDS: usize = 11;
-    let job = session.job;
+/// State of every rank's clock. All ranks call this together.
+fn records(args: &Args, clock: &GlobalClock, pass: &Pass, job: &Job) -> Vec<RankRecord> {
     let edge = pass.edge.as_ref();
     let offset: Option<Offset> = edge.and_then(|edge| edge.offset);
-    let median = edge.and_then(|edge| edge.median);
-    let own: [u64; FIELDS] = [
-        edge.map_or(u64::MAX, |edge| edge.parent.unsigned_abs().into()),
-        edge.is_some_and(|edge| edge.shared).into(),
-        clock.model().offset_at(clock.local(clock.read())).0.cast_unsigned(),
-        clock.model().drift.cast_unsigned(),
-        clock.error().0,
-        offset.map_or(0, |offset| offset.pings.into()),
-        median.is_some().into(),
-        median.map_or(0, |median| median.0.cast_unsigned()),
-        edge.is_some_and(|edge| edge.median_outside).into(),
-        offset.map_or(0, |offset| offset.round_trip.0),
-        edge.map_or(0, |edge| edge.contradictions.into()),
-    ];
-    let is_root = job.rank() == CONTROLLER;
-    let mut all = vec![0; if is_root { FIELDS * job.places().len() } else { 0 }];
-    waiting.collect((job.control(), CONTROLLER), &own, is_root.then_some(&mut all[..]));
-    let seconds = |picos: u64| picos.cast_signed() as f64 * 1e-12;
-    let record = |(rank, fields): (usize, &[u64])| {
-        let (&[parent, shared, offset, drift, bound, pings], rest) = fields.split_first_chunk()?;
-        let &[has_median, median, outside, round_trip, contradictions] = rest else { return None };
-        Some(RankRecord {
-            rank,
-            host: job.places().get(rank)?.host.clone(),
-            domain: *clock.domains().get(rank)?,
-            parent: i32::try_from(parent).ok(),
-            shares_clock: shared == 1,
-            offset_s: seconds(offset),
-            drift_ppm: drift.cast_signed() as f64 * 1e-6,
-            // A clock that is not synchronised has no bound.
-            bound_s: (bound != u64::MAX).then(|| Picos(bound).seconds()),
-            pings: u32::try_from(pings).unwrap_or(u32::MAX),
-            round_trip_s: (round_trip > 0).then(|| Picos(round_trip).seconds()),
-            contradictions: u32::try_from(contradictions).unwrap_or(u32::MAX),
-            median_offset_s: (has_median == 1).then(|| seconds(median)),
-            median_outside: outside == 1,
-        })
+    let rank = usize::try_from(job.rank()).unwrap_or(0);
+    let seconds = |time: SignedPicos| time.0 as f64 * 1e-12;
+    let own = RankRecord {
+        rank,
+        host: job.place(job.rank()).map_or_else(String::new, |place| place.host.clone()),
+        domain: clock.domains().get(rank).copied().unwrap_or(0),
+        parent: edge.map(|edge| edge.parent),
+        shares_clock: edge.is_some_and(|edge| edge.shared),
+        offset_s: seconds(clock.model().offset_at(clock.local(clock.read()))),
+        drift_ppm: clock.model().drift as f64 * 1e-6,
+        // A clock that is not synchronised has no bound.
+        bound_s: Some(clock.error())
+            .filter(|bound| args.scheme.bounds() && *bound != Picos::MAX)
+            .map(Picos::seconds),
+        pings: offset.map_or(0, |offset| offset.pings),
+        round_trip_s: offset
+            .map(|offset| offset.round_trip)
+            .filter(|time| *time > Picos::ZERO)
+            .map(Picos::seconds),
+        contradictions: edge.map_or(0, |edge| edge.contradictions),
+        median_offset_s: edge.and_then(|edge| edge.median).map(seconds),
+        median_outside: edge.is_some_and(|edge| edge.median_outside),
     };
-    all.chunks(FIELDS).enumerate().filter_map(record).collect()
+    job.gathered(&own).into_iter().flatten().collect()
 }
 
-fn record(after: Duration, found: &Found) -> CheckRecord {
+fn record(args: &Args, after: Duration, found: &Found) -> CheckRecord {
+    let bounds = args.scheme.bounds();
     let summary: ResidualSummary = found.summary();
     CheckRecord {
         after_s: after.as_secs_f64(),
@@ -313,10 +284,10 @@ fn record(after: Duration, found: &Found) -> CheckRecord {
         residual_p50_s: summary.p50.seconds(),
         residual_p99_s: summary.p99.seconds(),
         residual_max_s: summary.max.seconds(),
-        bound_s: Some(summary.largest_claim.seconds()),
+        bound_s: bounds.then(|| summary.largest_claim.seconds()),
         truth: found.is_truth.then_some("zero"),
-        covered_share: found.is_truth.then(|| summary.covered_share()),
-        consistent_share: (!found.is_truth).then(|| summary.covered_share()),
+        covered_share: (bounds && found.is_truth).then(|| summary.covered_share()),
+        consistent_share: (bounds && !found.is_truth).then(|| summary.covered_share()),
         triangles: found.triangles.len(),
         triangles_closed: found.triangles.iter().filter(|(one, _)| one.is_closed()).count(),
     }

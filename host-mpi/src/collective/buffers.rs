@@ -68,6 +68,7 @@ impl Buffers {
         let (send, receive) = (&self.bytes.send[..], &mut self.bytes.receive[..]);
         let (give, get) = (&self.words.send[..], &mut self.words.receive[..]);
         let sent = || Partition::new(send, counts, displacements);
+        let parts = |get| PartitionMut::new(get, counts, displacements);
         match self.cell.operation.collective {
             Collective::Barrier => Call::Barrier,
             Collective::Bcast => Call::Bcast(receive),
@@ -80,16 +81,10 @@ impl Buffers {
             Collective::Allgather => Call::Allgather(send, receive),
             Collective::Scatter => Call::Scatter(send, receive),
             Collective::Alltoall => Call::Alltoall(send, receive),
-            Collective::Gatherv => {
-                Call::Gatherv(send, PartitionMut::new(receive, counts, displacements))
-            }
-            Collective::Allgatherv => {
-                Call::Allgatherv(send, PartitionMut::new(receive, counts, displacements))
-            }
+            Collective::Gatherv => Call::Gatherv(send, parts(receive)),
+            Collective::Allgatherv => Call::Allgatherv(send, parts(receive)),
             Collective::Scatterv => Call::Scatterv(sent(), receive),
-            Collective::Alltoallv => {
-                Call::Alltoallv(sent(), PartitionMut::new(receive, counts, displacements))
-            }
+            Collective::Alltoallv => Call::Alltoallv(sent(), parts(receive)),
         }
     }
 }

@@ -175,7 +175,7 @@ impl Call<'_> {
             (Self::ReduceScatterBlock(give, get), _) => {
                 then.complete(ranks.immediate_reduce_scatter_block_into(s, *give, *get, sum));
             }
-            (call, _) => call.immediate_bytes((ranks, root), s, then),
+            (call, _) => call.immediate_bytes(ranks, root, s, then),
         });
     }
 
@@ -183,7 +183,8 @@ impl Call<'_> {
     #[inline]
     fn immediate_bytes<'s>(
         &'s mut self,
-        (ranks, root): (&SimpleCommunicator, &RootOf<'_>),
+        ranks: &SimpleCommunicator,
+        root: &RootOf<'_>,
         s: &LocalScope<'s>,
         then: &mut impl Completion,
     ) {

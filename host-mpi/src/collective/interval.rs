@@ -11,7 +11,7 @@
 //! Effects that last longer than a batch, and differences between launches, do
 //! not show in a series: the interval is that of this launch at this time.
 
-use loggap_core::stats::{Confidence, Sorted};
+use loggap_core::stats::{Confidence, Measure, Sorted};
 use loggap_core::units::Picos;
 
 /// A median and its interval.
@@ -39,6 +39,11 @@ const LEVEL: f64 = 99.65;
 #[must_use]
 pub(super) const fn next_look(count: usize) -> usize {
     count + count.div_ceil(2)
+}
+
+/// Median of `values`; `None` without any.
+pub fn median<T: Measure>(values: impl IntoIterator<Item = T>) -> Option<T> {
+    Sorted::new(&mut values.into_iter().collect::<Vec<T>>()).median()
 }
 
 /// Interval of `times`, in the order in which they were measured; `sorted` is

@@ -4,6 +4,7 @@
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::{Picos, SignedPicos};
 
+use super::interval;
 use super::report::{Document, ResultRecord};
 
 /// Merges the documents of launches, all of the same operations and sizes;
@@ -59,9 +60,8 @@ fn merge_one(result: &ResultRecord, launches: &[&ResultRecord]) -> ResultRecord 
         Some((most - least) / median)
     });
     let median = |of: fn(&ResultRecord) -> Option<f64>| {
-        let mut values: Vec<Picos> =
-            launches.iter().filter_map(|launch| of(launch).and_then(picos)).collect();
-        Sorted::new(&mut values).median().map(Picos::seconds)
+        let values = launches.iter().filter_map(|launch| of(launch).and_then(picos));
+        interval::median(values).map(Picos::seconds)
     };
     let most = |of: fn(&ResultRecord) -> Option<f64>| {
         launches.iter().filter_map(|launch| of(launch)).reduce(f64::max)

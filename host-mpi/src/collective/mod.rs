@@ -15,8 +15,7 @@
 pub mod arrival;
 mod buffers;
 mod calls;
-mod carried;
-pub mod course;
+mod completed;
 pub mod interval;
 pub mod judge;
 pub mod launches;
@@ -28,6 +27,7 @@ pub mod report;
 pub mod run;
 pub mod scheme;
 mod segment;
+pub mod series;
 pub mod stop;
 mod timed;
 mod verify;

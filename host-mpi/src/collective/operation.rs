@@ -60,6 +60,14 @@ const NAMES: [(&str, Collective); 15] = [
     ("barrier", C::Barrier),
 ];
 
+impl Collective {
+    /// MPI's name without the prefix `MPI_`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
+    }
+}
+
 /// A collective operation, blocking or immediate.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Operation {
@@ -71,9 +79,8 @@ pub struct Operation {
 
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = NAMES.iter().find(|(_, known)| *known == self.collective);
         f.write_str(if self.immediate { "i" } else { "" })?;
-        f.pad(name.map_or("", |(name, _)| name))
+        f.pad(self.collective.name())
     }
 }
 

@@ -7,14 +7,14 @@
 
 use std::hint::black_box;
 
-use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
 use serde::{Deserialize, Serialize};
 
 use super::calls::{Computing, compute};
-use super::course::Measured;
+use super::interval;
 use super::operation::Cell;
 use super::run::{Bench, Body, CollectiveError};
+use super::series::Measured;
 use super::stop::StopRule;
 
 /// Computation as a share of `t_b`, in percent.
@@ -101,8 +101,7 @@ impl Pace {
             clock.local(clock.read()).since(clock.local(begin))
         };
         bench.meet();
-        let mut times: Vec<Picos> = (0..TRIES).map(|_| try_once()).collect();
-        let time = Sorted::new(&mut times).median().unwrap_or(Picos(1));
+        let time = interval::median((0..TRIES).map(|_| try_once())).unwrap_or(Picos(1));
         Self { turns: TURNS, time }
     }
 

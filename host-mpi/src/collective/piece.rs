@@ -11,9 +11,9 @@ use mpi::request;
 use mpi::topology::{Communicator as _, Process, SimpleCommunicator};
 
 use super::calls::{Call, RootOf};
-use super::course::Measured;
 use super::operation::{Cell, Collective, Operation};
 use super::run::{Bench, Body, CollectiveError};
+use super::series::Measured;
 use super::stop::StopRule;
 use crate::clocks::GlobalClock;
 
@@ -81,14 +81,13 @@ impl Bench<'_> {
 pub(super) fn carry_out(
     piece: Piece,
     call: &mut Call<'_>,
-    (ranks, clock): (&SimpleCommunicator, &GlobalClock),
+    ranks: &SimpleCommunicator,
+    clock: &GlobalClock,
 ) -> u64 {
     let rank = ranks.rank();
     match (piece, call) {
-        (Piece::Message(peer), Call::Allgather(give, get)) => {
-            one_way((0, peer), (give, get), ranks)
-        }
-        (Piece::Back(peer), Call::Allgather(give, get)) => one_way((peer, 0), (give, get), ranks),
+        (Piece::Message(peer), Call::Allgather(give, get)) => one_way(0, peer, give, get, ranks),
+        (Piece::Back(peer), Call::Allgather(give, get)) => one_way(peer, 0, give, get, ranks),
         (Piece::Exchange(peer), Call::Allgather(give, get)) => {
             if rank == 0 || rank == peer {
                 let get = get.get_mut(..give.len()).unwrap_or_default();
@@ -100,7 +99,7 @@ pub(super) fn carry_out(
             if rank == 0 || rank == peer {
                 let get = get.get_mut(..give.len()).unwrap_or_default();
                 let other = ranks.process_at_rank(if rank == 0 { peer } else { 0 });
-                return posted((give, get), &other, clock);
+                return posted(give, get, &other, clock);
             }
         }
         (Piece::Combine, Call::Allreduce(give, get)) => {
@@ -114,7 +113,7 @@ pub(super) fn carry_out(
 
 /// Posts a receive, reads the clock, then sends and completes the receive.
 #[inline]
-fn posted((give, get): (&[u8], &mut [u8]), other: &Process<'_>, clock: &GlobalClock) -> u64 {
+fn posted(give: &[u8], get: &mut [u8], other: &Process<'_>, clock: &GlobalClock) -> u64 {
     request::scope(|scope| {
         let receive = other.immediate_receive_into(scope, get);
         let ended = clock.read();
@@ -125,7 +124,7 @@ fn posted((give, get): (&[u8], &mut [u8]), other: &Process<'_>, clock: &GlobalCl
 }
 
 #[inline]
-fn one_way((from, to): (i32, i32), (give, get): (&[u8], &mut [u8]), ranks: &SimpleCommunicator) {
+fn one_way(from: i32, to: i32, give: &[u8], get: &mut [u8], ranks: &SimpleCommunicator) {
     if ranks.rank() == from {
         ranks.process_at_rank(to).send(give);
     } else if ranks.rank() == to {

@@ -13,22 +13,18 @@ use mpi::collective::{CommunicatorCollectives as _, SystemOperation};
 
 use super::buffers::{Buffers, Standing};
 use super::calls::Computing;
-use super::carried::{Carried, Records};
-use super::course::{Course, Measured};
+use super::completed::{CompletedBatch, Records};
 use super::judge::{FIELDS, Record, Tolerance};
 use super::operation::{Cell, Operation};
 use super::order::{self, Order};
 use super::piece::Piece;
 use super::scheme::{Batch, SchemeName, Start};
 use super::segment::Segment;
+use super::series::{Measured, SeriesState};
 use super::stop::{StopRule, Stopped};
 use crate::clocks::{Domains, GlobalClock};
-use crate::job::Job;
+use crate::job::{CONTROLLER, Job};
 use crate::waiting::Waiting;
-use crate::watch::Watch;
-
-/// Rank that makes the decisions.
-pub const LEADER: i32 = 0;
 
 /// Error that ends a run. All ranks find the same one.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -78,8 +74,6 @@ pub struct Plan {
     pub rule: StopRule,
     /// True if the times of each rank are kept.
     pub keeps_samples: bool,
-    /// True if waiting ranks yield, because ranks share processors.
-    pub yields: bool,
     /// Alignment of message buffers.
     pub alignment: Alignment,
     /// Ranks that share a clock.
@@ -125,15 +119,10 @@ const SEGMENT: Picos = Picos(100_000_000_000);
 impl<'a> Bench<'a> {
     /// State of this rank, whose clock is not synchronised yet.
     #[must_use]
-    pub fn new(
-        (job, watch): (&'a Job, &'a Watch),
-        interrupt: &'a Interrupt,
-        plan: &'a Plan,
-    ) -> Self {
-        let waiting = if plan.yields { Waiting::yielding(watch) } else { Waiting::polling(watch) };
+    pub fn new(job: &'a Job, interrupt: &'a Interrupt, plan: &'a Plan) -> Self {
         Self {
             job,
-            waiting,
+            waiting: job.waiting(),
             interrupt,
             plan,
             clock: GlobalClock::new(job, plan.domains, plan.assumptions),
@@ -151,7 +140,7 @@ impl<'a> Bench<'a> {
     /// Broadcasts the leader's `number`.
     pub(super) fn share(&self, number: u64) -> u64 {
         let mut number = [number];
-        self.waiting.share(self.job.control(), LEADER, &mut number);
+        self.job.share(&mut number);
         let [number] = number;
         number
     }
@@ -170,7 +159,7 @@ impl<'a> Bench<'a> {
     /// True on the leader.
     #[must_use]
     pub fn leads(&self) -> bool {
-        self.job.rank() == LEADER
+        self.job.leads()
     }
 
     /// Measures `cell` by the plan. `Some` at the leader.
@@ -193,7 +182,7 @@ impl<'a> Bench<'a> {
     ) -> Result<Option<Measured>, CollectiveError> {
         let mut buffers = self.buffers(cell, body)?;
         if self.leads() {
-            return self.lead((cell, &mut buffers), body, rule).map(Some);
+            return self.lead(&mut buffers, body, rule).map(Some);
         }
         let mut records = Vec::new();
         let mut segment = self.begin_segment();
@@ -207,8 +196,8 @@ impl<'a> Bench<'a> {
                 Order::GiveUp => return Err(CollectiveError::Ended),
                 Order::Synchronise => segment = self.next_segment(segment, None),
                 Order::Batch { batch, at } => {
-                    self.carry_out((batch, at), (&mut buffers, body), &mut records);
-                    self.report(&records);
+                    self.carry_out(batch, at, &mut buffers, body, &mut records);
+                    let _sent = self.gather(&records);
                     self.note(&mut segment, &records, None);
                 }
             }
@@ -217,45 +206,45 @@ impl<'a> Bench<'a> {
         Ok(None)
     }
 
-    /// Leads a series. `course` decides on provisional times; the corrected ones count.
+    /// Leads a series. `state` decides on provisional times; the corrected ones count.
     fn lead(
         &mut self,
-        (cell, buffers): (Cell, &mut Buffers),
+        buffers: &mut Buffers,
         body: Body,
         rule: StopRule,
     ) -> Result<Measured, CollectiveError> {
         let begin = self.clock.read();
         let mut records = Vec::new();
-        let (mut course, mut corrected) = (Course::new(self.plan, rule), None);
+        let (mut state, mut corrected) = (SeriesState::new(self.plan, rule), None);
         let mut segment = self.begin_segment();
         if self.interpolates() {
-            corrected = Some(Course::new(self.plan, rule));
+            corrected = Some(SeriesState::new(self.plan, rule));
         }
         loop {
             let elapsed = self.clock.between(begin, self.clock.read());
-            if let Some(stopped) = self.verdict(&course, elapsed) {
+            if let Some(stopped) = self.verdict(&state, elapsed) {
                 self.halted = stopped == Stopped::Interrupted;
                 self.tell(if self.halted { Order::Halt } else { Order::End });
                 let _ended = self.next_segment(segment, corrected.as_mut());
-                return Ok(corrected.unwrap_or(course).finish(stopped));
+                return Ok(corrected.unwrap_or(state).finish(stopped));
             }
             if corrected.is_some() && self.clock.age() > SEGMENT {
                 self.tell(Order::Synchronise);
                 segment = self.next_segment(segment, corrected.as_mut());
             }
-            let batch = course.next(rule.max_time.since(elapsed));
+            let batch = state.next(rule.max_time.since(elapsed));
             let first = self.repetition;
             let start = self.announce(batch);
-            self.carry_out((batch, start), (buffers, body), &mut records);
+            self.carry_out(batch, start, buffers, body, &mut records);
             let all = self.gather(&records);
             let until = self.clock.now();
-            if let Some(error) = wrong(cell, first, &all, records.len()) {
+            if let Some(error) = wrong(buffers.cell, first, &all, records.len()) {
                 self.tell(Order::GiveUp);
                 return Err(error);
             }
-            let carried = Carried { batch, start, first, until, elapsed };
-            course.handle(&carried, Records { all: &all, each: records.len() });
-            self.note(&mut segment, &records, Some(carried));
+            let completed = CompletedBatch { batch, start, first, until, elapsed };
+            state.handle(&completed, Records { all: &all, each: records.len() });
+            self.note(&mut segment, &records, Some(completed));
         }
     }
 
@@ -270,35 +259,28 @@ impl<'a> Bench<'a> {
     }
 
     /// Keeps records for the correction.
-    fn note(&self, segment: &mut Segment, records: &[Record], carried: Option<Carried>) {
+    fn note(&self, segment: &mut Segment, records: &[Record], completed: Option<CompletedBatch>) {
         if self.interpolates() {
-            segment.push(records, carried);
+            segment.push(records, completed);
         }
     }
 
     /// If there are several clocks: synchronises them, corrects the times since
     /// the last synchronisation, and begins a new segment.
-    fn next_segment(&mut self, segment: Segment, course: Option<&mut Course<'_>>) -> Segment {
+    fn next_segment(&mut self, segment: Segment, state: Option<&mut SeriesState<'_>>) -> Segment {
         if !self.interpolates() {
             return segment;
         }
         let next = self.begin_segment();
         // `None` if this clock was set meanwhile.
         let model = self.clock.since(&segment.before).ok();
-        let gather = |own: &[Record]| {
-            if self.leads() {
-                return self.gather(own);
-            }
-            self.report(own);
-            Vec::new()
-        };
-        segment.correct(model.as_ref(), gather, course);
+        segment.correct(model.as_ref(), |own| self.gather(own), state);
         next
     }
 
-    fn verdict(&self, course: &Course<'_>, elapsed: Picos) -> Option<Stopped> {
+    fn verdict(&self, state: &SeriesState<'_>, elapsed: Picos) -> Option<Stopped> {
         let asked = self.interrupt.is_requested().then_some(Stopped::Interrupted);
-        asked.or_else(|| course.verdict(elapsed))
+        asked.or_else(|| state.verdict(elapsed))
     }
 
     /// Allocates buffers on all ranks, or fails on all of them.
@@ -335,37 +317,25 @@ impl<'a> Bench<'a> {
     }
 
     fn send(&self, order: Order) {
-        self.waiting.share(self.job.control(), LEADER, &mut order.to_words());
+        self.waiting.share(self.job.control(), CONTROLLER, &mut order.to_words());
     }
 
     /// Receives the leader's next order.
     fn hear(&self) -> Order {
         self.meet();
         let mut words = [0; order::WORDS];
-        self.waiting.share(self.job.control(), LEADER, &mut words);
+        self.waiting.share(self.job.control(), CONTROLLER, &mut words);
         // All ranks run the same program, so an unknown order is fatal.
         Order::from_words(words).unwrap_or(Order::GiveUp)
     }
 
-    /// Sends this rank's records to the leader.
-    fn report(&self, records: &[Record]) {
-        let own = numbers(records);
-        self.waiting.collect((self.job.control(), LEADER), &own, None);
-    }
-
-    /// Gathers the records of all ranks, rank by rank.
+    /// Records of all ranks, rank by rank, at the leader; none elsewhere.
     fn gather(&self, records: &[Record]) -> Vec<Record> {
-        let own = numbers(records);
-        let ranks = usize::try_from(self.job.size()).unwrap_or(0);
-        let mut all = vec![0; own.len() * ranks];
-        self.waiting.collect((self.job.control(), LEADER), &own, Some(&mut all));
+        let own: Vec<u64> = records.iter().flat_map(|record| record.to_numbers()).collect();
+        let all = self.waiting.gather(self.job.control(), CONTROLLER, &own);
         let record = |numbers: &[u64]| numbers.first_chunk().copied().map(Record::from_numbers);
         all.chunks(FIELDS).filter_map(record).collect()
     }
-}
-
-fn numbers(records: &[Record]) -> Vec<u64> {
-    records.iter().flat_map(|record| record.to_numbers()).collect()
 }
 
 /// First wrong result in `all`, which has `each` records per rank.

@@ -4,9 +4,9 @@
 use loggap_core::sync::{ClockModel, RankClock};
 use loggap_core::units::Picos;
 
-use super::carried::{Carried, Records};
-use super::course::Course;
+use super::completed::{CompletedBatch, Records};
 use super::judge::Record;
+use super::series::SeriesState;
 
 /// Records that one rank keeps from one synchronisation to the next.
 #[derive(Debug)]
@@ -17,53 +17,53 @@ pub(super) struct Segment {
     /// The rank's records of every batch.
     batches: Vec<Vec<Record>>,
     /// The batches themselves, at the leader only.
-    carried: Vec<Carried>,
+    completed: Vec<CompletedBatch>,
 }
 
 impl Segment {
     pub(super) const fn new(before: RankClock, provisional: ClockModel) -> Self {
-        Self { before, provisional, batches: Vec::new(), carried: Vec::new() }
+        Self { before, provisional, batches: Vec::new(), completed: Vec::new() }
     }
 
-    pub(super) fn push(&mut self, records: &[Record], carried: Option<Carried>) {
+    pub(super) fn push(&mut self, records: &[Record], completed: Option<CompletedBatch>) {
         self.batches.push(records.to_vec());
-        self.carried.extend(carried);
+        self.completed.extend(completed);
     }
 
     /// Corrects every batch by `model`: passes the rank's records to `gather`,
     /// which returns those of all ranks at the leader, and passes these to
-    /// `course`. Without a model the provisional times are invalid, and do not
+    /// `state`. Without a model the provisional times are invalid, and do not
     /// count.
     pub(super) fn correct(
         self,
         model: Option<&ClockModel>,
         mut gather: impl FnMut(&[Record]) -> Vec<Record>,
-        mut course: Option<&mut Course<'_>>,
+        mut state: Option<&mut SeriesState<'_>>,
     ) {
-        let (mut carried, mut is_lost) = (self.carried.iter(), false);
+        let (mut completed, mut is_lost) = (self.completed.iter(), false);
         for batch in &self.batches {
             let right = |record: &Record| match model {
-                Some(model) => corrected(record, (&self.provisional, model)),
+                Some(model) => corrected(record, &self.provisional, model),
                 None => Record { error: Picos::MAX, ..*record },
             };
             let own: Vec<Record> = batch.iter().map(right).collect();
             let all = gather(&own);
             is_lost |= all.iter().any(|record| record.error == Picos::MAX);
-            if let (Some(course), Some(carried)) = (course.as_deref_mut(), carried.next()) {
-                course.handle(carried, Records { all: &all, each: own.len() });
+            if let (Some(state), Some(completed)) = (state.as_deref_mut(), completed.next()) {
+                state.handle(completed, Records { all: &all, each: own.len() });
             }
         }
-        if let Some(course) = course {
-            course.synchronised();
+        if let Some(state) = state {
+            state.synchronised();
             if is_lost {
-                course.lose_segment();
+                state.lose_segment();
             }
         }
     }
 }
 
 /// Converts a record from the provisional model to `model`.
-fn corrected(record: &Record, (provisional, model): (&ClockModel, &ClockModel)) -> Record {
+fn corrected(record: &Record, provisional: &ClockModel, model: &ClockModel) -> Record {
     let local = |global: Picos| provisional.local_at(global);
     let global = |time: Picos| model.reference_at(local(time));
     // The uncertainty of the reading itself stays.
@@ -79,8 +79,8 @@ fn corrected(record: &Record, (provisional, model): (&ClockModel, &ClockModel)) 
 
 #[cfg(test)]
 mod tests {
-    use super::super::course::tests::plan;
     use super::super::scheme::{Batch, SchemeName, Start};
+    use super::super::series::tests::plan;
     use super::super::stop::Stopped;
     use super::*;
     use loggap_core::units::SignedPicos;
@@ -100,7 +100,7 @@ mod tests {
         let [started, ended] = by(&provisional);
         assert_ne!([started, ended], truth);
         let record = Record { ready: started, started, ended, ..Record::default() };
-        let found = corrected(&record, (&provisional, &right));
+        let found = corrected(&record, &provisional, &right);
         for (found, truth) in [found.started, found.ended].into_iter().zip(truth) {
             assert!(found.0.abs_diff(truth.0) <= 2, "{found} {truth}");
         }
@@ -108,9 +108,9 @@ mod tests {
     }
 
     /// Corrects a segment of a few repetitions of 10 us on one rank.
-    fn count(model: Option<&ClockModel>) -> super::super::course::Measured {
+    fn count(model: Option<&ClockModel>) -> super::super::series::Measured {
         let plan = plan(SchemeName::Roundtime, 1);
-        let mut course = Course::new(&plan, plan.rule);
+        let mut state = SeriesState::new(&plan, plan.rule);
         let mut segment = Segment::new(RankClock::root(), ClockModel::reference());
         for first in 0..8 {
             let start = Picos(first * 100 * US);
@@ -118,22 +118,22 @@ mod tests {
             let record = Record { ready: start, started, ended, ..Record::default() };
             let start_by = Start::Clock { lead: Picos(0), window: Picos(0) };
             let batch = Batch { start: start_by, count: 1 };
-            let carried =
-                Carried { batch, start, first, until: ended, elapsed: plan.rule.max_time };
-            segment.push(&[record], Some(carried));
+            let completed =
+                CompletedBatch { batch, start, first, until: ended, elapsed: plan.rule.max_time };
+            segment.push(&[record], Some(completed));
         }
-        segment.correct(model, |own| own.to_vec(), Some(&mut course));
-        course.finish(Stopped::Time)
+        segment.correct(model, |own| own.to_vec(), Some(&mut state));
+        state.finish(Stopped::Time)
     }
 
     #[test]
     fn provisional_times_never_count() {
         let found = count(Some(&ClockModel::reference()));
         assert_eq!((found.median, found.valid), (Some(Picos(10 * US)), 7));
-        assert_eq!((found.no_clock, found.lost_segments), (0, 0));
+        assert_eq!((found.counts.no_clock, found.counts.lost_segments), (0, 0));
         let found = count(None);
         assert_eq!((found.median, found.valid), (None, 0));
-        assert_eq!((found.no_clock, found.lost_segments), (7, 1));
+        assert_eq!((found.counts.no_clock, found.counts.lost_segments), (7, 1));
         assert!(found.diagnosis.unwrap().contains("7 were timed by a clock that was lost"));
     }
 }

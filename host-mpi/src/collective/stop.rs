@@ -1,13 +1,11 @@
 //! Rule that ends the repetitions of an operation and size.
 
 use loggap_core::units::Picos;
-use serde::{Deserialize, Serialize};
 
 use super::interval::{self, SeriesInterval};
 
 /// Condition that ended a series.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Stopped {
     /// The interval of the median is narrow enough.
     Precision,

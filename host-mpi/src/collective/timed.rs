@@ -23,12 +23,15 @@ impl Bench<'_> {
     /// Carries out a batch, and stores this rank's records, one for each start.
     pub(super) fn carry_out(
         &mut self,
-        (Batch { start, count }, at): (Batch, Picos),
-        (buffers, body): (&mut Buffers, Body),
+        batch: Batch,
+        at: Picos,
+        buffers: &mut Buffers,
+        body: Body,
         records: &mut Vec<Record>,
     ) {
         let delay = usize::try_from(self.job.rank()).ok();
         let delay = delay.and_then(|rank| self.plan.delays.get(rank)).map_or(0, |delay| delay.0);
+        let Batch { start, count } = batch;
         let (starts, operations) =
             if let Start::BackToBack { .. } = start { (1, count) } else { (count, 1) };
         let immediate = buffers.cell.operation.immediate;
@@ -99,7 +102,7 @@ impl Bench<'_> {
                 (Start::BackToBack { rotate: true }, Body::Alone) => {
                     let mut at = fixed;
                     for _ in 0..turn.operations {
-                        once(call, turn, (data, &RootOf::new(data, at)));
+                        once(call, turn, data, &RootOf::new(data, at));
                         at = if at + 1 < self.job.size() { at + 1 } else { 0 };
                     }
                     self.clock.read()
@@ -110,13 +113,13 @@ impl Bench<'_> {
                     spent = busy.spent;
                     self.clock.read()
                 }
-                (_, Body::Piece(part)) => piece::carry_out(part, call, (data, &self.clock)),
+                (_, Body::Piece(part)) => piece::carry_out(part, call, data, &self.clock),
                 (_, Body::Local) => {
                     piece::alone(call, &own);
                     self.clock.read()
                 }
                 (_, Body::Alone) => {
-                    (0..turn.operations).for_each(|_| once(call, turn, (data, &root)));
+                    (0..turn.operations).for_each(|_| once(call, turn, data, &root));
                     self.clock.read()
                 }
             };
@@ -159,7 +162,7 @@ struct Turn {
 }
 
 #[inline]
-fn once(call: &mut Call<'_>, turn: &Turn, (ranks, root): (&SimpleCommunicator, &RootOf<'_>)) {
+fn once(call: &mut Call<'_>, turn: &Turn, ranks: &SimpleCommunicator, root: &RootOf<'_>) {
     if turn.immediate {
         call.immediate(ranks, root, &mut AtOnce)
     } else {

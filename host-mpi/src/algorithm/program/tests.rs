@@ -1,8 +1,9 @@
+use loggap::collective::Message;
 use loggap::simulation::{Job, Source};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::LogGops;
 use loggap_core::sim::{Parameters, Settings};
-use loggap_core::units::{Bytes, PerByte};
+use loggap_core::units::Bytes;
 
 use super::super::simulate::makespan;
 use super::*;
@@ -39,25 +40,25 @@ fn time(program: &Program) -> u64 {
 }
 
 const SHAPES: [Shape; 12] = [
-    Shape::BroadcastNearFirst,
+    Shape::Tuned(Tuned::BroadcastBinomial),
     Shape::BroadcastFarFirst,
     Shape::Reduce,
-    Shape::Doubling,
-    Shape::Dissemination,
-    Shape::GatherEvenCopy,
+    Shape::Tuned(Tuned::AllreduceDoubling),
+    Shape::Tuned(Tuned::BarrierDissemination),
+    Shape::Tuned(Tuned::GatherBinomial),
     Shape::GatherSmallCopy,
-    Shape::ScatterNearFirst,
+    Shape::Tuned(Tuned::ScatterBinomial),
     Shape::ScatterFarFirst,
-    Shape::AllgatherDoubling,
-    Shape::AllgatherRing,
-    Shape::Pairwise,
+    Shape::Tuned(Tuned::AllgatherDoubling),
+    Shape::Tuned(Tuned::AllgatherRing),
+    Shape::Tuned(Tuned::AlltoallPairwise),
 ];
 
 #[test]
 fn every_send_has_its_receive() {
     for shape in SHAPES {
         for ranks in 1..20_u32 {
-            if shape == Shape::AllgatherDoubling && !ranks.is_power_of_two() {
+            if shape == Shape::Tuned(Tuned::AllgatherDoubling) && !ranks.is_power_of_two() {
                 continue;
             }
             let program = program(shape, ranks);
@@ -79,9 +80,9 @@ fn every_send_has_its_receive() {
 #[test]
 fn a_tree_reaches_every_rank_once() {
     for shape in [
-        Shape::BroadcastNearFirst,
+        Shape::Tuned(Tuned::BroadcastBinomial),
         Shape::BroadcastFarFirst,
-        Shape::ScatterNearFirst,
+        Shape::Tuned(Tuned::ScatterBinomial),
         Shape::ScatterFarFirst,
     ] {
         for ranks in 1..40 {
@@ -98,12 +99,13 @@ fn a_tree_reaches_every_rank_once() {
 fn scatter_hands_each_subtree_its_blocks() {
     for (shape, blocks) in [
         (Shape::ScatterFarFirst, [(4, 2), (2, 2), (1, 1)]),
-        (Shape::ScatterNearFirst, [(1, 1), (2, 2), (4, 2)]),
+        (Shape::Tuned(Tuned::ScatterBinomial), [(1, 1), (2, 2), (4, 2)]),
     ] {
-        let of = |rank: u32| program(shape, 6).rounds(rank)[0].clone();
-        let sizes: Vec<_> = of(0).sends.iter().map(|m| (m.peer, m.size / SIZE)).collect();
+        let rounds = |rank: u32| program(shape, 6).rounds(rank);
+        let sends = rounds(0).into_iter().flat_map(|round| round.sends);
+        let sizes: Vec<_> = sends.map(|m| (m.peer, m.size / SIZE)).collect();
         assert_eq!(sizes, blocks);
-        assert_eq!(of(4).receives, [Message { peer: 0, size: 2 * SIZE }]);
+        assert_eq!(rounds(4)[0].receives, [Message { peer: 0, size: 2 * SIZE }]);
     }
 }
 
@@ -112,28 +114,31 @@ fn times_are_those_of_the_closed_forms() {
     for rounds in 1..6_u64 {
         let ranks = 1 << rounds;
         let one = 2 * O + L + BYTES;
-        assert_eq!(time(&program(Shape::BroadcastNearFirst, ranks)), rounds * one);
+        assert_eq!(time(&program(Shape::Tuned(Tuned::BroadcastBinomial), ranks)), rounds * one);
         assert_eq!(time(&program(Shape::BroadcastFarFirst, ranks)), rounds * one);
         assert_eq!(time(&program(Shape::Reduce, ranks)), rounds * one);
-        assert_eq!(time(&program(Shape::Doubling, ranks)), rounds * one);
-        assert_eq!(time(&program(Shape::Dissemination, ranks)), rounds * (2 * O + L));
+        assert_eq!(time(&program(Shape::Tuned(Tuned::AllreduceDoubling), ranks)), rounds * one);
+        assert_eq!(
+            time(&program(Shape::Tuned(Tuned::BarrierDissemination), ranks)),
+            rounds * (2 * O + L)
+        );
         let others = u64::from(ranks) - 1;
-        assert_eq!(time(&program(Shape::AllgatherRing, ranks)), others * one);
-        assert_eq!(time(&program(Shape::Pairwise, ranks)), others * one);
+        assert_eq!(time(&program(Shape::Tuned(Tuned::AllgatherRing), ranks)), others * one);
+        assert_eq!(time(&program(Shape::Tuned(Tuned::AlltoallPairwise), ranks)), others * one);
         // Bytes after the first one of each message, over all rounds.
         let blocks = others * SIZE - rounds;
         let all = rounds * (2 * O + L) + blocks * 6;
-        assert_eq!(time(&program(Shape::AllgatherDoubling, ranks)), all);
-        assert_eq!(time(&program(Shape::GatherEvenCopy, ranks)), all);
+        assert_eq!(time(&program(Shape::Tuned(Tuned::AllgatherDoubling), ranks)), all);
+        assert_eq!(time(&program(Shape::Tuned(Tuned::GatherBinomial), ranks)), all);
     }
 }
 
 #[test]
 fn broadcast_and_reduction_are_cores_patterns() {
     for (shape, pattern) in [
-        (Shape::BroadcastNearFirst, Pattern::BinomialBroadcast),
+        (Shape::Tuned(Tuned::BroadcastBinomial), Pattern::BinomialBroadcast),
         (Shape::Reduce, Pattern::BinomialReduce),
-        (Shape::Doubling, Pattern::Dissemination),
+        (Shape::Tuned(Tuned::AllreduceDoubling), Pattern::Dissemination),
     ] {
         for ranks in [2, 4, 8, 16] {
             let source = Source::Pattern(pattern, Options::new(ranks, SIZE));
@@ -146,7 +151,11 @@ fn broadcast_and_reduction_are_cores_patterns() {
 
 #[test]
 fn computation_lies_on_the_way() {
-    let program = Program { local: Picos(70), combine: Picos(30), ..program(Shape::Doubling, 8) };
+    let program = Program {
+        local: Picos(70),
+        combine: Picos(30),
+        ..program(Shape::Tuned(Tuned::AllreduceDoubling), 8)
+    };
     let without = Program { local: Picos::ZERO, combine: Picos::ZERO, ..program };
     assert_eq!(time(&program), time(&without) + 70 + 3 * 30);
     assert_eq!((program.exchanges(), program.busiest()), (3, 3));
@@ -161,22 +170,25 @@ fn blocks_are_copied_where_the_libraries_copy_them() {
     };
     // The root's copy takes less than the wait for the message.
     assert_eq!(copies(Shape::Reduce, 2, SIZE), 0);
-    assert_eq!(copies(Shape::GatherEvenCopy, 2, SIZE), 0);
+    assert_eq!(copies(Shape::Tuned(Tuned::GatherBinomial), 2, SIZE), 0);
     // Rank 2 copies while rank 3's message is under way, unless rank 3 has to
     // copy before it sends.
-    assert_eq!(copies(Shape::GatherEvenCopy, 4, SIZE), 0);
+    assert_eq!(copies(Shape::Tuned(Tuned::GatherBinomial), 4, SIZE), 0);
     assert_eq!(copies(Shape::GatherSmallCopy, 4, SIZE), COPY);
     assert_eq!(copies(Shape::GatherSmallCopy, 4, SMALL_BLOCK), 0);
     // At the root before anything is sent, and at rank 2 before rank 3 gets its block.
-    assert_eq!(copies(Shape::ScatterNearFirst, 2, SIZE), COPY);
-    assert_eq!(copies(Shape::ScatterNearFirst, 4, SIZE), 2 * COPY);
+    assert_eq!(copies(Shape::Tuned(Tuned::ScatterBinomial), 2, SIZE), COPY);
+    assert_eq!(copies(Shape::Tuned(Tuned::ScatterBinomial), 4, SIZE), 2 * COPY);
     assert_eq!(copies(Shape::ScatterFarFirst, 2, SIZE), 0);
     assert_eq!(copies(Shape::ScatterFarFirst, 4, SIZE), 0);
-    assert_eq!(copies(Shape::Pairwise, 2, SIZE), COPY);
+    assert_eq!(copies(Shape::Tuned(Tuned::AlltoallPairwise), 2, SIZE), COPY);
 }
 
 #[test]
 fn sizes_of_messages_are_found_wherever_they_are() {
-    assert_eq!(program(Shape::GatherEvenCopy, 8).message_sizes(), [SIZE, 2 * SIZE, 4 * SIZE]);
-    assert_eq!(program(Shape::Dissemination, 3).message_sizes(), [0]);
+    assert_eq!(
+        program(Shape::Tuned(Tuned::GatherBinomial), 8).message_sizes(),
+        [SIZE, 2 * SIZE, 4 * SIZE]
+    );
+    assert_eq!(program(Shape::Tuned(Tuned::BarrierDissemination), 3).message_sizes(), [0]);
 }

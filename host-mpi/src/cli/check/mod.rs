@@ -9,6 +9,7 @@ mod report;
 mod taking;
 mod verdict;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,8 +18,6 @@ use loggap::output::{FileError, PendingFile};
 use loggap::profile::{ProfileDocument, Severity, WarningRecord};
 use loggap::terminal::{CliError, Console, Exit};
 use loggap_core::units::Picos;
-use mpi::collective::Root as _;
-use mpi::topology::Communicator as _;
 
 use self::cause::{Evidence, System};
 use self::noise::NoiseReport;
@@ -26,14 +25,14 @@ use self::predict::{Basis, Prediction};
 use self::report::{Document, LevelRecord, Predicted, ResultRecord};
 use self::taking::{Pair, Profiled, Taken};
 use self::verdict::Asserted;
-use super::{BufferArgs, Session, ToleranceArgs};
+use super::{BufferArgs, Session, ToleranceArgs, command_line, create};
 use crate::algorithm::{self, InForce, Program};
 use crate::clocks::Domains;
-use crate::collective::operation::{self, Cell, Collective, Operation, Operations};
-use crate::collective::report::hosts;
-use crate::collective::run::{Bench, CollectiveError, LEADER, Plan};
+use crate::collective::operation::{self, Cell, Operation, Operations};
+use crate::collective::run::{Bench, CollectiveError, Plan};
 use crate::collective::scheme::SchemeName;
 use crate::collective::stop::StopRule;
+use crate::job::CONTROLLER;
 use crate::library;
 
 /// Compare collective operations with the model's predictions: measure this
@@ -135,46 +134,23 @@ pub(super) fn run(
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    let list = match refuse(args, session) {
-        // All ranks find the same error, and only rank 0 returns it: `mpirun`
-        // would end the job at the first failure, perhaps before rank 0 has
-        // printed it.
-        Err(_) if session.job.rank() != LEADER => return Ok(Exit::Done),
-        checked => checked?,
-    };
+    let list = refuse(args, session)?;
     args.buffers.check(session)?;
-    let outcome = if args.demonstrate {
-        demonstrate::run(args, session, console)
-    } else {
-        compare((args, &list), session, console)
-    };
-    match outcome {
-        // Rank 0 prints the error.
-        Err(CliError::Message { exit, .. }) if session.job.rank() != LEADER => Ok(exit),
-        outcome => outcome,
+    if args.demonstrate {
+        return demonstrate::run(args, session, console);
     }
+    compare(args, &list, session, console)
 }
 
 /// Operations to compare, or an error that all ranks find.
 fn refuse(args: &Args, session: &Session<'_>) -> Result<Vec<Operation>, CliError> {
-    use Collective as C;
-    const CHECKED: [Collective; 8] = [
-        C::Bcast,
-        C::Reduce,
-        C::Allreduce,
-        C::Barrier,
-        C::Gather,
-        C::Scatter,
-        C::Allgather,
-        C::Alltoall,
-    ];
     if session.job.size() < 2 {
         return Err(CliError::usage(
             "a collective operation takes at least two ranks: mpirun -n 2 loggap-mpi check",
         ));
     }
     let is_checked =
-        |operation: &&Operation| !operation.immediate && CHECKED.contains(&operation.collective);
+        |operation: &&Operation| !operation.immediate && algorithm::has_known(operation.collective);
     if args.op.all {
         return Ok(args.op.list.iter().filter(is_checked).copied().collect());
     }
@@ -191,19 +167,33 @@ fn refuse(args: &Args, session: &Session<'_>) -> Result<Vec<Operation>, CliError
 struct Subject {
     cell: Cell,
     algorithm: InForce,
+    /// Number of ranks that take part.
+    ranks: u32,
 }
 
 impl Subject {
     /// Schedule of its ranks; `None` if the algorithm is unknown.
-    fn program(&self, ranks: u32) -> Option<Program> {
+    fn program(&self) -> Option<Program> {
         let InForce::Known(known) = &self.algorithm else { return None };
-        let (size, zero) = (self.cell.bytes(), Picos::ZERO);
-        Some(Program { shape: known.shape, ranks, size, local: zero, combine: zero, post: zero })
+        Some(Program::new(known.shape, self.ranks, self.cell.bytes()))
+    }
+
+    /// Result; `taken` is the measurement, or the reason for its absence.
+    fn record(&self, taken: Result<&Taken, &String>, basis: &Basis<'_>) -> ResultRecord {
+        let predicted = match (self.program(), &self.algorithm, taken) {
+            (_, _, Err(_)) if basis.system.interrupted => Err(INTERRUPTED.to_owned()),
+            (_, _, Err(why)) => Err(why.clone()),
+            (Some(program), _, Ok(taken)) => predicted(&program, taken, basis),
+            (None, InForce::Known(_), _) => Err(LACKING.to_owned()),
+            (None, InForce::Other(words), _) => Err(format!("algorithm not known: {words}")),
+        };
+        ResultRecord::new(self, taken.ok(), predicted)
     }
 }
 
 fn compare(
-    (args, list): (&Args, &[Operation]),
+    args: &Args,
+    list: &[Operation],
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
@@ -212,13 +202,13 @@ fn compare(
         operation::cells(list, &args.sizes.list(), ranks.into()).map_err(CliError::usage)?;
     let subject = |cell: Cell| {
         let algorithm = algorithm::in_force(cell.operation.collective, ranks);
-        Subject { cell, algorithm }
+        Subject { cell, algorithm, ranks }
     };
     let subjects: Vec<Subject> = cells.into_iter().map(subject).collect();
     session.interrupt.listen();
     let is_shared = session.job.sharing().is_shared();
     let pairs = taking::pairs(session);
-    let sizes = profiled(&subjects, ranks);
+    let sizes = profiled(&subjects);
     let noise = args.noise.map(|time| noise::take(time, session)).transpose();
     // Profiles are measured before and after the operations, so that a machine
     // that changes meanwhile shows.
@@ -232,16 +222,12 @@ fn compare(
     };
     let prepared =
         profiles.and_then(|profiles| Ok((profiles, Files::open(args, session)?, noise?)));
-    let goes_on = agree(session, prepared.is_ok());
-    let (profiles, files, noise) = prepared?;
-    if !goes_on {
-        return Err(CliError::failed(CollectiveError::Ended));
-    }
+    let (profiles, files, noise) = session.agreed(prepared)?;
     let max_time = Picos(plan.rule.max_time.0 / u64::from(taking::ROUNDS));
     let plan = Plan { rule: StopRule { max_time, ..plan.rule }, ..plan };
-    let mut bench = Bench::new((session.job, session.watch), session.interrupt, &plan);
+    let mut bench = Bench::new(session.job, session.interrupt, &plan);
     let peer = pairs.last().map_or(1, |pair| pair.peer);
-    let taken = take(&mut bench, (&subjects, peer)).map_err(CliError::failed)?;
+    let taken = take(&mut bench, &subjects, peer).map_err(CliError::failed)?;
     let left = if session.interrupt.is_requested() { &[] } else { &pairs[..] };
     let after = taking::profiles(&Profiled { pairs: left, ..profiled }, session, console)?;
     if !bench.leads() {
@@ -256,13 +242,11 @@ fn compare(
     let system = System { is_shared, eager_limit, interrupted };
     let farthest = profiles.last();
     let both: Vec<&ProfileDocument> = farthest.into_iter().chain(after.last()).collect();
-    let basis = Basis { profiles: &both, noise: noise.as_deref(), seed: args.seed };
-    let result = |(subject, taken): (&Subject, &taking::Round)| {
-        record((subject, ranks), taken.as_ref().map_err(String::as_str), (&basis, system))
-    };
-    let results: Vec<ResultRecord> = subjects.iter().zip(&taken).map(result).collect();
-    let levels = levels(&pairs, (&profiles, &after));
-    let mut document = document(args, session, (results, system), levels);
+    let basis = Basis { profiles: &both, noise: noise.as_deref(), seed: args.seed, system };
+    let subjects = subjects.iter().zip(&taken);
+    let results = subjects.map(|(subject, taken)| subject.record(taken.as_ref(), &basis)).collect();
+    let levels = levels(&pairs, &profiles, &after);
+    let mut document = document(args, session, results, system, levels);
     document.noise = noise.zip(args.noise).and_then(|(noise, time)| NoiseReport::of(&noise, time));
     files.write(farthest, &document)?;
     print(args, &document, console)?;
@@ -284,7 +268,8 @@ fn print(args: &Args, document: &Document, console: &mut Console) -> Result<(), 
 /// each, or the reason why it has none.
 fn take(
     bench: &mut Bench<'_>,
-    (subjects, peer): (&[Subject], i32),
+    subjects: &[Subject],
+    peer: i32,
 ) -> Result<Vec<taking::Round>, CollectiveError> {
     let mut rounds = vec![Vec::new(); subjects.len()];
     for _ in 0..taking::ROUNDS {
@@ -302,26 +287,12 @@ fn take(
 }
 
 /// Sizes of messages whose costs are needed.
-fn profiled(subjects: &[Subject], ranks: u32) -> Vec<u64> {
-    let of_program = |subject: &Subject| {
-        subject.program(ranks).map(|program| program.message_sizes()).unwrap_or_default()
-    };
-    let own = subjects.iter().map(|subject| subject.cell.bytes());
-    let mut sizes: Vec<u64> = subjects.iter().flat_map(of_program).chain(own).collect();
+fn profiled(subjects: &[Subject]) -> Vec<u64> {
+    let programs = subjects.iter().filter_map(Subject::program);
+    let sizes = programs.flat_map(|program| program.message_sizes());
+    let sizes = sizes.chain(subjects.iter().map(|subject| subject.cell.bytes())).chain([1]);
     // An empty message is measured beside the operation.
-    sizes.retain(|size| *size > 0);
-    sizes.push(1);
-    sizes.sort_unstable();
-    sizes.dedup();
-    sizes
-}
-
-/// Rank 0's decision to continue, on all ranks.
-fn agree(session: &Session<'_>, goes_on: impl Into<u64>) -> bool {
-    let mut number = goes_on.into();
-    let leader = session.job.control().process_at_rank(LEADER);
-    session.watch.during(|| leader.broadcast_into(&mut number));
-    number == 1
+    sizes.filter(|size| *size > 0).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn plan(args: &Args, session: &Session<'_>, scheme: SchemeName) -> Plan {
@@ -343,27 +314,10 @@ fn plan(args: &Args, session: &Session<'_>, scheme: SchemeName) -> Plan {
             most: (MOST_SAMPLES / count).max(LEAST),
         },
         keeps_samples: true,
-        yields: sharing.is_shared(),
         alignment: args.buffers.alignment(),
         domains: Domains::Machine,
         assumptions: loggap_core::sync::Assumptions::default(),
     }
-}
-
-/// Result of one operation and size.
-fn record(
-    (subject, ranks): (&Subject, u32),
-    taken: Result<&Taken, &str>,
-    (basis, system): (&Basis<'_>, System),
-) -> ResultRecord {
-    let found = match (subject.program(ranks), &subject.algorithm, taken) {
-        (_, _, Err(_)) if system.interrupted => Err(INTERRUPTED.to_owned()),
-        (_, _, Err(why)) => Err(why.to_owned()),
-        (Some(program), _, Ok(taken)) => predicted(&program, taken, (basis, system)),
-        (None, InForce::Known(_), _) => Err(LACKING.to_owned()),
-        (None, InForce::Other(words), _) => Err(format!("algorithm not known: {words}")),
-    };
-    ResultRecord::new(subject.cell, (&subject.algorithm, ranks), taken, found)
 }
 
 const LACKING: &str =
@@ -372,45 +326,28 @@ const INTERRUPTED: &str = "interrupted";
 const LATE: &str = "under this noise a rank is late in every simulated repetition";
 
 /// Prediction for a program, or the reason for its absence.
-fn predicted(
-    program: &Program,
-    taken: &Taken,
-    (basis, system): (&Basis<'_>, System),
-) -> Result<Predicted, String> {
+fn predicted(program: &Program, taken: &Taken, basis: &Basis<'_>) -> Result<Predicted, String> {
+    let system = basis.system;
     let lacking = if system.interrupted { INTERRUPTED } else { LACKING };
     let costs = basis.costs(program, taken).ok_or(lacking)?;
     let size = if program.message_sizes() == [0] { 0 } else { program.size };
     let cost = costs.iter().find(|cost| cost.size == size).or(costs.first()).ok_or(lacking)?;
     let none = if basis.noise.is_some() { LATE } else { LACKING };
     let Prediction { estimate, under_noise } = basis.predict(program, taken, &costs).ok_or(none)?;
-    let evidence = Evidence {
-        measured: &taken.operation,
-        predicted: &estimate,
-        program,
-        cost,
-        message: taken.message.value,
-        back: taken.back.value,
-        exchange: taken.exchange.value,
-        post: taken.post.value,
-        local: taken.local.value,
-        page_faults: taken.page_faults,
-        skew: taken.skew,
-        spread: taken.spread,
-        system,
-    };
-    let cause = cause::cause(&evidence);
+    let cause = Evidence { predicted: &estimate, program, cost, taken, system }.cause();
     Ok(Predicted { estimate, under_noise, cause, one_way: cost.one_way.value })
 }
 
 fn levels(
     pairs: &[Pair],
-    (before, after): (&[ProfileDocument], &[ProfileDocument]),
+    before: &[ProfileDocument],
+    after: &[ProfileDocument],
 ) -> Vec<LevelRecord> {
     let after = after.iter().map(Some).chain(std::iter::repeat(None));
     let level = |((pair, before), after): ((&Pair, &ProfileDocument), Option<&ProfileDocument>)| {
         LevelRecord {
             level: pair.level,
-            ranks: [LEADER, pair.peer],
+            ranks: [CONTROLLER, pair.peer],
             profile: before.clone(),
             profile_after: after.cloned(),
         }
@@ -421,10 +358,12 @@ fn levels(
 fn document(
     args: &Args,
     session: &Session<'_>,
-    (results, system): (Vec<ResultRecord>, System),
+    results: Vec<ResultRecord>,
+    system: System,
     levels: Vec<LevelRecord>,
 ) -> Document {
-    let mut warnings = session.job.sharing().warnings();
+    let sharing = session.job.sharing();
+    let mut warnings = sharing.warnings();
     if levels.len() > 1 {
         warnings.push(
             "ranks are at two levels of nearness, and the simulation takes one profile: that of \
@@ -442,16 +381,14 @@ fn document(
     warnings.extend(problems.into_iter().map(|problem| {
         format!("while the profile was measured, {problem}: predictions are worth as little")
     }));
-    let (hosts, oversubscribed) = hosts(session.job.places());
-    let interrupted = session.interrupt.is_requested();
     Document {
         schema_version: report::SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION"),
-        command: std::env::args().collect(),
+        command: command_line(),
         library: library::version(),
         ranks: session.job.places().len(),
-        hosts,
-        oversubscribed,
+        hosts: sharing.hosts().to_vec(),
+        oversubscribed: sharing.is_shared(),
         alignment: args.buffers.alignment(),
         algorithms: args.algorithms,
         eager_limit_bytes: system.eager_limit,
@@ -459,7 +396,7 @@ fn document(
         levels,
         results,
         warnings,
-        incomplete: interrupted.then(|| INTERRUPTED.to_owned()),
+        incomplete: session.interrupt.is_requested().then(|| INTERRUPTED.to_owned()),
     }
 }
 
@@ -472,10 +409,7 @@ struct Files {
 impl Files {
     /// Creates the files of rank 0 under temporary names.
     fn open(args: &Args, session: &Session<'_>) -> Result<Self, CliError> {
-        let leads = session.job.rank() == LEADER;
-        let create = |path: &Option<PathBuf>| {
-            path.as_ref().filter(|_| leads).map(PendingFile::create).transpose()
-        };
+        let create = |path: &Option<PathBuf>| create(path.as_ref().filter(|_| session.job.leads()));
         Ok(Self { profile: create(&args.output)?, plot: create(&args.plot)? })
     }
 

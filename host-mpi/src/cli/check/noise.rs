@@ -6,13 +6,13 @@ use loggap::machine::clock::HostClock;
 use loggap::machine::noise::{MeasuredNoise, Next, NoiseOptions, NoiseRecord, THRESHOLD, observe};
 use loggap::terminal::CliError;
 use loggap_core::noise::{self, Detour, Trace};
-use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
 use mpi::collective::CommunicatorCollectives as _;
 use serde::Serialize;
 
 use super::super::Session;
-use crate::collective::run::LEADER;
+use crate::collective::interval;
+use crate::job::CONTROLLER;
 
 /// Noise of one rank.
 #[derive(Clone, Debug)]
@@ -29,19 +29,19 @@ const ROOM: usize = 1 << 16;
 /// Measures the noise of all ranks for `duration`; all ranks call it together.
 /// Returns the noise of all ranks at the leader, of none elsewhere.
 pub(super) fn take(duration: Duration, session: &Session<'_>) -> Result<Vec<RankNoise>, CliError> {
-    let Session { job, watch, .. } = session;
+    let job = session.job;
     let duration = Picos::from_duration(duration);
     let options = NoiseOptions { duration, threshold: THRESHOLD, room: ROOM };
     let clock = HostClock::calibrated();
-    watch.during(|| job.control().barrier());
+    job.watch().during(|| job.control().barrier());
     let own = observe(&clock, &options, |_| Next::Observe);
-    if job.rank() != LEADER {
-        job.tell(LEADER, &encode(&own)?);
+    if !job.leads() {
+        job.tell(CONTROLLER, &encode(&own)?);
         return Ok(Vec::new());
     }
     // Receives from all ranks before it parses: after an error the others would
     // wait to be received.
-    let others = (1..job.size()).map(|rank| job.hear(rank));
+    let others = job.others().map(|rank| job.hear(rank));
     let reports: Vec<Vec<u8>> = [encode(&own)?].into_iter().chain(others).collect();
     let read = |(rank, report): (usize, &Vec<u8>)| {
         decode(report).map_err(|error| {
@@ -130,8 +130,8 @@ fn median(ranks: &[NoiseRecord], of: fn(&NoiseRecord) -> f64) -> f64 {
         clippy::cast_sign_loss,
         reason = "shares and rates below 10^6 and not negative; the cast saturates"
     )]
-    let mut values: Vec<Picos> = ranks.iter().map(|rank| Picos((of(rank) * UNIT) as u64)).collect();
-    Sorted::new(&mut values).median().unwrap_or_default().seconds()
+    let values = ranks.iter().map(|rank| Picos((of(rank) * UNIT) as u64));
+    interval::median(values).unwrap_or_default().seconds()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use loggap_core::noise::Trace;
 use loggap_core::sim::Parameters;
 use loggap_core::units::Picos;
 
+use super::cause::System;
 use super::noise::RankNoise;
 use super::taking::Taken;
 use crate::algorithm::{End, MessageCost, Program, Repeated, Way, makespan, protocols, repeated};
@@ -19,6 +20,7 @@ pub(super) struct Basis<'a> {
     pub(super) noise: Option<&'a [RankNoise]>,
     /// Seed of the ranks' phases in their noise.
     pub(super) seed: u64,
+    pub(super) system: System,
 }
 
 pub(super) struct Prediction {
@@ -78,7 +80,7 @@ impl Basis<'_> {
         let under_noise = |end: End| {
             let sets = sets(end);
             let parameters = Parameters::per_protocol(&sets)?;
-            repeated(&program(end), parameters, &traces, (THRESHOLD, self.seed)).ok().flatten()
+            repeated(&program(end), parameters, &traces, THRESHOLD, self.seed).ok().flatten()
         };
         let best = under_noise(End::Value)?;
         let estimate = estimate(|end| match end {

@@ -5,19 +5,20 @@ use std::io::{self, Write};
 use loggap::machine::buffer::Alignment;
 use loggap::output::number;
 use loggap::profile::ProfileDocument;
-use loggap::study::{Axes, Chart, Coordinates, Interval, Series};
+use loggap::study::Chart;
 use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use super::Algorithms;
+use super::super::micros;
 use super::noise::NoiseReport;
 use super::predict::UnderNoise;
 use super::taking::{Level, Taken};
 use super::verdict::{Asserted, Verdict};
+use super::{Algorithms, Subject};
 use crate::algorithm::InForce;
-use crate::collective::operation::Cell;
-use crate::collective::report::Host;
+use crate::collective::report::{SizeTime, Times, over_size};
+use crate::job::Host;
 
 /// Version of the document's schema.
 pub(super) const SCHEMA_VERSION: u32 = 1;
@@ -72,7 +73,7 @@ pub(super) struct ResultRecord {
     ranks: u32,
     algorithm: String,
     /// Variable that selects the algorithm.
-    variable: Option<&'static str>,
+    variable: Option<String>,
     /// `None` if no repetition counted.
     #[serde(flatten)]
     pub(super) measured: Option<MeasuredRecord>,
@@ -125,7 +126,7 @@ impl From<&Taken> for MeasuredRecord {
             measured_s: taken.operation.value.seconds(),
             measured_s_lo: taken.operation.low.seconds(),
             measured_s_hi: taken.operation.high.seconds(),
-            measured_slow_share: taken.slow_share(),
+            measured_slow_share: taken.slow.value(),
             start_s: taken.start.seconds(),
             message_s: taken.message.value.seconds(),
             message_back_s: taken.back.value.seconds(),
@@ -135,22 +136,20 @@ impl From<&Taken> for MeasuredRecord {
             combine_s: taken.combine.value.seconds(),
             page_faults: taken.page_faults,
             skew_s: taken.skew.seconds(),
-            reps: taken.counts.0,
-            discarded: taken.counts.1,
+            reps: taken.valid,
+            discarded: taken.discarded,
         }
     }
 }
 
 impl ResultRecord {
-    /// `taken` is the measurement, or the reason for its absence.
     pub(super) fn new(
-        cell: Cell,
-        (algorithm, ranks): (&InForce, u32),
-        taken: Result<&Taken, &str>,
+        Subject { cell, algorithm, ranks }: &Subject,
+        taken: Option<&Taken>,
         predicted: Result<Predicted, String>,
     ) -> Self {
         let variable = match algorithm {
-            InForce::Known(known) => Some(known.variable),
+            InForce::Known(known) => Some(known.variable()),
             InForce::Other(_) => None,
         };
         let known = predicted.as_ref().ok();
@@ -158,17 +157,16 @@ impl ResultRecord {
             |end: fn(&Estimate<Picos>) -> Picos| known.map(|found| end(&found.estimate).seconds());
         let noise = known.and_then(|found| found.under_noise);
         let predicted_s = of(|estimate| estimate.value);
-        let estimates = taken.ok().zip(known);
-        let estimates = estimates.map(|(taken, found)| [taken.operation, found.estimate]);
+        let estimates = taken.zip(known).map(|(taken, found)| [taken.operation, found.estimate]);
         let ratio = estimates
             .map(|[measured, estimate]| measured.value.seconds() / estimate.value.seconds());
         Self {
             op: cell.operation.to_string(),
             size_bytes: cell.bytes(),
-            ranks,
+            ranks: *ranks,
             algorithm: algorithm.name(),
             variable,
-            measured: taken.ok().map(MeasuredRecord::from),
+            measured: taken.map(MeasuredRecord::from),
             predicted_s,
             predicted_s_lo: of(|estimate| estimate.low),
             predicted_s_hi: of(|estimate| estimate.high),
@@ -182,6 +180,16 @@ impl ResultRecord {
             cause: predicted.map_or_else(Some, |found| found.cause),
             estimates,
         }
+    }
+
+    fn measured_s(&self) -> Times {
+        self.measured.as_ref().map_or([None; 3], |measured| {
+            [measured.measured_s, measured.measured_s_lo, measured.measured_s_hi].map(Some)
+        })
+    }
+
+    const fn predicted_s(&self) -> Times {
+        [self.predicted_s, self.predicted_s_lo, self.predicted_s_hi]
     }
 
     /// Outcome of the assertion that the two differ by at most `allowed`.
@@ -210,27 +218,11 @@ pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> 
     if let Some(noise) = &document.noise {
         noise_lines(out, noise)?;
     }
-    let noise_heads = |name: &str, width: usize| match document.noise {
-        Some(_) => format!(" {name:>width$}"),
-        None => String::new(),
-    };
+    let noise = if document.noise.is_some() { " quiet[us] slow[%] pred.slow[%]" } else { "" };
     writeln!(
         out,
-        "#{:<9} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8}{}{}{} {:>6}  {:<11} {:<20} cause",
-        "op",
-        "size[B]",
-        "measured[us]",
-        "lo[us]",
-        "hi[us]",
-        "predicted[us]",
-        "lo[us]",
-        "hi[us]",
-        noise_heads("quiet[us]", 9),
-        noise_heads("slow[%]", 7),
-        noise_heads("pred.slow[%]", 12),
-        "ratio",
-        "verdict",
-        "algorithm"
+        "#op          size[B] measured[us]   lo[us]   hi[us] predicted[us]   lo[us]   hi[us]\
+         {noise}\x20 ratio  verdict     algorithm            cause"
     )?;
     document.results.iter().try_for_each(|result| row(out, result, document))
 }
@@ -243,18 +235,8 @@ pub(super) fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     )?;
     let text = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
     for r in &document.results {
-        let measured = r.measured.as_ref();
-        let numbers = [
-            measured.map(|measured| measured.measured_s),
-            measured.map(|measured| measured.measured_s_lo),
-            measured.map(|measured| measured.measured_s_hi),
-            r.predicted_s,
-            r.predicted_s_lo,
-            r.predicted_s_hi,
-            r.ratio,
-        ]
-        .map(text)
-        .join(",");
+        let numbers = [r.measured_s(), r.predicted_s()].concat().into_iter().chain([r.ratio]);
+        let numbers = numbers.map(text).collect::<Vec<_>>().join(",");
         let [algorithm, cause] = [&r.algorithm, r.cause.as_deref().unwrap_or_default()]
             .map(|words| format!("\"{}\"", words.replace('"', "\"\"")));
         let verdict = r.verdict.name();
@@ -265,55 +247,21 @@ pub(super) fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
 
 /// Chart of measured and predicted times over size, with their intervals.
 pub(super) fn chart(document: &Document) -> Chart {
-    let mut operations: Vec<&str> = Vec::new();
-    for result in &document.results {
-        if !operations.contains(&result.op.as_str()) {
-            operations.push(&result.op);
-        }
-    }
-    let series = operations.iter().flat_map(|op| {
-        let results = document.results.iter().filter(|result| result.op == *op);
-        // Size, and lower end, value and upper end in seconds.
-        let mut measured = Vec::new();
-        let mut predicted = Vec::new();
-        for result in results {
-            #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-            let size = result.size_bytes.max(1) as f64;
-            let times = result.measured.as_ref();
-            let times = times.map(|m| [m.measured_s_lo, m.measured_s, m.measured_s_hi]);
-            measured.extend(times.map(|times| (size, times)));
-            let [low, value, high] =
-                [result.predicted_s_lo, result.predicted_s, result.predicted_s_hi];
-            let times = value.map(|value| [low.unwrap_or(value), value, high.unwrap_or(value)]);
-            predicted.extend(times.map(|times| (size, times)));
-        }
-        [
-            series(format!("{op}, measured"), &measured),
-            series(format!("{op}, predicted"), &predicted),
+    let line = |label: String, results: &[&ResultRecord], times: fn(&ResultRecord) -> Times| {
+        let time = |r: &&ResultRecord| SizeTime::new(r.size_bytes, times(r));
+        SizeTime::line(label, &results.iter().filter_map(time).collect::<Vec<_>>())
+    };
+    let lines = |op: &str, results: &[&ResultRecord]| {
+        vec![
+            line(format!("{op}, measured"), results, ResultRecord::measured_s),
+            line(format!("{op}, predicted"), results, ResultRecord::predicted_s),
         ]
-    });
+    };
     Chart {
         title: format!("Measured and predicted, {} ranks, {}", document.ranks, document.library),
-        x_label: "size [bytes]".to_owned(),
         y_label: "common start to last exit, 95% interval [us]".to_owned(),
-        axes: Axes::Powers,
-        series: series.collect(),
-        nested: false,
+        ..over_size(&document.results, |result| &result.op, lines)
     }
-}
-
-/// Points with intervals, from sizes and times in seconds.
-fn series(label: String, times: &[(f64, [f64; 3])]) -> Series {
-    let points = times
-        .iter()
-        .map(|(size, [_, value, _])| Coordinates { x: *size, y: value * 1e6 })
-        .collect();
-    let interval = |(size, [low, _, high]): &(f64, [f64; 3])| Interval {
-        x: *size,
-        low: low * 1e6,
-        high: high * 1e6,
-    };
-    Series::new(label, points).with_intervals(times.iter().map(interval).collect())
 }
 
 /// Prints the noise of the ranks, and explains the columns about it.
@@ -345,34 +293,28 @@ fn noise_lines(out: &mut dyn Write, noise: &NoiseReport) -> io::Result<()> {
 
 /// Prints a row of `document`'s table.
 fn row(out: &mut dyn Write, result: &ResultRecord, document: &Document) -> io::Result<()> {
-    let micros =
-        |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{:.3}", time * 1e6));
     let percent =
         |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.3}", share * 1e2));
-    let measured = result.measured.as_ref();
     let ratio = result.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
-    let known = result.variable.map_or("-", |_| &result.algorithm);
+    let known = result.variable.as_ref().map_or("-", |_| &result.algorithm);
     let noise = if document.noise.is_some() {
         format!(
             " {:>9} {:>7} {:>12}",
             micros(result.predicted_quiet_s),
-            percent(measured.map(|measured| measured.measured_slow_share)),
+            percent(result.measured.as_ref().map(|measured| measured.measured_slow_share)),
             percent(result.predicted_slow_share)
         )
     } else {
         String::new()
     };
+    let [measured, low, high] = result.measured_s().map(micros);
+    let [predicted, predicted_low, predicted_high] = result.predicted_s().map(micros);
     writeln!(
         out,
-        "{:<10} {:>9} {:>12} {:>8} {:>8} {:>13} {:>8} {:>8}{noise} {ratio:>6}  {:<11} {known:<20} {}",
+        "{:<10} {:>9} {measured:>12} {low:>8} {high:>8} {predicted:>13} {predicted_low:>8} \
+         {predicted_high:>8}{noise} {ratio:>6}  {:<11} {known:<20} {}",
         result.op,
         result.size_bytes,
-        micros(measured.map(|measured| measured.measured_s)),
-        micros(measured.map(|measured| measured.measured_s_lo)),
-        micros(measured.map(|measured| measured.measured_s_hi)),
-        micros(result.predicted_s),
-        micros(result.predicted_s_lo),
-        micros(result.predicted_s_hi),
         result.verdict.name(),
         result.cause.as_deref().unwrap_or("-"),
     )

@@ -8,16 +8,18 @@ use loggap::machine::noise::THRESHOLD;
 use loggap::profile::ProfileDocument;
 use loggap::terminal::{CliError, Console};
 use loggap_core::model::Estimate;
-use loggap_core::stats::{Confidence, Sorted};
+use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
 use nix::sys::resource::{UsageWho, getrusage};
 
 use super::super::Session;
 use super::super::measure::{DONE, MpiEnds, respond};
-use crate::collective::course::Measured;
+use crate::collective::interval::median;
 use crate::collective::operation::Cell;
 use crate::collective::piece::Piece;
-use crate::collective::run::{Bench, CollectiveError, LEADER};
+use crate::collective::run::{Bench, CollectiveError};
+use crate::collective::series::{Measured, Sample};
+use crate::job::CONTROLLER;
 use crate::link::{Calls, ReceiveCall, SendCall};
 
 /// Distance between two ranks.
@@ -41,9 +43,8 @@ pub(super) struct Pair {
 /// elsewhere, as far as they exist; the farthest last.
 pub(super) fn pairs(session: &Session<'_>) -> Vec<Pair> {
     let job = session.job;
-    let others = || 1..job.size();
-    let near = others().find(|rank| job.share_a_host(LEADER, *rank));
-    let far = others().find(|rank| !job.share_a_host(LEADER, *rank));
+    let near = job.others().find(|rank| job.share_a_host(CONTROLLER, *rank));
+    let far = job.others().find(|rank| !job.share_a_host(CONTROLLER, *rank));
     let near = near.map(|peer| Pair { level: Level::Machine, peer });
     let far = far.map(|peer| Pair { level: Level::Network, peer });
     near.into_iter().chain(far).collect()
@@ -76,30 +77,29 @@ pub(super) fn profiles(
 ) -> Result<Vec<ProfileDocument>, CliError> {
     let Profiled { pairs, sizes, time, alignment } = *profiled;
     let calls = Calls { send: SendCall::Send, receive: ReceiveCall::Recv, alignment };
-    if session.job.rank() != LEADER {
+    if !session.job.leads() {
         let longest = sizes.iter().max().and_then(|size| u32::try_from(*size).ok());
-        respond(calls, longest.unwrap_or(u32::MAX), session, LEADER)?;
+        respond(calls, longest.unwrap_or(u32::MAX), session, CONTROLLER)?;
         return Ok(Vec::new());
     }
     let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
     let (sizes, time) = (sizes.join(","), time.to_string());
     let line = ["check", "--size", &sizes, "--max-time", &time, "--launches", "3"];
     let line = Line::try_parse_from(line).map_err(CliError::failed);
-    let profile = |line: &Line, peer| {
-        let ends = |_| Ok(MpiEnds { session, calls, peer });
-        measuring::profile(&line.measure, ends, session.interrupt, console)
-    };
-    let mut profile = profile;
-    let found = line.and_then(|line| {
-        pairs.iter().map(|pair| profile(&line, pair.peer)).collect::<Result<Vec<_>, _>>()
+    let found = line.and_then(|Line { measure }| {
+        let profile = |&Pair { peer, .. }: &Pair| {
+            let ends = |_| Ok(MpiEnds { session, calls, peer });
+            measuring::profile(&measure, ends, session.interrupt, console)
+        };
+        pairs.iter().map(profile).collect()
     });
-    (1..session.job.size()).for_each(|rank| session.job.tell(rank, DONE));
+    session.job.others().for_each(|rank| session.job.tell(rank, DONE));
     found
 }
 
 /// Measurements of one operation and size, from the common start and without
 /// the duration of the start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
     /// Duration of the start and of reading the clock, which all other values exclude.
     pub(super) start: Picos,
@@ -121,13 +121,15 @@ pub(super) struct Taken {
     pub(super) combine: Estimate<Picos>,
     /// Median skew of the starts.
     pub(super) skew: Picos,
-    /// Numbers of repetitions that counted, and that did not.
-    pub(super) counts: (u64, u64),
+    /// Number of repetitions that counted.
+    pub(super) valid: u64,
+    /// Number of repetitions that did not.
+    pub(super) discarded: u64,
     /// Ratio of the operation's 90th percentile to its median.
     pub(super) spread: f64,
-    /// Number of repetitions that exceeded the median by more than the shortest
-    /// detour or did not fit into their window, and number of all repetitions.
-    pub(super) slow: (u64, u64),
+    /// Share of the repetitions that exceeded the median by more than the
+    /// shortest detour or did not fit into their window.
+    pub(super) slow: Share,
     /// Page faults of rank 0 per repetition of the operation, its start included.
     pub(super) page_faults: f64,
 }
@@ -140,16 +142,14 @@ impl Taken {
     /// Merges rounds: medians, in intervals that cover those of all rounds.
     /// `None` without rounds.
     pub(super) fn merged(rounds: &[Self]) -> Option<Self> {
-        let last = rounds.last()?;
-        let times = |part: fn(&Self) -> Picos| {
-            let mut times: Vec<Picos> = rounds.iter().map(part).collect();
-            Sorted::new(&mut times).median().unwrap_or_default()
-        };
+        rounds.first()?;
+        let sum = |part: fn(&Self) -> u64| rounds.iter().map(part).sum();
+        let least = |part: fn(&Self) -> f64| rounds.iter().map(part).fold(f64::INFINITY, f64::min);
+        let times = |part: fn(&Self) -> Picos| median(rounds.iter().map(part)).unwrap_or_default();
         let estimates = |part: fn(&Self) -> Estimate<Picos>| {
             let all = || rounds.iter().map(part);
-            let mut values: Vec<Picos> = all().map(|estimate| estimate.value).collect();
             Estimate {
-                value: Sorted::new(&mut values).median().unwrap_or_default(),
+                value: median(all().map(|estimate| estimate.value)).unwrap_or_default(),
                 low: all().map(|estimate| estimate.low).min().unwrap_or_default(),
                 high: all().map(|estimate| estimate.high).max().unwrap_or_default(),
                 ..Estimate::default()
@@ -166,25 +166,26 @@ impl Taken {
             local: estimates(|taken| taken.local),
             combine: estimates(|taken| taken.combine),
             skew: times(|taken| taken.skew),
-            counts: rounds.iter().fold((0, 0), |(valid, discarded), taken| {
-                (valid + taken.counts.0, discarded + taken.counts.1)
-            }),
-            spread: rounds.iter().map(|taken| taken.spread).fold(last.spread, f64::min),
-            page_faults: rounds
-                .iter()
-                .map(|taken| taken.page_faults)
-                .fold(last.page_faults, f64::min),
-            slow: rounds
-                .iter()
-                .fold((0, 0), |sum, taken| (sum.0 + taken.slow.0, sum.1 + taken.slow.1)),
+            valid: sum(|taken| taken.valid),
+            discarded: sum(|taken| taken.discarded),
+            spread: least(|taken| taken.spread),
+            page_faults: least(|taken| taken.page_faults),
+            slow: Share { part: sum(|taken| taken.slow.part), all: sum(|taken| taken.slow.all) },
         })
     }
+}
 
-    /// Share of the repetitions that were slow.
+/// Part of a number of repetitions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Share {
+    part: u64,
+    all: u64,
+}
+
+impl Share {
     #[allow(clippy::cast_precision_loss, reason = "shown to three digits")]
-    pub(super) fn slow_share(&self) -> f64 {
-        let (slow, all) = self.slow;
-        if all > 0 { slow as f64 / all as f64 } else { 0.0 }
+    pub(super) fn value(self) -> f64 {
+        if self.all > 0 { self.part as f64 / self.all as f64 } else { 0.0 }
     }
 }
 
@@ -209,32 +210,38 @@ pub(super) fn take(
     let faults_before = page_faults();
     let operation = bench.measure(cell)?;
     let faults = page_faults().saturating_sub(faults_before);
-    let parts = (start, message, back);
-    let (Some(start), Some(message), Some(back)) = parts else { return Ok(None) };
-    let parts = (exchange, post);
-    let (Some(exchange), Some(post)) = parts else { return Ok(None) };
-    let (Some(local), Some(operation)) = (local, operation) else { return Ok(None) };
-    let all = [&operation, &start, &message, &back, &exchange, &post, &local];
-    let diagnosis = all.iter().find_map(|measured| measured.diagnosis.clone());
+    let all = [&operation, &start, &message, &back, &exchange, &post, &local].map(Option::as_ref);
+    let [
+        Some(operation),
+        Some(start),
+        Some(message),
+        Some(back),
+        Some(exchange),
+        Some(post),
+        Some(local),
+    ] = all
+    else {
+        return Ok(None);
+    };
+    let diagnosis = all.iter().flatten().find_map(|measured| measured.diagnosis.clone());
     let taken = start.median.and_then(|offset| {
         let without = |measured: &Measured| estimate(measured, offset);
-        let own = exits_of(&start, LEADER).median();
-        let sender = exits_of(&message, LEADER).median();
         Some(Taken {
             start: offset,
-            operation: without(&operation)?,
-            message: without(&message)?,
-            back: without(&back)?,
-            sender: sender?.since(own?),
-            exchange: without(&exchange)?,
-            post: without(&post)?,
-            local: without(&local)?,
+            operation: without(operation)?,
+            message: without(message)?,
+            back: without(back)?,
+            sender: root_exit(message)?.since(root_exit(start)?),
+            exchange: without(exchange)?,
+            post: without(post)?,
+            local: without(local)?,
             combine: combine.as_ref().and_then(without).unwrap_or_default(),
             skew: operation.skew.map_or(Picos::ZERO, |(median, _)| median),
-            counts: (operation.valid, operation.late + operation.too_long),
-            spread: spread(&operation),
-            slow: slow(&operation),
-            page_faults: faults as f64 / (operation.valid + operation.late).max(1) as f64,
+            valid: operation.valid,
+            discarded: operation.counts.late + operation.counts.too_long,
+            spread: spread(operation),
+            slow: slow(operation),
+            page_faults: faults as f64 / (operation.valid + operation.counts.late).max(1) as f64,
         })
     });
     Ok(Some(taken.ok_or_else(|| diagnosis.unwrap_or_else(|| "no repetition counted".to_owned()))))
@@ -250,8 +257,8 @@ fn page_faults() -> u64 {
 /// repetitions for an interval.
 pub(super) fn estimate(measured: &Measured, offset: Picos) -> Option<Estimate<Picos>> {
     let value = measured.median?;
-    let mut exits = last_exits(measured);
-    let all = exits.quantile(0).zip(exits.quantile(100));
+    let exits = last_exits(measured);
+    let all = exits.iter().min().copied().zip(exits.iter().max().copied());
     let (low, high) = measured.interval.or(all).unwrap_or((value, value));
     Some(Estimate {
         value: value.since(offset),
@@ -261,43 +268,33 @@ pub(super) fn estimate(measured: &Measured, offset: Picos) -> Option<Estimate<Pi
     })
 }
 
-/// Exit times, one per repetition that counts.
-pub(super) struct Exits(Vec<Picos>);
-
-impl Exits {
-    pub(super) fn median(&mut self) -> Option<Picos> {
-        Sorted::new(&mut self.0).median_interval(Confidence::P95).map(|found| found.median)
-    }
-
-    fn quantile(&mut self, percent: u32) -> Option<Picos> {
-        Sorted::new(&mut self.0).quantile(percent, 100)
-    }
+/// Repetitions that count.
+fn counted(measured: &Measured) -> impl Iterator<Item = &Sample> {
+    measured.samples.iter().filter(|sample| sample.valid)
 }
 
-/// Exit times of `rank`, after the common start.
-pub(super) fn exits_of(measured: &Measured, rank: i32) -> Exits {
-    let rank = usize::try_from(rank).unwrap_or(0);
-    let valid = measured.samples.iter().filter(|sample| sample.valid);
-    Exits(valid.filter_map(|sample| sample.exits.get(rank).copied()).collect())
+/// Median exit of rank 0 after the common start.
+pub(super) fn root_exit(measured: &Measured) -> Option<Picos> {
+    median(counted(measured).filter_map(|sample| sample.exits.first().copied()))
 }
 
 /// Exit times of the last rank.
-fn last_exits(measured: &Measured) -> Exits {
-    let valid = measured.samples.iter().filter(|sample| sample.valid);
-    Exits(valid.filter_map(|sample| sample.exits.iter().max().copied()).collect())
+fn last_exits(measured: &Measured) -> Vec<Picos> {
+    counted(measured).filter_map(|sample| sample.exits.iter().max().copied()).collect()
 }
 
 /// Numbers of slow and of all repetitions. Late ones are left out, as late is not slow.
-fn slow(measured: &Measured) -> (u64, u64) {
-    let Some(median) = measured.median else { return (0, 0) };
-    let limit = Picos(median.0.saturating_add(THRESHOLD.0));
-    let above = last_exits(measured).0.iter().filter(|time| **time > limit).count() as u64;
-    (above + measured.too_long, measured.valid + measured.too_long)
+fn slow(measured: &Measured) -> Share {
+    let Some(median) = measured.median else { return Share::default() };
+    let (limit, too_long) = (Picos(median.0.saturating_add(THRESHOLD.0)), measured.counts.too_long);
+    let above = last_exits(measured).iter().filter(|time| **time > limit).count() as u64;
+    Share { part: above + too_long, all: measured.valid + too_long }
 }
 
 fn spread(measured: &Measured) -> f64 {
     let mut exits = last_exits(measured);
-    match (exits.median(), exits.quantile(90)) {
+    let exits = Sorted::new(&mut exits);
+    match (exits.median(), exits.quantile(90, 100)) {
         (Some(median), Some(high)) if median > Picos::ZERO => high.seconds() / median.seconds(),
         _ => 1.0,
     }
@@ -324,9 +321,10 @@ mod tests {
                 local: estimate,
                 combine: estimate,
                 skew: picos,
-                counts: (value, 1),
+                valid: value,
+                discarded: 1,
                 spread: 1.0,
-                slow: (1, value),
+                slow: Share { part: 1, all: value },
                 page_faults: value as f64,
             }
         };
@@ -334,8 +332,8 @@ mod tests {
         let operation = merged.operation;
         let ends = (operation.low, operation.value, operation.high);
         assert_eq!(ends, (Picos(9), Picos(20), Picos(31)));
-        assert_eq!((merged.start, merged.counts), (Picos(20), (60, 3)));
-        assert!((merged.slow_share() - 0.05).abs() < 1e-12);
+        assert_eq!((merged.start, merged.valid, merged.discarded), (Picos(20), 60, 3));
+        assert!((merged.slow.value() - 0.05).abs() < 1e-12);
         assert!(Taken::merged(&[]).is_none());
     }
 }

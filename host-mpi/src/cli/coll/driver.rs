@@ -18,19 +18,21 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::export::{self, Files};
-use super::told::{Lines, Told};
+use super::lines::{LaunchMessage, Lines};
 use super::{Args, in_order};
 use crate::collective::launches::merge;
 use crate::collective::report::Document;
+use crate::job::launched_as;
 
 const FORM: &str = "loggap-mpi coll --launches 10 --op bcast -s 8,64K -- mpirun -n 4";
 
-pub(super) fn run(
+/// Starts the job once per launch.
+pub(in crate::cli) fn drive(
     args: &Args,
-    (is_rank, interrupt): (bool, &Interrupt),
+    interrupt: &Interrupt,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    if is_rank {
+    if launched_as().is_some() {
         return Err(CliError::usage(format_args!(
             "--launches starts the job itself, and a rank cannot: without mpirun before it, {FORM}"
         )));
@@ -46,7 +48,7 @@ pub(super) fn run(
         if console.is_watched() {
             console.note(format_args!("launch {} of {}", launch + 1, args.launches));
         }
-        let (found, failed) = one((args, launch), interrupt, (&mut lines, console));
+        let (found, failed) = one(args, launch, interrupt, &mut lines, console);
         documents.extend(found);
         // A launch that was asked to end may not have results yet.
         failure = failed.filter(|_| !interrupt.is_requested());
@@ -70,7 +72,7 @@ pub(super) fn run(
         results: in_order(&args.op.list, merged.results),
         ..merged
     };
-    export::export(args, &document, (files, &[]), console)?;
+    export::export(args, &document, files, &[], console)?;
     lines.close()?;
     failure.map_or_else(|| export::exit(args, &document), Err)
 }
@@ -89,9 +91,11 @@ fn check(args: &Args) -> Result<(), CliError> {
 
 /// Runs one launch: its document, and the error that made it incomplete.
 fn one(
-    (args, launch): (&Args, u32),
+    args: &Args,
+    launch: u32,
     interrupt: &Interrupt,
-    out: (&mut Lines, &mut Console),
+    lines: &mut Lines,
+    console: &mut Console,
 ) -> (Option<Document>, Option<CliError>) {
     let number = launch + 1;
     let mut child = match start(args, launch) {
@@ -99,11 +103,11 @@ fn one(
         Err(error) => return (None, Some(error)),
     };
     let told = child.stdout.take().map(listen);
-    let mut heard = Heard::default();
+    let mut heard = LaunchState::default();
     let status = attend(&mut child, interrupt, |wait| {
         let Some(told) = &told else { return Err(RecvTimeoutError::Disconnected) };
         let line = told.recv_timeout(wait)?;
-        heard.take(&line, number, out.0, out.1);
+        heard.take(&line, number, lines, console);
         Ok(())
     });
     // The launch has printed the reason itself.
@@ -114,34 +118,27 @@ fn one(
         Ok(status) => format!("launch {number} ended with {status}"),
         Err(error) => format!("launch {number}: {error}"),
     };
-    let starter = args.mpirun.join(" ");
-    match heard {
-        Heard { document: Some(document), is_complete: true } => {
-            match document.incomplete.clone() {
-                // The exit code is decided over all launches.
-                None => (Some(document), None),
-                Some(why) => (Some(document), Some(failed(format_args!("launch {number}: {why}")))),
-            }
+    let LaunchState { document, is_complete } = heard;
+    let kept = document.filter(|document| is_complete || !document.results.is_empty());
+    // The exit code is decided over all launches.
+    let failure = match &kept {
+        None => Some(CliError::failed(format_args!(
+            "{ended} and without results; does '{}' start a job of this program's MPI?",
+            args.mpirun.join(" ")
+        ))),
+        Some(_) if !is_complete => {
+            Some(CliError::failed(format_args!("{ended} before it was complete")))
         }
-        Heard { document: Some(document), .. } if !document.results.is_empty() => {
-            (Some(document), Some(failed(format_args!("{ended} before it was complete"))))
+        Some(Document { incomplete, .. }) => {
+            incomplete.as_ref().map(|why| CliError::failed(format_args!("launch {number}: {why}")))
         }
-        Heard { .. } => {
-            let why = failed(format_args!(
-                "{ended} and without results; does '{starter}' start a job of this program's MPI?"
-            ));
-            (None, Some(why))
-        }
-    }
-}
-
-fn failed(text: std::fmt::Arguments<'_>) -> CliError {
-    CliError::failed(text)
+    };
+    (kept, failure)
 }
 
 fn start(args: &Args, launch: u32) -> Result<Child, CliError> {
     let own = std::env::current_exe()
-        .map_err(|error| failed(format_args!("cannot find this program: {error}")))?;
+        .map_err(|error| CliError::failed(format_args!("cannot find this program: {error}")))?;
     let Some((program, first)) = args.mpirun.split_first() else {
         return Err(CliError::usage(FORM));
     };
@@ -174,22 +171,22 @@ fn listen(output: ChildStdout) -> Receiver<Vec<u8>> {
 
 /// Messages of a launch so far.
 #[derive(Debug, Default)]
-struct Heard {
+struct LaunchState {
     document: Option<Document>,
     is_complete: bool,
 }
 
-impl Heard {
+impl LaunchState {
     fn take(&mut self, line: &[u8], launch: u32, lines: &mut Lines, console: &mut Console) {
         match serde_json::from_slice(line) {
-            Ok(Told::Begins(document)) => self.document = Some(*document),
-            Ok(Told::Finished(result)) => {
+            Ok(LaunchMessage::Begins(document)) => self.document = Some(*document),
+            Ok(LaunchMessage::Finished(result)) => {
                 if let Some(document) = &mut self.document {
-                    lines.finished((document, Some(launch)), &result, console);
+                    lines.finished(document, Some(launch), &result, console);
                     document.results.push(*result);
                 }
             }
-            Ok(Told::Ends(document)) => {
+            Ok(LaunchMessage::Ends(document)) => {
                 (self.document, self.is_complete) = (Some(*document), true);
             }
             // The starter of the job writes there, too, for example about ranks
@@ -260,17 +257,17 @@ mod tests {
 
     #[test]
     fn what_a_dying_launch_has_told_is_kept() {
-        let mut heard = Heard::default();
+        let mut heard = LaunchState::default();
         let mut console = Console::new(Box::new(std::io::sink()), Box::new(std::io::sink()));
         let (_, args) = parsed(["loggap-mpi", "coll"].map(OsString::from).into_iter());
         let mut lines = Lines::open(&args).unwrap();
         let mut take = |line: &[u8]| heard.take(line, 1, &mut lines, &mut console);
         take(br#"{"begins":{"schema_version":1"#);
-        let say = |told: Told| serde_json::to_vec(&told).unwrap();
-        take(&say(Told::Begins(Box::default())));
-        take(&say(Told::Finished(Box::default())));
+        let say = |told: LaunchMessage| serde_json::to_vec(&told).unwrap();
+        take(&say(LaunchMessage::Begins(Box::default())));
+        take(&say(LaunchMessage::Finished(Box::default())));
         take(b"a rank died \xff");
-        take(&say(Told::Finished(Box::default())));
+        take(&say(LaunchMessage::Finished(Box::default())));
         assert_eq!(heard.document.map(|document| document.results.len()), Some(2));
         assert!(!heard.is_complete);
     }

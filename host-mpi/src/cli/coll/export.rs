@@ -1,13 +1,14 @@
 //! Output of `coll`: files first, then standard output.
 
+use std::path::PathBuf;
+
 use loggap::output::{FileError, PendingFile};
 use loggap::terminal::{CliError, Console, Exit};
 
+use super::super::{command_line, create};
 use super::Args;
-use super::told::Told;
-use crate::collective::course::Sample;
-use crate::collective::operation::Cell;
-use crate::collective::report::{self, Document};
+use super::lines::LaunchMessage;
+use crate::collective::report::{self, CellSamples, Document};
 use crate::collective::stop::Stopped;
 
 /// Requested output files, under temporary names until they are complete.
@@ -23,21 +24,17 @@ impl Files {
         if args.launch.is_some() {
             return Ok(Self { samples: None, plot: None });
         }
-        let create = |path: &Option<_>| path.as_ref().map(PendingFile::create).transpose();
-        let opened = create(&args.samples)
-            .and_then(|samples| Ok(Self { samples, plot: create(&args.plot)? }));
-        opened.map_err(|error: FileError| CliError::usage(error))
+        let create = |path: &Option<PathBuf>| create(path.as_ref()).map_err(CliError::usage);
+        Ok(Self { samples: create(&args.samples)?, plot: create(&args.plot)? })
     }
 }
 
 /// Document with the fields that the command line determines.
 pub(super) fn skeleton(args: &Args) -> Document {
-    // Paths need not be text.
-    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     Document {
         schema_version: report::SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: command.collect::<Vec<_>>().join(" "),
+        command: command_line().join(" "),
         seed: args.seed(),
         root: args.root,
         size_meaning: report::SIZE_MEANING.to_owned(),
@@ -59,31 +56,30 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
         );
     }
     for result in &document.results {
+        let mut warn =
+            |text| warnings.push(format!("{} of {} bytes: {text}", result.op, result.size_bytes));
         if let Some(diagnosis) = &result.diagnosis {
-            warnings.push(format!("{} of {} bytes: {diagnosis}", result.op, result.size_bytes));
+            warn(diagnosis.clone());
         }
         if result.lost_segments > 0 {
-            warnings.push(format!(
-                "{} of {} bytes: {} repetitions between {} pairs of synchronisations were \
-                 discarded, as a rank's clock was set or lost there",
-                result.op, result.size_bytes, result.discarded_no_clock, result.lost_segments
+            warn(format!(
+                "{} repetitions between {} pairs of synchronisations were discarded, as a rank's \
+                 clock was set or lost there",
+                result.discarded_no_clock, result.lost_segments
             ));
         }
         if (1..FEW).contains(&result.reps) && result.stopped != Stopped::Interrupted.name() {
-            warnings.push(format!(
-                "{} of {} bytes: {} repetitions counted, which is too few for any interval; give \
-                 more with --max-time",
-                result.op, result.size_bytes, result.reps
+            warn(format!(
+                "{} repetitions counted, which is too few for any interval; give more with \
+                 --max-time",
+                result.reps
             ));
         }
-        let of_clocks = result.median_s.zip(result.clock_error_s);
-        if result.flaw.is_none() && of_clocks.is_some_and(|(median, error)| error > median / 2.0) {
-            warnings.push(format!(
-                "{} of {} bytes: clocks are known to within {:.2} us only, more than half of the \
-                 time",
-                result.op,
-                result.size_bytes,
-                result.clock_error_s.unwrap_or_default() * 1e6
+        let of_clocks = result.median_s.zip(result.clock_error_s).filter(|_| result.flaw.is_none());
+        if let Some((_, error)) = of_clocks.filter(|(median, error)| *error > median / 2.0) {
+            warn(format!(
+                "clocks are known to within {:.2} us only, more than half of the time",
+                error * 1e6
             ));
         }
     }
@@ -94,20 +90,19 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
 pub(super) fn export(
     args: &Args,
     document: &Document,
-    (files, samples): (Files, &[(Cell, Vec<Sample>)]),
+    files: Files,
+    samples: &[CellSamples],
     console: &mut Console,
 ) -> Result<(), CliError> {
     if args.launch.is_some() {
-        return Told::Ends(Box::new(document.clone())).say(console);
+        return LaunchMessage::Ends(Box::new(document.clone())).say(console);
     }
     let failed = |error: FileError| CliError::failed(error);
     document.warnings.iter().for_each(|warning| console.warn(warning));
     if let Some(file) = files.samples {
         file.commit(|out| {
             writeln!(out, "{}", report::SAMPLES_HEAD)?;
-            samples
-                .iter()
-                .try_for_each(|(cell, samples)| report::samples(out, *cell, (args.scheme, samples)))
+            samples.iter().try_for_each(|cell| report::samples(out, args.scheme, cell))
         })
         .map_err(failed)?;
     }

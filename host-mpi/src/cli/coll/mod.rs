@@ -2,30 +2,30 @@
 
 mod driver;
 mod export;
-mod told;
+mod lines;
+
+pub(super) use driver::drive;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ArgAction;
 use loggap::flags::parse::{self, Sizes};
-use loggap::terminal::{CliError, Console, Exit, Interrupt};
+use loggap::terminal::{CliError, Console, Exit};
 use loggap_core::random::Random;
 use loggap_core::units::Picos;
-use mpi::collective::Root as _;
-use mpi::topology::Communicator as _;
 
 use self::export::Files;
-use self::told::{Lines, Told};
+use self::lines::{LaunchMessage, Lines};
 use super::{BufferArgs, DriftArgs, Session, ToleranceArgs};
 use crate::clocks::Domains;
 use crate::collective::arrival::{self, Arrival};
-use crate::collective::course::Sample;
 use crate::collective::operation::{self, Cell, Operation, Operations};
 use crate::collective::overlap;
-use crate::collective::report::{self, Document, ResultRecord};
-use crate::collective::run::{Bench, CollectiveError, LEADER, Plan};
+use crate::collective::report::{CellSamples, Document, ResultRecord};
+use crate::collective::run::{Bench, CollectiveError, Plan};
 use crate::collective::scheme::SchemeName;
+use crate::collective::series::Measured;
 use crate::collective::stop::StopRule;
 use crate::library;
 
@@ -154,57 +154,38 @@ pub(super) fn planned_wait(args: &Args) -> Duration {
     args.arrival.longest(args.max_time)
 }
 
-/// Starts the job once per launch.
-pub(super) fn drive(
-    args: &Args,
-    (is_rank, interrupt): (bool, &Interrupt),
-    console: &mut Console,
-) -> Result<Exit, CliError> {
-    driver::run(args, (is_rank, interrupt), console)
-}
-
 /// Measures as a rank of the job.
 pub(super) fn run(
     args: &Args,
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    let outcome = measure(args, session, console);
-    match outcome {
-        // Only rank 0 reports the error and sets the exit code: if another rank
-        // failed first, `mpirun` would end the job before that.
-        Err(CliError::Message { .. }) if session.job.rank() != LEADER => Ok(Exit::Done),
-        outcome => outcome,
-    }
-}
-
-fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<Exit, CliError> {
     let ranks = u32::try_from(session.job.size()).unwrap_or(0);
-    let leads = session.job.rank() == LEADER;
     let list = check(args, ranks)?;
     args.buffers.check(session)?;
     let mut cells =
         operation::cells(&list, &args.sizes.list(), ranks.into()).map_err(CliError::usage)?;
     Random::new(args.seed()).shuffle(&mut cells);
-    let (hosts, oversubscribed) = report::hosts(session.job.places());
     // Only rank 0 needs access to the files.
-    let prepared = leads.then(|| prepare(args, ranks)).transpose();
-    let delays = agree(session, ranks, &prepared)?;
-    let prepared = prepared?;
-    let plan = plan(args, session, delays);
-    let mut bench = Bench::new((session.job, session.watch), session.interrupt, &plan);
+    let prepared = session.job.leads().then(|| prepare(args, ranks)).transpose();
+    let prepared = session.agreed(prepared)?;
+    let mut delays = vec![0; session.job.places().len()];
+    if let Some(Prepared { delays: own, .. }) = &prepared {
+        delays.iter_mut().zip(own).for_each(|(delay, own)| *delay = own.0);
+    }
+    session.job.share(&mut delays);
+    let plan = plan(args, session, delays.into_iter().map(Picos).collect());
+    let mut bench = Bench::new(session.job, session.interrupt, &plan);
     let begin = bench.clock().read();
     session.interrupt.listen();
     let Some(Prepared { files, lines, .. }) = prepared else {
-        return match take((args, &cells), &mut bench, |_, _| ()) {
-            Ok(()) => Ok(Exit::Done),
-            Err(error) => Err(CliError::failed(error)),
-        };
+        return take(args, &cells, &mut bench, None).map_err(CliError::failed).map(|()| Exit::Done);
     };
+    let sharing = session.job.sharing();
     let document = Document {
         ranks: session.job.places().len(),
-        hosts,
-        oversubscribed,
+        hosts: sharing.hosts().to_vec(),
+        oversubscribed: sharing.is_shared(),
         alignment: args.buffers.alignment(),
         library: library::version(),
         clock: bench.clock().source().to_owned(),
@@ -212,15 +193,12 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
         launches: 1,
         ..export::skeleton(args)
     };
-    let mut taken = Taken { document, lines, samples: Vec::new() };
     if args.launch.is_some() {
-        Told::Begins(Box::new(taken.document.clone())).say(console)?;
+        LaunchMessage::Begins(Box::new(document.clone())).say(console)?;
     }
-    let of = cells.len();
-    let failure =
-        take((args, &cells), &mut bench, |cell, step| taken.handle((cell, of), step, console));
-    let failure = failure.err();
-    let Taken { mut document, lines, samples } = taken;
+    let mut results = Results { document, lines, samples: Vec::new(), console };
+    let failure = take(args, &cells, &mut bench, Some(&mut results)).err();
+    let Results { mut document, lines, samples, console } = results;
     let clock = bench.clock();
     document.wall_s = clock.local(clock.read()).since(clock.local(begin)).seconds();
     document.results = in_order(&list, document.results);
@@ -230,7 +208,7 @@ fn measure(args: &Args, session: &Session<'_>, console: &mut Console) -> Result<
         None if session.interrupt.is_requested() => Some("interrupted".to_owned()),
         None => None,
     };
-    export::export(args, &document, (files, &samples), console)?;
+    export::export(args, &document, files, &samples, console)?;
     lines.close()?;
     failure.map_or_else(|| export::exit(args, &document), |error| Err(CliError::failed(error)))
 }
@@ -246,28 +224,6 @@ struct Prepared {
 fn prepare(args: &Args, ranks: u32) -> Result<Prepared, CliError> {
     let delays = args.arrival.delays(ranks, args.max_time()).map_err(CliError::usage)?;
     Ok(Prepared { delays, files: Files::open(args)?, lines: Lines::open(args)? })
-}
-
-/// Broadcasts the delays from rank 0. If rank 0 has failed, it continues in
-/// order to report the error, and the others end.
-fn agree(
-    session: &Session<'_>,
-    ranks: u32,
-    prepared: &Result<Option<Prepared>, CliError>,
-) -> Result<Vec<Picos>, CliError> {
-    const READY: u64 = 1;
-    let mut numbers = vec![0; usize::try_from(ranks).unwrap_or(0) + 1];
-    if let Ok(Some(Prepared { delays, .. })) = prepared {
-        let all = [READY].into_iter().chain(delays.iter().map(|delay| delay.0));
-        numbers.iter_mut().zip(all).for_each(|(place, number)| *place = number);
-    }
-    let leader = session.job.control().process_at_rank(LEADER);
-    session.watch.during(|| leader.broadcast_into(&mut numbers[..]));
-    match numbers.split_first() {
-        Some((&READY, delays)) => Ok(delays.iter().copied().map(Picos).collect()),
-        _ if session.job.rank() == LEADER => Ok(Vec::new()),
-        _ => Err(CliError::failed(CollectiveError::Ended)),
-    }
 }
 
 /// Operations to measure, or an error that all ranks find.
@@ -334,65 +290,50 @@ fn plan(args: &Args, session: &Session<'_>, delays: Vec<Picos>) -> Plan {
         tolerance: args.tolerance.tolerance(&sharing),
         rule,
         keeps_samples,
-        yields: sharing.is_shared(),
         alignment: args.buffers.alignment(),
         domains: args.domains,
         assumptions: args.drift.assumptions(),
     }
 }
 
-/// Results at rank 0 so far.
-struct Taken {
+/// Results at rank 0 so far, and the streams on which it tells of them.
+struct Results<'c> {
     document: Document,
     lines: Lines,
-    samples: Vec<(Cell, Vec<Sample>)>,
+    samples: Vec<CellSamples>,
+    console: &'c mut Console,
 }
 
-/// Progress of a cell.
-enum Step {
-    /// It begins; its index, from 0.
-    Begins(usize),
-    /// It is finished; its result and samples.
-    Finished(Box<ResultRecord>, Vec<Sample>),
-}
-
-impl Taken {
-    fn handle(&mut self, (cell, of): (Cell, usize), step: Step, console: &mut Console) {
-        match step {
-            Step::Begins(index) => {
-                if console.is_watched() {
-                    let (number, Cell { operation, .. }) = (index + 1, cell);
-                    let bytes = cell.bytes();
-                    console.note(format_args!("{number} of {of}: {operation}, {bytes} bytes"));
-                }
-            }
-            Step::Finished(result, samples) => {
-                self.lines.finished((&self.document, None), &result, console);
-                self.document.results.push(*result);
-                self.samples.push((cell, samples));
-            }
-        }
+impl Results<'_> {
+    /// Keeps the result of `cell`, with the samples of `measured`.
+    fn finish(&mut self, cell: Cell, result: ResultRecord, measured: Measured) {
+        self.lines.finished(&self.document, None, &result, self.console);
+        self.document.results.push(result);
+        self.samples.push(CellSamples { cell, samples: measured.samples });
     }
 }
 
-/// Measures all cells, or until an interruption. At rank 0 `hear` receives each step.
+/// Measures all cells, or until an interruption. Rank 0 has a place for the results.
 fn take(
-    (args, cells): (&Args, &[Cell]),
+    args: &Args,
+    cells: &[Cell],
     bench: &mut Bench<'_>,
-    mut hear: impl FnMut(Cell, Step),
+    mut results: Option<&mut Results<'_>>,
 ) -> Result<(), CollectiveError> {
     let arrival = args.arrival.to_string();
-    for (index, &cell) in cells.iter().enumerate() {
-        hear(cell, Step::Begins(index));
+    for (number, &cell) in (1..).zip(cells) {
+        if let Some(Results { console, .. }) = results.as_mut().filter(|t| t.console.is_watched()) {
+            let (of, operation, bytes) = (cells.len(), cell.operation, cell.bytes());
+            console.note(format_args!("{number} of {of}: {operation}, {bytes} bytes"));
+        }
         let measured = bench.measure(cell)?;
         let overlap =
             if args.overlap { overlap::sweep(bench, cell, measured.as_ref())? } else { None };
         // A cell that was halted before its first number has no result.
         let measured = measured.filter(|found| !bench.is_halted() || found.median.is_some());
-        if let Some(mut measured) = measured {
-            let samples = std::mem::take(&mut measured.samples);
-            let record = ResultRecord::new(cell, (args.scheme, &arrival), &measured);
-            hear(cell, Step::Finished(Box::new(ResultRecord { overlap, ..record }), samples));
+        if let Some((results, measured)) = results.as_mut().zip(measured) {
+            let record = ResultRecord::new(cell, args.scheme, &arrival, &measured);
+            results.finish(cell, ResultRecord { overlap, ..record }, measured);
         }
         if bench.is_halted() {
             break;

@@ -1,10 +1,12 @@
 //! Result of `sync`, as a document and as columns.
 
 use loggap::output::number;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use super::super::micros;
 
 /// Clock of one rank.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct RankRecord {
     pub(super) rank: usize,
     pub(super) host: String,
@@ -92,7 +94,7 @@ pub(super) fn text(document: &Document) -> String {
             rank.rank,
             rank.offset_s * 1e6,
             rank.drift_ppm,
-            rank.bound_s.map_or_else(|| "-".to_owned(), |bound| format!("{:.3}", bound * 1e6)),
+            micros(rank.bound_s),
             rank.pings,
             rank.host,
         );

@@ -1,39 +1,84 @@
-//! Chart of the results.
+//! Charts of times over size.
 
 use loggap::study::{Axes, Chart, Coordinates, Interval, Series};
 
 use super::{Document, ResultRecord};
 
+/// A time and the lower and upper end of its interval, in seconds.
+pub type Times = [Option<f64>; 3];
+
+/// Time of an operation of a size, in seconds, and the ends of its interval.
+#[derive(Clone, Copy, Debug)]
+pub struct SizeTime {
+    /// Size, bytes.
+    pub size_bytes: u64,
+    /// Median or prediction.
+    pub value_s: f64,
+    /// Lower end.
+    pub low_s: Option<f64>,
+    /// Upper end.
+    pub high_s: Option<f64>,
+}
+
+impl SizeTime {
+    /// `None` without a time.
+    #[must_use]
+    pub fn new(size_bytes: u64, [value_s, low_s, high_s]: Times) -> Option<Self> {
+        Some(Self { size_bytes, value_s: value_s?, low_s, high_s })
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
+    const fn x(&self) -> f64 {
+        if self.size_bytes > 0 { self.size_bytes as f64 } else { 1.0 }
+    }
+
+    /// Line through `times`, with their intervals.
+    #[must_use]
+    pub fn line(label: String, times: &[Self]) -> Series {
+        let point = |time: &Self| Coordinates { x: time.x(), y: time.value_s * 1e6 };
+        let points = times.iter().map(point).collect();
+        let intervals = times.iter().filter_map(|time| {
+            Some(Interval { x: time.x(), low: time.low_s? * 1e6, high: time.high_s? * 1e6 })
+        });
+        Series::new(label, points).with_intervals(intervals.collect())
+    }
+}
+
+/// Chart of times over size: those that `lines` gives for each of the `results`' operations.
+pub fn over_size<'r, R>(
+    results: &'r [R],
+    op: impl Fn(&R) -> &str,
+    lines: impl Fn(&str, &[&'r R]) -> Vec<Series>,
+) -> Chart {
+    let mut rest: Vec<&R> = results.iter().collect();
+    let mut series = Vec::new();
+    while let Some(first) = rest.first().copied() {
+        let (same, others): (Vec<&R>, Vec<&R>) = rest.into_iter().partition(|r| op(r) == op(first));
+        series.extend(lines(op(first), &same));
+        rest = others;
+    }
+    let (title, y_label) = Default::default();
+    let x_label = "size [bytes]".to_owned();
+    Chart { title, x_label, y_label, axes: Axes::Powers, series, nested: false }
+}
+
 /// Chart of the medians over size, with their intervals.
 #[must_use]
 pub fn chart(document: &Document) -> Chart {
-    let mut operations: Vec<&str> = Vec::new();
-    for result in &document.results {
-        if !operations.contains(&result.op.as_str()) {
-            operations.push(&result.op);
-        }
-    }
-    #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-    let place = |result: &ResultRecord| result.size_bytes.max(1) as f64;
-    let micros = |seconds: f64| seconds * 1e6;
-    let series = operations.iter().map(|op| {
-        let results = || document.results.iter().filter(|result| result.op == *op);
-        let points =
-            results().filter_map(|r| Some(Coordinates { x: place(r), y: micros(r.median_s?) }));
-        let intervals = results().filter_map(|r| {
-            let (low, high) = (micros(r.median_s_lo?), micros(r.median_s_hi?));
-            Some(Interval { x: place(r), low, high })
-        });
-        Series::new((*op).to_owned(), points.collect()).with_intervals(intervals.collect())
-    });
+    let time =
+        |r: &&ResultRecord| SizeTime::new(r.size_bytes, [r.median_s, r.median_s_lo, r.median_s_hi]);
     let scheme = document.results.first().map_or("", |result| &result.scheme);
     Chart {
         title: format!("Collectives, {} ranks, {}, {scheme}", document.ranks, document.library),
-        x_label: "size [bytes]".to_owned(),
         y_label: "median of the last exit, 95% interval [us]".to_owned(),
-        axes: Axes::Powers,
-        series: series.collect(),
-        nested: false,
+        ..over_size(
+            &document.results,
+            |result| &result.op,
+            |op, results| {
+                let times: Vec<SizeTime> = results.iter().filter_map(time).collect();
+                vec![SizeTime::line(op.to_owned(), &times)]
+            },
+        )
     }
 }
 

@@ -1,7 +1,6 @@
 //! Report of a run of `coll`: one document, and its tables, values and chart.
 
 mod chart;
-mod hosts;
 mod table;
 mod values;
 
@@ -9,15 +8,15 @@ use loggap::machine::buffer::Alignment;
 use loggap_core::units::Picos;
 use serde::{Deserialize, Serialize};
 
-use super::course::Measured;
 use super::operation::Cell;
 use super::overlap::Overlap;
 use super::scheme::SchemeName;
+use super::series::Measured;
+use crate::job::Host;
 
-pub use chart::chart;
-pub use hosts::{Host, hosts};
+pub use chart::{SizeTime, Times, chart, over_size};
 pub use table::table;
-pub use values::{SAMPLES_HEAD, csv, samples};
+pub use values::{CellSamples, SAMPLES_HEAD, csv, samples};
 
 /// Version of the document's schema.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -93,15 +92,15 @@ pub struct ResultRecord {
 impl ResultRecord {
     /// Record of a cell.
     #[must_use]
-    pub fn new(cell: Cell, (scheme, arrival): (SchemeName, &str), measured: &Measured) -> Self {
+    pub fn new(cell: Cell, scheme: SchemeName, arrival: &str, measured: &Measured) -> Self {
         // Divided, so that decimals stay exact: 1.5e-6, not 1.4999…e-6.
         #[allow(clippy::cast_precision_loss, reason = "the nearest double is what is wanted")]
         let seconds = |time: Option<Picos>| time.map(|time| time.0 as f64 / 1e12);
-        let ranks = measured.ranks;
+        let Measured { ranks, counts, .. } = measured;
         Self {
             op: cell.operation.to_string(),
             size_bytes: cell.bytes(),
-            scheme: scheme.name().to_owned(),
+            scheme: scheme.name(),
             flaw: scheme.flaw().map(str::to_owned),
             arrival: arrival.to_owned(),
             median_s: seconds(measured.median),
@@ -112,15 +111,15 @@ impl ResultRecord {
             max_s: seconds(ranks.map(|ranks| ranks.most)),
             reps: measured.valid,
             reps_effective: measured.effective,
-            discarded: measured.late + measured.too_long + measured.no_clock,
-            discarded_late: measured.late,
-            discarded_too_long: measured.too_long,
-            discarded_no_clock: measured.no_clock,
-            lost_segments: measured.lost_segments,
+            discarded: counts.discarded(),
+            discarded_late: counts.late,
+            discarded_too_long: counts.too_long,
+            discarded_no_clock: counts.no_clock,
+            lost_segments: counts.lost_segments,
             skew_s: seconds(measured.skew.map(|(median, _)| median)),
             skew_max_s: seconds(measured.skew.map(|(_, most)| most)),
             clock_error_s: seconds(Some(measured.clock_error).filter(|e| *e < Picos::MAX)),
-            synchronisations: measured.synchronisations.into(),
+            synchronisations: counts.synchronisations.into(),
             stopped: measured.stopped.name().to_owned(),
             diagnosis: measured.diagnosis.clone(),
             ..Self::default()

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use super::super::operation::Operation;
 use super::super::overlap::{Overlap, Point};
-use super::{Document, Host, ResultRecord};
+use super::{Document, ResultRecord};
+use crate::job::Host;
 
 /// Width of a column of times.
 const TIME: usize = 11;
@@ -39,7 +40,7 @@ pub fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
 fn head(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     let Document { loggap_version, library, ranks, seed, launches, .. } = document;
     writeln!(out, "# loggap-mpi {loggap_version} coll, {library}, {ranks} ranks, seed {seed}")?;
-    for Host { host, ranks, processors, bound } in &document.hosts {
+    for Host { host, ranks, processors, bound, .. } in &document.hosts {
         writeln!(out, "# {host}: {ranks} ranks, {processors} processors, {bound} ranks bound")?;
     }
     writeln!(out, "# {}", document.alignment)?;
@@ -77,16 +78,13 @@ fn columns(out: &mut dyn Write, document: &Document, first: &ResultRecord) -> io
     if first.flaw.is_none() {
         writeln!(out, "# ± clock: the most by which clocks may falsify a time; no part of lo, hi")?;
     }
-    write!(out, "{:>10}", "# size [B]")?;
-    let ends = if document.launches > 1 { ["lo [us]", "hi [us]"] } else { LAUNCH_ENDS };
-    for name in ["avg [us]", "min [us]", "max [us]", "median [us]"] {
-        write!(out, " {name:>TIME$}")?;
-    }
-    for name in ends.iter().chain(&["skew [us]", "± clock [us]"]) {
-        write!(out, " {name:>LONG$}")?;
-    }
-    write!(out, " {:>8} {:>9}  stopped by", "valid", "discarded")?;
-    if document.launches > 1 { writeln!(out, "  spread") } else { writeln!(out) }
+    let [low, high] = if document.launches > 1 { ["lo [us]", "hi [us]"] } else { LAUNCH_ENDS };
+    let spread = if document.launches > 1 { "  spread" } else { "" };
+    writeln!(
+        out,
+        "# size [B]    avg [us]    min [us]    max [us] median [us] {low:>LONG$} {high:>LONG$} \
+         \x20    skew [us]   ± clock [us]    valid discarded  stopped by{spread}"
+    )
 }
 
 fn root_of(document: &Document, op: &str) -> String {

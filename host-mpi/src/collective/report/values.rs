@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::super::course::Sample;
 use super::super::operation::Cell;
 use super::super::scheme::SchemeName;
+use super::super::series::Sample;
 use super::Document;
 
 /// Writes results as comma-separated values; unknown values are empty.
@@ -49,6 +49,15 @@ pub fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
 /// Header of a file of samples.
 pub const SAMPLES_HEAD: &str = "op,size_bytes,scheme,repetition,valid,rank,start_s,exit_s";
 
+/// Times of the ranks in the repetitions of a cell.
+#[derive(Debug)]
+pub struct CellSamples {
+    /// Operation and size.
+    pub cell: Cell,
+    /// Repetitions, in order.
+    pub samples: Vec<Sample>,
+}
+
 /// Writes the times of each rank in a cell, relative to the common start.
 ///
 /// # Errors
@@ -56,8 +65,8 @@ pub const SAMPLES_HEAD: &str = "op,size_bytes,scheme,repetition,valid,rank,start
 /// Errors of `out`.
 pub fn samples(
     out: &mut dyn Write,
-    cell: Cell,
-    (scheme, samples): (SchemeName, &[Sample]),
+    scheme: SchemeName,
+    CellSamples { cell, samples }: &CellSamples,
 ) -> io::Result<()> {
     let (operation, bytes, scheme) = (cell.operation, cell.bytes(), scheme.name());
     for Sample { repetition, valid, starts, exits } in samples {

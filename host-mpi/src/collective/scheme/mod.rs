@@ -5,8 +5,6 @@
 //! The others are those of the literature, kept for comparison, each with its
 //! flaw in words.
 
-mod announced;
-mod barrier;
 mod repeated;
 mod roundtime;
 mod window;
@@ -14,6 +12,7 @@ mod window;
 use loggap_core::units::Picos;
 
 use super::judge::Repetition;
+use crate::library::option_name;
 use repeated::Repeated;
 use roundtime::{Lead, Ready};
 use window::Window;
@@ -40,27 +39,30 @@ pub enum SchemeName {
 impl SchemeName {
     /// Name on the command line.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Roundtime => "roundtime",
-            Self::Window => "window",
-            Self::Barrier => "barrier",
-            Self::Announced => "announced",
-            Self::Loop => "loop",
-            Self::Rotate => "rotate",
-        }
+    pub fn name(self) -> String {
+        option_name(&self)
     }
 
     /// Reason why its times are not those of the operation; `None` without a flaw.
     #[must_use]
     pub const fn flaw(self) -> Option<&'static str> {
-        match self {
-            Self::Roundtime | Self::Window => None,
-            Self::Barrier => Some(barrier::FLAW),
-            Self::Announced => Some(announced::FLAW),
-            Self::Loop => Some(repeated::LOOP_FLAW),
-            Self::Rotate => Some(repeated::ROTATE_FLAW),
-        }
+        Some(match self {
+            Self::Roundtime | Self::Window => return None,
+            Self::Barrier => {
+                "ranks leave the barrier at different times, and each is timed from its own start"
+            }
+            Self::Announced => {
+                "ranks hear of a start at different times, while its announcement is still under \
+                 way, and each is timed from its own start"
+            }
+            Self::Loop => {
+                "repetitions overlap like a pipeline: this is a rate at the root, not the time of \
+                 one"
+            }
+            Self::Rotate => {
+                "repetitions with different roots still overlap: this is a rate, not the time of one"
+            }
+        })
     }
 
     /// True if ranks start by the clock.
@@ -122,75 +124,101 @@ pub struct Outcome<'a> {
 
 /// State of a scheme.
 #[derive(Debug)]
-pub struct Scheme {
-    state: State,
-}
-
-#[derive(Debug)]
-enum State {
+pub(super) enum Scheme {
     RoundTime(Lead),
     Window(Lead, Window),
-    Barrier,
-    Announced,
+    /// A start each, which needs no state.
+    Each(Start),
     Repeated(Repeated),
 }
 
 impl Scheme {
     /// Initial state for a series of at most `max_time`.
-    #[must_use]
-    pub fn new(name: SchemeName, max_time: Picos) -> Self {
-        let lead = || Lead::within(max_time);
-        let state = match name {
-            SchemeName::Roundtime => State::RoundTime(lead()),
-            SchemeName::Window => State::Window(lead(), Window::new()),
-            SchemeName::Barrier => State::Barrier,
-            SchemeName::Announced => State::Announced,
-            SchemeName::Loop => State::Repeated(Repeated::fixed()),
-            SchemeName::Rotate => State::Repeated(Repeated::moving()),
-        };
-        Self { state }
+    pub(super) fn new(name: SchemeName, max_time: Picos) -> Self {
+        let lead = Lead::within(max_time);
+        match name {
+            SchemeName::Roundtime => Self::RoundTime(lead),
+            SchemeName::Window => Self::Window(lead, Window::new()),
+            SchemeName::Barrier => Self::Each(Start::Barrier),
+            SchemeName::Announced => Self::Each(Start::Announced),
+            SchemeName::Loop => Self::Repeated(Repeated::fixed()),
+            SchemeName::Rotate => Self::Repeated(Repeated::moving()),
+        }
     }
 
     /// Next batch.
-    #[must_use]
-    pub fn next(&self) -> Batch {
-        match &self.state {
-            State::RoundTime(lead) => {
-                let start = Start::Clock { lead: lead.next(), window: Picos::ZERO };
-                Batch { start, count: 1 }
+    pub(super) fn next(&self) -> Batch {
+        let clock = |lead: &Lead, window| Start::Clock { lead: lead.next(), window };
+        match self {
+            Self::RoundTime(lead) => Batch { start: clock(lead, Picos::ZERO), count: 1 },
+            Self::Window(lead, window) => {
+                Batch { start: clock(lead, window.length()), count: window.count() }
             }
-            State::Window(lead, window) => {
-                let start = Start::Clock { lead: lead.next(), window: window.length() };
-                Batch { start, count: window.count() }
-            }
-            State::Barrier => Batch { start: Start::Barrier, count: 1 },
-            State::Announced => Batch { start: Start::Announced, count: 1 },
-            State::Repeated(repeated) => repeated.next(),
+            Self::Each(start) => Batch { start: *start, count: 1 },
+            Self::Repeated(repeated) => repeated.next(),
         }
     }
 
     /// Takes the outcome of the batch.
-    pub fn handle(&mut self, outcome: &Outcome<'_>) {
+    pub(super) fn handle(&mut self, outcome: &Outcome<'_>) {
         let first = outcome.repetitions.first();
         let ready = if first.is_some_and(|first| first.unready) { Ready::No } else { Ready::Yes };
-        match &mut self.state {
-            State::RoundTime(lead) => lead.handle(outcome.announced, ready),
-            State::Window(lead, window) => {
+        match self {
+            Self::RoundTime(lead) => lead.handle(outcome.announced, ready),
+            Self::Window(lead, window) => {
                 lead.handle(outcome.announced, ready);
                 window.handle(outcome);
             }
-            State::Barrier | State::Announced => {}
-            State::Repeated(repeated) => repeated.handle(outcome.took),
+            Self::Each(_) => {}
+            Self::Repeated(repeated) => repeated.handle(outcome.took),
         }
     }
 
     /// Likely reason why most repetitions did not count; empty if unknown.
-    #[must_use]
-    pub fn diagnosis(&self) -> String {
-        match &self.state {
-            State::RoundTime(lead) => lead.diagnosis(),
-            State::Window(lead, window) => format!("{}; {}", lead.diagnosis(), window.diagnosis()),
-            State::Barrier | State::Announced | State::Repeated(_) => String::new(),
+    pub(super) fn diagnosis(&self) -> String {
+        match self {
+            Self::RoundTime(lead) => lead.diagnosis(),
+            Self::Window(lead, window) => format!("{}; {}", lead.diagnosis(), window.diagnosis()),
+            Self::Each(_) | Self::Repeated(_) => String::new(),
+        }
+    }
+}
+
+/// The last `KEPT` times, in no order.
+#[derive(Debug, Default)]
+pub(super) struct Recent<const KEPT: usize> {
+    times: Vec<Picos>,
+    /// Index at which the next one is stored.
+    place: usize,
+}
+
+impl<const KEPT: usize> Recent<KEPT> {
+    pub(super) const fn new() -> Self {
+        Self { times: Vec::new(), place: 0 }
+    }
+
+    /// Keeps `time`, and returns all.
+    pub(super) fn keep(&mut self, time: Picos) -> Vec<Picos> {
+        match self.times.get_mut(self.place) {
+            Some(place) => *place = time,
+            None => self.times.push(time),
+        }
+        self.place = (self.place + 1) % KEPT;
+        self.times.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_repetition_has_a_barrier_or_an_announcement_of_its_own() {
+        for (name, start) in
+            [(SchemeName::Barrier, Start::Barrier), (SchemeName::Announced, Start::Announced)]
+        {
+            assert_eq!(Scheme::new(name, Picos(1)).next(), Batch { start, count: 1 });
+            assert!(!name.is_synchronised());
         }
     }
 }

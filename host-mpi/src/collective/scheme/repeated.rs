@@ -5,17 +5,10 @@ use loggap_core::units::Picos;
 
 use super::{Batch, Start};
 
-/// Flaw of the loop.
-pub(super) const LOOP_FLAW: &str = "repetitions overlap like a pipeline: this is a rate at the \
-                                    root, not the time of one";
-/// Flaw of the moving root.
-pub(super) const ROTATE_FLAW: &str =
-    "repetitions with different roots still overlap: this is a rate, not the time of one";
-
 /// Adapts the number of repetitions until a batch is long compared with its own
 /// start and end.
 #[derive(Debug)]
-pub(super) struct Repeated {
+pub(in crate::collective) struct Repeated {
     rotate: bool,
     count: u32,
 }

@@ -7,6 +7,8 @@
 use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
 
+use super::Recent;
+
 /// Readiness of all ranks at the start. A rank that was ready and started late
 /// has lost its processor: a longer lead would not help.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -41,11 +43,9 @@ impl Chosen {
 
 /// Lead of the announcement before a start.
 #[derive(Debug)]
-pub(super) struct Lead {
-    /// Latencies of the last announcements, in no order.
-    latencies: Vec<Picos>,
-    /// Index at which the next one is stored.
-    place: usize,
+pub(in crate::collective) struct Lead {
+    /// Latencies of the last announcements.
+    latencies: Recent<128>,
     chosen: Option<Chosen>,
     /// Factor on the percentile, in percent.
     percent: u64,
@@ -66,8 +66,6 @@ impl Lead {
     const FIRST: Picos = Picos(500_000_000);
     /// Minimum lead: a quiet gap after the announcement.
     const LEAST: Picos = Picos(5_000_000);
-    /// Number of latencies whose percentile is taken.
-    const KEPT: usize = 128;
     /// Number of latencies before a percentile is taken.
     const ENOUGH: usize = 10;
     /// Initial factor: twice the percentile, so that no message is under way any more.
@@ -85,8 +83,7 @@ impl Lead {
 
     pub(super) const fn within(max_time: Picos) -> Self {
         Self {
-            latencies: Vec::new(),
-            place: 0,
+            latencies: Recent::new(),
             chosen: None,
             percent: Self::FIRST_PERCENT,
             cap: Picos(max_time.0 / Self::LEADS),
@@ -107,7 +104,10 @@ impl Lead {
     /// Takes the latency of an announcement, and whether it was early enough.
     pub(super) fn handle(&mut self, announced: Picos, ready: Ready) {
         let in_time = ready == Ready::Yes;
-        self.keep(announced);
+        let mut latencies = self.latencies.keep(announced);
+        if latencies.len() >= Self::ENOUGH {
+            self.chosen = Chosen::among(&Sorted::new(&mut latencies));
+        }
         self.group.count += 1;
         self.group.unready += u32::from(!in_time);
         self.ready_in_a_row = if in_time { self.ready_in_a_row + 1 } else { 0 };
@@ -123,18 +123,6 @@ impl Lead {
         if self.ready_in_a_row >= Self::ROW {
             self.percent = (self.percent * 9 / 10).max(Self::LEAST_PERCENT);
             self.ready_in_a_row = 0;
-        }
-    }
-
-    fn keep(&mut self, announced: Picos) {
-        match self.latencies.get_mut(self.place) {
-            Some(place) => *place = announced,
-            None => self.latencies.push(announced),
-        }
-        self.place = (self.place + 1) % Self::KEPT;
-        if self.latencies.len() >= Self::ENOUGH {
-            let mut sorted = self.latencies.clone();
-            self.chosen = Chosen::among(&Sorted::new(&mut sorted));
         }
     }
 

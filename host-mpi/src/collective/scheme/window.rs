@@ -5,15 +5,15 @@
 //! was not ready for many repetitions in a row, the batch therefore becomes
 //! shorter, and only in the shortest batch the window longer.
 
-use loggap_core::stats::Sorted;
 use loggap_core::units::Picos;
 
+use super::super::interval;
 use super::super::judge::{Repetition, Verdict};
 use super::Outcome;
 
 /// Length of a window, and number of windows in a batch.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(in crate::collective) struct Window {
     length: Picos,
     count: u32,
 }
@@ -62,8 +62,8 @@ impl Window {
     /// stays: a shorter one would sometimes be too short.
     fn shorten(&mut self, outcome: &Outcome<'_>) {
         // The first repetition had the lead to get ready.
-        let mut spare: Vec<Picos> = outcome.repetitions.iter().skip(1).map(|r| r.spare).collect();
-        let spare = Sorted::new(&mut spare).median().unwrap_or(Picos::ZERO);
+        let spare = outcome.repetitions.iter().skip(1).map(|repetition| repetition.spare);
+        let spare = interval::median(spare).unwrap_or(Picos::ZERO);
         let Picos(length) = self.length;
         self.length = Picos(if spare.0 > length / 4 * 3 {
             length / 2

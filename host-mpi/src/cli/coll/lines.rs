@@ -14,7 +14,7 @@ use crate::collective::report::{Document, ResultRecord};
 /// Message of a launch to the command that started it.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Told {
+pub(super) enum LaunchMessage {
     /// Document without results: the conditions that they depend on.
     Begins(Box<Document>),
     /// Result of one operation and size.
@@ -23,7 +23,7 @@ pub(super) enum Told {
     Ends(Box<Document>),
 }
 
-impl Told {
+impl LaunchMessage {
     /// Prints the message on standard output at once. Fails if the command that
     /// started this launch has ended.
     pub(super) fn say(&self, console: &mut Console) -> Result<(), CliError> {
@@ -89,17 +89,19 @@ impl Lines {
     /// Writes `result`, with its conditions from `document`.
     pub(super) fn finished(
         &mut self,
-        (document, launch): (&Document, Option<u32>),
+        document: &Document,
+        launch: Option<u32>,
         result: &ResultRecord,
         console: &mut Console,
     ) {
-        let said = self.say((document, launch), result, console);
+        let said = self.say(document, launch, result, console);
         self.failure = self.failure.take().or(said.err());
     }
 
     fn say(
         &mut self,
-        (document, launch): (&Document, Option<u32>),
+        document: &Document,
+        launch: Option<u32>,
         result: &ResultRecord,
         console: &mut Console,
     ) -> Result<(), CliError> {
@@ -122,7 +124,7 @@ impl Lines {
                 })
             }
             Sink::StandardOutput => Ok(console.announce(text)?),
-            Sink::Driver => Told::Finished(Box::new(result.clone())).say(console),
+            Sink::Driver => LaunchMessage::Finished(Box::new(result.clone())).say(console),
         }
     }
 

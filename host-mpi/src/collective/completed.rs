@@ -7,7 +7,7 @@ use super::scheme::{Batch, Start};
 
 /// A batch that all ranks have completed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Carried {
+pub(super) struct CompletedBatch {
     pub(super) batch: Batch,
     /// Common start of the first repetition, or else the time of the announcement.
     pub(super) start: Picos,
@@ -19,7 +19,7 @@ pub(super) struct Carried {
     pub(super) elapsed: Picos,
 }
 
-impl Carried {
+impl CompletedBatch {
     /// Time at which the batch was announced.
     pub(super) fn announced(&self) -> Picos {
         let lead =

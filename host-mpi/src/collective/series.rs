@@ -4,10 +4,11 @@
 use loggap_core::stats::Sorted;
 use loggap_core::units::{Picos, SignedPicos};
 
-use super::carried::{Carried, Records};
+use super::completed::{CompletedBatch, Records};
+use super::interval;
 use super::judge::{self, Planned, Record, Repetition, Verdict};
 use super::run::Plan;
-use super::scheme::{Batch, Outcome, Scheme, Start};
+use super::scheme::{Batch, Outcome, Recent, Scheme, Start};
 use super::stop::{Series, StopRule, Stopped};
 
 /// Times of all ranks in one repetition, in ps after the common start.
@@ -34,6 +35,29 @@ pub struct RankMeans {
     pub most: Picos,
 }
 
+/// Numbers of repetitions and synchronisations of a series.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Counts {
+    /// Repetitions that started late.
+    pub late: u64,
+    /// Repetitions that ended after their window.
+    pub too_long: u64,
+    /// Repetitions timed while a rank's clock was not synchronised.
+    pub no_clock: u64,
+    /// Intervals between two synchronisations with such repetitions.
+    pub lost_segments: u64,
+    /// Synchronisations of the clocks, including the one at the start.
+    pub synchronisations: u32,
+}
+
+impl Counts {
+    /// Number of repetitions that did not count.
+    #[must_use]
+    pub const fn discarded(&self) -> u64 {
+        self.late.saturating_add(self.too_long).saturating_add(self.no_clock)
+    }
+}
+
 /// Result of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
@@ -47,22 +71,14 @@ pub struct Measured {
     pub ranks: Option<RankMeans>,
     /// Number of repetitions that counted.
     pub valid: u64,
-    /// Number of repetitions that started late.
-    pub late: u64,
-    /// Number of repetitions that ended after their window.
-    pub too_long: u64,
-    /// Number of repetitions timed while a rank's clock was not synchronised.
-    pub no_clock: u64,
-    /// Number of intervals between two synchronisations with such repetitions.
-    pub lost_segments: u64,
+    /// Number of those that did not, and of synchronisations.
+    pub counts: Counts,
     /// Median and maximum of the skew of the starts.
     pub skew: Option<(Picos, Picos)>,
     /// Median over the repetitions of the longest computation of a rank.
     pub computed: Option<Picos>,
     /// Bound of the error of the clocks.
     pub clock_error: Picos,
-    /// Number of synchronisations of the clocks, including the one at the start.
-    pub synchronisations: u32,
     /// Condition that ended it.
     pub stopped: Stopped,
     /// Reason why most repetitions did not count.
@@ -73,30 +89,29 @@ pub struct Measured {
 
 /// A series in progress.
 #[derive(Debug)]
-pub(super) struct Course<'a> {
+pub(super) struct SeriesState<'a> {
     plan: &'a Plan,
     scheme: Scheme,
     series: Series,
     max_time: Picos,
     /// Number of batches so far.
     batches: u32,
-    usual: Usual,
-    late: u64,
+    /// Durations of the operation in the last repetitions, whether they count or not.
+    recent: Recent<64>,
+    /// Median of these; [`Picos::MAX`] without any.
+    usual: Picos,
+    counts: Counts,
     /// Tolerance in percent that each of the late repetitions needed.
     off_percents: Vec<u64>,
-    too_long: u64,
-    no_clock: u64,
-    lost_segments: u64,
     skews: Vec<Picos>,
     computed: Vec<Picos>,
     error: Picos,
-    synchronisations: u32,
     /// Sum of each rank's times over the repetitions that count.
     sums: Vec<u128>,
     samples: Vec<Sample>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> SeriesState<'a> {
     /// Number of batches that warm up caches and connections and do not count:
     /// always the first one, the others only while there is time.
     const WARM_UP: u32 = 5;
@@ -110,16 +125,13 @@ impl<'a> Course<'a> {
             series: Series::new(rule),
             max_time: rule.max_time,
             batches: 0,
-            usual: Usual::default(),
-            late: 0,
+            recent: Recent::new(),
+            usual: Picos::MAX,
+            counts: Counts { synchronisations: 1, ..Counts::default() },
             off_percents: Vec::new(),
-            too_long: 0,
-            no_clock: 0,
-            lost_segments: 0,
             skews: Vec::new(),
             computed: Vec::new(),
             error: Picos::ZERO,
-            synchronisations: 1,
             sums: vec![0; plan.delays.len()],
             samples: Vec::new(),
         }
@@ -138,35 +150,39 @@ impl<'a> Course<'a> {
         Batch { count: batch.count.min(u32::try_from(fitting).unwrap_or(u32::MAX)), ..batch }
     }
 
-    pub(super) fn handle(&mut self, carried: &Carried, records: Records<'_>) {
-        let repetitions: Vec<Repetition> =
-            (0..records.each).map(|index| self.judge(carried, &records.of(index), index)).collect();
-        let announced = carried.announced();
+    pub(super) fn handle(&mut self, completed: &CompletedBatch, records: Records<'_>) {
+        let repetitions: Vec<Repetition> = (0..records.each)
+            .map(|index| self.judge(completed, &records.of(index), index))
+            .collect();
+        let announced = completed.announced();
         let ready = records.ready().unwrap_or(announced);
         self.scheme.handle(&Outcome {
             announced: ready.since(announced),
-            took: carried.until.since(announced),
+            took: completed.until.since(announced),
             repetitions: &repetitions,
         });
         let delay = self.plan.delays.iter().copied().max().unwrap_or_default();
-        repetitions.iter().for_each(|repetition| self.usual.keep(repetition.time.since(delay)));
+        for repetition in &repetitions {
+            let recent = self.recent.keep(repetition.time.since(delay));
+            self.usual = interval::median(recent).unwrap_or(Picos::MAX);
+        }
         self.batches += 1;
-        let early = carried.elapsed.0 < self.max_time.0 / Self::WARM_UP_PART;
+        let early = completed.elapsed.0 < self.max_time.0 / Self::WARM_UP_PART;
         if self.batches == 1 || early && self.batches <= Self::WARM_UP {
             return;
         }
         for (index, repetition) in repetitions.iter().enumerate() {
-            self.keep((carried, index), &records.of(index), repetition);
+            self.keep(completed, index, &records.of(index), repetition);
         }
     }
 
-    fn judge(&self, carried: &Carried, records: &[Record], index: usize) -> Repetition {
-        let Batch { start, count } = carried.batch;
+    fn judge(&self, completed: &CompletedBatch, records: &[Record], index: usize) -> Repetition {
+        let Batch { start, count } = completed.batch;
         match start {
             Start::Clock { .. } => {
-                let begin = |index: usize| start.of(index as u64, carried.start);
+                let begin = |index: usize| start.of(index as u64, completed.start);
                 let end = (count > 1).then(|| begin(index + 1));
-                let (delays, usual) = (&self.plan.delays[..], self.usual.time());
+                let (delays, usual) = (&self.plan.delays[..], self.usual);
                 let planned = Planned { start: begin(index), delays, end, usual };
                 judge::judge(records, &planned, self.plan.tolerance)
             }
@@ -184,20 +200,21 @@ impl<'a> Course<'a> {
 
     fn keep(
         &mut self,
-        (carried, index): (&Carried, usize),
+        completed: &CompletedBatch,
+        index: usize,
         records: &[Record],
         repetition: &Repetition,
     ) {
         let valid = repetition.verdict == Verdict::Valid;
         self.series.push(valid.then_some(repetition.time));
-        let begin = carried.begin(index);
+        let begin = completed.begin(index);
         match repetition.verdict {
             Verdict::Valid => {
                 self.error = self.error.max(repetition.error);
                 self.skews.push(repetition.skew);
                 self.computed.extend(records.iter().map(|record| record.computed).max());
-                let share = match carried.batch.start {
-                    Start::BackToBack { .. } => u64::from(carried.batch.count.max(1)),
+                let share = match completed.batch.start {
+                    Start::BackToBack { .. } => u64::from(completed.batch.count.max(1)),
                     Start::Clock { .. } | Start::Barrier | Start::Announced => 1,
                 };
                 for (sum, record) in self.sums.iter_mut().zip(records) {
@@ -206,17 +223,17 @@ impl<'a> Course<'a> {
                 }
             }
             Verdict::Late => {
-                self.late += 1;
+                self.counts.late += 1;
                 self.off_percents.push(repetition.off_percent);
             }
-            Verdict::TooLong => self.too_long += 1,
-            Verdict::NoClock => self.no_clock += 1,
+            Verdict::TooLong => self.counts.too_long += 1,
+            Verdict::NoClock => self.counts.no_clock += 1,
         }
         if self.plan.keeps_samples {
             let first = records.iter().map(|record| record.started).min().unwrap_or_default();
             let begin = begin.unwrap_or(first);
             self.samples.push(Sample {
-                repetition: carried.first + index as u64,
+                repetition: completed.first + index as u64,
                 valid,
                 starts: records.iter().map(|record| record.deviation(begin)).collect(),
                 exits: records.iter().map(|record| record.ended.since(begin)).collect(),
@@ -226,19 +243,19 @@ impl<'a> Course<'a> {
 
     /// Counts another synchronisation of the clocks.
     pub(super) const fn synchronised(&mut self) {
-        self.synchronisations += 1;
+        self.counts.synchronisations += 1;
     }
 
     /// Counts an interval between two synchronisations in which a rank's clock
     /// was not synchronised.
     pub(super) const fn lose_segment(&mut self) {
-        self.lost_segments += 1;
+        self.counts.lost_segments += 1;
     }
 
     pub(super) fn finish(mut self, stopped: Stopped) -> Measured {
         let valid = self.series.times().len() as u64;
         let interval = self.series.interval();
-        let most = self.discarded() > valid;
+        let most = self.counts.discarded() > valid;
         // An interruption proves nothing about the settings.
         let is_judged = stopped != Stopped::Interrupted && (most || valid == 0);
         let diagnosis = is_judged.then(|| self.diagnosis(valid));
@@ -250,35 +267,27 @@ impl<'a> Course<'a> {
             effective: interval.map_or(0, |interval| interval.effective),
             ranks: means(&self.sums, valid),
             valid,
-            late: self.late,
-            too_long: self.too_long,
-            no_clock: self.no_clock,
-            lost_segments: self.lost_segments,
+            counts: self.counts,
             skew,
-            computed: Sorted::new(&mut self.computed).median(),
+            computed: interval::median(self.computed),
             clock_error: self.error,
-            synchronisations: self.synchronisations,
             stopped,
             diagnosis,
             samples: self.samples,
         }
     }
 
-    const fn discarded(&self) -> u64 {
-        self.late.saturating_add(self.too_long).saturating_add(self.no_clock)
-    }
-
-    fn diagnosis(&mut self, valid: u64) -> String {
+    fn diagnosis(&self, valid: u64) -> String {
         let more = self.more_tolerance();
-        let total = valid + self.discarded();
-        let Self { late, too_long, no_clock, .. } = self;
+        let Counts { late, too_long, no_clock, .. } = self.counts;
+        let total = valid + self.counts.discarded();
         if total == 0 {
             return "the time was spent before the first repetition counted: give more with \
                     --max-time"
                 .to_owned();
         }
         let why = self.scheme.diagnosis();
-        let no_clock = if *no_clock > 0 {
+        let no_clock = if no_clock > 0 {
             format!(", {no_clock} were timed by a clock that was lost")
         } else {
             String::new()
@@ -290,10 +299,10 @@ impl<'a> Course<'a> {
     }
 
     /// Advice on the tolerance with which half of the late repetitions would count.
-    fn more_tolerance(&mut self) -> String {
+    fn more_tolerance(&self) -> String {
         const STEP: u64 = 10;
         const MOST: u64 = 90;
-        let median = Sorted::new(&mut self.off_percents).median();
+        let median = interval::median(self.off_percents.iter().copied());
         match median.map(|percent| percent.next_multiple_of(STEP)) {
             Some(percent) if percent <= MOST => {
                 format!("; with --max-skew {percent}% half of these would count")
@@ -301,32 +310,6 @@ impl<'a> Course<'a> {
             Some(_) => "; operations that take longer would count, such as with -s 64K".to_owned(),
             None => String::new(),
         }
-    }
-}
-
-/// Median duration of the operation over the last repetitions, whether they count or not.
-#[derive(Debug, Default)]
-struct Usual {
-    times: Vec<Picos>,
-    /// Index at which the next one is stored.
-    place: usize,
-    median: Option<Picos>,
-}
-
-impl Usual {
-    const KEPT: usize = 64;
-
-    fn keep(&mut self, time: Picos) {
-        match self.times.get_mut(self.place) {
-            Some(place) => *place = time,
-            None => self.times.push(time),
-        }
-        self.place = (self.place + 1) % Self::KEPT;
-        self.median = Sorted::new(&mut self.times.clone()).median();
-    }
-
-    fn time(&self) -> Picos {
-        self.median.unwrap_or(Picos::MAX)
     }
 }
 
@@ -358,7 +341,6 @@ pub(super) mod tests {
             tolerance: Tolerance { share_ppm: 20_000 },
             rule: StopRule { max_time: Picos(1_000_000 * US), rel_err_ppm: 1, least: 50, most: 60 },
             keeps_samples: true,
-            yields: false,
             alignment: loggap::machine::buffer::Alignment::default(),
             domains: Domains::Machine,
             assumptions: loggap_core::sync::Assumptions::default(),
@@ -368,13 +350,13 @@ pub(super) mod tests {
     /// Simulates two ranks. They start `late` after the planned start, and an
     /// operation takes 10 us on rank 1, half of that on rank 0.
     fn simulate(plan: &Plan, late: impl Fn(u64) -> u64) -> Measured {
-        let mut course = Course::new(plan, plan.rule);
+        let mut state = SeriesState::new(plan, plan.rule);
         let (mut now, mut first) = (0, 0);
         loop {
-            if let Some(stopped) = course.verdict(Picos(now)) {
-                return course.finish(stopped);
+            if let Some(stopped) = state.verdict(Picos(now)) {
+                return state.finish(stopped);
             }
-            let batch = course.next(plan.rule.max_time.since(Picos(now)));
+            let batch = state.next(plan.rule.max_time.since(Picos(now)));
             let (lead, window) = match batch.start {
                 Start::Clock { lead, window } => (lead.0, window.0),
                 _ => (0, 0),
@@ -402,8 +384,8 @@ pub(super) mod tests {
             }
             now = records.iter().map(|record| record.ended.0).max().unwrap() + 5 * US;
             let (until, elapsed) = (Picos(now), Picos(now));
-            let carried = Carried { batch, start: Picos(start), first, until, elapsed };
-            course.handle(&carried, Records { all: &records, each: records.len() / 2 });
+            let completed = CompletedBatch { batch, start: Picos(start), first, until, elapsed };
+            state.handle(&completed, Records { all: &records, each: records.len() / 2 });
             first += u64::from(each);
         }
     }
@@ -430,7 +412,7 @@ pub(super) mod tests {
     fn the_first_repetitions_warm_up_and_do_not_count() {
         // The first five are late, and are not even counted as such.
         let found = simulate(&plan(SchemeName::Roundtime, 2), |n| if n < 5 { US } else { 0 });
-        assert_eq!((found.late, found.valid), (0, 60));
+        assert_eq!((found.counts.late, found.valid), (0, 60));
         assert_eq!(found.samples[0].repetition, 5);
         // Without much time, the first one only.
         let hasty = plan(SchemeName::Roundtime, 2);
@@ -442,8 +424,11 @@ pub(super) mod tests {
     fn late_starts_are_counted_and_do_not_count() {
         let found = simulate(&plan(SchemeName::Roundtime, 2), |n| if n % 4 == 0 { US } else { 0 });
         assert_eq!((found.median, found.valid), (Some(Picos(10 * US)), 60));
-        assert!(found.late > 10 && found.diagnosis.is_none());
-        assert_eq!(found.samples.iter().filter(|sample| !sample.valid).count() as u64, found.late);
+        assert!(found.counts.late > 10 && found.diagnosis.is_none());
+        assert_eq!(
+            found.samples.iter().filter(|sample| !sample.valid).count() as u64,
+            found.counts.late
+        );
     }
 
     #[test]
@@ -467,6 +452,6 @@ pub(super) mod tests {
     fn windows_become_long_enough() {
         let found = simulate(&plan(SchemeName::Window, 2), |_| 0);
         assert_eq!(found.stopped, Stopped::Precision);
-        assert!(found.too_long + found.late < found.valid, "{found:?}");
+        assert!(found.counts.too_long + found.counts.late < found.valid, "{found:?}");
     }
 }
