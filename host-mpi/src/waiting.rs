@@ -72,26 +72,15 @@ impl<'a> Waiting<'a> {
         });
     }
 
-    /// Gathers the `numbers` of all ranks at `root`, into `all` in order of
-    /// ranks; `all` is `None` elsewhere.
-    pub fn collect(
-        self,
-        (ranks, root): (&SimpleCommunicator, i32),
-        numbers: &[u64],
-        all: Option<&mut [u64]>,
-    ) {
-        let root = ranks.process_at_rank(root);
-        request::scope(|scope| match all {
-            Some(all) => self.end(root.immediate_gather_into_root(scope, numbers, all)),
-            None => self.end(root.immediate_gather_into(scope, numbers)),
-        });
-    }
-
     /// Numbers of all ranks, in their order, at `root`; none elsewhere.
     pub fn gather(self, ranks: &SimpleCommunicator, root: i32, numbers: &[u64]) -> Vec<u64> {
         let count = if ranks.rank() == root { ranks.size() } else { 0 };
         let mut all = vec![0; numbers.len() * usize::try_from(count).unwrap_or(0)];
-        self.collect((ranks, root), numbers, (count > 0).then_some(&mut all[..]));
+        let root = ranks.process_at_rank(root);
+        request::scope(|scope| match count {
+            0 => self.end(root.immediate_gather_into(scope, numbers)),
+            _ => self.end(root.immediate_gather_into_root(scope, numbers, &mut all[..])),
+        });
         all
     }
 

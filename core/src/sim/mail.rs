@@ -142,7 +142,7 @@ impl Chunks {
 
     /// Number of released chunks.
     #[must_use]
-    pub const fn released(&self) -> u32 {
+    pub const fn count(&self) -> u32 {
         self.length
     }
 
@@ -294,9 +294,9 @@ mod tests {
             reader.send(0).unwrap();
         }
         let mut reader = reader.into_chunks();
-        assert_eq!((reader.released(), reader.unused()), (1, 4));
+        assert_eq!((reader.count(), reader.unused()), (1, 4));
         reader.give(&mut sender, 5, &second);
-        assert_eq!((reader.released(), sender.released(), sender.unused()), (0, 1, 2));
+        assert_eq!((reader.count(), sender.count(), sender.unused()), (0, 1, 2));
         let mut outbox = Outbox::new(first, 0, sender);
         let sent = (0..4 * CHUNK).map_while(|_| outbox.send(0)).count();
         assert_eq!(sent, 3 * CHUNK as usize, "one chunk given, two fresh ones");

@@ -112,10 +112,7 @@ fn against_truth(clock: &GlobalClock, job: &Job, waiting: Waiting<'_>) -> Option
     let reading = clock.read();
     let truth = clock.truth(reading)?;
     let own = Residual::of_truth(clock.model(), clock.local(reading), truth);
-    let is_root = job.rank() == CONTROLLER;
-    let mut all = vec![0; if is_root { WORDS * job.places().len() } else { 0 }];
-    let place = is_root.then_some(&mut all[..]);
-    waiting.collect((job.control(), CONTROLLER), &words(Some(&own)), place);
+    let all = waiting.gather(job.control(), CONTROLLER, &words(Some(&own)));
     let residual = |rank: &[u64]| from_words(rank.try_into().ok()?);
     Some(all.chunks(WORDS).filter_map(residual).collect())
 }

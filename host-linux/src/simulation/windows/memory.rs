@@ -103,7 +103,7 @@ impl<M: Integers> Mails<M> {
 
     /// Evens out released chunks between windows: a thread may release many more than it takes.
     pub(super) fn balance(&self) {
-        let released = |chunks: &&Mutex<Chunks>| lock(chunks).released();
+        let released = |chunks: &&Mutex<Chunks>| lock(chunks).count();
         let most = self.chunks.iter().max_by_key(released);
         let fewest = self.chunks.iter().min_by_key(released);
         let Some((most, fewest)) = most.zip(fewest) else { return };
