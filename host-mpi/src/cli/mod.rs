@@ -267,7 +267,11 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
         Command::Measure(args) => measure::run(args, &session, console),
         Command::Sync(args) => sync::run(args, &session, console),
         Command::Coll(args) => session.told_by_first(coll::run(args, &session, console)),
-        Command::Check(args) => session.told_by_first(check::run(args, &session, console)),
+        Command::Check(args) => match check::run(args, &session, console) {
+            // Rank 0 prints the error.
+            Err(CliError::Message { exit, .. }) if !job.leads() => Ok(exit),
+            outcome => outcome,
+        },
         // Needs no job: done above.
         Command::Selftest(_) => Ok(Exit::Done),
     };

@@ -13,8 +13,8 @@ use loggap_core::goal::text::{Block, LabelMemory, Survey, TextMemory, TextWriter
 use loggap_core::goal::{Edge, RankMemory, RankNode, SliceOutput};
 use loggap_core::sim::Entry;
 use loggap_core::sim::network::{
-    Delivery, Departure, Flow, Flows, FlowsMemory, Hop, Link, Network, QueuedLink,
-    Tenants, Topology, Usage,
+    Delivery, Departure, Flow, Flows, FlowsMemory, Hop, Link, Network, QueuedLink, Tenants,
+    Topology, Usage,
 };
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -115,7 +115,6 @@ pub extern "C" fn footprint_goal_binary(
 pub extern "C" fn footprint_selftest() -> u32 {
     loggap_core::selftest::run(|_| ()).failed
 }
-
 
 /// When the last of some flows over a network ends, and what crosses its
 /// leaves.
