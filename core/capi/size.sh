@@ -9,9 +9,9 @@ a complete assessment that looks ahead|65536|65536|loggap_assess_look_ahead logg
 the fit of a sweep|25088|24896|loggap_fit loggap_fit_options_default
 the fit of a sweep that looks ahead|22784|23552|loggap_fit_look_ahead loggap_fit_options_default
 the streaming detector alone|9984|11136|loggap_detector_init loggap_detector_push loggap_detector_finish
-a profile encoded and decoded|8064|9216|loggap_profile_encode loggap_profile_decode
+a profile encoded and decoded|8192|9216|loggap_profile_encode loggap_profile_decode
 predictions from a profile|8640|8192|loggap_predict_message loggap_predict_prtt loggap_profile_loggops
-closed forms of collectives|2816|3264|loggap_loggops_message loggap_loggops_collective
+closed forms of collectives|2944|3392|loggap_loggops_message loggap_loggops_collective
 simulation of patterns|96256|85248|loggap_simulate_pattern loggap_pattern_options_default
 simulation of schedules|98048|86912|loggap_simulate_goal loggap_goal_survey
 readers of GOAL text and binary|25728|24320|loggap_goal_read loggap_goal_survey

@@ -11,7 +11,7 @@ use loggap_core::units::Picos;
 use super::analysis::{is_converged, requested};
 use super::next::{self, LaunchValues};
 use super::{AnalysisError, History, MeasureError, Measured, ProtocolLimit, RunOptions};
-use crate::link::VerbsRecord;
+use crate::link::{VerbsRecord, Waiting};
 use crate::machine::environment::Fingerprint;
 use crate::machine::placement::Cpu;
 use crate::machine::warning::{self, Warning};
@@ -108,7 +108,8 @@ impl Assessed {
         if is_known {
             return None;
         }
-        if let Some(cpu) = self.shared_processor() {
+        let polls = self.host.link.waiting == Waiting::Poll.name();
+        if let Some(cpu) = self.shared_processor().filter(|_| polls) {
             return Some(format!("both ends share processor {cpu}; --cpu A,B, or --block"));
         }
         self.warnings.iter().find_map(|warning| match warning {
