@@ -179,6 +179,9 @@ impl Fields<'_> {
             self.at = first;
             return Err(self.error(NoiseErrorKind::Number));
         }
+        if self.peek().is_some_and(|byte| !byte.is_ascii_whitespace()) {
+            return Err(self.error(NoiseErrorKind::Number));
+        }
         let scale = 10u64.pow(3u32.saturating_sub(decimals.unwrap_or(0)));
         let scaled = picos.checked_mul(scale);
         scaled.map(Picos).ok_or_else(|| self.error(NoiseErrorKind::TooLarge))
@@ -230,6 +233,7 @@ mod tests {
         assert_eq!(error("1 2 3\n"), at(1, 5, NoiseErrorKind::LineEnd));
         assert_eq!(error("-1 2\n"), at(1, 1, NoiseErrorKind::Number));
         assert_eq!(error("1 .\n"), at(1, 3, NoiseErrorKind::Number));
+        assert_eq!(error("1.2.3\n"), at(1, 4, NoiseErrorKind::Number));
         assert_eq!(error("1\n"), at(1, 2, NoiseErrorKind::Number));
         assert_eq!(error("99999999999999999999 1\n").kind, NoiseErrorKind::TooLarge);
         assert_eq!(error("18446744073709552 1\n").kind, NoiseErrorKind::TooLarge);

@@ -115,8 +115,8 @@ impl<'s, M> Mail<'s, M> {
     }
 }
 
-/// Chunks of a sender that hold no message.
-#[derive(Clone, Copy, Debug, Default)]
+/// Chunks of a sender that hold no message. Not to be copied: two owners would write the same ones.
+#[derive(Debug, Default)]
 pub struct Chunks {
     /// Index of the first released chunk plus 1, chained as those of messages; 0 without any.
     released: u32,
@@ -162,6 +162,12 @@ impl Chunks {
             self.length -= count;
             other.length += count;
         }
+    }
+
+    /// Number of chunks.
+    #[must_use]
+    pub const fn left(&self) -> u32 {
+        self.count() + self.unused()
     }
 
     /// Takes a chunk: its index plus 1.
@@ -300,5 +306,59 @@ mod tests {
         let mut outbox = Outbox::new(first, 0, sender);
         let sent = (0..4 * CHUNK).map_while(|_| outbox.send(0)).count();
         assert_eq!(sent, 3 * CHUNK as usize, "one chunk given, two fresh ones");
+    }
+
+    /// Messages of many windows, among which chunks change their owners.
+    #[test]
+    fn no_message_is_lost_or_doubled_where_chunks_are_given_away() {
+        const SENDERS: usize = 3;
+        const EACH: u32 = 12;
+        let all = SENDERS * EACH as usize;
+        let (messages, before) = (words(all * CHUNK as usize), words(all));
+        let chains = [(); 2].map(|()| [(); 2 * SENDERS].map(|()| ChunkList::default()));
+        let mut mails = chains.each_ref().map(|chains| Mail::new(&messages, &before, chains, 2));
+        let mut owned = [0, 1, 2].map(|sender| Chunks::new(sender * EACH, (sender + 1) * EACH));
+        let mut random = crate::random::Random::new(7);
+        let (mut sent, mut number) = (Vec::new(), 0);
+        for _ in 0..400 {
+            let [inbox, sending] = mails;
+            let mut read = Vec::new();
+            let reader = random.below(SENDERS as u64) as usize;
+            for (sender, chunks) in owned.iter_mut().enumerate() {
+                let mut outbox = Outbox::new(sending, sender, core::mem::take(chunks));
+                for partition in 0..2 {
+                    if sender == (reader + partition as usize) % SENDERS {
+                        inbox.collect(partition, |_, message| read.push(message.load(Relaxed)));
+                        outbox.release(&inbox, partition);
+                    }
+                }
+                *chunks = outbox.into_chunks();
+            }
+            read.sort_unstable();
+            assert_eq!(read, sent);
+            sent.clear();
+            let [from, to] = [random.below(3) as usize, random.below(3) as usize];
+            if from != to {
+                let mut given = core::mem::take(&mut owned[from]);
+                let some = random.below(1 + u64::from(given.count())) as u32;
+                let whole = given.left() + owned[to].left();
+                given.give(&mut owned[to], some, &sending);
+                assert_eq!(given.left() + owned[to].left(), whole);
+                owned[from] = given;
+            }
+            for (sender, chunks) in owned.iter_mut().enumerate() {
+                let mut outbox = Outbox::new(sending, sender, core::mem::take(chunks));
+                for _ in 0..random.below(150) {
+                    if let Some(place) = outbox.send(random.below(2) as u32) {
+                        place.store(number, Relaxed);
+                        sent.push(number);
+                        number += 1;
+                    }
+                }
+                *chunks = outbox.into_chunks();
+            }
+            mails.reverse();
+        }
+        assert!(number > 10_000, "{number}");
     }
 }

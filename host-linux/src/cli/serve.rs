@@ -212,14 +212,16 @@ impl Several {
             if self.served < self.most
                 && let Some(link) = next_client(&mut queue, console)?
             {
-                self.start(link, cpu)?;
+                self.start(link, cpu, console);
             }
             self.report(console)?;
         }
         Ok(Exit::Interrupted)
     }
 
-    fn start(&mut self, mut link: AnyLink, cpu: Option<Cpu>) -> Result<(), CliError> {
+    /// Serves a client on a thread of its own. Without one the client is let go, and others are served
+    /// on.
+    fn start(&mut self, mut link: AnyLink, cpu: Option<Cpu>, console: &mut Console) {
         let (clock, bounds, done) = (self.clock, self.bounds, self.done.0.clone());
         let session = move || {
             let peer = link.peer().to_owned();
@@ -230,11 +232,12 @@ impl Several {
             drop(link);
             let _nobody_asks_any_more = done.send((peer, session));
         };
-        let started = thread::Builder::new().name("session".into()).spawn(session);
-        started
-            .map_err(|error| CliError::failed(format_args!("cannot start a thread: {error}")))?;
-        self.served += 1;
-        Ok(())
+        match thread::Builder::new().name("session".into()).spawn(session) {
+            Ok(_detached) => self.served += 1,
+            Err(error) => {
+                console.warn(format_args!("a client is let go, as no thread starts: {error}"))
+            }
+        }
     }
 
     /// Reports finished sessions; if no further client can be served, waits briefly for one to

@@ -195,7 +195,7 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
     }
 }
 
-/// Number of sizes at which an overhead is bounded by the round trip, in words.
+/// A number of sizes, in words.
 fn sizes(count: usize) -> String {
     number::counted(count as u64, "size")
 }

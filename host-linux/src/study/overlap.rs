@@ -59,7 +59,8 @@ impl Overlap {
                 (protocol.parameters.overhead, protocol.parameters.overhead_per_byte) = set.1;
                 protocol
             };
-            ParameterSets::new(sets.protocols.iter().map(change).collect(), Vec::new())
+            let protocols = sets.protocols.iter().map(change).collect();
+            ParameterSets { protocols, receive: Vec::new(), ..sets.clone() }
         };
         match self {
             Self::Full => with(|_| (Picos::ZERO, PerByte::ZERO)),

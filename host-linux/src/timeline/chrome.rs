@@ -60,12 +60,15 @@ fn lane_name(lane: Lane) -> String {
     }
 }
 
+/// First thread number of interfaces, beyond those of all processors.
+const INTERFACES: u32 = 1 << 16;
+
 /// Thread number of a lane; viewers sort by it.
 fn thread(lane: Lane) -> u32 {
     match lane {
         Lane::Cpu(index) => u32::from(index),
-        Lane::NicOut(index) => 1_000 + 2 * u32::from(index),
-        Lane::NicIn(index) => 1_001 + 2 * u32::from(index),
+        Lane::NicOut(index) => INTERFACES + 2 * u32::from(index),
+        Lane::NicIn(index) => INTERFACES + 1 + 2 * u32::from(index),
     }
 }
 

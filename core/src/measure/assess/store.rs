@@ -358,14 +358,27 @@ impl<'m> SampleStore<'m> {
             self.block += 1;
         }
         if self.block as usize >= BLOCKS {
-            for kept in &mut *self.values {
-                *kept = tagged(value_in(*kept), block_of(*kept) / 2);
-            }
+            self.merge_blocks();
             self.block /= 2;
             self.block_length = self.block_length.saturating_mul(2);
         }
         self.in_block += 1;
         self.block
+    }
+
+    /// Halves the block numbers of all samples. Unused memory is not touched: it may be far more
+    /// than is ever used.
+    fn merge_blocks(&mut self) {
+        let Self { rows, values, used, per_cell, .. } = self;
+        for header in rows.get(..*used).unwrap_or_default() {
+            for quantity in Quantity::ALL {
+                let start = header.cell(quantity) * *per_cell;
+                let kept = values.get_mut(start..start + header.count(quantity));
+                for kept in kept.unwrap_or_default() {
+                    *kept = tagged(value_in(*kept), block_of(*kept) / 2);
+                }
+            }
+        }
     }
 
     /// Rows in ascending order of size.

@@ -56,7 +56,7 @@ pub(in crate::cli) struct Args {
 }
 
 impl Args {
-    /// BandwidthTest of the test for each size.
+    /// Bandwidth of each size.
     fn plan(&self) -> BandwidthTest {
         let Bursts { count, messages } = bursts_of(self.iters);
         BandwidthTest {

@@ -65,7 +65,7 @@ fn window(size: u32, places: Option<u16>) -> u32 {
     most.clamp(1, MOST_UNANSWERED)
 }
 
-/// BandwidthTest of the test for each size.
+/// Bandwidth of each size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BandwidthTest {
     /// Messages in a burst.

@@ -1,8 +1,8 @@
 //! Owned memory for runs in windows.
 
-use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::{io, mem};
 
 use loggap_core::sim::Slot;
 use loggap_core::sim::mail::{CHUNK, ChunkList, Chunks, Mail, Outbox};
@@ -90,7 +90,8 @@ impl<M: Integers> Mails<M> {
 
     /// Outbox of a sender for a window, whose messages go to `mail`.
     pub(super) fn outbox<'m>(&self, mail: Mail<'m, M>, sender: usize) -> Outbox<'m, M> {
-        let chunks = self.chunks.get(sender).map(|chunks| *lock(chunks)).unwrap_or_default();
+        let chunks = self.chunks.get(sender).map(|chunks| mem::take(&mut *lock(chunks)));
+        let chunks = chunks.unwrap_or_default();
         Outbox::new(mail, sender, chunks)
     }
 
@@ -101,14 +102,14 @@ impl<M: Integers> Mails<M> {
         }
     }
 
-    /// Evens out released chunks between windows: a thread may release many more than it takes.
+    /// Evens out the chunks between windows: a thread may release many more than it takes.
     pub(super) fn balance(&self) {
-        let released = |chunks: &&Mutex<Chunks>| lock(chunks).count();
-        let most = self.chunks.iter().max_by_key(released);
-        let fewest = self.chunks.iter().min_by_key(released);
+        let left = |chunks: &&Mutex<Chunks>| lock(chunks).left();
+        let most = self.chunks.iter().max_by_key(left);
+        let fewest = self.chunks.iter().min_by_key(left);
         let Some((most, fewest)) = most.zip(fewest) else { return };
-        let excess = released(&most) - released(&fewest);
-        if excess >= EXCESS {
+        let excess = left(&most) - left(&fewest);
+        if excess > EXCESS.min(self.each / 4) {
             let [mail, _] = self.both();
             lock(most).give(&mut lock(fewest), excess / 2, &mail);
         }

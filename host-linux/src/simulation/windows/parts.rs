@@ -151,6 +151,7 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
                 has_turn.then_some(index)
             }));
             if active > 1 && expected >= self.windows.small {
+                self.mails.balance();
                 self.work(0, |run| workers.run_together(run));
             } else {
                 self.work(0, |run| workers.work(run));
@@ -175,7 +176,6 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
                 watch(events);
                 watched = events + WATCHED;
             }
-            self.mails.balance();
             self.turn.fetch_xor(1, Ordering::Relaxed);
             expected = sent.max(executed);
             let mut next = window + 1;
