@@ -38,6 +38,7 @@ const OPTIONS: PlanOptions = PlanOptions {
         max_changes: CHANGES,
         detector: Detector::optimal(),
     },
+    busy_error_ppm: 250_000,
     messages: 4,
     max_time: Picos(8_000_000_000_000),
     large_messages: 4,
