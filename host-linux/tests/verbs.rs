@@ -207,8 +207,12 @@ impl Counts {
 }
 
 /// Gives the link back.
-fn measure(near: VerbsLink, buffers: Buffers<'_>, experiments: &[Experiment]) -> VerbsLink {
-    let clock = HostClock::monotonic_raw();
+fn measure(
+    clock: HostClock,
+    near: VerbsLink,
+    buffers: Buffers<'_>,
+    experiments: &[Experiment],
+) -> VerbsLink {
     let on_queue = |_| ControlFlow::Continue(());
     let options = SessionOptions::default();
     let mut session = Initiator::connect(clock, near, buffers, options, on_queue).unwrap();
@@ -246,6 +250,7 @@ fn experiments(operation: Operation) -> Vec<Experiment> {
 /// Everything between the hello and the goodbye of a session, at both ends.
 fn a_session_makes_no_call_but_posts(operation: Operation, inline: Option<u32>) {
     let (near, mut far) = pair(operation, inline);
+    let clock = HostClock::monotonic_raw();
     let is_read = operation == Operation::Read;
     let experiments = experiments(operation);
     let (initiator, responder) = (Counts::default(), Counts::default());
@@ -260,7 +265,7 @@ fn a_session_makes_no_call_but_posts(operation: Operation, inline: Option<u32>) 
             initiator.of(&gates, ends, || {
                 let posted = near.posted();
                 let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
-                let near = kept.insert(measure(near, buffers, &experiments));
+                let near = kept.insert(measure(clock, near, buffers, &experiments));
                 near.posted() - posted
             });
         });
@@ -268,7 +273,6 @@ fn a_session_makes_no_call_but_posts(operation: Operation, inline: Option<u32>) 
             scope.spawn(|| {
                 responder.of(&gates, ends, || {
                     let posted = far.posted();
-                    let clock = HostClock::monotonic_raw();
                     serve(&clock, &mut far, &mut buffer, Bounds::default()).unwrap();
                     far.posted() - posted
                 });
