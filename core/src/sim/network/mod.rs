@@ -3,9 +3,7 @@
 //! The engine uses a [`Network`]: it launches messages, asks for the first arrival, and lands it.
 //! The network is chosen at compile time, so a flat run has no overhead. With [`Flat`] every
 //! message travels alone, as in LogP. With [`Flows`] a message of s bytes is a flow of s − 1 bytes
-//! over the links of its route, which flows share max-min fairly. [`Simple`] is LogGOPSim's network
-//! `simple`.
-//! `docs/networks.md` has the rules.
+//! over the links of its route, which flows share max-min fairly. `docs/networks.md` has the rules.
 //!
 //! # Parts
 //!
@@ -19,7 +17,6 @@
 //! | `order` | in-order delivery for each pair of ranks |
 //! | `observer`, `usage` | optional records of rates, and of link loads over time |
 //! | `memory`, `free_list` | lent memory: links, flows, and a hop for each link of a flow |
-//! | `simple` | [`Simple`], on the same fabric, links and hops |
 //! | `crossing` | after a flat run: the [`Taper`] from which links would limit it |
 //!
 //! # Life of a message in flows

@@ -1,6 +1,6 @@
 //! Schemes by which repetitions are started and timed.
 //!
-//! A [`Scheme`] is a state machine at the root: it gives the next [`Batch`] and
+//! A `Scheme` is a state machine at the root: it gives the next `Batch` and
 //! takes its [`Outcome`]. Round time and windows start all ranks by the clock.
 //! The others are those of the literature, kept for comparison, each with its
 //! flaw in words.
