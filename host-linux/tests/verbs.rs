@@ -189,11 +189,11 @@ impl Counts {
     /// Counts what `session` does between two gates.
     fn of(&self, gates: &[Gate; 4], ends: u32, session: impl FnOnce() -> u64) {
         self.thread.store(u64::try_from(gettid().as_raw()).unwrap(), Ordering::SeqCst);
+        let clock = HostClock::monotonic_raw();
         gates[0].wait_for(ends + 1);
         // The first counts are taken meanwhile.
         gates[1].wait_for(ends + 1);
         let before = CALLS.get();
-        let clock = HostClock::monotonic_raw();
         let began = clock.now();
         let posts = session();
         let lasted = clock.duration(clock.now() - began);
