@@ -2,7 +2,7 @@
 //!
 //! Messages lie in chunks. Each sender (a thread) chains chunks by destination; all chunks of a
 //! chain but the newest are full. There are two mails over the same chunks: each is written in one
-//! window and read in the next, while the other is written. Whoever has read a partition's chunks
+//! window and read in the next, while the other is written. The reader of a partition's chunks
 //! releases them for its own next messages; fresh ones come from its own part of the memory. The
 //! type of a message must be atomic, because sender and receiver use it in turn; they never use it
 //! in the same window.
@@ -241,10 +241,12 @@ impl<'s, M> Outbox<'s, M> {
         if newest == 0 || fill == CHUNK {
             let taken = self.chunks.take(self.mail.before)?;
             self.mail.before.get(taken as usize - 1)?.store(newest, Relaxed);
-            if newest == 0 {
+            let length = if newest == 0 {
                 chain.oldest.store(taken - 1, Relaxed);
-            }
-            let length = if newest == 0 { 0 } else { chain.length.load(Relaxed) };
+                0
+            } else {
+                chain.length.load(Relaxed)
+            };
             chain.length.store(length + 1, Relaxed);
             newest = taken;
             fill = 0;
@@ -319,11 +321,12 @@ mod tests {
         let mut mails = chains.each_ref().map(|chains| Mail::new(&messages, &before, chains, 2));
         let mut owned = [0, 1, 2].map(|sender| Chunks::new(sender * EACH, (sender + 1) * EACH));
         let mut random = crate::random::Random::new(7);
+        let mut below = |most: u32| u32::try_from(random.below(most.into())).unwrap();
         let (mut sent, mut number) = (Vec::new(), 0);
         for _ in 0..400 {
             let [inbox, sending] = mails;
             let mut read = Vec::new();
-            let reader = random.below(SENDERS as u64) as usize;
+            let reader = below(3) as usize;
             for (sender, chunks) in owned.iter_mut().enumerate() {
                 let mut outbox = Outbox::new(sending, sender, core::mem::take(chunks));
                 for partition in 0..2 {
@@ -337,10 +340,10 @@ mod tests {
             read.sort_unstable();
             assert_eq!(read, sent);
             sent.clear();
-            let [from, to] = [random.below(3) as usize, random.below(3) as usize];
+            let [from, to] = [below(3) as usize, below(3) as usize];
             if from != to {
                 let mut given = core::mem::take(&mut owned[from]);
-                let some = random.below(1 + u64::from(given.count())) as u32;
+                let some = below(1 + given.count());
                 let whole = given.left() + owned[to].left();
                 given.give(&mut owned[to], some, &sending);
                 assert_eq!(given.left() + owned[to].left(), whole);
@@ -348,8 +351,8 @@ mod tests {
             }
             for (sender, chunks) in owned.iter_mut().enumerate() {
                 let mut outbox = Outbox::new(sending, sender, core::mem::take(chunks));
-                for _ in 0..random.below(150) {
-                    if let Some(place) = outbox.send(random.below(2) as u32) {
+                for _ in 0..below(150) {
+                    if let Some(place) = outbox.send(below(2)) {
                         place.store(number, Relaxed);
                         sent.push(number);
                         number += 1;

@@ -72,14 +72,15 @@ impl HostClock {
     pub fn calibrated() -> Self {
         match Self::counter() {
             Ok(clock) => clock,
-            Err(reason) => Self::kernel(reason),
+            Err(reason) => Self::kernel(reason, PAUSE),
         }
     }
 
-    /// `CLOCK_MONOTONIC_RAW`, to compare with the processor's counter.
+    /// `CLOCK_MONOTONIC_RAW`, to compare with the processor's counter, and as a stopwatch: its read
+    /// cost is measured without pauses.
     #[must_use]
     pub fn monotonic_raw() -> Self {
-        Self::kernel(Fallback::Asked)
+        Self::kernel(Fallback::Asked, Duration::ZERO)
     }
 
     /// Counter that is read.
@@ -115,22 +116,27 @@ impl HostClock {
         } else {
             ClockSource::VirtualCounter
         };
-        Ok(Self::with_read_cost(source, None, calibration))
+        Ok(Self::with_read_cost(source, None, calibration, PAUSE))
     }
 
-    fn kernel(reason: Fallback) -> Self {
+    fn kernel(reason: Fallback, pause: Duration) -> Self {
         let exact = Calibration { scale: Scale::NANOS, uncertainty_ppb: 0 };
-        Self::with_read_cost(ClockSource::MonotonicRaw, Some(reason), exact)
+        Self::with_read_cost(ClockSource::MonotonicRaw, Some(reason), exact, pause)
     }
 
-    fn with_read_cost(source: ClockSource, fallback: Option<Fallback>, rate: Calibration) -> Self {
+    fn with_read_cost(
+        source: ClockSource,
+        fallback: Option<Fallback>,
+        rate: Calibration,
+        pause: Duration,
+    ) -> Self {
         let Calibration { scale, uncertainty_ppb } = rate;
         let mut clock = Self { source, fallback, scale, read_ticks: 0, uncertainty_ppb };
         let pair = || {
             let before = clock.now();
             clock.now().saturating_sub(before)
         };
-        clock.read_ticks = read_ticks(pair, || thread::sleep(Duration::from_micros(500)));
+        clock.read_ticks = read_ticks(pair, || thread::sleep(pause));
         clock
     }
 }
@@ -309,6 +315,9 @@ fn raw_nanos() -> u64 {
         seconds * 1_000_000_000 + u64::try_from(time.tv_nsec()).unwrap_or(0)
     })
 }
+
+/// Pause between groups of readings that measure the cost of one.
+const PAUSE: Duration = Duration::from_micros(500);
 
 /// Distance of two readings back to back, in ticks: the least of the medians of
 /// several groups, as a processor that others use is several times as slow for

@@ -83,12 +83,16 @@ impl<const N: usize> Ranges<N> {
     ///
     /// [`floor::CHANGE`]: super::floor::CHANGE
     pub(super) fn keep_founded(&mut self, store: &SampleStore<'_>, options: &AssessOptions) {
-        let found = self.changes.clone();
+        self.retain(&|change| is_founded(store, change, options));
+        let founded = self.changes.clone();
+        self.retain(&|change| !founded.iter().any(|other| hides(other, change)));
+    }
+
+    /// Removes changes, and the ranges that begin there.
+    fn retain(&mut self, keep: &dyn Fn(&Change) -> bool) {
         let starts = &mut self.starts;
         self.changes.retain(|change| {
-            let is_founded = |change: &Change| is_founded(store, change, options);
-            let is_kept = is_founded(change)
-                && !found.iter().any(|other| hides(other, change) && is_founded(other));
+            let is_kept = keep(change);
             if !is_kept && change.splits && starts.first() != Some(&change.at.0) {
                 starts.retain(|start| *start != change.at.0);
             }

@@ -41,7 +41,7 @@ pub(super) struct Mails<M> {
     chunks: Vec<Mutex<Chunks>>,
 }
 
-/// Released chunks that a sender may have beyond another: some MB of messages.
+/// Chunks that a sender may have left beyond another: some MB of messages.
 const EXCESS: u32 = 1 << 10;
 
 /// Limits on the messages of a window.
