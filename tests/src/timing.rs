@@ -61,19 +61,26 @@ pub fn undisturbed<T>(what: &str, mut attempt: impl FnMut() -> Attempt<T>) -> T 
 /// Lets this thread, and the processes and threads that it starts from now on,
 /// go before what else the machine does, where that is allowed.
 pub fn go_first() {
-    set_priority("1");
+    set_priority("--rr", "1");
+}
+
+/// Lets this thread, and the processes and threads that it starts from now on,
+/// take turns with everything else: where a busy machine is what is tested.
+/// Turns of those that go first last 100 ms, which no user's do.
+pub fn go_with_others() {
+    set_priority("--other", "0");
 }
 
 /// Lets this thread go before those that go first: who only passes messages on
 /// would wait for a tenth of a second behind one that polls.
 pub fn go_before_the_first() {
-    set_priority("2");
+    set_priority("--rr", "2");
 }
 
-fn set_priority(priority: &str) {
+fn set_priority(policy: &str, priority: &str) {
     let thread = gettid().to_string();
     let mut chrt = Command::new("chrt");
-    chrt.args(["--rr", "--pid", priority, &thread]).stdout(Stdio::null()).stderr(Stdio::null());
+    chrt.args([policy, "--pid", priority, &thread]).stdout(Stdio::null()).stderr(Stdio::null());
     // A user who may not gets a test that the machine disturbs more often.
     let _allowed = chrt.status();
 }

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use loggap::profile::ProfileDocument;
 use loggap_tests::command::{PATIENCE, binary, finish, loggap, loggap_process, machine, send};
 use loggap_tests::server::Server;
+use loggap_tests::timing::go_with_others;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -400,6 +401,7 @@ fn two_ends_that_poll_on_one_processor_say_nothing_and_that_first() {
 #[test]
 fn beside_two_busy_threads_a_processor_no_value_is_wrong_without_a_mark() {
     let _machine = machine();
+    go_with_others();
     // Two for each processor, so that none is left alone.
     let loops = 2 * thread::available_parallelism().unwrap().get();
     let mut usable = 0;
