@@ -11,53 +11,125 @@ pub type Mail<'s> = mail::Mail<'s, Message>;
 /// Outbox of one sender for one window.
 pub type Outbox<'s> = mail::Outbox<'s, Message>;
 
-/// A message to another part, in 28 bytes. Times are split in halves, because not every target has
-/// 64-bit atomics.
+/// A message to another part, in 24 bytes, or the full [`Item::parent`] of the message before it.
+/// Times are split in halves, because not every target has 64-bit atomics.
 #[derive(Debug, Default)]
 pub struct Message {
     created: [Word32; 2],
-    parent: [Word32; 2],
+    /// Time from `parent` to `created`, ps; [`FAR`] if it does not fit, and a message with `parent`
+    /// follows.
+    since_parent: Word32,
     source: Word32,
     target: Word32,
     receive: Word32,
 }
 
-fn set(place: &[Word32; 2], time: u64) {
-    for (place, half) in place.iter().zip(halves(time)) {
-        place.set(half);
-    }
-}
+const _: () = assert!(size_of::<Message>() == 24, "the figures in the docs assume it");
 
-fn get([low, high]: &[Word32; 2]) -> u64 {
-    whole([low.get(), high.get()])
-}
+/// [`Message::since_parent`] of an operation that took longer.
+const FAR: u32 = u32::MAX;
+
+/// Target of a message that has the parent of the one before it. No rank, as their number fits in
+/// 32 bits.
+const PARENT: u32 = u32::MAX;
 
 impl Message {
-    /// Writes a message to rank `target`.
+    /// Writes `item` to rank `target` into the messages that `place` returns.
+    ///
+    /// # Errors
+    ///
+    /// `None` if there is no place.
     #[inline]
-    pub(super) fn write(&self, target: u32, message: &Item) {
-        set(&self.created, message.created);
-        set(&self.parent, message.parent);
-        self.source.set(message.first);
-        self.target.set(target);
-        self.receive.set(message.last);
+    pub(super) fn write<'m>(
+        mut place: impl FnMut() -> Option<&'m Self>,
+        target: u32,
+        item: &Item,
+    ) -> Option<()> {
+        let message = place()?;
+        let since = item.created.wrapping_sub(item.parent);
+        let since = u32::try_from(since).unwrap_or(FAR);
+        message.put_created(item.created);
+        message.since_parent.set(since);
+        message.source.set(item.first);
+        message.target.set(target);
+        message.receive.set(item.last);
+        if since == FAR {
+            let parent = place()?;
+            parent.put_created(item.parent);
+            parent.target.set(PARENT);
+        }
+        Some(())
     }
 
+    fn put_created(&self, time: u64) {
+        for (place, half) in self.created.iter().zip(halves(time)) {
+            place.set(half);
+        }
+    }
+
+    fn created(&self) -> u64 {
+        let [low, high] = &self.created;
+        whole([low.get(), high.get()])
+    }
+}
+
+/// Reader of a chain of messages, from last to first.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    parent: u64,
+}
+
+impl Reader {
+    /// Rank that receives `message`, and the contents of its node; `None` for the parent of the one
+    /// that is read next.
+    #[inline]
+    pub(super) fn read(&mut self, message: &Message) -> Option<Received> {
+        let (target, created) = (message.target.get(), message.created());
+        if target == PARENT {
+            self.parent = created;
+            return None;
+        }
+        let parent = match message.since_parent.get() {
+            FAR => self.parent,
+            since => created.wrapping_sub(u64::from(since)),
+        };
+        let (first, last) = (message.source.get(), message.receive.get());
+        Some(Received { target, item: Item { first, last, kind: 0, created, parent } })
+    }
+}
+
+/// A message as its receiver has it.
+#[derive(Debug)]
+pub(super) struct Received {
     /// Rank that receives.
-    #[inline]
-    pub(super) fn target(&self) -> u32 {
-        self.target.get()
-    }
+    pub(super) target: u32,
+    /// Node contents.
+    pub(super) item: Item,
+}
 
-    /// Node contents for the message.
-    #[inline]
-    pub(super) fn read(&self) -> Item {
-        Item {
-            first: self.source.get(),
-            last: self.receive.get(),
-            kind: 0,
-            created: get(&self.created),
-            parent: get(&self.parent),
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn a_parent_of_any_age_is_read_as_it_was_written() {
+        let created = u64::MAX - 5;
+        for parent in
+            [created, created - 1, created - u64::from(FAR) + 1, created - u64::from(FAR), 0]
+        {
+            let item = Item { first: 3, last: 4, kind: 0, created, parent };
+            let places = [Message::default(), Message::default()];
+            let mut rest = places.iter();
+            Message::write(|| rest.next(), 7, &item).unwrap();
+            let used = places.len() - rest.len();
+            assert_eq!(used, 1 + usize::from(created - parent >= u64::from(FAR)));
+            let mut reader = Reader::default();
+            let read: Vec<_> =
+                places.iter().take(used).rev().filter_map(|one| reader.read(one)).collect();
+            let [read] = &read[..] else { panic!("{read:?}") };
+            assert_eq!((read.target, read.item), (7, item));
         }
     }
 }

@@ -4,7 +4,7 @@ use core::cmp::Ordering;
 
 use super::driver::{Driver, Outgoing, Stamps};
 use super::error::ImplicitError;
-use super::mail::{Mail, Outbox};
+use super::mail::{Mail, Message, Outbox, Reader, Received};
 use super::memory::{Memory, Requirements};
 use super::pool::{Item, NONE};
 use super::program::Program;
@@ -60,8 +60,8 @@ impl Windows<'_> {
     /// Sends a message to a rank of another part.
     #[cfg_attr(target_os = "none", inline(never))]
     fn post(&mut self, to: u32, message: &Item) -> Result<(), ImplicitError> {
-        self.outbox.send(self.part.of(to)).ok_or(ImplicitError::Mail)?.write(to, message);
-        Ok(())
+        let part = self.part.of(to);
+        Message::write(|| self.outbox.send(part), to, message).ok_or(ImplicitError::Mail)
     }
 }
 
@@ -224,12 +224,14 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
     fn collect(&mut self, inbox: &Mail<'_>) -> Result<(), ImplicitError> {
         let Self { driver, ranks, pool, first, .. } = self;
         let mut result = Ok(());
+        let mut reader = Reader::default();
         inbox.collect(driver.part.index, |_, message| {
-            let local = message.target().wrapping_sub(*first);
+            let Some(Received { target, item }) = reader.read(message) else { return };
+            let local = target.wrapping_sub(*first);
             debug_assert!((local as usize) < ranks.len(), "it came to the wrong part");
             let Some(state) = ranks.get_mut(local as usize) else { return };
             // The mail has the messages of each sender from last to first.
-            if let Err(full) = pool.push_first(state.incoming_mut(), message.read()) {
+            if let Err(full) = pool.push_first(state.incoming_mut(), item) {
                 result = Err(full);
             }
             driver.wheel.add_now(local);
