@@ -46,10 +46,16 @@ openmpi() {
     have /usr/share/doc/libclang-dev libclang-dev 'reads the header of MPI'
 }
 
-# members: cargo's option for the packages that are built together, so that what they depend on has the same
-# features in every part and is built once. All of them where Open MPI is there; loggap-mpi is left out elsewhere.
+# members: cargo's options for the packages that are built together, so that they and what they depend on have the
+# same features in every part and are built once. All of them where Open MPI is there; loggap-mpi is left out elsewhere.
+# With RDMA verbs where these can be built.
 members() {
-  [ ! -e /usr/bin/mpicc.openmpi ] || [ ! -e /usr/bin/clang ] || [ ! -e /usr/share/doc/libclang-dev ] || echo --workspace
+  local options=()
+  [ ! -e /usr/bin/clang ] || [ ! -e /usr/share/doc/libclang-dev ] || {
+    [ ! -e /usr/bin/mpicc.openmpi ] || options=(--workspace)
+    [ ! -e /usr/bin/cmake ] || [ ! -e /usr/share/doc/libnl-route-3-dev ] || options+=(--features loggap/verbs)
+  }
+  echo "${options[@]}"
 }
 export MPICC=mpicc.openmpi
 

@@ -400,12 +400,3 @@ fn help_has_the_options_of_verbs_apart() {
         }
     }
 }
-
-#[test]
-fn a_build_without_verbs_says_what_to_build() {
-    let refused =
-        loggap().args(["lat", "--transport", "verbs"]).assert().code(5).get_output().clone();
-    let talk = String::from_utf8(refused.stderr).unwrap();
-    let expected = "built without RDMA verbs; build it with `cargo build --release -p loggap --features verbs`";
-    assert!(talk.contains(expected), "{talk}");
-}
