@@ -34,11 +34,8 @@ const FAR: u32 = u32::MAX;
 const PARENT: u32 = u32::MAX;
 
 impl Message {
-    /// Writes `item` to rank `target` into the messages that `place` returns.
-    ///
-    /// # Errors
-    ///
-    /// `None` if there is no place.
+    /// Writes `item` to rank `target` into the messages that `place` returns, the parent after its
+    /// message, as chains are read from last to first. `None` if there is no place.
     #[inline]
     pub(super) fn write<'m>(
         mut place: impl FnMut() -> Option<&'m Self>,

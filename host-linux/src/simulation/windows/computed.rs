@@ -62,8 +62,8 @@ struct Division {
     parts: usize,
     /// Nodes of a partition.
     nodes: usize,
-    /// Memory for messages to other partitions in a window; their number is at most that of the
-    /// messages that can wait in the whole program.
+    /// Memory for messages to other partitions in a window: at most the messages that can wait in
+    /// the whole program, each in two places if its parent is far.
     mail: MailRoom,
 }
 
@@ -78,7 +78,7 @@ impl Division {
         let shift = partition_shift(ranks, means.threads);
         let needs = Requirements::of_ranks(program, 1 << shift);
         let parts = (ranks as usize).div_ceil(1 << shift);
-        let messages = u32::try_from(needs.nodes_most).unwrap_or(u32::MAX);
+        let messages = u32::try_from(needs.nodes_most.saturating_mul(2)).unwrap_or(u32::MAX);
         let mail = MailRoom { messages, bytes: 0 };
         let division = Self { shift, needs, parts, nodes: 0, mail };
         let half = means.most_bytes.checked_sub(division.fixed_bytes())? / 2;
