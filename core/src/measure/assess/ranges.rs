@@ -363,3 +363,49 @@ impl LatencySum {
 pub(in crate::measure) fn whole(value: f64) -> u64 {
     u64::try_from(nearest(value)).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Experiment, Quantity, RowHeader, Sample, floor};
+    use crate::model::Parameter;
+
+    /// True if a change at 64 B counts, with `counts` round trips of 16, 32, 64 and 128 B that
+    /// differ by `spread` percent to both sides, of `least` that are required.
+    fn counts(counts: [usize; 4], spread: u64, least: usize) -> bool {
+        let (mut rows, mut values) = ([RowHeader::default(); 4], [0; 4 * 4 * 80]);
+        let mut store = SampleStore::new(&mut rows, &mut values);
+        store.claim_from(floor::VALUE, least);
+        let experiment =
+            |size| Experiment { quantity: Quantity::RoundTrip, messages: 1, delay: Picos(0), size };
+        for (size, count) in [16, 32, 64, 128].into_iter().zip(counts) {
+            for index in 0..count as u64 {
+                let elapsed = Picos(10_000 * (100 - spread + spread * (index % 3)));
+                let experiment = experiment(size);
+                store.insert(&Sample { experiment, delay: Picos(0), elapsed }).unwrap();
+            }
+        }
+        let at = Bytes(64);
+        let parameter = Parameter::HalfRtt;
+        let change = Change { at, low: at, high: at, parameter, jump_ppm: 500_000, splits: true };
+        is_founded(&store, &change, &AssessOptions::default())
+    }
+
+    #[test]
+    fn a_change_takes_the_samples_of_two_sizes_on_each_side() {
+        for (least, half) in [(floor::CHANGE, 4), (floor::CHANGE_ON_BUSY, 40)] {
+            assert!(counts([half; 4], 0, least));
+            assert!(!counts([half, half - 1, half, half], 0, least));
+            assert!(!counts([half, half, half - 1, half], 0, least));
+            assert!(!counts([0, 2 * half, half, half], 0, least), "one size is no side");
+        }
+        assert_eq!([floor::CHANGE, floor::CHANGE_ON_BUSY], [8, 80]);
+        assert!(counts([1; 4], 0, 0), "samples of a file cannot be extended");
+    }
+
+    #[test]
+    fn values_beside_a_change_are_known_within_a_quarter() {
+        assert!(counts([12; 4], 10, floor::CHANGE));
+        assert!(!counts([12; 4], 80, floor::CHANGE));
+    }
+}

@@ -11,14 +11,16 @@ pub type Mail<'s> = mail::Mail<'s, Message>;
 /// Outbox of one sender for one window.
 pub type Outbox<'s> = mail::Outbox<'s, Message>;
 
-/// A message to another part, in 24 bytes, or the full [`Item::parent`] of the message before it.
-/// Times are split in halves, because not every target has 64-bit atomics.
+/// A message to another part, in 24 bytes, or the times of the message before it. Times are split in
+/// words, because not every target has 64-bit atomics.
 #[derive(Debug, Default)]
 pub struct Message {
-    created: [Word32; 2],
-    /// Time from `parent` to `created`, ps; [`FAR`] if it does not fit, and a message with `parent`
-    /// follows.
-    since_parent: Word32,
+    /// Low halves of the creation time and of the time from the parent's to it, ps; of times: the
+    /// parent's creation time.
+    times: [Word32; 2],
+    /// Bits 32 to 47 of both times; [`FAR`] if one has more bits: its times follow. Of times: high
+    /// half of the creation time.
+    highs: Word32,
     source: Word32,
     target: Word32,
     receive: Word32,
@@ -26,16 +28,16 @@ pub struct Message {
 
 const _: () = assert!(size_of::<Message>() == 24, "the figures in the docs assume it");
 
-/// [`Message::since_parent`] of an operation that took longer.
+/// [`Message::highs`] of a message created after 281 s of simulated time, or so long after its
+/// parent.
 const FAR: u32 = u32::MAX;
 
-/// Target of a message that has the parent of the one before it. No rank, as their number fits in
-/// 32 bits.
-const PARENT: u32 = u32::MAX;
+/// Target of the times of a message. No rank, as the number of ranks fits in 32 bits.
+const TIMES: u32 = u32::MAX;
 
 impl Message {
-    /// Writes `item` to rank `target` into the messages that `place` returns, the parent after its
-    /// message, as chains are read from last to first. `None` if there is no place.
+    /// Writes `item` to rank `target` into the messages that `place` returns, its times after it,
+    /// as chains are read from last to first. `None` if there is no place.
     #[inline]
     pub(super) fn write<'m>(
         mut place: impl FnMut() -> Option<&'m Self>,
@@ -43,52 +45,55 @@ impl Message {
         item: &Item,
     ) -> Option<()> {
         let message = place()?;
-        let since = item.created.wrapping_sub(item.parent);
-        let since = u32::try_from(since).unwrap_or(FAR);
-        message.put_created(item.created);
-        message.since_parent.set(since);
+        let [created, created_high] = halves(item.created);
+        let [since, since_high] = halves(item.created.wrapping_sub(item.parent));
+        let highs = if (created_high | since_high) >> 16 == 0 {
+            created_high << 16 | since_high
+        } else {
+            FAR
+        };
+        message.set([created, since], highs, target);
         message.source.set(item.first);
-        message.target.set(target);
         message.receive.set(item.last);
-        if since == FAR {
-            let parent = place()?;
-            parent.put_created(item.parent);
-            parent.target.set(PARENT);
+        if highs == FAR {
+            place()?.set(halves(item.parent), created_high, TIMES);
         }
         Some(())
     }
 
-    fn put_created(&self, time: u64) {
-        for (place, half) in self.created.iter().zip(halves(time)) {
+    fn set(&self, times: [u32; 2], highs: u32, target: u32) {
+        for (place, half) in self.times.iter().zip(times) {
             place.set(half);
         }
-    }
-
-    fn created(&self) -> u64 {
-        let [low, high] = &self.created;
-        whole([low.get(), high.get()])
+        self.highs.set(highs);
+        self.target.set(target);
     }
 }
 
 /// Reader of a chain of messages, from last to first.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
+    /// High half of the creation time, and the parent's, of the next message if it is far.
+    created_high: u32,
     parent: u64,
 }
 
 impl Reader {
-    /// Rank that receives `message`, and the contents of its node; `None` for the parent of the one
+    /// Rank that receives `message`, and the contents of its node; `None` for the times of the one
     /// that is read next.
     #[inline]
     pub(super) fn read(&mut self, message: &Message) -> Option<Received> {
-        let (target, created) = (message.target.get(), message.created());
-        if target == PARENT {
-            self.parent = created;
+        let [first, second] = message.times.each_ref().map(Word32::get);
+        let (highs, target) = (message.highs.get(), message.target.get());
+        if target == TIMES {
+            *self = Self { created_high: highs, parent: whole([first, second]) };
             return None;
         }
-        let parent = match message.since_parent.get() {
-            FAR => self.parent,
-            since => created.wrapping_sub(u64::from(since)),
+        let (created, parent) = if highs == FAR {
+            (whole([first, self.created_high]), self.parent)
+        } else {
+            let created = whole([first, highs >> 16]);
+            (created, created.wrapping_sub(whole([second, highs & 0xffff])))
         };
         let (first, last) = (message.source.get(), message.receive.get());
         Some(Received { target, item: Item { first, last, kind: 0, created, parent } })
@@ -111,20 +116,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parent_of_any_age_is_read_as_it_was_written() {
-        let created = u64::MAX - 5;
-        for parent in
-            [created, created - 1, created - u64::from(FAR) + 1, created - u64::from(FAR), 0]
-        {
+    fn times_of_any_age_are_read_as_they_were_written() {
+        const NEAR: u64 = (1 << 48) - 1;
+        let near = [(NEAR, NEAR), (NEAR - (1 << 32), 0), (5, 5), (5, 0)];
+        // The first would be `FAR` by chance.
+        let far =
+            [(NEAR, 0), (NEAR + 1, NEAR + 1), (u64::MAX, 0), (u64::MAX - 5, u64::MAX), (5, 6)];
+        let near = near.map(|times| (times, 1));
+        for ((created, parent), places) in near.into_iter().chain(far.map(|times| (times, 2))) {
             let item = Item { first: 3, last: 4, kind: 0, created, parent };
-            let places = [Message::default(), Message::default()];
-            let mut rest = places.iter();
+            let messages = [Message::default(), Message::default()];
+            let mut rest = messages.iter();
             Message::write(|| rest.next(), 7, &item).unwrap();
-            let used = places.len() - rest.len();
-            assert_eq!(used, 1 + usize::from(created - parent >= u64::from(FAR)));
+            assert_eq!(messages.len() - rest.len(), places, "{item:?}");
             let mut reader = Reader::default();
             let read: Vec<_> =
-                places.iter().take(used).rev().filter_map(|one| reader.read(one)).collect();
+                messages.iter().take(places).rev().filter_map(|one| reader.read(one)).collect();
             let [read] = &read[..] else { panic!("{read:?}") };
             assert_eq!((read.target, read.item), (7, item));
         }

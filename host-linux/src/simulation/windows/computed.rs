@@ -63,7 +63,8 @@ struct Division {
     /// Nodes of a partition.
     nodes: usize,
     /// Memory for messages to other partitions in a window: at most the messages that can wait in
-    /// the whole program, each in two places if its parent is far.
+    /// the whole program, each in two places if its times are
+    /// far.
     mail: MailRoom,
 }
 
