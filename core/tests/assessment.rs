@@ -329,24 +329,4 @@ mod assessment {
         let needed = AssessRequirements::new(12);
         assert!(AssessError::Memory(needed).to_string().contains("48 points"), "{needed:?}");
     }
-
-    /// Each warning tells its numbers, and what to do about it.
-    #[test]
-    fn every_warning_says_where_it_holds() {
-        let first = Bytes(777);
-        for warning in [
-            Warning::DelayFallback(first, 3),
-            Warning::DelayTooShort(first, 3),
-            Warning::Bound(Parameter::Gap, first),
-            Warning::Overlap(first),
-            Warning::Stall(first, Picos(40 * MILLI)),
-            Warning::SizesLeftOut(first, 3),
-            Warning::Misfit(Parameter::Gap, first, 300_000),
-            Warning::FewSizes(first, 1),
-            Warning::FewSizes(first, 2),
-            Warning::ChangeNotExact(first, Bytes(800)),
-        ] {
-            assert!(warning.to_string().contains("777"), "{warning:?}: {warning}");
-        }
-    }
 }

@@ -367,6 +367,20 @@ fn a_client_that_says_nothing_delays_nobody_and_leaves_in_time() {
 }
 
 #[test]
+fn a_client_that_says_nothing_over_shared_memory_is_not_served() {
+    let (_folder, endpoint, mut queue) = opened(Transport::Shm, 4);
+    let _silent = connect(Transport::Shm, &endpoint, SETTINGS).unwrap();
+    assert!(queue.next(Duration::from_millis(200)).unwrap().is_none());
+    let mut speaks = client(Transport::Shm, &endpoint);
+    let mut served = next(&mut queue).expect("who has said hello");
+    served.send(&bytes(&Message::Bye)).unwrap();
+    while frame(&mut speaks).unwrap() != Message::Bye {}
+    let event = queue.next(2 * LONG).unwrap();
+    let Some(Event::TurnedAway(1, last)) = event else { panic!("{event:?}") };
+    assert!(last.reason.contains("no hello"), "{last:?}");
+}
+
+#[test]
 fn a_client_that_floods_while_it_waits_is_cut_off() {
     for transport in [Transport::Tcp, Transport::Unix, Transport::Udp] {
         let (_folder, endpoint, mut queue) = opened(transport, 4);

@@ -43,6 +43,7 @@
 
 mod best;
 mod digits;
+mod exit_codes;
 mod fit;
 mod goal;
 mod help;

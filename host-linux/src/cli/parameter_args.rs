@@ -9,7 +9,7 @@ use loggap_core::units::{Bytes, PerByte, Picos};
 use super::{help, profile_warnings};
 use crate::flags::parse;
 use crate::profile::{ProfileDocument, RangeRecord, SizeSpan, USUAL_EAGER_LIMIT};
-use crate::simulation::{ParameterSets, SetsError};
+use crate::simulation::ParameterSets;
 use crate::terminal::{CliError, Console, NamedFiles};
 
 /// Parameters from single options, a profile or a preset.
@@ -299,15 +299,6 @@ pub(super) fn parameters(protocols: &[Protocol]) -> Result<Parameters<'_>, CliEr
             Parameters::MOST
         ))
     })
-}
-
-impl From<SetsError> for CliError {
-    fn from(error: SetsError) -> Self {
-        match error {
-            SetsError::Number | SetsError::Levels { .. } => Self::usage(error),
-            SetsError::Receive => Self::failed(error),
-        }
-    }
 }
 
 /// Rules of sending and receiving.

@@ -18,8 +18,8 @@ use super::{Measured, Observer};
 use crate::machine::environment::Fingerprint;
 use crate::samples::TimedSample;
 
-/// Share of the time budget given to launches; the rest is for closing the connections.
-const SPREAD: (u64, u64) = (97, 100);
+/// Share of the time budget given to launches, percent; the rest is for closing the connections.
+const LAUNCHED_PERCENT: u64 = 97;
 /// Longest remaining wait that is spun, 50 ms; longer waits sleep in [`NAP`]s.
 const LONGEST_SPIN: Picos = Picos(50_000_000_000);
 /// Sleep during a wait; short enough for the observer to be called in time.
@@ -182,7 +182,7 @@ pub(super) struct Course<'m, C> {
 impl<'m, C: Clock + Copy> Course<'m, C> {
     /// Plans `launches` launches within `max_time`, which begins now.
     pub(super) fn new(clock: C, plan: Plan<'m>, launches: u32, max_time: Picos) -> Self {
-        let end = scaled(max_time, SPREAD.0, SPREAD.1);
+        let end = scaled(max_time, LAUNCHED_PERCENT, 100);
         Self {
             began: clock.now(),
             clock,
@@ -353,7 +353,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
 
     /// End of the run: later on a slow link that was granted more time.
     fn end(&self) -> Picos {
-        self.plan.allowed().map_or(self.slots.end, |allowed| scaled(allowed, SPREAD.0, SPREAD.1))
+        self.plan.allowed().map_or(self.slots.end, |allowed| scaled(allowed, LAUNCHED_PERCENT, 100))
     }
 
     fn tell(&mut self, observer: &mut Observer<'_>) -> ControlFlow<()> {

@@ -13,7 +13,6 @@ use super::next::{self, LaunchValues};
 use super::{AnalysisError, History, MeasureError, Measured, ProtocolLimit, RunOptions};
 use crate::link::{VerbsRecord, Waiting};
 use crate::machine::environment::Fingerprint;
-use crate::machine::placement::Cpu;
 use crate::machine::warning::{self, Warning};
 use crate::output::warnings;
 use crate::profile::{
@@ -108,25 +107,20 @@ impl Assessed {
         if is_known {
             return None;
         }
-        let polls = self.host.link.waiting == Waiting::Poll.name();
-        if let Some(cpu) = self.shared_processor().filter(|_| polls) {
-            return Some(format!("both ends share processor {cpu}; --cpu A,B, or --block"));
-        }
-        self.warnings.iter().find_map(|warning| match warning {
+        let shared = self.warnings.iter().find_map(|warning| match warning {
+            Warning::OneProcessor { cpu, waiting: Waiting::Poll } => {
+                Some(format!("both ends share processor {cpu}; --cpu A,B, or --block"))
+            }
+            _ => None,
+        });
+        let busy = self.warnings.iter().find_map(|warning| match warning {
             Warning::Busy { load, cpus, waiting, .. } => {
                 let remedy = warning::busy_remedy(*waiting);
                 Some(format!("processors are busy (load {load} on {cpus}); {remedy}"))
             }
             _ => None,
-        })
-    }
-
-    /// The processor that both ends run on, and take from each other.
-    fn shared_processor(&self) -> Option<Cpu> {
-        self.warnings.iter().find_map(|warning| match warning {
-            Warning::OneProcessor { cpu } => Some(*cpu),
-            _ => None,
-        })
+        });
+        shared.or(busy)
     }
 
     /// Error of the analysis, if it counts as a failure: in a stopped run too few samples are none.
@@ -202,7 +196,7 @@ impl Assessed {
         let choice =
             if host.link.mpi.is_some() { "mpirun's options" } else { warnings::BY_OPTIONS };
         let mut warnings = self.warnings.clone();
-        if self.shared_processor().is_some() {
+        if warnings.iter().any(|warning| matches!(warning, Warning::OneProcessor { .. })) {
             // Each end is the other's other process.
             warnings.retain(|warning| {
                 !matches!(warning, Warning::Preempted { .. } | Warning::Busy { .. })

@@ -126,7 +126,9 @@ impl Endpoints {
             let ours = self.pin(both.initiator)?;
             if self.opened == 0 {
                 let pinned = [&ours, &theirs];
-                self.warnings.extend(warning::before_run(both, &self.topology, clock, &pinned));
+                let (waiting, topology) = (settings.waiting, &self.topology);
+                let about = warning::before_run(both, waiting, topology, clock, &pinned);
+                self.warnings.extend(about);
             }
         }
         self.responder = Some(process);

@@ -52,6 +52,8 @@ impl History {
         let mut history = Self::default();
         for path in paths.iter().rev().take(MOST_FILES) {
             match ProfileDocument::read(path) {
+                // A copy of one already read, as where `-o` names a file in this folder.
+                Ok(run) if history.runs.contains(&run) => {}
                 Ok(run) => history.runs.push(run),
                 Err(error) => history.unreadable.push(error),
             }
@@ -169,6 +171,7 @@ mod tests {
             let text = serde_json::to_vec(document).unwrap();
             fs::write(here.join(format!("{index}.json")), text).unwrap();
         }
+        fs::copy(here.join("0.json"), here.join("copy.json")).unwrap();
         fs::write(here.join("x.json"), "{}").unwrap();
         fs::write(here.join("notes.txt"), "").unwrap();
         let history = History::read(&here).unwrap();

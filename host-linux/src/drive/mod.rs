@@ -14,6 +14,7 @@ mod document;
 mod endpoints;
 mod ends;
 mod error;
+mod exit_codes;
 mod history;
 mod measurement;
 mod memory;

@@ -10,7 +10,7 @@ use super::Memory;
 /// one.
 const SWEEPS: u64 = 8;
 /// Share of the time budget over which samples are to be spread, percent.
-const SPREAD: u64 = 95;
+const SAMPLED_PERCENT: u64 = 95;
 
 /// A PRTT plan for several launches.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl<'m> Rounds<'m> {
         sizes: &[u32],
         memory: &'m mut Memory,
     ) -> Result<Self, PlanError> {
-        let least_time = Picos(options.max_time.0 / 100 * SPREAD);
+        let least_time = Picos(options.max_time.0 / 100 * SAMPLED_PERCENT);
         let planned = PlanOptions { least_time, ..options };
         let planner = Planner::new(planned, sizes, memory.lend())?;
         Ok(Self { planner, max_messages: options.max_messages })

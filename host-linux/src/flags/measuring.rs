@@ -15,7 +15,7 @@ use crate::drive::{
 use crate::output::{FileError, PendingFile};
 use crate::profile::{ProfileDocument, SCHEMA_VERSION, Verdict};
 use crate::samples::{self, TimedSample};
-use crate::terminal::{CliError, Console, Exit, Interrupt, NamedFiles, command_line};
+use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles, command_line};
 
 /// Flags of a measurement.
 #[derive(Clone, Debug, clap::Args)]
@@ -102,10 +102,7 @@ pub fn run<E: Ends>(
     interrupt.write_at_end("");
     let is_interrupted = interrupt.is_requested();
     match outcome {
-        Ok((finished, files)) => {
-            let exit = export(args, finished, files, console)?;
-            Ok(if interrupt.is_requested() { Exit::Interrupted } else { exit })
-        }
+        Ok((finished, files)) => Ok(export(args, finished, files, interrupt, console)),
         Err(error) => {
             let text = if is_interrupted { INTERRUPTED.to_owned() } else { error.to_string() };
             if args.report.json {
@@ -275,37 +272,32 @@ impl Files {
     }
 }
 
-/// Writes all results. A file that fails prevents neither the others nor standard output; the first
-/// failure determines the exit code.
+/// Writes all results.
 fn export(
     args: &MeasureArgs,
     finished: Finished,
     files: Files,
+    interrupt: &Interrupt,
     console: &mut Console,
-) -> Result<Exit, CliError> {
+) -> Exit {
     let Finished { document, samples, failure } = finished;
-    let mut outcome = failure.map_or(Ok(()), Err);
+    let mut failures = Failures::default();
+    failures.add(failure.map_or(Ok(()), Err));
     if files.on_standard_output {
         console.leave_standard_output();
     }
     for written in files.write(&document, &samples) {
-        outcome = merge(outcome, written, console);
+        failures.add(written);
     }
     let printed = args.report.print(&document, &document, console);
-    merge(outcome, printed, console)?;
+    failures.add(printed);
     let is_unusable = document.verdict == Verdict::Unusable;
-    let fails = is_unusable || args.exact.strict && !document.converged;
-    Ok(if fails { Exit::NotConverged } else { Exit::Done })
-}
-
-/// Returns the first failure, and reports a second one at once.
-fn merge(
-    first: Result<(), CliError>,
-    second: Result<(), CliError>,
-    console: &mut Console,
-) -> Result<(), CliError> {
-    if let (Err(_), Err(error)) = (&first, &second) {
-        console.note(format_args!("error: {error}"));
-    }
-    first.and(second)
+    let done = if interrupt.is_requested() {
+        Exit::Interrupted
+    } else if is_unusable || args.exact.strict && !document.converged {
+        Exit::NotConverged
+    } else {
+        Exit::Done
+    };
+    failures.end(done, console)
 }

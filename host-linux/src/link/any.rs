@@ -67,15 +67,7 @@ impl AnyLink {
 
     /// State of a peer that waits to be served.
     pub(crate) fn look_while_queued(&mut self) -> Queued {
-        match self {
-            Self::Tcp(link) => link.look_while_queued(),
-            Self::Unix(link) => link.look_while_queued(),
-            Self::Udp(link) => link.look_while_queued(),
-            Self::Eth(link) => link.look_while_queued(),
-            Self::Verbs(link) => link.look_while_queued(),
-            // Flooding only fills its ring, from which nothing more is taken.
-            Self::Shm(_) => Queued::Ready,
-        }
+        each!(self, link => link.look_while_queued())
     }
 }
 

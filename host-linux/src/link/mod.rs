@@ -69,7 +69,7 @@ impl Waiting {
 pub(crate) enum Queued {
     /// It has sent nothing yet; its socket becomes readable when it does.
     Silent,
-    /// Its hello is incomplete, and its socket does not signal the rest.
+    /// Its hello is missing or incomplete, and its socket does not signal the rest.
     Incomplete,
     /// It is ready to be served.
     Ready,

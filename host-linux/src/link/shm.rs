@@ -17,7 +17,7 @@ use loggap_core::measure::{Link, LinkProperties};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 
-use super::{LONGEST_MESSAGE, LinkError, LinkSettings, Transport, Waiting};
+use super::{LONGEST_MESSAGE, LinkError, LinkSettings, Queued, Transport, Waiting};
 use crate::machine::clock::Deadline;
 use crate::sys::mapping::SharedMemory;
 use crate::sys::pass::{receive_file, send_file};
@@ -169,6 +169,16 @@ impl ShmLink {
     /// Sends a short `message` without waiting; false if the ring was full.
     pub(super) fn send_at_once(&mut self, message: &[u8]) -> bool {
         matches!(self.outgoing.try_put(message, Part::Last), Ok(true))
+    }
+
+    /// State of a peer that waits to be served. Its hello stays in the ring, and a flood only fills
+    /// the ring.
+    pub(super) fn look_while_queued(&mut self) -> Queued {
+        match self.ask_whether_the_peer_lives() {
+            Ok(()) if self.incoming.is_empty() => Queued::Incomplete,
+            Ok(()) => Queued::Ready,
+            Err(_) => Queued::Gone,
+        }
     }
 
     /// Appends one record, waiting for space within the time limit.

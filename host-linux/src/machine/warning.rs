@@ -21,6 +21,8 @@ pub enum Warning {
     OneProcessor {
         /// Number of the processor.
         cpu: Cpu,
+        /// How the ends wait for messages.
+        waiting: Waiting,
     },
     /// Both ends run on threads of one core.
     Siblings(Placement),
@@ -149,13 +151,14 @@ pub const fn busy_remedy(waiting: Waiting) -> &'static str {
 #[must_use]
 pub fn before_run(
     placement: Placement,
+    waiting: Waiting,
     topology: &Topology,
     clock: &HostClock,
     pinned: &[&Result<(), PlacementError>],
 ) -> Vec<Warning> {
     let Placement { initiator, responder } = placement;
     let closeness = match topology.closeness(initiator, responder) {
-        Closeness::Same => Some(Warning::OneProcessor { cpu: initiator }),
+        Closeness::Same => Some(Warning::OneProcessor { cpu: initiator, waiting }),
         Closeness::Siblings => Some(Warning::Siblings(placement)),
         Closeness::Apart => Some(Warning::DifferentPackages(placement)),
         Closeness::Package => None,
@@ -265,12 +268,17 @@ mod tests {
         let placement = Placement { initiator: 0, responder: 0 };
         let clock = HostClock::monotonic_raw();
         let refused = PlacementError::NotAllowed { cpu: 9, allowed: vec![0] };
-        let warnings =
-            before_run(placement, &Topology::default(), &clock, &[&Ok(()), &Err(refused)]);
-        assert!(warnings.contains(&Warning::OneProcessor { cpu: 0 }));
-        let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-        assert!(texts.iter().any(|text| text.contains("--cpu A,B")), "{texts:?}");
-        assert!(texts.iter().any(|text| text.contains("processor 9")), "{texts:?}");
+        let pinned = [&Ok(()), &Err(refused)];
+        for waiting in [Waiting::Poll, Waiting::Block] {
+            let warnings = before_run(placement, waiting, &Topology::default(), &clock, &pinned);
+            let shared = Warning::OneProcessor { cpu: 0, waiting };
+            assert!(warnings.contains(&shared));
+            let text = shared.to_string();
+            assert!(text.contains("--cpu A,B"), "{text}");
+            assert_eq!(text.contains("--block"), waiting == Waiting::Poll, "{text}");
+            let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+            assert!(texts.iter().any(|text| text.contains("processor 9")), "{texts:?}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use loggap_core::units::Bytes;
 
 use super::number;
 use super::tail::Tail;
+use crate::link::Waiting;
 use crate::machine::clock::Fallback;
 use crate::machine::placement::Placement;
 use crate::machine::warning::{Warning as MachineWarning, busy_remedy};
@@ -46,8 +47,12 @@ fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
     use MachineWarning as Of;
     let problem = match warning {
         Of::NotPinned(reason) => return spoils(format!("not pinned: {reason}"), ""),
-        Of::OneProcessor { cpu } => {
-            let problem = format!("both ends share processor {cpu}: every message waits for the scheduler; use two (--cpu A,B), or let both sleep (--block)");
+        Of::OneProcessor { cpu, waiting } => {
+            let or_sleep = match waiting {
+                Waiting::Poll => ", or let both sleep (--block)",
+                Waiting::Block => "",
+            };
+            let problem = format!("both ends share processor {cpu}: every message waits for the scheduler; use two (--cpu A,B){or_sleep}");
             return spoils(problem, "");
         }
         Of::Siblings(Placement { initiator, responder }) => {
@@ -316,6 +321,7 @@ mod tests {
     use super::*;
     use crate::machine::warning::End;
     use loggap_core::model::Parameter;
+    use loggap_core::units::Picos;
 
     fn of(records: Vec<WarningRecord>) -> ProfileDocument {
         ProfileDocument { warning_details: records, ..ProfileDocument::default() }
@@ -395,5 +401,25 @@ mod tests {
         }
         let told = text(&tail(&document).unwrap());
         assert!(told.starts_with("p90 of the round trip is up to 4 times p50 at 2 of 2"), "{told}");
+    }
+
+    #[test]
+    fn every_warning_about_the_link_says_where_it_holds() {
+        let first = Bytes(777);
+        for warning in [
+            LinkWarning::DelayFallback(first, 3),
+            LinkWarning::DelayTooShort(first, 3),
+            LinkWarning::Bound(Parameter::Gap, first),
+            LinkWarning::Overlap(first),
+            LinkWarning::Stall(first, Picos(40_000_000_000)),
+            LinkWarning::SizesLeftOut(first, 3),
+            LinkWarning::Misfit(Parameter::Gap, first, 300_000),
+            LinkWarning::FewSizes(first, 1),
+            LinkWarning::FewSizes(first, 2),
+            LinkWarning::ChangeNotExact(first, Bytes(800)),
+        ] {
+            let text = text(&of_link(&warning));
+            assert!(text.contains("777"), "{warning:?}: {text}");
+        }
     }
 }

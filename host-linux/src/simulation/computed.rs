@@ -12,7 +12,7 @@ use loggap_core::with_program;
 
 use super::implicit::{Means, PatternMemory, settled};
 use super::noise::with_noise;
-use super::points::{Batch, Completed, Point};
+use super::points::{Batch, Completed, Ended, Point, of_one_point};
 use super::side_by_side::side_by_side;
 use super::{PatternError, RunError, Source};
 use crate::sys::pages::Pages;
@@ -125,7 +125,7 @@ impl Batch<'_> {
         &self,
         source: &Source,
         points: &[usize],
-    ) -> Result<Vec<Option<Completed>>, RunError> {
+    ) -> Result<Vec<Option<Ended>>, RunError> {
         let program = source.program(self.plan.settings.receive);
         let Some(program) = program else { return Ok(Vec::new()) };
         with_program!(&program, program => self.computed_by(program, points))
@@ -135,7 +135,7 @@ impl Batch<'_> {
         &self,
         program: &P,
         points: &[usize],
-    ) -> Result<Vec<Option<Completed>>, RunError> {
+    ) -> Result<Vec<Option<Ended>>, RunError> {
         let (needs, kept) = (Requirements::of(program), self.kept(program.ranks()));
         let threads = self.threads(needs.bytes(), kept, points.len())?;
         let share = self.plan.most_bytes.saturating_sub(kept) / threads as u64;
@@ -173,7 +173,10 @@ impl Batch<'_> {
                     tried.note(found.as_ref());
                     if let Some(found) = found {
                         found.iter().for_each(|_| (self.note)());
-                        return Ok(found.into_iter().map(Some).collect());
+                        return Ok(found
+                            .into_iter()
+                            .map(|completed| Some(Ok(completed)))
+                            .collect());
                     }
                 }
                 group.iter().map(|&at| self.one(program, memory, at)).collect::<Result<Vec<_>, _>>()
@@ -224,13 +227,13 @@ impl Batch<'_> {
         program: &P,
         memory: &mut PatternMemories<P::State>,
         at: usize,
-    ) -> Result<Option<Completed>, RunError> {
+    ) -> Result<Option<Ended>, RunError> {
         let share = memory.share;
-        let completed = self.compute(program, memory.single()?, at, share)?;
-        if completed.is_some() {
+        let ended = of_one_point(self.compute(program, memory.single()?, at, share))?.transpose();
+        if ended.is_some() {
             (self.note)();
         }
-        Ok(completed)
+        Ok(ended)
     }
 
     fn compute<P: Program>(
@@ -333,8 +336,13 @@ mod tests {
         }
     }
 
-    /// Number of simulations for `count` points with latencies of 1 µs plus `latency` ns.
-    fn simulations(count: usize, threads: usize, latency: impl Fn(usize) -> u64 + Sync) -> usize {
+    /// Number of simulations for `count` points with latencies of 1 µs plus `latency` ns, and of
+    /// points that fail.
+    fn simulations(
+        count: usize,
+        threads: usize,
+        latency: impl Fn(usize) -> u64 + Sync,
+    ) -> [usize; 2] {
         let point = |at: usize| {
             let parameters = LogGops {
                 latency: Picos(1_000_000 + latency(at) * 1_000),
@@ -357,16 +365,23 @@ mod tests {
             let counted = Counted { program, simulations: AtomicUsize::new(0) };
             let found = batch.computed_by(&counted, &points).unwrap();
             assert_eq!(found.iter().flatten().count(), count);
-            counted.simulations.into_inner()
+            let failed = found.iter().flatten().filter(|ended| ended.is_err()).count();
+            [counted.simulations.into_inner(), failed]
         })
     }
 
     #[test]
     fn points_that_follow_each_other_share_a_simulation_by_eight() {
-        assert_eq!(simulations(40, 1, |at| at as u64), 5);
+        assert_eq!(simulations(40, 1, |at| at as u64), [5, 0]);
         // The remainder is run separately, and so are few points.
-        assert_eq!(simulations(43, 1, |at| at as u64), 5 + 3);
-        assert_eq!(simulations(APART, 1, |at| at as u64), APART);
-        assert_eq!(simulations(40, 2, |at| at as u64), 5);
+        assert_eq!(simulations(43, 1, |at| at as u64), [5 + 3, 0]);
+        assert_eq!(simulations(APART, 1, |at| at as u64), [APART, 0]);
+        assert_eq!(simulations(40, 2, |at| at as u64), [5, 0]);
+    }
+
+    #[test]
+    fn a_point_that_fails_fails_alone_and_no_other_is_run_again() {
+        let overflows_at_1 = |at| if at == 1 { u64::MAX / 2_000 } else { at as u64 };
+        assert_eq!(simulations(APART, 1, overflows_at_1), [APART, 1]);
     }
 }

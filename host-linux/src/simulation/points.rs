@@ -109,7 +109,7 @@ pub fn run_each_point(
     let batch = Batch { plan, point, note };
     let all: Vec<usize> = (0..count).collect();
     let mut results = match plan.network {
-        None => batch.each_computed(source, &all)?,
+        None => batch.computed(source, &all)?,
         Some(network) => batch.computed_on_network(source, network, &all)?,
     };
     results.resize_with(count, || None);
@@ -165,31 +165,6 @@ impl Batch<'_> {
     /// Noise of a point.
     pub(super) fn noise(&self, point: &Point) -> Option<PhasedNoise<'_>> {
         self.plan.noise.map(|source| PhasedNoise { source, phases: point.phases })
-    }
-
-    /// Results of points that can be computed, with an entry for each point. An error does not tell
-    /// to which point it belongs, so that is found by bisection.
-    fn each_computed(
-        &self,
-        source: &Source,
-        points: &[usize],
-    ) -> Result<Vec<Option<Ended>>, RunError> {
-        let error = match of_one_point(self.computed(source, points))? {
-            Ok(found) => {
-                let mut found: Vec<_> =
-                    found.into_iter().map(|completed| completed.map(Ok)).collect();
-                found.resize_with(points.len(), || None);
-                return Ok(found);
-            }
-            Err(error) => error,
-        };
-        if points.len() <= 1 {
-            return Ok(vec![Some(Err(error))]);
-        }
-        let (first, second) = points.split_at(points.len() / 2);
-        let mut ended = self.each_computed(source, first)?;
-        ended.extend(self.each_computed(source, second)?);
-        Ok(ended)
     }
 
     /// Loads the schedule and runs copies of it in windows, each on one thread. Empty, or `None`

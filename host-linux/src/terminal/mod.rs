@@ -2,7 +2,6 @@
 //! files that a command names.
 
 mod console;
-mod errors;
 mod exit;
 mod failures;
 mod interrupt;

@@ -5,7 +5,7 @@ use core::fmt;
 use crate::model::Parameter;
 use crate::units::{Bytes, Picos};
 
-/// A property of a measurement that its numbers alone do not show.
+/// A property of a measurement that its numbers alone do not show; the host words it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Warning {
@@ -38,68 +38,6 @@ pub enum Warning {
     /// The protocol changes between these sizes; noise or budget did not allow a more precise
     /// result.
     ChangeNotExact(Bytes, Bytes),
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::DelayFallback(size, count) => write!(
-                f,
-                "gap > RTT at {count} sizes from {size}: measured with two-message bursts there"
-            ),
-            Self::DelayTooShort(size, count) => write!(
-                f,
-                "the delay was below the gap at {count} sizes from {size}: no send overhead there \
-                 (measure again, the machine was busy)"
-            ),
-            Self::Bound(parameter, first) => write!(
-                f,
-                "{parameter} would come out negative at size 1 or fall with the size in the range \
-                 from {first}, and was fitted as 0 there (use the values by size)"
-            ),
-            Self::BeyondRoundTrip(parameter, first, count) => write!(
-                f,
-                "{parameter} hit its upper bound, the round trip, at {count} sizes from {first} \
-                 (measure again on a quieter machine)"
-            ),
-            Self::Stall(first, stall) => write!(
-                f,
-                "bursts from {first} on stall for {stall}: these look like delayed \
-                 acknowledgements (set TCP_NODELAY on both ends)"
-            ),
-            Self::SizesLeftOut(first, count) => write!(
-                f,
-                "{count} sizes from {first} were left out, as the link is slow for the time or \
-                 messages allowed (allow more with --max-time)"
-            ),
-            Self::Overlap(first) => write!(
-                f,
-                "the overheads exceed half the round trip in the range from {first}: they overlap \
-                 with L, use PRTT(1,0,1)/2"
-            ),
-            Self::Misfit(parameter, first, ppm) => write!(
-                f,
-                "{parameter} lies up to {}% beside its line in the range from {first}: \
-                 use the per-size table for exact values",
-                ppm.div_ceil(10_000)
-            ),
-            Self::FewSizes(first, 1) => write!(
-                f,
-                "only one size in the range from {first}: its numbers are those at that size, and \
-                 G is not known (measure more sizes)"
-            ),
-            Self::FewSizes(first, count) => write!(
-                f,
-                "only {count} sizes in the range from {first}: nothing tells whether they lie on a \
-                 line (measure more sizes)"
-            ),
-            Self::ChangeNotExact(low, high) => write!(
-                f,
-                "the protocol changes between {low} and {high}: where exactly was not to be told \
-                 (allow more time)"
-            ),
-        }
-    }
 }
 
 /// Reasons why there is no assessment.

@@ -7,10 +7,9 @@
 
 use super::budget::Left;
 use super::planner::{Planner, round};
-use crate::measure::{Clock, Experiment, Initiator, Kept, Link, Outcome, Sample, SessionError};
+use crate::measure::{Experiment, Outcome};
 use crate::units::Picos;
 use crate::wide::scaled;
-use crate::wire::ROUNDS_PER_BATCH;
 
 /// Planned length of a batch on a busy machine: below a time slice, 0.7 to 4 ms in Linux, so that
 /// most batches fall within one.
@@ -60,49 +59,6 @@ impl Disturbed {
 }
 
 impl<const N: usize> Planner<'_, N> {
-    /// Runs the next batch over `session` and handles its outcomes; `keep` is called with each
-    /// stored sample. False when the plan is over.
-    ///
-    /// # Errors
-    ///
-    /// As [`Initiator::run`].
-    pub fn run_batch<C: Clock, L: Link>(
-        &mut self,
-        session: &mut Initiator<'_, C, L>,
-        now: Picos,
-        keep: &mut impl FnMut(&Sample),
-    ) -> Result<bool, SessionError<L::Error>> {
-        let batch = self.poll_batch::<ROUNDS_PER_BATCH>(now);
-        if batch.is_empty() {
-            return Ok(false);
-        }
-        session.rest_at(self.sustained());
-        if self.is_busy() {
-            session.meet()?;
-        }
-        let mut outcomes = heapless::Vec::<Outcome, ROUNDS_PER_BATCH>::new();
-        let ended = session.run(&batch, |outcome| {
-            let _ = outcomes.push(outcome); // one of each round
-        });
-        let is_clean = !session.was_interrupted();
-        for (index, outcome) in outcomes.iter().enumerate() {
-            let counts = is_clean || self.outlasts_slices(outcome.experiment());
-            match outcome {
-                _ if !counts => {
-                    self.handle_disturbed(outcome, outcomes.get(..index).unwrap_or(&[]))
-                }
-                Outcome::Lost(experiment) => self.handle_lost(experiment),
-                Outcome::Late(experiment) => self.handle_late(experiment),
-                Outcome::Sample(sample) => {
-                    if self.handle_sample(sample) == Kept::Stored {
-                        keep(sample);
-                    }
-                }
-            }
-        }
-        ended.map(|()| true)
-    }
-
     /// Handles a round that does not count, since an end was preempted during its batch, whose
     /// earlier outcomes are `before`. Its size is known to arrive; losses of one size in a batch
     /// count as one. Bursts become shorter if none has counted yet.
@@ -128,7 +84,7 @@ impl<const N: usize> Planner<'_, N> {
     }
 
     /// True if the round is expected to outlast other processes' time slices.
-    fn outlasts_slices(&self, experiment: &Experiment) -> bool {
+    pub(super) fn outlasts_slices(&self, experiment: &Experiment) -> bool {
         let row = self.store.find(experiment.size).ok();
         let planned = row.and_then(|row| {
             round(&self.store, &self.warmup, row, experiment.quantity).map(|(_, length)| length)

@@ -1,5 +1,6 @@
 //! Plan of a measurement: sizes, order, effort, budget.
 
+mod batch;
 pub(in crate::measure) mod bisect;
 pub(in crate::measure) mod budget;
 pub(in crate::measure) mod disturbed;

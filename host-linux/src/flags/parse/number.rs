@@ -96,22 +96,12 @@ pub fn percent(text: &str) -> Result<u32, NumberError> {
 pub fn duration(text: &str) -> Result<Duration, NumberError> {
     const FORM: &str = "a time above 0 and up to 30 days, such as 2, 1.5s, 200ms, 50us, 3min or 1h; without a unit in s";
     const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
-    // Longer suffixes first: "ms" ends in "s" as well.
-    let units = [
-        ("min", 9, 60),
-        ("ms", 6, 1),
-        ("us", 3, 1),
-        ("ns", 0, 1),
-        ("s", 9, 1),
-        ("m", 9, 60),
-        ("h", 9, 3600),
-    ];
-    let (digits, places, factor) = units
-        .into_iter()
-        .find_map(|(unit, places, factor)| Some((text.strip_suffix(unit)?, places, factor)))
-        .unwrap_or((text, 9, 1));
-    let nanos = scaled(digits.trim_end(), places, FORM)?.saturating_mul(factor);
-    let time = Duration::from_nanos(nanos);
+    let long = |(unit, seconds)| Some((text.strip_suffix(unit)?.trim_end(), seconds));
+    let Picos(picos) = match LONG_UNITS.into_iter().find_map(long) {
+        Some((number, seconds)) => Picos(picos(number, 9, FORM)?.0.saturating_mul(seconds)),
+        None => time_or(text, 9, FORM)?,
+    };
+    let time = Duration::from_nanos(picos / 1_000);
     if time.is_zero() || time > LONGEST {
         return Err(NumberError::Form(FORM));
     }
@@ -180,10 +170,25 @@ fn per_byte(text: &str, digits: u32, expected: &'static str) -> Result<PerByte, 
 /// "s" as well.
 const UNITS: [(&str, i32); 5] = [("ms", 6), ("us", 3), ("ns", 0), ("ps", -3), ("s", 9)];
 
-/// Splits a text into its number and the power of ten of its unit in nanoseconds; 0 without a unit.
-fn with_unit(text: &str) -> (&str, i32) {
+/// Further units of durations, in seconds.
+const LONG_UNITS: [(&str, u64); 3] = [("min", 60), ("m", 60), ("h", 3_600)];
+
+/// Splits a text into its number and the power of ten of its unit in nanoseconds, `digits` without
+/// a unit.
+fn with_unit(text: &str, digits: i32) -> (&str, i32) {
     let split = |(unit, digits): (&str, i32)| Some((text.strip_suffix(unit)?.trim_end(), digits));
-    UNITS.into_iter().find_map(split).unwrap_or((text, 0))
+    UNITS.into_iter().find_map(split).unwrap_or((text, digits))
+}
+
+/// Parses a multiple of 10^`digits` ns.
+fn picos(number: &str, digits: i32, expected: &'static str) -> Result<Picos, NumberError> {
+    scaled(number, 3u32.saturating_add_signed(digits), expected).map(Picos)
+}
+
+/// Parses a time in one of [`UNITS`]; without a unit a multiple of 10^`digits` ns.
+fn time_or(text: &str, digits: i32, expected: &'static str) -> Result<Picos, NumberError> {
+    let (number, digits) = with_unit(text, digits);
+    picos(number, digits, expected)
 }
 
 /// Parses a time, `1us`, `2.5 ms`, `800ps`, as picoseconds; without a unit in nanoseconds, which
@@ -194,8 +199,7 @@ fn with_unit(text: &str) -> (&str, i32) {
 /// [`NumberError`].
 pub fn time(text: &str) -> Result<Picos, NumberError> {
     const FORM: &str = "a time such as 1.5us or 800ns; without a unit in ns";
-    let (number, digits) = with_unit(text);
-    scaled(number, 3u32.saturating_add_signed(digits), FORM).map(Picos)
+    time_or(text, 0, FORM)
 }
 
 /// Parses a time per byte, `80ps/B`, `0.02ns/B`; in ns/B without a unit. The resolution is 10⁻⁹ ns,
@@ -206,7 +210,7 @@ pub fn time(text: &str) -> Result<Picos, NumberError> {
 /// [`NumberError`].
 pub fn time_per_byte(text: &str) -> Result<PerByte, NumberError> {
     const FORM: &str = "a time per byte such as 80ps/B or 0.02; without a unit in ns/B";
-    let (number, digits) = text.strip_suffix("/B").map_or((text, 0), with_unit);
+    let (number, digits) = text.strip_suffix("/B").map_or((text, 0), |text| with_unit(text, 0));
     per_byte(number, 9u32.saturating_add_signed(digits), FORM)
 }
 
@@ -255,7 +259,8 @@ mod tests {
         assert_eq!(duration("3m"), Ok(Duration::from_secs(180)));
         assert_eq!(duration("3min"), duration("3m"));
         assert_eq!(duration("1h"), Ok(Duration::from_secs(3_600)));
-        for text in ["0", "-1", "", "s", "10 parsecs", "721h", "99999999999999999999h"] {
+        assert_eq!(duration("2500ps"), Ok(Duration::from_nanos(2)));
+        for text in ["0", "-1", "", "s", "5sm", "10 parsecs", "721h", "99999999999999999999h"] {
             assert!(duration(text).is_err(), "{text}");
         }
     }
@@ -295,6 +300,7 @@ mod tests {
             ("80ps/B", 80),
             ("0.02ns/B", 20),
             ("0.001us/B", 1_000),
+            ("1/B", 1_000),
             ("1e-9s/B", 1_000),
         ] {
             assert_eq!(time_per_byte(text), Ok(PerByte(picos << 16)), "{text}");

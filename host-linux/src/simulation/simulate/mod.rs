@@ -495,4 +495,22 @@ mod tests {
         assert_eq!(last, Some(computed.finished.makespan));
         assert_eq!(watched.counters.map(|ranks| ranks.len()), Some(64));
     }
+
+    #[test]
+    fn windows_that_do_not_fit_into_memory_give_way_to_a_run_in_order() {
+        let source = Source::Pattern(Pattern::BinomialBroadcast, Options::new(64, 8));
+        let wanted = Wanted { counters: true, ..Wanted::default() };
+        let job = Job { wanted, ..Job::new(Parameters::one(SET), Settings::default()) };
+        let windows = job.simulate(&source, &|_| {}).unwrap();
+        let in_order = job.in_order(&source, "", &|_| {}).unwrap();
+        let most_bytes = in_order.memory_bytes;
+        assert!(most_bytes < windows.memory_bytes, "{most_bytes} {}", windows.memory_bytes);
+        let tight = Job { most_bytes, ..job.clone() }.simulate(&source, &|_| {}).unwrap();
+        let Method::InOrder { reason } = &tight.method else { panic!("{:?}", tight.method) };
+        assert!(reason.contains("bytes of memory"), "{reason}");
+        assert_eq!(tight.finished, windows.finished);
+        let refused = Job { most_bytes: most_bytes - 1, ..job }.simulate(&source, &|_| {});
+        let Err(RunError::Load(LoadError::Memory { needed, .. })) = refused else { panic!() };
+        assert_eq!(needed, most_bytes, "what a run in order needs");
+    }
 }

@@ -34,9 +34,14 @@ impl Job<'_> {
                 Ok(outcome.map(|outcome| Outcome { load, ..outcome }))
             },
         );
-        match ran.map_err(RunError::Load)? {
-            Ok(outcome) => outcome,
-            Err(why) => Ok(Err(why.to_string())),
+        match ran {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(why)) => Ok(Err(why.to_string())),
+            // A run in order may need less memory, or reports how much it needs.
+            Err(LoadError::Memory { needed, allowed }) => Ok(Err(format!(
+                "windows would take {needed} bytes of memory, of {allowed} allowed"
+            ))),
+            Err(error) => Err(RunError::Load(error)),
         }
     }
 }

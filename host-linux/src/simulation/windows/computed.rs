@@ -9,7 +9,7 @@ use loggap_core::sim::{Noise, Parameters};
 use loggap_core::units::Picos;
 
 use super::memory::{MailRoom, Mails};
-use super::parts::{InWindows, Over, Ran, WindowLimits, run_parts};
+use super::parts::{InWindows, Ran, WindowLimits, run_parts};
 use super::{Resources, partition_shift};
 use crate::simulation::Progress;
 use crate::simulation::implicit::{Computed, Means, PatternError, PatternMemory, steps_of};
@@ -49,8 +49,8 @@ where
     ) -> Ran {
         let before = self.simulation.progress();
         self.stopped = self.simulation.run_window(window, inbox, outbox).err();
-        let over = self.stopped.map(|_| Over::Failed);
-        Ran { events: self.simulation.progress() - before, steps: 0, over }
+        let events = self.simulation.progress() - before;
+        Ran { events, steps: 0, aborts: self.stopped.is_some() }
     }
 }
 
@@ -143,8 +143,8 @@ where
     let threads = match (parts.iter().find_map(|part| part.stopped), ran) {
         (Some(ImplicitError::Nodes { .. } | ImplicitError::Mail), _) => return Ok(None),
         (Some(error), _) => return Err(error.into()),
-        (None, Err(_)) => return Ok(None),
-        (None, Ok(threads)) => threads,
+        (None, None) => return Ok(None),
+        (None, Some(threads)) => threads,
     };
     let simulations = || parts.iter().map(|part| &part.simulation);
     let outcome = Simulation::outcome_of(simulations())?;

@@ -39,19 +39,8 @@ pub(super) struct Ran {
     pub(super) events: u64,
     /// Steps taken by sorting and searching.
     pub(super) steps: u64,
-    /// Why the run must be aborted, if so.
-    pub(super) over: Option<Over>,
-}
-
-/// Why a run is aborted.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Over {
-    /// Partitions failed, all in the same window.
-    Failed,
-    /// Sorting and searching took too many steps.
-    Steps,
-    /// Too many windows had almost no events.
-    Sparse,
+    /// True if the run must be aborted: the partition failed, or took too many steps.
+    pub(super) aborts: bool,
 }
 
 /// Thresholds of a run.
@@ -80,9 +69,7 @@ struct Run<'p, 'r, P: InWindows<'r>> {
     steps: AtomicU64,
     /// Steps that the window may take, in addition to those for its events.
     free: AtomicU64,
-    failed: AtomicBool,
-    /// True if a partition took more steps than allowed.
-    gave_up: AtomicBool,
+    aborted: AtomicBool,
     windows: WindowLimits,
 }
 
@@ -100,8 +87,7 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
             events: AtomicU64::new(0),
             steps: AtomicU64::new(0),
             free: AtomicU64::new(FREE_STEPS),
-            failed: AtomicBool::new(false),
-            gave_up: AtomicBool::new(false),
+            aborted: AtomicBool::new(false),
             windows,
         }
     }
@@ -121,11 +107,7 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
         take(&mut |index| {
             let Some(mut part) = self.parts.get(index as usize).map(lock) else { return };
             let ran = part.run(window, self.free.load(Ordering::Relaxed), inbox, &mut outbox);
-            match ran.over {
-                Some(Over::Failed) => self.failed.store(true, Ordering::Relaxed),
-                Some(_) => self.gave_up.store(true, Ordering::Relaxed),
-                None => {}
-            }
+            self.aborted.fetch_or(ran.aborts, Ordering::Relaxed);
             if let Some(due) = self.due.get(index as usize) {
                 due.store(part.next().unwrap_or(u64::MAX), Ordering::Relaxed);
             }
@@ -139,8 +121,8 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
     }
 
     /// Runs one window after the other, as the leader; `workers` coordinates the other threads, if
-    /// any.
-    fn lead(&self, workers: &Workers, watch: &mut dyn FnMut(u64)) -> Result<(), Over> {
+    /// any. False if the run was aborted.
+    fn lead(&self, workers: &Workers, watch: &mut dyn FnMut(u64)) -> bool {
         let (mut events, mut steps, mut sparse) = (0, 0, 0);
         let (mut expected, mut watched) = (u64::MAX, 0);
         loop {
@@ -160,16 +142,11 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
             let executed = self.events.swap(0, Ordering::Relaxed);
             steps += self.steps.swap(0, Ordering::Relaxed);
             events += executed;
-            if self.failed.load(Ordering::Relaxed) {
-                return Err(Over::Failed);
-            }
             sparse += u64::from(executed * 8 < self.parts.len() as u64);
-            if sparse > self.windows.sparse {
-                return Err(Over::Sparse);
-            }
             let most = STEPS * events + FREE_STEPS;
-            if steps > most || self.gave_up.load(Ordering::Relaxed) {
-                return Err(Over::Steps);
+            let too_many = steps > most || sparse > self.windows.sparse;
+            if too_many || self.aborted.load(Ordering::Relaxed) {
+                return false;
             }
             self.free.store(most - steps, Ordering::Relaxed);
             if events >= watched {
@@ -187,7 +164,7 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
                     .min()
                     .unwrap_or(u64::MAX);
                 if next == u64::MAX {
-                    return Ok(());
+                    return true;
                 }
                 if next > window + 1 {
                     expected = u64::MAX;
@@ -204,13 +181,14 @@ pub(super) fn lock<P>(part: &Mutex<P>) -> MutexGuard<'_, P> {
 }
 
 /// Runs `parts` to the end on one thread for each sender of `mails`, or on fewer if the kernel
-/// cannot create as many; returns their number. Calls `watch` regularly with the number of events.
+/// cannot create as many; returns their number, or `None` if the run was aborted. Calls `watch`
+/// regularly with the number of events.
 pub(super) fn run_parts<'r, P: InWindows<'r>>(
     parts: &[Mutex<P>],
     mails: &'r Mails<P::Message>,
     windows: WindowLimits,
     watch: &mut dyn FnMut(u64),
-) -> Result<usize, Over> {
+) -> Option<usize> {
     let workers = Workers::new(parts.len());
     let shared = Run::new(parts, mails, windows);
     thread::scope(|scope| {
@@ -226,6 +204,6 @@ pub(super) fn run_parts<'r, P: InWindows<'r>>(
             }
             started += 1;
         }
-        shared.lead(workers, watch).map(|()| started)
+        shared.lead(workers, watch).then_some(started)
     })
 }

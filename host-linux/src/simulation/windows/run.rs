@@ -8,7 +8,7 @@ use loggap_core::sim::{Finished, Noise, Observer, SimError, Unfinished};
 use loggap_core::units::Picos;
 
 use super::memory::{MailRoom, Mails};
-use super::parts::{InWindows, Over, Ran, WindowLimits, run_parts};
+use super::parts::{InWindows, Ran, WindowLimits, run_parts};
 
 /// Why a run in windows was aborted.
 #[derive(Debug, thiserror::Error)]
@@ -118,12 +118,11 @@ impl<'r, N: Noise + Send, O: Observer + Send> InWindows<'r> for Partition<'_, N,
         let (events, steps) = (self.events(), self.steps());
         self.allow(free_steps);
         self.run(window, inbox, outbox);
-        let over = match (self.failed(), self.gave_up()) {
-            (true, _) => Some(Over::Failed),
-            (false, true) => Some(Over::Steps),
-            (false, false) => None,
-        };
-        Ran { events: self.events() - events, steps: self.steps() - steps, over }
+        Ran {
+            events: self.events() - events,
+            steps: self.steps() - steps,
+            aborts: self.failed() || self.gave_up(),
+        }
     }
 }
 
@@ -153,8 +152,8 @@ pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
         .collect();
     let threads = match (ran, Partition::error(&partitions)) {
         (_, Some(error)) => return Err(WindowError::Stopped(error)),
-        (Err(Over::Steps | Over::Sparse | Over::Failed), None) => return Err(WindowError::Steps),
-        (Ok(threads), None) => threads,
+        (None, None) => return Err(WindowError::Steps),
+        (Some(threads), None) => threads,
     };
     Ok(WindowRun { partitions, mail_bytes, threads })
 }

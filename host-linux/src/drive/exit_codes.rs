@@ -1,14 +1,13 @@
-//! Exit codes of the errors of links, processors, files and simulations.
+//! Exit codes of the errors of links, processors and files.
 
 use std::io::ErrorKind;
 
-use super::CliError;
 use crate::link::LinkError;
 use crate::machine::placement::PlacementError;
 use crate::output::FileError;
 use crate::serve::listener::ListenError;
 use crate::serve::local::EmbeddedError;
-use crate::simulation::{LoadError, RunError};
+use crate::terminal::CliError;
 
 impl From<PlacementError> for CliError {
     fn from(error: PlacementError) -> Self {
@@ -59,25 +58,6 @@ impl From<ListenError> for CliError {
                 _ => Self::failed(error),
             },
             _ => Self::failed(error),
-        }
-    }
-}
-
-impl From<RunError> for CliError {
-    /// Converts an error of a single run in a series.
-    fn from(error: RunError) -> Self {
-        match &error {
-            RunError::Load(
-                LoadError::Memory { .. } | LoadError::UnderWay { .. } | LoadError::Pages(_),
-            ) => Self::failed(error),
-            RunError::Parameters(error) => (*error).into(),
-            RunError::Load(_) | RunError::Noise(_) | RunError::Network(_) => Self::usage(error),
-            RunError::Unfinished(_) => Self::failed(format_args!(
-                "{error}; 'loggap simulate' lists everything that is left"
-            )),
-            RunError::Stopped(_) | RunError::Pattern(_) | RunError::Interrupted => {
-                Self::failed(error)
-            }
         }
     }
 }
