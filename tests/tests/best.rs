@@ -1,16 +1,9 @@
 //! `loggap best`: winners, draws, rules, and what is refused.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
-use loggap_tests::command::{interrupted, loggap, simulated};
+use loggap_tests::command::{Run, interrupted, loggap, simulated};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -31,8 +24,7 @@ fn profile(folder: &TempDir, percent: f64) -> PathBuf {
 }
 
 fn output(arguments: &[&str]) -> String {
-    let output = loggap().arg("best").args(arguments).assert().success();
-    String::from_utf8(output.get_output().stdout.clone()).unwrap()
+    loggap().arg("best").args(arguments).succeeds().stdout
 }
 
 /// Algorithms that send the same messages between two ranks.
@@ -355,14 +347,13 @@ fn a_profile_with_an_interval_without_an_end_has_winners_without_draws() {
     fs::write(&path, open).unwrap();
     let path = path.to_str().unwrap();
     let arguments = ["best", "bcast", "--ranks", "4", "-s", "8", "--profile", path, "-J"];
-    let output = loggap().args(arguments).assert().success();
-    let told = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    let output = loggap().args(arguments).succeeds();
+    let told = &output.stderr;
     assert!(told.contains(path) && told.contains("--draws 0"), "{told}");
-    let found: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let found = output.json();
     assert_eq!(found["draws"], 0);
     let arguments = ["simulate", "--pattern", "dissemination", "--ranks", "4", "--profile", path];
-    let output = loggap().args(arguments).args(["--monte-carlo", "3"]).assert().code(2);
-    let told = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    let told = loggap().args(arguments).args(["--monte-carlo", "3"]).ends(2).stderr;
     assert!(told.contains(path) && told.contains("has no end"), "{told}");
 }
 
@@ -399,8 +390,7 @@ fn what_cannot_be_answered_is_refused() {
         (&["bcast", "--ranks", "4,3"], 2, "3 ranks follow 4"),
         (&["bcast", "--ranks", "4", "--draws", "5"], 2, "--profile"),
     ] {
-        let output = loggap().arg("best").args(arguments).assert().code(code);
-        let text = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        let text = loggap().arg("best").args(arguments).ends(code).stderr;
         assert!(text.contains(message), "{arguments:?}: {text}");
     }
 }
@@ -417,8 +407,7 @@ fn ctrl_c_leaves_the_cells_that_are_complete() {
     let ask = ["best", "bcast", "--ranks", "8:64K", "-s", "8:1M"];
     let left = |more: &[&str], is_enough: fn(&str) -> bool| {
         let arguments = [&ask[..], &preset, more].concat();
-        let enough = |output: &Output| is_enough(&String::from_utf8_lossy(&output.stdout));
-        String::from_utf8(interrupted(&arguments, enough).stdout).unwrap()
+        interrupted(&arguments, |ended| is_enough(&ended.stdout)).stdout
     };
     let all = 14 * 18;
     let json = left(&[&files[..], &["-J"]].concat(), |text| text.contains("\"candidates\""));

@@ -1,7 +1,5 @@
 //! The critical path explains every picosecond.
 
-#![allow(clippy::unwrap_used, reason = "test code; the lints only know functions marked #[test]")]
-
 use loggap::timeline::causes::{Causes, Event, Kind, MessageCosts, Via};
 use loggap::timeline::explain::{SetTerms, explain};
 use loggap_core::goal::OpKind;

@@ -3,15 +3,8 @@
 //! `tests/firmware/check` builds and installs; times under emulation mean
 //! nothing, so the logic, losses, bounds and encodings are what is tested.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::collections::HashMap;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -27,7 +20,7 @@ use loggap_core::selftest;
 use loggap_core::sim::{Builder, Engine, Parameters, Settings, Survey};
 use loggap_core::units::{Bytes, Picos};
 use loggap_core::wire::Bounds;
-use loggap_tests::command::{finish, loggap_process};
+use loggap_tests::command::{finish, loggap_process, start};
 use loggap_tests::emulator::{Machine, Tap};
 use loggap_tests::timing::{Attempt, undisturbed};
 use serde_json::Value;
@@ -79,7 +72,7 @@ fn loggap(tap: &Tap, arguments: &str) -> Child {
     command.args(arguments.split(' '));
     // The emulator needs the processors that polling would take.
     command.args(["--block", "--transport", "eth", "--interface", tap.name()]);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    start(&mut command)
 }
 
 /// An emulator that does not get its processor stalls for tens of
@@ -88,9 +81,9 @@ fn loggap(tap: &Tap, arguments: &str) -> Child {
 fn measured(tap: &Tap, arguments: &str) -> Value {
     undisturbed("a board under emulation", || {
         let output = finish(loggap(tap, &format!("measure -J --max-time 4 {arguments}")));
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        if output.status.success() {
-            return Attempt::Right(serde_json::from_slice(&output.stdout).unwrap());
+        let said = output.stderr.clone();
+        if output.code == Some(0) {
+            return Attempt::Right(output.json());
         }
         let is_stalled = said.contains("nothing to assess") || said.contains(" stall for ");
         if is_stalled { Attempt::Disturbed(said) } else { Attempt::Wrong(said) }
@@ -135,8 +128,8 @@ fn a_board_keeps_to_its_bounds_and_serves_again() {
     assert_eq!(board.after("ready"), "");
     // Time for bursts as long as that, which are shortened otherwise.
     let output = finish(loggap(&tap, "measure -n 1025 -s 1,64,1496 --max-time 600"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains("1024"), "{said}");
+    let said = &output.stderr;
+    assert!(output.code != Some(0) && said.contains("1024"), "{said}");
     let document = measured(&tap, "-n 4 -s 1,64,1496");
     assert_eq!(document["ranges"].as_array().unwrap().last().unwrap()["last_bytes"], LONGEST);
 }
@@ -255,8 +248,7 @@ fn a_board_assesses_its_own_link_and_predicts_from_it() {
     let mut serve_and_assess = || {
         let server = loggap(&tap, "serve --once");
         let ran = Machine::board("initiator", Some(&tap), &[]).finish();
-        let output = finish(server);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let _ended = finish(server).exited(0);
         ran
     };
     assert_assessed(&unstalled(&mut serve_and_assess));

@@ -1,13 +1,5 @@
 //! `loggap goal` as a user runs it, and the readers against a plain one.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +7,7 @@ use loggap::schedule::{Extent, Form, ScheduleFile, WriteError, write};
 use loggap_core::goal::{ANY_TAG, Op, OpKind};
 use loggap_core::units::Picos;
 use loggap_tests::cases::Case;
-use loggap_tests::command::loggap;
+use loggap_tests::command::{Run, loggap};
 use loggap_tests::program::{Edge, Program, RankProgram};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -199,8 +191,7 @@ fn written(folder: &TempDir, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
 #[test]
 fn a_check_of_a_sound_schedule_succeeds_and_counts_unused_labels() {
     let (_folder, goal) = broadcast();
-    let output = loggap().args(["goal", "check", "--strict"]).arg(&goal).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = loggap().args(["goal", "check", "--strict"]).arg(&goal).succeeds().stdout;
     assert!(
         text.ends_with("9 ranks, 16 operations: 0 errors, 0 warnings; 9 of 16 labels unused\n"),
         "{text}"
@@ -226,8 +217,7 @@ rank 1 {
 fn a_check_names_every_fault_with_its_line_and_exits_with_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(&folder, "faulty.goal", FAULTY);
-    let output = loggap().args(["goal", "check", "--unused-labels"]).arg(&path).assert().code(1);
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = loggap().args(["goal", "check", "--unused-labels"]).arg(&path).ends(1).stdout;
     let name = path.display();
     let expected = format!(
         "error: {name}:4: rank 0, operation 1 (c): operations wait for each other: 1 -> 2 -> 1; 2 never run\n\
@@ -249,8 +239,7 @@ fn a_check_in_json_says_the_same() {
     let binary = folder.path().join("faulty.bin");
     loggap().args(["goal", "compile"]).arg(&path).arg("-o").arg(&binary).assert().success();
     for (path, line) in [(path, Some(4)), (binary, None)] {
-        let output = loggap().args(["goal", "check", "-J"]).arg(&path).assert().code(1);
-        let json: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+        let json = loggap().args(["goal", "check", "-J"]).arg(&path).ends(1).json();
         let counts = ["errors", "warnings", "ranks", "ops"].map(|key| json[key].as_u64());
         assert_eq!(counts, [2, 1, 2, 5].map(Some));
         let first = &json["findings"][0];
@@ -270,8 +259,7 @@ fn a_check_warns_of_wildcards_that_take_a_collectives_message() {
     let text = "num_ranks 2\nrank 0 {\nsend 8b to 1 tag 1000000\nsend 8b to 1 tag 3\n}\n\
                 rank 1 {\nrecv 8b from 0 tag -1\nrecv 8b from 0 tag 1000000\n}\n";
     let path = written(&folder, "w.goal", text);
-    let run = loggap().args(["goal", "check", "-J"]).arg(path).assert().success();
-    let json: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    let json = loggap().args(["goal", "check", "-J"]).arg(path).succeeds().json();
     let found = &json["findings"][0];
     assert_eq!((&json["warnings"], &found["kind"]), (&1.into(), &"takes_collective".into()));
     assert_eq!((&found["line"], &found["tag"]), (&7.into(), &1_000_000.into()));
@@ -286,22 +274,19 @@ fn a_limit_shortens_the_list_and_strict_makes_warnings_count() {
     loggap().args(["goal", "check"]).arg(&path).assert().success();
     loggap().args(["goal", "check", "--strict"]).arg(&path).assert().code(1);
     let path = written(&folder, "e.goal", "num_ranks 1\nrank 0 {\nsend 1b to 8\nsend 1b to 9\n}");
-    let output = loggap().args(["goal", "check", "--limit", "1"]).arg(&path).assert().code(1);
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = loggap().args(["goal", "check", "--limit", "1"]).arg(&path).ends(1).stdout;
     assert!(text.contains("and 1 more: --limit 0 lists all\n"), "{text}");
 }
 
 #[test]
 fn statistics_count_the_schedule() {
     let (_folder, goal) = broadcast();
-    let output = loggap().args(["goal", "stats", "-J"]).arg(&goal).assert().success();
-    let json: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let json = loggap().args(["goal", "stats", "-J"]).arg(&goal).succeeds().json();
     let keys =
         ["ranks", "ops", "sends", "receives", "calcs", "bytes_sent", "depth", "tags", "cpus"];
     assert_eq!(keys.map(|key| json[key].as_u64()), [9, 16, 8, 8, 0, 8_192, 2, 1, 1].map(Some));
     assert_eq!(json["size_histogram"][0]["first_bytes"].as_u64(), Some(1_024));
-    let output = loggap().args(["goal", "stats"]).arg(&goal).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = loggap().args(["goal", "stats"]).arg(&goal).succeeds().stdout;
     assert!(text.contains("1K to below 2K         8\n"), "{text}");
 }
 
@@ -324,8 +309,7 @@ fn wrong_input_exits_with_two_and_names_the_place() {
     for (name, content, message) in cases {
         let path = written(&folder, name, content);
         for verb in ["check", "stats", "decompile"] {
-            let output = loggap().args(["goal", verb]).arg(&path).assert().code(2);
-            let text = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+            let text = loggap().args(["goal", verb]).arg(&path).ends(2).stderr;
             assert!(text.contains(message) && text.contains(name), "{verb} {name}: {text}");
         }
     }
@@ -334,29 +318,19 @@ fn wrong_input_exits_with_two_and_names_the_place() {
 #[test]
 fn an_output_that_cannot_be_is_refused_and_leaves_nothing_behind() {
     let (folder, goal) = broadcast();
-    let compile = |target: &str| {
+    let compile = |target: &str, code| {
         let output = folder.path().join(target);
-        let mut command = loggap();
-        command.args(["goal", "compile"]).arg(&goal).arg("-o").arg(output);
-        command.assert().get_output().clone()
+        loggap().args(["goal", "compile"]).arg(&goal).arg("-o").arg(output).ends(code).stderr
     };
-    let text = |output: &std::process::Output| String::from_utf8(output.stderr.clone()).unwrap();
-    let unknown = compile("x.dat");
-    assert_eq!(unknown.status.code(), Some(2));
-    assert!(text(&unknown).contains("none of .goal, .txt, .bin and .lgs"), "{}", text(&unknown));
-    let nowhere = compile("no/such/folder/x.bin");
-    assert_eq!(nowhere.status.code(), Some(1));
-    assert!(text(&nowhere).contains("create its folder first"), "{}", text(&nowhere));
+    let unknown = compile("x.dat", 2);
+    assert!(unknown.contains("none of .goal, .txt, .bin and .lgs"), "{unknown}");
+    let nowhere = compile("no/such/folder/x.bin", 1);
+    assert!(nowhere.contains("create its folder first"), "{nowhere}");
 
     let high = written(&folder, "high.goal", "num_ranks 1\nrank 0 {\ncalc 5 cpu 255\n}\n");
     let binary = folder.path().join("high.bin");
-    let output = loggap().args(["goal", "compile"]).arg(&high).arg("-o").arg(&binary).assert();
-    let output = output.code(2).get_output().clone();
-    assert!(
-        text(&output).contains("line 3") && text(&output).contains(".lgs"),
-        "{}",
-        text(&output)
-    );
+    let told = loggap().args(["goal", "compile"]).arg(&high).arg("-o").arg(&binary).ends(2).stderr;
+    assert!(told.contains("line 3") && told.contains(".lgs"), "{told}");
     assert!(!binary.exists());
     let names: Vec<_> =
         fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
@@ -372,8 +346,7 @@ fn tags_that_the_reference_cuts_off_are_told_and_more_so_where_two_become_one() 
             "num_ranks 1\nrank 0 {{\nsend 5b to 0 tag {first}\nrecv 5b from 0 tag {second}\n}}\n"
         );
         let goal = written(&folder, "x.goal", text);
-        let output = loggap().args(["goal", "compile"]).arg(&goal).arg("-o").arg(&binary).assert();
-        String::from_utf8(output.success().get_output().stderr.clone()).unwrap()
+        loggap().args(["goal", "compile"]).arg(&goal).arg("-o").arg(&binary).succeeds().stderr
     };
     assert_eq!(told(7, u64::from(u32::MAX) - 1), "");
     let cut = told(50_000_100_007, 50_000_100_007);
@@ -394,8 +367,7 @@ fn an_unknown_pattern_or_a_missing_option_is_wrong_usage() {
         (&["--pattern", "gather", "--ranks", "4", "--root", "4"], "root 4 is not among"),
         (&["--pattern", "gather", "--ranks", "4", "--form", "bin"], "-o FILE"),
     ] {
-        let output = loggap().args(["goal", "generate"]).args(arguments).assert().code(2);
-        let text = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        let text = loggap().args(["goal", "generate"]).args(arguments).ends(2).stderr;
         assert!(text.contains(message), "{arguments:?}: {text}");
     }
 }

@@ -1,7 +1,5 @@
 //! Patterns that are computed against the same patterns stored.
 
-#![allow(clippy::cast_possible_truncation, reason = "draws and counts are small")]
-
 use std::cell::RefCell;
 
 use loggap::simulation::{Computed, Means, PatternError, Progress, bytes_needed, run_pattern};

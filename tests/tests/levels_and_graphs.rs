@@ -1,15 +1,9 @@
 //! What is said of levels, files of ranks, graphs and units that do not mean what
 //! they seem to.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fs;
 
-use loggap_tests::command::{loggap, refused, simulated};
+use loggap_tests::command::{Run, loggap, refused, simulated};
 use tempfile::TempDir;
 
 const ALL_TO_ALL: [&str; 6] = ["--pattern", "all-to-all", "--ranks", "16", "-s", "1K"];
@@ -17,8 +11,7 @@ const NEAR: &str = "L=100,o=100,g=100,G=1";
 
 /// What a simulation of the pattern that succeeds says on standard error.
 fn told(more: &[&str]) -> String {
-    let output = loggap().arg("simulate").args(ALL_TO_ALL).args(more).assert().success();
-    String::from_utf8(output.get_output().stderr.clone()).unwrap()
+    loggap().arg("simulate").args(ALL_TO_ALL).args(more).succeeds().stderr
 }
 
 fn wrong(more: &[&str]) -> String {

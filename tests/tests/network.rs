@@ -1,11 +1,5 @@
 //! Networks between ranks, as a user runs them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +7,7 @@ use std::path::PathBuf;
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
-use loggap_tests::command::{loggap, refused, simulated};
+use loggap_tests::command::{Run, loggap, loggap_after, refused, simulated};
 use loggap_tests::engine;
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
@@ -296,8 +290,7 @@ fn the_report_says_how_many_hosts_have_a_rank() {
         let run = [&run[..], options].concat();
         let network = &simulated(&run)["network"];
         assert_eq!((&network["hosts_used"], &network["hosts"]), (&used.into(), &hosts.into()));
-        let output = loggap().arg("simulate").args(&run).assert().success();
-        let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+        let text = loggap().arg("simulate").args(&run).succeeds().stdout;
         let said = format!("tree:8:4: {used} of {hosts} hosts used, ");
         assert_eq!(text.contains(&said), used < hosts, "{text}");
     }
@@ -338,8 +331,7 @@ fn the_report_names_busy_links_and_draws_them() {
     assert!((sum - 1e9).abs() < 1e3, "{sum} ps of a whole link");
     let svg = fs::read_to_string(&plot).unwrap();
     assert!(svg.contains("leaf 0 out") && svg.trim_end().ends_with("</svg>"));
-    let text = loggap().arg("simulate").args(arguments.concat()).assert().success();
-    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    let text = loggap().arg("simulate").args(arguments.concat()).succeeds().stdout;
     assert!(text.contains("tree:8:4: 16 hosts, 36 links") && text.contains("leaf 0 out"), "{text}");
 }
 
@@ -381,8 +373,7 @@ fn a_computed_pattern_on_a_network_is_reported_as_the_stored_one_is() {
         assert!(drawn == fs::read(&plot).unwrap(), "{pattern} on {topology}: the plot");
     }
     let arguments = ["--pattern", "ring-allreduce", "--ranks", "24", "--topology", "star"];
-    let text = loggap().arg("simulate").args(arguments).assert().success();
-    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    let text = loggap().arg("simulate").args(arguments).succeeds().stdout;
     assert!(
         text.contains("event by event, computed from the pattern: messages share links: how fast"),
         "{text}"
@@ -471,8 +462,8 @@ fn a_flat_run_says_from_which_taper_on_links_would_decide() {
         simulated(&flows)["makespan_ps"].as_u64().unwrap()
     };
     assert!(on(taper * 1.05) > flat);
-    let text = loggap().arg("simulate").args(arguments).assert().success();
-    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    let text = loggap().arg("simulate").args(arguments).succeeds();
+    let text = &text.stdout;
     assert!(
         text.contains("with --topology star") && text.contains("compare --topology tree:8:"),
         "{text}"
@@ -481,14 +472,12 @@ fn a_flat_run_says_from_which_taper_on_links_would_decide() {
     let held = "receivers were busy for (s - 1)G";
     assert!(text.contains(held), "{text}");
     for alike in [&["--receive", "overlap"][..], &["-O", "6"]] {
-        let text = loggap().arg("simulate").args(arguments).args(alike).assert().success();
-        let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+        let text = loggap().arg("simulate").args(arguments).args(alike).succeeds().stdout;
         assert!(text.contains("take longer than this makespan") && !text.contains(held), "{text}");
     }
     // Sixteen links join the leaves, and all carry as much.
     let shared = [&arguments[..], &["--topology", "tree:8:4"]].concat();
-    let text = loggap().arg("simulate").args(shared).assert().success();
-    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    let text = loggap().arg("simulate").args(shared).succeeds().stdout;
     assert!(text.contains("and 11 more like the last"), "{text}");
     // Neighbours never leave their leaf.
     let folder = TempDir::new().unwrap();
@@ -522,8 +511,7 @@ fn the_taper_that_decides_is_met_to_a_hundredth() {
 fn a_network_of_which_all_ranks_are_below_one_switch_is_told() {
     let told = |topology: &str, more: &[&str]| {
         let ranks = ["simulate", "--pattern", "all-to-all", "--ranks", "64", "--topology"];
-        let run = loggap().args(ranks).arg(topology).args(more).assert().success();
-        String::from_utf8(run.get_output().stderr.clone()).unwrap()
+        loggap().args(ranks).arg(topology).args(more).succeeds().stderr
     };
     for topology in ["tree:128:4", "tree:64:4", "fat-tree:128", "dragonfly:2:2:64", "rail:64:2"] {
         let told = told(topology, &[]);
@@ -629,12 +617,9 @@ fn what_cannot_be_a_network_is_refused_with_what_to_do() {
 /// listed of each rank.
 #[test]
 fn a_computed_pattern_on_a_network_that_is_too_large_is_refused() {
-    let limited = "ulimit -v 4000000 && exec \"$0\" \"$@\"";
     let arguments = ["simulate", "--pattern", "binomialtreebcast", "--ranks", "1000000000"];
-    let mut command = assert_cmd::Command::new("sh");
-    command.args(["-c", limited]).arg(loggap().get_program()).args(arguments);
-    let refused = command.args(["--topology", "star", "--finish"]).assert().code(2);
-    let text = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+    let mut command = loggap_after("ulimit -v 4000000");
+    let text = command.args(arguments).args(["--topology", "star", "--finish"]).ends(2).stderr;
     assert!(text.contains("bytes of memory"), "{text}");
 }
 

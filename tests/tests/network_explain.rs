@@ -1,11 +1,5 @@
 //! The critical path explains every picosecond on a network whose links are shared.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +13,7 @@ use loggap_core::random::Random;
 use loggap_core::sim::Parameters;
 use loggap_core::sim::network::Fabric as _;
 use loggap_core::units::{Bytes, PerByte, Picos};
-use loggap_tests::command::{loggap, simulated};
+use loggap_tests::command::{Run, loggap, simulated};
 use loggap_tests::engine;
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
@@ -229,8 +223,7 @@ fn what_a_taper_costs_is_said_with_its_link() {
     assert_eq!(steps[0]["kind"], "transfer");
     assert_eq!(steps[0]["lost_ps"].as_i64(), Some(3 * alone));
     assert_eq!(steps[0]["link"], link);
-    let output = loggap().arg("simulate").args(&on).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = loggap().arg("simulate").args(&on).succeeds().stdout;
     assert!(text.contains("       49151.25            1  messages that shared links\n"), "{text}");
     assert!(text.contains(&format!("       49151.25            1  {link}\n")), "{text}");
     assert!(text.contains(": transfer of 65536 B to rank "), "{text}");

@@ -1,12 +1,6 @@
 //! Slopes and tolerated latencies on a network, found by further runs: against closed
 //! forms, and against those without a network where it makes no difference.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;

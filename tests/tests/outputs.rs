@@ -1,17 +1,11 @@
 //! Files that commands write: never over what they read, never two into one, and
 //! never in place of the report.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use loggap_tests::command::{binary, loggap, loggap_process, machine, skipped};
+use loggap_tests::command::{Ended, Run, binary, loggap, loggap_process, machine, skipped};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -42,9 +36,8 @@ fn folder() -> TempDir {
 /// Exit code, standard output and standard error of a command in `folder`.
 fn ran(folder: &TempDir, command: &str) -> (i32, String, String) {
     let words = command.split_whitespace();
-    let output = loggap().current_dir(folder.path()).args(words).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    let Ended { code, stdout, stderr } = loggap().current_dir(folder.path()).args(words).ended();
+    (code.unwrap(), stdout, stderr)
 }
 
 /// Names and contents of a folder's files.
@@ -118,9 +111,9 @@ fn what_is_read_is_not_written_over_and_no_two_results_go_to_one_file() {
 }
 
 /// What a shell did in a folder, with the program as `$0`.
-fn shell(folder: &TempDir, script: &str) -> Output {
+fn shell(folder: &TempDir, script: &str) -> Ended {
     let mut shell = Command::new("sh");
-    shell.args(["-c", script]).arg(binary()).current_dir(folder.path()).output().unwrap()
+    shell.args(["-c", script]).arg(binary()).current_dir(folder.path()).ended()
 }
 
 #[test]
@@ -131,7 +124,7 @@ fn a_result_is_written_where_a_descriptor_leads_behind_what_stands_there() {
             r#"{{ echo before; "$0" goal decompile b.goal -o {descriptor}; echo after; }} > f"#
         );
         let output = shell(&folder, &script);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
         let text = fs::read_to_string(folder.path().join("f")).unwrap();
         assert!(text.starts_with("before\n") && text.ends_with("after\n"), "{text}");
         assert!(text.contains("num_ranks 2"), "{text}");
@@ -148,7 +141,7 @@ fn a_profile_on_standard_output_is_all_that_it_holds() {
         let document = fs::read(folder.path().join("f")).unwrap();
         let document: Value = serde_json::from_slice(&document).unwrap();
         assert_eq!(document["transport"], "unix", "{form}");
-        let report = String::from_utf8_lossy(&output.stderr);
+        let report = &output.stderr;
         assert!(report.contains("unix"), "{form}: {report}");
         assert!(!folder.path().join("-").exists());
     }
@@ -161,11 +154,11 @@ fn a_file_that_is_mounted_is_written_in_place() {
     fs::write(folder.path().join("point"), "").unwrap();
     let script = r#"exec unshare --map-root-user --mount sh -c 'mount --bind mounted point && exec "$0" goal decompile b.goal -o point' "$0""#;
     let output = shell(&folder, script);
-    let told = String::from_utf8_lossy(&output.stderr);
+    let told = &output.stderr;
     if told.contains("unshare") || told.contains("mount:") {
         return skipped("a file that is mounted", &told);
     }
-    assert!(output.status.success(), "{told}");
+    assert!(output.code == Some(0), "{told}");
     let text = fs::read_to_string(folder.path().join("mounted")).unwrap();
     assert!(text.contains("num_ranks 2"), "{text}");
 }

@@ -1,10 +1,5 @@
 //! One schedule under many parameters.
 
-#![allow(
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use loggap::schedule::ScheduleFile;
 use loggap::simulation::windows::{self, WindowMemory};
 use loggap::simulation::{

@@ -1,12 +1,5 @@
 //! Thousands of random schedules, each a seed.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "helpers of tests: a wrong assumption should end the test"
-)]
-
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::goal::{Op, OpKind};
 use loggap_core::model::LogGops;

@@ -1,19 +1,11 @@
 //! `loggap simulate` as a user runs it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use loggap_tests::cases::Case;
-use loggap_tests::command::{loggap, refused, simulated};
+use loggap_tests::command::{Run, loggap, refused, simulated};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -70,19 +62,17 @@ fn the_references_own_schedules_take_the_references_times_from_text_and_binary()
     for case in plain_cases().iter().filter(|case| case.hosts.is_some()) {
         let text = written(&folder, "case.goal", case.goal.as_ref().unwrap());
         let binary = folder.path().join("case.bin");
-        let compiled =
-            loggap().args(["goal", "compile"]).arg(&text).arg("-o").arg(&binary).output().unwrap();
+        let compiled = loggap().args(["goal", "compile"]).arg(&text).arg("-o").arg(&binary).ended();
         let mut paths = vec![text];
-        paths.extend(compiled.status.success().then_some(binary));
+        paths.extend((compiled.code == Some(0)).then_some(binary));
         for path in paths {
             let output = loggap()
                 .arg("simulate")
                 .arg(&path)
                 .args(options(case))
                 .args(["--finish", "-J"])
-                .output()
-                .unwrap();
-            let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+                .ended();
+            let json = output.json();
             let finish = json["finish_ps"].as_array().unwrap();
             let finish: Vec<u64> = finish.iter().map(|t| t.as_u64().unwrap() / 1_000).collect();
             assert_eq!(Some(&finish), case.hosts.as_ref(), "case {}", case.id);
@@ -120,9 +110,8 @@ fn text_binary_standard_input_and_pattern_give_the_same() {
             let piped = loggap()
                 .args(["simulate", "-", "--finish", "-J"])
                 .write_stdin(fs::read(&path).unwrap())
-                .assert()
-                .success();
-            let piped: Value = serde_json::from_slice(&piped.get_output().stdout).unwrap();
+                .succeeds()
+                .json();
             assert_eq!(piped["finish_ps"], expected, "{name} from standard input");
         }
     }
@@ -340,18 +329,16 @@ fn the_explanation_adds_up_to_the_makespan() {
         let steps = json["explanation"]["steps"].as_array().unwrap();
         assert_eq!(steps.last().unwrap()["end_ps"].as_u64(), Some(makespan));
     }
-    let output = loggap()
+    let text = loggap()
         .args(["simulate", "--explain", "--pattern", "gather", "--ranks", "8", "-s", "51"])
-        .assert()
-        .success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+        .succeeds()
+        .stdout;
     assert!(text.contains("12000            8  overheads (o)"), "{text}");
 }
 
 /// The rows of the table of sensitivities, each with its words, below its two head lines.
 fn sensitivity_rows(arguments: &[&str]) -> Vec<Vec<String>> {
-    let run = loggap().arg("simulate").args(arguments).arg("--sensitivity").assert().success();
-    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    let text = loggap().arg("simulate").args(arguments).arg("--sensitivity").succeeds().stdout;
     let (_, table) = text.split_once("# slope = d(makespan)/d(parameter), valid in").unwrap();
     let (table, _) = table.split_once("# L may grow").unwrap();
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
@@ -380,10 +367,7 @@ fn the_table_of_sensitivities_has_units_and_shares_of_the_makespan() {
 #[test]
 fn on_a_network_the_slopes_of_a_sweep_are_said_to_be_differences() {
     let sweep = ["simulate", "--pattern", "bcast", "--ranks", "8", "--sensitivity", "--sweep"];
-    let told = |more: &[&str]| {
-        let run = loggap().args(sweep).arg("L=1us:3us:3").args(more).assert().success();
-        String::from_utf8(run.get_output().stdout.clone()).unwrap()
-    };
+    let told = |more: &[&str]| loggap().args(sweep).arg("L=1us:3us:3").args(more).succeeds().stdout;
     let differences = "slope: of the given parameters by differences of runs";
     let (flat, star) = (told(&[]), told(&["--topology", "star"]));
     assert!(star.contains(differences) && !star.contains("proved"), "{star}");
@@ -497,8 +481,7 @@ fn a_tolerated_latency_is_that_of_every_level() {
 #[test]
 fn the_report_says_how_many_threads_and_partitions_there_were() {
     let run = ["simulate", "--pattern", "dissemination", "--ranks", "2K", "--counters"];
-    let output = loggap().args(run).args(["--threads", "2"]).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = loggap().args(run).args(["--threads", "2"]).succeeds().stdout;
     assert!(text.contains("in windows, on 2 threads, ranks in 16 partitions"), "{text}");
 }
 
@@ -616,8 +599,7 @@ fn what_cannot_come_to_its_end_is_named_by_rank_operation_peer_tag_and_line() {
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
-    let output = loggap().arg("simulate").arg(&path).arg("-J").assert().code(1);
-    let json: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let json = loggap().arg("simulate").arg(&path).arg("-J").ends(1).json();
     assert!(json["makespan_s"].is_null() && json["makespan_ps"].is_null());
     let kinds: Vec<_> = json["unmatched"].as_array().unwrap().iter().map(|u| &u["kind"]).collect();
     assert_eq!(kinds, ["unreceived", "waiting", "waiting", "never_ready", "never_ready"]);
@@ -665,8 +647,7 @@ fn sends_that_block_for_want_of_a_buffer_are_named_with_the_eager_limit_that_end
             }
             assert!(!text.contains("never receives") && !text.contains("goal check"), "{text}");
 
-            let run = loggap().arg("simulate").args(arguments).arg("-J").assert().code(1);
-            let json: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+            let json = loggap().arg("simulate").args(arguments).arg("-J").ends(1).json();
             assert_eq!(json["smallest_eager_limit_bytes"], 70_000);
             let left = json["unmatched"].as_array().unwrap();
             let kinds: Vec<_> = left.iter().map(|left| &left["kind"]).collect();
@@ -694,15 +675,15 @@ fn a_message_that_no_eager_limit_delivers_is_not_called_blocked() {
     // The third message of rank 0 is received with no S.
     let both = sends_first([70_000; 2]).replacen("b: recv", "send 90000b to 1 tag 9\nb: recv", 1);
     let both = written(&folder, "b.goal", both);
-    let run = loggap().arg("simulate").arg(both).arg("-J").assert().code(1);
-    let json: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    let run = loggap().arg("simulate").arg(both).arg("-J").ends(1);
+    let json = run.json();
     let left = json["unmatched"].as_array().unwrap();
     let of = |at: usize| (left[at]["kind"].as_str().unwrap(), left[at]["bytes"].as_u64());
     assert_eq!(of(0), ("blocked_send", Some(70_000)));
     assert_eq!(of(1), ("blocked_send", Some(70_000)));
     assert_eq!(of(2), ("unreceived", None));
     assert!(json["smallest_eager_limit_bytes"].is_null());
-    let text = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    let text = &run.stderr;
     assert!(text.contains("no eager limit S suffices: 1 would be left"), "{text}");
 }
 
@@ -780,8 +761,7 @@ fn a_schedule_that_does_not_end_has_no_makespan() {
     let folder = tempfile::tempdir().unwrap();
     let lonely = "num_ranks 2\nrank 0 {\nrecv 1b from 1\n}\nrank 1 {\n}\n";
     let path = written(&folder, "l.goal", lonely);
-    let run = loggap().arg("simulate").arg(path).assert().code(1);
-    let text = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
+    let text = loggap().arg("simulate").arg(path).ends(1).stdout;
     assert!(text.starts_with("makespan               none: the schedule does not"), "{text}");
     assert!(!text.contains("0.0 million"), "{text}");
 }
@@ -799,10 +779,7 @@ fn a_long_list_of_what_is_left_is_cut_and_counted() {
 #[test]
 fn a_report_says_which_parameters_were_used() {
     let pattern = ["simulate", "--pattern", "bcast", "--ranks", "4"];
-    let text = |options: &[&str]| {
-        let output = loggap().args(pattern).args(options).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let text = |options: &[&str]| loggap().args(pattern).args(options).succeeds().stdout;
     let used = "L = 2500 ns, o = 1500 ns, O = 0 ns/B, g = 1000 ns, G = 6 ns/B, S = 65535 B";
     let defaults =
         format!("parameters             the defaults of LogGOPSim, of no machine: {used}");
@@ -821,13 +798,11 @@ fn options_of_patterns_are_refused_beside_a_file() {
     fs::write(&file, "num_ranks 1\nrank 0 {\nl0: calc 5\n}\n").unwrap();
     let file = file.to_str().unwrap();
     for option in [["--ranks", "8"], ["-s", "64K"], ["--root", "0"], ["--repeat", "5"]] {
-        let output = loggap().args(["simulate", file]).args(option).output().unwrap();
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{option:?}: {error}");
+        let error = loggap().args(["simulate", file]).args(option).ends(2).stderr;
         assert!(error.contains("is for --pattern"), "{option:?}: {error}");
     }
-    let output = loggap().args(["simulate", file, "--seed", "3"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "a seed is not of the pattern alone");
+    // A seed is not of the pattern alone.
+    loggap().args(["simulate", file, "--seed", "3"]).succeeds();
 }
 
 #[test]
@@ -949,7 +924,6 @@ fn loading_and_running_are_parts_of_the_time_that_passed() {
     loggap().args(generate).arg("-o").arg(&path).assert().success();
     // In windows, and where those were tried in vain: a rendezvous needs the other engine.
     for (arguments, engine) in [(&[][..], "windows"), (&["-S", "4"][..], "sequential")] {
-        #[allow(clippy::disallowed_methods, reason = "the time of a test")]
         let started = std::time::Instant::now();
         let document = simulated_file(&path, arguments);
         let passed = started.elapsed().as_secs_f64();
@@ -1000,8 +974,7 @@ fn parameters_that_did_not_converge_are_warned_of() {
         &[&["study", "overlap"], &pattern[..], &["--profile", path]].concat(),
         &[&["simulate"], &pattern[..], &["--level", &level]].concat(),
     ] {
-        let run = loggap().args(arguments).assert().success();
-        let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        let told = loggap().args(arguments).succeeds().stderr;
         assert!(told.ends_with(expected), "{arguments:?}: {told}");
     }
 }
@@ -1026,8 +999,7 @@ fn the_eager_limit_of_an_mpi_profile_is_that_of_its_flags_and_the_set_shown_is_t
         let path = path.to_str().unwrap();
         let text = |size: &str| {
             let run = ["simulate", "--pattern", "bcast", "--ranks", "4", "-s", size];
-            let output = loggap().args(run).args(["--profile", path]).assert().success();
-            String::from_utf8(output.get_output().stdout.clone()).unwrap()
+            loggap().args(run).args(["--profile", path]).succeeds().stdout
         };
         let small = text("8");
         assert!(small.contains("L = 1000 ns") && small.contains(limit), "{small}");
@@ -1040,8 +1012,7 @@ fn the_eager_limit_of_an_mpi_profile_is_that_of_its_flags_and_the_set_shown_is_t
 #[test]
 fn noise_is_told_with_its_share_of_the_time() {
     let run = ["simulate", "--pattern", "bcast", "--ranks", "4", "--noise-periodic", "10ms:25us"];
-    let output = loggap().args(run).assert().success().get_output().clone();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = loggap().args(run).succeeds().stdout;
     let told = "noise of each rank     1 detour in 10000000 ns, 0.250% of the time, the longest \
                 25000 ns; at random phases\n";
     assert!(text.contains(told), "{text}");
@@ -1071,8 +1042,7 @@ fn messages_larger_than_those_of_the_profile_are_warned_of() {
     let path = written(&folder, "link.json", UNCERTAIN);
     let goal = "num_ranks 2\nrank 0 {\nsend 65537b to 1\n}\nrank 1 {\nrecv 65537b from 0\n}\n";
     let goal = written(&folder, "s.goal", goal);
-    let run = loggap().arg("simulate").arg(goal).arg("--profile").arg(path).assert().success();
-    let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    let told = loggap().arg("simulate").arg(goal).arg("--profile").arg(path).succeeds().stderr;
     assert!(told.contains("messages of up to 65,537 B are extrapolated"), "{told}");
 }
 
@@ -1082,9 +1052,8 @@ fn monte_carlo(profile: &str, arguments: &[&str]) -> Value {
     let path = folder.path().join("link.json");
     fs::write(&path, profile).unwrap();
     let broadcast = ["simulate", "--pattern", "binomialtreebcast", "-s", "8", "-J", "--profile"];
-    let output = loggap().args(broadcast).arg(path).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    let output = loggap().args(broadcast).arg(path).args(arguments).succeeds();
+    output.json()
 }
 
 #[test]
@@ -1213,8 +1182,7 @@ fn monte_carlo_names_what_it_lacks_or_does_not_know() {
         (&["--monte-carlo", "5", "--profile", endless.to_str().unwrap()], "L has no end"),
     ] {
         let ring = ["simulate", "--pattern", "dissemination", "--ranks", "4"];
-        let refused = loggap().args(ring).args(arguments).assert().code(2);
-        let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        let message = loggap().args(ring).args(arguments).ends(2).stderr;
         assert!(message.contains(expected), "{arguments:?}: {message}");
     }
 }

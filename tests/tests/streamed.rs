@@ -1,12 +1,5 @@
 //! Schedules that are read while they run end as stored ones do.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    clippy::indexing_slicing,
-    reason = "a wrong assumption should end the test"
-)]
-
 use loggap::schedule::Form;
 use loggap::simulation::RunError;
 use loggap_core::goal::{Op, OpKind};
@@ -472,9 +465,8 @@ fn peak(arguments: &[&str]) -> (u64, u64) {
         peak = peak.max(1024 * kilobytes.unwrap_or_default());
         sleep(Duration::from_millis(1));
     }
-    let output = finish(child);
-    assert!(output.status.success());
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let output = finish(child).exited(0);
+    let report = output.json();
     (peak, report["memory_bytes"].as_u64().unwrap())
 }
 

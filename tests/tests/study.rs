@@ -2,14 +2,13 @@
 
 use std::fs;
 
-use loggap_tests::command::{interrupted, loggap};
+use loggap_tests::command::{Run, interrupted, loggap};
 use serde_json::Value;
 
 #[test]
 fn the_papers_conclusions_come_out() -> Result<(), Box<dyn std::error::Error>> {
-    let output = loggap().args(["study", "pipelining", "-J"]).output()?;
-    assert!(output.status.success());
-    let document: Value = serde_json::from_slice(&output.stdout)?;
+    let output = loggap().args(["study", "pipelining", "-J"]).succeeds();
+    let document = output.json();
     let links = document["links"].as_array().ok_or("no links")?;
     assert_eq!(links.len(), 2);
     // On Ethernet the pipeline looks better up to 256 ranks, then no more.
@@ -39,9 +38,8 @@ fn the_plots_appear_and_the_table_names_its_units() -> Result<(), Box<dyn std::e
     let output = loggap()
         .args(["study", "pipelining", "--ranks", "2:32", "-n", "20", "--preset", "odin", "--plot"])
         .arg(&prefix)
-        .output()?;
-    assert!(output.status.success());
-    let text = String::from_utf8(output.stdout)?;
+        .succeeds();
+    let text = &output.stdout;
     assert!(text.contains("loop[us]"), "{text}");
     for ending in ["-time.svg", "-error.svg"] {
         let mut name = prefix.clone().into_os_string();
@@ -74,8 +72,7 @@ fn absurd_requests_are_refused_before_any_work() {
         &["--preset", "abacus"],
         &["-n", "0"],
     ] {
-        let assert = loggap().args(["study", "pipelining"]).args(arguments).assert().code(2);
-        let message = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        let message = loggap().args(["study", "pipelining"]).args(arguments).ends(2).stderr;
         assert!(!message.contains("unrecognized"), "{arguments:?}: {message}");
     }
 }
@@ -89,9 +86,8 @@ fn overlap(goal: &str, arguments: &[&str]) -> Result<Value, Box<dyn std::error::
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("app.goal");
     fs::write(&path, goal)?;
-    let output = loggap().args(["study", "overlap", "-J"]).arg(path).args(arguments).output()?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(serde_json::from_slice(&output.stdout)?)
+    let output = loggap().args(["study", "overlap", "-J"]).arg(path).args(arguments).succeeds();
+    Ok(output.json())
 }
 
 /// Full, present and no overlap, in ns.
@@ -154,8 +150,7 @@ fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::erro
     let folder = tempfile::tempdir()?;
     let plot = folder.path().join("gap.svg");
     let pattern = ["study", "overlap", "--pattern", "all-to-all", "--ranks", "8", "-s", "4K"];
-    let output = loggap().args(pattern).args(["--summary", "--plot"]).arg(&plot).output()?;
-    assert!(output.status.success());
+    let output = loggap().args(pattern).args(["--summary", "--plot"]).arg(&plot).succeeds();
     let picture = fs::read_to_string(&plot)?;
     assert!(picture.contains("full overlap") && picture.contains("makespan [us]"), "{picture}");
     assert_eq!(picture.matches("<circle").count(), 3 * 7);
@@ -163,15 +158,14 @@ fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::erro
     for width in [2, 5, 8] {
         assert!(picture.contains(&format!("stroke-width=\"{width}\"")), "{picture}");
     }
-    let text = String::from_utf8(output.stdout)?;
+    let text = &output.stdout;
     assert!(text.contains("full[ns]") && !text.contains("rank "), "{text}");
     // The customary o is above the customary g.
-    assert!(String::from_utf8(output.stderr)?.contains("o > g"));
+    assert!(output.stderr.contains("o > g"));
 
     let missing = folder.path().join("lonely.goal");
     fs::write(&missing, "num_ranks 2\nrank 0 {\nr: recv 1b from 1\n}\nrank 1 {\n}\n")?;
-    let stuck = loggap().args(["study", "overlap"]).arg(&missing).assert().code(1);
-    let message = String::from_utf8_lossy(&stuck.get_output().stderr).into_owned();
+    let message = loggap().args(["study", "overlap"]).arg(&missing).ends(1).stderr;
     assert!(message.contains("loggap simulate"), "{message}");
     for arguments in
         [&["--factors", "0"][..], &["--factors", "nan"], &["-g", "1e9", "--factors", "1e9"]]
@@ -199,10 +193,8 @@ fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() -> Result<(), Box<dyn s
     for schedule in [&ring[..], &[&ring[..], &["--summary"]].concat(), &[goal, "--summary"]] {
         let ask = [&["study", "overlap"], schedule].concat();
         let arguments = [&ask[..], &factors, &["--plot", plot, "-J"]].concat();
-        let output = interrupted(&arguments, |output| {
-            String::from_utf8_lossy(&output.stdout).contains("\"factor\":")
-        });
-        let found: Value = serde_json::from_slice(&output.stdout)?;
+        let output = interrupted(&arguments, |output| output.stdout.contains("\"factor\":"));
+        let found = output.json();
         let gaps = found["gaps"].as_array().ok_or("no gaps")?;
         assert!(gaps.len() < FACTORS, "{schedule:?}: {}", gaps.len());
         let told = found["incomplete"].as_str().ok_or("not marked")?;
@@ -224,7 +216,7 @@ fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() -> Result<(), Box<dyn s
     }
     // A text says so, too, however early that was.
     let text = interrupted(&[&["study", "overlap"], &ring[..], &factors].concat(), |_| true);
-    let text = String::from_utf8(text.stdout)?;
+    let text = &text.stdout;
     assert!(text.contains("# INCOMPLETE: interrupted after "), "{text}");
     assert_eq!(fs::read_dir(folder.path())?.count(), 2);
     Ok(())

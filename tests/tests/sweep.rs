@@ -1,17 +1,9 @@
 //! `loggap simulate --sweep` as a user runs it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
-use loggap_tests::command::{interrupted, loggap, refused, simulated};
+use loggap_tests::command::{Ended, Run, interrupted, loggap, refused, simulated};
 use serde_json::Value;
 
 fn points(document: &Value) -> Vec<Value> {
@@ -224,14 +216,14 @@ fn a_table_a_csv_and_a_picture_have_the_points() -> Result<(), Box<dyn std::erro
     let files = ["--sweep-csv", csv.to_str().unwrap(), "--sweep-plot", plot.to_str().unwrap()];
     let pattern = ["simulate", "--pattern", "binomialtreebcast", "--ranks", "2", "-s", "8"];
     let sweep = ["--sweep", "L=1us:3us:3", "--sensitivity"];
-    let output = loggap().args(pattern).args(sweep).args(files).assert().success();
+    let output = loggap().args(pattern).args(sweep).args(files).succeeds();
     // 2o + L + 7G.
     assert_eq!(
         fs::read_to_string(&csv)?,
         "latency_s,makespan_s,makespan_ps\n0.000001,0.000004042,4042000\n\
          0.000002,0.000005042,5042000\n0.000003,0.000006042,6042000\n"
     );
-    let text = String::from_utf8(output.get_output().stdout.clone())?;
+    let text = &output.stdout;
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert!(rows.contains(&vec!["#", "L[ns]", "makespan[ns]", "slope"]), "{text}");
     assert!(rows.contains(&vec!["2000", "5042", "1"]), "{text}");
@@ -249,8 +241,7 @@ fn a_table_a_csv_and_a_picture_have_the_points() -> Result<(), Box<dyn std::erro
     assert_eq!(fs::read_to_string(&csv)?.lines().count(), 13);
 
     let many = ["--sweep", "L=1us:100us:1000:log"];
-    let output = loggap().args(pattern).args(many).args(files).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone())?;
+    let text = loggap().args(pattern).args(many).args(files).succeeds().stdout;
     assert!(text.contains("40 of 1000 points; all: -J or --sweep-csv FILE"), "{text}");
     assert_eq!(fs::read_to_string(&csv)?.lines().count(), 1_001);
     let values: Vec<&str> = text.lines().filter(|line| line.contains("100000")).collect();
@@ -359,7 +350,7 @@ fn a_schedule_that_cannot_end_and_memory_that_does_not_suffice_leave_no_file()
 }
 
 /// What a simulation leaves that gets Ctrl-C while further runs are under way.
-fn interrupted_simulation(arguments: &[&str]) -> Output {
+fn interrupted_simulation(arguments: &[&str]) -> Ended {
     let arguments = [&["simulate"], arguments].concat();
     interrupted(&arguments, |output| !output.stdout.is_empty())
 }
@@ -383,7 +374,7 @@ fn ctrl_c_leaves_the_points_that_were_run() {
         let sweep = ["--sweep", "L=1000:300000:299001", "-J"];
         let files = ["--sweep-csv", csv.to_str().unwrap(), "--sweep-plot", plot.to_str().unwrap()];
         let output = interrupted_simulation(&[schedule, &sweep, &files].concat());
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let document = output.json();
         let found = points(&document);
         assert!(!found.is_empty() && found.len() < 299_001, "{schedule:?}: {}", found.len());
         let why = format!("interrupted after {} of 299001 points", found.len());
@@ -406,8 +397,7 @@ fn ctrl_c_leaves_the_points_that_were_run() {
 #[test]
 fn a_table_shows_a_grid_with_all_ends() {
     let grid = ["simulate", "--pattern", "bcast", "--ranks", "8", "--sweep", "L=1:20:20"];
-    let run = loggap().args(grid).args(["--sweep", "g=1:4:4"]).assert().success();
-    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    let text = loggap().args(grid).args(["--sweep", "g=1:4:4"]).succeeds().stdout;
     let table = text.split_once("80 points, of which 40 are shown\n").unwrap().1;
     let rows: Vec<Vec<f64>> = table
         .lines()
@@ -425,7 +415,7 @@ fn ctrl_c_while_sensitivities_are_found_leaves_the_run_as_given() {
     let run = ["--pattern", "all-to-all", "--ranks", "128", "-s", "16K"];
     let run = [&run[..], &["--topology", "tree:8:4"]].concat();
     let output = interrupted_simulation(&[&run[..], &["--sensitivity", "-J"]].concat());
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = output.json();
     assert_eq!(document["makespan_ps"], simulated(&run)["makespan_ps"]);
     assert_eq!(document["incomplete"], "interrupted before the sensitivities were found");
     assert!(document.get("sensitivity").is_none(), "{document}");
@@ -441,7 +431,7 @@ fn ctrl_c_leaves_the_distribution_of_the_draws_that_were_made() {
     let given = written(folder.path(), "given.json", &given);
     let ring = ["--pattern", "dissemination", "--ranks", "2K", "-s", "8", "--profile", &given];
     let output = interrupted_simulation(&[&ring[..], &["--monte-carlo", "1000000"]].concat());
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = &output.stdout;
     assert!(
         text.contains("# makespan of ") && text.contains("# INCOMPLETE: interrupted"),
         "{text}"

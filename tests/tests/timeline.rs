@@ -1,7 +1,5 @@
 //! Exports of a timeline.
 
-#![allow(clippy::unwrap_used, reason = "test code; the lints only know functions marked #[test]")]
-
 use loggap::simulation::{Job, Limit, Method, Source, Wanted};
 use loggap::timeline::{Recorder, Selection, Timeline, chrome, svg, viz};
 use loggap_core::goal::pattern::{Options, Pattern};

@@ -1,12 +1,5 @@
 //! Runs in windows against the shadow and the engine, bit for bit.
 
-#![allow(
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "helpers of tests: a wrong assumption should end the test"
-)]
-
 use loggap::simulation::windows::WindowError;
 use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
@@ -15,6 +8,7 @@ use loggap_core::random::Random;
 use loggap_core::sim::SimError;
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::cases::Case;
+use loggap_tests::command::Run as _;
 use loggap_tests::engine::{self, Cut, Stopped};
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program, receive_overhead};
@@ -231,10 +225,8 @@ fn where_no_thread_can_be_started_the_run_goes_on_without() {
         let output = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name, "--test-threads=1"])
             .envs([("RUST_MIN_STACK", (1_u64 << 50).to_string()), (ALONE, "yes".into())])
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+            .succeeds();
+        assert!(output.stdout.contains("1 passed"), "{output:?}");
         return;
     }
     let refused = std::thread::Builder::new().spawn(|| ());
