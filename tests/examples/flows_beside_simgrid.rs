@@ -130,8 +130,7 @@ impl Case {
         let topology = plan(self.topology).topology(self.hosts, 1).unwrap();
         let file = folder.join("flows.txt");
         fs::write(&file, self.text(&topology)).unwrap();
-        let output = Command::new(folder.join("flows")).arg(&file).succeeds();
-        let text = &output.stdout;
+        let text = Command::new(folder.join("flows")).arg(&file).succeeds().stdout;
         let mut numbers: Vec<f64> = text.lines().map(|line| line.parse().unwrap()).collect();
         let wall = numbers.pop().unwrap();
         assert_eq!(numbers.len(), self.messages.len());

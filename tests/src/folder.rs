@@ -53,6 +53,12 @@ impl Folder {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
+    /// True if the file is there.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.root().join(name).exists()
+    }
+
     /// Files and folders in it.
     #[must_use]
     pub fn count(&self) -> usize {

@@ -8,6 +8,7 @@ use loggap_core::measure::Clock;
 use loggap_tests::command::{
     Run, finish, loggap, loggap_process, machine, refused, send, simulated, start,
 };
+use loggap_tests::folder::Folder;
 use nix::sys::signal::Signal;
 
 #[test]
@@ -67,8 +68,7 @@ fn ctrl_c_is_told_and_ends_the_process_at_once() {
         let clock = HostClock::monotonic_raw();
         let asked = clock.now();
         send(Signal::SIGINT, child.id());
-        let output = finish(child).exited(130);
-        let told = &output.stderr;
+        let told = finish(child).exited(130).stderr;
         assert!(told.ends_with("interrupted\n"), "{arguments:?}: {told}");
         let took = clock.duration(clock.now().saturating_sub(asked));
         assert!(took.seconds() < BUSY_S, "{arguments:?} {took:?}");
@@ -94,11 +94,10 @@ fn a_typing_error_in_a_name_is_answered_with_the_name_before_the_list() {
 /// One line says what is wrong, with which option, and what is expected.
 #[test]
 fn wrong_values_are_told_with_what_is_expected() {
-    let folder = tempfile::tempdir().unwrap();
-    let goal = folder.path().join("app.goal");
-    let goal = goal.to_str().unwrap();
+    let folder = Folder::new();
     let pattern = ["--pattern", "dissemination", "--ranks", "8"];
-    loggap().args(["goal", "generate", "-o", goal]).args(pattern).assert().success();
+    let goal = folder.generated("app.goal", &pattern);
+    let goal = &*goal;
     for (more, parts) in [
         (&["--topology", "star", "--placement", "roundrobin"][..], ["--placement", "round-robin"]),
         (&["--threads", "0"], ["--threads", "a whole number from 1 on"]),
@@ -142,9 +141,9 @@ fn wrong_values_are_told_with_what_is_expected() {
         let ops = (0..10_000).map(|at| format!("{what} tag {}\n", 50_000_000_000u64 + at));
         text += &format!("rank {rank} {{\n{}}}\n", ops.collect::<String>());
     }
-    let tagged = folder.path().join("tagged.goal");
+    let tagged = folder.path("tagged.goal");
     std::fs::write(&tagged, text).unwrap();
-    let tagged = tagged.to_str().unwrap();
+    let tagged = &*tagged;
     let taken = simulated(&[tagged])["memory_bytes"].as_u64().unwrap();
     let (_, told) = refused(&[tagged, "--max-memory", &(taken - 200_000).to_string()]);
     assert!(told.contains("--max-memory"), "{told}");

@@ -76,8 +76,7 @@ fn two_stations_measure_up_to_the_longest_frame() {
 #[test]
 fn a_message_longer_than_a_frame_is_refused_beforehand() {
     let Some(cable) = plug(1_500) else { return };
-    let output = measure(&cable, "-s 1,1497").exited(2);
-    let said = &output.stderr;
+    let said = measure(&cable, "-s 1,1497").exited(2).stderr;
     assert!(said.contains("1497") && said.contains("1496"), "{said}");
 }
 

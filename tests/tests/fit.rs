@@ -1,11 +1,11 @@
 //! `loggap fit`: files of samples from anywhere.
 
 use std::fmt::Write;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use loggap_tests::command::{Run, finish, loggap, loggap_process, send, start};
+use loggap_tests::folder::Folder;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -26,14 +26,14 @@ fn two_protocols() -> String {
     text
 }
 
-fn file(folder: &tempfile::TempDir, content: &str) -> PathBuf {
-    let path = folder.path().join("samples.csv");
+fn file(folder: &Folder, content: &str) -> String {
+    let path = folder.path("samples.csv");
     std::fs::write(&path, content).unwrap();
     path
 }
 
 fn fit(content: &str) -> Value {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     loggap().arg("fit").arg(file(&folder, content)).arg("-J").succeeds().json()
 }
 
@@ -61,7 +61,7 @@ fn ranges(document: &Value) -> &[Value] {
 
 #[test]
 fn looking_ahead_finds_the_same_change() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let samples = file(&folder, &two_protocols());
     let run = |options: &[&str]| {
         let arguments = ["--detector", "lookahead", "-J"];
@@ -102,8 +102,8 @@ fn the_order_of_lines_moves_no_value() {
 
 #[test]
 fn a_picture_and_a_table_are_drawn() {
-    let folder = tempfile::tempdir().unwrap();
-    let picture = folder.path().join("p.svg");
+    let folder = Folder::new();
+    let picture = folder.path("p.svg");
     let samples = file(&folder, &two_protocols());
     let table = loggap().arg("fit").arg(samples).arg("--plot").arg(&picture).succeeds().stdout;
     assert!(table.contains("# change of protocol at 4 KiB"), "{table}");
@@ -112,16 +112,16 @@ fn a_picture_and_a_table_are_drawn() {
 
 #[test]
 fn ctrl_c_ends_it_and_leaves_no_half_picture() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let mut child = start(
         loggap_process()
             .args(["fit", "/dev/stdin", "--plot"])
-            .arg(folder.path().join("p.svg"))
+            .arg(folder.path("p.svg"))
             .stdin(Stdio::piped()),
     );
     let mut samples = child.stdin.take().unwrap();
     std::io::Write::write_all(&mut samples, b"size_bytes,value_s\n").unwrap();
-    let begun = || std::fs::read_dir(folder.path()).unwrap().count() == 1;
+    let begun = || folder.count() == 1;
     while !begun() {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -129,13 +129,13 @@ fn ctrl_c_ends_it_and_leaves_no_half_picture() {
     std::thread::sleep(Duration::from_millis(300));
     send(Signal::SIGINT, child.id());
     assert_eq!(finish(child).code, Some(130));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(folder.count(), 0);
     drop(samples);
 }
 
 #[test]
 fn wrong_files_are_named_with_line_and_column() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for (content, named) in [
         ("", "line 1: the file is empty"),
         ("size,value\n1,2\n", "line 1: unknown header"),
@@ -154,5 +154,5 @@ fn wrong_files_are_named_with_line_and_column() {
         assert!(output.stdout.is_empty());
     }
     loggap().args(["fit", "/nonexistent.csv"]).assert().code(2);
-    loggap().arg("fit").arg(folder.path()).assert().code(2);
+    loggap().arg("fit").arg(folder.root()).assert().code(2);
 }

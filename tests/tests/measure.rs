@@ -15,6 +15,7 @@ use loggap::profile::ProfileDocument;
 use loggap_tests::command::{
     PATIENCE, Run, binary, finish, loggap, loggap_process, machine, send, start,
 };
+use loggap_tests::folder::Folder;
 use loggap_tests::server::Server;
 use loggap_tests::timing::go_with_others;
 use nix::sys::signal::{Signal, kill};
@@ -28,7 +29,7 @@ fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).expect("valid JSON")
 }
 
-fn text(path: &Path) -> String {
+fn text(path: &str) -> String {
     fs::read_to_string(path).unwrap()
 }
 
@@ -106,13 +107,12 @@ fn without_launches(part: &Value) -> Value {
 fn every_transport_gives_parameters_and_a_fit_repeats_them() {
     let _machine = machine();
     for transport in ["tcp", "udp", "unix", "shm"] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
+        let folder = Folder::new();
+        let path = |name: &str| folder.path(name);
         let document = loggap()
             .args(["measure", "--max-time", "2", "--seed", "7", "-J"])
             .args(["--transport", transport])
-            .args([Path::new("-o"), &path("p.json"), Path::new("--samples"), &path("s.csv")])
-            .args([Path::new("--plot"), &path("p.svg")])
+            .args(["-o", &path("p.json"), "--samples", &path("s.csv"), "--plot", &path("p.svg")])
             .succeeds()
             .json();
         check_document(&document, transport);
@@ -141,8 +141,8 @@ fn launches(samples: &str) -> Vec<(u32, f64)> {
 #[test]
 fn samples_of_every_launch_are_spread_over_the_time() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.csv");
+    let folder = Folder::new();
+    let path = folder.path("s.csv");
     let started = Instant::now();
     let output = loggap()
         .args(["measure", "--transport", "unix", "-s", "1,64,1K,4K", "--max-time", "3", "-J"])
@@ -167,8 +167,8 @@ fn samples_of_every_launch_are_spread_over_the_time() {
 fn a_sparse_schedule_takes_its_time_and_keeps_the_session() {
     let _machine = machine();
     let server = Server::tcp(&["--block"]);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.csv");
+    let folder = Folder::new();
+    let path = folder.path("s.csv");
     // Rounds are seconds apart, which is longer than polling is worth.
     let document = loggap()
         .args(["measure", &server.endpoint, "-s", "1,64", "--max-time", "6", "--block", "-J"])
@@ -199,8 +199,8 @@ fn a_peer_that_takes_one_connection_only_is_said_once() {
 #[test]
 fn a_history_is_read_and_added_to() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let history = folder.path().join("runs");
+    let folder = Folder::new();
+    let history = folder.path("runs");
     let run = |transport: &str| {
         loggap()
             .args(["measure", "-s", "1,64,1K", "--max-time", "0.5", "-J", "--transport", transport])
@@ -212,7 +212,7 @@ fn a_history_is_read_and_added_to() {
     assert_eq!(run("unix")["history_runs"], 0);
     assert_eq!(run("unix")["history_runs"], 1);
     assert_eq!(run("shm")["history_runs"], 0);
-    fs::write(history.join("broken.json"), "{").unwrap();
+    fs::write(Path::new(&history).join("broken.json"), "{").unwrap();
     let third = run("unix");
     assert_eq!(third["history_runs"], 2);
     assert!(third["warnings"].to_string().contains("broken.json"), "{third}");
@@ -223,8 +223,8 @@ fn a_history_is_read_and_added_to() {
 #[test]
 fn other_methods_write_what_was_timed_only() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.csv");
+    let folder = Folder::new();
+    let path = folder.path("s.csv");
     loggap()
         .args(["measure", "--transport", "unix", "--method", "plogp", "-s", "1,64,1K"])
         .args(["--max-time", "1", "--samples"])
@@ -415,8 +415,8 @@ fn a_message_over_the_responders_bound_is_refused_with_the_remedy() {
 #[test]
 fn one_size_gives_the_numbers_of_that_size_and_no_slope() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let profile = folder.path().join("p.json");
+    let folder = Folder::new();
+    let profile = folder.path("p.json");
     let document = loggap()
         .args(["measure", "-s", "64", "--max-time", "0.5", "-J", "-o"])
         .arg(&profile)
@@ -426,7 +426,7 @@ fn one_size_gives_the_numbers_of_that_size_and_no_slope() {
     check_intervals(range, &["gap_s", "half_rtt_s", "send_overhead_s", "recv_overhead_s"]);
     assert!(range["gap_s_hi"].as_f64() < Some(1.0), "{range}");
     assert!(range["gap_per_byte_s"].is_null() && range["gap_per_byte_s_hi"].is_null(), "{range}");
-    let read = ProfileDocument::read(&profile).unwrap();
+    let read = ProfileDocument::read(profile.as_ref()).unwrap();
     assert_eq!(json(&serde_json::to_vec(&read).unwrap()), document);
     let flags = ["measure", "-s", "64", "--max-time", "0.5", "--flags"];
     let refused = loggap().args(flags).ends(1);
@@ -515,14 +515,17 @@ fn a_full_disk_costs_the_file_but_not_the_numbers() {
         assert!(talk.contains("'/dev/full'") && talk.contains("make room"), "{talk}");
         assert!(output.stdout.contains("#first[B]"));
     }
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name);
     loggap()
         .args(["measure", "-s", "1,64", "--max-time", "0.3", "--samples", "/dev/full"])
-        .args([Path::new("-o"), &path("p.json"), Path::new("--plot"), &path("p.svg")])
+        .args(["-o", &path("p.json"), "--plot", &path("p.svg")])
         .assert()
         .code(1);
-    assert!(ProfileDocument::read(&path("p.json")).is_ok() && text(&path("p.svg")).contains("svg"));
+    assert!(
+        ProfileDocument::read(path("p.json").as_ref()).is_ok()
+            && text(&path("p.svg")).contains("svg")
+    );
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let status = loggap_process()
         .args(["measure", "-s", "1,64", "--max-time", "0.3"])
@@ -536,8 +539,8 @@ fn a_full_disk_costs_the_file_but_not_the_numbers() {
 #[test]
 fn ctrl_c_leaves_what_was_measured() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let profile = folder.path().join("p.json");
+    let folder = Folder::new();
+    let profile = folder.path("p.json");
     let child = start(loggap_process().args(ENDLESS).args(["-J", "-o"]).arg(&profile));
     sleep(Duration::from_millis(1_000));
     send(Signal::SIGINT, child.id());
@@ -555,11 +558,9 @@ fn ctrl_c_leaves_what_was_measured() {
 fn ctrl_c_before_anything_was_measured_ends_at_once_and_leaves_no_file() {
     let server = Server::tcp(&[]);
     let first = server.connect_and_say_hello();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let mut child = start(
-        loggap_process()
-            .args(["measure", &server.endpoint, "-o"])
-            .arg(folder.path().join("p.json")),
+        loggap_process().args(["measure", &server.endpoint, "-o"]).arg(folder.path("p.json")),
     );
     // It waits for its turn by the time that it says so.
     let mut line = String::new();
@@ -572,7 +573,7 @@ fn ctrl_c_before_anything_was_measured_ends_at_once_and_leaves_no_file() {
     let started = Instant::now();
     let output = finish(child).exited(130);
     assert!(started.elapsed() < Duration::from_secs(3) && output.stdout.is_empty());
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(folder.count(), 0);
     drop(first);
 }
 
@@ -594,14 +595,14 @@ fn child_of(id: u32) -> Pid {
 fn a_responder_that_dies_leaves_what_was_measured() {
     let _machine = machine();
     for transport in ["tcp", "udp", "unix", "shm"] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
+        let folder = Folder::new();
+        let path = |name: &str| folder.path(name);
         let child = start(
             loggap_process()
                 .args(["measure", "--max-time=40", "--rel-err=0.0001%", "--transport", transport])
-                .args(["-J".as_ref(), "-o".as_ref(), path("p.json").as_os_str()])
-                .args(["--samples".as_ref(), path("s.csv").as_os_str()])
-                .args(["--history".as_ref(), path("runs").as_os_str()]),
+                .args(["-J", "-o", &path("p.json")])
+                .args(["--samples", &path("s.csv")])
+                .args(["--history", &path("runs")]),
         );
         let responder = child_of(child.id());
         sleep(Duration::from_millis(1_200));
@@ -623,13 +624,9 @@ fn a_responder_that_dies_leaves_what_was_measured() {
 fn a_request_to_end_by_any_signal_leaves_what_was_measured() {
     let _machine = machine();
     for signal in [Signal::SIGHUP, Signal::SIGTERM] {
-        let folder = tempfile::tempdir().unwrap();
-        let samples = folder.path().join("s.csv");
-        let child = start(loggap_process().args(ENDLESS).args([
-            "-J".as_ref(),
-            "--samples".as_ref(),
-            samples.as_os_str(),
-        ]));
+        let folder = Folder::new();
+        let samples = folder.path("s.csv");
+        let child = start(loggap_process().args(ENDLESS).args(["-J", "--samples", &samples]));
         sleep(Duration::from_millis(1_000));
         send(signal, child.id());
         let output = finish(child).exited(130);
@@ -655,8 +652,8 @@ fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
 #[test]
 fn an_upgrade_of_the_program_during_a_run_changes_nothing() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name);
     fs::copy(binary(), path("loggap")).unwrap();
     fs::copy(binary(), path("new")).unwrap();
     let arguments = ["measure", "-s", "1,64", "--max-time", "3", "--launches", "3", "-J"];

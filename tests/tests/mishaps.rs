@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use loggap_core::random::Random;
 use loggap_core::wire::{FRAME_LEN, Message, Versions};
 use loggap_tests::command::{Run, binary, finish, loggap, loggap_process, machine, send, start};
+use loggap_tests::folder::Folder;
 use loggap_tests::lossy::{Loss, Lossy};
 use loggap_tests::server::{Server, frame, hello};
 use nix::sys::signal::Signal;
@@ -44,24 +45,24 @@ fn datagrams_lost_for_good_are_counted_and_cost_only_their_round() {
 #[test]
 fn a_network_that_is_cut_ends_the_run_in_time() {
     let server = udp_server();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let lossy = Lossy::to(server.endpoint.parse().unwrap(), Loss::AllAfter(2_000));
     let started = Instant::now();
     let output = loggap()
         .args(["measure", "--transport", "udp", &lossy.address().to_string(), "--max-time", "9"])
         .args(["-J", "--samples"])
-        .arg(folder.path().join("s.csv"))
+        .arg(folder.path("s.csv"))
         .arg("-o")
-        .arg(folder.path().join("p.json"))
+        .arg(folder.path("p.json"))
         .ends(1);
     let talk = &output.stderr;
     assert!(talk.contains("silent"), "{talk}");
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
     let document = output.json();
     assert!(document["incomplete"].as_str().unwrap().contains("silent"), "{document}");
-    let written = fs::read(folder.path().join("p.json")).unwrap();
+    let written = fs::read(folder.path("p.json")).unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&written).unwrap(), document);
-    let samples = fs::read_to_string(folder.path().join("s.csv")).unwrap();
+    let samples = folder.read("s.csv");
     assert!(samples.lines().count() > 100, "{samples}");
 }
 
@@ -109,9 +110,9 @@ fn peak_memory(process: u32) -> u64 {
 
 #[test]
 fn no_bytes_of_any_client_bring_the_responder_down() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("socket");
-    let socket = path.to_str().unwrap();
+    let folder = Folder::new();
+    let path = folder.path("socket");
+    let socket = &path;
     let servers =
         [Server::tcp(&[]), udp_server(), Server::start(&["--transport", "unix", "--bind", socket])];
     for server in &servers {
@@ -141,26 +142,26 @@ fn no_bytes_of_any_client_bring_the_responder_down() {
 #[test]
 fn a_limit_on_file_sizes_leaves_no_half_profile() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let profile = folder.path().join("p.json");
+    let folder = Folder::new();
+    let profile = folder.path("p.json");
     let output = Command::new("sh")
         .args(["-c", r#"ulimit -f 1 && exec "$0" "$@""#])
         .arg(binary())
         .args(SHORT)
-        .args(["-o".as_ref(), profile.as_os_str()])
+        .args(["-o", &profile])
         .ends(1);
     let talk = &output.stderr;
     assert!(talk.contains("p.json") && talk.contains("ulimit -f"), "{talk}");
     assert!(output.stdout.contains("#first[B]"));
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(folder.count(), 0);
 }
 
 #[test]
 fn a_reader_that_leaves_is_no_failure_and_costs_no_file() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let profile = folder.path().join("p.json");
-    let mut child = start(loggap_process().args(SHORT).args(["-o".as_ref(), profile.as_os_str()]));
+    let folder = Folder::new();
+    let profile = folder.path("p.json");
+    let mut child = start(loggap_process().args(SHORT).args(["-o", &profile]));
     drop(child.stdout.take());
     let output = finish(child);
     let talk = &output.stderr;

@@ -2,18 +2,17 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
 
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::command::{Run, loggap, loggap_after, refused, simulated};
 use loggap_tests::engine;
+use loggap_tests::folder::Folder;
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// L, o, g and G of the tests, in ps.
 const PARAMETERS: [&str; 8] = ["-L", "2500", "-o", "1500", "-g", "1000", "-G", "0.25"];
@@ -39,7 +38,7 @@ const TOPOLOGIES: [&str; 14] = [
 ];
 
 /// A schedule of 16 ranks in which those sends happen, all at once, as a file.
-fn schedule(folder: &TempDir, sends: &[(u32, u32, u64)]) -> PathBuf {
+fn schedule(folder: &Folder, sends: &[(u32, u32, u64)]) -> String {
     let mut text = String::from("num_ranks 16\n");
     for rank in 0..16 {
         let mut label = 0..;
@@ -56,13 +55,11 @@ fn schedule(folder: &TempDir, sends: &[(u32, u32, u64)]) -> PathBuf {
         }
         text.push_str("}\n");
     }
-    let path = folder.path().join("schedule.goal");
-    fs::write(&path, text).unwrap();
-    path
+    folder.written("schedule.goal", text)
 }
 
-fn makespan(path: &std::path::Path, arguments: &[&str]) -> u64 {
-    let arguments = [&[path.to_str().unwrap()], &PARAMETERS[..], arguments].concat();
+fn makespan(path: &str, arguments: &[&str]) -> u64 {
+    let arguments = [&[path], &PARAMETERS[..], arguments].concat();
     simulated(&arguments)["makespan_ps"].as_u64().unwrap()
 }
 
@@ -82,12 +79,11 @@ fn links_of_many_flows_that_begin_at_once_carry_what_they_can() {
         }
         writeln!(text, "}}").unwrap();
     }
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("incast.goal");
-    fs::write(&path, text).unwrap();
+    let folder = Folder::new();
+    let path = folder.written("incast.goal", text);
     // The uplinks of the leaf of senders carry as much as the receivers take.
     let report = simulated(&[
-        path.to_str().unwrap(),
+        &path,
         "--topology",
         &format!("tree:{SENDERS}:{}", SENDERS / RECEIVERS),
         "-L",
@@ -107,7 +103,7 @@ fn links_of_many_flows_that_begin_at_once_carry_what_they_can() {
 
 #[test]
 fn a_message_alone_takes_what_flat_gives_on_every_topology() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     for (from, to, size) in [(0, 1, 65_536), (2, 13, 1_000_001), (15, 0, 1), (3, 3, 4_096)] {
         let path = schedule(&folder, &[(from, to, size)]);
         for settings in [
@@ -130,7 +126,7 @@ fn a_message_alone_takes_what_flat_gives_on_every_topology() {
 
 #[test]
 fn eight_messages_over_a_taper_of_four_take_four_times_as_long() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let sends: Vec<_> = (0..8).map(|rank| (rank, rank + 8, 1_000_001)).collect();
     let path = schedule(&folder, &sends);
     let alone = LATENCY + 2 * OVERHEAD;
@@ -151,9 +147,9 @@ fn eight_messages_over_a_taper_of_four_take_four_times_as_long() {
         |more: &[&str]| makespan(&path, &[&["-S", "1G", "--topology", "tree:8:4"], more].concat());
     assert_eq!(on(&[]), alone + bytes);
     assert_eq!(on(&["--placement", "round-robin"]), alone + 4 * bytes);
-    let places = folder.path().join("places");
-    fs::write(&places, "0 8 1 9 2 10 3 11 # pairs apart\n4 12 5 13\n6 14 7 15\n").unwrap();
-    assert_eq!(on(&["--placement", places.to_str().unwrap()]), alone + 4 * bytes);
+    let places =
+        folder.written("places", "0 8 1 9 2 10 3 11 # pairs apart\n4 12 5 13\n6 14 7 15\n");
+    assert_eq!(on(&["--placement", &places]), alone + 4 * bytes);
     assert_eq!(on(&["--link-capacity", "4", "--placement", "round-robin"]), alone + bytes);
     let random = |seed: &str| on(&["--placement", "random", "--seed", seed]);
     assert_eq!(random("5"), random("5"));
@@ -161,7 +157,7 @@ fn eight_messages_over_a_taper_of_four_take_four_times_as_long() {
 
 #[test]
 fn an_incast_queues_on_its_last_link_and_then_at_its_processor() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let sends: Vec<_> = (1..16).map(|rank| (rank, 0, 100_001)).collect();
     let path = schedule(&folder, &sends);
     let expected = LATENCY + OVERHEAD + 15 * 100_000 * PER_BYTE + 15 * OVERHEAD;
@@ -210,8 +206,8 @@ fn messages_that_arrive_together_are_handled_from_before_their_last_byte_on() {
 
 #[test]
 fn several_interfaces_are_several_links_and_hosts_may_be_shared() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("two.goal");
+    let folder = Folder::new();
+    let path = folder.path("two.goal");
     let text = "num_ranks 2\nrank 0 {\na: send 100001b to 1 tag 1 cpu 0 nic 0\n\
                 b: send 100001b to 1 tag 2 cpu 1 nic 1\n}\nrank 1 {\n\
                 a: recv 100001b from 0 tag 1 cpu 0 nic 0\n\
@@ -220,9 +216,8 @@ fn several_interfaces_are_several_links_and_hosts_may_be_shared() {
     let flat = makespan(&path, &["-S", "1G"]);
     assert_eq!(flat, LATENCY + 2 * OVERHEAD + 100_000 * PER_BYTE);
     assert_eq!(makespan(&path, &["-S", "1G", "--topology", "star"]), flat);
-    let places = folder.path().join("places");
-    fs::write(&places, "0 0").unwrap();
-    let shared = ["-S", "1G", "--topology", "star", "--placement", places.to_str().unwrap()];
+    let places = folder.written("places", "0 0");
+    let shared = ["-S", "1G", "--topology", "star", "--placement", &places];
     assert_eq!(makespan(&path, &shared), flat);
 }
 
@@ -276,10 +271,9 @@ fn random_programs_come_to_their_end_on_a_network_where_they_do_without() {
 
 #[test]
 fn the_report_says_how_many_hosts_have_a_rank() {
-    let folder = TempDir::new().unwrap();
-    let placement = folder.path().join("hosts.txt");
-    fs::write(&placement, "0 0 5 5 7 7 7 7\n").unwrap();
-    let placement = ["--ranks", "8", "--placement", placement.to_str().unwrap()];
+    let folder = Folder::new();
+    let placement = folder.written("hosts.txt", "0 0 5 5 7 7 7 7\n");
+    let placement = ["--ranks", "8", "--placement", &placement];
     for (options, hosts, used) in [
         (&["--ranks", "50"][..], 56, 50),
         (&["--ranks", "50", "--placement", "round-robin"], 56, 50),
@@ -298,13 +292,13 @@ fn the_report_says_how_many_hosts_have_a_rank() {
 
 #[test]
 fn the_report_names_busy_links_and_draws_them() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let sends: Vec<_> = (0..8).map(|rank| (rank, rank + 8, 1_000_001)).collect();
     let path = schedule(&folder, &sends);
-    let plot = folder.path().join("busy.svg");
+    let plot = folder.path("busy.svg");
     let arguments = [
-        &[path.to_str().unwrap(), "-S", "1G", "--network", "flows", "--topology", "tree:8:4"],
-        &["--network-plot", plot.to_str().unwrap()][..],
+        &[&*path, "-S", "1G", "--network", "flows", "--topology", "tree:8:4"],
+        &["--network-plot", &plot][..],
         &PARAMETERS,
     ];
     let report = simulated(&arguments.concat());
@@ -337,8 +331,8 @@ fn the_report_names_busy_links_and_draws_them() {
 
 #[test]
 fn a_computed_pattern_on_a_network_is_reported_as_the_stored_one_is() {
-    let folder = TempDir::new().unwrap();
-    let graph = folder.path().join("pair.dot");
+    let folder = Folder::new();
+    let graph = folder.path("pair.dot");
     let mut text = String::from("graph {\n A -- B [capacity=3]\n");
     for host in 0..24 {
         writeln!(text, " H{host} -- {}", if host % 3 == 0 { "A" } else { "B" }).unwrap();
@@ -350,13 +344,13 @@ fn a_computed_pattern_on_a_network_is_reported_as_the_stored_one_is() {
         ("binomial-broadcast", "1M", "torus:5x5"),
         ("recursive-doubling", "3K", "dragonfly:3:3:3"),
         ("pipelined-broadcast", "7K", "tree:5:2"),
-        ("dissemination", "100K", graph.to_str().unwrap()),
+        ("dissemination", "100K", &graph),
     ] {
-        let plot = folder.path().join("busy.svg");
+        let plot = folder.path("busy.svg");
         let arguments = [
             &["--pattern", pattern, "--ranks", "24", "-s", size, "-S", "1G", "--finish"][..],
             &["--topology", topology, "--placement", "random", "--seed", "5"],
-            &["--network-plot", plot.to_str().unwrap()],
+            &["--network-plot", &plot],
             &PARAMETERS,
         ]
         .concat();
@@ -387,30 +381,28 @@ fn a_computed_pattern_on_a_network_is_reported_as_the_stored_one_is() {
 /// The same tapered tree as `tree:8:4`, as a graph; and routes that are given.
 #[test]
 fn a_file_is_a_topology() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let mut text = String::from("graph {\n A -- C -- B [capacity=2]\n");
     for host in 0..16 {
         writeln!(text, " H{host} -- {}", if host < 8 { "A" } else { "B" }).unwrap();
     }
-    let tree = folder.path().join("tree.dot");
-    fs::write(&tree, text + "}\n").unwrap();
+    let tree = folder.written("tree.dot", text + "}\n");
     let pattern = ["--pattern", "linear_alltoall", "--ranks", "16", "-s", "4K"];
     let on = |more: &[&str]| simulated(&[&pattern[..], &PARAMETERS, more].concat());
     for placement in ["block", "round-robin"] {
-        let [file, named] = [tree.to_str().unwrap(), "tree:8:4"]
+        let [file, named] = [&*tree, "tree:8:4"]
             .map(|topology| on(&["--topology", topology, "--placement", placement]));
         assert_eq!(file["makespan_ps"], named["makespan_ps"], "{placement}");
         assert_eq!(file["network"]["hosts"], 16);
     }
-    let busiest =
-        &on(&["--topology", tree.to_str().unwrap()])["network"]["busiest_links"][0]["link"];
+    let busiest = &on(&["--topology", &tree])["network"]["busiest_links"][0]["link"];
     assert!(
         ["A to C", "C to A", "B to C", "C to B"].contains(&busiest.as_str().unwrap()),
         "{busiest}"
     );
 
     // Given routes send everything over one of two cores.
-    let given = folder.path().join("given.dot");
+    let given = folder.path("given.dot");
     let mut text = String::from(
         "digraph {\n A -> C [comment=\"*\"]; B -> C [comment=\"*\"]; A -> D [comment=\"\"]; D -> B\n",
     );
@@ -427,7 +419,7 @@ fn a_file_is_a_topology() {
     let sends: Vec<_> = (0..8).map(|rank| (rank, rank + 8, 1_000_001)).collect();
     let path = schedule(&folder, &sends);
     let alone = LATENCY + 2 * OVERHEAD;
-    let options = ["-S", "1G", "--topology", given.to_str().unwrap()];
+    let options = ["-S", "1G", "--topology", &given];
     assert_eq!(makespan(&path, &options), alone + 8 * 1_000_000 * PER_BYTE);
     let wider = [&options[..], &["--link-capacity", "8"]].concat();
     assert_eq!(makespan(&path, &wider), alone + 1_000_000 * PER_BYTE);
@@ -436,9 +428,9 @@ fn a_file_is_a_topology() {
         ("none.dot", "digraph { a -> }", "none.dot: line 1: expected a node"),
         ("few.gv", "graph { H0 -- S; H1 -- S }", "2 hosts for 16 ranks"),
     ] {
-        let file = folder.path().join(name);
+        let file = folder.path(name);
         fs::write(&file, text).unwrap();
-        let topology = ["--topology", file.to_str().unwrap()];
+        let topology = ["--topology", &file];
         let (code, error) = refused(&[&pattern[..], &topology].concat());
         assert!(code == 2 && error.contains(words), "{error}");
     }
@@ -480,9 +472,9 @@ fn a_flat_run_says_from_which_taper_on_links_would_decide() {
     let text = loggap().arg("simulate").args(shared).succeeds().stdout;
     assert!(text.contains("and 11 more like the last"), "{text}");
     // Neighbours never leave their leaf.
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let path = schedule(&folder, &[(0, 1, 9_000), (14, 15, 9_000)]);
-    let report = simulated(&[path.to_str().unwrap()]);
+    let report = simulated(&[&*path]);
     assert_eq!(report["network"]["decisive_taper"], Value::Null);
 }
 
@@ -490,10 +482,10 @@ fn a_flat_run_says_from_which_taper_on_links_would_decide() {
 /// takes so long that o and L are less than a hundredth of it.
 #[test]
 fn the_taper_that_decides_is_met_to_a_hundredth() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let sends: Vec<_> = (0..4).map(|rank| (rank, rank + 8, 10_000_001)).collect();
     let path = schedule(&folder, &sends);
-    let overlap = [path.to_str().unwrap(), "-S", "1G", "--receive", "overlap"];
+    let overlap = [&*path, "-S", "1G", "--receive", "overlap"];
     let run = |more: &[&str]| simulated(&[&overlap[..], &PARAMETERS, more].concat());
     let report = run(&[]);
     let flat = report["makespan_ps"].as_u64().unwrap();
@@ -522,12 +514,11 @@ fn a_network_of_which_all_ranks_are_below_one_switch_is_told() {
     }
     // Hosts of several switches.
     assert_eq!(told("fat-tree:128", &["--placement", "round-robin"]), "");
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     for (factor, together) in [(1, true), (0, true), (64, false)] {
         let hosts: Vec<String> = (0..64).map(|rank| (rank * factor).to_string()).collect();
-        let path = folder.path().join("hosts");
-        fs::write(&path, hosts.join("\n")).unwrap();
-        let told = told("fat-tree:128", &["--placement", path.to_str().unwrap()]);
+        let path = folder.written("hosts", hosts.join("\n"));
+        let told = told("fat-tree:128", &["--placement", &path]);
         assert_eq!(told.contains("below one switch"), together, "{factor}: {told}");
     }
 }
@@ -547,7 +538,7 @@ fn more_messages_under_way_than_expected_only_take_another_run() {
 
 #[test]
 fn a_later_message_of_a_shorter_latency_does_not_overtake_one_that_holds_it() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let range = |first: u64, last: u64, latency: f64| {
         serde_json::json!({
             "first_bytes": first, "last_bytes": last, "latency_s": latency,
@@ -561,7 +552,7 @@ fn a_later_message_of_a_shorter_latency_does_not_overtake_one_that_holds_it() {
         "ranges": [range(1, 999, 1e-6), range(1_000, 99_999, 1.5e-6)],
         "changes": [{"at_bytes": 1_000, "lo_bytes": 900, "hi_bytes": 1_001}]
     });
-    let (program, parameters) = (folder.path().join("program.goal"), folder.path().join("p.json"));
+    let (program, parameters) = (folder.path("program.goal"), folder.path("p.json"));
     fs::write(&parameters, profile.to_string()).unwrap();
     // The large message is slowed by that of rank 2; whichever is first takes the
     // receive before the long calculation.
@@ -571,7 +562,7 @@ fn a_later_message_of_a_shorter_latency_does_not_overtake_one_that_holds_it() {
                 c1 requires l1\nc2 requires l2\n}\n\
                 rank 2 {\nl1: send 10001b to 1 tag 9\n}\n";
     fs::write(&program, text).unwrap();
-    let (program, parameters) = (program.to_str().unwrap(), parameters.to_str().unwrap());
+    let (program, parameters) = (&*program, &*parameters);
     let report =
         simulated(&[program, "--profile", parameters, "-S", "60000", "--topology", "star"]);
     let makespan = report["makespan_ps"].as_u64().unwrap();
@@ -581,8 +572,8 @@ fn a_later_message_of_a_shorter_latency_does_not_overtake_one_that_holds_it() {
 
 #[test]
 fn what_cannot_be_a_network_is_refused_with_what_to_do() {
-    let folder = TempDir::new().unwrap();
-    let places = folder.path().join("places");
+    let folder = Folder::new();
+    let places = folder.path("places");
     let pattern = ["--pattern", "dissemination", "--ranks", "20", "-s", "8"];
     let on = |more: &[&str]| refused(&[&pattern, more].concat());
     for (arguments, code, words) in [
@@ -608,7 +599,7 @@ fn what_cannot_be_a_network_is_refused_with_what_to_do() {
         ("0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 20", "rank 19 is on host 20 of 20"),
     ] {
         fs::write(&places, content).unwrap();
-        let (code, text) = on(&["--topology", "star", "--placement", places.to_str().unwrap()]);
+        let (code, text) = on(&["--topology", "star", "--placement", &places]);
         assert!(code == 2 && text.contains(words), "{content}: {code} {text}");
     }
 }
@@ -627,9 +618,9 @@ fn a_computed_pattern_on_a_network_that_is_too_large_is_refused() {
 /// than they may; what is computed is what the stored schedule gives.
 #[test]
 fn points_on_a_network_stay_within_the_memory() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("all.bin");
-    let path = path.to_str().unwrap();
+    let folder = Folder::new();
+    let path = folder.path("all.bin");
+    let path = &*path;
     let pattern = ["--pattern", "all-to-all", "--ranks", "100", "-s", "20000"];
     let generate = [&["goal", "generate"][..], &pattern, &["-o", path]].concat();
     loggap().args(generate).assert().success();

@@ -1,7 +1,6 @@
 //! The critical path explains every picosecond on a network whose links are shared.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::PathBuf;
 
 use loggap::simulation::Placement;
@@ -15,11 +14,11 @@ use loggap_core::sim::network::Fabric as _;
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::command::{Run, loggap, simulated};
 use loggap_tests::engine;
+use loggap_tests::folder::Folder;
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// Of programs of few ranks, whose messages meet.
 const TOPOLOGIES: [&str; 7] =
@@ -178,14 +177,12 @@ fn longer(set: LogGops) -> [LogGops; 5] {
 const PARAMETERS: [&str; 8] = ["-L", "2500", "-o", "1500", "-g", "1000", "-G", "0.25"];
 
 /// A schedule of 16 ranks, each with its lines.
-fn schedule(folder: &TempDir, lines: impl Fn(u32) -> String) -> String {
+fn schedule(folder: &Folder, lines: impl Fn(u32) -> String) -> String {
     let mut text = String::from("num_ranks 16\n");
     for rank in 0..16 {
         writeln!(text, "rank {rank} {{\n{}\n}}", lines(rank)).unwrap();
     }
-    let path = folder.path().join("schedule.goal");
-    fs::write(&path, text).unwrap();
-    path.to_str().unwrap().to_owned()
+    folder.written("schedule.goal", text)
 }
 
 /// The time of a term, in ps, and its count.
@@ -198,7 +195,7 @@ fn term(terms: &Value, name: &str) -> (i64, i64) {
 /// Eight pairs over an uplink of two links take four times w·G: three of these are lost there.
 #[test]
 fn what_a_taper_costs_is_said_with_its_link() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let path = schedule(&folder, |rank| match rank {
         0..8 => format!("s: send 65536b to {}", rank + 8),
         _ => format!("r: recv 65536b from {}", rank - 8),
@@ -242,7 +239,7 @@ fn what_a_taper_costs_is_said_with_its_link() {
 /// one still shares the link into its host, and then none.
 #[test]
 fn links_are_told_apart_when_they_hold_a_message_one_after_the_other() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let path = schedule(&folder, |rank| match rank {
         0 => "s: send 10001b to 8".to_owned(),
         1 => "s: send 1001b to 9".to_owned(),
@@ -277,7 +274,7 @@ fn links_are_told_apart_when_they_hold_a_message_one_after_the_other() {
 /// it: the rate stays and the link changes.
 #[test]
 fn a_link_that_holds_a_message_as_the_last_one_did_is_another_link() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     // Rank 1's message is through after 500 ns.
     let path = schedule(&folder, |rank| match rank {
         0 => "s: send 10001b to 8".to_owned(),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use loggap::machine::placement;
 use loggap_tests::command::{Run, finish, loggap, loggap_process, machine, refused, send, start};
+use loggap_tests::folder::Folder;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -65,10 +66,10 @@ fn makespan(noise: &[&str]) -> f64 {
 fn a_busy_process_on_the_same_processor_is_seen_and_its_trace_simulated() {
     let _machine = machine();
     let cpu = placement::allowed().last().unwrap().to_string();
-    let folder = tempfile::tempdir().unwrap();
-    let hog = hog(&cpu, folder.path());
-    let trace = folder.path().join("noise.txt");
-    let path = trace.to_str().unwrap();
+    let folder = Folder::new();
+    let hog = hog(&cpu, folder.root());
+    let trace = folder.path("noise.txt");
+    let path = &trace;
     let found = document(&["--duration", "1.5s", "--cpu", &cpu, "-o", path]);
     send(Signal::SIGINT, hog.id());
     let hog = finish(hog);
@@ -102,8 +103,8 @@ fn a_busy_process_on_the_same_processor_is_seen_and_its_trace_simulated() {
     let interrupted = hog.json();
     assert_eq!(interrupted["incomplete"], "interrupted");
     assert!(number(&interrupted, "observed_s") < 60.0);
-    let path = folder.path().join("hog.txt");
-    assert!(makespan(&["--noise", path.to_str().unwrap()]) > 0.0);
+    let path = folder.path("hog.txt");
+    assert!(makespan(&["--noise", &path]) > 0.0);
 }
 
 #[test]
@@ -111,21 +112,20 @@ fn a_table_names_its_units_and_no_detour_makes_no_trace() {
     let _machine = machine();
     // Nobody takes a processor for so long.
     let arguments = ["noise", "--duration", "1.9s", "--threshold", "1.8s"];
-    let output = loggap().args(arguments).succeeds();
-    let text = &output.stdout;
+    let text = loggap().args(arguments).succeeds().stdout;
     assert!(text.contains("lost[%]") && text.contains("longer than 1.80 s"), "{text}");
     let row = text.lines().find(|line| !line.starts_with('#')).unwrap();
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(cells, ["0", "0.0", "0.0000", "-", "-", "-"]);
 
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("noise.txt");
+    let folder = Folder::new();
+    let path = folder.path("noise.txt");
     let output = loggap().args(arguments).args(["-J", "-o"]).arg(&path).ends(1);
     let talk = &output.stderr;
     assert!(talk.contains("no detour longer than 1.80 s"), "{talk}");
     let document = output.json();
     assert!(document["longest_s"].is_null() && document["detours"] == 0);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(folder.count(), 0);
 }
 
 #[test]

@@ -8,8 +8,9 @@ use loggap_core::random::Random;
 use loggap_core::sim::{NoNoise, SimError};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::cases::Case;
-use loggap_tests::command::{finish, loggap, loggap_process, refused, simulated};
+use loggap_tests::command::{finish, loggap_process, refused, simulated};
 use loggap_tests::engine::{self, Function};
+use loggap_tests::folder::Folder;
 use loggap_tests::program::{Edge, Program, RankProgram};
 use loggap_tests::random_program::{Shape, crowded, parameters, program, receive_overheads};
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
@@ -18,7 +19,6 @@ use serde_json::Value;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
-use tempfile::TempDir;
 
 const FORMS: [Form; 2] = [Form::Native, Form::Reference];
 
@@ -261,8 +261,8 @@ fn a_file_that_changes_while_it_is_read_stops_the_run_or_ends_it() {
 /// name operations that have run already, too.
 #[test]
 fn no_operation_runs_twice_whatever_is_written_over_a_file_that_runs() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("program");
+    let folder = Folder::new();
+    let path = folder.path("program");
     let (mut stopped, mut ended) = (0, 0);
     for seed in 0..4_000 {
         let mut random = Random::new(seed);
@@ -285,7 +285,7 @@ fn no_operation_runs_twice_whatever_is_written_over_a_file_that_runs() {
         else {
             continue;
         };
-        let file = (&*path, Some(&*other));
+        let file = (path.as_ref(), Some(&*other));
         let run = (Runs::default(), 1_000_000);
         let changed = streamed::run_changed((&program, form), &settings, file, run).unwrap();
         assert!(changed.observer.are_unique(), "seed {seed} {form}: {:?}", changed.observer);
@@ -306,13 +306,13 @@ fn is_written_over(result: &Result<(), RunError>) -> bool {
 
 #[test]
 fn a_run_that_ends_is_refused_where_its_file_was_written_to_meanwhile() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("program");
+    let folder = Folder::new();
+    let path = folder.path("program");
     let calc =
         |time: u64| Program::of_text(&format!("num_ranks 1\nrank 0 {{\na: calc {time}\n}}\n"));
     for form in FORMS {
         let run = |written: Option<&[u8]>| {
-            let file = (&*path, written);
+            let file = (path.as_ref(), written);
             let run = (Runs::default(), 100);
             streamed::run_changed((&calc(1_000), form), &plain(), file, run).unwrap()
         };
@@ -324,12 +324,6 @@ fn a_run_that_ends_is_refused_where_its_file_was_written_to_meanwhile() {
         assert_eq!(makespan(&changed), Picos(1_001_000));
         assert!(is_written_over(&changed.result), "{form}: {:?}", changed.result);
     }
-}
-
-fn file(folder: &TempDir, name: &str, arguments: &[&str]) -> String {
-    let path = folder.path().join(name).to_str().unwrap().to_owned();
-    loggap().args(["goal", "generate"]).args(arguments).args(["-o", &path]).assert().success();
-    path
 }
 
 /// What a report says of the course of a simulation.
@@ -355,7 +349,7 @@ fn course(mut report: Value) -> Value {
 
 #[test]
 fn a_binary_file_is_read_as_it_runs_where_it_is_asked_for_or_there_is_no_memory() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let pattern = ["--pattern", "dissemination", "--ranks", "16", "-s", "8", "--repeat", "200"];
     let watched: [&[&str]; 5] = [
         &["--finish", "--counters"],
@@ -365,7 +359,7 @@ fn a_binary_file_is_read_as_it_runs_where_it_is_asked_for_or_there_is_no_memory(
         &["--level", "4:L=100,o=10,g=10,G=1", "--finish"],
     ];
     for name in ["long.lgs", "long.bin"] {
-        let path = file(&folder, name, &pattern);
+        let path = folder.generated(name, &pattern);
         for options in watched {
             let stored = simulated(&[&[&*path], options].concat());
             assert_eq!(stored["program"], "stored");
@@ -391,9 +385,8 @@ fn a_binary_file_is_read_as_it_runs_where_it_is_asked_for_or_there_is_no_memory(
         assert!(code == 1 && text.contains("raise --max-memory"), "{text}");
         // The timelines are the same, too.
         let drawn = |form: &str| {
-            let drawing = folder.path().join(format!("{form}.json"));
-            let drawing = drawing.to_str().unwrap();
-            simulated(&[&path, "--program", form, "--timeline", drawing]);
+            let drawing = folder.path(&format!("{form}.json"));
+            simulated(&[&path, "--program", form, "--timeline", &drawing]);
             std::fs::read(drawing).unwrap()
         };
         assert!(drawn("stored") == drawn("streamed"));
@@ -402,10 +395,10 @@ fn a_binary_file_is_read_as_it_runs_where_it_is_asked_for_or_there_is_no_memory(
 
 #[test]
 fn what_is_not_read_as_it_runs_is_said() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let pattern = ["--pattern", "linear_alltoall", "--ranks", "32", "-s", "8"];
-    let path = file(&folder, "all.lgs", &pattern);
-    let text = file(&folder, "all.goal", &pattern);
+    let path = folder.generated("all.lgs", &pattern);
+    let text = folder.generated("all.goal", &pattern);
     let streamed = ["--program", "streamed"];
     let cases: [(&[&str], i32, &str); 7] = [
         (&[&text], 2, "a text cannot be read as it runs"),
@@ -425,22 +418,22 @@ fn what_is_not_read_as_it_runs_is_said() {
     assert!(code == 1 && text.contains("under way at a time"), "{text}");
     // A file that ends early is refused before the run.
     let whole = std::fs::read(&path).unwrap();
-    let cut = folder.path().join("cut.lgs");
+    let cut = folder.path("cut.lgs");
     std::fs::write(&cut, &whole[..whole.len() - 9]).unwrap();
-    let (code, text) = refused(&[&[cut.to_str().unwrap()], &streamed[..]].concat());
+    let (code, text) = refused(&[&[&*cut], &streamed[..]].concat());
     assert!(code == 2 && text.contains("the file is cut off"), "{code} {text}");
 }
 
 #[test]
 fn what_never_ends_is_named_by_rank_and_operation() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let program = Program::of_text(
         "num_ranks 2\nrank 0 {\na: send 5b to 1 tag 7\nb: recv 5b from 1 tag 8\nc: calc 5\n\
          c requires b\n}\nrank 1 {\nd: calc 1\n}\n",
     );
-    let path = folder.path().join("stuck.lgs");
+    let path = folder.path("stuck.lgs");
     std::fs::write(&path, bytes(&program, Form::Native).unwrap()).unwrap();
-    let path = path.to_str().unwrap();
+    let path = &*path;
     let (stored, streamed) = (refused(&[path]), refused(&[path, "--program", "streamed"]));
     assert_eq!(stored, streamed);
     assert!(stored.1.contains("rank 1 never receives the message with tag 7"), "{stored:?}");
@@ -488,10 +481,10 @@ fn a_computed_run_on_two_threads_takes_the_memory_that_it_reports() {
 /// run.
 #[test]
 fn a_run_from_a_file_takes_the_memory_that_it_reports() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let long = ["--pattern", "dissemination", "--ranks", "2", "-s", "8", "--repeat", "350000"];
     for name in ["long.lgs", "long.bin"] {
-        let path = file(&folder, name, &long);
+        let path = folder.generated(name, &long);
         let (peak, reported) = peak(&[&path, "--program", "streamed"]);
         let most = reported * 13 / 10 + PROGRAM;
         assert!((reported..most).contains(&peak), "{name}: {peak} where {reported} are reported");

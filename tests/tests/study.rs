@@ -3,6 +3,7 @@
 use std::fs;
 
 use loggap_tests::command::{Run, interrupted, loggap};
+use loggap_tests::folder::Folder;
 use serde_json::Value;
 
 #[test]
@@ -33,32 +34,30 @@ fn the_papers_conclusions_come_out() -> Result<(), Box<dyn std::error::Error>> {
 
 #[test]
 fn the_plots_appear_and_the_table_names_its_units() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = tempfile::tempdir()?;
-    let prefix = folder.path().join("fig9");
-    let output = loggap()
+    let folder = Folder::new();
+    let prefix = folder.path("fig9");
+    let text = loggap()
         .args(["study", "pipelining", "--ranks", "2:32", "-n", "20", "--preset", "odin", "--plot"])
         .arg(&prefix)
-        .succeeds();
-    let text = &output.stdout;
+        .succeeds()
+        .stdout;
     assert!(text.contains("loop[us]"), "{text}");
     for ending in ["-time.svg", "-error.svg"] {
-        let mut name = prefix.clone().into_os_string();
-        name.push(ending);
-        let picture = fs::read_to_string(name)?;
+        let picture = folder.read(&format!("fig9{ending}"));
         assert!(
             picture.starts_with("<svg")
                 && picture.contains("pipeline, loop")
                 && picture.contains("odin")
         );
     }
-    let two = folder.path().join("two");
+    let two = folder.path("two");
     let run = ["study", "pipelining", "--ranks", "2:8", "-n", "5", "--plot"];
     loggap().args(run).arg(&two).assert().success();
-    let times = fs::read_to_string(folder.path().join("two-mpich2-tcp-time.svg"))?;
+    let times = folder.read("two-mpich2-tcp-time.svg");
     // Lines of the chart, and of its legend.
     assert_eq!(times.matches("synchronised").count(), 2, "two algorithms");
     assert_eq!(times.matches("root moves").count(), 2, "six lines in all");
-    assert!(folder.path().join("two-ompi-ib-sdr-error.svg").exists());
+    assert!(folder.has("two-ompi-ib-sdr-error.svg"));
     Ok(())
 }
 
@@ -83,8 +82,8 @@ const ONE_MESSAGE: &str = "num_ranks 2\n\
     rank 1 {\nr: recv 101b from 0 tag 0\n}\n";
 
 fn overlap(goal: &str, arguments: &[&str]) -> Result<Value, Box<dyn std::error::Error>> {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("app.goal");
+    let folder = Folder::new();
+    let path = folder.path("app.goal");
     fs::write(&path, goal)?;
     let output = loggap().args(["study", "overlap", "-J"]).arg(path).args(arguments).succeeds();
     Ok(output.json())
@@ -147,8 +146,8 @@ fn overlap_knows_both_overheads_and_a_receiver_that_is_not_held()
 
 #[test]
 fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = tempfile::tempdir()?;
-    let plot = folder.path().join("gap.svg");
+    let folder = Folder::new();
+    let plot = folder.path("gap.svg");
     let pattern = ["study", "overlap", "--pattern", "all-to-all", "--ranks", "8", "-s", "4K"];
     let output = loggap().args(pattern).args(["--summary", "--plot"]).arg(&plot).succeeds();
     let picture = fs::read_to_string(&plot)?;
@@ -163,7 +162,7 @@ fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::erro
     // The customary o is above the customary g.
     assert!(output.stderr.contains("o > g"));
 
-    let missing = folder.path().join("lonely.goal");
+    let missing = folder.path("lonely.goal");
     fs::write(&missing, "num_ranks 2\nrank 0 {\nr: recv 1b from 1\n}\nrank 1 {\n}\n")?;
     let message = loggap().args(["study", "overlap"]).arg(&missing).ends(1).stderr;
     assert!(message.contains("loggap simulate"), "{message}");
@@ -181,11 +180,10 @@ fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::erro
 #[test]
 fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() -> Result<(), Box<dyn std::error::Error>> {
     const FACTORS: usize = 9_000;
-    let folder = tempfile::tempdir()?;
-    let (goal, plot) = (folder.path().join("ring.goal"), folder.path().join("overlap.svg"));
-    let (goal, plot) = (goal.to_str().ok_or("a path")?, plot.to_str().ok_or("a path")?);
+    let folder = Folder::new();
     let ring = ["--pattern", "dissemination", "--ranks", "4K", "-s", "8"];
-    loggap().args(["goal", "generate", "-o", goal]).args(ring).assert().success();
+    let (goal, plot) = (folder.generated("ring.goal", &ring), folder.path("overlap.svg"));
+    let (goal, plot) = (&*goal, &*plot);
     let factors: Vec<String> =
         (1..=FACTORS).map(|at| format!("{}", 1.0 + at as f64 / 1e4)).collect();
     let factors = ["--factors", &factors.join(",")];
@@ -207,8 +205,7 @@ fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() -> Result<(), Box<dyn s
         let ends = [&gaps[0], &gaps[gaps.len() - 1]];
         let ends = ends.map(|gap| gap["factor"].to_string()).join(",");
         let alone = [&ask[..], &["--factors", &ends, "-J"]].concat();
-        let alone = loggap().args(alone).assert().success();
-        let alone: Value = serde_json::from_slice(&alone.get_output().stdout)?;
+        let alone = loggap().args(alone).succeeds().json();
         assert_eq!(alone.get("incomplete"), None);
         assert_eq!([&alone["makespan"], &alone["ranks"]], [&found["makespan"], &found["ranks"]]);
         let last = alone["gaps"].as_array().and_then(|gaps| gaps.last());
@@ -218,6 +215,6 @@ fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() -> Result<(), Box<dyn s
     let text = interrupted(&[&["study", "overlap"], &ring[..], &factors].concat(), |_| true);
     let text = &text.stdout;
     assert!(text.contains("# INCOMPLETE: interrupted after "), "{text}");
-    assert_eq!(fs::read_dir(folder.path())?.count(), 2);
+    assert_eq!(folder.count(), 2);
     Ok(())
 }
