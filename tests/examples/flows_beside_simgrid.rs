@@ -13,6 +13,7 @@ use std::time::Instant;
 use loggap::simulation::{NetworkPlan, Placement, TopologyPlan, Wiring};
 use loggap_core::random::Random;
 use loggap_core::sim::network::{Departure, Fabric, Network};
+use loggap_tests::command::Run as _;
 
 /// The largest difference, as a share of the time at which a message ends.
 const TOLERANCE: f64 = 1e-6;

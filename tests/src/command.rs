@@ -130,21 +130,18 @@ pub fn simulated(arguments: &[&str]) -> Value {
     loggap().arg("simulate").args(arguments).arg("-J").succeeds().json()
 }
 
-/// Asserts that `loggap`, with these arguments before those of each case, ends with `code`
-/// and says the words of the case on standard error.
-pub fn assert_refused(code: i32, arguments: &[&str], cases: &[(&[&str], &str)]) {
-    for (more, words) in cases {
-        let told = loggap().args(arguments).args(*more).ends(code).stderr;
-        assert!(told.contains(words), "{more:?}: {told}");
-    }
-}
-
 /// Exit code and standard error of a simulation that fails.
 pub fn refused(arguments: &[&str]) -> (i32, String) {
     let ended = loggap().arg("simulate").args(arguments).ended();
     let code = ended.code.expect("an exit code");
     assert_ne!(code, 0, "{arguments:?}: {ended:#?}");
     (code, ended.stderr)
+}
+
+/// Asserts that a simulation ends with this exit code, and says these words.
+pub fn assert_refused(arguments: &[&str], code: i32, words: &str) {
+    let told = loggap().arg("simulate").args(arguments).ends(code).stderr;
+    assert!(told.contains(words), "{arguments:?}: {told}");
 }
 
 /// `loggap` after words of a shell, such as those that set a limit, ready for arguments.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use loggap::machine::clock::HostClock;
 use loggap_core::measure::Clock;
 use loggap_tests::command::{
-    Run, finish, loggap, loggap_process, machine, refused, send, simulated, start,
+    Run, assert_refused, finish, loggap, loggap_process, machine, refused, send, simulated, start,
 };
 use loggap_tests::folder::Folder;
 use nix::sys::signal::Signal;
@@ -127,8 +127,7 @@ fn wrong_values_are_told_with_what_is_expected() {
         (&["--pattern", "bcast"][..], "--pattern bcast needs --ranks P"),
         (&[], "give a schedule's FILE, or --pattern NAME"),
     ] {
-        let (code, told) = refused(arguments);
-        assert!(code == 2 && told.contains(part), "{arguments:?}: {told}");
+        assert_refused(arguments, 2, part);
     }
     let (_, told) = refused(&[goal, "--max-memory", "1K"]);
     assert!(told.contains("FILE.lgs") && told.contains("goal compile"), "{told}");

@@ -11,13 +11,14 @@ use std::time::Duration;
 use loggap::link::{Endpoint, EthLink, LinkError, LinkSettings, Transport, Waiting, parse_address};
 use loggap::machine::clock::HostClock;
 use loggap::serve::listener::{Arrival, Listener};
-use loggap_core::measure::{Clock, Ending, Link, LinkProperties, serve};
+use loggap_core::measure::{Clock, Ending, Link, serve};
 use loggap_core::random::Random;
 use loggap_core::units::Picos;
 use loggap_core::wire::{Bounds, FRAME_LEN, Hello, Message, Versions};
 use loggap_tests::cable::{CLIENT, Cable, End, INTERFACE, Kind, SERVER};
 use loggap_tests::cleanup::{Namespace, Process, ip};
 use loggap_tests::command::{Ended, binary, machine, skipped};
+use loggap_tests::lossy::{Loss, LossyLink};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
 
@@ -315,30 +316,6 @@ fn the_listening_socket_gets_hellos_only_and_a_session_its_peers_frames_only() {
     assert_eq!(received(&mut session), Some(Message::Bye));
 }
 
-/// A link that loses every 97th message on its way out.
-struct Lossy(EthLink, u64);
-
-impl Link for Lossy {
-    type Error = LinkError;
-
-    fn properties(&self) -> LinkProperties {
-        self.0.properties()
-    }
-
-    fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        self.1 += 1;
-        if self.1.is_multiple_of(97) { Ok(()) } else { self.0.send(message) }
-    }
-
-    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        self.0.poll_receive(buffer)
-    }
-
-    fn discard(&mut self) -> Result<(), LinkError> {
-        self.0.discard()
-    }
-}
-
 #[test]
 fn lost_frames_are_counted_and_cost_no_more_than_their_round() {
     let _alone = machine();
@@ -349,7 +326,13 @@ fn lost_frames_are_counted_and_cost_no_more_than_their_round() {
             let settings = LinkSettings { waiting: Waiting::Block, ..LinkSettings::default() };
             let link = EthLink::open(INTERFACE, parse_address(CLIENT), settings).unwrap();
             let clock = HostClock::calibrated();
-            serve(&clock, &mut Lossy(link, 0), &mut [0; 2_000], Bounds::default()).unwrap()
+            serve(
+                &clock,
+                &mut LossyLink { link, loss: Loss::Every(97), sent: 0 },
+                &mut [0; 2_000],
+                Bounds::default(),
+            )
+            .unwrap()
         });
         let document = measure(&cable, "-s 1,1496 -J").exited(0).json();
         let (served, ending) = server.join().unwrap();

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use loggap::link::{EthLink, LinkError, LinkSettings, Waiting, parse_address};
+use loggap::link::{EthLink, LinkSettings, Waiting, parse_address};
 use loggap::machine::clock::HostClock;
 use loggap::simulation::OwnedMemory;
 use loggap_core::goal::pattern::{Options, Pattern, generate};
-use loggap_core::measure::{Ending, Link, LinkProperties, serve};
+use loggap_core::measure::{Ending, Link, serve};
 use loggap_core::model::{Profile, compact};
 use loggap_core::random::Random;
 use loggap_core::selftest;
@@ -22,6 +22,7 @@ use loggap_core::units::{Bytes, Picos};
 use loggap_core::wire::Bounds;
 use loggap_tests::command::{finish, loggap_process, start};
 use loggap_tests::emulator::{Machine, Tap};
+use loggap_tests::lossy::{Loss, LossyLink};
 use loggap_tests::timing::{Attempt, undisturbed};
 use serde_json::Value;
 
@@ -254,30 +255,6 @@ fn a_board_assesses_its_own_link_and_predicts_from_it() {
     assert_assessed(&unstalled(&mut serve_and_assess));
 }
 
-/// A link that loses every 61st message on its way out.
-struct Lossy(EthLink, u64);
-
-impl Link for Lossy {
-    type Error = LinkError;
-
-    fn properties(&self) -> LinkProperties {
-        self.0.properties()
-    }
-
-    fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        self.1 += 1;
-        if self.1.is_multiple_of(61) { Ok(()) } else { self.0.send(message) }
-    }
-
-    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        self.0.poll_receive(buffer)
-    }
-
-    fn discard(&mut self) -> Result<(), LinkError> {
-        self.0.discard()
-    }
-}
-
 #[test]
 #[ignore = "run tests/firmware/check"]
 fn a_board_counts_its_losses_and_goes_on() {
@@ -287,7 +264,8 @@ fn a_board_counts_its_losses_and_goes_on() {
         let link = EthLink::open(tap.name(), parse_address(BOARD), settings).unwrap();
         thread::scope(|scope| {
             scope.spawn(|| {
-                let (clock, mut link) = (HostClock::calibrated(), Lossy(link, 0));
+                let (clock, mut link) =
+                    (HostClock::calibrated(), LossyLink { link, loss: Loss::Every(61), sent: 0 });
                 let (_, ending) =
                     serve(&clock, &mut link, &mut [0; 2_000], Bounds::default()).unwrap();
                 assert_eq!(ending, Ending::Goodbye);

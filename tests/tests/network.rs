@@ -5,13 +5,13 @@ use std::fs;
 
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
-use loggap_core::units::{Bytes, PerByte, Picos};
-use loggap_tests::command::{Run, loggap, loggap_after, refused, simulated};
+use loggap_core::units::PerByte;
+use loggap_tests::command::{Run, assert_refused, loggap, loggap_after, refused, simulated};
 use loggap_tests::engine;
 use loggap_tests::folder::Folder;
 use loggap_tests::program::Program;
-use loggap_tests::random_program::{Shape, parameters, program};
-use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
+use loggap_tests::random_program::{Shape, of_picos, parameters, program};
+use loggap_tests::shadow::{self, Receive, Settings};
 use serde_json::Value;
 
 /// L, o, g and G of the tests, in ps.
@@ -20,22 +20,8 @@ const LATENCY: u64 = 2_500_000;
 const OVERHEAD: u64 = 1_500_000;
 const PER_BYTE: u64 = 250;
 /// Sixteen hosts at least, of every kind.
-const TOPOLOGIES: [&str; 14] = [
-    "star",
-    "tree:4",
-    "tree:8:4",
-    "tree:5:3",
-    "fat-tree:4",
-    "fat-tree:6",
-    "fat-tree:4:2",
-    "fat-tree:6:2",
-    "fat-tree:8:2.5",
-    "torus:4x4",
-    "torus:3x3x2",
-    "dragonfly:4:2:2",
-    "rail:4:2:2",
-    "rail:2:4",
-];
+const TOPOLOGIES: &str = "star tree:4 tree:8:4 tree:5:3 fat-tree:4 fat-tree:6 fat-tree:4:2 \
+    fat-tree:6:2 fat-tree:8:2.5 torus:4x4 torus:3x3x2 dragonfly:4:2:2 rail:4:2:2 rail:2:4";
 
 /// A schedule of 16 ranks in which those sends happen, all at once, as a file.
 fn schedule(folder: &Folder, sends: &[(u32, u32, u64)]) -> String {
@@ -115,7 +101,7 @@ fn a_message_alone_takes_what_flat_gives_on_every_topology() {
             &["-S", "0", "--rendezvous", "handshake"],
         ] {
             let flat = makespan(&path, settings);
-            for topology in TOPOLOGIES {
+            for topology in TOPOLOGIES.split_whitespace() {
                 let arguments = [settings, &["--topology", topology]].concat();
                 let there = makespan(&path, &arguments);
                 assert_eq!(there, flat, "{from} to {to}, {size} B, {settings:?} on {topology}");
@@ -176,16 +162,7 @@ fn messages_that_arrive_together_are_handled_from_before_their_last_byte_on() {
     let [sends, receives] = [&send as &dyn Fn(u32) -> String, &receive]
         .map(|line| (1..4).map(line).collect::<String>());
     let program = Program::of_text(&format!("num_ranks 4\nrank 0 {{\n{receives}}}\n{sends}"));
-    let ns = |time: u64| Picos(time * 1_000);
-    let per_byte = |time: u64| PerByte::from_picos(time * 1_000).unwrap();
-    let set = LogGops {
-        latency: ns(2_000),
-        overhead: ns(100),
-        gap: ns(50),
-        gap_per_byte: per_byte(1),
-        overhead_per_byte: per_byte(2),
-        eager_limit: Bytes(u64::MAX),
-    };
+    let set = of_picos([2_000_000, 100_000, 50_000, 1_000, 2_000]);
     // Of what begins before 4,150 ns and would end after that.
     let detour = |_: usize, start: u64, length: u64| {
         if (start..start + length).contains(&4_150_000) { 700_000 } else { 0 }
@@ -226,16 +203,7 @@ fn random(seed: u64, shape: &Shape, gap_per_byte: PerByte) -> (Program, Settings
     let mut random = Random::new(seed);
     let program = program(&mut random, shape);
     let parameters = LogGops { gap_per_byte, ..parameters(&mut random) };
-    let settings = Settings {
-        receive: if seed.is_multiple_of(3) { Receive::Overlap } else { Receive::Hold },
-        rendezvous: if seed.is_multiple_of(5) {
-            Rendezvous::Handshake
-        } else {
-            Rendezvous::Instant
-        },
-        ..Settings::new(parameters)
-    };
-    (program, settings)
+    (program, Settings::of_seed(seed, parameters))
 }
 
 #[test]
@@ -431,11 +399,13 @@ fn a_file_is_a_topology() {
         let file = folder.path(name);
         fs::write(&file, text).unwrap();
         let topology = ["--topology", &file];
-        let (code, error) = refused(&[&pattern[..], &topology].concat());
-        assert!(code == 2 && error.contains(words), "{error}");
+        assert_refused(&[&pattern[..], &topology].concat(), 2, words);
     }
-    let (code, error) = refused(&[&pattern[..], &["--topology", "missing.dot"]].concat());
-    assert!(code == 2 && error.contains("missing.dot: No such file"), "{error}");
+    assert_refused(
+        &[&pattern[..], &["--topology", "missing.dot"]].concat(),
+        2,
+        "missing.dot: No such file",
+    );
 }
 
 #[test]
@@ -633,6 +603,9 @@ fn points_on_a_network_stay_within_the_memory() {
     let computed = points(&pattern);
     assert_eq!(computed.len(), 2);
     assert_eq!(computed, points(&[path]));
-    let (code, text) = refused(&[&pattern[..], &network, &["--max-memory", "2M"]].concat());
-    assert!(code == 1 && text.contains("and may take 2097152"), "{code} {text}");
+    assert_refused(
+        &[&pattern[..], &network, &["--max-memory", "2M"]].concat(),
+        1,
+        "and may take 2097152",
+    );
 }

@@ -17,7 +17,7 @@ use loggap_tests::engine;
 use loggap_tests::folder::Folder;
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
-use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
+use loggap_tests::shadow::{self, Settings};
 use serde_json::Value;
 
 /// Of programs of few ranks, whose messages meet.
@@ -49,18 +49,6 @@ fn links_cost(explanation: &Explanation) -> u64 {
     explanation.terms.links.iter().map(|link| link.term.time.0).sum()
 }
 
-fn random_settings(seed: u64, set: LogGops) -> Settings {
-    Settings {
-        receive: if seed.is_multiple_of(3) { Receive::Overlap } else { Receive::Hold },
-        rendezvous: if seed.is_multiple_of(5) {
-            Rendezvous::Handshake
-        } else {
-            Rendezvous::Instant
-        },
-        ..Settings::new(set)
-    }
-}
-
 #[test]
 fn the_terms_add_up_to_the_makespan_on_every_topology() {
     let noise = |rank: usize, time: u64, length: u64| {
@@ -78,7 +66,7 @@ fn the_terms_add_up_to_the_makespan_on_every_topology() {
             // Flows that take long enough to meet.
             set.gap_per_byte = PerByte::from_picos(1 + random.below(100_000)).unwrap();
         }
-        let settings = random_settings(seed, set);
+        let settings = Settings::of_seed(seed, set);
         let noisy: Option<shadow::Noise<'_>> = if seed % 7 == 0 { Some(&noise) } else { None };
         for topology in TOPOLOGIES {
             let mut plan = engine::network(topology);
@@ -117,7 +105,7 @@ fn each_count_is_by_how_much_the_makespan_grows_where_nothing_is_lost() {
         let mut random = Random::new(seed);
         let mut program = program(&mut random, &Shape::PLAIN);
         let set = spread(&mut random, &mut program);
-        let settings = |set| random_settings(seed, set);
+        let settings = |set| Settings::of_seed(seed, set);
         let plan = engine::network("star");
         let (outcome, causes) = engine::causes_on_network(&program, &settings(set), None, &plan);
         let lost = |event| causes.transfer(event).took > causes.transfer(event).alone;

@@ -7,7 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use loggap::machine::placement;
-use loggap_tests::command::{Run, finish, loggap, loggap_process, machine, refused, send, start};
+use loggap_tests::command::{
+    Run, assert_refused, finish, loggap, loggap_process, machine, send, start,
+};
 use loggap_tests::folder::Folder;
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -35,8 +37,7 @@ fn durations_are_seconds_in_every_option_and_parameters_the_fields_units() {
     }
     let pattern = ["--pattern", "barrier", "--ranks", "4"];
     for wrong in [["-G", "1us"], ["-O", "1ns"], ["-L", "1ns/B"], ["-g", "80ps/B"]] {
-        let (code, told) = refused(&[&pattern[..], &wrong].concat());
-        assert!(code == 2 && told.contains(wrong[1]), "{wrong:?}: {told}");
+        assert_refused(&[&pattern[..], &wrong].concat(), 2, wrong[1]);
     }
 }
 

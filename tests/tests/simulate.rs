@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use loggap_tests::cases::Case;
-use loggap_tests::command::{Run, loggap, refused, simulated};
+use loggap_tests::command::{Run, assert_refused, loggap, refused, simulated};
 use loggap_tests::folder::Folder;
 use serde_json::Value;
 
@@ -161,8 +161,7 @@ fn parameters_come_from_options_presets_and_profiles() {
     assert_eq!(of(&["--profile", &path]), 7_000_000 + 6_000_000 + 1_000_000);
     let bare = r#"{"schema_version":1,"ranges":[{"first_bytes":1,"last_bytes":9,"gap_s":1e-6}]}"#;
     let path = folder.written("bare.json", bare);
-    let (code, text) = refused(&[&pair[..], &["--profile", &path]].concat());
-    assert!(code == 2 && text.contains("from 1 to 9 B"), "{text}");
+    assert_refused(&[&pair[..], &["--profile", &path]].concat(), 2, "from 1 to 9 B");
 }
 
 #[test]
@@ -185,8 +184,11 @@ fn overheads_of_the_two_ends_are_told_apart() {
     assert_eq!(symbols, ["L", "o_s", "o_r", "g", "G", "O_s", "O_r"]);
     let slopes: Vec<_> = found.iter().map(|at| at["slope"].as_u64().unwrap()).collect();
     assert_eq!(slopes, [1, 1, 7, 0, 350, 0, 0]);
-    let (code, text) = refused(&[&gather[..], &apart, &["--preset", "loggopsim"]].concat());
-    assert!(code == 2 && text.contains("--send-overhead"), "{text}");
+    assert_refused(
+        &[&gather[..], &apart, &["--preset", "loggopsim"]].concat(),
+        2,
+        "--send-overhead",
+    );
 }
 
 #[test]
@@ -297,10 +299,8 @@ fn noise_lengthens_runs_and_is_decided_by_the_seed() {
     assert_eq!(of(&["--noise", &file]), noisy);
     assert!(of(&["--noise-exponential", "5000:500"]) > quiet);
     let broken = folder.written("b.txt", "12 x\n");
-    let (code, text) = refused(&[&run[..], &["--noise", &broken]].concat());
-    assert!(code == 2 && text.contains("b.txt: line 1, column 4"), "{text}");
-    let (code, text) = refused(&[&run[..], &["--noise-periodic", "5:9"]].concat());
-    assert!(code == 2 && text.contains("shorter than PERIOD"), "{text}");
+    assert_refused(&[&run[..], &["--noise", &broken]].concat(), 2, "b.txt: line 1, column 4");
+    assert_refused(&[&run[..], &["--noise-periodic", "5:9"]].concat(), 2, "shorter than PERIOD");
 }
 
 #[test]
@@ -397,8 +397,7 @@ fn sensitivities_are_counts_with_the_interval_in_which_they_hold() {
         assert_eq!(at["order_stays"], false);
         assert!(at["exceeded_at_s"].as_f64() > at["latency_s"].as_f64(), "{at}");
     }
-    let (code, text) = refused(&[&run[..], &["--noise-periodic", "1000:10"]].concat());
-    assert!(code == 2 && text.contains("--sensitivity"), "{text}");
+    assert_refused(&[&run[..], &["--noise-periodic", "1000:10"]].concat(), 2, "--sensitivity");
 }
 
 /// Where the order of events is not proved to stay, runs find the tolerated latency: with
@@ -606,8 +605,7 @@ fn what_cannot_come_to_its_end_is_named_by_rank_operation_peer_tag_and_line() {
 
     let cycle = "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}\n";
     let path = folder.written("c.goal", cycle);
-    let (code, text) = refused(&[&*path]);
-    assert!(code == 1 && text.contains("loggap goal check"), "{text}");
+    assert_refused(&[&*path], 1, "loggap goal check");
     assert!(text.contains("line 3: operation 0 of rank 0 never becomes ready"), "{text}");
 }
 
@@ -711,8 +709,7 @@ fn loggopsims_flags_mean_what_they_do_there_or_are_refused_by_name() {
         (&[schedule, "-n", "simple"], "use --network flows --topology FILE.dot"),
         (&[schedule, "-f", schedule], "-f <FILE>"),
     ] {
-        let (code, text) = refused(arguments);
-        assert!(code == 2 && text.contains(named), "{arguments:?}: {text}");
+        assert_refused(arguments, 2, named);
     }
 }
 
@@ -810,8 +807,7 @@ fn a_run_that_needs_more_memory_than_allowed_is_refused_before_it_starts() {
         simulated(&[&run[..], &[&needed.to_string()]].concat());
     }
     let observed = ["--pattern", "gather", "--ranks", "64", "--explain", "--max-memory"];
-    let (code, text) = refused(&[&observed[..], &["20K"]].concat());
-    assert!(code == 1 && text.contains("raise --max-memory"), "{text}");
+    assert_refused(&[&observed[..], &["20K"]].concat(), 1, "raise --max-memory");
     simulated(&observed[..4]);
 }
 
@@ -867,8 +863,7 @@ fn what_is_no_schedule_or_makes_no_sense_is_wrong_usage() {
         (&[far, "--timeline", "x.svg", "--timeline-window", "5:5"], "before it begins"),
         (&[far, "--noise-cosched"], "--noise"),
     ] {
-        let (code, text) = refused(arguments);
-        assert!(code == 2 && text.contains(message), "{arguments:?}: {code} {text}");
+        assert_refused(arguments, 2, message);
     }
 }
 
@@ -878,8 +873,7 @@ fn a_time_past_the_end_of_time_names_the_rank() {
     let calc = "calc 18000000000000000\n".repeat(2);
     let text = format!("num_ranks 2\nrank 0 {{\n}}\nrank 1 {{\n{calc}}}\n");
     let path = folder.written("o.goal", text);
-    let (code, text) = refused(&[&*path]);
-    assert!(code == 1 && text.contains("on rank 1 a time passes 2^64 ps"), "{text}");
+    assert_refused(&[&*path], 1, "on rank 1 a time passes 2^64 ps");
 }
 
 #[test]
@@ -891,11 +885,9 @@ fn no_file_is_left_behind_when_a_timeline_cannot_be_drawn() {
     assert_eq!(refused(&run).0, 1);
     assert_eq!(folder.count(), 1);
     let run = [&*path, "--timeline", "/nonexistent/d.svg"];
-    let (code, text) = refused(&run);
-    assert!(code == 1 && text.contains("create its folder first"), "{text}");
+    assert_refused(&run, 1, "create its folder first");
     let full = ["--pattern", "gather", "--ranks", "4", "--timeline", "/dev/full"];
-    let (code, text) = refused(&[&full[..], &["--timeline-form", "svg"]].concat());
-    assert!(code == 1 && text.contains("No space left"), "{text}");
+    assert_refused(&[&full[..], &["--timeline-form", "svg"]].concat(), 1, "No space left");
 }
 
 #[test]

@@ -6,14 +6,14 @@ use loggap_core::goal::{Op, OpKind};
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::sim::{NoNoise, SimError};
-use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_core::units::{PerByte, Picos};
 use loggap_tests::cases::Case;
-use loggap_tests::command::{finish, loggap_process, refused, simulated};
+use loggap_tests::command::{assert_refused, finish, loggap_process, refused, simulated};
 use loggap_tests::engine::{self, Function};
 use loggap_tests::folder::Folder;
 use loggap_tests::program::{Edge, Program, RankProgram};
-use loggap_tests::random_program::{Shape, crowded, parameters, program, receive_overheads};
-use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
+use loggap_tests::random_program::{Shape, crowded, of_picos, program};
+use loggap_tests::shadow::{self, Settings};
 use loggap_tests::streamed::{self, Changed, Log, Runs, bytes, is_scattered};
 use serde_json::Value;
 use std::process::Stdio;
@@ -21,28 +21,6 @@ use std::thread::sleep;
 use std::time::Duration;
 
 const FORMS: [Form; 2] = [Form::Native, Form::Reference];
-
-/// The settings of `seed`: all combinations of the switches.
-fn settings(random: &mut Random) -> Settings {
-    let switches = random.below(4);
-    let set = parameters(random);
-    let mut settings = Settings {
-        receive: if switches & 1 == 0 { Receive::Hold } else { Receive::Overlap },
-        rendezvous: if switches & 2 == 0 { Rendezvous::Instant } else { Rendezvous::Handshake },
-        receive_overheads: receive_overheads(random),
-        ..Settings::new(set)
-    };
-    if random.below(3) == 0 {
-        settings.add_levels(random, parameters);
-    }
-    settings
-}
-
-/// Every third nanosecond of a rank is lost, from a phase of its own.
-fn detours(rank: usize, start: u64, length: u64) -> u64 {
-    let phase = rank as u64 * 700;
-    (start + length + phase) / 3_000 * 500 - (start + phase) / 3_000 * 500
-}
 
 /// Whether a run of the program from a file of each form that can say it is that of the
 /// stored program: times, what is left, and all that observers are told. How many such
@@ -87,9 +65,8 @@ fn random_programs_are_the_same_from_a_file() {
         for seed in seeds {
             let mut random = Random::new(seed);
             let program = program(&mut random, &shape);
-            let settings = settings(&mut random);
-            let noise: Option<shadow::Noise<'_>> =
-                if random.below(3) == 0 { Some(&detours) } else { None };
+            let settings = Settings::random(&mut random);
+            let noise = shadow::random_noise(&mut random);
             compared += agree(&program, &settings, noise, &format!("seed {seed} {settings:?}"));
         }
     }
@@ -101,7 +78,7 @@ fn programs_on_which_hundreds_wait_are_the_same_from_a_file() {
     for seed in 0..60 {
         let mut random = Random::new(seed);
         let program = crowded(&mut random);
-        let settings = settings(&mut random);
+        let settings = Settings::random(&mut random);
         agree(&program, &settings, None, &format!("seed {seed}"));
     }
 }
@@ -112,7 +89,7 @@ fn messages_that_share_links_are_the_same_from_a_file() {
     for seed in 0..400 {
         let mut random = Random::new(seed);
         let program = program(&mut random, &Shape::WILD);
-        let mut settings = settings(&mut random);
+        let mut settings = Settings::random(&mut random);
         settings.levels.clear();
         settings.receive_overheads.truncate(settings.parameters.len());
         apart += usize::from(!settings.receive_overheads.is_empty());
@@ -152,15 +129,8 @@ fn hub(others: u32, order: Order) -> Program {
 }
 
 fn plain() -> Settings {
-    let one = Picos(1_000);
-    Settings::new(LogGops {
-        latency: one,
-        overhead: one,
-        gap: one,
-        gap_per_byte: PerByte(1),
-        overhead_per_byte: PerByte(0),
-        eager_limit: Bytes(u64::MAX),
-    })
+    let set = of_picos([1_000, 1_000, 1_000, 0, 0]);
+    Settings::new(LogGops { gap_per_byte: PerByte(1), ..set })
 }
 
 #[test]
@@ -207,7 +177,7 @@ fn dependencies_on_what_follows_and_cycles_are_the_same_from_a_file() {
                 }
             }
         }
-        let settings = settings(&mut random);
+        let settings = Settings::random(&mut random);
         agree(&program, &settings, None, &format!("seed {seed} {settings:?}"));
     }
 }
@@ -218,7 +188,7 @@ fn exactly_the_operations_under_way_need_memory() {
     for seed in 0..1_000 {
         let mut random = Random::new(seed);
         let program = program(&mut random, &Shape::WILD);
-        let settings = settings(&mut random);
+        let settings = Settings::random(&mut random);
         let hooks = (None, Log::default());
         let run = streamed::run_observed((&program, Form::Native), &settings, NoNoise, hooks);
         let (outcome, _, most) = run.unwrap().unwrap();
@@ -241,7 +211,7 @@ fn a_file_that_changes_while_it_is_read_stops_the_run_or_ends_it() {
     for seed in 0..6_000 {
         let mut random = Random::new(seed);
         let program = program(&mut random, &Shape::WILD);
-        let settings = settings(&mut random);
+        let settings = Settings::random(&mut random);
         let form = FORMS[random.below(2) as usize];
         let mut damaged = bytes(&program, form).unwrap();
         for _ in 0..1 + random.below(8) {
@@ -267,7 +237,7 @@ fn no_operation_runs_twice_whatever_is_written_over_a_file_that_runs() {
     for seed in 0..4_000 {
         let mut random = Random::new(seed);
         let program = program(&mut random, &Shape::WILD);
-        let settings = settings(&mut random);
+        let settings = Settings::random(&mut random);
         let form = FORMS[random.below(2) as usize];
         let mut other = program.clone();
         for rank in &mut other.ranks {
@@ -381,8 +351,11 @@ fn a_binary_file_is_read_as_it_runs_where_it_is_asked_for_or_there_is_no_memory(
         assert!(reason.contains("of 204800 allowed"), "{reason}");
         assert!(streamed["memory_bytes"].as_u64().unwrap() < 204_800, "{streamed}");
         assert_eq!(course(stored), course(streamed));
-        let (code, text) = refused(&[&[&*path, "--program", "stored"], &little[..]].concat());
-        assert!(code == 1 && text.contains("raise --max-memory"), "{text}");
+        assert_refused(
+            &[&[&*path, "--program", "stored"], &little[..]].concat(),
+            1,
+            "raise --max-memory",
+        );
         // The timelines are the same, too.
         let drawn = |form: &str| {
             let drawing = folder.path(&format!("{form}.json"));
@@ -414,14 +387,12 @@ fn what_is_not_read_as_it_runs_is_said() {
         assert!(code == expected && text.contains(about), "{arguments:?}: {code} {text}");
     }
     // Messages of all ranks to all others are under way at a time.
-    let (code, text) = refused(&[&path, "--max-memory", "9K"]);
-    assert!(code == 1 && text.contains("under way at a time"), "{text}");
+    assert_refused(&[&path, "--max-memory", "9K"], 1, "under way at a time");
     // A file that ends early is refused before the run.
     let whole = std::fs::read(&path).unwrap();
     let cut = folder.path("cut.lgs");
     std::fs::write(&cut, &whole[..whole.len() - 9]).unwrap();
-    let (code, text) = refused(&[&[&*cut], &streamed[..]].concat());
-    assert!(code == 2 && text.contains("the file is cut off"), "{code} {text}");
+    assert_refused(&[&[&*cut], &streamed[..]].concat(), 2, "the file is cut off");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use loggap_tests::command::{Ended, Run, interrupted, loggap, refused, simulated};
+use loggap_tests::command::{Ended, Run, assert_refused, interrupted, loggap, refused, simulated};
 use loggap_tests::folder::Folder;
 use serde_json::Value;
 
@@ -152,13 +152,19 @@ fn ranges_of_a_profile_are_swept_by_factors() -> Result<(), Box<dyn std::error::
     }
     assert_eq!(found[1]["latency_factor"], 1.0);
     assert_eq!(document["sweep"]["parameters"][0]["factors"], true);
-    let (code, message) = refused(&[&goal, "--profile", &given, "--sweep", "L=1us:2us:3"]);
-    assert!(code == 2 && message.contains("2 ranges of message sizes"), "{message}");
+    assert_refused(
+        &[&goal, "--profile", &given, "--sweep", "L=1us:2us:3"],
+        2,
+        "2 ranges of message sizes",
+    );
     // Both overheads by the same factor; as a value it would be one for both.
     simulated(&[&goal, "--profile", &given, "--sweep", "o=0.5x:2x:3"]);
     let apart = ["--send-overhead", "10", "--recv-overhead", "20"];
-    let (code, message) = refused(&[&[&*goal], &apart[..], &["--sweep", "o=1:2:2"]].concat());
-    assert!(code == 2 && message.contains("sweep o_s or o_r"), "{message}");
+    assert_refused(
+        &[&[&*goal], &apart[..], &["--sweep", "o=1:2:2"]].concat(),
+        2,
+        "sweep o_s or o_r",
+    );
     Ok(())
 }
 
@@ -335,8 +341,7 @@ fn a_schedule_that_cannot_end_and_memory_that_does_not_suffice_leave_no_file()
     let path = folder.written("lonely.goal", lonely);
     let csv = folder.path("a.csv");
     let files = ["--sweep", "L=1us:2us:3", "--sweep-csv", &csv];
-    let (code, message) = refused(&[&[&*path], &files[..]].concat());
-    assert!(code == 1 && message.contains("cannot come to its end"), "{message}");
+    assert_refused(&[&[&*path], &files[..]].concat(), 1, "cannot come to its end");
     let pattern = ["--pattern", "dissemination", "--ranks", "1K", "--max-memory", "1K"];
     assert_eq!(refused(&[&pattern[..], &files].concat()).0, 1);
     assert_eq!(folder.count(), 1);
