@@ -1,15 +1,7 @@
 //! The same flows here and under SimGrid; see `tests/network/check`, which
 //! compiles the program that this calls in the folder that it is given.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::exit,
-    clippy::cast_precision_loss,
-    clippy::disallowed_methods,
-    reason = "a program of the tests"
-)]
+#![allow(clippy::exit, clippy::cast_precision_loss, reason = "a program of the tests")]
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -21,6 +13,7 @@ use std::time::Instant;
 use loggap::simulation::{NetworkPlan, Placement, TopologyPlan, Wiring};
 use loggap_core::random::Random;
 use loggap_core::sim::network::{Departure, Fabric, Network};
+use loggap_tests::command::Run as _;
 
 /// The largest difference, as a share of the time at which a message ends.
 const TOLERANCE: f64 = 1e-6;
@@ -138,9 +131,7 @@ impl Case {
         let topology = plan(self.topology).topology(self.hosts, 1).unwrap();
         let file = folder.join("flows.txt");
         fs::write(&file, self.text(&topology)).unwrap();
-        let output = Command::new(folder.join("flows")).arg(&file).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8(output.stdout).unwrap();
+        let text = Command::new(folder.join("flows")).arg(&file).succeeds().stdout;
         let mut numbers: Vec<f64> = text.lines().map(|line| line.parse().unwrap()).collect();
         let wall = numbers.pop().unwrap();
         assert_eq!(numbers.len(), self.messages.len());

@@ -12,15 +12,6 @@
 //!
 //! `cargo run --release -p loggap-tests --example link_quality -- 20 tcp "100 Mb/s"`
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a program that prints its table; indices and casts are within what it draws itself"
-)]
-
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
@@ -40,7 +31,7 @@ use loggap_core::random::Random;
 use loggap_core::units::{Bytes, Picos};
 use loggap_tests::cable::{Cable, End, Kind, Shape, Shaper};
 use loggap_tests::cleanup::{Process, on_signals};
-use loggap_tests::command::{loggap_process, machine};
+use loggap_tests::command::{Run, loggap_process, machine};
 use loggap_tests::document::{Document, Number, PARAMETERS, Range, holds};
 
 const LARGEST: u32 = 65_536;
@@ -71,8 +62,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let runs: usize = arguments.next().map_or(Ok(20), |text| text.parse())?;
     let names: Vec<String> = arguments.collect();
-    let help = loggap_process().args(["measure", "--help"]).output()?;
-    let has_history = String::from_utf8_lossy(&help.stdout).contains("--history");
+    let help = loggap_process().args(["measure", "--help"]).ended();
+    let has_history = help.stdout.contains("--history");
     println!("| {} |", COLUMNS.join(" | "));
     println!("|{}", "---|".repeat(COLUMNS.len()));
     for link in links() {
@@ -183,8 +174,11 @@ impl<'l> Bench<'l> {
         }
         self.complete(&mut command, seed, history);
         let output = Process::start(&mut command).finish();
-        let said = String::from_utf8_lossy(&output.stderr);
-        if output.status.success() { Ok(output.stdout) } else { Err(said.into()) }
+        if output.code == Some(0) {
+            Ok(output.stdout.into_bytes())
+        } else {
+            Err(output.stderr.into())
+        }
     }
 
     fn complete(&self, command: &mut Command, seed: u64, history: Option<&Path>) {

@@ -6,8 +6,6 @@
 //! cargo run -p loggap-tests --example messages -- RANKS OPERATION [NUMBER:SIZE:SEGMENT]...
 //! ```
 
-#![allow(clippy::print_stdout, reason = "what it is for")]
-
 use std::collections::BTreeMap;
 
 use loggap::collective::{Call, Operation};

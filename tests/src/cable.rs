@@ -178,7 +178,7 @@ impl Cable {
         }
         match line.split_whitespace().collect::<Vec<_>>()[..] {
             ["listening", _, endpoint] => Ok((process, endpoint.to_owned())),
-            _ => Err(String::from_utf8_lossy(&process.finish().stderr).trim().to_owned()),
+            _ => Err(process.finish().stderr.trim().to_owned()),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! What has to be gone when a program ends, however it ends: namespaces and
 //! processes of its own.
 
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use nix::sys::signal::{SigSet, Signal, kill};
 
-use crate::command::{finish, pid};
+use crate::command::{Ended, finish, pid, start};
 
 static NAMESPACES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static PROCESSES: Mutex<Vec<u32>> = Mutex::new(Vec::new());
@@ -106,7 +106,7 @@ impl Process {
     #[must_use]
     pub fn start(command: &mut Command) -> Self {
         let mut processes = locked(&PROCESSES);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let child = start(command);
         processes.push(child.id());
         Self { id: child.id(), child: Some(child) }
     }
@@ -118,11 +118,8 @@ impl Process {
 
     /// Waits for its end; it is killed where it takes too long.
     #[must_use]
-    pub fn finish(mut self) -> Output {
-        self.child.take().map_or_else(
-            || Output { status: ExitStatus::default(), stdout: vec![], stderr: vec![] },
-            finish,
-        )
+    pub fn finish(mut self) -> Ended {
+        finish(self.child.take().expect("a process that was not waited for"))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::timing::go_first;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 
 /// Longer than any command of a test takes; a test that hangs fails by it.
 pub const PATIENCE: Duration = Duration::from_secs(150);
@@ -49,7 +50,6 @@ fn shared_file(path: &Path) -> io::Result<File> {
 
 /// Says that a test, or a part of one, cannot run here, and why. `tests/run-all`
 /// counts it, by the file that `LOGGAP_SKIPPED` names.
-#[allow(clippy::print_stderr, reason = "said to whoever runs the test alone")]
 pub fn skipped(what: &str, why: &str) {
     eprintln!("skipped: {what}: {why}");
     let Some(path) = std::env::var_os("LOGGAP_SKIPPED") else { return };
@@ -64,18 +64,92 @@ pub fn loggap() -> assert_cmd::Command {
     command
 }
 
+/// A command that has ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// Exit code; none after a signal.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Ended {
+    /// Asserts that it ended with this exit code.
+    #[must_use]
+    pub fn exited(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// The document on standard output.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).expect("a document")
+    }
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let code = output.status.code();
+        Self { code, stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+}
+
+/// Commands that a test runs to their end.
+pub trait Run {
+    /// Runs it, however it ends.
+    fn ended(&mut self) -> Ended;
+
+    /// Runs it, and asserts that it ends with this exit code.
+    fn ends(&mut self, code: i32) -> Ended {
+        self.ended().exited(code)
+    }
+
+    /// Runs it, and asserts that it succeeds.
+    fn succeeds(&mut self) -> Ended {
+        self.ends(0)
+    }
+}
+
+impl Run for assert_cmd::Command {
+    fn ended(&mut self) -> Ended {
+        self.output().expect("a process").into()
+    }
+}
+
+impl Run for Command {
+    fn ended(&mut self) -> Ended {
+        self.output().expect("a process").into()
+    }
+}
+
 /// The JSON of a simulation that succeeds.
-pub fn simulated(arguments: &[&str]) -> serde_json::Value {
-    let output = loggap().arg("simulate").args(arguments).arg("-J").assert().success();
-    serde_json::from_slice(&output.get_output().stdout).expect("a document")
+pub fn simulated(arguments: &[&str]) -> Value {
+    loggap().arg("simulate").args(arguments).arg("-J").succeeds().json()
 }
 
 /// Exit code and standard error of a simulation that fails.
 pub fn refused(arguments: &[&str]) -> (i32, String) {
-    let failed = loggap().arg("simulate").args(arguments).assert().failure();
-    let output = failed.get_output();
-    let code = output.status.code().expect("an exit code");
-    (code, String::from_utf8_lossy(&output.stderr).into_owned())
+    let ended = loggap().arg("simulate").args(arguments).ended();
+    let code = ended.code.expect("an exit code");
+    assert_ne!(code, 0, "{arguments:?}: {ended:#?}");
+    (code, ended.stderr)
+}
+
+/// Asserts that a simulation ends with this exit code, and says these words.
+pub fn assert_refused(arguments: &[&str], code: i32, words: &str) {
+    let told = loggap().arg("simulate").args(arguments).ends(code).stderr;
+    assert!(told.contains(words), "{arguments:?}: {told}");
+}
+
+/// `loggap` after words of a shell, such as those that set a limit, ready for arguments.
+pub fn loggap_after(words: &str) -> assert_cmd::Command {
+    let mut command = assert_cmd::Command::new("sh");
+    let script = format!("{words}; exec \"$0\" \"$@\"");
+    command.args(["-c", &script]).arg(binary()).timeout(PATIENCE);
+    command
 }
 
 /// `loggap` as a plain command, for processes that run beside the test.
@@ -88,9 +162,14 @@ pub fn send(signal: Signal, process: u32) {
     kill(pid(process), signal).expect("a process to signal");
 }
 
+/// Starts a process, both outputs in pipes.
+pub fn start(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a process")
+}
+
 /// Waits for the end of `child` while reading what it writes: a pipe that
 /// nobody reads would stop it when full. It is killed when it takes too long.
-pub fn finish(child: Child) -> Output {
+pub fn finish(child: Child) -> Ended {
     let process = child.id();
     let (done, ended) = mpsc::channel();
     thread::spawn(move || done.send(child.wait_with_output()));
@@ -98,7 +177,7 @@ pub fn finish(child: Child) -> Output {
         send(Signal::SIGKILL, process);
         ended.recv()
     });
-    output.expect("a thread that waits").expect("output of the process")
+    output.expect("a thread that waits").expect("output of the process").into()
 }
 
 /// What `loggap` with these arguments leaves that gets Ctrl-C while its runs are under way,
@@ -108,21 +187,14 @@ pub fn finish(child: Child) -> Output {
 /// # Panics
 ///
 /// Where it ends otherwise than by that, or always too early.
-pub fn interrupted(arguments: &[&str], is_enough: impl Fn(&Output) -> bool) -> Output {
+pub fn interrupted(arguments: &[&str], is_enough: impl Fn(&Ended) -> bool) -> Ended {
     for wait in [1, 3, 10] {
-        let child = loggap_process()
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("a process");
+        let child = start(loggap_process().args(arguments));
         thread::sleep(Duration::from_secs(wait));
         send(Signal::SIGINT, child.id());
-        let output = finish(child);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(130), "{arguments:?}: {told}");
-        if is_enough(&output) {
-            return output;
+        let ended = finish(child).exited(130);
+        if is_enough(&ended) {
+            return ended;
         }
     }
     panic!("{arguments:?} left nothing");
@@ -154,7 +226,7 @@ pub fn binary() -> &'static PathBuf {
         assert!(output.status.success(), "loggap was not built");
         let messages = String::from_utf8(output.stdout).expect("cargo speaks UTF-8");
         let executable = |line: &str| {
-            let message: serde_json::Value = serde_json::from_str(line).ok()?;
+            let message: Value = serde_json::from_str(line).ok()?;
             message["executable"].as_str().map(PathBuf::from)
         };
         messages.lines().find_map(executable).expect("cargo names the program")
@@ -167,7 +239,6 @@ mod tests {
     use nix::sys::stat::{Mode, umask};
 
     #[test]
-    #[allow(clippy::unwrap_used, reason = "a wrong assumption should end the test")]
     fn the_lock_of_another_user_is_taken_too() {
         const NOBODY: u32 = 65_534;
         let folder = tempfile::tempdir().unwrap();

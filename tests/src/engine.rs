@@ -11,8 +11,8 @@ use loggap_core::model::{LogGops, Protocol};
 use loggap_core::sim::network::{FlowRate, Network};
 use loggap_core::sim::windows::{self, Unsuitable};
 use loggap_core::sim::{
-    BuildError, Builder, Counters, Engine, NoNoise, Noise, Observer, RankCounters, Receive,
-    Rendezvous, Settings, Silent, SimError, Storage, Survey, Unfinished,
+    BuildError, Builder, Counters, Engine, NoNoise, Noise, Observer, Parameters, RankCounters,
+    Receive, Rendezvous, Schedule, Settings, Silent, SimError, Storage, Survey, Unfinished,
 };
 use loggap_core::units::{Bytes, Picos};
 
@@ -227,19 +227,29 @@ fn run_seen<O: Observer>(
     }
 }
 
-/// What the engine stops with, if it does.
-#[must_use]
-pub fn error(program: &Program, settings: &shadow::Settings) -> Option<SimError> {
+/// What `then` makes of the program as a schedule, and of parameters and settings.
+fn with_schedule<T>(
+    program: &Program,
+    settings: &shadow::Settings,
+    then: impl FnOnce(Schedule<'_>, Parameters<'_>, Settings) -> T,
+) -> T {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let sets = sets(settings);
-    let parameters = sets.parameters().unwrap();
     let settings = self::settings(settings);
     let requirements = survey.requirements(settings).unwrap();
     let mut memory = OwnedMemory::new(&requirements).unwrap();
     let mut builder = Builder::new(memory.lend(), requirements).unwrap();
     program.replay(&mut builder).unwrap();
-    Engine::new(builder.finish().unwrap(), parameters, settings).run().err()
+    then(builder.finish().unwrap(), sets.parameters().unwrap(), settings)
+}
+
+/// What the engine stops with, if it does.
+#[must_use]
+pub fn error(program: &Program, settings: &shadow::Settings) -> Option<SimError> {
+    with_schedule(program, settings, |schedule, parameters, settings| {
+        Engine::new(schedule, parameters, settings).run().err()
+    })
 }
 
 /// Runs under the eyes of the observer that `observe` makes of the first
@@ -250,20 +260,11 @@ pub fn run_observed<O: Observer>(
     noise: impl Noise,
     observe: impl FnOnce(&[u32]) -> O,
 ) -> (Outcome, O) {
-    let mut survey = Survey::default();
-    program.replay(&mut survey).unwrap();
-    let sets = sets(settings);
-    let parameters = sets.parameters().unwrap();
-    let settings = self::settings(settings);
-    let requirements = survey.requirements(settings).unwrap();
-    let mut memory = OwnedMemory::new(&requirements).unwrap();
-    let mut builder = Builder::new(memory.lend(), requirements).unwrap();
-    program.replay(&mut builder).unwrap();
-    let schedule = builder.finish().unwrap();
-    let observer = observe(schedule.first_ops());
-    let mut engine = Engine::with(schedule, parameters, settings, noise, observer);
-    let outcome = outcome(&mut engine, survey.ranks());
-    (outcome, engine.into_observer())
+    with_schedule(program, settings, |schedule, parameters, settings| {
+        let observer = observe(schedule.first_ops());
+        let mut engine = Engine::with(schedule, parameters, settings, noise, observer);
+        (outcome(&mut engine, program.ranks.len() as u32), engine.into_observer())
+    })
 }
 
 /// A network of flows, with ranks at random places.
@@ -321,23 +322,17 @@ fn run_on_network<O: Observer>(
     (plan, holds): (&NetworkPlan, Option<&LinkHolds>),
     observe: impl FnOnce(&[u32]) -> O,
 ) -> (Outcome, O) {
-    let mut survey = Survey::default();
-    program.replay(&mut survey).unwrap();
-    let sets = sets(settings);
-    let parameters = sets.parameters().unwrap();
-    let settings = self::settings(settings);
-    let requirements = survey.requirements(settings).unwrap();
-    let mut memory = OwnedMemory::new(&requirements).unwrap();
-    let mut builder = Builder::new(memory.lend(), requirements).unwrap();
-    program.replay(&mut builder).unwrap();
-    let schedule = builder.finish().unwrap();
-    let observer = observe(schedule.first_ops());
-    let messages = schedule.sends() as usize;
-    let mut placed = plan.place(survey.ranks(), schedule.interfaces(), messages).unwrap();
-    let told = holds.map(|holds| |told: &FlowRate| holds.note(told));
-    let network = placed.lend_observed(told).unwrap();
-    let mut engine = Engine::on_network(schedule, parameters, settings, noise, observer, network);
-    (outcome(&mut engine, survey.ranks()), engine.into_observer())
+    with_schedule(program, settings, |schedule, parameters, settings| {
+        let ranks = program.ranks.len() as u32;
+        let observer = observe(schedule.first_ops());
+        let messages = schedule.sends() as usize;
+        let mut placed = plan.place(ranks, schedule.interfaces(), messages).unwrap();
+        let told = holds.map(|holds| |told: &FlowRate| holds.note(told));
+        let network = placed.lend_observed(told).unwrap();
+        let mut engine =
+            Engine::on_network(schedule, parameters, settings, noise, observer, network);
+        (outcome(&mut engine, ranks), engine.into_observer())
+    })
 }
 
 /// Runs an engine to its end.

@@ -1,18 +1,5 @@
 //! Shared parts of the end-to-end tests.
 
-#![allow(
-    missing_docs,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::missing_panics_doc,
-    clippy::print_stdout,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "test support: a wrong assumption should end the test"
-)]
-
 pub mod cable;
 pub mod cases;
 pub mod cleanup;
@@ -20,6 +7,7 @@ pub mod command;
 pub mod document;
 pub mod emulator;
 pub mod engine;
+pub mod folder;
 pub mod fuzzing;
 pub mod lossy;
 pub mod plain;

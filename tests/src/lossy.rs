@@ -1,4 +1,4 @@
-//! A stretch of UDP that loses datagrams by a rule.
+//! Links that lose messages by a rule.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use loggap_core::measure::{Link, LinkProperties};
 
 use crate::timing::go_before_the_first;
 
@@ -27,7 +29,39 @@ impl Loss {
     }
 }
 
-/// Forwards between one client and a server until dropped.
+/// A link that loses messages on their way out.
+#[derive(Debug)]
+pub struct LossyLink<L> {
+    /// The link that carries the others.
+    pub link: L,
+    /// Which messages are lost.
+    pub loss: Loss,
+    /// Messages that were sent so far.
+    pub sent: u64,
+}
+
+impl<L: Link> Link for LossyLink<L> {
+    type Error = L::Error;
+
+    fn properties(&self) -> LinkProperties {
+        self.link.properties()
+    }
+
+    fn send(&mut self, message: &[u8]) -> Result<(), Self::Error> {
+        self.sent += 1;
+        if self.loss.takes(self.sent) { Ok(()) } else { self.link.send(message) }
+    }
+
+    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Self::Error> {
+        self.link.poll_receive(buffer)
+    }
+
+    fn discard(&mut self) -> Result<(), Self::Error> {
+        self.link.discard()
+    }
+}
+
+/// A stretch of UDP: forwards between one client and a server until dropped.
 #[derive(Debug)]
 pub struct Lossy {
     address: SocketAddr,

@@ -1,7 +1,5 @@
 //! Every built-in pattern, with random options.
 
-#![allow(clippy::cast_possible_truncation, reason = "draws are small")]
-
 use loggap_core::goal::pattern::{Algorithm, Options, Pattern};
 use loggap_core::random::Random;
 use loggap_core::units::Picos;

@@ -150,6 +150,19 @@ fn insert(random: &mut Random, shape: &Shape, rank: &mut RankProgram, kind: OpKi
     rank.ops.insert(at, Op { kind, cpu, nic });
 }
 
+/// L, o and g in ps, G and O in ps a byte, and no eager limit.
+#[must_use]
+pub fn of_picos([latency, overhead, gap, gap_per_byte, overhead_per_byte]: [u64; 5]) -> LogGops {
+    LogGops {
+        latency: Picos(latency),
+        overhead: Picos(overhead),
+        gap: Picos(gap),
+        gap_per_byte: PerByte(gap_per_byte << 16),
+        overhead_per_byte: PerByte(overhead_per_byte << 16),
+        eager_limit: Bytes(u64::MAX),
+    }
+}
+
 /// Random parameters of few nanoseconds each, many of them 0.
 #[must_use]
 pub fn parameters(random: &mut Random) -> LogGops {

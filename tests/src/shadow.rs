@@ -4,7 +4,7 @@
 //! must agree with it on every schedule.
 
 use crate::program::Program;
-use crate::random_program::receive_overhead;
+use crate::random_program::{parameters, receive_overhead, receive_overheads};
 use loggap::timeline::{self, Calc, Costs, End, Timeline};
 use loggap_core::goal::{ANY, ANY_TAG, Op, OpKind};
 use loggap_core::model::{LogGops, ReceiveOverhead};
@@ -94,6 +94,34 @@ impl Settings {
         }
     }
 
+    /// All combinations of the switches, with a random set, or several.
+    #[must_use]
+    pub fn random(random: &mut Random) -> Self {
+        let switches = random.below(4);
+        let set = parameters(random);
+        let mut settings = Self {
+            receive: if switches & 1 == 0 { Receive::Hold } else { Receive::Overlap },
+            rendezvous: if switches & 2 == 0 { Rendezvous::Instant } else { Rendezvous::Handshake },
+            receive_overheads: receive_overheads(random),
+            ..Self::new(set)
+        };
+        if random.below(3) == 0 {
+            settings.add_levels(random, parameters);
+        }
+        settings
+    }
+
+    /// One parameter set, with switches that depend on the seed.
+    #[must_use]
+    pub fn of_seed(seed: u64, set: LogGops) -> Self {
+        let (overlaps, shakes) = (seed.is_multiple_of(3), seed.is_multiple_of(5));
+        Self {
+            receive: if overlaps { Receive::Overlap } else { Receive::Hold },
+            rendezvous: if shakes { Rendezvous::Handshake } else { Rendezvous::Instant },
+            ..Self::new(set)
+        }
+    }
+
     /// Adds one or two levels, whose sets `set` makes, of one range of sizes or two;
     /// in half of all cases ranks are at places of their own.
     pub fn add_levels(&mut self, random: &mut Random, mut set: impl FnMut(&mut Random) -> LogGops) {
@@ -141,6 +169,18 @@ impl Settings {
 
 /// Additional time that noise takes from `rank` in [start, start + length).
 pub type Noise<'a> = &'a (dyn Fn(usize, u64, u64) -> u64 + Sync);
+
+/// Every third nanosecond of a rank is lost, from a phase of its own.
+#[must_use]
+pub fn detours(rank: usize, start: u64, length: u64) -> u64 {
+    let phase = rank as u64 * 700;
+    (start + length + phase) / 3_000 * 500 - (start + phase) / 3_000 * 500
+}
+
+/// [`detours`] in a third of all cases.
+pub fn random_noise(random: &mut Random) -> Option<Noise<'static>> {
+    if random.below(3) == 0 { Some(&detours) } else { None }
+}
 
 /// What came out.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -1,22 +1,14 @@
 //! `loggap best`: winners, draws, rules, and what is refused.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Output;
 
-use loggap_tests::command::{interrupted, loggap, simulated};
+use loggap_tests::command::{Run, interrupted, loggap, simulated};
+use loggap_tests::folder::Folder;
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// Intervals of L of this many per cent on both sides; everything else is
 /// exact.
-fn profile(folder: &TempDir, percent: f64) -> PathBuf {
+fn profile(folder: &Folder, percent: f64) -> String {
     let latency = 2e-6;
     let (low, high) = (latency * (1.0 - percent / 100.0), latency * (1.0 + percent / 100.0));
     let text = format!(
@@ -25,22 +17,19 @@ fn profile(folder: &TempDir, percent: f64) -> PathBuf {
             "send_overhead_s":3e-7,"send_overhead_per_byte_s":0,"recv_overhead_s":3e-7,
             "recv_overhead_per_byte_s":0,"gap_s":4e-7,"gap_per_byte_s":1e-10}}]}}"#
     );
-    let path = folder.path().join(format!("profile-{percent}.json"));
-    fs::write(&path, text).unwrap();
-    path
+    folder.written(&format!("profile-{percent}.json"), text)
 }
 
 fn output(arguments: &[&str]) -> String {
-    let output = loggap().arg("best").args(arguments).assert().success();
-    String::from_utf8(output.get_output().stdout.clone()).unwrap()
+    loggap().arg("best").args(arguments).succeeds().stdout
 }
 
 /// Algorithms that send the same messages between two ranks.
 #[test]
 fn what_is_no_faster_is_a_tie_in_table_map_and_document() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let profile = profile(&folder, 20.0);
-    let run = ["gather", "--ranks", "2", "-s", "1K", "--profile", profile.to_str().unwrap()];
+    let run = ["gather", "--ranks", "2", "-s", "1K", "--profile", &profile];
     let text = output(&run);
     assert!(text.contains("basic_linear=binomial"), "{text}");
     assert!(text.contains("= a tie: less than 0.05% apart"), "{text}");
@@ -50,11 +39,11 @@ fn what_is_no_faster_is_a_tie_in_table_map_and_document() {
     assert_eq!(cell["draws_won"], 0);
     let apart = document(&["gather", "--ranks", "64", "-s", "8", "--preset", "odin"]);
     assert_eq!(apart["cells"][0]["tied_with"], serde_json::json!([]));
-    let svg = folder.path().join("map.svg");
-    output(&[&run[..], &["--plot", svg.to_str().unwrap()]].concat());
+    let svg = folder.path("map.svg");
+    output(&[&run[..], &["--plot", &svg]].concat());
     assert!(fs::read_to_string(svg).unwrap().contains("tie with binomial"));
-    let rules = folder.path().join("gather.rules");
-    output(&[&run[..], &["--rules", rules.to_str().unwrap()]].concat());
+    let rules = folder.path("gather.rules");
+    output(&[&run[..], &["--rules", &rules]].concat());
     assert!(fs::read_to_string(rules).unwrap().contains("less than 0.05% apart tie"));
 }
 
@@ -87,11 +76,11 @@ fn winners_change_with_size_and_are_the_least_of_all_candidates() {
 
 #[test]
 fn intervals_decide_what_is_told_apart_and_the_seed_what_is_drawn() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let ask = |percent: f64, more: &[&str]| {
         let path = profile(&folder, percent);
         let fixed = ["bcast", "--ranks", "8:32", "-s", "8:256K:x4", "--profile"];
-        document(&[&fixed[..], &[path.to_str().unwrap(), "--draws", "40"], more].concat())
+        document(&[&fixed[..], &[&*path, "--draws", "40"], more].concat())
     };
     let apart = |found: &Value| {
         let cells = found["cells"].as_array().unwrap().clone();
@@ -194,7 +183,7 @@ fn candidates_take_as_long_as_loggap_simulate_says() {
 }
 
 /// Words of a file of rules without comments, as numbers.
-fn numbers(path: &Path) -> Vec<u64> {
+fn numbers(path: &str) -> Vec<u64> {
     let text = fs::read_to_string(path).unwrap();
     assert!(text.contains("--mca coll_tuned_use_dynamic_rules 1"), "{text}");
     assert!(text.contains("--rules-probe"), "{text}");
@@ -204,9 +193,9 @@ fn numbers(path: &Path) -> Vec<u64> {
 
 #[test]
 fn rules_and_map_are_files_and_the_probe_names_no_algorithm() {
-    let folder = TempDir::new().unwrap();
-    let (rules, map) = (folder.path().join("b.rules"), folder.path().join("b.svg"));
-    let files = ["--rules", rules.to_str().unwrap(), "--plot", map.to_str().unwrap()];
+    let folder = Folder::new();
+    let (rules, map) = (folder.path("b.rules"), folder.path("b.svg"));
+    let files = ["--rules", &rules, "--plot", &map];
     let fixed = ["alltoall", "--ranks", "4,8", "-s", "8:64K", "--preset", "ompi-ib-sdr"];
     let found = document(&[&fixed[..], &files].concat());
     let written = numbers(&rules);
@@ -235,10 +224,10 @@ fn rules_and_map_are_files_and_the_probe_names_no_algorithm() {
 
 #[test]
 fn the_table_is_no_wider_than_a_terminal_and_csv_has_a_row_for_each_cell() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let path = profile(&folder, 20.0);
     let fixed = ["bcast", "--ranks", "4:64:x4", "-s", "1:4M", "--draws", "10", "--profile"];
-    let arguments = [&fixed[..], &[path.to_str().unwrap()]].concat();
+    let arguments = [&fixed[..], &[&*path]].concat();
     let text = output(&arguments);
     for line in text.lines() {
         assert!(line.chars().count() <= 100, "{line}");
@@ -293,11 +282,11 @@ fn collectives_are_named_as_people_write_them() {
 
 #[test]
 fn every_form_says_which_parameters_were_used() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let path = profile(&folder, 0.0);
-    let path = path.to_str().unwrap();
-    let (rules, map) = (folder.path().join("b.rules"), folder.path().join("b.svg"));
-    let files = ["--rules", rules.to_str().unwrap(), "--plot", map.to_str().unwrap()];
+    let path = &*path;
+    let (rules, map) = (folder.path("b.rules"), folder.path("b.svg"));
+    let files = ["--rules", &rules, "--plot", &map];
     let given = ["-L", "2us", "-o", "300", "-g", "0.4us", "-G", "80ps/B"];
     let values = "L = 2000 ns, o = 300 ns, O = 0 ns/B, g = 400 ns, G = 0.08 ns/B, S = 65535 B";
     let fixed = ["bcast", "--ranks", "4", "-s", "8"];
@@ -344,7 +333,7 @@ fn algorithms_are_left_out_for_few_elements_only_where_they_are() {
 
 #[test]
 fn a_profile_with_an_interval_without_an_end_has_winners_without_draws() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let path = profile(&folder, 1.0);
     let text = fs::read_to_string(&path).unwrap();
     let open = text.replace(
@@ -353,16 +342,15 @@ fn a_profile_with_an_interval_without_an_end_has_winners_without_draws() {
     );
     assert_ne!(open, text);
     fs::write(&path, open).unwrap();
-    let path = path.to_str().unwrap();
+    let path = &*path;
     let arguments = ["best", "bcast", "--ranks", "4", "-s", "8", "--profile", path, "-J"];
-    let output = loggap().args(arguments).assert().success();
-    let told = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    let output = loggap().args(arguments).succeeds();
+    let told = &output.stderr;
     assert!(told.contains(path) && told.contains("--draws 0"), "{told}");
-    let found: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let found = output.json();
     assert_eq!(found["draws"], 0);
     let arguments = ["simulate", "--pattern", "dissemination", "--ranks", "4", "--profile", path];
-    let output = loggap().args(arguments).args(["--monte-carlo", "3"]).assert().code(2);
-    let told = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    let told = loggap().args(arguments).args(["--monte-carlo", "3"]).ends(2).stderr;
     assert!(told.contains(path) && told.contains("has no end"), "{told}");
 }
 
@@ -399,8 +387,7 @@ fn what_cannot_be_answered_is_refused() {
         (&["bcast", "--ranks", "4,3"], 2, "3 ranks follow 4"),
         (&["bcast", "--ranks", "4", "--draws", "5"], 2, "--profile"),
     ] {
-        let output = loggap().arg("best").args(arguments).assert().code(code);
-        let text = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        let text = loggap().arg("best").args(arguments).ends(code).stderr;
         assert!(text.contains(message), "{arguments:?}: {text}");
     }
 }
@@ -409,16 +396,15 @@ fn what_cannot_be_answered_is_refused() {
 /// them, and says that others are missing.
 #[test]
 fn ctrl_c_leaves_the_cells_that_are_complete() {
-    let folder = TempDir::new().unwrap();
-    let (rules, map) = (folder.path().join("b.rules"), folder.path().join("b.svg"));
-    let files = ["--rules", rules.to_str().unwrap(), "--plot", map.to_str().unwrap()];
+    let folder = Folder::new();
+    let (rules, map) = (folder.path("b.rules"), folder.path("b.svg"));
+    let files = ["--rules", &rules, "--plot", &map];
     let preset = ["--preset", "ompi-ib-sdr"];
     // The first cells are done in no time, and all take much longer than the test waits.
     let ask = ["best", "bcast", "--ranks", "8:64K", "-s", "8:1M"];
     let left = |more: &[&str], is_enough: fn(&str) -> bool| {
         let arguments = [&ask[..], &preset, more].concat();
-        let enough = |output: &Output| is_enough(&String::from_utf8_lossy(&output.stdout));
-        String::from_utf8(interrupted(&arguments, enough).stdout).unwrap()
+        interrupted(&arguments, |ended| is_enough(&ended.stdout)).stdout
     };
     let all = 14 * 18;
     let json = left(&[&files[..], &["-J"]].concat(), |text| text.contains("\"candidates\""));
@@ -436,7 +422,7 @@ fn ctrl_c_leaves_the_cells_that_are_complete() {
     assert!(written.contains(&format!("INCOMPLETE: {why}")), "{written}");
     assert!(fs::read_to_string(&map).unwrap().contains("fastest algorithm (incomplete)"));
     // Beside whole files there is nothing: temporary ones have got their names.
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    assert_eq!(folder.count(), 2);
     let csv = left(&["--csv"], |text| text.lines().count() > 2);
     let rows: Vec<&str> = csv.lines().collect();
     let last = format!("# incomplete: interrupted after {} of {all} cells", rows.len() - 2);

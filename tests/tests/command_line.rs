@@ -1,24 +1,20 @@
 //! What holds for every verb of the command line.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::io::Read;
-use std::process::Stdio;
 use std::time::Duration;
 
 use loggap::machine::clock::HostClock;
 use loggap_core::measure::Clock;
-use loggap_tests::command::{finish, loggap, loggap_process, machine, refused, send, simulated};
+use loggap_tests::command::{
+    Run, assert_refused, finish, loggap, loggap_process, machine, refused, send, simulated, start,
+};
+use loggap_tests::folder::Folder;
 use nix::sys::signal::Signal;
 
 #[test]
 fn help_and_version_go_to_standard_output_and_succeed() {
     for arguments in [&["--help"][..], &["measure", "--help"], &["fit", "-h"], &["--version"]] {
-        let output = loggap().args(arguments).assert().success().get_output().clone();
+        let output = loggap().args(arguments).succeeds();
         assert!(!output.stdout.is_empty() && output.stderr.is_empty(), "{arguments:?}");
     }
 }
@@ -26,19 +22,14 @@ fn help_and_version_go_to_standard_output_and_succeed() {
 #[test]
 fn wrong_usage_exits_with_two_and_leaves_standard_output_alone() {
     for arguments in [&[][..], &["no-such-verb"], &["measure", "--no-such-option"]] {
-        let output = loggap().args(arguments).assert().code(2).get_output().clone();
+        let output = loggap().args(arguments).ends(2);
         assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{arguments:?}");
     }
 }
 
 #[test]
 fn a_reader_that_leaves_is_no_failure() {
-    let mut child = loggap_process()
-        .args(["serve", "--help"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = start(loggap_process().args(["serve", "--help"]));
     drop(child.stdout.take());
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
@@ -52,8 +43,7 @@ fn the_short_help_of_every_verb_fits_a_screen_and_says_where_the_rest_is() {
     {
         let help = |form: &str| {
             let words = verb.split(' ').chain([form]);
-            let output = loggap().args(words).assert().success().get_output().clone();
-            String::from_utf8(output.stdout).unwrap()
+            loggap().args(words).succeeds().stdout
         };
         let (short, long) = (help("-h"), help("--help"));
         assert!(short.lines().count() <= 45, "{verb}: {short}");
@@ -73,19 +63,12 @@ fn ctrl_c_is_told_and_ends_the_process_at_once() {
         &["study", "pipelining", "--ranks", "4096", "-n", "100000"],
         &["simulate", "--pattern", "all-to-all", "--ranks", "8K"],
     ] {
-        let child = loggap_process()
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let child = start(loggap_process().args(arguments));
         std::thread::sleep(Duration::from_secs(1));
         let clock = HostClock::monotonic_raw();
         let asked = clock.now();
         send(Signal::SIGINT, child.id());
-        let output = finish(child);
-        assert_eq!(output.status.code(), Some(130), "{arguments:?}");
-        let told = String::from_utf8_lossy(&output.stderr);
+        let told = finish(child).exited(130).stderr;
         assert!(told.ends_with("interrupted\n"), "{arguments:?}: {told}");
         let took = clock.duration(clock.now().saturating_sub(asked));
         assert!(took.seconds() < BUSY_S, "{arguments:?} {took:?}");
@@ -102,8 +85,7 @@ fn a_typing_error_in_a_name_is_answered_with_the_name_before_the_list() {
         (&best, "did you mean 'allreduce'?", "alltoall"),
         (&preset, "did you mean 'ompi-ib-sdr'?", "mpich2-tcp"),
     ] {
-        let output = loggap().args(arguments).assert().code(2).get_output().clone();
-        let told = String::from_utf8(output.stderr).unwrap();
+        let told = loggap().args(arguments).ends(2).stderr;
         let (before, after) = told.split_once(meant).unwrap();
         assert!(!before.contains(list) && after.contains(list), "{told}");
     }
@@ -112,11 +94,10 @@ fn a_typing_error_in_a_name_is_answered_with_the_name_before_the_list() {
 /// One line says what is wrong, with which option, and what is expected.
 #[test]
 fn wrong_values_are_told_with_what_is_expected() {
-    let folder = tempfile::tempdir().unwrap();
-    let goal = folder.path().join("app.goal");
-    let goal = goal.to_str().unwrap();
+    let folder = Folder::new();
     let pattern = ["--pattern", "dissemination", "--ranks", "8"];
-    loggap().args(["goal", "generate", "-o", goal]).args(pattern).assert().success();
+    let goal = folder.generated("app.goal", &pattern);
+    let goal = &*goal;
     for (more, parts) in [
         (&["--topology", "star", "--placement", "roundrobin"][..], ["--placement", "round-robin"]),
         (&["--threads", "0"], ["--threads", "a whole number from 1 on"]),
@@ -146,8 +127,7 @@ fn wrong_values_are_told_with_what_is_expected() {
         (&["--pattern", "bcast"][..], "--pattern bcast needs --ranks P"),
         (&[], "give a schedule's FILE, or --pattern NAME"),
     ] {
-        let (code, told) = refused(arguments);
-        assert!(code == 2 && told.contains(part), "{arguments:?}: {told}");
+        assert_refused(arguments, 2, part);
     }
     let (_, told) = refused(&[goal, "--max-memory", "1K"]);
     assert!(told.contains("FILE.lgs") && told.contains("goal compile"), "{told}");
@@ -160,9 +140,9 @@ fn wrong_values_are_told_with_what_is_expected() {
         let ops = (0..10_000).map(|at| format!("{what} tag {}\n", 50_000_000_000u64 + at));
         text += &format!("rank {rank} {{\n{}}}\n", ops.collect::<String>());
     }
-    let tagged = folder.path().join("tagged.goal");
+    let tagged = folder.path("tagged.goal");
     std::fs::write(&tagged, text).unwrap();
-    let tagged = tagged.to_str().unwrap();
+    let tagged = &*tagged;
     let taken = simulated(&[tagged])["memory_bytes"].as_u64().unwrap();
     let (_, told) = refused(&[tagged, "--max-memory", &(taken - 200_000).to_string()]);
     assert!(told.contains("--max-memory"), "{told}");

@@ -2,16 +2,8 @@
 //! packets: network namespaces and virtual cables between them. Needs root and `ip`; without them each test says so
 //! and does nothing.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stderr,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::os::fd::AsFd;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -19,16 +11,16 @@ use std::time::Duration;
 use loggap::link::{Endpoint, EthLink, LinkError, LinkSettings, Transport, Waiting, parse_address};
 use loggap::machine::clock::HostClock;
 use loggap::serve::listener::{Arrival, Listener};
-use loggap_core::measure::{Clock, Ending, Link, LinkProperties, serve};
+use loggap_core::measure::{Clock, Ending, Link, serve};
 use loggap_core::random::Random;
 use loggap_core::units::Picos;
 use loggap_core::wire::{Bounds, FRAME_LEN, Hello, Message, Versions};
 use loggap_tests::cable::{CLIENT, Cable, End, INTERFACE, Kind, SERVER};
 use loggap_tests::cleanup::{Namespace, Process, ip};
-use loggap_tests::command::{binary, machine, skipped};
+use loggap_tests::command::{Ended, binary, machine, skipped};
+use loggap_tests::lossy::{Loss, LossyLink};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
-use serde_json::Value;
 
 /// Address of another station beside both.
 const OTHER: &str = "02:00:00:00:00:03";
@@ -52,17 +44,11 @@ fn serve_once(cable: &Cable) -> Process {
     server
 }
 
-fn measure(cable: &Cable, arguments: &str) -> Output {
+fn measure(cable: &Cable, arguments: &str) -> Ended {
     let mut command = cable.loggap(End::Client);
     command.args(["measure", "--transport", "eth", "--interface", INTERFACE]);
     command.args(["--block", "--max-time", "2"]).args(arguments.split(' '));
     Process::start(&mut command).finish()
-}
-
-fn json(output: &Output) -> Value {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]
@@ -73,7 +59,7 @@ fn two_stations_measure_up_to_the_longest_frame() {
         let server = serve_once(&cable);
         let longest = mtu - 4;
         let sizes = format!("-s 1,64,{longest} -J --peer {SERVER}");
-        let document = json(&measure(&cable, &sizes));
+        let document = measure(&cable, &sizes).exited(0).json();
         assert_eq!(document["transport"], "eth");
         assert_eq!(document["host"]["link"]["mtu_bytes"], mtu);
         let range = document["ranges"].as_array().unwrap().last().unwrap();
@@ -84,17 +70,14 @@ fn two_stations_measure_up_to_the_longest_frame() {
         for key in ["half_rtt_s_lo", "gap_s_hi", "send_overhead_s"] {
             assert!(largest[key].as_f64().unwrap() > 0.0, "{key}: {largest}");
         }
-        let output = server.finish();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let _ended = server.finish().exited(0);
     }
 }
 
 #[test]
 fn a_message_longer_than_a_frame_is_refused_beforehand() {
     let Some(cable) = plug(1_500) else { return };
-    let output = measure(&cable, "-s 1,1497");
-    assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = measure(&cable, "-s 1,1497").exited(2).stderr;
     assert!(said.contains("1497") && said.contains("1496"), "{said}");
 }
 
@@ -104,10 +87,9 @@ fn nobody_there_is_an_error_in_bounded_time() {
     let _built = binary();
     let (clock, limit) = (HostClock::monotonic_raw(), Picos::from_micros(20_000_000).unwrap());
     let began = clock.now();
-    let output = measure(&cable, "-s 1");
-    assert_eq!(output.status.code(), Some(1));
+    let output = measure(&cable, "-s 1").exited(1);
     assert!(clock.duration(clock.now() - began) < limit);
-    let talk = String::from_utf8_lossy(&output.stderr);
+    let talk = &output.stderr;
     assert!(talk.contains("no answer from a station on eth: start `loggap serve"), "{talk}");
 }
 
@@ -123,7 +105,7 @@ fn frames_end_at_the_smaller_mtu_of_both_ends() {
     let _alone = machine();
     let Some(cable) = unequal() else { return };
     let _server = serve_once(&cable);
-    let document = json(&measure(&cable, "--launches 1 -J"));
+    let document = measure(&cable, "--launches 1 -J").exited(0).json();
     let last = document["sizes"].as_array().unwrap().last().unwrap();
     assert_eq!(last["size_bytes"], 1_496);
     let told = document["warnings"].to_string();
@@ -140,7 +122,7 @@ fn sizes_that_never_arrive_are_given_up_and_the_path_is_named() {
         command.args(arguments.split(' ')).args(["--transport", "udp", "--block", &endpoint]);
         Process::start(&mut command).finish()
     };
-    let document = json(&run("measure --max-time 3 -J"));
+    let document = run("measure --max-time 3 -J").exited(0).json();
     let warnings = document["warnings"].as_array().unwrap();
     let told = |part: &str| warnings.iter().any(|warning| warning.as_str().unwrap().contains(part));
     assert!(told("nothing above") && told("path MTU?"), "{warnings:?}");
@@ -151,11 +133,10 @@ fn sizes_that_never_arrive_are_given_up_and_the_path_is_named() {
     assert!((1_024..1_500).contains(&last), "{last}");
     assert!(document["wall_s"].as_f64().unwrap() < 6.0, "{document}");
     for command in ["lat -s 1K,8K,16K", "bw -s 1K,8K -n 640"] {
-        let output = run(command);
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{command}: {told}");
+        let output = run(command).exited(1);
+        let told = &output.stderr;
         assert!(told.contains("nothing above 1024 B arrives: path MTU?"), "{command}: {told}");
-        let rows = String::from_utf8_lossy(&output.stdout);
+        let rows = &output.stdout;
         assert!(rows.lines().any(|row| row.starts_with("1024 ")), "{rows}");
     }
 }
@@ -198,7 +179,7 @@ fn a_router_that_takes_shorter_packets_costs_a_round_and_is_named() {
     let _server = loggap(&server, "serve --transport udp --block");
     thread::sleep(Duration::from_millis(500));
     let arguments = "measure --transport udp --block fd77:2::2 -s 1:4K --max-time 2 -J";
-    let document = json(&loggap(&client, arguments).finish());
+    let document = loggap(&client, arguments).finish().exited(0).json();
     let told = document["warnings"].to_string();
     assert!(told.contains("packets of up to 1400 B, the interface of up to 1500 B"), "{told}");
     let last = document["sizes"].as_array().unwrap().last().unwrap();
@@ -245,10 +226,10 @@ fn frames_that_belong_to_nothing_are_passed_over() {
     let document = thread::scope(|scope| {
         scope.spawn(|| babble(&cable, &over));
         let _over = Over(&over);
-        json(&measure(&cable, "-s 1,64,700 -J"))
+        measure(&cable, "-s 1,64,700 -J").exited(0).json()
     });
     assert_eq!(document["ranges"].as_array().unwrap().last().unwrap()["last_bytes"], 700);
-    assert!(server.finish().status.success());
+    let _ended = server.finish().exited(0);
 }
 
 /// Whether something is to be read within a fifth of a second.
@@ -335,30 +316,6 @@ fn the_listening_socket_gets_hellos_only_and_a_session_its_peers_frames_only() {
     assert_eq!(received(&mut session), Some(Message::Bye));
 }
 
-/// A link that loses every 97th message on its way out.
-struct Lossy(EthLink, u64);
-
-impl Link for Lossy {
-    type Error = LinkError;
-
-    fn properties(&self) -> LinkProperties {
-        self.0.properties()
-    }
-
-    fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        self.1 += 1;
-        if self.1.is_multiple_of(97) { Ok(()) } else { self.0.send(message) }
-    }
-
-    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        self.0.poll_receive(buffer)
-    }
-
-    fn discard(&mut self) -> Result<(), LinkError> {
-        self.0.discard()
-    }
-}
-
 #[test]
 fn lost_frames_are_counted_and_cost_no_more_than_their_round() {
     let _alone = machine();
@@ -369,9 +326,15 @@ fn lost_frames_are_counted_and_cost_no_more_than_their_round() {
             let settings = LinkSettings { waiting: Waiting::Block, ..LinkSettings::default() };
             let link = EthLink::open(INTERFACE, parse_address(CLIENT), settings).unwrap();
             let clock = HostClock::calibrated();
-            serve(&clock, &mut Lossy(link, 0), &mut [0; 2_000], Bounds::default()).unwrap()
+            serve(
+                &clock,
+                &mut LossyLink { link, loss: Loss::Every(97), sent: 0 },
+                &mut [0; 2_000],
+                Bounds::default(),
+            )
+            .unwrap()
         });
-        let document = json(&measure(&cable, "-s 1,1496 -J"));
+        let document = measure(&cable, "-s 1,1496 -J").exited(0).json();
         let (served, ending) = server.join().unwrap();
         assert_eq!(ending, Ending::Goodbye);
         assert!(served.rounds > 97);

@@ -1,7 +1,5 @@
 //! The critical path explains every picosecond.
 
-#![allow(clippy::unwrap_used, reason = "test code; the lints only know functions marked #[test]")]
-
 use loggap::timeline::causes::{Causes, Event, Kind, MessageCosts, Via};
 use loggap::timeline::explain::{SetTerms, explain};
 use loggap_core::goal::OpKind;
@@ -9,10 +7,10 @@ use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::sim::Parameters;
 use loggap_core::units::{Bytes, PerByte, Picos};
-use loggap_tests::command::{loggap, simulated};
+use loggap_tests::command::{Run, loggap, simulated};
 use loggap_tests::engine;
 use loggap_tests::program::Program;
-use loggap_tests::random_program::{Shape, parameters, program, receive_overheads};
+use loggap_tests::random_program::{Shape, of_picos, parameters, program, receive_overheads};
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 use serde_json::Value;
 
@@ -82,11 +80,7 @@ fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
         let mut random = Random::new(seed);
         let shape = if seed % 2 == 0 { Shape::PLAIN } else { Shape::WILD };
         let program = program(&mut random, &shape);
-        let mut settings = Settings {
-            receive: if seed % 3 == 0 { Receive::Overlap } else { Receive::Hold },
-            rendezvous: if seed % 5 == 0 { Rendezvous::Handshake } else { Rendezvous::Instant },
-            ..Settings::new(parameters(&mut random))
-        };
+        let mut settings = Settings::of_seed(seed, parameters(&mut random));
         if seed % 4 < 2 {
             settings.receive_overheads = receive_overheads(&mut random);
             settings.add_levels(&mut random, parameters);
@@ -209,15 +203,7 @@ fn each_count_is_by_how_much_the_makespan_grows_with_its_parameter() {
 /// alone, and its interface is busy with nothing that ends then.
 #[test]
 fn what_ends_at_the_same_instant_by_chance_is_no_cause() {
-    let nanos = |nanos: u64| Picos(nanos * 1_000);
-    let set = LogGops {
-        latency: nanos(2_000),
-        overhead: nanos(500),
-        gap: nanos(1),
-        gap_per_byte: PerByte::ZERO,
-        overhead_per_byte: PerByte::ZERO,
-        eager_limit: Bytes(u64::MAX),
-    };
+    let set = of_picos([2_000_000, 500_000, 1_000, 0, 0]);
     // The message has been received at 2 * 500 + 2000.
     let text = "num_ranks 2\nrank 0 {\nc: calc 3000\nr: recv 1b from 1 cpu 1\n\
                 l: calc 700 cpu 1\nl requires r\n}\nrank 1 {\nsend 1b to 0\n}\n";
@@ -227,7 +213,7 @@ fn what_ends_at_the_same_instant_by_chance_is_no_cause() {
     let terms = explain(&causes, &Parameters::one(set)).unwrap().terms;
     let messages = terms.all_sets();
     assert_eq!((messages.latency.count, messages.overhead().count, terms.calc.count), (1, 2, 1));
-    let longer = shadow::run(&program, &settings(nanos(2_100)), None).makespan();
+    let longer = shadow::run(&program, &settings(Picos(2_100_000)), None).makespan();
     assert_eq!(longer, 3_800_000);
 }
 
@@ -263,8 +249,7 @@ fn terms_are_told_apart_by_level_and_end() {
     assert_eq!(Some(sum), document["makespan_ps"].as_u64());
     assert_eq!(time(&terms["latency"]), sets.iter().map(|set| time(&set["latency"])).sum::<u64>());
     let text = |more: &[&str]| {
-        let output = loggap().arg("simulate").args(pattern).args(far).args(more).assert();
-        String::from_utf8(output.success().get_output().stdout.clone()).unwrap()
+        loggap().arg("simulate").args(pattern).args(far).args(more).succeeds().stdout
     };
     let by_level = text(&near);
     assert!(by_level.contains("latencies (L) of level 0, from 0 B on"), "{by_level}");

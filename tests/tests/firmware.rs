@@ -3,32 +3,26 @@
 //! `tests/firmware/check` builds and installs; times under emulation mean
 //! nothing, so the logic, losses, bounds and encodings are what is tested.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::collections::HashMap;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use loggap::link::{EthLink, LinkError, LinkSettings, Waiting, parse_address};
+use loggap::link::{EthLink, LinkSettings, Waiting, parse_address};
 use loggap::machine::clock::HostClock;
 use loggap::simulation::OwnedMemory;
 use loggap_core::goal::pattern::{Options, Pattern, generate};
-use loggap_core::measure::{Ending, Link, LinkProperties, serve};
+use loggap_core::measure::{Ending, Link, serve};
 use loggap_core::model::{Profile, compact};
 use loggap_core::random::Random;
 use loggap_core::selftest;
 use loggap_core::sim::{Builder, Engine, Parameters, Settings, Survey};
 use loggap_core::units::{Bytes, Picos};
 use loggap_core::wire::Bounds;
-use loggap_tests::command::{finish, loggap_process};
+use loggap_tests::command::{finish, loggap_process, start};
 use loggap_tests::emulator::{Machine, Tap};
+use loggap_tests::lossy::{Loss, LossyLink};
 use loggap_tests::timing::{Attempt, undisturbed};
 use serde_json::Value;
 
@@ -79,7 +73,7 @@ fn loggap(tap: &Tap, arguments: &str) -> Child {
     command.args(arguments.split(' '));
     // The emulator needs the processors that polling would take.
     command.args(["--block", "--transport", "eth", "--interface", tap.name()]);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    start(&mut command)
 }
 
 /// An emulator that does not get its processor stalls for tens of
@@ -88,9 +82,9 @@ fn loggap(tap: &Tap, arguments: &str) -> Child {
 fn measured(tap: &Tap, arguments: &str) -> Value {
     undisturbed("a board under emulation", || {
         let output = finish(loggap(tap, &format!("measure -J --max-time 4 {arguments}")));
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        if output.status.success() {
-            return Attempt::Right(serde_json::from_slice(&output.stdout).unwrap());
+        let said = output.stderr.clone();
+        if output.code == Some(0) {
+            return Attempt::Right(output.json());
         }
         let is_stalled = said.contains("nothing to assess") || said.contains(" stall for ");
         if is_stalled { Attempt::Disturbed(said) } else { Attempt::Wrong(said) }
@@ -135,8 +129,8 @@ fn a_board_keeps_to_its_bounds_and_serves_again() {
     assert_eq!(board.after("ready"), "");
     // Time for bursts as long as that, which are shortened otherwise.
     let output = finish(loggap(&tap, "measure -n 1025 -s 1,64,1496 --max-time 600"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains("1024"), "{said}");
+    let said = &output.stderr;
+    assert!(output.code != Some(0) && said.contains("1024"), "{said}");
     let document = measured(&tap, "-n 4 -s 1,64,1496");
     assert_eq!(document["ranges"].as_array().unwrap().last().unwrap()["last_bytes"], LONGEST);
 }
@@ -255,35 +249,10 @@ fn a_board_assesses_its_own_link_and_predicts_from_it() {
     let mut serve_and_assess = || {
         let server = loggap(&tap, "serve --once");
         let ran = Machine::board("initiator", Some(&tap), &[]).finish();
-        let output = finish(server);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let _ended = finish(server).exited(0);
         ran
     };
     assert_assessed(&unstalled(&mut serve_and_assess));
-}
-
-/// A link that loses every 61st message on its way out.
-struct Lossy(EthLink, u64);
-
-impl Link for Lossy {
-    type Error = LinkError;
-
-    fn properties(&self) -> LinkProperties {
-        self.0.properties()
-    }
-
-    fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        self.1 += 1;
-        if self.1.is_multiple_of(61) { Ok(()) } else { self.0.send(message) }
-    }
-
-    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        self.0.poll_receive(buffer)
-    }
-
-    fn discard(&mut self) -> Result<(), LinkError> {
-        self.0.discard()
-    }
 }
 
 #[test]
@@ -295,7 +264,8 @@ fn a_board_counts_its_losses_and_goes_on() {
         let link = EthLink::open(tap.name(), parse_address(BOARD), settings).unwrap();
         thread::scope(|scope| {
             scope.spawn(|| {
-                let (clock, mut link) = (HostClock::calibrated(), Lossy(link, 0));
+                let (clock, mut link) =
+                    (HostClock::calibrated(), LossyLink { link, loss: Loss::Every(61), sent: 0 });
                 let (_, ending) =
                     serve(&clock, &mut link, &mut [0; 2_000], Bounds::default()).unwrap();
                 assert_eq!(ending, Ending::Goodbye);

@@ -1,17 +1,11 @@
 //! `loggap fit`: files of samples from anywhere.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a wrong assumption should end the test"
-)]
-
 use std::fmt::Write;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use loggap_tests::command::{finish, loggap, loggap_process, send};
+use loggap_tests::command::{Run, finish, loggap, loggap_process, send, start};
+use loggap_tests::folder::Folder;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -32,16 +26,15 @@ fn two_protocols() -> String {
     text
 }
 
-fn file(folder: &tempfile::TempDir, content: &str) -> PathBuf {
-    let path = folder.path().join("samples.csv");
+fn file(folder: &Folder, content: &str) -> String {
+    let path = folder.path("samples.csv");
     std::fs::write(&path, content).unwrap();
     path
 }
 
 fn fit(content: &str) -> Value {
-    let folder = tempfile::tempdir().unwrap();
-    let assert = loggap().arg("fit").arg(file(&folder, content)).arg("-J").assert().success();
-    serde_json::from_slice(&assert.get_output().stdout).unwrap()
+    let folder = Folder::new();
+    loggap().arg("fit").arg(file(&folder, content)).arg("-J").succeeds().json()
 }
 
 fn near(value: &Value, truth: f64) -> bool {
@@ -68,13 +61,11 @@ fn ranges(document: &Value) -> &[Value] {
 
 #[test]
 fn looking_ahead_finds_the_same_change() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let samples = file(&folder, &two_protocols());
     let run = |options: &[&str]| {
         let arguments = ["--detector", "lookahead", "-J"];
-        let assert = loggap().arg("fit").arg(&samples).args(arguments).args(options).assert();
-        let output = assert.success().get_output().clone();
-        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+        loggap().arg("fit").arg(&samples).args(arguments).args(options).succeeds().json()
     };
     let document = run(&[]);
     assert_eq!(document["detector"], "lookahead");
@@ -88,8 +79,7 @@ fn looking_ahead_finds_the_same_change() {
         (&["--detector", "lookahead", "--pfact", "1"], "above 1"),
         (&["--detector", "guess"], "guess"),
     ] {
-        let output = loggap().arg("fit").arg(&samples).args(options).assert().code(2);
-        let talk = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        let talk = loggap().arg("fit").arg(&samples).args(options).ends(2).stderr;
         assert!(talk.contains(named), "{options:?}: {talk}");
     }
 }
@@ -112,43 +102,40 @@ fn the_order_of_lines_moves_no_value() {
 
 #[test]
 fn a_picture_and_a_table_are_drawn() {
-    let folder = tempfile::tempdir().unwrap();
-    let picture = folder.path().join("p.svg");
+    let folder = Folder::new();
+    let picture = folder.path("p.svg");
     let samples = file(&folder, &two_protocols());
-    let output = loggap().arg("fit").arg(samples).arg("--plot").arg(&picture).assert().success();
-    let table = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let table = loggap().arg("fit").arg(samples).arg("--plot").arg(&picture).succeeds().stdout;
     assert!(table.contains("# change of protocol at 4 KiB"), "{table}");
     assert!(std::fs::read_to_string(picture).unwrap().contains("change of protocol at 4 KiB"));
 }
 
 #[test]
 fn ctrl_c_ends_it_and_leaves_no_half_picture() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut child = loggap_process()
-        .args(["fit", "/dev/stdin", "--plot"])
-        .arg(folder.path().join("p.svg"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let folder = Folder::new();
+    let mut child = start(
+        loggap_process()
+            .args(["fit", "/dev/stdin", "--plot"])
+            .arg(folder.path("p.svg"))
+            .stdin(Stdio::piped()),
+    );
     let mut samples = child.stdin.take().unwrap();
     std::io::Write::write_all(&mut samples, b"size_bytes,value_s\n").unwrap();
-    let begun = || std::fs::read_dir(folder.path()).unwrap().count() == 1;
+    let begun = || folder.count() == 1;
     while !begun() {
         std::thread::sleep(Duration::from_millis(5));
     }
     // From opening the file to listening for signals it is a moment.
     std::thread::sleep(Duration::from_millis(300));
     send(Signal::SIGINT, child.id());
-    assert_eq!(finish(child).status.code(), Some(130));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(finish(child).code, Some(130));
+    assert_eq!(folder.count(), 0);
     drop(samples);
 }
 
 #[test]
 fn wrong_files_are_named_with_line_and_column() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for (content, named) in [
         ("", "line 1: the file is empty"),
         ("size,value\n1,2\n", "line 1: unknown header"),
@@ -161,11 +148,11 @@ fn wrong_files_are_named_with_line_and_column() {
         ("size_bytes,n,delay_s,prtt_s\n8,1,0,1e-6\n", "nothing to assess"),
     ] {
         let path = file(&folder, content);
-        let output = loggap().arg("fit").arg(&path).assert().code(2).get_output().clone();
-        let talk = String::from_utf8(output.stderr).unwrap();
+        let output = loggap().arg("fit").arg(&path).ends(2);
+        let talk = &output.stderr;
         assert!(talk.contains(named) && talk.contains("samples.csv"), "{content:?}: {talk}");
         assert!(output.stdout.is_empty());
     }
     loggap().args(["fit", "/nonexistent.csv"]).assert().code(2);
-    loggap().arg("fit").arg(folder.path()).assert().code(2);
+    loggap().arg("fit").arg(folder.root()).assert().code(2);
 }

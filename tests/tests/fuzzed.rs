@@ -1,13 +1,6 @@
 //! The fuzzer's targets on the inputs that are kept: small ones that reach
 //! far, and each that has found a bug.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of tests: a wrong assumption should end the test"
-)]
-
 use loggap_core::model::compact;
 use loggap_core::random::Random;
 use loggap_tests::fuzzing::{TARGETS, Target};

@@ -1,24 +1,16 @@
 //! `loggap goal` as a user runs it, and the readers against a plain one.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use loggap::schedule::{Extent, Form, ScheduleFile, WriteError, write};
 use loggap_core::goal::{ANY_TAG, Op, OpKind};
 use loggap_core::units::Picos;
 use loggap_tests::cases::Case;
-use loggap_tests::command::loggap;
+use loggap_tests::command::{Run, loggap};
+use loggap_tests::folder::Folder;
 use loggap_tests::program::{Edge, Program, RankProgram};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// The texts of the reference's cases.
 fn texts() -> Vec<String> {
@@ -118,17 +110,12 @@ fn every_form_of_file_holds_every_schedule_of_the_reference() {
 }
 
 /// A folder with the broadcast over nine ranks as `bcast.goal`.
-fn broadcast() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("bcast.goal");
-    loggap()
-        .args(["goal", "generate", "--pattern", "binomial-broadcast", "--ranks", "9", "-s", "1K"])
-        .arg("-o")
-        .arg(&path)
-        .assert()
-        .success()
-        .stdout("")
-        .stderr("");
+fn broadcast() -> (Folder, String) {
+    let folder = Folder::new();
+    let path = folder.path("bcast.goal");
+    let pattern = ["--pattern", "binomial-broadcast", "--ranks", "9", "-s", "1K"];
+    let said = loggap().args(["goal", "generate", "-o", &path]).args(pattern).succeeds();
+    assert_eq!((&*said.stdout, &*said.stderr), ("", ""));
     (folder, path)
 }
 
@@ -137,19 +124,16 @@ fn a_pattern_goes_to_standard_output_as_text() {
     let (_folder, path) = broadcast();
     let text = fs::read_to_string(path).unwrap();
     assert!(text.starts_with("num_ranks 9\n\nrank 0 {\nl1: send 1024b to 1 tag 0\n"), "{text}");
-    loggap()
-        .args(["goal", "generate", "--pattern", "binomialtreebcast", "--ranks", "9", "-s", "1024"])
-        .assert()
-        .success()
-        .stdout(text);
+    let pattern = ["--pattern", "binomialtreebcast", "--ranks", "9", "-s", "1024"];
+    assert_eq!(loggap().args(["goal", "generate"]).args(pattern).succeeds().stdout, text);
 }
 
 #[test]
 fn compiling_and_decompiling_keep_the_schedule() {
     let (folder, goal) = broadcast();
-    let path = |name: &str| folder.path().join(name);
-    let convert = |verb: &str, from: &Path, to: &Path| {
-        loggap().args(["goal", verb]).arg(from).arg("-o").arg(to).assert().success();
+    let path = |name: &str| folder.path(name);
+    let convert = |verb: &str, from: &str, to: &str| {
+        loggap().args(["goal", verb, from, "-o", to]).succeeds();
     };
     for binary in ["a.bin", "a.lgs"] {
         let (first, text) = (path(binary), path("b.goal"));
@@ -162,16 +146,15 @@ fn compiling_and_decompiling_keep_the_schedule() {
         assert_eq!(fs::read(&text).unwrap(), fs::read(&again).unwrap());
         assert_eq!(fs::read(&text).unwrap(), fs::read(&goal).unwrap());
     }
-    let options =
-        ["goal", "generate", "--pattern", "binomialtreebcast", "--ranks", "9", "-s", "1K"];
-    loggap().args(options).arg("-o").arg(path("e.bin")).assert().success();
-    assert_eq!(fs::read(path("a.bin")).unwrap(), fs::read(path("e.bin")).unwrap());
+    let pattern = ["--pattern", "binomialtreebcast", "--ranks", "9", "-s", "1K"];
+    let generated = folder.generated("e.bin", &pattern);
+    assert_eq!(fs::read(path("a.bin")).unwrap(), fs::read(generated).unwrap());
 }
 
 #[test]
 fn text_comes_from_standard_input_as_well() {
     let (folder, goal) = broadcast();
-    let binary = folder.path().join("x.bin");
+    let binary = folder.path("x.bin");
     loggap()
         .args(["goal", "compile", "-", "-o"])
         .arg(&binary)
@@ -190,17 +173,10 @@ fn text_comes_from_standard_input_as_well() {
     assert_eq!(size, 14 + 9 * 16 + 9 * 8 + roots * 4 + ops * 39 + edges * 4);
 }
 
-fn written(folder: &TempDir, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-    let path = folder.path().join(name);
-    fs::write(&path, content).unwrap();
-    path
-}
-
 #[test]
 fn a_check_of_a_sound_schedule_succeeds_and_counts_unused_labels() {
     let (_folder, goal) = broadcast();
-    let output = loggap().args(["goal", "check", "--strict"]).arg(&goal).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = loggap().args(["goal", "check", "--strict"]).arg(&goal).succeeds().stdout;
     assert!(
         text.ends_with("9 ranks, 16 operations: 0 errors, 0 warnings; 9 of 16 labels unused\n"),
         "{text}"
@@ -224,11 +200,10 @@ rank 1 {
 
 #[test]
 fn a_check_names_every_fault_with_its_line_and_exits_with_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = written(&folder, "faulty.goal", FAULTY);
-    let output = loggap().args(["goal", "check", "--unused-labels"]).arg(&path).assert().code(1);
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
-    let name = path.display();
+    let folder = Folder::new();
+    let path = folder.written("faulty.goal", FAULTY);
+    let text = loggap().args(["goal", "check", "--unused-labels"]).arg(&path).ends(1).stdout;
+    let name = &path;
     let expected = format!(
         "error: {name}:4: rank 0, operation 1 (c): operations wait for each other: 1 -> 2 -> 1; 2 never run\n\
          error: {name}:11: rank 1, operation 1 (q): peer 7 does not exist: there are 2 ranks\n\
@@ -244,13 +219,12 @@ fn a_check_names_every_fault_with_its_line_and_exits_with_one() {
 
 #[test]
 fn a_check_in_json_says_the_same() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = written(&folder, "faulty.goal", FAULTY);
-    let binary = folder.path().join("faulty.bin");
+    let folder = Folder::new();
+    let path = folder.written("faulty.goal", FAULTY);
+    let binary = folder.path("faulty.bin");
     loggap().args(["goal", "compile"]).arg(&path).arg("-o").arg(&binary).assert().success();
     for (path, line) in [(path, Some(4)), (binary, None)] {
-        let output = loggap().args(["goal", "check", "-J"]).arg(&path).assert().code(1);
-        let json: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+        let json = loggap().args(["goal", "check", "-J"]).arg(&path).ends(1).json();
         let counts = ["errors", "warnings", "ranks", "ops"].map(|key| json[key].as_u64());
         assert_eq!(counts, [2, 1, 2, 5].map(Some));
         let first = &json["findings"][0];
@@ -266,12 +240,11 @@ fn a_check_in_json_says_the_same() {
 
 #[test]
 fn a_check_warns_of_wildcards_that_take_a_collectives_message() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let text = "num_ranks 2\nrank 0 {\nsend 8b to 1 tag 1000000\nsend 8b to 1 tag 3\n}\n\
                 rank 1 {\nrecv 8b from 0 tag -1\nrecv 8b from 0 tag 1000000\n}\n";
-    let path = written(&folder, "w.goal", text);
-    let run = loggap().args(["goal", "check", "-J"]).arg(path).assert().success();
-    let json: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    let path = folder.written("w.goal", text);
+    let json = loggap().args(["goal", "check", "-J"]).arg(path).succeeds().json();
     let found = &json["findings"][0];
     assert_eq!((&json["warnings"], &found["kind"]), (&1.into(), &"takes_collective".into()));
     assert_eq!((&found["line"], &found["tag"]), (&7.into(), &1_000_000.into()));
@@ -279,38 +252,35 @@ fn a_check_warns_of_wildcards_that_take_a_collectives_message() {
 
 #[test]
 fn a_limit_shortens_the_list_and_strict_makes_warnings_count() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let sends = "send 8b to 0\n".repeat(3);
     let text = format!("num_ranks 1\nrank 0 {{\n{sends}{}}}\n", "recv 9b from 0\n".repeat(3));
-    let path = written(&folder, "w.goal", text);
+    let path = folder.written("w.goal", text);
     loggap().args(["goal", "check"]).arg(&path).assert().success();
     loggap().args(["goal", "check", "--strict"]).arg(&path).assert().code(1);
-    let path = written(&folder, "e.goal", "num_ranks 1\nrank 0 {\nsend 1b to 8\nsend 1b to 9\n}");
-    let output = loggap().args(["goal", "check", "--limit", "1"]).arg(&path).assert().code(1);
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let path = folder.written("e.goal", "num_ranks 1\nrank 0 {\nsend 1b to 8\nsend 1b to 9\n}");
+    let text = loggap().args(["goal", "check", "--limit", "1"]).arg(&path).ends(1).stdout;
     assert!(text.contains("and 1 more: --limit 0 lists all\n"), "{text}");
 }
 
 #[test]
 fn statistics_count_the_schedule() {
     let (_folder, goal) = broadcast();
-    let output = loggap().args(["goal", "stats", "-J"]).arg(&goal).assert().success();
-    let json: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let json = loggap().args(["goal", "stats", "-J"]).arg(&goal).succeeds().json();
     let keys =
         ["ranks", "ops", "sends", "receives", "calcs", "bytes_sent", "depth", "tags", "cpus"];
     assert_eq!(keys.map(|key| json[key].as_u64()), [9, 16, 8, 8, 0, 8_192, 2, 1, 1].map(Some));
     assert_eq!(json["size_histogram"][0]["first_bytes"].as_u64(), Some(1_024));
-    let output = loggap().args(["goal", "stats"]).arg(&goal).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = loggap().args(["goal", "stats"]).arg(&goal).succeeds().stdout;
     assert!(text.contains("1K to below 2K         8\n"), "{text}");
 }
 
 #[test]
 fn wrong_input_exits_with_two_and_names_the_place() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let torn = {
         let (_other, goal) = broadcast();
-        let binary = folder.path().join("whole.bin");
+        let binary = folder.path("whole.bin");
         loggap().args(["goal", "compile"]).arg(&goal).arg("-o").arg(&binary).assert().success();
         fs::read(&binary).unwrap()[..500].to_vec()
     };
@@ -322,10 +292,9 @@ fn wrong_input_exits_with_two_and_names_the_place() {
         ("e.bin", b"\x00\x01\x02", "found \"\\x00\""),
     ];
     for (name, content, message) in cases {
-        let path = written(&folder, name, content);
+        let path = folder.written(name, content);
         for verb in ["check", "stats", "decompile"] {
-            let output = loggap().args(["goal", verb]).arg(&path).assert().code(2);
-            let text = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+            let text = loggap().args(["goal", verb]).arg(&path).ends(2).stderr;
             assert!(text.contains(message) && text.contains(name), "{verb} {name}: {text}");
         }
     }
@@ -334,46 +303,35 @@ fn wrong_input_exits_with_two_and_names_the_place() {
 #[test]
 fn an_output_that_cannot_be_is_refused_and_leaves_nothing_behind() {
     let (folder, goal) = broadcast();
-    let compile = |target: &str| {
-        let output = folder.path().join(target);
-        let mut command = loggap();
-        command.args(["goal", "compile"]).arg(&goal).arg("-o").arg(output);
-        command.assert().get_output().clone()
+    let compile = |target: &str, code| {
+        let output = folder.path(target);
+        loggap().args(["goal", "compile"]).arg(&goal).arg("-o").arg(output).ends(code).stderr
     };
-    let text = |output: &std::process::Output| String::from_utf8(output.stderr.clone()).unwrap();
-    let unknown = compile("x.dat");
-    assert_eq!(unknown.status.code(), Some(2));
-    assert!(text(&unknown).contains("none of .goal, .txt, .bin and .lgs"), "{}", text(&unknown));
-    let nowhere = compile("no/such/folder/x.bin");
-    assert_eq!(nowhere.status.code(), Some(1));
-    assert!(text(&nowhere).contains("create its folder first"), "{}", text(&nowhere));
+    let unknown = compile("x.dat", 2);
+    assert!(unknown.contains("none of .goal, .txt, .bin and .lgs"), "{unknown}");
+    let nowhere = compile("no/such/folder/x.bin", 1);
+    assert!(nowhere.contains("create its folder first"), "{nowhere}");
 
-    let high = written(&folder, "high.goal", "num_ranks 1\nrank 0 {\ncalc 5 cpu 255\n}\n");
-    let binary = folder.path().join("high.bin");
-    let output = loggap().args(["goal", "compile"]).arg(&high).arg("-o").arg(&binary).assert();
-    let output = output.code(2).get_output().clone();
-    assert!(
-        text(&output).contains("line 3") && text(&output).contains(".lgs"),
-        "{}",
-        text(&output)
-    );
-    assert!(!binary.exists());
+    let high = folder.written("high.goal", "num_ranks 1\nrank 0 {\ncalc 5 cpu 255\n}\n");
+    let binary = folder.path("high.bin");
+    let told = loggap().args(["goal", "compile"]).arg(&high).arg("-o").arg(&binary).ends(2).stderr;
+    assert!(told.contains("line 3") && told.contains(".lgs"), "{told}");
+    assert!(!folder.has("high.bin"));
     let names: Vec<_> =
-        fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        fs::read_dir(folder.root()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
 }
 
 #[test]
 fn tags_that_the_reference_cuts_off_are_told_and_more_so_where_two_become_one() {
-    let folder = TempDir::new().unwrap();
-    let binary = folder.path().join("x.bin");
+    let folder = Folder::new();
+    let binary = folder.path("x.bin");
     let told = |first: u64, second: u64| {
         let text = format!(
             "num_ranks 1\nrank 0 {{\nsend 5b to 0 tag {first}\nrecv 5b from 0 tag {second}\n}}\n"
         );
-        let goal = written(&folder, "x.goal", text);
-        let output = loggap().args(["goal", "compile"]).arg(&goal).arg("-o").arg(&binary).assert();
-        String::from_utf8(output.success().get_output().stderr.clone()).unwrap()
+        let goal = folder.written("x.goal", text);
+        loggap().args(["goal", "compile"]).arg(&goal).arg("-o").arg(&binary).succeeds().stderr
     };
     assert_eq!(told(7, u64::from(u32::MAX) - 1), "");
     let cut = told(50_000_100_007, 50_000_100_007);
@@ -394,8 +352,7 @@ fn an_unknown_pattern_or_a_missing_option_is_wrong_usage() {
         (&["--pattern", "gather", "--ranks", "4", "--root", "4"], "root 4 is not among"),
         (&["--pattern", "gather", "--ranks", "4", "--form", "bin"], "-o FILE"),
     ] {
-        let output = loggap().args(["goal", "generate"]).args(arguments).assert().code(2);
-        let text = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        let text = loggap().args(["goal", "generate"]).args(arguments).ends(2).stderr;
         assert!(text.contains(message), "{arguments:?}: {text}");
     }
 }

@@ -2,20 +2,11 @@
 //! schedules at all. Every command must end in time, within little memory,
 //! and say what is wrong.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fs;
-use std::path::Path;
 
 use loggap_core::random::Random;
-use loggap_tests::command::{PATIENCE, binary, loggap};
-use tempfile::TempDir;
+use loggap_tests::command::{Ended, PATIENCE, Run, binary, loggap, loggap_after};
+use loggap_tests::folder::Folder;
 
 /// Every command that reads a schedule, with its arguments before the file.
 const READERS: [&[&str]; 5] = [
@@ -26,24 +17,20 @@ const READERS: [&[&str]; 5] = [
     &["simulate"],
 ];
 
-/// Runs `arguments` in an address space of `kib` KiB.
-fn confined(kib: u64, arguments: &[&str], input: Vec<u8>) -> std::process::Output {
-    let mut command = assert_cmd::Command::new("sh");
-    let script = format!("ulimit -v {kib}; exec \"$0\" \"$@\"");
-    command.arg("-c").arg(script).arg(binary()).args(arguments).timeout(PATIENCE);
-    command.write_stdin(input).output().unwrap()
+/// `arguments` in an address space of `mib` MiB.
+fn confined(mib: u64, arguments: &[&str]) -> assert_cmd::Command {
+    let mut command = loggap_after(&format!("ulimit -v {}", mib << 10));
+    command.args(arguments);
+    command
 }
 
 /// All readers refuse `content` with an error that contains `message`, and
 /// none takes more than 256 MiB for it.
-fn refused(folder: &TempDir, name: &str, content: &[u8], message: &str) {
-    let path = folder.path().join(name);
-    fs::write(&path, content).unwrap();
+fn refused(folder: &Folder, name: &str, content: &[u8], message: &str) {
+    let path = folder.written(name, content);
     for reader in READERS {
-        let arguments = [reader, &[path.to_str().unwrap()]].concat();
-        let output = confined(256 << 10, &arguments, Vec::new());
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+        let arguments = [reader, &[&*path]].concat();
+        let text = confined(256, &arguments).ends(2).stderr;
         assert!(text.starts_with("error: ") && text.contains(message), "{arguments:?}: {text}");
         assert!(text.len() < 2_000, "{arguments:?}: {} bytes of error", text.len());
     }
@@ -51,7 +38,7 @@ fn refused(folder: &TempDir, name: &str, content: &[u8], message: &str) {
 
 #[test]
 fn absurd_texts_are_refused_in_time_and_little_memory() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let long = |piece: &str, count: usize| piece.repeat(count).into_bytes();
     let mut deep = b"num_ranks 1\nrank 0 {\n".to_vec();
     deep.extend(long("{", 1 << 20));
@@ -81,16 +68,14 @@ fn absurd_texts_are_refused_in_time_and_little_memory() {
 }
 
 /// The broadcast over four ranks in a binary form.
-fn small(folder: &TempDir, name: &str) -> Vec<u8> {
-    let path = folder.path().join(name);
-    let pattern = ["goal", "generate", "--pattern", "dissemination", "--ranks", "4", "-s", "9"];
-    loggap().args(pattern).arg("-o").arg(&path).assert().success();
-    fs::read(path).unwrap()
+fn small(folder: &Folder, name: &str) -> Vec<u8> {
+    let pattern = ["--pattern", "dissemination", "--ranks", "4", "-s", "9"];
+    fs::read(folder.generated(name, &pattern)).unwrap()
 }
 
 #[test]
 fn torn_binaries_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for name in ["a.bin", "a.lgs"] {
         let whole = small(&folder, name);
         // Below eight bytes nothing tells that it is a binary.
@@ -102,7 +87,7 @@ fn torn_binaries_are_refused() {
 
 #[test]
 fn binaries_with_counts_and_offsets_beyond_the_file_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let whole = small(&folder, "a.bin");
     // Number of ranks; bounds of the first block; operations and roots of
     // the first block; its first root; dependency count and successor count of
@@ -120,13 +105,9 @@ fn binaries_with_counts_and_offsets_beyond_the_file_are_refused() {
 
 #[test]
 fn flipped_bytes_never_end_in_a_panic_or_a_hang() {
-    let folder = tempfile::tempdir().unwrap();
-    let text = {
-        let path = folder.path().join("a.goal");
-        let pattern = ["goal", "generate", "--pattern", "gather", "--ranks", "5", "-o"];
-        loggap().args(pattern).arg(&path).assert().success();
-        fs::read(path).unwrap()
-    };
+    let folder = Folder::new();
+    let text = folder.generated("a.goal", &["--pattern", "gather", "--ranks", "5"]);
+    let text = fs::read(text).unwrap();
     let forms = [text, small(&folder, "a.bin"), small(&folder, "a.lgs")];
     let mut random = Random::new(5);
     for round in 0..60 {
@@ -135,13 +116,9 @@ fn flipped_bytes_never_end_in_a_panic_or_a_hang() {
             let at = random.below(content.len() as u64) as usize;
             content[at] = random.below(256) as u8;
         }
-        let path = folder.path().join("flipped");
-        fs::write(&path, &content).unwrap();
-        let reader = READERS[round % READERS.len()];
-        let arguments = [reader, &[path.to_str().unwrap()]].concat();
-        let output = confined(1 << 20, &arguments, Vec::new());
-        let code = output.status.code();
-        let text = String::from_utf8_lossy(&output.stderr);
+        let path = folder.written("flipped", &content);
+        let arguments = [READERS[round % READERS.len()], &[&*path]].concat();
+        let Ended { code, stderr: text, .. } = confined(1 << 10, &arguments).ended();
         // A flipped size may need more memory or time than there is.
         assert!(matches!(code, Some(0..=2)), "round {round}, {arguments:?}: {code:?} {text}");
         assert!(!text.contains("panicked"), "round {round}: {text}");
@@ -150,15 +127,13 @@ fn flipped_bytes_never_end_in_a_panic_or_a_hang() {
 
 #[test]
 fn folders_devices_and_missing_files_are_no_schedules() {
-    let folder = tempfile::tempdir().unwrap();
-    let here = folder.path().to_str().unwrap();
+    let folder = Folder::new();
+    let here = folder.root().to_str().unwrap();
     for reader in READERS {
         for (path, message) in
             [(here, "irectory"), ("/dev/zero", "device"), ("/nonexistent/x.goal", "No such file")]
         {
-            let output = confined(256 << 10, &[reader, &[path]].concat(), Vec::new());
-            let text = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(output.status.code(), Some(2), "{reader:?} {path}: {text}");
+            let text = confined(256, &[reader, &[path]].concat()).ends(2).stderr;
             assert!(text.contains(message), "{reader:?} {path}: {text}");
         }
     }
@@ -166,35 +141,23 @@ fn folders_devices_and_missing_files_are_no_schedules() {
 
 #[test]
 fn every_reader_takes_standard_input() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for name in ["a.bin", "a.lgs"] {
         let content = small(&folder, name);
         for reader in READERS {
-            let output = confined(256 << 10, &[reader, &["-"]].concat(), content.clone());
-            let text = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{reader:?}: {text}");
+            let mut command = confined(256, &[reader, &["-"]].concat());
+            command.write_stdin(content.clone()).succeeds();
         }
     }
-    let output = confined(256 << 10, &["goal", "stats", "-"], b"num_ranks".to_vec());
-    let text = String::from_utf8(output.stderr).unwrap();
+    let text = confined(256, &["goal", "stats", "-"]).write_stdin("num_ranks").ends(2).stderr;
     assert!(text.contains("standard input: line 1"), "{text}");
-}
-
-/// Runs the program with standard output at `path`.
-fn into(path: &Path, arguments: &[&str]) -> std::process::Output {
-    let mut command = assert_cmd::Command::new("sh");
-    let target = path.to_str().unwrap();
-    command.args(["-c", "out=$1; shift; exec \"$0\" \"$@\" > \"$out\""]).arg(binary());
-    command.arg(target).args(arguments).timeout(PATIENCE).output().unwrap()
 }
 
 #[test]
 fn a_full_disk_is_an_error_and_a_reader_who_leaves_is_none() {
-    let folder = tempfile::tempdir().unwrap();
-    let goal = folder.path().join("a.goal");
-    let pattern = ["--pattern", "linear_alltoall", "--ranks", "200"];
-    loggap().args(["goal", "generate"]).args(pattern).arg("-o").arg(&goal).assert().success();
-    let goal = goal.to_str().unwrap();
+    let folder = Folder::new();
+    let goal = folder.generated("a.goal", &["--pattern", "linear_alltoall", "--ranks", "200"]);
+    let goal = &*goal;
     let commands = [
         vec!["goal", "generate", "--pattern", "linear_alltoall", "--ranks", "200"],
         vec!["goal", "decompile", goal],
@@ -204,36 +167,28 @@ fn a_full_disk_is_an_error_and_a_reader_who_leaves_is_none() {
         vec!["predict", "--ranks", "2:64"],
     ];
     for command in &commands {
-        let output = into(Path::new("/dev/full"), command);
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{command:?}: {text}");
+        let text = loggap_after("exec > /dev/full").args(command).ends(1).stderr;
         assert!(text.contains("No space left"), "{command:?}: {text}");
     }
     for form in ["text", "bin", "lgs"] {
-        let output = loggap()
+        let text = loggap()
             .args(["goal", "compile", goal, "-o", "/dev/full", "--form", form])
-            .assert()
-            .code(1);
-        let text = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+            .ends(1)
+            .stderr;
         assert!(text.contains("'/dev/full': No space left"), "{form}: {text}");
     }
     let mut command = assert_cmd::Command::new("bash");
     let script = "\"$0\" \"$@\" | head -c 100 > /dev/null; exit ${PIPESTATUS[0]}";
     command.args(["-c", script]).arg(binary()).args(&commands[0]).timeout(PATIENCE);
-    command.assert().success().stderr("");
+    assert_eq!(command.succeeds().stderr, "");
 }
 
 #[test]
 fn checking_and_simulating_take_memory_in_proportion_to_the_schedule() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.lgs");
-    let pattern = ["--pattern", "dissemination", "--ranks", "16384"];
-    loggap().args(["goal", "generate"]).args(pattern).arg("-o").arg(&path).assert().success();
+    let folder = Folder::new();
+    let path = folder.generated("a.lgs", &["--pattern", "dissemination", "--ranks", "16384"]);
     // 458,752 operations; 2 MiB of labels and 100 MiB of program beside.
     for reader in READERS {
-        let arguments = [reader, &[path.to_str().unwrap()]].concat();
-        let output = confined(200 << 10, &arguments, Vec::new());
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {text}");
+        confined(200, &[reader, &[&*path]].concat()).succeeds();
     }
 }

@@ -1,7 +1,5 @@
 //! Patterns that are computed against the same patterns stored.
 
-#![allow(clippy::cast_possible_truncation, reason = "draws and counts are small")]
-
 use std::cell::RefCell;
 
 use loggap::simulation::{Computed, Means, PatternError, Progress, bytes_needed, run_pattern};
@@ -17,7 +15,8 @@ use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::engine;
 use loggap_tests::program::Program;
 use loggap_tests::random_pattern::{options, patterns};
-use loggap_tests::shadow::{self, Settings};
+use loggap_tests::random_program::of_picos;
+use loggap_tests::shadow::Settings;
 
 /// ProgramFinished and finishing times of the computed form.
 fn computed<N: Noise + Copy + Send>(
@@ -48,135 +47,95 @@ fn computed_with<N: Noise + Copy + Send>(
 /// The parameter sets of the reference results, and the defaults.
 fn sets() -> Vec<LogGops> {
     let rows = [
-        (2_500, 1_500, 1_000, 6, 0),
-        (2_500, 1_500, 4_000, 6, 0),
-        (0, 1_500, 1_000, 6, 0),
-        (2_500, 0, 1_000, 6, 0),
-        (2_500, 100, 9_000, 1, 3),
-        (2_500, 1_500, 0, 0, 0),
-        (1, 1, 1, 1, 1),
-        (700, 300, 2_000, 3, 7),
-        (1, 0, 0, 0, 0),
+        [2_500, 1_500, 1_000, 6, 0],
+        [2_500, 1_500, 4_000, 6, 0],
+        [0, 1_500, 1_000, 6, 0],
+        [2_500, 0, 1_000, 6, 0],
+        [2_500, 100, 9_000, 1, 3],
+        [2_500, 1_500, 0, 0, 0],
+        [1, 1, 1, 1, 1],
+        [700, 300, 2_000, 3, 7],
+        [1, 0, 0, 0, 0],
     ];
-    rows.into_iter()
-        .map(|(latency, overhead, gap, gap_per_byte, overhead_per_byte)| LogGops {
-            latency: Picos(latency * 1_000),
-            overhead: Picos(overhead * 1_000),
-            gap: Picos(gap * 1_000),
-            gap_per_byte: PerByte((gap_per_byte * 1_000) << 16),
-            overhead_per_byte: PerByte((overhead_per_byte * 1_000) << 16),
-            eager_limit: Bytes(1 << 30),
-        })
-        .collect()
-}
-
-/// What the stored form gives.
-fn stored(
-    pattern: Pattern,
-    options: &Options,
-    set: LogGops,
-    noise: Option<shadow::Noise<'_>>,
-) -> shadow::Outcome {
-    engine::run(&Program::of_pattern(pattern, options), &Settings::new(set), noise)
-}
-
-#[test]
-fn computed_patterns_equal_stored_ones() {
-    let (mut compared, mut open) = (0, 0);
-    let mut random = Random::new(21);
-    for (pattern, algorithm) in patterns() {
-        for round in 0..60 {
-            let options = options(&mut random, algorithm);
-            let Ok(Some(program)) = PatternProgram::new(pattern, &options) else { continue };
-            let sets = sets();
-            let set = sets[round % sets.len()];
-            let label = format!("{pattern} {options:?} {set:?}");
-            let (outcome, finish) = computed(&program, set, NoNoise).expect(&label);
-            let stored = stored(pattern, &options, set, None);
-            assert_eq!(outcome.events, stored.events, "{label}");
-            compared += 1;
-            if outcome.open_ties > 0 {
-                open += 1;
-                continue;
-            }
-            assert_eq!(finish, stored.finish, "{label}");
-        }
-    }
-    assert!(compared > 1_000 && open * 20 < compared, "{open} open of {compared}");
+    let of_nanos = |[latency, overhead, gap, gap_per_byte, overhead_per_byte]: [u64; 5]| {
+        of_picos([latency, overhead, gap, gap_per_byte, overhead_per_byte].map(|time| time * 1_000))
+    };
+    rows.into_iter().map(of_nanos).collect()
 }
 
 /// Every third microsecond costs another 500 ns, from a phase of its own.
 #[derive(Clone, Copy)]
 struct Detours;
 
-fn detour(rank: u32, start: u64, length: u64) -> u64 {
-    let phase = u64::from(rank) * 700_123;
-    let before = |time: u64| (time + phase) / 3_000_000 * 500_000;
-    before(start + length) - before(start)
-}
-
 impl Noise for Detours {
     fn lost(&self, rank: u32, start: Picos, length: Picos) -> Picos {
-        Picos(detour(rank, start.0, length.0))
+        let phase = u64::from(rank) * 700_123;
+        let before = |time: u64| (time + phase) / 3_000_000 * 500_000;
+        Picos(before(start.0 + length.0) - before(start.0))
     }
+}
+
+/// Events of computed patterns are those of stored ones, and finishing times are where no
+/// tie is open; `rounds` of each pattern. How many had such ties, and how many had none.
+fn compare_with_stored<N: Noise + Copy + Send + Sync>(
+    seed: u64,
+    rounds: usize,
+    noise: N,
+    mut ends: impl FnMut(&mut Random) -> Vec<ReceiveOverhead>,
+) -> [u32; 2] {
+    let mut counts = [0; 2];
+    let mut random = Random::new(seed);
+    for (pattern, algorithm) in patterns() {
+        for round in 0..rounds {
+            let options = options(&mut random, algorithm);
+            let Ok(Some(program)) = PatternProgram::new(pattern, &options) else { continue };
+            let sets = sets();
+            let set = sets[round % sets.len()];
+            let ends = ends(&mut random);
+            let label = format!("{pattern} {options:?} {set:?} {ends:?}");
+            let parameters = Parameters::one(set);
+            let parameters = match ends[..] {
+                [] => parameters,
+                _ => parameters.with_receive(&ends).unwrap(),
+            };
+            let run = computed_with(&Means::ONE_THREAD, &program, parameters, noise);
+            let (Computed { outcome, .. }, finish) = run.expect(&label);
+            let lost =
+                |rank: usize, start, length| noise.lost(rank as u32, Picos(start), Picos(length)).0;
+            let settings = Settings { receive_overheads: ends.clone(), ..Settings::new(set) };
+            let program = Program::of_pattern(pattern, &options);
+            let stored = engine::run(&program, &settings, Some(&lost));
+            assert_eq!(outcome.events, stored.events, "{label}");
+            let decided = outcome.open_ties == 0;
+            assert!(!decided || finish == stored.finish, "{label}");
+            counts[usize::from(decided)] += 1;
+        }
+    }
+    counts
+}
+
+#[test]
+fn computed_patterns_equal_stored_ones() {
+    let [open, decided] = compare_with_stored(21, 60, NoNoise, |_| Vec::new());
+    assert!(decided > 1_000 && open * 20 < decided, "{open} open, {decided} not");
 }
 
 #[test]
 fn computed_patterns_equal_stored_ones_with_noise_on_every_rank() {
-    let mut random = Random::new(22);
-    let mut compared = 0;
-    for (pattern, algorithm) in patterns() {
-        for _ in 0..15 {
-            let options = options(&mut random, algorithm);
-            let Ok(Some(program)) = PatternProgram::new(pattern, &options) else { continue };
-            let sets = sets();
-            let set = sets[random.below(sets.len() as u64) as usize];
-            let label = format!("{pattern} {options:?} {set:?}");
-            let (outcome, finish) = computed(&program, set, Detours).expect(&label);
-            let noise: shadow::Noise<'_> =
-                &|rank, start, length| detour(rank as u32, start, length);
-            let stored = stored(pattern, &options, set, Some(noise));
-            assert_eq!(outcome.events, stored.events, "{label}");
-            if outcome.open_ties == 0 {
-                assert_eq!(finish, stored.finish, "{label}");
-                compared += 1;
-            }
-        }
-    }
-    assert!(compared > 300, "{compared}");
+    let [_, decided] = compare_with_stored(22, 15, Detours, |_| Vec::new());
+    assert!(decided > 300, "{decided}");
 }
 
 #[test]
 fn computed_patterns_equal_stored_ones_with_overheads_of_the_ends_apart() {
-    let mut random = Random::new(23);
-    let mut compared = 0;
-    for (pattern, algorithm) in patterns() {
-        for _ in 0..15 {
-            let options = options(&mut random, algorithm);
-            let Ok(Some(program)) = PatternProgram::new(pattern, &options) else { continue };
-            let sets = sets();
-            let set = sets[random.below(sets.len() as u64) as usize];
-            let ends = [ReceiveOverhead {
-                overhead: Picos(random.below(4) * 900_000),
-                overhead_per_byte: PerByte((random.below(9) * 1_000) << 16),
-            }];
-            let label = format!("{pattern} {options:?} {set:?} {ends:?}");
-            let parameters = Parameters::one(set).with_receive(&ends).unwrap();
-            let run = computed_with(&Means::ONE_THREAD, &program, parameters, Detours);
-            let (Computed { outcome, .. }, finish) = run.expect(&label);
-            let noise: shadow::Noise<'_> =
-                &|rank, start, length| detour(rank as u32, start, length);
-            let settings = Settings { receive_overheads: ends.to_vec(), ..Settings::new(set) };
-            let program = Program::of_pattern(pattern, &options);
-            let stored = engine::run(&program, &settings, Some(noise));
-            assert_eq!(outcome.events, stored.events, "{label}");
-            if outcome.open_ties == 0 {
-                assert_eq!(finish, stored.finish, "{label}");
-                compared += 1;
-            }
-        }
-    }
-    assert!(compared > 300, "{compared}");
+    let ends = |random: &mut Random| {
+        vec![ReceiveOverhead {
+            overhead: Picos(random.below(4) * 900_000),
+            overhead_per_byte: PerByte((random.below(9) * 1_000) << 16),
+        }]
+    };
+    let [_, decided] = compare_with_stored(23, 15, Detours, ends);
+    assert!(decided > 300, "{decided}");
 }
 
 /// Computed on one thread and on several, with the same result; how many of
@@ -246,65 +205,6 @@ fn on_threads_computed_patterns_give_the_same() {
 fn on_threads_computed_patterns_give_the_same_with_noise() {
     let parted = compare_on_threads(Detours, 1 << 40, 1);
     assert!(parted > 7, "{parted}");
-}
-
-/// Rank 0 calculates to the last instant that there is, then it sends.
-struct Late;
-
-impl implicit::Program for Late {
-    type State = ();
-    fn ranks(&self) -> u32 {
-        2
-    }
-    fn sizes(&self) -> [u64; 2] {
-        [1; 2]
-    }
-    fn messages(&self) -> u64 {
-        1
-    }
-    fn waiting(&self) -> u64 {
-        4
-    }
-    fn interchangeable(&self, _: u32) -> bool {
-        true
-    }
-    fn start(&self, rank: u32, (): &mut ()) -> Release {
-        if rank == 0 { Release::calc(0) } else { Release::receives(1) }
-    }
-    fn sent(&self, _: u32, (): &mut (), _: u32) -> Release {
-        Release::NOTHING
-    }
-    fn received(&self, _: u32, (): &mut (), _: u32) -> Release {
-        Release::NOTHING
-    }
-    fn calculated(&self, _: u32, (): &mut (), _: u32) -> Release {
-        Release::send(0)
-    }
-    fn transfer(&self, _: u32, _: u32) -> Transfer {
-        Transfer { to: 1, receive: 0, size: 1 }
-    }
-    fn expected(&self, _: u32, _: u32) -> u64 {
-        1
-    }
-    fn calc(&self, _: u32, _: u32) -> Picos {
-        Picos::MAX
-    }
-}
-
-#[test]
-fn a_run_to_the_last_instant_ends() {
-    let needs = Requirements::of(&Late);
-    let memory = Memory {
-        ranks: &mut [RankState::default(); 2],
-        words: &mut vec![0; needs.words],
-        nodes: &mut vec![[0; 4]; needs.nodes_most],
-    };
-    let parameters = Parameters::one(sets()[0]);
-    let mut simulation = Simulation::new(&Late, parameters, NoNoise, memory).unwrap();
-    assert_eq!(
-        simulation.run().unwrap_err(),
-        ImplicitError::Stopped(SimError::Overflow { rank: 0 })
-    );
 }
 
 #[test]
@@ -381,12 +281,14 @@ fn what_cannot_be_computed_is_refused_with_its_reason() {
 }
 
 /// Two ranks; the first sends what the second does not receive, or the
-/// second waits for what does not come, or somebody sends nowhere.
+/// second waits for what does not come, or somebody sends nowhere, or calculates
+/// to the last instant that there is before it sends.
 #[derive(Clone, Copy, Debug)]
 struct Broken {
     sends: u32,
     receives: u32,
     to: u32,
+    is_late: bool,
 }
 
 impl implicit::Program for Broken {
@@ -408,7 +310,11 @@ impl implicit::Program for Broken {
         true
     }
     fn start(&self, rank: u32, _state: &mut ()) -> Release {
-        if rank == 0 { Release::sends(0, self.sends) } else { Release::receives(self.receives) }
+        match rank {
+            0 if self.is_late => Release::calc(0),
+            0 => Release::sends(0, self.sends),
+            _ => Release::receives(self.receives),
+        }
     }
     fn sent(&self, _rank: u32, _state: &mut (), _send: u32) -> Release {
         Release::NOTHING
@@ -417,7 +323,7 @@ impl implicit::Program for Broken {
         Release::NOTHING
     }
     fn calculated(&self, _rank: u32, _state: &mut (), _calc: u32) -> Release {
-        Release::NOTHING
+        Release::sends(0, self.sends)
     }
     fn transfer(&self, _rank: u32, send: u32) -> Transfer {
         Transfer { to: self.to, receive: send, size: 1 }
@@ -426,7 +332,7 @@ impl implicit::Program for Broken {
         1
     }
     fn calc(&self, _rank: u32, _calc: u32) -> Picos {
-        Picos::ZERO
+        Picos::MAX
     }
 }
 
@@ -439,7 +345,7 @@ fn a_program_of_ones_own_that_does_not_end_well_is_told_so() {
         let memory = Memory { ranks: &mut ranks, words: &mut words, nodes: &mut nodes };
         Simulation::new(&program, Parameters::one(sets()[0]), NoNoise, memory)?.run()
     };
-    let sound = Broken { sends: 2, receives: 2, to: 1 };
+    let sound = Broken { sends: 2, receives: 2, to: 1, is_late: false };
     assert_eq!(run(sound, 9).unwrap().events, 6);
     let error = run(Broken { receives: 1, ..sound }, 9).unwrap_err();
     assert_eq!(error, ImplicitError::Unreceived { messages: 1 });
@@ -450,4 +356,6 @@ fn a_program_of_ones_own_that_does_not_end_well_is_told_so() {
         ImplicitError::Peer { rank: 0, peer: 2 }
     );
     assert_eq!(run(sound, 2).unwrap_err(), ImplicitError::Nodes { lent: 2 });
+    let error = run(Broken { sends: 1, receives: 1, is_late: true, ..sound }, 9).unwrap_err();
+    assert_eq!(error, ImplicitError::Stopped(SimError::Overflow { rank: 0 }));
 }

@@ -2,16 +2,9 @@
 //! never delivers a damaged frame.
 
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-#![allow(
     dead_code,
     unreachable_pub,
     missing_debug_implementations,
-    clippy::cast_possible_truncation,
     clippy::manual_div_ceil,
     reason = "the driver is the firmware's, which has lints of its own"
 )]

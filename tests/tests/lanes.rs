@@ -1,13 +1,6 @@
 //! Computed patterns under several parameters in one simulation: whatever
 //! lanes say is what a simulation with their parameters says.
 
-#![allow(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "test code; draws are small"
-)]
-
 use loggap::simulation::{
     Job, Means, ParameterSets, Plan, Point, Source, Wanted, makespan, run_pattern, run_points,
 };

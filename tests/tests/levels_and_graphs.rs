@@ -1,24 +1,17 @@
 //! What is said of levels, files of ranks, graphs and units that do not mean what
 //! they seem to.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fs;
 
-use loggap_tests::command::{loggap, refused, simulated};
-use tempfile::TempDir;
+use loggap_tests::command::{Run, loggap, refused, simulated};
+use loggap_tests::folder::Folder;
 
 const ALL_TO_ALL: [&str; 6] = ["--pattern", "all-to-all", "--ranks", "16", "-s", "1K"];
 const NEAR: &str = "L=100,o=100,g=100,G=1";
 
 /// What a simulation of the pattern that succeeds says on standard error.
 fn told(more: &[&str]) -> String {
-    let output = loggap().arg("simulate").args(ALL_TO_ALL).args(more).assert().success();
-    String::from_utf8(output.get_output().stderr.clone()).unwrap()
+    loggap().arg("simulate").args(ALL_TO_ALL).args(more).succeeds().stderr
 }
 
 fn wrong(more: &[&str]) -> String {
@@ -27,20 +20,14 @@ fn wrong(more: &[&str]) -> String {
     told
 }
 
-fn written(folder: &TempDir, name: &str, content: &str) -> String {
-    let path = folder.path().join(name);
-    fs::write(&path, content).unwrap();
-    path.to_str().unwrap().to_owned()
-}
-
 #[test]
 fn a_level_without_effect_is_told() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let level = |block: u32| format!("{block}:{NEAR}");
     let pairs: Vec<String> = (0..16).map(|rank| (rank / 2).to_string()).collect();
-    let pairs = written(&folder, "pairs", &pairs.join(" "));
+    let pairs = folder.written("pairs", &pairs.join(" "));
     let apart: Vec<String> = (0..16).map(|rank| rank.to_string()).collect();
-    let apart = written(&folder, "apart", &apart.join("\n"));
+    let apart = folder.written("apart", &apart.join("\n"));
     let one = told(&["--level", &level(1)]);
     assert!(one.contains("--level 1 has no effect") && one.contains("--nodes"), "{one}");
     assert_eq!(told(&["--level", &level(1), "--nodes", &pairs]), "");
@@ -58,8 +45,8 @@ fn a_level_without_effect_is_told() {
 
 #[test]
 fn what_is_wrong_with_levels_and_files_of_ranks_is_said_in_their_words() {
-    let folder = TempDir::new().unwrap();
-    let bad = written(&folder, "bad.txt", "hi there");
+    let folder = Folder::new();
+    let bad = folder.written("bad.txt", "hi there");
     let level = format!("8:{NEAR}");
     let typo = wrong(&["--level", "8:ompi-xx"]);
     assert!(typo.contains("'ompi-xx' is no file") && typo.contains("ompi-ib-sdr"), "{typo}");
@@ -75,9 +62,9 @@ fn what_is_wrong_with_levels_and_files_of_ranks_is_said_in_their_words() {
 
 #[test]
 fn files_of_more_ranks_than_there_are_are_told() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let many: Vec<String> = (0..20).map(|rank| (rank / 2).to_string()).collect();
-    let many = written(&folder, "many", &many.join(" "));
+    let many = folder.written("many", &many.join(" "));
     let nodes = told(&["--level", &format!("1:{NEAR}"), "--nodes", &many]);
     assert!(nodes.contains("nodes of 20 ranks, and there are 16"), "{nodes}");
     let hosts = told(&["--topology", "star", "--placement", &many]);
@@ -96,14 +83,14 @@ fn times_have_units_wherever_they_are_given() {
 
 #[test]
 fn attributes_of_graphs_that_mean_nothing_are_told_once() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let hosts: String = (0..16).map(|host| format!("H{host} -- S [color=red]\n")).collect();
     let net = |more: &str| {
         let text = format!("graph {{ rankdir=LR; node [shape=box]\n{hosts}{more} }}");
-        written(&folder, "net.dot", &text)
+        folder.written("net.dot", &text)
     };
-    let plot = folder.path().join("n.svg");
-    let plot = plot.to_str().unwrap();
+    let plot = folder.path("n.svg");
+    let plot = &*plot;
     let quiet = net("S -- T [capacity=4, label=\"x\", penwidth=2]");
     assert_eq!(told(&["--topology", &quiet]), "");
     let typo = net("S -- T [capactiy=4]\nT -- U [capactiy=4, bandwidth=2]");
@@ -114,16 +101,16 @@ fn attributes_of_graphs_that_mean_nothing_are_told_once() {
 
 #[test]
 fn topologies_that_are_none_say_what_there_is() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let mesh = wrong(&["--topology", "mesh"]);
     assert!(mesh.contains("FILE.dot or FILE.gv") && mesh.contains("tree:HOSTS[:TAPER]"), "{mesh}");
     let spokes: String = (0..16).map(|host| format!("H{host} -- HUB\n")).collect();
-    let hub = written(&folder, "hub.dot", &format!("graph {{ {spokes} }}"));
+    let hub = folder.written("hub.dot", &format!("graph {{ {spokes} }}"));
     let text = wrong(&["--topology", &hub]);
     assert!(text.contains("no way") && text.contains("begin with H"), "{text}");
     assert!(text.contains("hosts do not forward"), "{text}");
     let star: String = (0..16).map(|host| format!("H{host} -- S\n")).collect();
-    let star = written(&folder, "star.gv", &format!("graph {{ {star} }}"));
+    let star = folder.written("star.gv", &format!("graph {{ {star} }}"));
     assert_eq!(told(&["--topology", &star]), "");
     let wide = wrong(&["--topology", &star, "--link-capacity", "2"]);
     assert!(wide.contains("star.gv' has none"), "{wide}");
@@ -155,9 +142,9 @@ fn the_document_of_levels_has_all_parameters_and_where_they_are_from() {
 
 #[test]
 fn a_picture_of_links_says_of_what_it_is_and_shares_are_no_more_than_all() {
-    let folder = TempDir::new().unwrap();
-    let plot = folder.path().join("n.svg");
-    let network = ["--topology", "tree:8:4", "--network-plot", plot.to_str().unwrap()];
+    let folder = Folder::new();
+    let plot = folder.path("n.svg");
+    let network = ["--topology", "tree:8:4", "--network-plot", &plot];
     let report = simulated(&[&ALL_TO_ALL, &network[..]].concat());
     let svg = fs::read_to_string(&plot).unwrap();
     assert!(svg.contains("on tree:8:4") && svg.contains("makespan"), "{svg}");

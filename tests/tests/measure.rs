@@ -1,14 +1,6 @@
 //! `loggap measure`: from one command to parameters, profile, samples and
 //! picture.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a wrong assumption should end the test, which has no clock of its own"
-)]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::hint::spin_loop;
@@ -20,7 +12,10 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use loggap::profile::ProfileDocument;
-use loggap_tests::command::{PATIENCE, binary, finish, loggap, loggap_process, machine, send};
+use loggap_tests::command::{
+    PATIENCE, Run, binary, finish, loggap, loggap_process, machine, send, start,
+};
+use loggap_tests::folder::Folder;
 use loggap_tests::server::Server;
 use loggap_tests::timing::go_with_others;
 use nix::sys::signal::{Signal, kill};
@@ -34,7 +29,7 @@ fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).expect("valid JSON")
 }
 
-fn text(path: &Path) -> String {
+fn text(path: &str) -> String {
     fs::read_to_string(path).unwrap()
 }
 
@@ -112,24 +107,19 @@ fn without_launches(part: &Value) -> Value {
 fn every_transport_gives_parameters_and_a_fit_repeats_them() {
     let _machine = machine();
     for transport in ["tcp", "udp", "unix", "shm"] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        let output = loggap()
+        let folder = Folder::new();
+        let path = |name: &str| folder.path(name);
+        let document = loggap()
             .args(["measure", "--max-time", "2", "--seed", "7", "-J"])
             .args(["--transport", transport])
-            .args([Path::new("-o"), &path("p.json"), Path::new("--samples"), &path("s.csv")])
-            .args([Path::new("--plot"), &path("p.svg")])
-            .assert()
-            .success()
-            .get_output()
-            .clone();
-        let document = json(&output.stdout);
+            .args(["-o", &path("p.json"), "--samples", &path("s.csv"), "--plot", &path("p.svg")])
+            .succeeds()
+            .json();
         check_document(&document, transport);
         assert_eq!(json(text(&path("p.json")).as_bytes()), document);
         assert!(text(&path("p.svg")).contains("message size"));
         assert!(text(&path("s.csv")).starts_with(COLUMNS));
-        let fit = loggap().arg("fit").arg(path("s.csv")).arg("-J").assert().success();
-        let fit = json(&fit.get_output().stdout);
+        let fit = loggap().arg("fit").arg(path("s.csv")).arg("-J").succeeds().json();
         for part in ["ranges", "changes", "sizes", "converged"] {
             let of_run = without_launches(&document[part]);
             assert_eq!(without_launches(&fit[part]), of_run, "{part} over {transport}");
@@ -151,20 +141,17 @@ fn launches(samples: &str) -> Vec<(u32, f64)> {
 #[test]
 fn samples_of_every_launch_are_spread_over_the_time() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.csv");
+    let folder = Folder::new();
+    let path = folder.path("s.csv");
     let started = Instant::now();
     let output = loggap()
         .args(["measure", "--transport", "unix", "-s", "1,64,1K,4K", "--max-time", "3", "-J"])
         .args(["--launches", "3", "--samples"])
         .arg(&path)
-        .assert()
-        .success()
-        .get_output()
-        .clone();
+        .succeeds();
     let took = started.elapsed();
     assert!(took < Duration::from_millis(4_500), "{took:?}");
-    let (document, samples) = (json(&output.stdout), launches(&text(&path)));
+    let (document, samples) = (output.json(), launches(&text(&path)));
     assert_eq!(document["launches"], 3);
     assert!(samples.is_sorted_by(|one, next| one.0 <= next.0 && one.1 <= next.1));
     for launch in 0..3 {
@@ -180,18 +167,15 @@ fn samples_of_every_launch_are_spread_over_the_time() {
 fn a_sparse_schedule_takes_its_time_and_keeps_the_session() {
     let _machine = machine();
     let server = Server::tcp(&["--block"]);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.csv");
+    let folder = Folder::new();
+    let path = folder.path("s.csv");
     // Rounds are seconds apart, which is longer than polling is worth.
-    let output = loggap()
+    let document = loggap()
         .args(["measure", &server.endpoint, "-s", "1,64", "--max-time", "6", "--block", "-J"])
         .args(["--max-messages", "400", "--launches", "1", "--rel-err", "0.0001%", "--samples"])
         .arg(&path)
-        .assert()
-        .success()
-        .get_output()
-        .clone();
-    let document = json(&output.stdout);
+        .succeeds()
+        .json();
     assert!(document["messages_sent"].as_u64() < Some(700), "{document}");
     assert!(document["wall_s"].as_f64() > Some(3.0), "{document}");
     let samples = launches(&text(&path));
@@ -203,10 +187,10 @@ fn a_sparse_schedule_takes_its_time_and_keeps_the_session() {
 fn a_peer_that_takes_one_connection_only_is_said_once() {
     let _machine = machine();
     let server = Server::tcp(&["--once"]);
-    let output = server.measure().assert().success().get_output().clone();
-    let talk = String::from_utf8(output.stderr).unwrap();
+    let output = server.measure().succeeds();
+    let talk = &output.stderr;
     assert_eq!(talk.matches("--launches 1").count(), 1, "{talk}");
-    let document = json(&output.stdout);
+    let document = output.json();
     assert_eq!(document["launches"], 1);
     assert!(document["incomplete"].is_null() && document["ranges"][0]["gap_s"].is_f64());
     assert!(document["ranges"][0]["gap_s_next_hi"].is_null(), "{document}");
@@ -215,23 +199,20 @@ fn a_peer_that_takes_one_connection_only_is_said_once() {
 #[test]
 fn a_history_is_read_and_added_to() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let history = folder.path().join("runs");
+    let folder = Folder::new();
+    let history = folder.path("runs");
     let run = |transport: &str| {
-        let output = loggap()
+        loggap()
             .args(["measure", "-s", "1,64,1K", "--max-time", "0.5", "-J", "--transport", transport])
             .arg("--history")
             .arg(&history)
-            .assert()
-            .success()
-            .get_output()
-            .clone();
-        json(&output.stdout)
+            .succeeds()
+            .json()
     };
     assert_eq!(run("unix")["history_runs"], 0);
     assert_eq!(run("unix")["history_runs"], 1);
     assert_eq!(run("shm")["history_runs"], 0);
-    fs::write(history.join("broken.json"), "{").unwrap();
+    fs::write(Path::new(&history).join("broken.json"), "{").unwrap();
     let third = run("unix");
     assert_eq!(third["history_runs"], 2);
     assert!(third["warnings"].to_string().contains("broken.json"), "{third}");
@@ -242,8 +223,8 @@ fn a_history_is_read_and_added_to() {
 #[test]
 fn other_methods_write_what_was_timed_only() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.csv");
+    let folder = Folder::new();
+    let path = folder.path("s.csv");
     loggap()
         .args(["measure", "--transport", "unix", "--method", "plogp", "-s", "1,64,1K"])
         .args(["--max-time", "1", "--samples"])
@@ -273,14 +254,10 @@ fn keys(value: &Value, into: &mut BTreeSet<String>) {
 fn every_key_of_a_profile_is_documented() {
     const FORMATS: &str = include_str!("../../docs/formats.md");
     let _machine = machine();
-    let output = loggap()
-        .args(["measure", "--transport", "shm", "--max-time", "2", "-J"])
-        .assert()
-        .success()
-        .get_output()
-        .clone();
+    let output =
+        loggap().args(["measure", "--transport", "shm", "--max-time", "2", "-J"]).succeeds();
     let mut found = BTreeSet::new();
-    keys(&json(&output.stdout), &mut found);
+    keys(&output.json(), &mut found);
     let curves = ["half_rtt", "send_overhead", "recv_overhead", "gap"];
     for key in &found {
         let name = key.trim_end_matches("_lo").trim_end_matches("_hi").trim_end_matches("_next");
@@ -295,14 +272,11 @@ fn every_key_of_a_profile_is_documented() {
 fn every_method_measures_all_parameters() {
     let _machine = machine();
     for method in ["prtt", "signature", "plogp"] {
-        let output = loggap()
+        let document = loggap()
             .args(["measure", "--transport", "unix", "--max-time", "2", "-J"])
             .args(["--method", method])
-            .assert()
-            .success()
-            .get_output()
-            .clone();
-        let document = json(&output.stdout);
+            .succeeds()
+            .json();
         assert_eq!(document["method"], method);
         let all = ["gap_s", "half_rtt_s", "send_overhead_s", "recv_overhead_s"];
         check_intervals(&document["ranges"][0], &all);
@@ -312,13 +286,8 @@ fn every_method_measures_all_parameters() {
 #[test]
 fn the_table_has_a_row_per_range_and_units_in_its_heads() {
     let _machine = machine();
-    let output = loggap()
-        .args(["measure", "--transport", "shm", "--max-time", "1"])
-        .assert()
-        .success()
-        .get_output()
-        .clone();
-    let table = String::from_utf8(output.stdout).unwrap();
+    let output = loggap().args(["measure", "--transport", "shm", "--max-time", "1"]).succeeds();
+    let table = &output.stdout;
     let (comments, rows): (Vec<&str>, Vec<&str>) =
         table.lines().partition(|line| line.starts_with('#'));
     let heads = comments.iter().find(|line| line.starts_with("#first[B]")).expect(&table);
@@ -337,7 +306,7 @@ fn the_table_has_a_row_per_range_and_units_in_its_heads() {
     };
     assert_eq!(first[0], "1");
     assert!(value("g_lo[us]") <= value("g[us]") && value("g[us]") <= value("g_hi[us]"), "{table}");
-    let talk = String::from_utf8(output.stderr).unwrap();
+    let talk = &output.stderr;
     assert!(!talk.contains(['\r', '\u{1b}']), "no progress where nobody watches: {talk}");
 }
 
@@ -345,13 +314,11 @@ fn the_table_has_a_row_per_range_and_units_in_its_heads() {
 fn warnings_stand_once_beside_a_table() {
     let _machine = machine();
     let arguments = ["measure", "--transport", "unix", "-s", "64", "--max-time", "0.4"];
-    let output = loggap().args(arguments).assert().success().get_output().clone();
-    let (table, talk) = (String::from_utf8(output.stdout), String::from_utf8(output.stderr));
-    let (table, talk) = (table.unwrap(), talk.unwrap());
+    let output = loggap().args(arguments).succeeds();
+    let (table, talk) = (output.stdout, output.stderr);
     assert!(table.contains("\n# warning: only one size: G unknown"), "{table}");
     assert!(!talk.contains("only one size"), "{talk}");
-    let output = loggap().args(arguments).arg("--csv").assert().success().get_output().clone();
-    let talk = String::from_utf8(output.stderr).unwrap();
+    let talk = loggap().args(arguments).arg("--csv").succeeds().stderr;
     assert_eq!(talk.matches("warning: only one size").count(), 1, "{talk}");
 }
 
@@ -359,8 +326,7 @@ fn warnings_stand_once_beside_a_table() {
 fn two_ends_share_a_processor_where_that_is_asked_for() {
     let _machine = machine();
     let arguments = ["measure", "--block", "--cpu", "0,0", "-s", "1,64", "--max-time", "0.5", "-J"];
-    let output = loggap().args(arguments).assert().success().get_output().clone();
-    let document = json(&output.stdout);
+    let document = loggap().args(arguments).succeeds().json();
     assert_eq!((&document["host"]["cpu"], &document["responder"]["cpu"]), (&0.into(), &0.into()));
 }
 
@@ -385,16 +351,14 @@ fn beside<R>(loops: usize, work: impl FnOnce() -> R) -> R {
 fn two_ends_that_poll_on_one_processor_say_nothing_and_that_first() {
     let _machine = machine();
     let arguments = ["measure", "--cpu", "0,0", "-s", "1,64", "--max-time", "0.5"];
-    let output = loggap().args(arguments).arg("-J").assert().code(4).get_output().clone();
-    let document = json(&output.stdout);
+    let document = loggap().args(arguments).arg("-J").ends(4).json();
     assert_eq!(document["verdict"], "unusable", "{document}");
     let reason = document["reason"].as_str().unwrap();
     assert!(reason.starts_with("both ends share processor 0") && reason.contains("--block"));
     let warnings = document["warnings"].to_string();
     assert!(!warnings.contains("other processes"), "{warnings}");
     assert_eq!(document["rounds"], document["rounds_left_out"]);
-    let output = loggap().args(arguments).assert().code(4).get_output().clone();
-    let table = String::from_utf8(output.stdout).unwrap();
+    let table = loggap().args(arguments).ends(4).stdout;
     assert!(table.starts_with("# unusable: both ends share processor 0"), "{table}");
 }
 
@@ -408,14 +372,14 @@ fn beside_two_busy_threads_a_processor_no_value_is_wrong_without_a_mark() {
     for transport in ["tcp", "unix", "shm"] {
         let [measured, single] = beside(loops, || {
             let arguments = ["measure", "--transport", transport, "-J"];
-            let measured = loggap().args(arguments).output().unwrap();
+            let measured = loggap().args(arguments).ended();
             let arguments = ["lat", "--transport", transport, "-s", "1", "-n", "1000", "-J"];
-            [measured, loggap().args(arguments).output().unwrap()]
+            [measured, loggap().args(arguments).ended()]
         });
-        let (document, single) = (json(&measured.stdout), json(&single.stdout));
+        let (document, single) = (measured.json(), single.json());
         let is_usable = document["verdict"] == "usable";
         usable += usize::from(is_usable);
-        assert_eq!(measured.status.code(), Some(if is_usable { 0 } else { 4 }), "{document}");
+        assert_eq!(measured.code, Some(if is_usable { 0 } else { 4 }), "{document}");
         assert!(document["rounds_left_out"].as_u64() > Some(0), "{document}");
         let single = single["results"][0]["median_s"].as_f64().unwrap();
         for size in document["sizes"].as_array().unwrap() {
@@ -441,8 +405,7 @@ fn beside_two_busy_threads_a_processor_no_value_is_wrong_without_a_mark() {
 fn a_message_over_the_responders_bound_is_refused_with_the_remedy() {
     let server = Server::tcp(&["--max-message", "1K"]);
     let arguments = ["measure", &server.endpoint, "-s", "2K", "--max-time", "1"];
-    let output = loggap().args(arguments).assert().code(2).get_output().clone();
-    let talk = String::from_utf8(output.stderr).unwrap();
+    let talk = loggap().args(arguments).ends(2).stderr;
     assert!(
         talk.contains("-s 1:1K, or, unless datagrams end there, loggap serve --max-message 2K"),
         "{talk}"
@@ -452,25 +415,22 @@ fn a_message_over_the_responders_bound_is_refused_with_the_remedy() {
 #[test]
 fn one_size_gives_the_numbers_of_that_size_and_no_slope() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let profile = folder.path().join("p.json");
-    let output = loggap()
+    let folder = Folder::new();
+    let profile = folder.path("p.json");
+    let document = loggap()
         .args(["measure", "-s", "64", "--max-time", "0.5", "-J", "-o"])
         .arg(&profile)
-        .assert()
-        .success()
-        .get_output()
-        .clone();
-    let document = json(&output.stdout);
+        .succeeds()
+        .json();
     let range = &document["ranges"][0];
     check_intervals(range, &["gap_s", "half_rtt_s", "send_overhead_s", "recv_overhead_s"]);
     assert!(range["gap_s_hi"].as_f64() < Some(1.0), "{range}");
     assert!(range["gap_per_byte_s"].is_null() && range["gap_per_byte_s_hi"].is_null(), "{range}");
-    let read = ProfileDocument::read(&profile).unwrap();
+    let read = ProfileDocument::read(profile.as_ref()).unwrap();
     assert_eq!(json(&serde_json::to_vec(&read).unwrap()), document);
     let flags = ["measure", "-s", "64", "--max-time", "0.5", "--flags"];
-    let refused = loggap().args(flags).assert().code(1).get_output().clone();
-    assert!(String::from_utf8(refused.stderr).unwrap().contains("measure more sizes"));
+    let refused = loggap().args(flags).ends(1);
+    assert!(refused.stderr.contains("measure more sizes"));
 }
 
 #[test]
@@ -480,27 +440,23 @@ fn flags_alone_go_to_standard_output() {
     let output = loggap()
         .args(["measure", "--transport", "tcp", "--max-time", "2", "--flags"])
         .args(["-s", "1,64,256,1K"])
-        .assert()
-        .success()
-        .get_output()
-        .clone();
-    let line = String::from_utf8(output.stdout).unwrap();
+        .succeeds();
+    let line = &output.stdout;
     let words: Vec<&str> = line.split_whitespace().collect();
     let names: Vec<&str> = words.iter().copied().step_by(2).collect();
     assert_eq!(names, ["-L", "-o", "-g", "-G", "-O", "-S"], "{line}");
     assert!(words.iter().skip(1).step_by(2).all(|word| word.parse::<f64>().unwrap() >= 0.0));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("#first[B]"));
+    assert!(output.stderr.contains("#first[B]"));
 }
 
 #[test]
 fn what_did_not_converge_fails_under_strict_only() {
     let _machine = machine();
     let unreachable = ["measure", "--max-time", "0.4", "--rel-err", "0.0001%"];
-    let lenient = loggap().args(unreachable).assert().success().get_output().clone();
-    let table = String::from_utf8(lenient.stdout).unwrap();
+    let table = loggap().args(unreachable).succeeds().stdout;
     assert!(table.contains("not_converged") && table.contains("g:time"), "{table}");
-    let strict = loggap().args(unreachable).args(["--strict", "-J"]).assert().code(4);
-    assert_eq!(json(&strict.get_output().stdout)["converged"], false);
+    let strict = loggap().args(unreachable).args(["--strict", "-J"]).ends(4);
+    assert_eq!(strict.json()["converged"], false);
 }
 
 #[test]
@@ -527,8 +483,8 @@ fn wrong_input_is_named_and_exits_with_two() {
         (&["127.0.0.1:80", "-p", "81"], "leave -p out"),
         (&["-o", "/nonexistent/p.json"], "create its folder"),
     ] {
-        let output = loggap().arg("measure").args(arguments).assert().code(2).get_output().clone();
-        let talk = String::from_utf8(output.stderr).unwrap();
+        let output = loggap().arg("measure").args(arguments).ends(2);
+        let talk = &output.stderr;
         assert!(talk.contains(named) && output.stdout.is_empty(), "{arguments:?}: {talk}");
     }
 }
@@ -542,8 +498,8 @@ fn a_peer_that_is_not_there_fails_in_time() {
         (&["--transport", "shm", "/nonexistent.sock"], "/nonexistent.sock"),
         (&["--transport", "udp", "127.0.0.1:1"], "127.0.0.1:1"),
     ] {
-        let output = loggap().arg("measure").args(arguments).assert().code(1).get_output().clone();
-        let talk = String::from_utf8(output.stderr).unwrap();
+        let output = loggap().arg("measure").args(arguments).ends(1);
+        let talk = &output.stderr;
         assert!(talk.contains(named) && output.stdout.is_empty(), "{arguments:?}: {talk}");
     }
 }
@@ -554,22 +510,22 @@ fn a_full_disk_costs_the_file_but_not_the_numbers() {
     for option in ["-o", "--samples", "--plot"] {
         let output = loggap()
             .args(["measure", "-s", "1,64", "--max-time", "0.3", option, "/dev/full"])
-            .assert()
-            .code(1)
-            .get_output()
-            .clone();
-        let talk = String::from_utf8(output.stderr).unwrap();
+            .ends(1);
+        let talk = &output.stderr;
         assert!(talk.contains("'/dev/full'") && talk.contains("make room"), "{talk}");
-        assert!(String::from_utf8(output.stdout).unwrap().contains("#first[B]"));
+        assert!(output.stdout.contains("#first[B]"));
     }
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name);
     loggap()
         .args(["measure", "-s", "1,64", "--max-time", "0.3", "--samples", "/dev/full"])
-        .args([Path::new("-o"), &path("p.json"), Path::new("--plot"), &path("p.svg")])
+        .args(["-o", &path("p.json"), "--plot", &path("p.svg")])
         .assert()
         .code(1);
-    assert!(ProfileDocument::read(&path("p.json")).is_ok() && text(&path("p.svg")).contains("svg"));
+    assert!(
+        ProfileDocument::read(path("p.json").as_ref()).is_ok()
+            && text(&path("p.svg")).contains("svg")
+    );
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let status = loggap_process()
         .args(["measure", "-s", "1,64", "--max-time", "0.3"])
@@ -583,21 +539,13 @@ fn a_full_disk_costs_the_file_but_not_the_numbers() {
 #[test]
 fn ctrl_c_leaves_what_was_measured() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let profile = folder.path().join("p.json");
-    let child = loggap_process()
-        .args(ENDLESS)
-        .args(["-J", "-o"])
-        .arg(&profile)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let folder = Folder::new();
+    let profile = folder.path("p.json");
+    let child = start(loggap_process().args(ENDLESS).args(["-J", "-o"]).arg(&profile));
     sleep(Duration::from_millis(1_000));
     send(Signal::SIGINT, child.id());
-    let output = finish(child);
-    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
-    let document = json(&output.stdout);
+    let output = finish(child).exited(130);
+    let document = output.json();
     assert_eq!(
         (&document["stopped"], &document["incomplete"]),
         (&"interrupted".into(), &"interrupted".into())
@@ -610,14 +558,10 @@ fn ctrl_c_leaves_what_was_measured() {
 fn ctrl_c_before_anything_was_measured_ends_at_once_and_leaves_no_file() {
     let server = Server::tcp(&[]);
     let first = server.connect_and_say_hello();
-    let folder = tempfile::tempdir().unwrap();
-    let mut child = loggap_process()
-        .args(["measure", &server.endpoint, "-o"])
-        .arg(folder.path().join("p.json"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let folder = Folder::new();
+    let mut child = start(
+        loggap_process().args(["measure", &server.endpoint, "-o"]).arg(folder.path("p.json")),
+    );
     // It waits for its turn by the time that it says so.
     let mut line = String::new();
     let mut talk = BufReader::new(child.stderr.take().unwrap());
@@ -627,10 +571,9 @@ fn ctrl_c_before_anything_was_measured_ends_at_once_and_leaves_no_file() {
     }
     send(Signal::SIGINT, child.id());
     let started = Instant::now();
-    let output = finish(child);
-    assert_eq!(output.status.code(), Some(130));
+    let output = finish(child).exited(130);
     assert!(started.elapsed() < Duration::from_secs(3) && output.stdout.is_empty());
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(folder.count(), 0);
     drop(first);
 }
 
@@ -652,25 +595,22 @@ fn child_of(id: u32) -> Pid {
 fn a_responder_that_dies_leaves_what_was_measured() {
     let _machine = machine();
     for transport in ["tcp", "udp", "unix", "shm"] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        let child = loggap_process()
-            .args(["measure", "--max-time=40", "--rel-err=0.0001%", "--transport", transport])
-            .args(["-J".as_ref(), "-o".as_ref(), path("p.json").as_os_str()])
-            .args(["--samples".as_ref(), path("s.csv").as_os_str()])
-            .args(["--history".as_ref(), path("runs").as_os_str()])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let folder = Folder::new();
+        let path = |name: &str| folder.path(name);
+        let child = start(
+            loggap_process()
+                .args(["measure", "--max-time=40", "--rel-err=0.0001%", "--transport", transport])
+                .args(["-J", "-o", &path("p.json")])
+                .args(["--samples", &path("s.csv")])
+                .args(["--history", &path("runs")]),
+        );
         let responder = child_of(child.id());
         sleep(Duration::from_millis(1_200));
         kill(responder, Signal::SIGKILL).unwrap();
-        let output = finish(child);
-        let talk = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{transport}: {talk}");
+        let output = finish(child).exited(1);
+        let talk = &output.stderr;
         assert!(talk.contains("error: "), "{transport}: {talk}");
-        let document = json(&output.stdout);
+        let document = output.json();
         assert_eq!(document["stopped"], "failed", "{transport}");
         assert!(document["incomplete"].is_string(), "{transport}");
         assert!(!document["sizes"].as_array().unwrap().is_empty(), "{transport}: {talk}");
@@ -684,21 +624,13 @@ fn a_responder_that_dies_leaves_what_was_measured() {
 fn a_request_to_end_by_any_signal_leaves_what_was_measured() {
     let _machine = machine();
     for signal in [Signal::SIGHUP, Signal::SIGTERM] {
-        let folder = tempfile::tempdir().unwrap();
-        let samples = folder.path().join("s.csv");
-        let child = loggap_process()
-            .args(ENDLESS)
-            .args(["-J".as_ref(), "--samples".as_ref(), samples.as_os_str()])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let folder = Folder::new();
+        let samples = folder.path("s.csv");
+        let child = start(loggap_process().args(ENDLESS).args(["-J", "--samples", &samples]));
         sleep(Duration::from_millis(1_000));
         send(signal, child.id());
-        let output = finish(child);
-        let talk = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(130), "{signal}: {talk}");
-        assert_eq!(json(&output.stdout)["incomplete"], "interrupted", "{signal}");
+        let output = finish(child).exited(130);
+        assert_eq!(output.json()["incomplete"], "interrupted", "{signal}");
         assert!(text(&samples).lines().count() > 10, "{signal}");
     }
 }
@@ -709,36 +641,27 @@ fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
     let mut command = Command::new("sh");
     command.args(["-c", r#"trap '' HUP INT; exec "$0" "$@""#]).arg(binary());
     command.args(["measure", "-s", "1,64", "--max-time", "3", "-J"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = start(&mut command);
     sleep(Duration::from_millis(1_500));
     send(Signal::SIGHUP, child.id());
     send(Signal::SIGINT, child.id());
-    let output = finish(child);
-    let talk = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{talk}");
-    assert!(json(&output.stdout)["incomplete"].is_null());
+    let output = finish(child).exited(0);
+    assert!(output.json()["incomplete"].is_null());
 }
 
 #[test]
 fn an_upgrade_of_the_program_during_a_run_changes_nothing() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name);
     fs::copy(binary(), path("loggap")).unwrap();
     fs::copy(binary(), path("new")).unwrap();
     let arguments = ["measure", "-s", "1,64", "--max-time", "3", "--launches", "3", "-J"];
-    let child = Command::new(path("loggap"))
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = start(Command::new(path("loggap")).args(arguments));
     sleep(Duration::from_millis(700));
     fs::rename(path("new"), path("loggap")).unwrap();
-    let output = finish(child);
-    let talk = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{talk}");
-    let document = json(&output.stdout);
+    let output = finish(child).exited(0);
+    let document = output.json();
     assert_eq!((&document["launches"], &document["incomplete"]), (&3.into(), &Value::Null));
 }
 
@@ -748,8 +671,7 @@ fn sizes_end_at_the_responders_bound_with_a_remark() {
     let server = Server::tcp(&["--max-message", "1K"]);
     for method in ["prtt", "plogp"] {
         let arguments = ["measure", &server.endpoint, "-s", "1:4K", "--method", method];
-        let output = loggap().args(arguments).args(["--max-time", "1", "-J"]).assert().success();
-        let document = json(&output.get_output().stdout);
+        let document = loggap().args(arguments).args(["--max-time", "1", "-J"]).succeeds().json();
         let last = document["sizes"].as_array().unwrap().last().unwrap();
         assert!(last["size_bytes"].as_u64() <= Some(1_024), "{method}: {last}");
         let told = document["warnings"].to_string();
@@ -760,23 +682,17 @@ fn sizes_end_at_the_responders_bound_with_a_remark() {
 #[test]
 fn json_is_json_where_nothing_was_measured() {
     let failing = ["measure", "127.0.0.1:1", "-J"];
-    let output = loggap().args(failing).assert().code(1).get_output().clone();
-    assert!(json(&output.stdout)["error"].as_str().unwrap().contains("loggap serve"));
+    let output = loggap().args(failing).ends(1);
+    assert!(output.json()["error"].as_str().unwrap().contains("loggap serve"));
     let wrong = ["measure", "--transport", "udp", "-s", "1:64K", "-J"];
-    let output = loggap().args(wrong).assert().code(2).get_output().clone();
-    assert!(json(&output.stdout)["error"].as_str().unwrap().contains("65507"));
+    let output = loggap().args(wrong).ends(2);
+    assert!(output.json()["error"].as_str().unwrap().contains("65507"));
     let server = Server::tcp(&[]);
     let first = server.connect_and_say_hello();
-    let child = loggap_process()
-        .args(["measure", &server.endpoint, "-J"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = start(loggap_process().args(["measure", &server.endpoint, "-J"]));
     sleep(Duration::from_millis(800));
     send(Signal::SIGINT, child.id());
-    let output = finish(child);
-    assert_eq!(output.status.code(), Some(130));
-    assert!(json(&output.stdout)["error"].as_str().unwrap().contains("interrupted"));
+    let output = finish(child).exited(130);
+    assert!(output.json()["error"].as_str().unwrap().contains("interrupted"));
     drop(first);
 }

@@ -1,14 +1,6 @@
 //! Bad luck and bad company: datagrams that get lost, peers that stall, lie
 //! or vanish, disks that fill up, readers that leave.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::disallowed_methods,
-    reason = "a wrong assumption should end the test, which has no clock of its own"
-)]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
@@ -18,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use loggap_core::random::Random;
 use loggap_core::wire::{FRAME_LEN, Message, Versions};
-use loggap_tests::command::{binary, finish, loggap, loggap_process, machine, send};
+use loggap_tests::command::{Run, binary, finish, loggap, loggap_process, machine, send, start};
+use loggap_tests::folder::Folder;
 use loggap_tests::lossy::{Loss, Lossy};
 use loggap_tests::server::{Server, frame, hello};
 use nix::sys::signal::Signal;
@@ -36,15 +29,12 @@ fn datagrams_lost_for_good_are_counted_and_cost_only_their_round() {
     let _machine = machine();
     let server = udp_server();
     let lossy = Lossy::to(server.endpoint.parse().unwrap(), Loss::Every(41));
-    let output = loggap()
+    let document = loggap()
         .args(["measure", "--transport", "udp", &lossy.address().to_string()])
         // Sleeping ends leave processors to those who carry the datagrams.
         .args(["-s", "1,64,1K", "--max-time", "2", "--block", "-J"])
-        .assert()
-        .success()
-        .get_output()
-        .clone();
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        .succeeds()
+        .json();
     let (sent, lost) = (document["messages_sent"].as_u64(), document["messages_lost"].as_u64());
     // One in 41 at least; what else was under way may be lost with it.
     assert!(lost > Some(0) && lost < sent.map(|sent| sent / 4), "{lost:?} of {sent:?}");
@@ -55,27 +45,24 @@ fn datagrams_lost_for_good_are_counted_and_cost_only_their_round() {
 #[test]
 fn a_network_that_is_cut_ends_the_run_in_time() {
     let server = udp_server();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let lossy = Lossy::to(server.endpoint.parse().unwrap(), Loss::AllAfter(2_000));
     let started = Instant::now();
     let output = loggap()
         .args(["measure", "--transport", "udp", &lossy.address().to_string(), "--max-time", "9"])
         .args(["-J", "--samples"])
-        .arg(folder.path().join("s.csv"))
+        .arg(folder.path("s.csv"))
         .arg("-o")
-        .arg(folder.path().join("p.json"))
-        .assert()
-        .code(1)
-        .get_output()
-        .clone();
-    let talk = String::from_utf8(output.stderr).unwrap();
+        .arg(folder.path("p.json"))
+        .ends(1);
+    let talk = &output.stderr;
     assert!(talk.contains("silent"), "{talk}");
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = output.json();
     assert!(document["incomplete"].as_str().unwrap().contains("silent"), "{document}");
-    let written = fs::read(folder.path().join("p.json")).unwrap();
+    let written = fs::read(folder.path("p.json")).unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&written).unwrap(), document);
-    let samples = fs::read_to_string(folder.path().join("s.csv")).unwrap();
+    let samples = folder.read("s.csv");
     assert!(samples.lines().count() > 100, "{samples}");
 }
 
@@ -83,8 +70,7 @@ fn a_network_that_is_cut_ends_the_run_in_time() {
 fn a_client_that_stalls_holds_the_others_up_for_a_bounded_time() {
     let server = Server::tcp(&[]);
     let stalled = server.connect_and_say_hello();
-    let output = server.measure().assert().success().get_output().clone();
-    let talk = String::from_utf8(output.stderr).unwrap();
+    let talk = server.measure().succeeds().stderr;
     assert!(talk.contains("position 1"), "{talk}");
     let line = server.next_line();
     assert!(line.starts_with("failed ") && line.contains("silent for 10"), "{line}");
@@ -124,9 +110,9 @@ fn peak_memory(process: u32) -> u64 {
 
 #[test]
 fn no_bytes_of_any_client_bring_the_responder_down() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("socket");
-    let socket = path.to_str().unwrap();
+    let folder = Folder::new();
+    let path = folder.path("socket");
+    let socket = &path;
     let servers =
         [Server::tcp(&[]), udp_server(), Server::start(&["--transport", "unix", "--bind", socket])];
     for server in &servers {
@@ -156,38 +142,30 @@ fn no_bytes_of_any_client_bring_the_responder_down() {
 #[test]
 fn a_limit_on_file_sizes_leaves_no_half_profile() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let profile = folder.path().join("p.json");
+    let folder = Folder::new();
+    let profile = folder.path("p.json");
     let output = Command::new("sh")
         .args(["-c", r#"ulimit -f 1 && exec "$0" "$@""#])
         .arg(binary())
         .args(SHORT)
-        .args(["-o".as_ref(), profile.as_os_str()])
-        .output()
-        .unwrap();
-    let talk = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{talk}");
+        .args(["-o", &profile])
+        .ends(1);
+    let talk = &output.stderr;
     assert!(talk.contains("p.json") && talk.contains("ulimit -f"), "{talk}");
-    assert!(String::from_utf8(output.stdout).unwrap().contains("#first[B]"));
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert!(output.stdout.contains("#first[B]"));
+    assert_eq!(folder.count(), 0);
 }
 
 #[test]
 fn a_reader_that_leaves_is_no_failure_and_costs_no_file() {
     let _machine = machine();
-    let folder = tempfile::tempdir().unwrap();
-    let profile = folder.path().join("p.json");
-    let mut child = loggap_process()
-        .args(SHORT)
-        .args(["-o".as_ref(), profile.as_os_str()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let folder = Folder::new();
+    let profile = folder.path("p.json");
+    let mut child = start(loggap_process().args(SHORT).args(["-o", &profile]));
     drop(child.stdout.take());
     let output = finish(child);
-    let talk = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && !talk.contains("error"), "{talk}");
+    let talk = &output.stderr;
+    assert!(output.code == Some(0) && !talk.contains("error"), "{talk}");
     let document: Value = serde_json::from_slice(&fs::read(&profile).unwrap()).unwrap();
     assert_eq!(document["transport"], "tcp");
 }
@@ -211,5 +189,5 @@ fn a_server_goes_on_when_nobody_reads_what_it_says() {
     }
     assert!(server.try_wait().unwrap().is_none(), "it still serves");
     send(Signal::SIGINT, server.id());
-    assert_eq!(finish(server).status.code(), Some(130));
+    assert_eq!(finish(server).code, Some(130));
 }

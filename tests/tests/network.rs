@@ -1,25 +1,18 @@
 //! Networks between ranks, as a user runs them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
 
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
-use loggap_core::units::{Bytes, PerByte, Picos};
-use loggap_tests::command::{loggap, refused, simulated};
+use loggap_core::units::PerByte;
+use loggap_tests::command::{Run, assert_refused, loggap, loggap_after, refused, simulated};
 use loggap_tests::engine;
+use loggap_tests::folder::Folder;
 use loggap_tests::program::Program;
-use loggap_tests::random_program::{Shape, parameters, program};
-use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
+use loggap_tests::random_program::{Shape, of_picos, parameters, program};
+use loggap_tests::shadow::{self, Receive, Settings};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// L, o, g and G of the tests, in ps.
 const PARAMETERS: [&str; 8] = ["-L", "2500", "-o", "1500", "-g", "1000", "-G", "0.25"];
@@ -27,25 +20,11 @@ const LATENCY: u64 = 2_500_000;
 const OVERHEAD: u64 = 1_500_000;
 const PER_BYTE: u64 = 250;
 /// Sixteen hosts at least, of every kind.
-const TOPOLOGIES: [&str; 14] = [
-    "star",
-    "tree:4",
-    "tree:8:4",
-    "tree:5:3",
-    "fat-tree:4",
-    "fat-tree:6",
-    "fat-tree:4:2",
-    "fat-tree:6:2",
-    "fat-tree:8:2.5",
-    "torus:4x4",
-    "torus:3x3x2",
-    "dragonfly:4:2:2",
-    "rail:4:2:2",
-    "rail:2:4",
-];
+const TOPOLOGIES: &str = "star tree:4 tree:8:4 tree:5:3 fat-tree:4 fat-tree:6 fat-tree:4:2 \
+    fat-tree:6:2 fat-tree:8:2.5 torus:4x4 torus:3x3x2 dragonfly:4:2:2 rail:4:2:2 rail:2:4";
 
 /// A schedule of 16 ranks in which those sends happen, all at once, as a file.
-fn schedule(folder: &TempDir, sends: &[(u32, u32, u64)]) -> PathBuf {
+fn schedule(folder: &Folder, sends: &[(u32, u32, u64)]) -> String {
     let mut text = String::from("num_ranks 16\n");
     for rank in 0..16 {
         let mut label = 0..;
@@ -62,13 +41,11 @@ fn schedule(folder: &TempDir, sends: &[(u32, u32, u64)]) -> PathBuf {
         }
         text.push_str("}\n");
     }
-    let path = folder.path().join("schedule.goal");
-    fs::write(&path, text).unwrap();
-    path
+    folder.written("schedule.goal", text)
 }
 
-fn makespan(path: &std::path::Path, arguments: &[&str]) -> u64 {
-    let arguments = [&[path.to_str().unwrap()], &PARAMETERS[..], arguments].concat();
+fn makespan(path: &str, arguments: &[&str]) -> u64 {
+    let arguments = [&[path], &PARAMETERS[..], arguments].concat();
     simulated(&arguments)["makespan_ps"].as_u64().unwrap()
 }
 
@@ -88,12 +65,11 @@ fn links_of_many_flows_that_begin_at_once_carry_what_they_can() {
         }
         writeln!(text, "}}").unwrap();
     }
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("incast.goal");
-    fs::write(&path, text).unwrap();
+    let folder = Folder::new();
+    let path = folder.written("incast.goal", text);
     // The uplinks of the leaf of senders carry as much as the receivers take.
     let report = simulated(&[
-        path.to_str().unwrap(),
+        &path,
         "--topology",
         &format!("tree:{SENDERS}:{}", SENDERS / RECEIVERS),
         "-L",
@@ -113,7 +89,7 @@ fn links_of_many_flows_that_begin_at_once_carry_what_they_can() {
 
 #[test]
 fn a_message_alone_takes_what_flat_gives_on_every_topology() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     for (from, to, size) in [(0, 1, 65_536), (2, 13, 1_000_001), (15, 0, 1), (3, 3, 4_096)] {
         let path = schedule(&folder, &[(from, to, size)]);
         for settings in [
@@ -125,7 +101,7 @@ fn a_message_alone_takes_what_flat_gives_on_every_topology() {
             &["-S", "0", "--rendezvous", "handshake"],
         ] {
             let flat = makespan(&path, settings);
-            for topology in TOPOLOGIES {
+            for topology in TOPOLOGIES.split_whitespace() {
                 let arguments = [settings, &["--topology", topology]].concat();
                 let there = makespan(&path, &arguments);
                 assert_eq!(there, flat, "{from} to {to}, {size} B, {settings:?} on {topology}");
@@ -136,7 +112,7 @@ fn a_message_alone_takes_what_flat_gives_on_every_topology() {
 
 #[test]
 fn eight_messages_over_a_taper_of_four_take_four_times_as_long() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let sends: Vec<_> = (0..8).map(|rank| (rank, rank + 8, 1_000_001)).collect();
     let path = schedule(&folder, &sends);
     let alone = LATENCY + 2 * OVERHEAD;
@@ -157,9 +133,9 @@ fn eight_messages_over_a_taper_of_four_take_four_times_as_long() {
         |more: &[&str]| makespan(&path, &[&["-S", "1G", "--topology", "tree:8:4"], more].concat());
     assert_eq!(on(&[]), alone + bytes);
     assert_eq!(on(&["--placement", "round-robin"]), alone + 4 * bytes);
-    let places = folder.path().join("places");
-    fs::write(&places, "0 8 1 9 2 10 3 11 # pairs apart\n4 12 5 13\n6 14 7 15\n").unwrap();
-    assert_eq!(on(&["--placement", places.to_str().unwrap()]), alone + 4 * bytes);
+    let places =
+        folder.written("places", "0 8 1 9 2 10 3 11 # pairs apart\n4 12 5 13\n6 14 7 15\n");
+    assert_eq!(on(&["--placement", &places]), alone + 4 * bytes);
     assert_eq!(on(&["--link-capacity", "4", "--placement", "round-robin"]), alone + bytes);
     let random = |seed: &str| on(&["--placement", "random", "--seed", seed]);
     assert_eq!(random("5"), random("5"));
@@ -167,7 +143,7 @@ fn eight_messages_over_a_taper_of_four_take_four_times_as_long() {
 
 #[test]
 fn an_incast_queues_on_its_last_link_and_then_at_its_processor() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let sends: Vec<_> = (1..16).map(|rank| (rank, 0, 100_001)).collect();
     let path = schedule(&folder, &sends);
     let expected = LATENCY + OVERHEAD + 15 * 100_000 * PER_BYTE + 15 * OVERHEAD;
@@ -186,16 +162,7 @@ fn messages_that_arrive_together_are_handled_from_before_their_last_byte_on() {
     let [sends, receives] = [&send as &dyn Fn(u32) -> String, &receive]
         .map(|line| (1..4).map(line).collect::<String>());
     let program = Program::of_text(&format!("num_ranks 4\nrank 0 {{\n{receives}}}\n{sends}"));
-    let ns = |time: u64| Picos(time * 1_000);
-    let per_byte = |time: u64| PerByte::from_picos(time * 1_000).unwrap();
-    let set = LogGops {
-        latency: ns(2_000),
-        overhead: ns(100),
-        gap: ns(50),
-        gap_per_byte: per_byte(1),
-        overhead_per_byte: per_byte(2),
-        eager_limit: Bytes(u64::MAX),
-    };
+    let set = of_picos([2_000_000, 100_000, 50_000, 1_000, 2_000]);
     // Of what begins before 4,150 ns and would end after that.
     let detour = |_: usize, start: u64, length: u64| {
         if (start..start + length).contains(&4_150_000) { 700_000 } else { 0 }
@@ -216,8 +183,8 @@ fn messages_that_arrive_together_are_handled_from_before_their_last_byte_on() {
 
 #[test]
 fn several_interfaces_are_several_links_and_hosts_may_be_shared() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("two.goal");
+    let folder = Folder::new();
+    let path = folder.path("two.goal");
     let text = "num_ranks 2\nrank 0 {\na: send 100001b to 1 tag 1 cpu 0 nic 0\n\
                 b: send 100001b to 1 tag 2 cpu 1 nic 1\n}\nrank 1 {\n\
                 a: recv 100001b from 0 tag 1 cpu 0 nic 0\n\
@@ -226,9 +193,8 @@ fn several_interfaces_are_several_links_and_hosts_may_be_shared() {
     let flat = makespan(&path, &["-S", "1G"]);
     assert_eq!(flat, LATENCY + 2 * OVERHEAD + 100_000 * PER_BYTE);
     assert_eq!(makespan(&path, &["-S", "1G", "--topology", "star"]), flat);
-    let places = folder.path().join("places");
-    fs::write(&places, "0 0").unwrap();
-    let shared = ["-S", "1G", "--topology", "star", "--placement", places.to_str().unwrap()];
+    let places = folder.written("places", "0 0");
+    let shared = ["-S", "1G", "--topology", "star", "--placement", &places];
     assert_eq!(makespan(&path, &shared), flat);
 }
 
@@ -237,16 +203,7 @@ fn random(seed: u64, shape: &Shape, gap_per_byte: PerByte) -> (Program, Settings
     let mut random = Random::new(seed);
     let program = program(&mut random, shape);
     let parameters = LogGops { gap_per_byte, ..parameters(&mut random) };
-    let settings = Settings {
-        receive: if seed.is_multiple_of(3) { Receive::Overlap } else { Receive::Hold },
-        rendezvous: if seed.is_multiple_of(5) {
-            Rendezvous::Handshake
-        } else {
-            Rendezvous::Instant
-        },
-        ..Settings::new(parameters)
-    };
-    (program, settings)
+    (program, Settings::of_seed(seed, parameters))
 }
 
 #[test]
@@ -282,10 +239,9 @@ fn random_programs_come_to_their_end_on_a_network_where_they_do_without() {
 
 #[test]
 fn the_report_says_how_many_hosts_have_a_rank() {
-    let folder = TempDir::new().unwrap();
-    let placement = folder.path().join("hosts.txt");
-    fs::write(&placement, "0 0 5 5 7 7 7 7\n").unwrap();
-    let placement = ["--ranks", "8", "--placement", placement.to_str().unwrap()];
+    let folder = Folder::new();
+    let placement = folder.written("hosts.txt", "0 0 5 5 7 7 7 7\n");
+    let placement = ["--ranks", "8", "--placement", &placement];
     for (options, hosts, used) in [
         (&["--ranks", "50"][..], 56, 50),
         (&["--ranks", "50", "--placement", "round-robin"], 56, 50),
@@ -296,8 +252,7 @@ fn the_report_says_how_many_hosts_have_a_rank() {
         let run = [&run[..], options].concat();
         let network = &simulated(&run)["network"];
         assert_eq!((&network["hosts_used"], &network["hosts"]), (&used.into(), &hosts.into()));
-        let output = loggap().arg("simulate").args(&run).assert().success();
-        let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+        let text = loggap().arg("simulate").args(&run).succeeds().stdout;
         let said = format!("tree:8:4: {used} of {hosts} hosts used, ");
         assert_eq!(text.contains(&said), used < hosts, "{text}");
     }
@@ -305,13 +260,13 @@ fn the_report_says_how_many_hosts_have_a_rank() {
 
 #[test]
 fn the_report_names_busy_links_and_draws_them() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let sends: Vec<_> = (0..8).map(|rank| (rank, rank + 8, 1_000_001)).collect();
     let path = schedule(&folder, &sends);
-    let plot = folder.path().join("busy.svg");
+    let plot = folder.path("busy.svg");
     let arguments = [
-        &[path.to_str().unwrap(), "-S", "1G", "--network", "flows", "--topology", "tree:8:4"],
-        &["--network-plot", plot.to_str().unwrap()][..],
+        &[&*path, "-S", "1G", "--network", "flows", "--topology", "tree:8:4"],
+        &["--network-plot", &plot][..],
         &PARAMETERS,
     ];
     let report = simulated(&arguments.concat());
@@ -338,15 +293,14 @@ fn the_report_names_busy_links_and_draws_them() {
     assert!((sum - 1e9).abs() < 1e3, "{sum} ps of a whole link");
     let svg = fs::read_to_string(&plot).unwrap();
     assert!(svg.contains("leaf 0 out") && svg.trim_end().ends_with("</svg>"));
-    let text = loggap().arg("simulate").args(arguments.concat()).assert().success();
-    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    let text = loggap().arg("simulate").args(arguments.concat()).succeeds().stdout;
     assert!(text.contains("tree:8:4: 16 hosts, 36 links") && text.contains("leaf 0 out"), "{text}");
 }
 
 #[test]
 fn a_computed_pattern_on_a_network_is_reported_as_the_stored_one_is() {
-    let folder = TempDir::new().unwrap();
-    let graph = folder.path().join("pair.dot");
+    let folder = Folder::new();
+    let graph = folder.path("pair.dot");
     let mut text = String::from("graph {\n A -- B [capacity=3]\n");
     for host in 0..24 {
         writeln!(text, " H{host} -- {}", if host % 3 == 0 { "A" } else { "B" }).unwrap();
@@ -358,13 +312,13 @@ fn a_computed_pattern_on_a_network_is_reported_as_the_stored_one_is() {
         ("binomial-broadcast", "1M", "torus:5x5"),
         ("recursive-doubling", "3K", "dragonfly:3:3:3"),
         ("pipelined-broadcast", "7K", "tree:5:2"),
-        ("dissemination", "100K", graph.to_str().unwrap()),
+        ("dissemination", "100K", &graph),
     ] {
-        let plot = folder.path().join("busy.svg");
+        let plot = folder.path("busy.svg");
         let arguments = [
             &["--pattern", pattern, "--ranks", "24", "-s", size, "-S", "1G", "--finish"][..],
             &["--topology", topology, "--placement", "random", "--seed", "5"],
-            &["--network-plot", plot.to_str().unwrap()],
+            &["--network-plot", &plot],
             &PARAMETERS,
         ]
         .concat();
@@ -381,8 +335,7 @@ fn a_computed_pattern_on_a_network_is_reported_as_the_stored_one_is() {
         assert!(drawn == fs::read(&plot).unwrap(), "{pattern} on {topology}: the plot");
     }
     let arguments = ["--pattern", "ring-allreduce", "--ranks", "24", "--topology", "star"];
-    let text = loggap().arg("simulate").args(arguments).assert().success();
-    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    let text = loggap().arg("simulate").args(arguments).succeeds().stdout;
     assert!(
         text.contains("event by event, computed from the pattern: messages share links: how fast"),
         "{text}"
@@ -396,30 +349,28 @@ fn a_computed_pattern_on_a_network_is_reported_as_the_stored_one_is() {
 /// The same tapered tree as `tree:8:4`, as a graph; and routes that are given.
 #[test]
 fn a_file_is_a_topology() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let mut text = String::from("graph {\n A -- C -- B [capacity=2]\n");
     for host in 0..16 {
         writeln!(text, " H{host} -- {}", if host < 8 { "A" } else { "B" }).unwrap();
     }
-    let tree = folder.path().join("tree.dot");
-    fs::write(&tree, text + "}\n").unwrap();
+    let tree = folder.written("tree.dot", text + "}\n");
     let pattern = ["--pattern", "linear_alltoall", "--ranks", "16", "-s", "4K"];
     let on = |more: &[&str]| simulated(&[&pattern[..], &PARAMETERS, more].concat());
     for placement in ["block", "round-robin"] {
-        let [file, named] = [tree.to_str().unwrap(), "tree:8:4"]
+        let [file, named] = [&*tree, "tree:8:4"]
             .map(|topology| on(&["--topology", topology, "--placement", placement]));
         assert_eq!(file["makespan_ps"], named["makespan_ps"], "{placement}");
         assert_eq!(file["network"]["hosts"], 16);
     }
-    let busiest =
-        &on(&["--topology", tree.to_str().unwrap()])["network"]["busiest_links"][0]["link"];
+    let busiest = &on(&["--topology", &tree])["network"]["busiest_links"][0]["link"];
     assert!(
         ["A to C", "C to A", "B to C", "C to B"].contains(&busiest.as_str().unwrap()),
         "{busiest}"
     );
 
     // Given routes send everything over one of two cores.
-    let given = folder.path().join("given.dot");
+    let given = folder.path("given.dot");
     let mut text = String::from(
         "digraph {\n A -> C [comment=\"*\"]; B -> C [comment=\"*\"]; A -> D [comment=\"\"]; D -> B\n",
     );
@@ -436,7 +387,7 @@ fn a_file_is_a_topology() {
     let sends: Vec<_> = (0..8).map(|rank| (rank, rank + 8, 1_000_001)).collect();
     let path = schedule(&folder, &sends);
     let alone = LATENCY + 2 * OVERHEAD;
-    let options = ["-S", "1G", "--topology", given.to_str().unwrap()];
+    let options = ["-S", "1G", "--topology", &given];
     assert_eq!(makespan(&path, &options), alone + 8 * 1_000_000 * PER_BYTE);
     let wider = [&options[..], &["--link-capacity", "8"]].concat();
     assert_eq!(makespan(&path, &wider), alone + 1_000_000 * PER_BYTE);
@@ -445,14 +396,16 @@ fn a_file_is_a_topology() {
         ("none.dot", "digraph { a -> }", "none.dot: line 1: expected a node"),
         ("few.gv", "graph { H0 -- S; H1 -- S }", "2 hosts for 16 ranks"),
     ] {
-        let file = folder.path().join(name);
+        let file = folder.path(name);
         fs::write(&file, text).unwrap();
-        let topology = ["--topology", file.to_str().unwrap()];
-        let (code, error) = refused(&[&pattern[..], &topology].concat());
-        assert!(code == 2 && error.contains(words), "{error}");
+        let topology = ["--topology", &file];
+        assert_refused(&[&pattern[..], &topology].concat(), 2, words);
     }
-    let (code, error) = refused(&[&pattern[..], &["--topology", "missing.dot"]].concat());
-    assert!(code == 2 && error.contains("missing.dot: No such file"), "{error}");
+    assert_refused(
+        &[&pattern[..], &["--topology", "missing.dot"]].concat(),
+        2,
+        "missing.dot: No such file",
+    );
 }
 
 #[test]
@@ -471,8 +424,8 @@ fn a_flat_run_says_from_which_taper_on_links_would_decide() {
         simulated(&flows)["makespan_ps"].as_u64().unwrap()
     };
     assert!(on(taper * 1.05) > flat);
-    let text = loggap().arg("simulate").args(arguments).assert().success();
-    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    let text = loggap().arg("simulate").args(arguments).succeeds();
+    let text = &text.stdout;
     assert!(
         text.contains("with --topology star") && text.contains("compare --topology tree:8:"),
         "{text}"
@@ -481,19 +434,17 @@ fn a_flat_run_says_from_which_taper_on_links_would_decide() {
     let held = "receivers were busy for (s - 1)G";
     assert!(text.contains(held), "{text}");
     for alike in [&["--receive", "overlap"][..], &["-O", "6"]] {
-        let text = loggap().arg("simulate").args(arguments).args(alike).assert().success();
-        let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+        let text = loggap().arg("simulate").args(arguments).args(alike).succeeds().stdout;
         assert!(text.contains("take longer than this makespan") && !text.contains(held), "{text}");
     }
     // Sixteen links join the leaves, and all carry as much.
     let shared = [&arguments[..], &["--topology", "tree:8:4"]].concat();
-    let text = loggap().arg("simulate").args(shared).assert().success();
-    let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
+    let text = loggap().arg("simulate").args(shared).succeeds().stdout;
     assert!(text.contains("and 11 more like the last"), "{text}");
     // Neighbours never leave their leaf.
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let path = schedule(&folder, &[(0, 1, 9_000), (14, 15, 9_000)]);
-    let report = simulated(&[path.to_str().unwrap()]);
+    let report = simulated(&[&*path]);
     assert_eq!(report["network"]["decisive_taper"], Value::Null);
 }
 
@@ -501,10 +452,10 @@ fn a_flat_run_says_from_which_taper_on_links_would_decide() {
 /// takes so long that o and L are less than a hundredth of it.
 #[test]
 fn the_taper_that_decides_is_met_to_a_hundredth() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let sends: Vec<_> = (0..4).map(|rank| (rank, rank + 8, 10_000_001)).collect();
     let path = schedule(&folder, &sends);
-    let overlap = [path.to_str().unwrap(), "-S", "1G", "--receive", "overlap"];
+    let overlap = [&*path, "-S", "1G", "--receive", "overlap"];
     let run = |more: &[&str]| simulated(&[&overlap[..], &PARAMETERS, more].concat());
     let report = run(&[]);
     let flat = report["makespan_ps"].as_u64().unwrap();
@@ -522,8 +473,7 @@ fn the_taper_that_decides_is_met_to_a_hundredth() {
 fn a_network_of_which_all_ranks_are_below_one_switch_is_told() {
     let told = |topology: &str, more: &[&str]| {
         let ranks = ["simulate", "--pattern", "all-to-all", "--ranks", "64", "--topology"];
-        let run = loggap().args(ranks).arg(topology).args(more).assert().success();
-        String::from_utf8(run.get_output().stderr.clone()).unwrap()
+        loggap().args(ranks).arg(topology).args(more).succeeds().stderr
     };
     for topology in ["tree:128:4", "tree:64:4", "fat-tree:128", "dragonfly:2:2:64", "rail:64:2"] {
         let told = told(topology, &[]);
@@ -534,12 +484,11 @@ fn a_network_of_which_all_ranks_are_below_one_switch_is_told() {
     }
     // Hosts of several switches.
     assert_eq!(told("fat-tree:128", &["--placement", "round-robin"]), "");
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     for (factor, together) in [(1, true), (0, true), (64, false)] {
         let hosts: Vec<String> = (0..64).map(|rank| (rank * factor).to_string()).collect();
-        let path = folder.path().join("hosts");
-        fs::write(&path, hosts.join("\n")).unwrap();
-        let told = told("fat-tree:128", &["--placement", path.to_str().unwrap()]);
+        let path = folder.written("hosts", hosts.join("\n"));
+        let told = told("fat-tree:128", &["--placement", &path]);
         assert_eq!(told.contains("below one switch"), together, "{factor}: {told}");
     }
 }
@@ -559,7 +508,7 @@ fn more_messages_under_way_than_expected_only_take_another_run() {
 
 #[test]
 fn a_later_message_of_a_shorter_latency_does_not_overtake_one_that_holds_it() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let range = |first: u64, last: u64, latency: f64| {
         serde_json::json!({
             "first_bytes": first, "last_bytes": last, "latency_s": latency,
@@ -573,7 +522,7 @@ fn a_later_message_of_a_shorter_latency_does_not_overtake_one_that_holds_it() {
         "ranges": [range(1, 999, 1e-6), range(1_000, 99_999, 1.5e-6)],
         "changes": [{"at_bytes": 1_000, "lo_bytes": 900, "hi_bytes": 1_001}]
     });
-    let (program, parameters) = (folder.path().join("program.goal"), folder.path().join("p.json"));
+    let (program, parameters) = (folder.path("program.goal"), folder.path("p.json"));
     fs::write(&parameters, profile.to_string()).unwrap();
     // The large message is slowed by that of rank 2; whichever is first takes the
     // receive before the long calculation.
@@ -583,7 +532,7 @@ fn a_later_message_of_a_shorter_latency_does_not_overtake_one_that_holds_it() {
                 c1 requires l1\nc2 requires l2\n}\n\
                 rank 2 {\nl1: send 10001b to 1 tag 9\n}\n";
     fs::write(&program, text).unwrap();
-    let (program, parameters) = (program.to_str().unwrap(), parameters.to_str().unwrap());
+    let (program, parameters) = (&*program, &*parameters);
     let report =
         simulated(&[program, "--profile", parameters, "-S", "60000", "--topology", "star"]);
     let makespan = report["makespan_ps"].as_u64().unwrap();
@@ -593,8 +542,8 @@ fn a_later_message_of_a_shorter_latency_does_not_overtake_one_that_holds_it() {
 
 #[test]
 fn what_cannot_be_a_network_is_refused_with_what_to_do() {
-    let folder = TempDir::new().unwrap();
-    let places = folder.path().join("places");
+    let folder = Folder::new();
+    let places = folder.path("places");
     let pattern = ["--pattern", "dissemination", "--ranks", "20", "-s", "8"];
     let on = |more: &[&str]| refused(&[&pattern, more].concat());
     for (arguments, code, words) in [
@@ -620,7 +569,7 @@ fn what_cannot_be_a_network_is_refused_with_what_to_do() {
         ("0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 20", "rank 19 is on host 20 of 20"),
     ] {
         fs::write(&places, content).unwrap();
-        let (code, text) = on(&["--topology", "star", "--placement", places.to_str().unwrap()]);
+        let (code, text) = on(&["--topology", "star", "--placement", &places]);
         assert!(code == 2 && text.contains(words), "{content}: {code} {text}");
     }
 }
@@ -629,12 +578,9 @@ fn what_cannot_be_a_network_is_refused_with_what_to_do() {
 /// listed of each rank.
 #[test]
 fn a_computed_pattern_on_a_network_that_is_too_large_is_refused() {
-    let limited = "ulimit -v 4000000 && exec \"$0\" \"$@\"";
     let arguments = ["simulate", "--pattern", "binomialtreebcast", "--ranks", "1000000000"];
-    let mut command = assert_cmd::Command::new("sh");
-    command.args(["-c", limited]).arg(loggap().get_program()).args(arguments);
-    let refused = command.args(["--topology", "star", "--finish"]).assert().code(2);
-    let text = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+    let mut command = loggap_after("ulimit -v 4000000");
+    let text = command.args(arguments).args(["--topology", "star", "--finish"]).ends(2).stderr;
     assert!(text.contains("bytes of memory"), "{text}");
 }
 
@@ -642,9 +588,9 @@ fn a_computed_pattern_on_a_network_that_is_too_large_is_refused() {
 /// than they may; what is computed is what the stored schedule gives.
 #[test]
 fn points_on_a_network_stay_within_the_memory() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("all.bin");
-    let path = path.to_str().unwrap();
+    let folder = Folder::new();
+    let path = folder.path("all.bin");
+    let path = &*path;
     let pattern = ["--pattern", "all-to-all", "--ranks", "100", "-s", "20000"];
     let generate = [&["goal", "generate"][..], &pattern, &["-o", path]].concat();
     loggap().args(generate).assert().success();
@@ -657,6 +603,9 @@ fn points_on_a_network_stay_within_the_memory() {
     let computed = points(&pattern);
     assert_eq!(computed.len(), 2);
     assert_eq!(computed, points(&[path]));
-    let (code, text) = refused(&[&pattern[..], &network, &["--max-memory", "2M"]].concat());
-    assert!(code == 1 && text.contains("and may take 2097152"), "{code} {text}");
+    assert_refused(
+        &[&pattern[..], &network, &["--max-memory", "2M"]].concat(),
+        1,
+        "and may take 2097152",
+    );
 }

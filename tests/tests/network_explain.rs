@@ -1,13 +1,6 @@
 //! The critical path explains every picosecond on a network whose links are shared.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fmt::Write as _;
-use std::fs;
 use std::path::PathBuf;
 
 use loggap::simulation::Placement;
@@ -19,13 +12,13 @@ use loggap_core::random::Random;
 use loggap_core::sim::Parameters;
 use loggap_core::sim::network::Fabric as _;
 use loggap_core::units::{Bytes, PerByte, Picos};
-use loggap_tests::command::{loggap, simulated};
+use loggap_tests::command::{Run, loggap, simulated};
 use loggap_tests::engine;
+use loggap_tests::folder::Folder;
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
-use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
+use loggap_tests::shadow::{self, Settings};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// Of programs of few ranks, whose messages meet.
 const TOPOLOGIES: [&str; 7] =
@@ -56,18 +49,6 @@ fn links_cost(explanation: &Explanation) -> u64 {
     explanation.terms.links.iter().map(|link| link.term.time.0).sum()
 }
 
-fn random_settings(seed: u64, set: LogGops) -> Settings {
-    Settings {
-        receive: if seed.is_multiple_of(3) { Receive::Overlap } else { Receive::Hold },
-        rendezvous: if seed.is_multiple_of(5) {
-            Rendezvous::Handshake
-        } else {
-            Rendezvous::Instant
-        },
-        ..Settings::new(set)
-    }
-}
-
 #[test]
 fn the_terms_add_up_to_the_makespan_on_every_topology() {
     let noise = |rank: usize, time: u64, length: u64| {
@@ -85,7 +66,7 @@ fn the_terms_add_up_to_the_makespan_on_every_topology() {
             // Flows that take long enough to meet.
             set.gap_per_byte = PerByte::from_picos(1 + random.below(100_000)).unwrap();
         }
-        let settings = random_settings(seed, set);
+        let settings = Settings::of_seed(seed, set);
         let noisy: Option<shadow::Noise<'_>> = if seed % 7 == 0 { Some(&noise) } else { None };
         for topology in TOPOLOGIES {
             let mut plan = engine::network(topology);
@@ -124,7 +105,7 @@ fn each_count_is_by_how_much_the_makespan_grows_where_nothing_is_lost() {
         let mut random = Random::new(seed);
         let mut program = program(&mut random, &Shape::PLAIN);
         let set = spread(&mut random, &mut program);
-        let settings = |set| random_settings(seed, set);
+        let settings = |set| Settings::of_seed(seed, set);
         let plan = engine::network("star");
         let (outcome, causes) = engine::causes_on_network(&program, &settings(set), None, &plan);
         let lost = |event| causes.transfer(event).took > causes.transfer(event).alone;
@@ -184,14 +165,12 @@ fn longer(set: LogGops) -> [LogGops; 5] {
 const PARAMETERS: [&str; 8] = ["-L", "2500", "-o", "1500", "-g", "1000", "-G", "0.25"];
 
 /// A schedule of 16 ranks, each with its lines.
-fn schedule(folder: &TempDir, lines: impl Fn(u32) -> String) -> String {
+fn schedule(folder: &Folder, lines: impl Fn(u32) -> String) -> String {
     let mut text = String::from("num_ranks 16\n");
     for rank in 0..16 {
         writeln!(text, "rank {rank} {{\n{}\n}}", lines(rank)).unwrap();
     }
-    let path = folder.path().join("schedule.goal");
-    fs::write(&path, text).unwrap();
-    path.to_str().unwrap().to_owned()
+    folder.written("schedule.goal", text)
 }
 
 /// The time of a term, in ps, and its count.
@@ -204,7 +183,7 @@ fn term(terms: &Value, name: &str) -> (i64, i64) {
 /// Eight pairs over an uplink of two links take four times w·G: three of these are lost there.
 #[test]
 fn what_a_taper_costs_is_said_with_its_link() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let path = schedule(&folder, |rank| match rank {
         0..8 => format!("s: send 65536b to {}", rank + 8),
         _ => format!("r: recv 65536b from {}", rank - 8),
@@ -229,8 +208,7 @@ fn what_a_taper_costs_is_said_with_its_link() {
     assert_eq!(steps[0]["kind"], "transfer");
     assert_eq!(steps[0]["lost_ps"].as_i64(), Some(3 * alone));
     assert_eq!(steps[0]["link"], link);
-    let output = loggap().arg("simulate").args(&on).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = loggap().arg("simulate").args(&on).succeeds().stdout;
     assert!(text.contains("       49151.25            1  messages that shared links\n"), "{text}");
     assert!(text.contains(&format!("       49151.25            1  {link}\n")), "{text}");
     assert!(text.contains(": transfer of 65536 B to rank "), "{text}");
@@ -249,7 +227,7 @@ fn what_a_taper_costs_is_said_with_its_link() {
 /// one still shares the link into its host, and then none.
 #[test]
 fn links_are_told_apart_when_they_hold_a_message_one_after_the_other() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let path = schedule(&folder, |rank| match rank {
         0 => "s: send 10001b to 8".to_owned(),
         1 => "s: send 1001b to 9".to_owned(),
@@ -284,7 +262,7 @@ fn links_are_told_apart_when_they_hold_a_message_one_after_the_other() {
 /// it: the rate stays and the link changes.
 #[test]
 fn a_link_that_holds_a_message_as_the_last_one_did_is_another_link() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     // Rank 1's message is through after 500 ns.
     let path = schedule(&folder, |rank| match rank {
         0 => "s: send 10001b to 8".to_owned(),

@@ -1,19 +1,11 @@
 //! Slopes and tolerated latencies on a network, found by further runs: against closed
 //! forms, and against those without a network where it makes no difference.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fmt::Write as _;
-use std::fs;
-use std::path::PathBuf;
 
 use loggap_tests::command::{refused, simulated};
+use loggap_tests::folder::Folder;
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// L, o, g and G of the tests, in ns.
 const PARAMETERS: [&str; 8] = ["-L", "1000", "-o", "200", "-g", "150", "-G", "0.25"];
@@ -63,27 +55,25 @@ fn sensitivity(arguments: &[&str]) -> Found {
 }
 
 /// `blocks`, a rank each, as a schedule in a file.
-fn schedule(folder: &TempDir, blocks: &[&str]) -> PathBuf {
+fn schedule(folder: &Folder, blocks: &[&str]) -> String {
     let mut text = format!("num_ranks {}\n", blocks.len());
     for (rank, block) in blocks.iter().enumerate() {
         writeln!(text, "rank {rank} {{\n{block}\n}}").unwrap();
     }
-    let path = folder.path().join("schedule.goal");
-    fs::write(&path, text).unwrap();
-    path
+    folder.written("schedule.goal", text)
 }
 
 /// The same with each switch so wide that messages do not meet, and without.
-fn on_a_star_and_flat(folder: &TempDir, blocks: &[&str], latency: &str) -> [Found; 2] {
+fn on_a_star_and_flat(folder: &Folder, blocks: &[&str], latency: &str) -> [Found; 2] {
     let path = schedule(folder, blocks);
     let more = ["-L", latency, "--topology", "star"];
-    let arguments = [&[path.to_str().unwrap()][..], &PARAMETERS[2..], &more].concat();
+    let arguments = [&[&*path][..], &PARAMETERS[2..], &more].concat();
     [sensitivity(&arguments), sensitivity(&arguments[..arguments.len() - 2])]
 }
 
 #[test]
 fn slopes_are_those_of_closed_forms() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let broadcast = ["--pattern", "binomialtreebcast", "--ranks", "16", "-s", "8"];
     let flat = sensitivity(&broadcast);
     let star = sensitivity(&[&broadcast[..], &["--topology", "star"]].concat());
@@ -99,8 +89,7 @@ fn slopes_are_those_of_closed_forms() {
     let blocks: Vec<String> = (0..16).map(block).collect();
     let blocks: Vec<&str> = blocks.iter().map(String::as_str).collect();
     let path = schedule(&folder, &blocks);
-    let tapered =
-        [&[path.to_str().unwrap()][..], &PARAMETERS, &["--topology", "tree:8:4"]].concat();
+    let tapered = [&[&*path][..], &PARAMETERS, &["--topology", "tree:8:4"]].concat();
     let found = sensitivity(&tapered);
     let counts: Vec<u64> = found.slopes.iter().map(|slope| slope.slope).collect();
     assert_eq!(counts, [1, 2, 0, 4 * 65_535, 0]);
@@ -113,7 +102,7 @@ fn slopes_are_those_of_closed_forms() {
 
 #[test]
 fn a_slope_ends_before_a_bend_however_long_the_makespan() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     // The message decides from L = 1050 ns on, in a makespan of 100 ms.
     let receiver = "c: calc 1250\nr: recv 8b from 0\nd: calc 100000000\nr requires c\nd requires r";
     let [star, flat] = on_a_star_and_flat(&folder, &["s: send 8b to 1", receiver], "1000");
@@ -126,7 +115,7 @@ fn a_slope_ends_before_a_bend_however_long_the_makespan() {
 
 #[test]
 fn a_latency_is_tolerated_as_on_a_network_without_limits() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let slack = "r: recv 8b from 0\nc: calc 1000000\nd: calc 10\nd requires r\nd requires c";
     let mut ends = [String::new(), String::new()];
     for turn in 0..200 {
@@ -166,7 +155,7 @@ fn a_latency_is_tolerated_as_on_a_network_without_limits() {
 /// makespan falls.
 #[test]
 fn where_the_makespan_falls_nothing_is_known() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let blocks = [
         "s: send 1b to 3",
         "c: calc 1200\ns: send 1b to 2\ns requires c",
@@ -184,7 +173,7 @@ fn where_the_makespan_falls_nothing_is_known() {
 /// many there are.
 #[test]
 fn a_slope_beside_many_messages_of_a_byte_is_as_exact_as_without_them() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let receiver =
         "c: calc 1250\nr: recv 64b from 0\nd: calc 100000000\nr requires c\nd requires r";
     let (mut many, mut received) = (String::new(), String::new());
@@ -194,7 +183,7 @@ fn a_slope_beside_many_messages_of_a_byte_is_as_exact_as_without_them() {
     }
     let blocks = ["s: send 64b to 1", receiver, &many, &received];
     let path = schedule(&folder, &blocks);
-    let arguments = [&[path.to_str().unwrap()][..], &PARAMETERS, &["--topology", "star"]].concat();
+    let arguments = [&[&*path][..], &PARAMETERS, &["--topology", "star"]].concat();
     let found = sensitivity(&arguments);
     let slopes: Vec<u64> = found.slopes.iter().map(|slope| slope.slope).collect();
     assert_eq!(slopes, [0, 1, 0, 0, 63]);
@@ -207,7 +196,7 @@ fn a_slope_beside_many_messages_of_a_byte_is_as_exact_as_without_them() {
 /// receive of any source takes rank 0's, and the other one waits for ever.
 #[test]
 fn a_value_at_which_the_schedule_deadlocks_ends_what_is_known_and_loses_nothing() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let blocks = [
         "c: calc 1500\ns: send 8b to 2\ns requires c",
         "r: recv 8b from 3\ns: send 8b to 2\ns requires r",
@@ -215,7 +204,7 @@ fn a_value_at_which_the_schedule_deadlocks_ends_what_is_known_and_loses_nothing(
         "s: send 8b to 1",
     ];
     let path = schedule(&folder, &blocks);
-    let arguments = [&[path.to_str().unwrap()][..], &PARAMETERS, &["--topology", "star"]].concat();
+    let arguments = [&[&*path][..], &PARAMETERS, &["--topology", "star"]].concat();
     let found = sensitivity(&arguments);
     let latency = &found.slopes[0];
     assert!(latency.high > 1000e-9 && latency.high < 1100.1e-9, "{latency:?}");

@@ -1,11 +1,6 @@
 //! A run takes no memory but what it was lent.
 
 #![allow(unsafe_code, reason = "an allocator that counts is an allocator")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "helpers of tests: a wrong assumption should end the test"
-)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

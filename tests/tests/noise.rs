@@ -1,27 +1,22 @@
 //! `loggap noise`: detours of this machine, and the trace of them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a wrong assumption should end the test"
-)]
-
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::thread;
 use std::time::Duration;
 
 use loggap::machine::placement;
-use loggap_tests::command::{finish, loggap, loggap_process, machine, refused, send};
+use loggap_tests::command::{
+    Run, assert_refused, finish, loggap, loggap_process, machine, send, start,
+};
+use loggap_tests::folder::Folder;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
 fn document(arguments: &[&str]) -> Value {
-    let output = loggap().arg("noise").args(arguments).arg("-J").output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    let output = loggap().arg("noise").args(arguments).arg("-J").succeeds();
+    output.json()
 }
 
 fn number(document: &Value, key: &str) -> f64 {
@@ -37,27 +32,23 @@ fn durations_are_seconds_in_every_option_and_parameters_the_fields_units() {
         ("lat", "--duration"),
         ("bw", "--duration"),
     ] {
-        let help = loggap().args([command, "--help"]).output().unwrap().stdout;
-        let help = String::from_utf8(help).unwrap();
+        let help = loggap().args([command, "--help"]).ended().stdout;
         assert!(help.contains(&format!("{option} <SECONDS>")), "{command}: {help}");
     }
     let pattern = ["--pattern", "barrier", "--ranks", "4"];
     for wrong in [["-G", "1us"], ["-O", "1ns"], ["-L", "1ns/B"], ["-g", "80ps/B"]] {
-        let (code, told) = refused(&[&pattern[..], &wrong].concat());
-        assert!(code == 2 && told.contains(wrong[1]), "{wrong:?}: {told}");
+        assert_refused(&[&pattern[..], &wrong].concat(), 2, wrong[1]);
     }
 }
 
 /// A process that keeps processor `cpu` busy for a minute: the program itself,
 /// as soon as it measures.
 fn hog(cpu: &str, folder: &Path) -> Child {
-    let child = loggap_process()
-        .args(["noise", "--duration", "60s", "-J", "--cpu", cpu, "-o"])
-        .arg(folder.join("hog.txt"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = start(
+        loggap_process()
+            .args(["noise", "--duration", "60s", "-J", "--cpu", cpu, "-o"])
+            .arg(folder.join("hog.txt")),
+    );
     while fs::read_dir(folder).unwrap().count() == 0 {
         thread::sleep(Duration::from_millis(5));
     }
@@ -68,19 +59,18 @@ fn hog(cpu: &str, folder: &Path) -> Child {
 
 fn makespan(noise: &[&str]) -> f64 {
     let arguments = ["simulate", "--pattern", "allreduce", "--ranks", "16", "-s", "8", "-J"];
-    let output = loggap().args(arguments).args(noise).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    number(&serde_json::from_slice(&output.stdout).unwrap(), "makespan_s")
+    let output = loggap().args(arguments).args(noise).succeeds();
+    number(&output.json(), "makespan_s")
 }
 
 #[test]
 fn a_busy_process_on_the_same_processor_is_seen_and_its_trace_simulated() {
     let _machine = machine();
     let cpu = placement::allowed().last().unwrap().to_string();
-    let folder = tempfile::tempdir().unwrap();
-    let hog = hog(&cpu, folder.path());
-    let trace = folder.path().join("noise.txt");
-    let path = trace.to_str().unwrap();
+    let folder = Folder::new();
+    let hog = hog(&cpu, folder.root());
+    let trace = folder.path("noise.txt");
+    let path = &trace;
     let found = document(&["--duration", "1.5s", "--cpu", &cpu, "-o", path]);
     send(Signal::SIGINT, hog.id());
     let hog = finish(hog);
@@ -110,12 +100,12 @@ fn a_busy_process_on_the_same_processor_is_seen_and_its_trace_simulated() {
     assert!(makespan(&["--noise", path]) > makespan(&[]));
 
     // Who was interrupted has left what there was.
-    assert_eq!(hog.status.code(), Some(130));
-    let interrupted: Value = serde_json::from_slice(&hog.stdout).unwrap();
+    assert_eq!(hog.code, Some(130));
+    let interrupted = hog.json();
     assert_eq!(interrupted["incomplete"], "interrupted");
     assert!(number(&interrupted, "observed_s") < 60.0);
-    let path = folder.path().join("hog.txt");
-    assert!(makespan(&["--noise", path.to_str().unwrap()]) > 0.0);
+    let path = folder.path("hog.txt");
+    assert!(makespan(&["--noise", &path]) > 0.0);
 }
 
 #[test]
@@ -123,23 +113,20 @@ fn a_table_names_its_units_and_no_detour_makes_no_trace() {
     let _machine = machine();
     // Nobody takes a processor for so long.
     let arguments = ["noise", "--duration", "1.9s", "--threshold", "1.8s"];
-    let output = loggap().args(arguments).output().unwrap();
-    assert!(output.status.success());
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = loggap().args(arguments).succeeds().stdout;
     assert!(text.contains("lost[%]") && text.contains("longer than 1.80 s"), "{text}");
     let row = text.lines().find(|line| !line.starts_with('#')).unwrap();
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(cells, ["0", "0.0", "0.0000", "-", "-", "-"]);
 
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("noise.txt");
-    let output = loggap().args(arguments).args(["-J", "-o"]).arg(&path).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let talk = String::from_utf8(output.stderr).unwrap();
+    let folder = Folder::new();
+    let path = folder.path("noise.txt");
+    let output = loggap().args(arguments).args(["-J", "-o"]).arg(&path).ends(1);
+    let talk = &output.stderr;
     assert!(talk.contains("no detour longer than 1.80 s"), "{talk}");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = output.json();
     assert!(document["longest_s"].is_null() && document["detours"] == 0);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(folder.count(), 0);
 }
 
 #[test]
@@ -154,8 +141,8 @@ fn wrong_options_are_named_once_before_any_work() {
         (&["-o", "/nonexistent/noise.txt"], "create its folder"),
         (&["noise.txt"], "unexpected argument"),
     ] {
-        let output = loggap().arg("noise").args(arguments).assert().code(2).get_output().clone();
-        let talk = String::from_utf8(output.stderr).unwrap();
+        let output = loggap().arg("noise").args(arguments).ends(2);
+        let talk = &output.stderr;
         assert!(talk.contains(told), "{arguments:?}: {talk}");
         assert_eq!(talk.matches("error:").count(), 1, "{arguments:?}: {talk}");
         assert!(output.stdout.is_empty());

@@ -1,19 +1,13 @@
 //! Files that commands write: never over what they read, never two into one, and
 //! never in place of the report.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use loggap_tests::command::{binary, loggap, loggap_process, machine, skipped};
+use loggap_tests::command::{Ended, Run, binary, loggap, loggap_process, machine, skipped};
+use loggap_tests::folder::Folder;
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// Two ranks that each send before they receive.
 const EXCHANGE: &str = "num_ranks 2\n\
@@ -25,31 +19,30 @@ const PROFILE: &str = r#"{"schema_version":1,"ranges":[{"first_bytes":1,"last_by
     "recv_overhead_per_byte_s":0,"gap_s":4e-7,"gap_per_byte_s":1e-10}]}"#;
 
 /// A folder with files to read.
-fn folder() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str, content: &str| fs::write(folder.path().join(name), content).unwrap();
+fn folder() -> Folder {
+    let folder = Folder::new();
+    let file = |name: &str, content: &str| fs::write(folder.path(name), content).unwrap();
     file("b.goal", EXCHANGE);
     file("p.json", PROFILE);
     file("nodes.txt", "0 0 1 1\n");
     file("net.dot", "graph { H0 -- S; H1 -- S; H2 -- S; H3 -- S }");
     file("noise.txt", "# Runtime [ns]: 1000000\n1000 2000\n");
     file("samples.csv", "size_bytes,value_s\n1,1e-6\n2,1e-6\n4,1e-6\n8,1e-6\n");
-    symlink("b.goal", folder.path().join("link.goal")).unwrap();
-    fs::create_dir(folder.path().join("sub")).unwrap();
+    symlink("b.goal", folder.path("link.goal")).unwrap();
+    fs::create_dir(folder.path("sub")).unwrap();
     folder
 }
 
 /// Exit code, standard output and standard error of a command in `folder`.
-fn ran(folder: &TempDir, command: &str) -> (i32, String, String) {
+fn ran(folder: &Folder, command: &str) -> (i32, String, String) {
     let words = command.split_whitespace();
-    let output = loggap().current_dir(folder.path()).args(words).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    let Ended { code, stdout, stderr } = loggap().current_dir(folder.root()).args(words).ended();
+    (code.unwrap(), stdout, stderr)
 }
 
 /// Names and contents of a folder's files.
-fn contents(folder: &TempDir) -> Vec<(String, Vec<u8>)> {
-    let entries = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap());
+fn contents(folder: &Folder) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(folder.root()).unwrap().map(|entry| entry.unwrap());
     let files = entries.filter(|entry| entry.path().is_file());
     let mut found: Vec<_> = files
         .map(|file| (file.file_name().into_string().unwrap(), fs::read(file.path()).unwrap()))
@@ -118,9 +111,9 @@ fn what_is_read_is_not_written_over_and_no_two_results_go_to_one_file() {
 }
 
 /// What a shell did in a folder, with the program as `$0`.
-fn shell(folder: &TempDir, script: &str) -> Output {
+fn shell(folder: &Folder, script: &str) -> Ended {
     let mut shell = Command::new("sh");
-    shell.args(["-c", script]).arg(binary()).current_dir(folder.path()).output().unwrap()
+    shell.args(["-c", script]).arg(binary()).current_dir(folder.root()).ended()
 }
 
 #[test]
@@ -131,8 +124,8 @@ fn a_result_is_written_where_a_descriptor_leads_behind_what_stands_there() {
             r#"{{ echo before; "$0" goal decompile b.goal -o {descriptor}; echo after; }} > f"#
         );
         let output = shell(&folder, &script);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let text = fs::read_to_string(folder.path().join("f")).unwrap();
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        let text = folder.read("f");
         assert!(text.starts_with("before\n") && text.ends_with("after\n"), "{text}");
         assert!(text.contains("num_ranks 2"), "{text}");
     }
@@ -145,28 +138,28 @@ fn a_profile_on_standard_output_is_all_that_it_holds() {
     for form in ["-o -", "-o /dev/stdout", "-J -o -"] {
         let script = format!(r#""$0" measure --transport unix -s 8 --max-time .3 {form} > f"#);
         let output = shell(&folder, &script);
-        let document = fs::read(folder.path().join("f")).unwrap();
+        let document = fs::read(folder.path("f")).unwrap();
         let document: Value = serde_json::from_slice(&document).unwrap();
         assert_eq!(document["transport"], "unix", "{form}");
-        let report = String::from_utf8_lossy(&output.stderr);
+        let report = &output.stderr;
         assert!(report.contains("unix"), "{form}: {report}");
-        assert!(!folder.path().join("-").exists());
+        assert!(!folder.has("-"));
     }
 }
 
 #[test]
 fn a_file_that_is_mounted_is_written_in_place() {
     let folder = folder();
-    fs::write(folder.path().join("mounted"), "old").unwrap();
-    fs::write(folder.path().join("point"), "").unwrap();
+    fs::write(folder.path("mounted"), "old").unwrap();
+    fs::write(folder.path("point"), "").unwrap();
     let script = r#"exec unshare --map-root-user --mount sh -c 'mount --bind mounted point && exec "$0" goal decompile b.goal -o point' "$0""#;
     let output = shell(&folder, script);
-    let told = String::from_utf8_lossy(&output.stderr);
+    let told = &output.stderr;
     if told.contains("unshare") || told.contains("mount:") {
         return skipped("a file that is mounted", &told);
     }
-    assert!(output.status.success(), "{told}");
-    let text = fs::read_to_string(folder.path().join("mounted")).unwrap();
+    assert!(output.code == Some(0), "{told}");
+    let text = folder.read("mounted");
     assert!(text.contains("num_ranks 2"), "{text}");
 }
 
@@ -174,7 +167,7 @@ fn a_file_that_is_mounted_is_written_in_place() {
 fn each_file_that_cannot_be_written_is_told() {
     let _machine = machine();
     let folder = folder();
-    let full = |name: &str| symlink("/dev/full", folder.path().join(name)).unwrap();
+    let full = |name: &str| symlink("/dev/full", folder.path(name)).unwrap();
     full("full.json");
     full("full.csv");
     let command = "measure -s 1,64 --max-time 0.5 -o full.json --samples full.csv";
@@ -249,10 +242,10 @@ fn a_point_that_stops_does_not_take_the_sweep_along() {
     let rows: Vec<&str> = out.lines().skip_while(|line| !line.starts_with("# makespan")).collect();
     assert_eq!(rows.len(), 6, "{out}");
     assert!(rows[2].ends_with(" -") && !rows[3].ends_with(" -"), "{out}");
-    let csv = fs::read_to_string(folder.path().join("s.csv")).unwrap();
+    let csv = folder.read("s.csv");
     let csv: Vec<&str> = csv.lines().collect();
     assert_eq!((csv.len(), csv[1]), (5, "50,,"), "{csv:?}");
-    let svg = fs::read_to_string(folder.path().join("s.svg")).unwrap();
+    let svg = folder.read("s.svg");
     assert_eq!(svg.matches("<circle").count(), 3);
     let (code, out, _) = ran(&folder, &(command.to_owned() + " -J"));
     assert_eq!(code, 1);
@@ -299,7 +292,7 @@ fn a_file_that_cannot_be_written_does_not_cost_the_report() {
     // What goes wrong with one file is not in the way of the other.
     let both = "best bcast --ranks 4 -s 8 --profile p.json --rules /dev/full --plot map.svg";
     assert_eq!(ran(&folder, both).0, 1);
-    assert!(folder.path().join("map.svg").exists());
+    assert!(folder.has("map.svg"));
 }
 
 /// On a terminal, where both streams meet.
@@ -313,10 +306,10 @@ fn what_went_wrong_is_told_below_the_report() {
         ("best bcast --ranks 4 -s 8 --profile p.json --rules /dev/full".into(), 1, 1),
         ("simulate b.goal --rendezvous handshake -S 50".into(), 1, 5),
     ] {
-        let path = folder.path().join("seen");
+        let path = folder.path("seen");
         let seen = fs::File::create(&path).unwrap();
         let status = loggap_process()
-            .current_dir(folder.path())
+            .current_dir(folder.root())
             .args(command.split_whitespace())
             .stdout(seen.try_clone().unwrap())
             .stderr(seen)
@@ -338,6 +331,6 @@ fn a_network_without_traffic_has_a_picture_that_says_so() {
     let (code, out, told) = ran(&folder, command);
     assert_eq!((code, &*told), (0, ""), "{out}");
     assert!(out.contains("makespan  "), "{out}");
-    let svg = fs::read_to_string(folder.path().join("n.svg")).unwrap();
+    let svg = folder.read("n.svg");
     assert!(svg.contains("no link was busy"), "{svg}");
 }

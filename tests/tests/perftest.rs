@@ -1,28 +1,19 @@
 //! `loggap lat` and `loggap bw`: the columns and flags of perftest, on TCP and
 //! shared memory.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::disallowed_methods,
-    reason = "a wrong assumption should end the test"
-)]
-
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use loggap_tests::command::{finish, loggap, loggap_process, machine, send};
+use loggap_tests::command::{
+    Run, finish, loggap, loggap_after, loggap_process, machine, send, start,
+};
 use loggap_tests::server::Server;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
 fn stdout(arguments: &[&str]) -> String {
-    let output = loggap().args(arguments).assert().success().get_output().clone();
-    String::from_utf8(output.stdout).unwrap()
+    loggap().args(arguments).succeeds().stdout
 }
 
 fn document(arguments: &[&str]) -> Value {
@@ -119,20 +110,18 @@ fn a_request_to_stop_is_heard_between_slow_rounds() {
     let _machine = machine();
     for further in [&[][..], &["-J"]] {
         // 500 of them take half a minute.
-        let child = loggap_process()
-            .args(["lat", "-s", "64M", "-n", "5000", "--warmup", "0", "--block"])
-            .args(further)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let child = start(
+            loggap_process()
+                .args(["lat", "-s", "64M", "-n", "5000", "--warmup", "0", "--block"])
+                .args(further),
+        );
         thread::sleep(Duration::from_millis(2_500));
         let asked = std::time::Instant::now();
         send(Signal::SIGINT, child.id());
         let output = finish(child);
         assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
-        assert_eq!(output.status.code(), Some(130));
-        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.code, Some(130));
+        let text = &output.stdout;
         if further.is_empty() {
             assert!(text.ends_with("# stopped\n"), "{text}");
             continue;
@@ -146,12 +135,7 @@ fn a_request_to_stop_is_heard_between_slow_rounds() {
 
 #[test]
 fn memory_that_cannot_be_had_is_said() {
-    let script = "ulimit -v 1000000; exec \"$0\" lat -s 1G";
-    let program = loggap_process().get_program().to_owned();
-    let output =
-        std::process::Command::new("sh").arg("-c").arg(script).arg(program).output().unwrap();
-    let talk = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(5), "{talk}");
+    let talk = loggap_after("ulimit -v 1000000").args(["lat", "-s", "1G"]).ends(5).stderr;
     assert!(talk.contains("no memory for messages of 1G") && talk.contains("takes 2G"), "{talk}");
 }
 
@@ -160,8 +144,7 @@ fn many_more_ends_that_poll_than_processors_are_refused_at_once() {
     if thread::available_parallelism().unwrap().get() * 4 >= 128 {
         return;
     }
-    let refused = loggap().args(["bw", "-q", "64"]).assert().code(2).get_output().clone();
-    let talk = String::from_utf8(refused.stderr).unwrap();
+    let talk = loggap().args(["bw", "-q", "64"]).ends(2).stderr;
     assert!(talk.contains("128 ends that poll") && talk.contains("--block"), "{talk}");
 }
 
@@ -169,10 +152,8 @@ fn many_more_ends_that_poll_than_processors_are_refused_at_once() {
 fn sizes_that_nobody_typed_end_where_datagrams_and_both_directions_do() {
     let _machine = machine();
     let said = |arguments: &[&str], code| {
-        let output = loggap().args(arguments).assert().code(code).get_output().clone();
-        let [data, talk] =
-            [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap());
-        (data, talk)
+        let output = loggap().args(arguments).ends(code);
+        (output.stdout, output.stderr)
     };
     let (data, talk) = said(&["bw", "--transport", "udp", "-n", "64", "--block", "-J"], 0);
     assert!(talk.contains("the size is 65507 B: no datagram over this link is longer"), "{talk}");
@@ -235,9 +216,7 @@ fn queue_pairs_are_measured_together_at_a_responder_for_as_many() {
         assert!(expected.contains(&rounds), "{lines:?}");
     }
     // One more than it serves.
-    let output =
-        loggap().args(["bw", "-q", "4"]).args(common).assert().code(1).get_output().clone();
-    let talk = String::from_utf8(output.stderr).unwrap();
+    let talk = loggap().args(["bw", "-q", "4"]).args(common).ends(1).stderr;
     assert!(talk.contains("`loggap serve --clients N`"), "{talk}");
 }
 
@@ -255,8 +234,7 @@ fn both_directions_count_each_message_and_its_answer() {
     // Two connections, two directions, three bursts of 34.
     assert_eq!(both["results"][0]["messages"], 408);
     assert_eq!(both["results"][0]["bursts"], 3);
-    let refused = loggap().args(["bw", "-b", "-s", "1M"]).assert().code(2).get_output().clone();
-    let talk = String::from_utf8(refused.stderr).unwrap();
+    let talk = loggap().args(["bw", "-b", "-s", "1M"]).ends(2).stderr;
     assert!(
         talk.contains("-b takes messages of up to 65536 bytes over tcp, not 1048576"),
         "{talk}"
@@ -321,12 +299,17 @@ fn rows_are_there_as_soon_as_they_are_known_and_stay_when_the_peer_dies() {
     let _machine = machine();
     let server = Server::tcp(&[]);
     let (_, port) = server.endpoint.rsplit_once(':').unwrap();
-    let mut child = loggap_process()
-        .args(["lat", "127.0.0.1", "-p", port, "-s", "2,4,8", "-D", "1", "--block"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = start(loggap_process().args([
+        "lat",
+        "127.0.0.1",
+        "-p",
+        port,
+        "-s",
+        "2,4,8",
+        "-D",
+        "1",
+        "--block",
+    ]));
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let first = up_to_a_row(&mut lines);
     assert!(first.last().unwrap().starts_with("2 "), "{first:?}");
@@ -334,7 +317,7 @@ fn rows_are_there_as_soon_as_they_are_known_and_stay_when_the_peer_dies() {
     assert!(child.try_wait().unwrap().is_none());
     send(Signal::SIGKILL, server.id());
     assert_eq!(lines.filter(|line| !line.starts_with('#')).count(), 0);
-    assert_eq!(finish(child).status.code(), Some(1));
+    assert_eq!(finish(child).code, Some(1));
 }
 
 #[test]
@@ -343,18 +326,23 @@ fn a_document_of_a_test_that_failed_has_what_was_measured_and_why_it_ended() {
     for verb in ["lat", "bw"] {
         let server = Server::tcp(&[]);
         let (_, port) = server.endpoint.rsplit_once(':').unwrap();
-        let child = loggap_process()
-            .args([verb, "127.0.0.1", "-p", port, "-s", "2,4,8,16", "-D", "1", "--block", "-J"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let child = start(loggap_process().args([
+            verb,
+            "127.0.0.1",
+            "-p",
+            port,
+            "-s",
+            "2,4,8,16",
+            "-D",
+            "1",
+            "--block",
+            "-J",
+        ]));
         thread::sleep(Duration::from_millis(2_700));
         send(Signal::SIGKILL, server.id());
-        let output = finish(child);
-        let talk = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{talk}");
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let output = finish(child).exited(1);
+        let talk = &output.stderr;
+        let document = output.json();
         assert_eq!(document["complete"], false, "{document}");
         let error = document["error"].as_str().unwrap();
         assert!(talk.contains(&format!("error: {error}")), "{talk} {error}");
@@ -372,8 +360,7 @@ fn options_of_verbs_are_refused_where_they_have_no_effect() {
         (&["serve", "--mtu", "1024"], "--mtu of a responder has no effect"),
         (&["serve", "--transport", "verbs", "-Q", "1"], "--signal-every of a responder"),
     ] {
-        let output = loggap().args(arguments).assert().code(2).get_output().clone();
-        let talk = String::from_utf8(output.stderr).unwrap();
+        let talk = loggap().args(arguments).ends(2).stderr;
         assert!(talk.contains(said), "{arguments:?}: {talk}");
     }
 }

@@ -1,10 +1,5 @@
 //! One schedule under many parameters.
 
-#![allow(
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use loggap::schedule::ScheduleFile;
 use loggap::simulation::windows::{self, WindowMemory};
 use loggap::simulation::{
@@ -19,6 +14,7 @@ use loggap_core::sim::windows::Requirements;
 use loggap_core::sim::{Memory, Parameters, Receive, Rendezvous, Settings};
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::cases::Case;
+use loggap_tests::random_program::of_picos;
 
 /// Sets full of equal times; some without any. Without a `limit` each has its
 /// own.
@@ -100,14 +96,7 @@ fn points_that_last_too_long_do_not_take_the_others_along() {
         for too_long in [&[0][..], &[1], &[0, 1], &[1, 4, 6]] {
             let sets = |at: usize| {
                 let latency = if too_long.contains(&at) { u64::MAX / 2 } else { 1_000 };
-                let parameters = LogGops {
-                    latency: Picos(latency + at as u64),
-                    overhead: Picos(300),
-                    gap: Picos(200),
-                    gap_per_byte: PerByte(0),
-                    overhead_per_byte: PerByte(0),
-                    eager_limit: Bytes(u64::MAX),
-                };
+                let parameters = of_picos([latency + at as u64, 300, 200, 0, 0]);
                 ParameterSets::new(vec![Protocol { first: Bytes(0), parameters }], Vec::new())
             };
             let point = |at: usize| Point { sets: sets(at), phases: Phases::Drawn { seed: 0 } };
@@ -178,14 +167,8 @@ fn a_copy_is_refused_where_memory_or_parameters_do_not_fit()
         assert!(schedule.copy(memory.lend()).is_some());
         assert!(schedule.copy(Memory::default()).is_none());
     })?;
-    let set = |latency, limit| LogGops {
-        latency: Picos(latency),
-        overhead: Picos::ZERO,
-        gap: Picos(5),
-        gap_per_byte: PerByte(0),
-        overhead_per_byte: PerByte(0),
-        eager_limit: Bytes(limit),
-    };
+    let set =
+        |latency, limit| LogGops { eager_limit: Bytes(limit), ..of_picos([latency, 0, 5, 0, 0]) };
     let ran = windows::load(
         &source,
         Parameters::one(set(9, 100)),

@@ -1,17 +1,10 @@
 //! `loggap predict`, and the study by both rules.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
-use loggap_tests::command::loggap;
+use loggap_tests::command::{Run, loggap};
 use serde_json::Value;
 
 fn rows(arguments: &[&str]) -> Vec<Value> {
-    let output = loggap().arg("predict").args(arguments).arg("-J").assert().success();
-    let json: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let json = loggap().arg("predict").args(arguments).arg("-J").succeeds().json();
     json["rows"].as_array().unwrap().clone()
 }
 
@@ -44,8 +37,7 @@ fn the_known_difference_of_the_gather_is_explained_and_vanishes_with_overlap() {
     assert!(row["reason"].as_str().unwrap().contains("--receive overlap"));
     let row = &rows(&[&gather[..], &["--receive", "overlap"]].concat())[0];
     assert_eq!(row["simulated_ps"].as_u64(), Some(14_500_000));
-    let output = loggap().arg("predict").args(gather).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = loggap().arg("predict").args(gather).succeeds().stdout;
     assert!(text.contains("gather                8        51             14500"), "{text}");
     assert!(text.contains("# gather: the receiving processor is held"), "{text}");
 }
@@ -59,8 +51,7 @@ fn what_cannot_be_predicted_is_refused() {
         (&["--ranks", "1M", "--max-memory", "1M"], 1, "--max-memory"),
         (&["-G", "1000000", "-s", "100000000000000000"], 1, "2^64"),
     ] {
-        let output = loggap().arg("predict").args(arguments).assert().code(code);
-        let text = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        let text = loggap().arg("predict").args(arguments).ends(code).stderr;
         assert!(text.contains(message), "{arguments:?}: {text}");
     }
 }
@@ -68,8 +59,7 @@ fn what_cannot_be_predicted_is_refused() {
 /// Rows of the study by `rules`.
 fn study(rules: &str) -> Vec<Value> {
     let options = ["--ranks", "2:32", "-n", "60", "--preset", "mpich2-tcp", "--rules", rules];
-    let output = loggap().args(["study", "pipelining", "-J"]).args(options).assert().success();
-    let json: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let json = loggap().args(["study", "pipelining", "-J"]).args(options).succeeds().json();
     json["links"][0]["rows"].as_array().unwrap().clone()
 }
 

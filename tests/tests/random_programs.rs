@@ -1,12 +1,5 @@
 //! Thousands of random schedules, each a seed.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "helpers of tests: a wrong assumption should end the test"
-)]
-
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::goal::{Op, OpKind};
 use loggap_core::model::LogGops;
@@ -14,24 +7,8 @@ use loggap_core::random::Random;
 use loggap_core::units::{Bytes, PerByte, Picos};
 use loggap_tests::engine;
 use loggap_tests::program::{Program, RankProgram};
-use loggap_tests::random_program::{Shape, crowded, parameters, program, receive_overheads};
-use loggap_tests::shadow::{self, Outcome, Receive, Rendezvous, Settings};
-
-/// The settings of `seed`: all combinations of the switches.
-fn settings(random: &mut Random) -> Settings {
-    let switches = random.below(4);
-    let set = parameters(random);
-    let mut settings = Settings {
-        receive: if switches & 1 == 0 { Receive::Hold } else { Receive::Overlap },
-        rendezvous: if switches & 2 == 0 { Rendezvous::Instant } else { Rendezvous::Handshake },
-        receive_overheads: receive_overheads(random),
-        ..Settings::new(set)
-    };
-    if random.below(3) == 0 {
-        settings.add_levels(random, parameters);
-    }
-    settings
-}
+use loggap_tests::random_program::{Shape, crowded, of_picos, parameters, program};
+use loggap_tests::shadow::{self, Outcome, Rendezvous, Settings};
 
 fn count(program: &Program, wanted: fn(&OpKind) -> bool) -> usize {
     program.ranks.iter().flat_map(|rank| &rank.ops).filter(|op| wanted(&op.kind)).count()
@@ -55,7 +32,7 @@ fn nothing_begins_too_early_and_no_message_is_lost_or_doubled() {
     for seed in 0..4_000 {
         let mut random = Random::new(seed);
         let program = program(&mut random, &Shape::WILD);
-        let settings = settings(&mut random);
+        let settings = Settings::random(&mut random);
         let outcome = shadow::run(&program, &settings, None);
         assert!(dependencies_hold(&program, &outcome), "seed {seed}");
         let released = outcome.spans.iter().flatten().flatten().count();
@@ -113,21 +90,14 @@ fn without_contention_finishing_times_grow_with_every_parameter() {
     }
 }
 
-/// Every third nanosecond of a rank is lost, from a phase of its own.
-fn detours(rank: usize, start: u64, length: u64) -> u64 {
-    let phase = rank as u64 * 700;
-    (start + length + phase) / 3_000 * 500 - (start + phase) / 3_000 * 500
-}
-
 #[test]
 fn the_engine_equals_the_shadow_on_every_program() {
     for (shape, seeds) in [(Shape::WILD, 0..20_000), (Shape::PLAIN, 20_000..30_000)] {
         for seed in seeds {
             let mut random = Random::new(seed);
             let program = program(&mut random, &shape);
-            let settings = settings(&mut random);
-            let noise: Option<shadow::Noise<'_>> =
-                if random.below(3) == 0 { Some(&detours) } else { None };
+            let settings = Settings::random(&mut random);
+            let noise = shadow::random_noise(&mut random);
             let theirs = shadow::run(&program, &settings, noise);
             let ours = engine::run(&program, &settings, noise);
             assert_eq!(ours.common(), theirs.common(), "seed {seed} {settings:?} {program:?}");
@@ -154,7 +124,7 @@ fn the_engine_equals_the_shadow_where_many_messages_wait_for_several_processors(
     for seed in 40_000..46_000 {
         let mut random = Random::new(seed);
         let program = program(&mut random, &busy);
-        let mut settings = settings(&mut random);
+        let mut settings = Settings::random(&mut random);
         let (_, far) = settings.parameters[0];
         let near = LogGops { latency: Picos(far.latency.0 / 8), ..far };
         settings.parameters = vec![(random.below(8), near), (u64::MAX, far)];
@@ -172,7 +142,7 @@ fn the_engine_equals_the_shadow_where_hundreds_of_receives_and_messages_wait() {
     for seed in 0..60 {
         let mut random = Random::new(seed);
         let program = crowded(&mut random);
-        let settings = settings(&mut random);
+        let settings = Settings::random(&mut random);
         let theirs = shadow::run(&program, &settings, None);
         let ours = engine::run(&program, &settings, None);
         assert!(ours.common() == theirs.common(), "seed {seed} {settings:?}");
@@ -187,15 +157,7 @@ fn the_engine_equals_the_shadow_where_hundreds_of_receives_and_messages_wait() {
 /// each message that it sends to itself.
 #[test]
 fn a_rank_whose_next_event_comes_back_again_and_again_crowds_nobody_out() {
-    let none = Picos(0);
-    let free = LogGops {
-        latency: none,
-        overhead: none,
-        gap: none,
-        gap_per_byte: PerByte(0),
-        overhead_per_byte: PerByte(0),
-        eager_limit: Bytes(0),
-    };
+    let free = LogGops { eager_limit: Bytes(0), ..of_picos([0; 5]) };
     let send =
         |peer, side| Op { kind: OpKind::Send { peer, size: 0, tag: 0 }, cpu: side, nic: side };
     let calc = Op { kind: OpKind::Calc { duration: Picos(256_000) }, cpu: 0, nic: 0 };
@@ -216,7 +178,7 @@ fn how_processors_and_interfaces_are_numbered_changes_nothing() {
     for seed in 0..300 {
         let mut random = Random::new(seed);
         let mut program = program(&mut random, &Shape::WILD);
-        let settings = settings(&mut random);
+        let settings = Settings::random(&mut random);
         let near = engine::run(&program, &settings, None);
         for op in program.ranks.iter_mut().flat_map(|rank| &mut rank.ops) {
             (op.cpu, op.nic) = (300 * op.cpu, 513 * op.nic);

@@ -1,12 +1,5 @@
 //! Measuring through a network of known parameters.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::io;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;

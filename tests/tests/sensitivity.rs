@@ -1,8 +1,6 @@
 //! Slopes of the makespan are exactly its finite differences, all over the
 //! interval that is claimed for them.
 
-#![allow(clippy::unwrap_used, reason = "test code; the lints only know functions marked #[test]")]
-
 use std::convert::Infallible;
 
 use loggap::sensitivity::{Analysis, Sensitivity, Tolerance, Units, tolerances_found_by_runs};

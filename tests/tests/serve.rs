@@ -1,13 +1,5 @@
 //! `loggap serve`: clients near and far, well and ill behaved.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a wrong assumption should end the test"
-)]
-
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
@@ -16,9 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use loggap_core::wire::{Message, Refusal, Versions};
-use loggap_tests::command::{binary, loggap, machine};
+use loggap_tests::command::{Run, binary, loggap, machine};
 use loggap_tests::server::{Server, frame, hello, read};
-use serde_json::Value;
 
 #[test]
 fn a_client_of_every_transport_is_served() {
@@ -51,8 +42,7 @@ fn a_client_reaches_every_address_over_both_families() {
             continue; // a machine without IPv6
         }
         let arguments = ["measure", host, "-p", &port, "--max-time", "5", "--launches", "1"];
-        let output = loggap().args(arguments).args(["-s", "1,64", "-J"]).assert().success();
-        let document: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+        let document = loggap().args(arguments).args(["-s", "1,64", "-J"]).succeeds().json();
         assert_eq!(document["responder"]["link"]["interface"], "lo", "{host}");
         let line = server.next_line();
         assert!(line.starts_with("served ") && !line.contains("ffff"), "{line}");
@@ -68,9 +58,9 @@ fn who_comes_second_waits_and_is_told_so() {
         thread::sleep(Duration::from_millis(600));
         first.write_all(&frame(&Message::Bye)).unwrap();
     });
-    let output = server.measure().assert().success().get_output().clone();
+    let output = server.measure().succeeds();
     leaving.join().unwrap();
-    let talk = String::from_utf8(output.stderr).unwrap();
+    let talk = &output.stderr;
     assert!(talk.contains("waiting: position 1 in the responder's queue"), "{talk}");
     assert!(server.next_line().starts_with("served ") && server.next_line().starts_with("served "));
 }
@@ -121,9 +111,9 @@ fn another_version_is_named_on_both_sides() {
         stream.write_all(&frame(&Message::Refuse(refusal))).unwrap();
         let _until_it_leaves = stream.read(&mut [0]);
     });
-    let output = loggap().args(["measure", &address]).assert().code(1).get_output().clone();
+    let output = loggap().args(["measure", &address]).ends(1);
     responder.join().unwrap();
-    let talk = String::from_utf8(output.stderr).unwrap();
+    let talk = &output.stderr;
     assert!(talk.contains("install the same loggap on both sides"), "{talk}");
 }
 
@@ -131,8 +121,7 @@ fn another_version_is_named_on_both_sides() {
 fn a_responder_that_never_answers_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let output = loggap().args(["measure", &address]).assert().code(1).get_output().clone();
-    let talk = String::from_utf8(output.stderr).unwrap();
+    let talk = loggap().args(["measure", &address]).ends(1).stderr;
     assert!(talk.contains("silent") && talk.contains("loggap serve"), "{talk}");
 }
 
@@ -156,8 +145,7 @@ fn where_nobody_answers_the_command_to_start_is_named() {
         ("unix", path, format!("`loggap serve --transport unix --bind {path}`")),
         ("shm", path, format!("`loggap serve --transport shm --bind {path}`")),
     ] {
-        let command = loggap().args(["measure", "--transport", transport, peer]).assert().code(1);
-        let talk = String::from_utf8(command.get_output().stderr.clone()).unwrap();
+        let talk = loggap().args(["measure", "--transport", transport, peer]).ends(1).stderr;
         let named = format!("nobody answers at {peer}");
         assert!(talk.contains(&named) && talk.contains(&start), "{transport}: {talk}");
     }
@@ -185,12 +173,11 @@ fn clients_of_other_networks_are_turned_away_and_counted() {
         let arguments = ["--transport", transport, "--bind", "127.0.0.1", "-p", "0"];
         let allowed = ["--allow", "10.0.0.0/8", "--allow", "192.0.2.7"];
         let server = Server::start(&[&arguments[..], &allowed].concat());
-        let _refused = server.measure().assert().code(1);
+        let _refused = server.measure().ends(1);
         let line = server.next_line();
         assert!(line.starts_with("refused 127.0.0.1:") && line.contains("--allow"), "{line}");
     }
-    let output = loggap().args(["serve", "--allow", "10.0.0.0/33"]).assert().code(2);
-    let talk = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+    let talk = loggap().args(["serve", "--allow", "10.0.0.0/33"]).ends(2).stderr;
     assert!(talk.contains("10.0.0.0/33"), "{talk}");
     let unix = ["serve", "--transport", "unix", "--allow", "10.0.0.0/8"];
     loggap().args(unix).assert().code(2);
@@ -227,8 +214,7 @@ fn a_log_that_cannot_be_written_does_not_end_the_service() {
 #[test]
 fn a_link_local_address_without_its_interface_is_refused_with_the_form() {
     for arguments in [["measure", "fe80::1"], ["serve", "--bind=fe80::1"]] {
-        let output = loggap().args(arguments).assert().code(2);
-        let talk = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        let talk = loggap().args(arguments).ends(2).stderr;
         assert!(talk.contains("fe80::1%eth0"), "{talk}");
     }
 }
@@ -238,8 +224,7 @@ fn a_port_that_is_taken_is_named() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     let arguments = ["serve", "--bind", "127.0.0.1", "-p", &port];
-    let output = loggap().args(arguments).assert().code(1).get_output().clone();
-    let talk = String::from_utf8(output.stderr).unwrap();
+    let talk = loggap().args(arguments).ends(1).stderr;
     assert!(talk.contains("is taken") && talk.contains(&port), "{talk}");
 }
 
@@ -255,8 +240,7 @@ fn wrong_places_are_named_and_exit_with_two() {
         (&["--max-message", "1"], "--max-message"),
         (&["--cpu", "8191"], "processor 8191"),
     ] {
-        let output = loggap().arg("serve").args(arguments).assert().code(2).get_output().clone();
-        let talk = String::from_utf8(output.stderr).unwrap();
+        let talk = loggap().arg("serve").args(arguments).ends(2).stderr;
         assert!(talk.contains(named), "{arguments:?}: {talk}");
     }
 }

@@ -1,30 +1,15 @@
 //! `loggap simulate` as a user runs it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    clippy::indexing_slicing,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use loggap_tests::cases::Case;
-use loggap_tests::command::{loggap, refused, simulated};
+use loggap_tests::command::{Run, assert_refused, loggap, refused, simulated};
+use loggap_tests::folder::Folder;
 use serde_json::Value;
-use tempfile::TempDir;
 
-fn written(folder: &TempDir, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-    let path = folder.path().join(name);
-    fs::write(&path, content).unwrap();
-    path
-}
-
-fn simulated_file(path: &Path, arguments: &[&str]) -> Value {
-    simulated(&[&[path.to_str().unwrap()], arguments].concat())
+fn simulated_file(path: &str, arguments: &[&str]) -> Value {
+    simulated(&[&[path], arguments].concat())
 }
 
 fn makespan(arguments: &[&str]) -> u64 {
@@ -65,24 +50,22 @@ fn plain_cases() -> Vec<Case> {
 
 #[test]
 fn the_references_own_schedules_take_the_references_times_from_text_and_binary() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let mut compared = 0;
     for case in plain_cases().iter().filter(|case| case.hosts.is_some()) {
-        let text = written(&folder, "case.goal", case.goal.as_ref().unwrap());
-        let binary = folder.path().join("case.bin");
-        let compiled =
-            loggap().args(["goal", "compile"]).arg(&text).arg("-o").arg(&binary).output().unwrap();
+        let text = folder.written("case.goal", case.goal.as_ref().unwrap());
+        let binary = folder.path("case.bin");
+        let compiled = loggap().args(["goal", "compile"]).arg(&text).arg("-o").arg(&binary).ended();
         let mut paths = vec![text];
-        paths.extend(compiled.status.success().then_some(binary));
+        paths.extend((compiled.code == Some(0)).then_some(binary));
         for path in paths {
             let output = loggap()
                 .arg("simulate")
                 .arg(&path)
                 .args(options(case))
                 .args(["--finish", "-J"])
-                .output()
-                .unwrap();
-            let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+                .ended();
+            let json = output.json();
             let finish = json["finish_ps"].as_array().unwrap();
             let finish: Vec<u64> = finish.iter().map(|t| t.as_u64().unwrap() / 1_000).collect();
             assert_eq!(Some(&finish), case.hosts.as_ref(), "case {}", case.id);
@@ -108,21 +91,20 @@ fn the_broadcast_over_a_million_ranks_takes_110_microseconds() {
 
 #[test]
 fn text_binary_standard_input_and_pattern_give_the_same() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for pattern in ["dissemination", "linear_alltoall", "allreduce_ring", "nwaydissemination"] {
         let pattern = ["--pattern", pattern, "--ranks", "23", "-s", "70K", "--nway", "2"];
         let expected = simulated(&[&pattern[..], &["--finish"]].concat())["finish_ps"].clone();
         for name in ["a.goal", "a.bin", "a.lgs"] {
-            let path = folder.path().join(name);
+            let path = folder.path(name);
             let generate = ["goal", "generate"];
             loggap().args(generate).args(pattern).arg("-o").arg(&path).assert().success();
             assert_eq!(simulated_file(&path, &["--finish"])["finish_ps"], expected, "{name}");
             let piped = loggap()
                 .args(["simulate", "-", "--finish", "-J"])
                 .write_stdin(fs::read(&path).unwrap())
-                .assert()
-                .success();
-            let piped: Value = serde_json::from_slice(&piped.get_output().stdout).unwrap();
+                .succeeds()
+                .json();
             assert_eq!(piped["finish_ps"], expected, "{name} from standard input");
         }
     }
@@ -145,10 +127,10 @@ fn patterns_that_are_computed_give_what_they_give_when_they_are_stored() {
 
 #[test]
 fn schedules_with_several_processors_and_interfaces_are_read_twice_and_run() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let text = "num_ranks 1\nrank 0 {\na: calc 100\nb: calc 70 cpu 1\nc: calc 5 cpu 2\n\
                 c requires b\n}\n";
-    let path = written(&folder, "cpus.goal", text);
+    let path = folder.written("cpus.goal", text);
     assert_eq!(simulated_file(&path, &[])["makespan_ps"].as_u64(), Some(100_000));
 }
 
@@ -161,7 +143,7 @@ fn parameters_come_from_options_presets_and_profiles() {
     let own = ["-L", "1000.5", "-o", "200", "-g", "0", "-G", "0.02", "-O", "0.001"];
     assert_eq!(of(&own), 1_000_500 + 400_000 + 20_000);
     assert_eq!(of(&["--preset", "loggopsim"]), of(&[]));
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let range = |first: u64, last: u64, latency: &str| {
         format!(
             r#"{{"first_bytes":{first},"last_bytes":{last},"gap_s":1e-6,"gap_per_byte_s":1e-9,
@@ -174,13 +156,12 @@ fn parameters_come_from_options_presets_and_profiles() {
         range(1, 999, "5e-6"),
         range(1_000, 9_999, "7e-6")
     );
-    let path = written(&folder, "p.json", profile);
+    let path = folder.written("p.json", profile);
     // The larger size has the second range's latency; both ends have their own o.
-    assert_eq!(of(&["--profile", path.to_str().unwrap()]), 7_000_000 + 6_000_000 + 1_000_000);
+    assert_eq!(of(&["--profile", &path]), 7_000_000 + 6_000_000 + 1_000_000);
     let bare = r#"{"schema_version":1,"ranges":[{"first_bytes":1,"last_bytes":9,"gap_s":1e-6}]}"#;
-    let path = written(&folder, "bare.json", bare);
-    let (code, text) = refused(&[&pair[..], &["--profile", path.to_str().unwrap()]].concat());
-    assert!(code == 2 && text.contains("from 1 to 9 B"), "{text}");
+    let path = folder.written("bare.json", bare);
+    assert_refused(&[&pair[..], &["--profile", &path]].concat(), 2, "from 1 to 9 B");
 }
 
 #[test]
@@ -203,8 +184,11 @@ fn overheads_of_the_two_ends_are_told_apart() {
     assert_eq!(symbols, ["L", "o_s", "o_r", "g", "G", "O_s", "O_r"]);
     let slopes: Vec<_> = found.iter().map(|at| at["slope"].as_u64().unwrap()).collect();
     assert_eq!(slopes, [1, 1, 7, 0, 350, 0, 0]);
-    let (code, text) = refused(&[&gather[..], &apart, &["--preset", "loggopsim"]].concat());
-    assert!(code == 2 && text.contains("--send-overhead"), "{text}");
+    assert_refused(
+        &[&gather[..], &apart, &["--preset", "loggopsim"]].concat(),
+        2,
+        "--send-overhead",
+    );
 }
 
 #[test]
@@ -241,16 +225,16 @@ fn near_ranks_have_parameters_of_their_own() {
     assert_eq!(nested["makespan_ps"], (2 * near + 2 * rack) * 1_000);
 
     // With ranks dealt out to four nodes, the first two rounds are between nodes.
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let nodes: Vec<_> = (0..16).map(|rank| (rank % 4).to_string()).collect();
-    let nodes = written(&folder, "nodes", nodes.join(" "));
-    let dealt = ["--level", "1:L=100,o=100,g=100,G=1", "--nodes", nodes.to_str().unwrap()];
+    let nodes = folder.written("nodes", nodes.join(" "));
+    let dealt = ["--level", "1:L=100,o=100,g=100,G=1", "--nodes", &nodes];
     let dealt = with(&dealt);
     assert_eq!(dealt["makespan_ps"], (2 * near + 2 * far) * 1_000);
     let first = |run: &Value| run["finish_ps"][1].as_u64().unwrap();
     let finish = |level: &[&str]| with(&[level, &["--finish"]].concat());
     assert!(first(&finish(&["--level", NEAR])) < far * 1_000);
-    let all = ["--level", "1:L=100,o=100,g=100,G=1", "--nodes", nodes.to_str().unwrap()];
+    let all = ["--level", "1:L=100,o=100,g=100,G=1", "--nodes", &nodes];
     assert!(first(&finish(&all)) >= far * 1_000);
 
     // Slopes: each parameter stands on the path once a round of its level.
@@ -267,8 +251,8 @@ fn near_ranks_have_parameters_of_their_own() {
 
 #[test]
 fn levels_that_are_none_are_refused_in_words() {
-    let folder = TempDir::new().unwrap();
-    let short = written(&folder, "nodes", "0 0 1");
+    let folder = Folder::new();
+    let short = folder.written("nodes", "0 0 1");
     let refused = |more: &[&str]| {
         refused(&[&["--pattern", "gather", "--ranks", "4", "-s", "8"], more].concat())
     };
@@ -282,8 +266,8 @@ fn levels_that_are_none_are_refused_in_words() {
         (&["--level", "4:missing.json"], "'missing.json'"),
         (&["--level", near, "--level", "6:ompi-ib-sdr"], "6 is no multiple of the level of 4"),
         (&["--level", near, "--level", near], "--level 4: is given twice"),
-        (&["--level", near, "--nodes", short.to_str().unwrap()], "nodes for 3 of 4 ranks"),
-        (&["--nodes", short.to_str().unwrap()], "--level"),
+        (&["--level", near, "--nodes", &short], "nodes for 3 of 4 ranks"),
+        (&["--nodes", &short], "--level"),
         (&["--network", "levels"], "needs --level"),
         (&["--level", near, "--network", "flat"], "--network levels only"),
         (&["--level", near, "--topology", "star"], "cannot be used with"),
@@ -310,23 +294,21 @@ fn noise_lengthens_runs_and_is_decided_by_the_seed() {
     assert!(seeds.iter().any(|&other| other != noisy), "{seeds:?}");
     // With one phase for all, whoever is hit is hit together.
     assert!(of(&[&periodic[..], &["--noise-cosched"]].concat()) <= noisy);
-    let folder = tempfile::tempdir().unwrap();
-    let file = written(&folder, "n.txt", "# Trace length [ns]: 20000\n19000 1000\n");
-    assert_eq!(of(&["--noise", file.to_str().unwrap()]), noisy);
+    let folder = Folder::new();
+    let file = folder.written("n.txt", "# Trace length [ns]: 20000\n19000 1000\n");
+    assert_eq!(of(&["--noise", &file]), noisy);
     assert!(of(&["--noise-exponential", "5000:500"]) > quiet);
-    let broken = written(&folder, "b.txt", "12 x\n");
-    let (code, text) = refused(&[&run[..], &["--noise", broken.to_str().unwrap()]].concat());
-    assert!(code == 2 && text.contains("b.txt: line 1, column 4"), "{text}");
-    let (code, text) = refused(&[&run[..], &["--noise-periodic", "5:9"]].concat());
-    assert!(code == 2 && text.contains("shorter than PERIOD"), "{text}");
+    let broken = folder.written("b.txt", "12 x\n");
+    assert_refused(&[&run[..], &["--noise", &broken]].concat(), 2, "b.txt: line 1, column 4");
+    assert_refused(&[&run[..], &["--noise-periodic", "5:9"]].concat(), 2, "shorter than PERIOD");
 }
 
 #[test]
 fn the_explanation_adds_up_to_the_makespan() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let case = Case::all().into_iter().find(|case| case.name.as_deref() == Some("overlap-big-G"));
     let text = case.unwrap().goal.unwrap();
-    let path = written(&folder, "x.goal", text);
+    let path = folder.written("x.goal", text);
     for json in [
         simulated_file(&path, &["--explain"]),
         simulated_file(&path, &["--explain", "--rendezvous", "handshake", "-S", "1"]),
@@ -340,18 +322,16 @@ fn the_explanation_adds_up_to_the_makespan() {
         let steps = json["explanation"]["steps"].as_array().unwrap();
         assert_eq!(steps.last().unwrap()["end_ps"].as_u64(), Some(makespan));
     }
-    let output = loggap()
+    let text = loggap()
         .args(["simulate", "--explain", "--pattern", "gather", "--ranks", "8", "-s", "51"])
-        .assert()
-        .success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+        .succeeds()
+        .stdout;
     assert!(text.contains("12000            8  overheads (o)"), "{text}");
 }
 
 /// The rows of the table of sensitivities, each with its words, below its two head lines.
 fn sensitivity_rows(arguments: &[&str]) -> Vec<Vec<String>> {
-    let run = loggap().arg("simulate").args(arguments).arg("--sensitivity").assert().success();
-    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    let text = loggap().arg("simulate").args(arguments).arg("--sensitivity").succeeds().stdout;
     let (_, table) = text.split_once("# slope = d(makespan)/d(parameter), valid in").unwrap();
     let (table, _) = table.split_once("# L may grow").unwrap();
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
@@ -370,20 +350,17 @@ fn the_table_of_sensitivities_has_units_and_shares_of_the_makespan() {
     let share = json["sensitivity"][0]["makespan_share"].as_f64().unwrap();
     assert!((share - 15_000.0 / 33_252.0).abs() < 1e-12, "{share}");
     // The order of events is not known with two processors: from runs, between values tried.
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let two = "num_ranks 2\nrank 0 {\nsend 8b to 1\ncalc 5 cpu 1\n}\nrank 1 {\nrecv 8b from 0\n}\n";
-    let two = written(&folder, "two.goal", two);
-    let rows = sensitivity_rows(&[two.to_str().unwrap()]);
+    let two = folder.written("two.goal", two);
+    let rows = sensitivity_rows(&[&*two]);
     assert_eq!(rows[0], ["L", "0", "1", "2500", "0", "5000", "ns", "45.11"]);
 }
 
 #[test]
 fn on_a_network_the_slopes_of_a_sweep_are_said_to_be_differences() {
     let sweep = ["simulate", "--pattern", "bcast", "--ranks", "8", "--sensitivity", "--sweep"];
-    let told = |more: &[&str]| {
-        let run = loggap().args(sweep).arg("L=1us:3us:3").args(more).assert().success();
-        String::from_utf8(run.get_output().stdout.clone()).unwrap()
-    };
+    let told = |more: &[&str]| loggap().args(sweep).arg("L=1us:3us:3").args(more).succeeds().stdout;
     let differences = "slope: of the given parameters by differences of runs";
     let (flat, star) = (told(&[]), told(&["--topology", "star"]));
     assert!(star.contains(differences) && !star.contains("proved"), "{star}");
@@ -420,8 +397,7 @@ fn sensitivities_are_counts_with_the_interval_in_which_they_hold() {
         assert_eq!(at["order_stays"], false);
         assert!(at["exceeded_at_s"].as_f64() > at["latency_s"].as_f64(), "{at}");
     }
-    let (code, text) = refused(&[&run[..], &["--noise-periodic", "1000:10"]].concat());
-    assert!(code == 2 && text.contains("--sensitivity"), "{text}");
+    assert_refused(&[&run[..], &["--noise-periodic", "1000:10"]].concat(), 2, "--sensitivity");
 }
 
 /// Where the order of events is not proved to stay, runs find the tolerated latency: with
@@ -497,8 +473,7 @@ fn a_tolerated_latency_is_that_of_every_level() {
 #[test]
 fn the_report_says_how_many_threads_and_partitions_there_were() {
     let run = ["simulate", "--pattern", "dissemination", "--ranks", "2K", "--counters"];
-    let output = loggap().args(run).args(["--threads", "2"]).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let text = loggap().args(run).args(["--threads", "2"]).succeeds().stdout;
     assert!(text.contains("in windows, on 2 threads, ranks in 16 partitions"), "{text}");
 }
 
@@ -518,11 +493,11 @@ fn counters_tell_what_each_rank_did() {
     let expected = [7, 12_600_000, 4_000_000, 37_800_000, 7, 0];
     assert_eq!(keys.map(|key| root[key].as_u64()), expected.map(Some));
     assert_eq!(json["counters"][7]["bytes_sent"].as_u64(), Some(51));
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let late = "num_ranks 2\nrank 0 {\nc: calc 9000 cpu 1\nr: recv 5b from 1\nq: recv 5b from 1\n\
                 r requires c\nq requires c\n}\nrank 1 {\nsend 5b to 0\nsend 5b to 0\n}\n";
     for rendezvous in ["instant", "handshake"] {
-        let path = written(&folder, "late.goal", late);
+        let path = folder.written("late.goal", late);
         let options = ["--counters", "-S", "1", "--rendezvous", rendezvous];
         let json = simulated_file(&path, &options);
         let root =
@@ -533,9 +508,9 @@ fn counters_tell_what_each_rank_did() {
 
 #[test]
 fn timelines_are_pictures_traces_and_the_references_text() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let draw = |name: &str, more: &[&str]| {
-        let path = folder.path().join(name);
+        let path = folder.path(name);
         let run = ["simulate", "--pattern", "dissemination", "--ranks", "8", "-s", "100"];
         let noise = ["--noise-periodic", "9000:500"];
         let command = &mut loggap();
@@ -557,14 +532,17 @@ fn timelines_are_pictures_traces_and_the_references_text() {
     let sent: Vec<&str> = few.lines().filter(|line| line.starts_with("transmission ")).collect();
     // Of the first round: to 2, from 2, from 3.
     assert_eq!(sent.len(), 3, "{few}");
-    let path = folder.path().join("nothing.svg");
+    let path = folder.path("nothing.svg");
     for (nothing, expected, words) in [
         (["--timeline-ranks", "8:9"], 2, "begins with rank 8, and there are 8"),
         (["--timeline-window", "1000000000:1000000001"], 1, "begins at 1000000000 ns"),
     ] {
-        let run = ["--pattern", "bcast", "--ranks", "8", "--timeline", path.to_str().unwrap()];
+        let run = ["--pattern", "bcast", "--ranks", "8", "--timeline", &path];
         let (code, text) = refused(&[&run[..], &nothing].concat());
-        assert!(code == expected && text.contains(words) && !path.exists(), "{code} {text}");
+        assert!(
+            code == expected && text.contains(words) && !folder.has("nothing.svg"),
+            "{code} {text}"
+        );
     }
 }
 
@@ -604,9 +582,9 @@ rank 1 {
 
 #[test]
 fn what_cannot_come_to_its_end_is_named_by_rank_operation_peer_tag_and_line() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = written(&folder, "d.goal", DEADLOCK);
-    let (code, text) = refused(&[path.to_str().unwrap()]);
+    let folder = Folder::new();
+    let path = folder.written("d.goal", DEADLOCK);
+    let (code, text) = refused(&[&*path]);
     assert_eq!(code, 1);
     for line in [
         "line 11: rank 0 never receives the message with tag 7 from rank 1 (its operation 2)",
@@ -616,8 +594,7 @@ fn what_cannot_come_to_its_end_is_named_by_rank_operation_peer_tag_and_line() {
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
-    let output = loggap().arg("simulate").arg(&path).arg("-J").assert().code(1);
-    let json: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let json = loggap().arg("simulate").arg(&path).arg("-J").ends(1).json();
     assert!(json["makespan_s"].is_null() && json["makespan_ps"].is_null());
     let kinds: Vec<_> = json["unmatched"].as_array().unwrap().iter().map(|u| &u["kind"]).collect();
     assert_eq!(kinds, ["unreceived", "waiting", "waiting", "never_ready", "never_ready"]);
@@ -627,9 +604,8 @@ fn what_cannot_come_to_its_end_is_named_by_rank_operation_peer_tag_and_line() {
     assert_eq!(keys.map(|key| first[key].as_u64()), [1, 2, 0, 7, 11, offset].map(Some));
 
     let cycle = "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}\n";
-    let path = written(&folder, "c.goal", cycle);
-    let (code, text) = refused(&[path.to_str().unwrap()]);
-    assert!(code == 1 && text.contains("loggap goal check"), "{text}");
+    let path = folder.written("c.goal", cycle);
+    assert_refused(&[&*path], 1, "loggap goal check");
     assert!(text.contains("line 3: operation 0 of rank 0 never becomes ready"), "{text}");
 }
 
@@ -644,13 +620,13 @@ fn sends_first([ours, theirs]: [u32; 2]) -> String {
 
 #[test]
 fn sends_that_block_for_want_of_a_buffer_are_named_with_the_eager_limit_that_ends_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let equal = written(&folder, "equal.goal", sends_first([70_000; 2]));
+    let folder = Folder::new();
+    let equal = folder.written("equal.goal", sends_first([70_000; 2]));
     // A send of 80000 B may block once the other does not.
-    let unequal = written(&folder, "unequal.goal", sends_first([80_000, 70_000]));
+    let unequal = folder.written("unequal.goal", sends_first([80_000, 70_000]));
     for (path, theirs, ours) in [(&equal, 70_000, 70_000), (&unequal, 70_000, 80_000)] {
         for rendezvous in ["instant", "handshake"] {
-            let arguments = [path.to_str().unwrap(), "--rendezvous", rendezvous];
+            let arguments = [&*path, "--rendezvous", rendezvous];
             let (code, text) = refused(&arguments);
             assert_eq!(code, 1, "{text}");
             for line in [
@@ -665,8 +641,7 @@ fn sends_that_block_for_want_of_a_buffer_are_named_with_the_eager_limit_that_end
             }
             assert!(!text.contains("never receives") && !text.contains("goal check"), "{text}");
 
-            let run = loggap().arg("simulate").args(arguments).arg("-J").assert().code(1);
-            let json: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+            let json = loggap().arg("simulate").args(arguments).arg("-J").ends(1).json();
             assert_eq!(json["smallest_eager_limit_bytes"], 70_000);
             let left = json["unmatched"].as_array().unwrap();
             let kinds: Vec<_> = left.iter().map(|left| &left["kind"]).collect();
@@ -684,51 +659,48 @@ fn sends_that_block_for_want_of_a_buffer_are_named_with_the_eager_limit_that_end
 
 #[test]
 fn a_message_that_no_eager_limit_delivers_is_not_called_blocked() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let lonely =
-        written(&folder, "l.goal", "num_ranks 2\nrank 0 {\nsend 70000b to 1\n}\nrank 1 {\n}\n");
-    let (_, text) = refused(&[lonely.to_str().unwrap()]);
+        folder.written("l.goal", "num_ranks 2\nrank 0 {\nsend 70000b to 1\n}\nrank 1 {\n}\n");
+    let (_, text) = refused(&[&*lonely]);
     assert!(text.contains("line 3: rank 1 never receives the message"), "{text}");
     assert!(!text.contains("blocks") && text.contains("'loggap goal check'"), "{text}");
 
     // The third message of rank 0 is received with no S.
     let both = sends_first([70_000; 2]).replacen("b: recv", "send 90000b to 1 tag 9\nb: recv", 1);
-    let both = written(&folder, "b.goal", both);
-    let run = loggap().arg("simulate").arg(both).arg("-J").assert().code(1);
-    let json: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    let both = folder.written("b.goal", both);
+    let run = loggap().arg("simulate").arg(both).arg("-J").ends(1);
+    let json = run.json();
     let left = json["unmatched"].as_array().unwrap();
     let of = |at: usize| (left[at]["kind"].as_str().unwrap(), left[at]["bytes"].as_u64());
     assert_eq!(of(0), ("blocked_send", Some(70_000)));
     assert_eq!(of(1), ("blocked_send", Some(70_000)));
     assert_eq!(of(2), ("unreceived", None));
     assert!(json["smallest_eager_limit_bytes"].is_null());
-    let text = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    let text = &run.stderr;
     assert!(text.contains("no eager limit S suffices: 1 would be left"), "{text}");
 }
 
 #[test]
 fn ranks_that_wait_for_each_other_are_not_sent_to_goal_check() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let receives_first = "num_ranks 2\n\
         rank 0 {\na: recv 5b from 1\nb: send 5b to 1\nb requires a\n}\n\
         rank 1 {\na: recv 5b from 0\nb: send 5b to 0\nb requires a\n}\n";
-    let path = written(&folder, "r.goal", receives_first);
-    let (_, text) = refused(&[path.to_str().unwrap()]);
+    let path = folder.written("r.goal", receives_first);
+    let (_, text) = refused(&[&*path]);
     assert!(text.contains("ranks wait for each other"), "{text}");
     loggap().args(["goal", "check"]).arg(&path).assert().success();
 }
 
 #[test]
 fn loggopsims_flags_mean_what_they_do_there_or_are_refused_by_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let schedule = written(
-        &folder,
-        "p.goal",
-        "num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n",
-    );
-    let (schedule, drawn) = (schedule.to_str().unwrap(), folder.path().join("x.viz"));
+    let folder = Folder::new();
+    let schedule = "num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n";
+    let schedule = folder.written("p.goal", schedule);
+    let (schedule, drawn) = (&*schedule, folder.path("x.viz"));
     let plain = makespan(&[schedule]);
-    let theirs = ["-f", schedule, "-V", drawn.to_str().unwrap(), "-n", "LogGP"];
+    let theirs = ["-f", schedule, "-V", &drawn, "-n", "LogGP"];
     assert_eq!(makespan(&theirs), plain);
     assert!(fs::read_to_string(&drawn).unwrap().starts_with("numranks 2;"));
     for (arguments, named) in [
@@ -737,18 +709,17 @@ fn loggopsims_flags_mean_what_they_do_there_or_are_refused_by_name() {
         (&[schedule, "-n", "simple"], "use --network flows --topology FILE.dot"),
         (&[schedule, "-f", schedule], "-f <FILE>"),
     ] {
-        let (code, text) = refused(arguments);
-        assert!(code == 2 && text.contains(named), "{arguments:?}: {text}");
+        assert_refused(arguments, 2, named);
     }
 }
 
 #[test]
 fn sensitivities_on_several_processors_are_found_by_runs_and_the_same_in_table_and_json() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let text = "num_ranks 2\nrank 0 {\na: calc 100 cpu 1\nb: send 8b to 1\nb requires a\n}\n\
                 rank 1 {\nrecv 8b from 0\n}\n";
-    let path = written(&folder, "c.goal", text);
-    let path = path.to_str().unwrap();
+    let path = folder.written("c.goal", text);
+    let path = &*path;
     let json = simulated(&[path, "--sensitivity"]);
     assert_eq!(json["sensitivity_method"], "differences");
     let found = json["sensitivity"].as_array().unwrap();
@@ -766,7 +737,7 @@ fn sensitivities_on_several_processors_are_found_by_runs_and_the_same_in_table_a
         assert!(bound("low") < bound("high") && bound("low") == 0.0, "{of}");
     }
     // One processor: proved.
-    let single = written(&folder, "s.goal", text.replace(" cpu 1", ""));
+    let single = folder.written("s.goal", text.replace(" cpu 1", ""));
     let single = simulated_file(&single, &["--sensitivity"]);
     assert_eq!(single["sensitivity_method"], "causes");
     let slopes = |json: &Value| -> Vec<Value> {
@@ -777,21 +748,20 @@ fn sensitivities_on_several_processors_are_found_by_runs_and_the_same_in_table_a
 
 #[test]
 fn a_schedule_that_does_not_end_has_no_makespan() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let lonely = "num_ranks 2\nrank 0 {\nrecv 1b from 1\n}\nrank 1 {\n}\n";
-    let path = written(&folder, "l.goal", lonely);
-    let run = loggap().arg("simulate").arg(path).assert().code(1);
-    let text = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
+    let path = folder.written("l.goal", lonely);
+    let text = loggap().arg("simulate").arg(path).ends(1).stdout;
     assert!(text.starts_with("makespan               none: the schedule does not"), "{text}");
     assert!(!text.contains("0.0 million"), "{text}");
 }
 
 #[test]
 fn a_long_list_of_what_is_left_is_cut_and_counted() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let sends = "send 1b to 0\n".repeat(5_000);
-    let path = written(&folder, "s.goal", format!("num_ranks 1\nrank 0 {{\n{sends}}}\n"));
-    let (code, text) = refused(&[path.to_str().unwrap()]);
+    let path = folder.written("s.goal", format!("num_ranks 1\nrank 0 {{\n{sends}}}\n"));
+    let (code, text) = refused(&[&*path]);
     assert_eq!((code, text.lines().count()), (1, 101));
     assert!(text.contains("5000 operations and messages are left (4900 more"), "{text}");
 }
@@ -799,10 +769,7 @@ fn a_long_list_of_what_is_left_is_cut_and_counted() {
 #[test]
 fn a_report_says_which_parameters_were_used() {
     let pattern = ["simulate", "--pattern", "bcast", "--ranks", "4"];
-    let text = |options: &[&str]| {
-        let output = loggap().args(pattern).args(options).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let text = |options: &[&str]| loggap().args(pattern).args(options).succeeds().stdout;
     let used = "L = 2500 ns, o = 1500 ns, O = 0 ns/B, g = 1000 ns, G = 6 ns/B, S = 65535 B";
     let defaults =
         format!("parameters             the defaults of LogGOPSim, of no machine: {used}");
@@ -816,18 +783,15 @@ fn a_report_says_which_parameters_were_used() {
 
 #[test]
 fn options_of_patterns_are_refused_beside_a_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("two.goal");
-    fs::write(&file, "num_ranks 1\nrank 0 {\nl0: calc 5\n}\n").unwrap();
-    let file = file.to_str().unwrap();
+    let folder = Folder::new();
+    let file = folder.written("two.goal", "num_ranks 1\nrank 0 {\nl0: calc 5\n}\n");
+    let file = &*file;
     for option in [["--ranks", "8"], ["-s", "64K"], ["--root", "0"], ["--repeat", "5"]] {
-        let output = loggap().args(["simulate", file]).args(option).output().unwrap();
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{option:?}: {error}");
+        let error = loggap().args(["simulate", file]).args(option).ends(2).stderr;
         assert!(error.contains("is for --pattern"), "{option:?}: {error}");
     }
-    let output = loggap().args(["simulate", file, "--seed", "3"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "a seed is not of the pattern alone");
+    // A seed is not of the pattern alone.
+    loggap().args(["simulate", file, "--seed", "3"]).succeeds();
 }
 
 #[test]
@@ -843,15 +807,14 @@ fn a_run_that_needs_more_memory_than_allowed_is_refused_before_it_starts() {
         simulated(&[&run[..], &[&needed.to_string()]].concat());
     }
     let observed = ["--pattern", "gather", "--ranks", "64", "--explain", "--max-memory"];
-    let (code, text) = refused(&[&observed[..], &["20K"]].concat());
-    assert!(code == 1 && text.contains("raise --max-memory"), "{text}");
+    assert_refused(&[&observed[..], &["20K"]].concat(), 1, "raise --max-memory");
     simulated(&observed[..4]);
 }
 
 #[test]
 fn very_many_receives_that_wait_are_matched_in_any_order() {
     const MESSAGES: usize = 60_000;
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let schedule = |name: &str, tags: &mut dyn Iterator<Item = usize>| {
         let mut text = String::from("num_ranks 2\nrank 0 {\n");
         for tag in tags {
@@ -862,7 +825,7 @@ fn very_many_receives_that_wait_are_matched_in_any_order() {
             writeln!(text, "recv 1b from 0 tag {tag}").unwrap();
         }
         text.push_str("}\n");
-        simulated_file(&written(&folder, name, text), &[])
+        simulated_file(&folder.written(name, text), &[])
     };
     let in_order = schedule("in-order.goal", &mut (0..MESSAGES));
     let reversed = schedule("reversed.goal", &mut (0..MESSAGES).rev());
@@ -876,11 +839,11 @@ fn very_many_receives_that_wait_are_matched_in_any_order() {
 
 #[test]
 fn what_is_no_schedule_or_makes_no_sense_is_wrong_usage() {
-    let folder = tempfile::tempdir().unwrap();
-    let far = written(&folder, "f.goal", "num_ranks 1\nrank 0 {\ncalc 5\nsend 1b to 4\n}\n");
-    let torn = written(&folder, "t.goal", "num_ranks 1\nrank 0 {\n  a: sned 1b to 4\n}\n");
-    let (far, torn) = (far.to_str().unwrap(), torn.to_str().unwrap());
-    let here = folder.path().to_str().unwrap();
+    let folder = Folder::new();
+    let far = folder.written("f.goal", "num_ranks 1\nrank 0 {\ncalc 5\nsend 1b to 4\n}\n");
+    let torn = folder.written("t.goal", "num_ranks 1\nrank 0 {\n  a: sned 1b to 4\n}\n");
+    let (far, torn) = (&*far, &*torn);
+    let here = folder.root().to_str().unwrap();
     for (arguments, message) in [
         (&[][..], "give a schedule's FILE"),
         (&[far], "f.goal: line 4: operation 1 of rank 0 names rank 4, which does not exist"),
@@ -900,41 +863,37 @@ fn what_is_no_schedule_or_makes_no_sense_is_wrong_usage() {
         (&[far, "--timeline", "x.svg", "--timeline-window", "5:5"], "before it begins"),
         (&[far, "--noise-cosched"], "--noise"),
     ] {
-        let (code, text) = refused(arguments);
-        assert!(code == 2 && text.contains(message), "{arguments:?}: {code} {text}");
+        assert_refused(arguments, 2, message);
     }
 }
 
 #[test]
 fn a_time_past_the_end_of_time_names_the_rank() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let calc = "calc 18000000000000000\n".repeat(2);
     let text = format!("num_ranks 2\nrank 0 {{\n}}\nrank 1 {{\n{calc}}}\n");
-    let path = written(&folder, "o.goal", text);
-    let (code, text) = refused(&[path.to_str().unwrap()]);
-    assert!(code == 1 && text.contains("on rank 1 a time passes 2^64 ps"), "{text}");
+    let path = folder.written("o.goal", text);
+    assert_refused(&[&*path], 1, "on rank 1 a time passes 2^64 ps");
 }
 
 #[test]
 fn no_file_is_left_behind_when_a_timeline_cannot_be_drawn() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = written(&folder, "d.goal", DEADLOCK);
-    let picture = folder.path().join("d.svg");
-    let run = [path.to_str().unwrap(), "--timeline", picture.to_str().unwrap()];
+    let folder = Folder::new();
+    let path = folder.written("d.goal", DEADLOCK);
+    let picture = folder.path("d.svg");
+    let run = [&*path, "--timeline", &picture];
     assert_eq!(refused(&run).0, 1);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    let run = [path.to_str().unwrap(), "--timeline", "/nonexistent/d.svg"];
-    let (code, text) = refused(&run);
-    assert!(code == 1 && text.contains("create its folder first"), "{text}");
+    assert_eq!(folder.count(), 1);
+    let run = [&*path, "--timeline", "/nonexistent/d.svg"];
+    assert_refused(&run, 1, "create its folder first");
     let full = ["--pattern", "gather", "--ranks", "4", "--timeline", "/dev/full"];
-    let (code, text) = refused(&[&full[..], &["--timeline-form", "svg"]].concat());
-    assert!(code == 1 && text.contains("No space left"), "{text}");
+    assert_refused(&[&full[..], &["--timeline-form", "svg"]].concat(), 1, "No space left");
 }
 
 #[test]
 fn an_empty_schedule_takes_no_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = written(&folder, "e.goal", "num_ranks 3\nrank 0 {\n}\nrank 1 {\n}\nrank 2 {\n}\n");
+    let folder = Folder::new();
+    let path = folder.written("e.goal", "num_ranks 3\nrank 0 {\n}\nrank 1 {\n}\nrank 2 {\n}\n");
     let json = simulated_file(&path, &["--explain", "--counters", "--finish"]);
     assert_eq!(json["makespan_ps"].as_u64(), Some(0));
     assert_eq!(json["finish_ps"], serde_json::json!([0, 0, 0]));
@@ -942,14 +901,13 @@ fn an_empty_schedule_takes_no_time() {
 
 #[test]
 fn loading_and_running_are_parts_of_the_time_that_passed() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("all.bin");
+    let folder = Folder::new();
+    let path = folder.path("all.bin");
     let generate =
         ["goal", "generate", "--pattern", "linear_alltoall", "--ranks", "128", "-s", "8"];
     loggap().args(generate).arg("-o").arg(&path).assert().success();
     // In windows, and where those were tried in vain: a rendezvous needs the other engine.
     for (arguments, engine) in [(&[][..], "windows"), (&["-S", "4"][..], "sequential")] {
-        #[allow(clippy::disallowed_methods, reason = "the time of a test")]
         let started = std::time::Instant::now();
         let document = simulated_file(&path, arguments);
         let passed = started.elapsed().as_secs_f64();
@@ -970,8 +928,8 @@ const UNCERTAIN: &str = r#"{"schema_version":1,"ranges":[{"first_bytes":1,"last_
 /// What a simulation with this profile says, of 64 KiB between four ranks unless `more` has
 /// another size.
 fn told_of_profile(profile: &str, more: &[&str]) -> [String; 2] {
-    let folder = tempfile::tempdir().unwrap();
-    let path = written(&folder, "link.json", profile);
+    let folder = Folder::new();
+    let path = folder.written("link.json", profile);
     let size = if more.contains(&"-s") { &[][..] } else { &["-s", "64K"] };
     let run = ["simulate", "--pattern", "all-to-all", "--ranks", "4"];
     let run =
@@ -990,9 +948,9 @@ fn parameters_that_did_not_converge_are_warned_of() {
     assert!(told.ends_with(expected), "{told}");
     assert_eq!(told_of_profile(UNCERTAIN, &[])[1], "");
     // So they are wherever a profile is taken.
-    let folder = tempfile::tempdir().unwrap();
-    let path = written(&folder, "link.json", &bounds);
-    let path = path.to_str().unwrap();
+    let folder = Folder::new();
+    let path = folder.written("link.json", &bounds);
+    let path = &*path;
     let level = format!("2:{path}");
     let pattern = ["--pattern", "bcast", "--ranks", "4", "-s", "8"];
     for arguments in [
@@ -1000,15 +958,14 @@ fn parameters_that_did_not_converge_are_warned_of() {
         &[&["study", "overlap"], &pattern[..], &["--profile", path]].concat(),
         &[&["simulate"], &pattern[..], &["--level", &level]].concat(),
     ] {
-        let run = loggap().args(arguments).assert().success();
-        let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        let told = loggap().args(arguments).succeeds().stderr;
         assert!(told.ends_with(expected), "{arguments:?}: {told}");
     }
 }
 
 #[test]
 fn the_eager_limit_of_an_mpi_profile_is_that_of_its_flags_and_the_set_shown_is_the_one_used() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let range = |first: u64, last: u64, gap: &str| {
         let names = ["gap_s", "half_rtt_s", "latency_s", "send_overhead_s", "recv_overhead_s"];
         let values = names.map(|name| format!(r#""{name}":{gap}"#)).join(",");
@@ -1022,12 +979,11 @@ fn the_eager_limit_of_an_mpi_profile_is_that_of_its_flags_and_the_set_shown_is_t
         )
     };
     for (transport, limit) in [("mpi", "S = 4095 B"), ("tcp", "S = 65535 B (default)")] {
-        let path = written(&folder, "link.json", profile(transport));
-        let path = path.to_str().unwrap();
+        let path = folder.written("link.json", profile(transport));
+        let path = &*path;
         let text = |size: &str| {
             let run = ["simulate", "--pattern", "bcast", "--ranks", "4", "-s", size];
-            let output = loggap().args(run).args(["--profile", path]).assert().success();
-            String::from_utf8(output.get_output().stdout.clone()).unwrap()
+            loggap().args(run).args(["--profile", path]).succeeds().stdout
         };
         let small = text("8");
         assert!(small.contains("L = 1000 ns") && small.contains(limit), "{small}");
@@ -1040,8 +996,7 @@ fn the_eager_limit_of_an_mpi_profile_is_that_of_its_flags_and_the_set_shown_is_t
 #[test]
 fn noise_is_told_with_its_share_of_the_time() {
     let run = ["simulate", "--pattern", "bcast", "--ranks", "4", "--noise-periodic", "10ms:25us"];
-    let output = loggap().args(run).assert().success().get_output().clone();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = loggap().args(run).succeeds().stdout;
     let told = "noise of each rank     1 detour in 10000000 ns, 0.250% of the time, the longest \
                 25000 ns; at random phases\n";
     assert!(text.contains(told), "{text}");
@@ -1067,24 +1022,21 @@ fn messages_larger_than_those_of_the_profile_are_warned_of() {
     let endless = UNCERTAIN.replace("65536", "18446744073709551615");
     assert_eq!(told_of_profile(&endless, &["-s", "4M"])[1], "");
     // Of a file, too.
-    let folder = tempfile::tempdir().unwrap();
-    let path = written(&folder, "link.json", UNCERTAIN);
+    let folder = Folder::new();
+    let path = folder.written("link.json", UNCERTAIN);
     let goal = "num_ranks 2\nrank 0 {\nsend 65537b to 1\n}\nrank 1 {\nrecv 65537b from 0\n}\n";
-    let goal = written(&folder, "s.goal", goal);
-    let run = loggap().arg("simulate").arg(goal).arg("--profile").arg(path).assert().success();
-    let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    let goal = folder.written("s.goal", goal);
+    let told = loggap().arg("simulate").arg(goal).arg("--profile").arg(path).succeeds().stderr;
     assert!(told.contains("messages of up to 65,537 B are extrapolated"), "{told}");
 }
 
 /// The makespans of a broadcast of 8 B, with this profile.
 fn monte_carlo(profile: &str, arguments: &[&str]) -> Value {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("link.json");
-    fs::write(&path, profile).unwrap();
+    let folder = Folder::new();
+    let path = folder.written("link.json", profile);
     let broadcast = ["simulate", "--pattern", "binomialtreebcast", "-s", "8", "-J", "--profile"];
-    let output = loggap().args(broadcast).arg(path).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    let output = loggap().args(broadcast).arg(path).args(arguments).succeeds();
+    output.json()
 }
 
 #[test]
@@ -1194,12 +1146,10 @@ fn the_seed_alone_decides_the_draws() {
 
 #[test]
 fn monte_carlo_names_what_it_lacks_or_does_not_know() {
-    let folder = tempfile::tempdir().unwrap();
-    let profile = folder.path().join("link.json");
-    fs::write(&profile, UNCERTAIN).unwrap();
-    let profile = profile.to_str().unwrap();
-    let endless = folder.path().join("endless.json");
-    fs::write(&endless, UNCERTAIN.replace("2.5e-6", "null")).unwrap();
+    let folder = Folder::new();
+    let profile = folder.written("link.json", UNCERTAIN);
+    let profile = &*profile;
+    let endless = folder.written("endless.json", UNCERTAIN.replace("2.5e-6", "null"));
     for (arguments, expected) in [
         (&["--monte-carlo", "5"][..], "--profile"),
         (&["--monte-carlo", "5", "--preset", "odin"], "--profile"),
@@ -1210,11 +1160,10 @@ fn monte_carlo_names_what_it_lacks_or_does_not_know() {
         (&["--monte-carlo", "5", "--profile", profile, "--counters"], "--counters"),
         (&["--monte-carlo", "5", "--profile", profile, "--finish"], "--finish"),
         (&["--monte-carlo", "5", "--profile", profile, "--level", "4:odin"], "--level"),
-        (&["--monte-carlo", "5", "--profile", endless.to_str().unwrap()], "L has no end"),
+        (&["--monte-carlo", "5", "--profile", &endless], "L has no end"),
     ] {
         let ring = ["simulate", "--pattern", "dissemination", "--ranks", "4"];
-        let refused = loggap().args(ring).args(arguments).assert().code(2);
-        let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        let message = loggap().args(ring).args(arguments).ends(2).stderr;
         assert!(message.contains(expected), "{arguments:?}: {message}");
     }
 }

@@ -1,55 +1,26 @@
 //! Schedules that are read while they run end as stored ones do.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    clippy::indexing_slicing,
-    reason = "a wrong assumption should end the test"
-)]
-
 use loggap::schedule::Form;
 use loggap::simulation::RunError;
 use loggap_core::goal::{Op, OpKind};
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::sim::{NoNoise, SimError};
-use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_core::units::{PerByte, Picos};
 use loggap_tests::cases::Case;
-use loggap_tests::command::{finish, loggap, loggap_process, refused, simulated};
+use loggap_tests::command::{assert_refused, finish, loggap_process, refused, simulated};
 use loggap_tests::engine::{self, Function};
+use loggap_tests::folder::Folder;
 use loggap_tests::program::{Edge, Program, RankProgram};
-use loggap_tests::random_program::{Shape, crowded, parameters, program, receive_overheads};
-use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
+use loggap_tests::random_program::{Shape, crowded, of_picos, program};
+use loggap_tests::shadow::{self, Settings};
 use loggap_tests::streamed::{self, Changed, Log, Runs, bytes, is_scattered};
 use serde_json::Value;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
-use tempfile::TempDir;
 
 const FORMS: [Form; 2] = [Form::Native, Form::Reference];
-
-/// The settings of `seed`: all combinations of the switches.
-fn settings(random: &mut Random) -> Settings {
-    let switches = random.below(4);
-    let set = parameters(random);
-    let mut settings = Settings {
-        receive: if switches & 1 == 0 { Receive::Hold } else { Receive::Overlap },
-        rendezvous: if switches & 2 == 0 { Rendezvous::Instant } else { Rendezvous::Handshake },
-        receive_overheads: receive_overheads(random),
-        ..Settings::new(set)
-    };
-    if random.below(3) == 0 {
-        settings.add_levels(random, parameters);
-    }
-    settings
-}
-
-/// Every third nanosecond of a rank is lost, from a phase of its own.
-fn detours(rank: usize, start: u64, length: u64) -> u64 {
-    let phase = rank as u64 * 700;
-    (start + length + phase) / 3_000 * 500 - (start + phase) / 3_000 * 500
-}
 
 /// Whether a run of the program from a file of each form that can say it is that of the
 /// stored program: times, what is left, and all that observers are told. How many such
@@ -94,9 +65,8 @@ fn random_programs_are_the_same_from_a_file() {
         for seed in seeds {
             let mut random = Random::new(seed);
             let program = program(&mut random, &shape);
-            let settings = settings(&mut random);
-            let noise: Option<shadow::Noise<'_>> =
-                if random.below(3) == 0 { Some(&detours) } else { None };
+            let settings = Settings::random(&mut random);
+            let noise = shadow::random_noise(&mut random);
             compared += agree(&program, &settings, noise, &format!("seed {seed} {settings:?}"));
         }
     }
@@ -108,7 +78,7 @@ fn programs_on_which_hundreds_wait_are_the_same_from_a_file() {
     for seed in 0..60 {
         let mut random = Random::new(seed);
         let program = crowded(&mut random);
-        let settings = settings(&mut random);
+        let settings = Settings::random(&mut random);
         agree(&program, &settings, None, &format!("seed {seed}"));
     }
 }
@@ -119,7 +89,7 @@ fn messages_that_share_links_are_the_same_from_a_file() {
     for seed in 0..400 {
         let mut random = Random::new(seed);
         let program = program(&mut random, &Shape::WILD);
-        let mut settings = settings(&mut random);
+        let mut settings = Settings::random(&mut random);
         settings.levels.clear();
         settings.receive_overheads.truncate(settings.parameters.len());
         apart += usize::from(!settings.receive_overheads.is_empty());
@@ -159,15 +129,8 @@ fn hub(others: u32, order: Order) -> Program {
 }
 
 fn plain() -> Settings {
-    let one = Picos(1_000);
-    Settings::new(LogGops {
-        latency: one,
-        overhead: one,
-        gap: one,
-        gap_per_byte: PerByte(1),
-        overhead_per_byte: PerByte(0),
-        eager_limit: Bytes(u64::MAX),
-    })
+    let set = of_picos([1_000, 1_000, 1_000, 0, 0]);
+    Settings::new(LogGops { gap_per_byte: PerByte(1), ..set })
 }
 
 #[test]
@@ -214,7 +177,7 @@ fn dependencies_on_what_follows_and_cycles_are_the_same_from_a_file() {
                 }
             }
         }
-        let settings = settings(&mut random);
+        let settings = Settings::random(&mut random);
         agree(&program, &settings, None, &format!("seed {seed} {settings:?}"));
     }
 }
@@ -225,7 +188,7 @@ fn exactly_the_operations_under_way_need_memory() {
     for seed in 0..1_000 {
         let mut random = Random::new(seed);
         let program = program(&mut random, &Shape::WILD);
-        let settings = settings(&mut random);
+        let settings = Settings::random(&mut random);
         let hooks = (None, Log::default());
         let run = streamed::run_observed((&program, Form::Native), &settings, NoNoise, hooks);
         let (outcome, _, most) = run.unwrap().unwrap();
@@ -248,7 +211,7 @@ fn a_file_that_changes_while_it_is_read_stops_the_run_or_ends_it() {
     for seed in 0..6_000 {
         let mut random = Random::new(seed);
         let program = program(&mut random, &Shape::WILD);
-        let settings = settings(&mut random);
+        let settings = Settings::random(&mut random);
         let form = FORMS[random.below(2) as usize];
         let mut damaged = bytes(&program, form).unwrap();
         for _ in 0..1 + random.below(8) {
@@ -268,13 +231,13 @@ fn a_file_that_changes_while_it_is_read_stops_the_run_or_ends_it() {
 /// name operations that have run already, too.
 #[test]
 fn no_operation_runs_twice_whatever_is_written_over_a_file_that_runs() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("program");
+    let folder = Folder::new();
+    let path = folder.path("program");
     let (mut stopped, mut ended) = (0, 0);
     for seed in 0..4_000 {
         let mut random = Random::new(seed);
         let program = program(&mut random, &Shape::WILD);
-        let settings = settings(&mut random);
+        let settings = Settings::random(&mut random);
         let form = FORMS[random.below(2) as usize];
         let mut other = program.clone();
         for rank in &mut other.ranks {
@@ -292,7 +255,7 @@ fn no_operation_runs_twice_whatever_is_written_over_a_file_that_runs() {
         else {
             continue;
         };
-        let file = (&*path, Some(&*other));
+        let file = (path.as_ref(), Some(&*other));
         let run = (Runs::default(), 1_000_000);
         let changed = streamed::run_changed((&program, form), &settings, file, run).unwrap();
         assert!(changed.observer.are_unique(), "seed {seed} {form}: {:?}", changed.observer);
@@ -313,13 +276,13 @@ fn is_written_over(result: &Result<(), RunError>) -> bool {
 
 #[test]
 fn a_run_that_ends_is_refused_where_its_file_was_written_to_meanwhile() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("program");
+    let folder = Folder::new();
+    let path = folder.path("program");
     let calc =
         |time: u64| Program::of_text(&format!("num_ranks 1\nrank 0 {{\na: calc {time}\n}}\n"));
     for form in FORMS {
         let run = |written: Option<&[u8]>| {
-            let file = (&*path, written);
+            let file = (path.as_ref(), written);
             let run = (Runs::default(), 100);
             streamed::run_changed((&calc(1_000), form), &plain(), file, run).unwrap()
         };
@@ -331,12 +294,6 @@ fn a_run_that_ends_is_refused_where_its_file_was_written_to_meanwhile() {
         assert_eq!(makespan(&changed), Picos(1_001_000));
         assert!(is_written_over(&changed.result), "{form}: {:?}", changed.result);
     }
-}
-
-fn file(folder: &TempDir, name: &str, arguments: &[&str]) -> String {
-    let path = folder.path().join(name).to_str().unwrap().to_owned();
-    loggap().args(["goal", "generate"]).args(arguments).args(["-o", &path]).assert().success();
-    path
 }
 
 /// What a report says of the course of a simulation.
@@ -362,7 +319,7 @@ fn course(mut report: Value) -> Value {
 
 #[test]
 fn a_binary_file_is_read_as_it_runs_where_it_is_asked_for_or_there_is_no_memory() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let pattern = ["--pattern", "dissemination", "--ranks", "16", "-s", "8", "--repeat", "200"];
     let watched: [&[&str]; 5] = [
         &["--finish", "--counters"],
@@ -372,7 +329,7 @@ fn a_binary_file_is_read_as_it_runs_where_it_is_asked_for_or_there_is_no_memory(
         &["--level", "4:L=100,o=10,g=10,G=1", "--finish"],
     ];
     for name in ["long.lgs", "long.bin"] {
-        let path = file(&folder, name, &pattern);
+        let path = folder.generated(name, &pattern);
         for options in watched {
             let stored = simulated(&[&[&*path], options].concat());
             assert_eq!(stored["program"], "stored");
@@ -394,13 +351,15 @@ fn a_binary_file_is_read_as_it_runs_where_it_is_asked_for_or_there_is_no_memory(
         assert!(reason.contains("of 204800 allowed"), "{reason}");
         assert!(streamed["memory_bytes"].as_u64().unwrap() < 204_800, "{streamed}");
         assert_eq!(course(stored), course(streamed));
-        let (code, text) = refused(&[&[&*path, "--program", "stored"], &little[..]].concat());
-        assert!(code == 1 && text.contains("raise --max-memory"), "{text}");
+        assert_refused(
+            &[&[&*path, "--program", "stored"], &little[..]].concat(),
+            1,
+            "raise --max-memory",
+        );
         // The timelines are the same, too.
         let drawn = |form: &str| {
-            let drawing = folder.path().join(format!("{form}.json"));
-            let drawing = drawing.to_str().unwrap();
-            simulated(&[&path, "--program", form, "--timeline", drawing]);
+            let drawing = folder.path(&format!("{form}.json"));
+            simulated(&[&path, "--program", form, "--timeline", &drawing]);
             std::fs::read(drawing).unwrap()
         };
         assert!(drawn("stored") == drawn("streamed"));
@@ -409,10 +368,10 @@ fn a_binary_file_is_read_as_it_runs_where_it_is_asked_for_or_there_is_no_memory(
 
 #[test]
 fn what_is_not_read_as_it_runs_is_said() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let pattern = ["--pattern", "linear_alltoall", "--ranks", "32", "-s", "8"];
-    let path = file(&folder, "all.lgs", &pattern);
-    let text = file(&folder, "all.goal", &pattern);
+    let path = folder.generated("all.lgs", &pattern);
+    let text = folder.generated("all.goal", &pattern);
     let streamed = ["--program", "streamed"];
     let cases: [(&[&str], i32, &str); 7] = [
         (&[&text], 2, "a text cannot be read as it runs"),
@@ -428,26 +387,24 @@ fn what_is_not_read_as_it_runs_is_said() {
         assert!(code == expected && text.contains(about), "{arguments:?}: {code} {text}");
     }
     // Messages of all ranks to all others are under way at a time.
-    let (code, text) = refused(&[&path, "--max-memory", "9K"]);
-    assert!(code == 1 && text.contains("under way at a time"), "{text}");
+    assert_refused(&[&path, "--max-memory", "9K"], 1, "under way at a time");
     // A file that ends early is refused before the run.
     let whole = std::fs::read(&path).unwrap();
-    let cut = folder.path().join("cut.lgs");
+    let cut = folder.path("cut.lgs");
     std::fs::write(&cut, &whole[..whole.len() - 9]).unwrap();
-    let (code, text) = refused(&[&[cut.to_str().unwrap()], &streamed[..]].concat());
-    assert!(code == 2 && text.contains("the file is cut off"), "{code} {text}");
+    assert_refused(&[&[&*cut], &streamed[..]].concat(), 2, "the file is cut off");
 }
 
 #[test]
 fn what_never_ends_is_named_by_rank_and_operation() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let program = Program::of_text(
         "num_ranks 2\nrank 0 {\na: send 5b to 1 tag 7\nb: recv 5b from 1 tag 8\nc: calc 5\n\
          c requires b\n}\nrank 1 {\nd: calc 1\n}\n",
     );
-    let path = folder.path().join("stuck.lgs");
+    let path = folder.path("stuck.lgs");
     std::fs::write(&path, bytes(&program, Form::Native).unwrap()).unwrap();
-    let path = path.to_str().unwrap();
+    let path = &*path;
     let (stored, streamed) = (refused(&[path]), refused(&[path, "--program", "streamed"]));
     assert_eq!(stored, streamed);
     assert!(stored.1.contains("rank 1 never receives the message with tag 7"), "{stored:?}");
@@ -472,9 +429,8 @@ fn peak(arguments: &[&str]) -> (u64, u64) {
         peak = peak.max(1024 * kilobytes.unwrap_or_default());
         sleep(Duration::from_millis(1));
     }
-    let output = finish(child);
-    assert!(output.status.success());
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let output = finish(child).exited(0);
+    let report = output.json();
     (peak, report["memory_bytes"].as_u64().unwrap())
 }
 
@@ -496,10 +452,10 @@ fn a_computed_run_on_two_threads_takes_the_memory_that_it_reports() {
 /// run.
 #[test]
 fn a_run_from_a_file_takes_the_memory_that_it_reports() {
-    let folder = TempDir::new().unwrap();
+    let folder = Folder::new();
     let long = ["--pattern", "dissemination", "--ranks", "2", "-s", "8", "--repeat", "350000"];
     for name in ["long.lgs", "long.bin"] {
-        let path = file(&folder, name, &long);
+        let path = folder.generated(name, &long);
         let (peak, reported) = peak(&[&path, "--program", "streamed"]);
         let most = reported * 13 / 10 + PROGRAM;
         assert!((reported..most).contains(&peak), "{name}: {peak} where {reported} are reported");

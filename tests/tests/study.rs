@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use loggap_tests::command::{interrupted, loggap};
+use loggap_tests::command::{Run, interrupted, loggap};
+use loggap_tests::folder::Folder;
 use serde_json::Value;
 
 #[test]
 fn the_papers_conclusions_come_out() -> Result<(), Box<dyn std::error::Error>> {
-    let output = loggap().args(["study", "pipelining", "-J"]).output()?;
-    assert!(output.status.success());
-    let document: Value = serde_json::from_slice(&output.stdout)?;
+    let output = loggap().args(["study", "pipelining", "-J"]).succeeds();
+    let document = output.json();
     let links = document["links"].as_array().ok_or("no links")?;
     assert_eq!(links.len(), 2);
     // On Ethernet the pipeline looks better up to 256 ranks, then no more.
@@ -34,33 +34,30 @@ fn the_papers_conclusions_come_out() -> Result<(), Box<dyn std::error::Error>> {
 
 #[test]
 fn the_plots_appear_and_the_table_names_its_units() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = tempfile::tempdir()?;
-    let prefix = folder.path().join("fig9");
-    let output = loggap()
+    let folder = Folder::new();
+    let prefix = folder.path("fig9");
+    let text = loggap()
         .args(["study", "pipelining", "--ranks", "2:32", "-n", "20", "--preset", "odin", "--plot"])
         .arg(&prefix)
-        .output()?;
-    assert!(output.status.success());
-    let text = String::from_utf8(output.stdout)?;
+        .succeeds()
+        .stdout;
     assert!(text.contains("loop[us]"), "{text}");
     for ending in ["-time.svg", "-error.svg"] {
-        let mut name = prefix.clone().into_os_string();
-        name.push(ending);
-        let picture = fs::read_to_string(name)?;
+        let picture = folder.read(&format!("fig9{ending}"));
         assert!(
             picture.starts_with("<svg")
                 && picture.contains("pipeline, loop")
                 && picture.contains("odin")
         );
     }
-    let two = folder.path().join("two");
+    let two = folder.path("two");
     let run = ["study", "pipelining", "--ranks", "2:8", "-n", "5", "--plot"];
     loggap().args(run).arg(&two).assert().success();
-    let times = fs::read_to_string(folder.path().join("two-mpich2-tcp-time.svg"))?;
+    let times = folder.read("two-mpich2-tcp-time.svg");
     // Lines of the chart, and of its legend.
     assert_eq!(times.matches("synchronised").count(), 2, "two algorithms");
     assert_eq!(times.matches("root moves").count(), 2, "six lines in all");
-    assert!(folder.path().join("two-ompi-ib-sdr-error.svg").exists());
+    assert!(folder.has("two-ompi-ib-sdr-error.svg"));
     Ok(())
 }
 
@@ -74,8 +71,7 @@ fn absurd_requests_are_refused_before_any_work() {
         &["--preset", "abacus"],
         &["-n", "0"],
     ] {
-        let assert = loggap().args(["study", "pipelining"]).args(arguments).assert().code(2);
-        let message = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        let message = loggap().args(["study", "pipelining"]).args(arguments).ends(2).stderr;
         assert!(!message.contains("unrecognized"), "{arguments:?}: {message}");
     }
 }
@@ -86,12 +82,11 @@ const ONE_MESSAGE: &str = "num_ranks 2\n\
     rank 1 {\nr: recv 101b from 0 tag 0\n}\n";
 
 fn overlap(goal: &str, arguments: &[&str]) -> Result<Value, Box<dyn std::error::Error>> {
-    let folder = tempfile::tempdir()?;
-    let path = folder.path().join("app.goal");
+    let folder = Folder::new();
+    let path = folder.path("app.goal");
     fs::write(&path, goal)?;
-    let output = loggap().args(["study", "overlap", "-J"]).arg(path).args(arguments).output()?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(serde_json::from_slice(&output.stdout)?)
+    let output = loggap().args(["study", "overlap", "-J"]).arg(path).args(arguments).succeeds();
+    Ok(output.json())
 }
 
 /// Full, present and no overlap, in ns.
@@ -151,11 +146,10 @@ fn overlap_knows_both_overheads_and_a_receiver_that_is_not_held()
 
 #[test]
 fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = tempfile::tempdir()?;
-    let plot = folder.path().join("gap.svg");
+    let folder = Folder::new();
+    let plot = folder.path("gap.svg");
     let pattern = ["study", "overlap", "--pattern", "all-to-all", "--ranks", "8", "-s", "4K"];
-    let output = loggap().args(pattern).args(["--summary", "--plot"]).arg(&plot).output()?;
-    assert!(output.status.success());
+    let output = loggap().args(pattern).args(["--summary", "--plot"]).arg(&plot).succeeds();
     let picture = fs::read_to_string(&plot)?;
     assert!(picture.contains("full overlap") && picture.contains("makespan [us]"), "{picture}");
     assert_eq!(picture.matches("<circle").count(), 3 * 7);
@@ -163,15 +157,14 @@ fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::erro
     for width in [2, 5, 8] {
         assert!(picture.contains(&format!("stroke-width=\"{width}\"")), "{picture}");
     }
-    let text = String::from_utf8(output.stdout)?;
+    let text = &output.stdout;
     assert!(text.contains("full[ns]") && !text.contains("rank "), "{text}");
     // The customary o is above the customary g.
-    assert!(String::from_utf8(output.stderr)?.contains("o > g"));
+    assert!(output.stderr.contains("o > g"));
 
-    let missing = folder.path().join("lonely.goal");
+    let missing = folder.path("lonely.goal");
     fs::write(&missing, "num_ranks 2\nrank 0 {\nr: recv 1b from 1\n}\nrank 1 {\n}\n")?;
-    let stuck = loggap().args(["study", "overlap"]).arg(&missing).assert().code(1);
-    let message = String::from_utf8_lossy(&stuck.get_output().stderr).into_owned();
+    let message = loggap().args(["study", "overlap"]).arg(&missing).ends(1).stderr;
     assert!(message.contains("loggap simulate"), "{message}");
     for arguments in
         [&["--factors", "0"][..], &["--factors", "nan"], &["-g", "1e9", "--factors", "1e9"]]
@@ -187,11 +180,10 @@ fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::erro
 #[test]
 fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() -> Result<(), Box<dyn std::error::Error>> {
     const FACTORS: usize = 9_000;
-    let folder = tempfile::tempdir()?;
-    let (goal, plot) = (folder.path().join("ring.goal"), folder.path().join("overlap.svg"));
-    let (goal, plot) = (goal.to_str().ok_or("a path")?, plot.to_str().ok_or("a path")?);
+    let folder = Folder::new();
     let ring = ["--pattern", "dissemination", "--ranks", "4K", "-s", "8"];
-    loggap().args(["goal", "generate", "-o", goal]).args(ring).assert().success();
+    let (goal, plot) = (folder.generated("ring.goal", &ring), folder.path("overlap.svg"));
+    let (goal, plot) = (&*goal, &*plot);
     let factors: Vec<String> =
         (1..=FACTORS).map(|at| format!("{}", 1.0 + at as f64 / 1e4)).collect();
     let factors = ["--factors", &factors.join(",")];
@@ -199,10 +191,8 @@ fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() -> Result<(), Box<dyn s
     for schedule in [&ring[..], &[&ring[..], &["--summary"]].concat(), &[goal, "--summary"]] {
         let ask = [&["study", "overlap"], schedule].concat();
         let arguments = [&ask[..], &factors, &["--plot", plot, "-J"]].concat();
-        let output = interrupted(&arguments, |output| {
-            String::from_utf8_lossy(&output.stdout).contains("\"factor\":")
-        });
-        let found: Value = serde_json::from_slice(&output.stdout)?;
+        let output = interrupted(&arguments, |output| output.stdout.contains("\"factor\":"));
+        let found = output.json();
         let gaps = found["gaps"].as_array().ok_or("no gaps")?;
         assert!(gaps.len() < FACTORS, "{schedule:?}: {}", gaps.len());
         let told = found["incomplete"].as_str().ok_or("not marked")?;
@@ -215,8 +205,7 @@ fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() -> Result<(), Box<dyn s
         let ends = [&gaps[0], &gaps[gaps.len() - 1]];
         let ends = ends.map(|gap| gap["factor"].to_string()).join(",");
         let alone = [&ask[..], &["--factors", &ends, "-J"]].concat();
-        let alone = loggap().args(alone).assert().success();
-        let alone: Value = serde_json::from_slice(&alone.get_output().stdout)?;
+        let alone = loggap().args(alone).succeeds().json();
         assert_eq!(alone.get("incomplete"), None);
         assert_eq!([&alone["makespan"], &alone["ranks"]], [&found["makespan"], &found["ranks"]]);
         let last = alone["gaps"].as_array().and_then(|gaps| gaps.last());
@@ -224,8 +213,8 @@ fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() -> Result<(), Box<dyn s
     }
     // A text says so, too, however early that was.
     let text = interrupted(&[&["study", "overlap"], &ring[..], &factors].concat(), |_| true);
-    let text = String::from_utf8(text.stdout)?;
+    let text = &text.stdout;
     assert!(text.contains("# INCOMPLETE: interrupted after "), "{text}");
-    assert_eq!(fs::read_dir(folder.path())?.count(), 2);
+    assert_eq!(folder.count(), 2);
     Ok(())
 }

@@ -1,17 +1,9 @@
 //! `loggap simulate --sweep` as a user runs it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "test code; the lints only know functions marked #[test]"
-)]
-
 use std::fs;
-use std::path::Path;
-use std::process::Output;
 
-use loggap_tests::command::{interrupted, loggap, refused, simulated};
+use loggap_tests::command::{Ended, Run, assert_refused, interrupted, loggap, refused, simulated};
+use loggap_tests::folder::Folder;
 use serde_json::Value;
 
 fn points(document: &Value) -> Vec<Value> {
@@ -29,12 +21,6 @@ const PIPELINE: &str = "num_ranks 4\n\
     rank 1 {\nr: recv 5000b from 0\ns: send 4000b to 3\ns requires r\n}\n\
     rank 2 {\nr: recv 8b from 0\ns: send 70b to 3\ns requires r\n}\n\
     rank 3 {\na: recv 4000b from 1\nb: recv 70b from 2\nc: calc 5000\nc requires b\n}\n";
-
-fn written(folder: &Path, name: &str, content: &str) -> String {
-    let path = folder.join(name);
-    fs::write(&path, content).unwrap();
-    path.to_str().unwrap().to_owned()
-}
 
 /// The sweeps that are compared: the option that a run alone has in place of
 /// each, and the key of its values.
@@ -81,8 +67,8 @@ fn a_computed_pattern_is_at_every_point_as_if_run_alone() -> Result<(), Box<dyn 
 
 #[test]
 fn a_stored_schedule_is_at_every_point_as_if_run_alone() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = tempfile::tempdir()?;
-    let path = written(folder.path(), "pipeline.goal", PIPELINE);
+    let folder = Folder::new();
+    let path = folder.written("pipeline.goal", PIPELINE);
     assert_eq!(simulated(&[&path])["engine"], "windows");
     compare(&[&path])?;
     // Event by event: above S, and with a receiver that is not held.
@@ -154,33 +140,39 @@ fn profile(latency: f64) -> String {
 
 #[test]
 fn ranges_of_a_profile_are_swept_by_factors() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = tempfile::tempdir()?;
-    let goal = written(folder.path(), "pipeline.goal", PIPELINE);
-    let given = written(folder.path(), "given.json", &profile(2e-6));
+    let folder = Folder::new();
+    let goal = folder.written("pipeline.goal", PIPELINE);
+    let given = folder.written("given.json", &profile(2e-6));
     let document = simulated(&[&goal, "--profile", &given, "--sweep", "L=0.5x:1.5x:3"]);
     let found = points(&document);
     for (point, latency) in found.iter().zip([1e-6, 2e-6, 3e-6]) {
-        let scaled = written(folder.path(), "scaled.json", &profile(latency));
+        let scaled = folder.written("scaled.json", &profile(latency));
         let alone = simulated(&[&goal, "--profile", &scaled]);
         assert_eq!(point["makespan_ps"], alone["makespan_ps"], "{latency}");
     }
     assert_eq!(found[1]["latency_factor"], 1.0);
     assert_eq!(document["sweep"]["parameters"][0]["factors"], true);
-    let (code, message) = refused(&[&goal, "--profile", &given, "--sweep", "L=1us:2us:3"]);
-    assert!(code == 2 && message.contains("2 ranges of message sizes"), "{message}");
+    assert_refused(
+        &[&goal, "--profile", &given, "--sweep", "L=1us:2us:3"],
+        2,
+        "2 ranges of message sizes",
+    );
     // Both overheads by the same factor; as a value it would be one for both.
     simulated(&[&goal, "--profile", &given, "--sweep", "o=0.5x:2x:3"]);
     let apart = ["--send-overhead", "10", "--recv-overhead", "20"];
-    let (code, message) = refused(&[&[&*goal], &apart[..], &["--sweep", "o=1:2:2"]].concat());
-    assert!(code == 2 && message.contains("sweep o_s or o_r"), "{message}");
+    assert_refused(
+        &[&[&*goal], &apart[..], &["--sweep", "o=1:2:2"]].concat(),
+        2,
+        "sweep o_s or o_r",
+    );
     Ok(())
 }
 
 #[test]
 fn the_tangent_touches_the_curve_and_is_it_where_that_is_proved()
 -> Result<(), Box<dyn std::error::Error>> {
-    let folder = tempfile::tempdir()?;
-    let goal = written(folder.path(), "pipeline.goal", PIPELINE);
+    let folder = Folder::new();
+    let goal = folder.written("pipeline.goal", PIPELINE);
     let pattern = ["--pattern", "binomialtreebcast", "--ranks", "64", "-s", "1K"];
     let mut on_the_line = 0;
     for schedule in [&[&*goal][..], &pattern] {
@@ -219,19 +211,19 @@ fn the_tangent_touches_the_curve_and_is_it_where_that_is_proved()
 
 #[test]
 fn a_table_a_csv_and_a_picture_have_the_points() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = tempfile::tempdir()?;
-    let (csv, plot) = (folder.path().join("l.csv"), folder.path().join("l.svg"));
-    let files = ["--sweep-csv", csv.to_str().unwrap(), "--sweep-plot", plot.to_str().unwrap()];
+    let folder = Folder::new();
+    let (csv, plot) = (folder.path("l.csv"), folder.path("l.svg"));
+    let files = ["--sweep-csv", &csv, "--sweep-plot", &plot];
     let pattern = ["simulate", "--pattern", "binomialtreebcast", "--ranks", "2", "-s", "8"];
     let sweep = ["--sweep", "L=1us:3us:3", "--sensitivity"];
-    let output = loggap().args(pattern).args(sweep).args(files).assert().success();
+    let output = loggap().args(pattern).args(sweep).args(files).succeeds();
     // 2o + L + 7G.
     assert_eq!(
         fs::read_to_string(&csv)?,
         "latency_s,makespan_s,makespan_ps\n0.000001,0.000004042,4042000\n\
          0.000002,0.000005042,5042000\n0.000003,0.000006042,6042000\n"
     );
-    let text = String::from_utf8(output.get_output().stdout.clone())?;
+    let text = &output.stdout;
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert!(rows.contains(&vec!["#", "L[ns]", "makespan[ns]", "slope"]), "{text}");
     assert!(rows.contains(&vec!["2000", "5042", "1"]), "{text}");
@@ -249,8 +241,7 @@ fn a_table_a_csv_and_a_picture_have_the_points() -> Result<(), Box<dyn std::erro
     assert_eq!(fs::read_to_string(&csv)?.lines().count(), 13);
 
     let many = ["--sweep", "L=1us:100us:1000:log"];
-    let output = loggap().args(pattern).args(many).args(files).assert().success();
-    let text = String::from_utf8(output.get_output().stdout.clone())?;
+    let text = loggap().args(pattern).args(many).args(files).succeeds().stdout;
     assert!(text.contains("40 of 1000 points; all: -J or --sweep-csv FILE"), "{text}");
     assert_eq!(fs::read_to_string(&csv)?.lines().count(), 1_001);
     let values: Vec<&str> = text.lines().filter(|line| line.contains("100000")).collect();
@@ -345,32 +336,30 @@ fn what_cannot_be_swept_or_described_is_refused_by_name() {
 #[test]
 fn a_schedule_that_cannot_end_and_memory_that_does_not_suffice_leave_no_file()
 -> Result<(), Box<dyn std::error::Error>> {
-    let folder = tempfile::tempdir()?;
+    let folder = Folder::new();
     let lonely = "num_ranks 2\nrank 0 {\nr: recv 1b from 1\n}\nrank 1 {\n}\n";
-    let path = written(folder.path(), "lonely.goal", lonely);
-    let csv = folder.path().join("a.csv");
-    let files = ["--sweep", "L=1us:2us:3", "--sweep-csv", csv.to_str().unwrap()];
-    let (code, message) = refused(&[&[&*path], &files[..]].concat());
-    assert!(code == 1 && message.contains("cannot come to its end"), "{message}");
+    let path = folder.written("lonely.goal", lonely);
+    let csv = folder.path("a.csv");
+    let files = ["--sweep", "L=1us:2us:3", "--sweep-csv", &csv];
+    assert_refused(&[&[&*path], &files[..]].concat(), 1, "cannot come to its end");
     let pattern = ["--pattern", "dissemination", "--ranks", "1K", "--max-memory", "1K"];
     assert_eq!(refused(&[&pattern[..], &files].concat()).0, 1);
-    assert_eq!(fs::read_dir(folder.path())?.count(), 1);
+    assert_eq!(folder.count(), 1);
     Ok(())
 }
 
 /// What a simulation leaves that gets Ctrl-C while further runs are under way.
-fn interrupted_simulation(arguments: &[&str]) -> Output {
+fn interrupted_simulation(arguments: &[&str]) -> Ended {
     let arguments = [&["simulate"], arguments].concat();
     interrupted(&arguments, |output| !output.stdout.is_empty())
 }
 
 #[test]
 fn ctrl_c_leaves_the_points_that_were_run() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let ring = ["--pattern", "dissemination", "--ranks", "2K", "-s", "8"];
-    let goal = folder.path().join("ring.goal");
-    let goal = goal.to_str().unwrap();
-    loggap().args(["goal", "generate", "-o", goal]).args(ring).assert().success();
+    let goal = folder.generated("ring.goal", &ring);
+    let goal = &*goal;
     // Computed together, in windows, event by event, and on a network.
     for schedule in [
         &ring[..],
@@ -378,12 +367,12 @@ fn ctrl_c_leaves_the_points_that_were_run() {
         &[goal, "--receive", "overlap", "-S", "4"],
         &["--pattern", "dissemination", "--ranks", "512", "--topology", "star"],
     ] {
-        let csv = folder.path().join("points.csv");
-        let plot = folder.path().join("points.svg");
+        let csv = folder.path("points.csv");
+        let plot = folder.path("points.svg");
         let sweep = ["--sweep", "L=1000:300000:299001", "-J"];
-        let files = ["--sweep-csv", csv.to_str().unwrap(), "--sweep-plot", plot.to_str().unwrap()];
+        let files = ["--sweep-csv", &csv, "--sweep-plot", &plot];
         let output = interrupted_simulation(&[schedule, &sweep, &files].concat());
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let document = output.json();
         let found = points(&document);
         assert!(!found.is_empty() && found.len() < 299_001, "{schedule:?}: {}", found.len());
         let why = format!("interrupted after {} of 299001 points", found.len());
@@ -400,14 +389,13 @@ fn ctrl_c_leaves_the_points_that_were_run() {
         assert_eq!(rows[rows.len() - 1], format!("# incomplete: {why}"));
         assert!(fs::read_to_string(plot).unwrap().contains("(incomplete)"));
     }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    assert_eq!(folder.count(), 3);
 }
 
 #[test]
 fn a_table_shows_a_grid_with_all_ends() {
     let grid = ["simulate", "--pattern", "bcast", "--ranks", "8", "--sweep", "L=1:20:20"];
-    let run = loggap().args(grid).args(["--sweep", "g=1:4:4"]).assert().success();
-    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    let text = loggap().args(grid).args(["--sweep", "g=1:4:4"]).succeeds().stdout;
     let table = text.split_once("80 points, of which 40 are shown\n").unwrap().1;
     let rows: Vec<Vec<f64>> = table
         .lines()
@@ -425,7 +413,7 @@ fn ctrl_c_while_sensitivities_are_found_leaves_the_run_as_given() {
     let run = ["--pattern", "all-to-all", "--ranks", "128", "-s", "16K"];
     let run = [&run[..], &["--topology", "tree:8:4"]].concat();
     let output = interrupted_simulation(&[&run[..], &["--sensitivity", "-J"]].concat());
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let document = output.json();
     assert_eq!(document["makespan_ps"], simulated(&run)["makespan_ps"]);
     assert_eq!(document["incomplete"], "interrupted before the sensitivities were found");
     assert!(document.get("sensitivity").is_none(), "{document}");
@@ -433,15 +421,15 @@ fn ctrl_c_while_sensitivities_are_found_leaves_the_run_as_given() {
 
 #[test]
 fn ctrl_c_leaves_the_distribution_of_the_draws_that_were_made() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let given = profile(2e-6).replace(
         "\"latency_s\":2e-6",
         "\"latency_s\":2e-6,\"latency_s_lo\":1e-6,\"latency_s_hi\":3e-6",
     );
-    let given = written(folder.path(), "given.json", &given);
+    let given = folder.written("given.json", &given);
     let ring = ["--pattern", "dissemination", "--ranks", "2K", "-s", "8", "--profile", &given];
     let output = interrupted_simulation(&[&ring[..], &["--monte-carlo", "1000000"]].concat());
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = &output.stdout;
     assert!(
         text.contains("# makespan of ") && text.contains("# INCOMPLETE: interrupted"),
         "{text}"

@@ -1,7 +1,5 @@
 //! What a user at a terminal sees while `loggap` measures and simulates.
 
-#![allow(clippy::unwrap_used, reason = "a wrong assumption should end the test")]
-
 use std::fs::File;
 use std::io::Read;
 use std::process::Stdio;
@@ -29,9 +27,8 @@ fn at_a_terminal(arguments: &[&str]) -> (String, String) {
         let _closed = screen.read_to_end(&mut shown);
         String::from_utf8_lossy(&shown).into_owned()
     });
-    let output = finish(child);
-    assert!(output.status.success());
-    (shown.join().unwrap(), String::from_utf8(output.stdout).unwrap())
+    let output = finish(child).exited(0);
+    (shown.join().unwrap(), output.stdout)
 }
 
 /// What `loggap` shows at a terminal of 80 columns.
@@ -51,7 +48,7 @@ fn shown_at_80_columns(arguments: &[&str], environment: &[(&str, &str)]) -> Stri
         String::from_utf8(shown).unwrap()
     });
     let output = finish(child);
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert!(output.code == Some(0) && output.stderr.is_empty(), "{output:?}");
     reader.join().unwrap()
 }
 

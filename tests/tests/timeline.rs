@@ -1,7 +1,5 @@
 //! Exports of a timeline.
 
-#![allow(clippy::unwrap_used, reason = "test code; the lints only know functions marked #[test]")]
-
 use loggap::simulation::{Job, Limit, Method, Source, Wanted};
 use loggap::timeline::{Recorder, Selection, Timeline, chrome, svg, viz};
 use loggap_core::goal::pattern::{Options, Pattern};
@@ -12,6 +10,7 @@ use loggap_core::sim::{
 };
 use loggap_core::units::{Bytes, Picos};
 use loggap_tests::command;
+use loggap_tests::folder::Folder;
 use loggap_tests::program::Program;
 use loggap_tests::random_pattern::{options, patterns};
 use loggap_tests::random_program::parameters;
@@ -73,9 +72,9 @@ fn the_picture_shows_every_lane_and_message() -> Result<(), Box<dyn std::error::
 
 #[test]
 fn many_ranks_are_drawn_in_groups_and_few_of_them_one_by_one() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let picture = |ranks: &str, size: &str, more: &[&str]| {
-        let path = folder.path().join(format!("{ranks}{}.svg", more.len()));
+        let path = folder.path(&format!("{ranks}{}.svg", more.len()));
         let run = ["simulate", "--pattern", "all-to-all", "--ranks", ranks, "-s", size];
         command::loggap().args(run).args(more).arg("--timeline").arg(&path).assert().success();
         std::fs::read_to_string(path).unwrap()

@@ -1,23 +1,17 @@
 //! Runs in windows against the shadow and the engine, bit for bit.
 
-#![allow(
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "helpers of tests: a wrong assumption should end the test"
-)]
-
 use loggap::simulation::windows::WindowError;
 use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::sim::SimError;
-use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_core::units::{Bytes, Picos};
 use loggap_tests::cases::Case;
+use loggap_tests::command::Run as _;
 use loggap_tests::engine::{self, Cut, Stopped};
 use loggap_tests::program::Program;
-use loggap_tests::random_program::{Shape, parameters, program, receive_overhead};
+use loggap_tests::random_program::{Shape, of_picos, parameters, program, receive_overhead};
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 
 /// No limit to the memory of messages.
@@ -60,15 +54,9 @@ fn settings(random: &mut Random) -> Settings {
     settings
 }
 
-/// Every third nanosecond of a rank is lost, from a phase of its own.
-fn detours(rank: usize, start: u64, length: u64) -> u64 {
-    let phase = rank as u64 * 700;
-    (start + length + phase) / 3_000 * 500 - (start + phase) / 3_000 * 500
-}
-
 /// Whether `program` could be compared, for every partition.
 fn agrees(program: &Program, settings: &Settings, random: &mut Random, name: &str) -> bool {
-    let noise: Option<shadow::Noise<'_>> = if random.below(3) == 0 { Some(&detours) } else { None };
+    let noise = shadow::random_noise(random);
     let theirs = shadow::run(program, settings, noise).common();
     for (shift, mail_bytes) in [(10, MOST), (0, MOST), (1, MOST), (2, 0), (1, 4_096)] {
         let cut = Cut { shift, threads: 1, mail_bytes };
@@ -110,15 +98,8 @@ fn windows_equal_the_shadow_in_the_reference_cases() {
 
 /// Sets that make many events simultaneous.
 fn sets() -> [LogGops; 4] {
-    let set = |latency, overhead, gap, gap_per_byte: u64| LogGops {
-        latency: Picos(latency),
-        overhead: Picos(overhead),
-        gap: Picos(gap),
-        gap_per_byte: PerByte(gap_per_byte << 16),
-        overhead_per_byte: PerByte(0),
-        eager_limit: Bytes(u64::MAX),
-    };
-    [set(2_500, 1_500, 1_000, 6), set(1, 1, 1, 1), set(1, 0, 0, 0), set(0, 5, 20, 1)]
+    let sets = [[2_500, 1_500, 1_000, 6, 0], [1, 1, 1, 1, 0], [1, 0, 0, 0, 0], [0, 5, 20, 1, 0]];
+    sets.map(of_picos)
 }
 
 #[test]
@@ -150,8 +131,7 @@ fn on_any_number_of_threads_windows_equal_the_shadow_on_random_programs() {
         let shape = Shape { ranks: 12, messages: 60, calcs: 4, edges: 4, ..Shape::PLAIN };
         let program = program(&mut random, &shape);
         let settings = settings(&mut random);
-        let noise: Option<shadow::Noise<'_>> =
-            if random.below(3) == 0 { Some(&detours) } else { None };
+        let noise = shadow::random_noise(&mut random);
         let theirs = shadow::run(&program, &settings, noise).common();
         let threads = 2 + random.below(3) as usize;
         let mail_bytes = if random.below(3) == 0 { random.below(40_000) } else { MOST };
@@ -203,9 +183,7 @@ fn a_panic_in_a_noise_model_ends_the_run_on_all_threads() {
     let crowded = Shape { ranks: 64, messages: 400, calcs: 8, edges: 4, ..Shape::PLAIN };
     let mut random = Random::new(3);
     let program = program(&mut random, &crowded);
-    let mut set = sets()[0];
-    set.eager_limit = Bytes(u64::MAX);
-    let settings = Settings::new(set);
+    let settings = Settings::new(sets()[0]);
     let fine = Cut { shift: 1, threads: 1, mail_bytes: MOST };
     assert!(engine::run_in_windows(&program, &settings, None, fine).is_ok());
     let bad = |rank: usize, _start: u64, _length: u64| {
@@ -231,19 +209,15 @@ fn where_no_thread_can_be_started_the_run_goes_on_without() {
         let output = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name, "--test-threads=1"])
             .envs([("RUST_MIN_STACK", (1_u64 << 50).to_string()), (ALONE, "yes".into())])
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+            .succeeds();
+        assert!(output.stdout.contains("1 passed"), "{output:?}");
         return;
     }
     let refused = std::thread::Builder::new().spawn(|| ());
     assert!(refused.is_err(), "a thread was started: this test shows nothing");
     let crowded = Shape { ranks: 64, messages: 400, calcs: 8, edges: 4, ..Shape::PLAIN };
     let program = program(&mut Random::new(3), &crowded);
-    let mut set = sets()[0];
-    set.eager_limit = Bytes(u64::MAX);
-    let settings = Settings::new(set);
+    let settings = Settings::new(sets()[0]);
     let cut = |threads| Cut { shift: 1, threads, mail_bytes: MOST };
     let alone = engine::run_in_windows(&program, &settings, None, cut(1)).unwrap();
     let others = engine::run_in_windows(&program, &settings, None, cut(4)).unwrap();

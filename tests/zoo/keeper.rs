@@ -1,7 +1,6 @@
 //! Makes a link, measures it and takes it away again.
 
 use std::hint::spin_loop;
-use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -16,7 +15,7 @@ use loggap_core::units::{Bytes, SignedPicos};
 use loggap_core::wire::Bounds;
 use loggap_tests::cable::{Cable, End, INTERFACE, Kind, SERVER};
 use loggap_tests::cleanup::Process;
-use loggap_tests::command::loggap_process;
+use loggap_tests::command::{Ended, loggap_process};
 use loggap_tests::document::{Boundary, Document, Number};
 use loggap_tests::plain::{Plain, Reference};
 use loggap_tests::relay::{Relay, Wire};
@@ -191,12 +190,11 @@ fn disturb(cpu: usize, percent: u32, over: &AtomicBool) {
 }
 
 /// What a run printed, or that it printed nothing.
-fn found(entry: &Entry, output: &Output, references: [Option<Reference>; 2]) -> Found {
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let said = errors.lines().last().unwrap_or_default().to_owned();
-    let exit = output.status.code().unwrap_or(-1);
+fn found(entry: &Entry, output: &Ended, references: [Option<Reference>; 2]) -> Found {
+    let said = output.stderr.lines().last().unwrap_or_default().to_owned();
+    let exit = output.code.unwrap_or(-1);
     let references = references.into_iter().flatten().collect();
-    let Some(document) = Document::parse(&output.stdout) else {
+    let Some(document) = Document::parse(output.stdout.as_bytes()) else {
         return Found { exit, said, references, ..Found::default() };
     };
     let at = document.range(entry.truth.at).or(document.ranges.last());

@@ -8,15 +8,6 @@
 //! with 3 where a goal is missed and lists which; a link that cannot be made
 //! on this machine is listed as skipped, with the reason.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::expect_used,
-    reason = "a program that prints its table and whose wrong assumptions should end it"
-)]
-
 mod catalogue;
 mod judge;
 mod keeper;
