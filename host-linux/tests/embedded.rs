@@ -22,7 +22,7 @@ use loggap::machine::clock::HostClock;
 use loggap::machine::placement::allowed;
 use loggap::serve::local::{COMMAND, EmbeddedError, Responder};
 use loggap_core::measure::{
-    Buffers, Experiment, Initiator, Link, Outcome, Quantity, SessionError, SessionOptions,
+    Buffers, Experiment, Initiator, Outcome, Quantity, SessionError, SessionOptions,
 };
 use loggap_core::units::Picos;
 use nix::sys::signal::Signal;
@@ -61,13 +61,13 @@ fn experiments(longest: u32) -> Vec<Experiment> {
 }
 
 /// Runs every kind of experiment and returns how many gave a sample.
-fn measure(link: AnyLink, longest: u32) -> Result<usize, SessionError<LinkError>> {
+fn measure(mut link: AnyLink, longest: u32) -> Result<usize, SessionError<LinkError>> {
     let (mut outgoing, mut incoming) = (vec![0; LONGEST as usize], vec![0; LONGEST as usize]);
     let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
     let nobody_waits = |_| ControlFlow::Break(());
     let clock = HostClock::calibrated();
     let mut session =
-        Initiator::connect(clock, link, buffers, SessionOptions::default(), nobody_waits)?;
+        Initiator::connect(clock, &mut *link, buffers, SessionOptions::default(), nobody_waits)?;
     let mut samples = 0;
     session.run(&experiments(longest), |outcome| {
         match outcome {

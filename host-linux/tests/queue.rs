@@ -20,7 +20,6 @@ use loggap::link::{
 };
 use loggap::serve::listener::{AllowedAddresses, ListenError, Listener};
 use loggap::serve::queue::{ClientQueue, Event};
-use loggap_core::measure::Link;
 use loggap_core::wire::{Bounds, FRAME_LEN, Hello, Message, Refusal, Versions};
 use tempfile::TempDir;
 

@@ -1,6 +1,6 @@
 //! MPI implementation, and its settings that move protocol changes.
 
-use loggap::machine::environment::MpiLibrary;
+use loggap::link::MpiLibrary;
 use mpi::environment;
 
 use crate::job::Job;

@@ -153,7 +153,7 @@ impl Link for MpiLink<'_> {
 
     fn properties(&self) -> LinkProperties {
         // Counts of MPI are C integers.
-        LinkProperties { max_message: Bytes(i32::MAX as u64), reliable: true }
+        LinkProperties::reliable(Bytes(i32::MAX as u64))
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use loggap::machine::environment::MpiLibrary;
+use loggap::link::MpiLibrary;
 use loggap::output::number;
 use loggap::output::plot::heat::HeatMap;
 use loggap::profile::ProfileDocument;

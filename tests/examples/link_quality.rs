@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use loggap::link::{self, AnyLink, Endpoint, LinkSettings, Transport, Waiting};
+use loggap::link::{self, Endpoint, HostLink, LinkSettings, LinkVisitor, Transport, Waiting};
 use loggap::machine::clock::HostClock;
 use loggap::machine::placement::{self, Placement, Topology};
 use loggap::profile::ProfileDocument;
@@ -209,7 +209,7 @@ impl<'l> Bench<'l> {
                 let mut responder = Responder::new(self.link.transport)?;
                 responder.cpu = self.placement.map(|placement| placement.responder);
                 let (link, process) = responder.spawn()?;
-                let errors = self.compare(link, seed, profile)?;
+                let errors = link.visit(Prediction { clock: &self.clock, seed, profile })?;
                 process.finish()?;
                 Ok(errors)
             }
@@ -219,42 +219,33 @@ impl<'l> Bench<'l> {
                 let endpoint = Endpoint::parse(self.link.transport, &endpoint, 0)?;
                 let settings = LinkSettings { waiting: Waiting::Block, ..LinkSettings::default() };
                 let link = link::connect(self.link.transport, &endpoint, settings)?;
-                self.compare(link, seed, profile)
+                link.visit(Prediction { clock: &self.clock, seed, profile })
             }
         }
     }
+}
 
-    fn compare(
-        &self,
-        link: AnyLink,
-        seed: u64,
-        profile: &Profile,
-    ) -> Result<Vec<f64>, Box<dyn Error>> {
-        match link {
-            AnyLink::Tcp(link) => self.compare_on(link, seed, profile),
-            AnyLink::Udp(link) => self.compare_on(link, seed, profile),
-            AnyLink::Unix(link) => self.compare_on(link, seed, profile),
-            AnyLink::Shm(link) => self.compare_on(link, seed, profile),
-            AnyLink::Eth(link) => self.compare_on(link, seed, profile),
-            AnyLink::Verbs(link) => self.compare_on(*link, seed, profile),
-        }
-    }
+/// Relative errors of predicted rounds over a link.
+struct Prediction<'a> {
+    clock: &'a HostClock,
+    seed: u64,
+    profile: &'a Profile,
+}
 
-    fn compare_on<L: loggap_core::measure::Link<Error = link::LinkError>>(
-        &self,
-        link: L,
-        seed: u64,
-        profile: &Profile,
-    ) -> Result<Vec<f64>, Box<dyn Error>> {
+impl LinkVisitor for Prediction<'_> {
+    type Output = Result<Vec<f64>, Box<dyn Error>>;
+
+    fn visit<L: HostLink>(self, link: L) -> Self::Output {
+        let Self { clock, seed, profile } = self;
         use loggap_core::measure::Clock;
         let mut outgoing = present_bytes(LARGEST as usize);
         let mut incoming = present_bytes(LARGEST as usize);
         let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
         let options = SessionOptions::default();
         let on_queue = |_| ControlFlow::Continue(());
-        let mut session = Initiator::connect(&self.clock, link, buffers, options, on_queue)?;
-        let began = self.clock.now();
-        let over = || self.clock.duration(self.clock.now() - began) > LONGEST;
+        let mut session = Initiator::connect(clock, link, buffers, options, on_queue)?;
+        let began = clock.now();
+        let over = || clock.duration(clock.now() - began) > LONGEST;
         session.run(&[experiment(10, Picos::ZERO, 1_000); 200], |_| ())?;
         let mut random = Random::stream(seed, 3);
         let mut errors = Vec::new();

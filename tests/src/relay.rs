@@ -327,7 +327,7 @@ impl Link for Relay {
     type Error = io::Error;
 
     fn properties(&self) -> LinkProperties {
-        LinkProperties { max_message: Bytes(65_507), reliable: false }
+        LinkProperties::datagrams(Bytes(65_507))
     }
 
     fn send(&mut self, message: &[u8]) -> io::Result<()> {

@@ -191,7 +191,7 @@ impl loggap_core::measure::Link for CheckedLink {
     type Error = LinkCode;
 
     fn properties(&self) -> LinkProperties {
-        LinkProperties { max_message: Bytes(self.max_message), reliable: self.reliable }
+        LinkProperties { reliable: self.reliable, ..LinkProperties::reliable(Bytes(self.max_message)) }
     }
 
     #[inline]

@@ -129,7 +129,7 @@ pub unsafe extern "C" fn loggap_responder_init(
         let largest = max_message.min(capacity as u64);
         let bounds = bounds.with_message_at_most(Bytes(largest));
         let properties =
-            LinkProperties { max_message: Bytes(max_message), reliable: reliable == 1 };
+            LinkProperties { reliable: reliable == 1, ..LinkProperties::reliable(Bytes(max_message)) };
         let outgoing = arena.array(capacity)?;
         outgoing.fill(0x55);
         let outgoing = outgoing.as_mut_ptr();

@@ -36,6 +36,23 @@ pub struct LinkProperties {
     /// True if every message arrives, in order. Otherwise a round may be lost; it is then discarded
     /// and counted.
     pub reliable: bool,
+    /// True if the initiator reads messages from the peer's memory: the peer's processor takes no
+    /// part, and the responder runs in the initiator's process. There are then no one-way times.
+    pub one_sided: bool,
+}
+
+impl LinkProperties {
+    /// Properties of a link on which every message of up to `max_message` bytes arrives, in order.
+    #[must_use]
+    pub const fn reliable(max_message: Bytes) -> Self {
+        Self { max_message, reliable: true, one_sided: false }
+    }
+
+    /// Properties of a link that may lose messages.
+    #[must_use]
+    pub const fn datagrams(max_message: Bytes) -> Self {
+        Self { max_message, reliable: false, one_sided: false }
+    }
 }
 
 /// A bidirectional connection that carries messages.

@@ -260,7 +260,10 @@ impl Clock for Simulated<'_> {
 }
 
 const fn properties(disturbance: &Disturbance) -> LinkProperties {
-    LinkProperties { max_message: Bytes(LONGEST as u64), reliable: disturbance.losses <= 0.0 }
+    LinkProperties {
+        reliable: disturbance.losses <= 0.0,
+        ..LinkProperties::reliable(Bytes(LONGEST as u64))
+    }
 }
 
 /// State of the far end before a session.
@@ -365,7 +368,7 @@ impl Link for Shared<'_, '_> {
     type Error = Infallible;
 
     fn properties(&self) -> LinkProperties {
-        let absent = LinkProperties { max_message: Bytes(0), reliable: true };
+        let absent = LinkProperties::reliable(Bytes(0));
         self.0.try_borrow().map_or(absent, |simulated| simulated.properties())
     }
 

@@ -8,7 +8,8 @@ use loggap_core::measure::AssessOptions;
 
 use crate::drive::{Analysis, is_converged, requested};
 use crate::flags::{ExactArgs, ReportArgs, draw};
-use crate::machine::environment::{Fingerprint, LinkFingerprint};
+use crate::link::LinkFingerprint;
+use crate::machine::environment::Fingerprint;
 use crate::output::warnings;
 use crate::profile::{
     ChangeRecord, FitDocument, ProfileDocument, RangeRecord, SCHEMA_VERSION, SizeRecord,

@@ -10,8 +10,9 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use crate::flags::parse;
+use crate::link::LinkFingerprint;
 use crate::machine::clock::HostClock;
-use crate::machine::environment::{Fingerprint, LinkFingerprint};
+use crate::machine::environment::Fingerprint;
 use crate::machine::noise::{MeasuredNoise, Next, NoiseOptions, NoiseRecord, THRESHOLD, observe};
 use crate::machine::placement::{self, Cpu, Placement, Topology};
 use crate::machine::warning;

@@ -15,7 +15,6 @@ use super::verbs::hidden_at_a_responder;
 use crate::flags::parse;
 use crate::link::AnyLink;
 use crate::machine::clock::HostClock;
-use crate::machine::environment::LinkFingerprint;
 use crate::machine::near::{near_node, node_of, run_on_node};
 use crate::machine::placement::{self, Cpu, Placement, PlacementError, Topology};
 use crate::machine::warning;
@@ -122,13 +121,12 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         if interrupt.is_requested() {
             return Ok(Exit::Interrupted);
         }
-        let Some(mut link) = next_client(&mut queue, console)? else { continue };
+        let Some(link) = next_client(&mut queue, console)? else { continue };
         let peer = link.peer().to_owned();
         processor.go_near(&link, &clock, console)?;
-        let description = describe(&clock, LinkFingerprint::take(&link), processor.current);
-        let session = interrupt.ending_at_once(|| respond(&clock, &mut link, bounds, &description));
+        let description = describe(&clock, link.fingerprint(), processor.current);
+        let session = interrupt.ending_at_once(|| respond(&clock, link, bounds, &description));
         let failed = report(&peer, &session, console);
-        drop(link);
         match (args.once, failed) {
             (false, _) => {}
             (true, None) => return Ok(Exit::Done),
@@ -221,15 +219,14 @@ impl Several {
 
     /// Serves a client on a thread of its own. Without one the client is let go, and others are served
     /// on.
-    fn start(&mut self, mut link: AnyLink, cpu: Option<Cpu>, console: &mut Console) {
+    fn start(&mut self, link: AnyLink, cpu: Option<Cpu>, console: &mut Console) {
         let (clock, bounds, done) = (self.clock, self.bounds, self.done.0.clone());
         let session = move || {
             let peer = link.peer().to_owned();
-            let fingerprint = LinkFingerprint::take(&link);
+            let fingerprint = link.fingerprint();
             let node = node_of(&fingerprint);
             let description = describe(&clock, fingerprint, cpu);
-            let session = run_on_node(node, || respond(&clock, &mut link, bounds, &description));
-            drop(link);
+            let session = run_on_node(node, || respond(&clock, link, bounds, &description));
             let _nobody_asks_any_more = done.send((peer, session));
         };
         match thread::Builder::new().name("session".into()).spawn(session) {
@@ -299,7 +296,7 @@ impl Processor {
         if self.asked {
             return Ok(());
         }
-        let best = best_of(&near_node(node_of(&LinkFingerprint::take(link)), &self.allowed));
+        let best = best_of(&near_node(node_of(&link.fingerprint()), &self.allowed));
         if best == self.current {
             return Ok(());
         }

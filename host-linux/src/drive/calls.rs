@@ -1,4 +1,4 @@
-//! Duration of the calls of RDMA verbs, part by part: measured in extra rounds, whose other results
+//! Duration of a link's calls, part by part: measured in extra rounds, whose other results
 //! are discarded.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use loggap_core::measure::{Experiment, Initiator, Quantity, SessionError};
 use loggap_core::units::Picos;
 
-use crate::link::{CallTimes, LinkError, VerbsLink};
+use crate::link::{CallTimes, HostLink, LinkError};
 use crate::machine::clock::{Deadline, HostClock};
 
 /// Rounds in a batch, after which the time is checked; most batches.
@@ -15,9 +15,9 @@ const BATCHES: u32 = 8;
 /// Time limit for one size; a batch that has begun is completed.
 const LIMIT: Duration = Duration::from_millis(50);
 
-/// Times the parts of calls at the shortest and at the longest size.
+/// Times the parts of calls at the shortest and at the longest size; none if the link has no parts.
 pub(super) fn time(
-    session: &mut Initiator<'_, HostClock, VerbsLink>,
+    session: &mut Initiator<'_, HostClock, impl HostLink>,
     [shortest, longest]: [u32; 2],
 ) -> Result<Vec<CallTimes>, SessionError<LinkError>> {
     let mut found = Vec::with_capacity(2);
@@ -29,13 +29,16 @@ pub(super) fn time(
 }
 
 fn at(
-    session: &mut Initiator<'_, HostClock, VerbsLink>,
+    session: &mut Initiator<'_, HostClock, impl HostLink>,
     size: u32,
 ) -> Result<Option<CallTimes>, SessionError<LinkError>> {
     let trip = Experiment { quantity: Quantity::RoundTrip, messages: 1, delay: Picos::ZERO, size };
     let clock = *session.clock();
+    if !session.link_mut().time_calls(clock) {
+        return Ok(None);
+    }
     let deadline = Deadline::after(LIMIT);
-    // Warm-up: the first rounds at a size are slower.
+    // The first rounds at a size are slower, so the timing begins anew after them.
     session.run(&[trip; ROUNDS], |_| ())?;
     session.link_mut().time_calls(clock);
     let mut outcome = Ok(());

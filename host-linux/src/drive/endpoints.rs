@@ -1,14 +1,13 @@
 //! Ends of the link of each launch: their processors, and the responder.
 
-use loggap_core::measure::SessionError;
+use loggap_core::measure::{LinkProperties, SessionError};
 
 use super::{Ends, Observer, Run};
 use crate::link::{
-    self, AnyLink, DEFAULT_PORT, Endpoint, LinkError, LinkSettings, Transport, VerbsLink,
-    VerbsSettings, Waiting,
+    self, AnyLink, DEFAULT_PORT, Endpoint, LinkError, LinkFingerprint, LinkSettings, Transport,
+    VerbsLink, VerbsSettings, Waiting,
 };
 use crate::machine::clock::HostClock;
-use crate::machine::environment::LinkFingerprint;
 use crate::machine::near::{near_node, node_of};
 use crate::machine::placement::{self, Cpu, Placement, PlacementError, Topology};
 use crate::machine::warning::{self, Warning};
@@ -85,7 +84,7 @@ impl Endpoints {
     /// Pins this end near the link's device, or to the given processor.
     fn place_this_end(&mut self, link: &AnyLink, clock: &HostClock) -> Result<(), CliError> {
         let chosen = || {
-            let near = near_node(node_of(&LinkFingerprint::take(link)), &self.allowed);
+            let near = near_node(node_of(&link.fingerprint()), &self.allowed);
             Placement::choose(&near, &self.topology)
         };
         let chosen = || if self.placed { chosen() } else { None };
@@ -195,8 +194,12 @@ impl Ends for Endpoints {
         self.placement
     }
 
+    fn properties(&self, link: &AnyLink) -> LinkProperties {
+        link.properties()
+    }
+
     fn fingerprint(&self, link: &AnyLink) -> LinkFingerprint {
-        LinkFingerprint::take(link)
+        link.fingerprint()
     }
 
     fn waiting(&self) -> Waiting {

@@ -2,13 +2,12 @@
 
 use std::ops::RangeInclusive;
 
-use loggap_core::measure::{Link, SessionError};
+use loggap_core::measure::{LinkProperties, SessionError};
 
 use super::{Observer, Run};
-use crate::link::{LinkError, Waiting};
+use crate::link::{LinkError, LinkFingerprint, Waiting};
 use crate::machine::buffer::Alignment;
 use crate::machine::clock::HostClock;
-use crate::machine::environment::LinkFingerprint;
 use crate::machine::placement::Placement;
 use crate::machine::warning::Warning;
 use crate::terminal::CliError;
@@ -16,7 +15,7 @@ use crate::terminal::CliError;
 /// Opens the links of a run, and starts responders if they run on this machine.
 pub trait Ends {
     /// Type of the links.
-    type Link: Link<Error = LinkError>;
+    type Link;
 
     /// Opens a new link for the next launch. The first call also chooses this end's processor.
     ///
@@ -36,9 +35,7 @@ pub trait Ends {
         run: &mut Run<'_, HostClock>,
         link: Self::Link,
         observer: &mut Observer<'_>,
-    ) -> Result<(), SessionError<LinkError>> {
-        run.launch(link, observer)
-    }
+    ) -> Result<(), SessionError<LinkError>>;
 
     /// Ends the responder after the link has been dropped; returns its error, if it failed.
     fn close(&mut self) -> Option<CliError>;
@@ -50,6 +47,9 @@ pub trait Ends {
 
     /// Processors of the ends on this machine; both fields are equal if only this end runs here.
     fn placement(&self) -> Option<Placement>;
+
+    /// Properties of `link` that the plan depends on.
+    fn properties(&self, link: &Self::Link) -> LinkProperties;
 
     /// Properties of `link` that numbers depend on.
     fn fingerprint(&self, link: &Self::Link) -> LinkFingerprint;

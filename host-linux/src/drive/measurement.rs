@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use loggap_core::measure::{AssessOptions, Clock, Link, LinkProperties, PlanOptions};
+use loggap_core::measure::{AssessOptions, Clock, LinkProperties, PlanOptions};
 use loggap_core::units::Picos;
 
 use super::document::Assessed;
@@ -146,7 +146,7 @@ impl Measurement {
         let asked = self.elapsed();
         let link = ends.open(&clock)?;
         let opening = self.elapsed().since(asked);
-        let properties = link.properties();
+        let properties = ends.properties(&link);
         let longest = u32::try_from(properties.max_message.0).unwrap_or(u32::MAX);
         let sizes = self.options.sizes.within(longest)?;
         let placement = ends.placement();

@@ -19,7 +19,7 @@ use super::course::{Course, Plan};
 use super::repetitions::Repetitions;
 use super::rounds::Rounds;
 use super::{MeasureError, Memory, Method, Observer, calls};
-use crate::link::{AnyLink, CallTimes, LinkError};
+use crate::link::{AnyLink, CallTimes, HostLink, LinkError, LinkVisitor};
 use crate::machine::buffer::{Alignment, Buffer, BufferRole};
 use crate::machine::clock::HostClock;
 use crate::machine::environment::Fingerprint;
@@ -193,23 +193,31 @@ impl Run<'_, HostClock> {
         link: AnyLink,
         observer: &mut Observer<'_>,
     ) -> Result<(), SessionError<LinkError>> {
-        match link {
-            AnyLink::Tcp(link) => self.launch(link, observer),
-            AnyLink::Udp(link) => self.launch(link, observer),
-            AnyLink::Unix(link) => self.launch(link, observer),
-            AnyLink::Shm(link) => self.launch(link, observer),
-            AnyLink::Eth(link) => self.launch(link, observer),
-            AnyLink::Verbs(link) if self.calls.is_empty() => {
-                let (mut found, ends) = (Vec::new(), self.ends);
-                let outcome = self.launch_and(*link, observer, |session| {
-                    found = calls::time(session, ends)?;
-                    Ok(())
-                });
-                self.calls = found;
-                outcome
+        link.visit(Launch { run: self, observer })
+    }
+}
+
+/// A launch over a link of any transport.
+struct Launch<'a, 'm, 'o> {
+    run: &'a mut Run<'m, HostClock>,
+    observer: &'a mut Observer<'o>,
+}
+
+impl LinkVisitor for Launch<'_, '_, '_> {
+    type Output = Result<(), SessionError<LinkError>>;
+
+    fn visit<L: HostLink>(self, link: L) -> Self::Output {
+        let Self { run, observer } = self;
+        let mut found = Vec::new();
+        let ends = run.calls.is_empty().then_some(run.ends);
+        let outcome = run.launch_and(link, observer, |session| {
+            if let Some(ends) = ends {
+                found = calls::time(session, ends)?;
             }
-            AnyLink::Verbs(link) => self.launch(*link, observer),
-        }
+            Ok(())
+        });
+        run.calls.append(&mut found);
+        outcome
     }
 }
 

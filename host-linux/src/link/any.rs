@@ -1,15 +1,61 @@
 //! A link of any transport.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::os::fd::AsFd;
 
-use loggap_core::measure::{Link, LinkProperties};
+use loggap_core::measure::Link;
 
 use super::{
-    EthLink, LinkError, Queued, ShmLink, TcpLink, Transport, UdpLink, UnixLink, VerbsLink,
+    CallTimes, EthLink, LinkError, LinkFingerprint, Queued, ShmLink, TcpLink, Transport, UdpLink,
+    UnixLink, VerbsLink,
 };
+use crate::machine::clock::HostClock;
 
-/// A link of any transport. Used as a [`Link`] it costs one predictable branch a call; match on it
-/// to time a transport's own code.
+/// Link of this host. Its descriptor is the socket, or the control socket of shared memory and RDMA
+/// verbs.
+pub trait HostLink: Link<Error = LinkError> + AsFd + fmt::Debug + Send + 'static {
+    /// Transport of the messages.
+    fn transport(&self) -> Transport;
+
+    /// The peer's address, path or process.
+    fn peer(&self) -> &str;
+
+    /// Properties of the link, as stored in a profile.
+    fn fingerprint(&self) -> LinkFingerprint;
+
+    /// Sends a control frame without waiting, regardless of the settings. False if the peer is gone
+    /// or accepts nothing: the link is then unusable.
+    fn send_at_once(&mut self, frame: &[u8]) -> bool;
+
+    /// State of a peer that waits to be served.
+    fn look_while_queued(&mut self) -> Queued;
+
+    /// Times the parts of sending and receiving from now on, which makes messages slower. False if
+    /// this link has no such parts.
+    fn time_calls(&mut self, clock: HostClock) -> bool {
+        let _ = clock;
+        false
+    }
+
+    /// Stops the timing; returns the medians, for messages of `size_bytes`.
+    fn take_call_times(&mut self, size_bytes: u32) -> Option<CallTimes> {
+        let _ = size_bytes;
+        None
+    }
+}
+
+/// Work on a link, compiled for each transport.
+pub trait LinkVisitor {
+    /// Result of the work.
+    type Output;
+
+    /// Works on `link`.
+    fn visit<L: HostLink>(self, link: L) -> Self::Output;
+}
+
+/// A link of any transport. Used as a [`HostLink`], its methods are called dynamically;
+/// [`AnyLink::visit`] times a transport's own code.
 #[derive(Debug)]
 pub enum AnyLink {
     /// TCP.
@@ -26,87 +72,44 @@ pub enum AnyLink {
     Verbs(Box<VerbsLink>),
 }
 
-macro_rules! each {
-    ($any:expr, $link:ident => $call:expr) => {
-        match $any {
-            AnyLink::Tcp($link) => $call,
-            AnyLink::Udp($link) => $call,
-            AnyLink::Unix($link) => $call,
-            AnyLink::Shm($link) => $call,
-            AnyLink::Eth($link) => $call,
-            AnyLink::Verbs($link) => $call,
-        }
-    };
-}
-
 impl AnyLink {
-    /// Transport of this link.
-    #[must_use]
-    pub const fn transport(&self) -> Transport {
+    /// Passes the link with its own type to `visitor`.
+    pub fn visit<V: LinkVisitor>(self, visitor: V) -> V::Output {
         match self {
-            Self::Tcp(_) => Transport::Tcp,
-            Self::Udp(_) => Transport::Udp,
-            Self::Unix(_) => Transport::Unix,
-            Self::Shm(_) => Transport::Shm,
-            Self::Eth(_) => Transport::Eth,
-            Self::Verbs(_) => Transport::Verbs,
-        }
-    }
-
-    /// The peer's address, path or process.
-    #[must_use]
-    pub fn peer(&self) -> &str {
-        each!(self, link => link.peer())
-    }
-
-    /// Sends a control frame without waiting, regardless of the settings. False if the peer is gone
-    /// or accepts nothing: the link is then unusable.
-    pub(crate) fn send_at_once(&mut self, frame: &[u8]) -> bool {
-        each!(self, link => link.send_at_once(frame))
-    }
-
-    /// State of a peer that waits to be served.
-    pub(crate) fn look_while_queued(&mut self) -> Queued {
-        each!(self, link => link.look_while_queued())
-    }
-}
-
-impl AsFd for AnyLink {
-    /// The socket; for shared memory and RDMA verbs the control socket.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tcp(link) => link.stream().as_fd(),
-            Self::Udp(link) => link.socket().as_fd(),
-            Self::Unix(link) => link.stream().as_fd(),
-            Self::Shm(link) => link.control().as_fd(),
-            Self::Eth(link) => link.socket().as_fd(),
-            Self::Verbs(link) => link.as_fd(),
+            Self::Tcp(link) => visitor.visit(link),
+            Self::Udp(link) => visitor.visit(link),
+            Self::Unix(link) => visitor.visit(link),
+            Self::Shm(link) => visitor.visit(link),
+            Self::Eth(link) => visitor.visit(link),
+            Self::Verbs(link) => visitor.visit(*link),
         }
     }
 }
 
-impl Link for AnyLink {
-    type Error = LinkError;
+impl Deref for AnyLink {
+    type Target = dyn HostLink;
 
-    fn properties(&self) -> LinkProperties {
-        each!(self, link => link.properties())
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Tcp(link) => link,
+            Self::Udp(link) => link,
+            Self::Unix(link) => link,
+            Self::Shm(link) => link,
+            Self::Eth(link) => link,
+            Self::Verbs(link) => &**link,
+        }
     }
+}
 
-    fn begin_session(&mut self) {
-        each!(self, link => link.begin_session());
-    }
-
-    #[inline]
-    fn send(&mut self, message: &[u8]) -> Result<(), LinkError> {
-        each!(self, link => link.send(message))
-    }
-
-    #[inline]
-    fn poll_receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, LinkError> {
-        each!(self, link => link.poll_receive(buffer))
-    }
-
-    fn discard(&mut self) -> Result<(), LinkError> {
-        each!(self, link => link.discard())
+impl DerefMut for AnyLink {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            Self::Tcp(link) => link,
+            Self::Udp(link) => link,
+            Self::Unix(link) => link,
+            Self::Shm(link) => link,
+            Self::Eth(link) => link,
+            Self::Verbs(link) => &mut **link,
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Link over a socket that carries single messages and may lose them.
 
-use std::mem;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
+use std::{fmt, mem};
 
 use loggap_core::measure::{Link, LinkProperties};
 use loggap_core::units::Bytes;
@@ -11,13 +11,16 @@ use nix::errno::Errno;
 use nix::poll::PollFlags;
 
 use super::stream::wait_bounded;
-use super::{LinkError, LinkSettings, Queued, Transport, Waiting};
+use super::{HostLink, LinkError, LinkFingerprint, LinkSettings, Queued, Transport, Waiting};
 use crate::machine::clock::Deadline;
 
 /// A non-blocking socket for single messages to and from one peer.
-pub trait DatagramSocket: AsFd {
+pub trait DatagramSocket: AsFd + fmt::Debug + Send + 'static {
     /// Its transport.
     const TRANSPORT: Transport;
+
+    /// Adds the socket's properties to `basic`.
+    fn describe(&self, basic: LinkFingerprint) -> LinkFingerprint;
 
     /// Longest message, bytes.
     fn longest(&self) -> Bytes;
@@ -114,12 +117,6 @@ impl<S: DatagramSocket> DatagramLink<S> {
         }
     }
 
-    /// Name of the peer in errors, its address.
-    #[must_use]
-    pub fn peer(&self) -> &str {
-        &self.peer
-    }
-
     /// This link with another name for its peer in errors.
     #[must_use]
     pub fn named(self, peer: String) -> Self {
@@ -152,36 +149,6 @@ impl<S: DatagramSocket> DatagramLink<S> {
             }
         }
         Ok(drained)
-    }
-
-    /// Sends `message` without waiting; it is lost if the queue is full. False if the peer is gone.
-    pub(super) fn send_at_once(&mut self, message: &[u8]) -> bool {
-        matches!(
-            self.socket.try_send(message),
-            Ok(()) | Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS)
-        )
-    }
-
-    /// State of a peer that waits to be served; reads the hellos that it has repeated.
-    pub(super) fn look_while_queued(&mut self) -> Queued {
-        const FLOOD: usize = 64;
-        let mut frame = [0; FRAME_LEN];
-        let Start::Hello(_, more) = &mut self.start else { return Queued::Ready };
-        while *more < FLOOD {
-            *more += 1;
-            match self.socket.try_receive(&mut frame) {
-                Ok(Received::Nothing) => {
-                    *more -= 1;
-                    return Queued::Ready;
-                }
-                Ok(Received::Message(FRAME_LEN)) if Message::parse(&frame) == Ok(Message::Bye) => {
-                    return Queued::Gone;
-                }
-                Ok(_) => {}
-                Err(_) => return Queued::Gone,
-            }
-        }
-        Queued::Flooding
     }
 
     #[inline]
@@ -318,7 +285,7 @@ impl<S: DatagramSocket> Link for DatagramLink<S> {
     type Error = LinkError;
 
     fn properties(&self) -> LinkProperties {
-        LinkProperties { max_message: self.socket.longest(), reliable: false }
+        LinkProperties::datagrams(self.socket.longest())
     }
 
     #[inline]
@@ -342,6 +309,56 @@ impl<S: DatagramSocket> Link for DatagramLink<S> {
     }
 }
 
+impl<S: DatagramSocket> HostLink for DatagramLink<S> {
+    fn transport(&self) -> Transport {
+        S::TRANSPORT
+    }
+
+    fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    fn fingerprint(&self) -> LinkFingerprint {
+        self.socket.describe(LinkFingerprint::basic(self))
+    }
+
+    /// The frame is lost if the queue is full. False if the peer is gone.
+    fn send_at_once(&mut self, frame: &[u8]) -> bool {
+        matches!(
+            self.socket.try_send(frame),
+            Ok(()) | Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS)
+        )
+    }
+
+    /// Reads the hellos that the peer has repeated.
+    fn look_while_queued(&mut self) -> Queued {
+        const FLOOD: usize = 64;
+        let mut frame = [0; FRAME_LEN];
+        let Start::Hello(_, more) = &mut self.start else { return Queued::Ready };
+        while *more < FLOOD {
+            *more += 1;
+            match self.socket.try_receive(&mut frame) {
+                Ok(Received::Nothing) => {
+                    *more -= 1;
+                    return Queued::Ready;
+                }
+                Ok(Received::Message(FRAME_LEN)) if Message::parse(&frame) == Ok(Message::Bye) => {
+                    return Queued::Gone;
+                }
+                Ok(_) => {}
+                Err(_) => return Queued::Gone,
+            }
+        }
+        Queued::Flooding
+    }
+}
+
+impl<S: AsFd> AsFd for DatagramLink<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -351,6 +368,7 @@ mod tests {
     use std::thread;
 
     /// Scripted errors of successive calls; calls succeed after the last.
+    #[derive(Debug)]
     struct Scripted {
         socket: UnixDatagram,
         receives: VecDeque<Errno>,
@@ -366,6 +384,10 @@ mod tests {
 
     impl DatagramSocket for Scripted {
         const TRANSPORT: Transport = Transport::Udp;
+
+        fn describe(&self, basic: LinkFingerprint) -> LinkFingerprint {
+            basic
+        }
 
         fn longest(&self) -> Bytes {
             Bytes(2_000)

@@ -9,6 +9,7 @@ mod datagram;
 mod endpoint;
 mod error;
 mod eth;
+mod fingerprint;
 mod shm;
 mod stream;
 mod tcp;
@@ -16,15 +17,17 @@ mod udp;
 mod unix;
 mod verbs;
 
-pub use any::AnyLink;
+pub use any::{AnyLink, HostLink, LinkVisitor};
 pub use datagram::{DatagramLink, DatagramSocket, Received};
 pub use endpoint::{DEFAULT_PORT, Endpoint, EndpointError, Transport, connect};
 pub(crate) use endpoint::{canonical, shown, wrong_kind};
 pub use error::LinkError;
 pub(crate) use eth::{Arrived, Senders, Station};
 pub use eth::{EthLink, EthSocket, Shown, parse_address};
+pub use fingerprint::{LinkFingerprint, MpiLibrary};
 pub use shm::{RING_BYTES, ShmLink};
-pub use stream::StreamLink;
+pub(crate) use stream::wait_bounded;
+pub use stream::{StreamLink, StreamSocket};
 pub use tcp::TcpLink;
 pub(crate) use udp::path_mtu;
 pub use udp::{LONGEST_DATAGRAM, UdpLink, WANTED_RECEIVE_BUFFER, receive_buffer};
@@ -66,7 +69,7 @@ impl Waiting {
 
 /// State of a peer that waits to be served.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Queued {
+pub enum Queued {
     /// It has sent nothing yet; its socket becomes readable when it does.
     Silent,
     /// Its hello is missing or incomplete, and its socket does not signal the rest.

@@ -7,7 +7,7 @@
 
 use std::io::{self, ErrorKind};
 use std::num::NonZeroUsize;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,9 @@ use loggap_core::measure::{Link, LinkProperties};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 
-use super::{LONGEST_MESSAGE, LinkError, LinkSettings, Queued, Transport, Waiting};
+use super::{
+    HostLink, LONGEST_MESSAGE, LinkError, LinkFingerprint, LinkSettings, Queued, Transport, Waiting,
+};
 use crate::machine::clock::Deadline;
 use crate::sys::mapping::SharedMemory;
 use crate::sys::pass::{receive_file, send_file};
@@ -154,33 +156,6 @@ impl ShmLink {
         Ok(Self { outgoing, incoming, control, peer, settings, received: 0, looks: 0 })
     }
 
-    /// Path or process of the peer.
-    #[must_use]
-    pub fn peer(&self) -> &str {
-        &self.peer
-    }
-
-    /// Control socket, which closes when the peer's process ends.
-    #[must_use]
-    pub fn control(&self) -> &UnixStream {
-        &self.control
-    }
-
-    /// Sends a short `message` without waiting; false if the ring was full.
-    pub(super) fn send_at_once(&mut self, message: &[u8]) -> bool {
-        matches!(self.outgoing.try_put(message, Part::Last), Ok(true))
-    }
-
-    /// State of a peer that waits to be served. Its hello stays in the ring, and a flood only fills
-    /// the ring.
-    pub(super) fn look_while_queued(&mut self) -> Queued {
-        match self.ask_whether_the_peer_lives() {
-            Ok(()) if self.incoming.is_empty() => Queued::Incomplete,
-            Ok(()) => Queued::Ready,
-            Err(_) => Queued::Gone,
-        }
-    }
-
     /// Appends one record, waiting for space within the time limit.
     #[inline]
     fn put(&mut self, payload: &[u8], part: Part) -> Result<(), LinkError> {
@@ -287,7 +262,7 @@ impl Link for ShmLink {
     type Error = LinkError;
 
     fn properties(&self) -> LinkProperties {
-        LinkProperties { max_message: LONGEST_MESSAGE, reliable: true }
+        LinkProperties::reliable(LONGEST_MESSAGE)
     }
 
     #[inline]
@@ -313,6 +288,41 @@ impl Link for ShmLink {
 
     fn discard(&mut self) -> Result<(), LinkError> {
         Ok(())
+    }
+}
+
+impl HostLink for ShmLink {
+    fn transport(&self) -> Transport {
+        Transport::Shm
+    }
+
+    fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    fn fingerprint(&self) -> LinkFingerprint {
+        LinkFingerprint::basic(self)
+    }
+
+    /// False if the ring is full. The frame must be short.
+    fn send_at_once(&mut self, frame: &[u8]) -> bool {
+        matches!(self.outgoing.try_put(frame, Part::Last), Ok(true))
+    }
+
+    fn look_while_queued(&mut self) -> Queued {
+        // Its hello stays in the ring, and a flood only fills the ring.
+        match self.ask_whether_the_peer_lives() {
+            Ok(()) if self.incoming.is_empty() => Queued::Incomplete,
+            Ok(()) => Queued::Ready,
+            Err(_) => Queued::Gone,
+        }
+    }
+}
+
+impl AsFd for ShmLink {
+    /// The control socket, which closes when the peer's process ends.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
     }
 }
 

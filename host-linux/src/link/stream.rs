@@ -1,7 +1,7 @@
 //! Link over any byte stream socket.
 
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::{fmt, io};
 
 use loggap_core::measure::{Link, LinkProperties};
 use loggap_core::wire::{FRAME_LEN, MAGIC};
@@ -9,9 +9,22 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv};
 
-use super::{LONGEST_MESSAGE, LinkError, LinkSettings, Queued, Waiting};
+use super::{
+    HostLink, LONGEST_MESSAGE, LinkError, LinkFingerprint, LinkSettings, Queued, Transport, Waiting,
+};
 use crate::machine::clock::Deadline;
 use crate::sys::socket;
+
+/// A connected byte stream socket.
+pub trait StreamSocket: AsFd + fmt::Debug + Send + 'static {
+    /// Its transport.
+    const TRANSPORT: Transport;
+
+    /// Adds the socket's properties to `basic`.
+    fn describe(&self, basic: LinkFingerprint) -> LinkFingerprint {
+        basic
+    }
+}
 
 /// Link over a connected, non-blocking stream socket.
 ///
@@ -34,12 +47,6 @@ impl<S: AsFd> StreamLink<S> {
     pub(super) fn over(stream: S, peer: String, settings: LinkSettings) -> Self {
         let descriptor = stream.as_fd().as_raw_fd();
         Self { stream, descriptor, peer, settings, received: 0 }
-    }
-
-    /// The peer's address or path.
-    #[must_use]
-    pub fn peer(&self) -> &str {
-        &self.peer
     }
 
     /// This link with another name for its peer in errors.
@@ -69,32 +76,6 @@ impl<S: AsFd> StreamLink<S> {
 }
 
 impl<S: AsFd> StreamLink<S> {
-    /// Sends `message` without waiting. False if the socket did not accept all of it: the stream is
-    /// then unusable.
-    pub(super) fn send_at_once(&self, message: &[u8]) -> bool {
-        socket::send(self.descriptor, message).is_ok_and(|bytes| bytes == message.len())
-    }
-
-    /// State of a peer that waits to be served, from the data that it has sent, which stay in the
-    /// socket: one hello, and a bye if it gives up.
-    pub(super) fn look_while_queued(&self) -> Queued {
-        let mut bytes = [0; 2 * FRAME_LEN + 1];
-        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
-        let length = match recv(self.descriptor, &mut bytes, flags) {
-            Ok(0) => return Queued::Gone,
-            Ok(length) => length,
-            Err(Errno::EAGAIN | Errno::EINTR) => return Queued::Silent,
-            Err(_) => return Queued::Gone,
-        };
-        let foreign = bytes.iter().take(length).zip(MAGIC).any(|(byte, magic)| *byte != magic);
-        match length {
-            _ if foreign => Queued::Foreign,
-            1..FRAME_LEN => Queued::Incomplete,
-            _ if length > 2 * FRAME_LEN => Queued::Flooding,
-            _ => Queued::Ready,
-        }
-    }
-
     /// Sends the rest of a message of which the socket accepted `first` bytes.
     #[cold]
     fn send_rest(&mut self, message: &[u8], first: nix::Result<usize>) -> Result<(), LinkError> {
@@ -164,7 +145,7 @@ impl<S: AsFd> Link for StreamLink<S> {
     type Error = LinkError;
 
     fn properties(&self) -> LinkProperties {
-        LinkProperties { max_message: LONGEST_MESSAGE, reliable: true }
+        LinkProperties::reliable(LONGEST_MESSAGE)
     }
 
     #[inline]
@@ -191,11 +172,56 @@ impl<S: AsFd> Link for StreamLink<S> {
     }
 }
 
+impl<S: StreamSocket> HostLink for StreamLink<S> {
+    fn transport(&self) -> Transport {
+        S::TRANSPORT
+    }
+
+    fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    fn fingerprint(&self) -> LinkFingerprint {
+        self.stream.describe(LinkFingerprint::basic(self))
+    }
+
+    /// False if the socket did not accept all of the frame.
+    fn send_at_once(&mut self, frame: &[u8]) -> bool {
+        socket::send(self.descriptor, frame).is_ok_and(|bytes| bytes == frame.len())
+    }
+
+    /// Looks at the data that the peer has sent, which stay in the socket: one hello, and a bye if
+    /// it gives up.
+    fn look_while_queued(&mut self) -> Queued {
+        let mut bytes = [0; 2 * FRAME_LEN + 1];
+        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        let length = match recv(self.descriptor, &mut bytes, flags) {
+            Ok(0) => return Queued::Gone,
+            Ok(length) => length,
+            Err(Errno::EAGAIN | Errno::EINTR) => return Queued::Silent,
+            Err(_) => return Queued::Gone,
+        };
+        let foreign = bytes.iter().take(length).zip(MAGIC).any(|(byte, magic)| *byte != magic);
+        match length {
+            _ if foreign => Queued::Foreign,
+            1..FRAME_LEN => Queued::Incomplete,
+            _ if length > 2 * FRAME_LEN => Queued::Flooding,
+            _ => Queued::Ready,
+        }
+    }
+}
+
+impl<S: AsFd> AsFd for StreamLink<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
 /// Limit of one blocking wait, ms.
 const LOOK: u8 = 10;
 
 /// Sleeps until `event`, an error or a hang-up, for at most [`LOOK`].
-pub(super) fn wait_bounded(socket: BorrowedFd<'_>, event: PollFlags) -> io::Result<()> {
+pub(crate) fn wait_bounded(socket: BorrowedFd<'_>, event: PollFlags) -> io::Result<()> {
     match poll(&mut [PollFd::new(socket, event)], PollTimeout::from(LOOK)) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(error) => Err(error.into()),

@@ -4,10 +4,24 @@ use std::net::{SocketAddr, TcpStream};
 
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 
-use super::{LinkError, LinkSettings, StreamLink, Transport, shown};
+use super::{LinkError, LinkFingerprint, LinkSettings, StreamLink, StreamSocket, Transport, shown};
 
 /// Link over TCP.
 pub type TcpLink = StreamLink<TcpStream>;
+
+impl StreamSocket for TcpStream {
+    const TRANSPORT: Transport = Transport::Tcp;
+
+    fn describe(&self, basic: LinkFingerprint) -> LinkFingerprint {
+        let congestion = getsockopt(self, sockopt::TcpCongestion).ok();
+        let segment = getsockopt(self, sockopt::TcpMaxSeg).ok();
+        LinkFingerprint {
+            congestion_control: congestion.and_then(|name| name.into_string().ok()),
+            segment_bytes: segment.map(u64::from),
+            ..basic.with_interface(self.local_addr().ok(), self.peer_addr().ok())
+        }
+    }
+}
 
 impl TcpLink {
     /// Connects to `address`.

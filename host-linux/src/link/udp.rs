@@ -12,7 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, getsockopt, recv, send, setsockopt, sockopt};
 
 use super::datagram::{DatagramLink, DatagramSocket, FIRST_ANSWER, Received};
-use super::{LinkError, LinkSettings, Transport, shown};
+use super::{LinkError, LinkFingerprint, LinkSettings, Transport, shown};
 use crate::machine::clock::Deadline;
 use crate::sys::path::Ipv6Mtu;
 
@@ -28,6 +28,13 @@ pub type UdpLink = DatagramLink<UdpSocket>;
 
 impl DatagramSocket for UdpSocket {
     const TRANSPORT: Transport = Transport::Udp;
+
+    fn describe(&self, basic: LinkFingerprint) -> LinkFingerprint {
+        LinkFingerprint {
+            receive_buffer_bytes: receive_buffer(self).ok().map(|bytes| bytes.0),
+            ..basic.with_interface(self.local_addr().ok(), self.peer_addr().ok())
+        }
+    }
 
     fn longest(&self) -> Bytes {
         LONGEST_DATAGRAM
@@ -193,6 +200,7 @@ pub fn receive_buffer(socket: &UdpSocket) -> io::Result<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::HostLink;
     use std::thread;
 
     #[test]

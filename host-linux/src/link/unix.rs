@@ -3,10 +3,14 @@
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use super::{LinkError, LinkSettings, StreamLink, Transport};
+use super::{LinkError, LinkSettings, StreamLink, StreamSocket, Transport};
 
 /// Link over a Unix stream socket.
 pub type UnixLink = StreamLink<UnixStream>;
+
+impl StreamSocket for UnixStream {
+    const TRANSPORT: Transport = Transport::Unix;
+}
 
 impl UnixLink {
     /// Connects to the socket at `path`.

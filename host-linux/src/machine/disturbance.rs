@@ -6,7 +6,7 @@ use loggap_core::measure::Clock;
 use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::machine::clock::HostClock;
-use crate::machine::environment::read_entry;
+use crate::machine::kernel_files::read_entry;
 use crate::machine::placement::Cpu;
 use crate::machine::warning::{End, Warning};
 

@@ -6,6 +6,7 @@ pub mod clock;
 pub mod disturbance;
 pub mod environment;
 pub mod interruptions;
+pub(crate) mod kernel_files;
 pub(crate) mod near;
 pub mod noise;
 pub mod placement;

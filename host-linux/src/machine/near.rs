@@ -5,8 +5,9 @@ use std::path::Path;
 use nix::sched::{sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-use super::environment::{LinkFingerprint, read_setting};
+use super::kernel_files::read_setting;
 use super::placement::{Cpu, allowed, parse_cpu_list, set_of};
+use crate::link::LinkFingerprint;
 
 /// Root of the system's device descriptions.
 const SYS: &str = "/sys";

@@ -13,7 +13,7 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use thiserror::Error;
 
-use super::environment::read_setting;
+use super::kernel_files::read_setting;
 
 /// Number of a logical processor, as in `/proc/cpuinfo`.
 pub type Cpu = usize;

@@ -6,9 +6,10 @@ use loggap_core::measure::Traffic;
 use loggap_core::units::Bytes;
 use nix::unistd::{SysconfVar, sysconf};
 
-use crate::link::{WANTED_RECEIVE_BUFFER, Waiting, path_mtu};
+use crate::link::{LinkFingerprint, WANTED_RECEIVE_BUFFER, Waiting, path_mtu};
 use crate::machine::clock::{Fallback, HostClock};
-use crate::machine::environment::{self, LinkFingerprint, read_setting};
+use crate::machine::environment;
+use crate::machine::kernel_files::read_setting;
 use crate::machine::placement::{Closeness, Cpu, Placement, PlacementError, Topology};
 
 /// Condition under which numbers are worse than necessary, worded in [`crate::output::warnings`].

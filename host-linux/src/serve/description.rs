@@ -4,8 +4,9 @@ use loggap_core::measure::{Clock, Initiator, Link, SessionError};
 use loggap_core::wire::MAX_DESCRIPTION;
 use serde::Serialize;
 
+use crate::link::LinkFingerprint;
 use crate::machine::clock::HostClock;
-use crate::machine::environment::{Fingerprint, LinkFingerprint};
+use crate::machine::environment::Fingerprint;
 use crate::machine::near;
 use crate::machine::placement::Cpu;
 
@@ -61,12 +62,13 @@ mod tests {
     fn an_initiator_gets_the_responders_fingerprint() {
         let (near, far) = UnixLink::pair(LinkSettings::default()).unwrap();
         let responder = thread::spawn(move || {
-            let (clock, mut far) = (HostClock::monotonic_raw(), AnyLink::Unix(far));
-            let text = describe(&clock, LinkFingerprint::take(&far), Some(3));
+            let (clock, far) = (HostClock::monotonic_raw(), AnyLink::Unix(far));
+            let text = describe(&clock, far.fingerprint(), Some(3));
             assert!((100..=MAX_DESCRIPTION).contains(&text.len()), "{text}");
             assert!(text.contains("\"version\"") && text.contains("interface_numa_node"));
-            respond(&clock, &mut far, Bounds::default(), &text).unwrap();
-            Fingerprint::take(&clock, LinkFingerprint::take(&far), Some(3))
+            let fingerprint = Fingerprint::take(&clock, far.fingerprint(), Some(3));
+            respond(&clock, far, Bounds::default(), &text).unwrap();
+            fingerprint
         });
         let (mut outgoing, mut incoming) = ([0; 1_000], [0; 1_000]);
         let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };

@@ -28,7 +28,6 @@ use crate::link::{
     VerbsSettings, Waiting,
 };
 use crate::machine::clock::{Deadline, HostClock};
-use crate::machine::environment::LinkFingerprint;
 use crate::machine::placement::{self, Cpu, PlacementError};
 use crate::serve::description::describe;
 use crate::serve::respond::respond;
@@ -367,18 +366,15 @@ impl ChildArguments {
 
     fn serve(self) -> Result<(), ChildError> {
         die_with(self.parent)?;
-        let mut link = self.link()?;
+        let link = self.link()?;
         let clock = HostClock::calibrated();
         let bounds = Bounds { message: self.longest_message, ..Bounds::default() };
         // If the parent pins this process, it does so before its hello.
         let cpu = placement::allowed();
-        let description = describe(
-            &clock,
-            LinkFingerprint::take(&link),
-            cpu.first().copied().filter(|_| cpu.len() == 1),
-        );
+        let description =
+            describe(&clock, link.fingerprint(), cpu.first().copied().filter(|_| cpu.len() == 1));
         let (_served, ending) =
-            respond(&clock, &mut link, bounds, &description).map_err(ChildError::Session)?;
+            respond(&clock, link, bounds, &description).map_err(ChildError::Session)?;
         match ending {
             Ending::Goodbye => Ok(()),
             Ending::Refused(refusal) => Err(ChildError::Refused(refusal)),

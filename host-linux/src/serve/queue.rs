@@ -18,7 +18,6 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use loggap_core::measure::Link;
 use loggap_core::wire::{Message, Refusal};
 use nix::libc::POLLRDHUP;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

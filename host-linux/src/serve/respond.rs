@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use loggap_core::measure::{Ending, Link, ServeError, ServeOptions, Served, serve_with};
+use loggap_core::measure::{Ending, ServeError, ServeOptions, Served, serve_with};
+use loggap_core::units::Picos;
 use loggap_core::wire::{Bounds, FRAME_LEN};
+use nix::poll::PollFlags;
 
-use crate::link::{AnyLink, LinkError, VerbsLink};
-use crate::machine::clock::HostClock;
+use crate::link::{AnyLink, HostLink, LinkError, LinkVisitor, Queued, wait_bounded};
+use crate::machine::clock::{Deadline, HostClock};
 
 /// Result of a session: its counts and how it ended, or the error.
 pub type Session = Result<(Served, Ending), ServeError<LinkError>>;
@@ -18,38 +20,48 @@ pub type Session = Result<(Served, Ending), ServeError<LinkError>>;
 /// # Errors
 ///
 /// [`ServeError`] if the initiator is gone, silent for too long or violates the protocol.
-pub fn respond(
-    clock: &HostClock,
-    link: &mut AnyLink,
+pub fn respond(clock: &HostClock, link: AnyLink, bounds: Bounds, description: &str) -> Session {
+    link.visit(Respond { clock, bounds, description })
+}
+
+/// A responder without its link.
+struct Respond<'a> {
+    clock: &'a HostClock,
     bounds: Bounds,
-    description: &str,
-) -> Session {
-    let options = ServeOptions { bounds, nonce: 0, description: description.as_bytes() };
-    match link {
-        AnyLink::Tcp(link) => respond_on(clock, link, options),
-        AnyLink::Udp(link) => respond_on(clock, link, options),
-        AnyLink::Unix(link) => respond_on(clock, link, options),
-        AnyLink::Shm(link) => respond_on(clock, link, options),
-        AnyLink::Eth(link) => respond_on(clock, link, options),
-        AnyLink::Verbs(link) if link.is_read_from() => stay(link, bounds),
-        AnyLink::Verbs(link) => respond_on(clock, &mut **link, options),
+    description: &'a str,
+}
+
+impl LinkVisitor for Respond<'_> {
+    type Output = Session;
+
+    fn visit<L: HostLink>(self, mut link: L) -> Session {
+        let Self { clock, bounds, description } = self;
+        if link.properties().one_sided {
+            return stay(link, bounds.session);
+        }
+        let length = usize::try_from(bounds.message).unwrap_or(usize::MAX).max(FRAME_LEN);
+        let options = ServeOptions { bounds, nonce: 0, description: description.as_bytes() };
+        serve_with(clock, &mut link, &mut present_bytes(length), options)
     }
 }
 
-/// Waits for the end of the session: an initiator that uses RDMA reads needs no responder.
-fn stay(link: &mut VerbsLink, bounds: Bounds) -> Session {
-    let limit = Duration::from_nanos(bounds.session.0 / 1_000);
-    link.wait_until_closed(limit).map_err(ServeError::Link)?;
-    Ok((Served::default(), Ending::Goodbye))
-}
-
-fn respond_on<L: Link<Error = LinkError>>(
-    clock: &HostClock,
-    link: &mut L,
-    options: ServeOptions<&[u8]>,
-) -> Session {
-    let length = usize::try_from(options.bounds.message).unwrap_or(usize::MAX).max(FRAME_LEN);
-    serve_with(clock, link, &mut present_bytes(length), options)
+/// Waits for the end of a session in which this end takes no part, for at most `longest`.
+fn stay(mut link: impl HostLink, longest: Picos) -> Session {
+    let limit = Duration::from_nanos(longest.0 / 1_000);
+    let deadline = Deadline::after(limit);
+    loop {
+        let peer = link.peer().to_owned();
+        let error = match link.look_while_queued() {
+            Queued::Gone => return Ok((Served::default(), Ending::Goodbye)),
+            Queued::Flooding | Queued::Foreign => LinkError::Broken { peer, what: "sends data" },
+            _ if deadline.expired() => LinkError::Stuck { peer, limit },
+            _ => match wait_bounded(link.as_fd(), PollFlags::POLLIN) {
+                Ok(()) => continue,
+                Err(source) => LinkError::from_io(&peer, "poll", source),
+            },
+        };
+        return Err(ServeError::Link(error));
+    }
 }
 
 /// Buffer whose pages are all resident, so that no page fault falls into a measurement. Zeroed

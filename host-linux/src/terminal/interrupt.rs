@@ -10,7 +10,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, Signal};
 
 use super::{CliError, Exit};
-use crate::machine::environment::read_entry;
+use crate::machine::kernel_files::read_entry;
 use crate::output::remove_unfinished;
 
 /// Request of the user or system to stop.

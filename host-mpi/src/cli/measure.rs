@@ -1,16 +1,15 @@
 //! `loggap-mpi measure`: MPI as a link.
 
-use loggap::drive::{Ends, MeasureError, ProtocolLimit};
+use loggap::drive::{Ends, MeasureError, Observer, ProtocolLimit, Run};
 use loggap::flags::measuring::{self, MeasureArgs};
-use loggap::link::Waiting;
+use loggap::link::{LinkError, LinkFingerprint, Waiting};
 use loggap::machine::buffer::{Alignment, Buffer, BufferRole};
 use loggap::machine::clock::HostClock;
-use loggap::machine::environment::LinkFingerprint;
 use loggap::machine::placement::Placement;
 use loggap::machine::warning::Warning;
 use loggap::serve::description::describe;
 use loggap::terminal::{CliError, Console, Exit};
-use loggap_core::measure::{ServeOptions, serve_with};
+use loggap_core::measure::{Link, LinkProperties, ServeOptions, SessionError, serve_with};
 use loggap_core::wire::{Bounds, FRAME_LEN};
 
 use super::pairs::{self, PairsArgs};
@@ -189,6 +188,19 @@ impl<'a> Ends for MpiEnds<'a> {
         let shared = job.share_a_host(job.rank(), self.peer);
         let responder = if shared { cpu(self.peer)? } else { initiator };
         Some(Placement { initiator, responder })
+    }
+
+    fn launch(
+        &mut self,
+        run: &mut Run<'_, HostClock>,
+        link: MpiLink<'a>,
+        observer: &mut Observer<'_>,
+    ) -> Result<(), SessionError<LinkError>> {
+        run.launch(link, observer)
+    }
+
+    fn properties(&self, link: &MpiLink<'a>) -> LinkProperties {
+        link.properties()
     }
 
     fn fingerprint(&self, _link: &MpiLink<'a>) -> LinkFingerprint {

@@ -52,7 +52,7 @@ impl Link for Device {
     type Error = u32;
 
     fn properties(&self) -> LinkProperties {
-        LinkProperties { max_message: Bytes(LARGEST as u64), reliable: false }
+        LinkProperties::datagrams(Bytes(LARGEST as u64))
     }
 
     fn send(&mut self, message: &[u8]) -> Result<(), u32> {

@@ -21,7 +21,8 @@ pub fn responder_state(data: &[u8]) {
     let nonce = if flags & 2 == 0 { 0 } else { NONCE };
     let description: &[u8] = if flags & 4 == 0 { b"" } else { b"a machine" };
     let bounds = Bounds { message: LONGEST, messages: 40, ..Bounds::default() };
-    let properties = LinkProperties { max_message: Bytes(u64::from(LONGEST)), reliable };
+    let properties =
+        LinkProperties { reliable, ..LinkProperties::reliable(Bytes(u64::from(LONGEST))) };
     let mut responder = ResponderState::with(bounds, properties, nonce, description);
     let mut stranger = nonce != 0 && !reliable;
     let mut outgoing = vec![0; LONGEST as usize];

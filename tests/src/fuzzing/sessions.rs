@@ -102,7 +102,10 @@ impl Link for Scripted<'_, '_> {
     type Error = Gone;
 
     fn properties(&self) -> LinkProperties {
-        LinkProperties { max_message: Bytes(LONGEST as u64), reliable: self.reliable }
+        LinkProperties {
+            reliable: self.reliable,
+            ..LinkProperties::reliable(Bytes(LONGEST as u64))
+        }
     }
 
     fn send(&mut self, message: &[u8]) -> Result<(), Gone> {

@@ -160,7 +160,7 @@ impl Objects {
         let bounds = if usual { wire::Bounds::default() } else { core_bounds(&bounds) };
         let bounds = bounds.with_message_at_most(Bytes(max_message.min(capacity as u64)));
         let properties =
-            LinkProperties { max_message: Bytes(max_message), reliable: reliable == 1 };
+            LinkProperties { reliable: reliable == 1, ..LinkProperties::reliable(Bytes(max_message)) };
         let mirror = ResponderState::with(bounds, properties, nonce, []);
         self.responder = Some((memory, place.get(), mirror, vec![0x55; capacity]));
         self.now = 0;

@@ -126,7 +126,10 @@ impl Link for Scripted<'_> {
     type Error = Gone;
 
     fn properties(&self) -> LinkProperties {
-        LinkProperties { max_message: Bytes(u64::from(LARGEST)), reliable: self.reliable }
+        LinkProperties {
+            reliable: self.reliable,
+            ..LinkProperties::reliable(Bytes(u64::from(LARGEST)))
+        }
     }
 
     fn send(&mut self, message: &[u8]) -> Result<(), Gone> {
@@ -503,7 +506,7 @@ impl Link for PerHello<'_> {
     type Error = Gone;
 
     fn properties(&self) -> LinkProperties {
-        LinkProperties { max_message: Bytes(u64::from(LARGEST)), reliable: false }
+        LinkProperties::datagrams(Bytes(u64::from(LARGEST)))
     }
 
     fn send(&mut self, message: &[u8]) -> Result<(), Gone> {

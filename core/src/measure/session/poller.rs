@@ -127,7 +127,7 @@ mod tests {
     impl Link for Stopped<'_> {
         type Error = Infallible;
         fn properties(&self) -> LinkProperties {
-            LinkProperties { max_message: Bytes(1), reliable: true }
+            LinkProperties::reliable(Bytes(1))
         }
         fn send(&mut self, _: &[u8]) -> Result<(), Infallible> {
             Ok(())

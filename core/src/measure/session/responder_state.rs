@@ -455,7 +455,7 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    const RELIABLE: LinkProperties = LinkProperties { max_message: Bytes(1 << 20), reliable: true };
+    const RELIABLE: LinkProperties = LinkProperties::reliable(Bytes(1 << 20));
     const DATAGRAMS: LinkProperties = LinkProperties { reliable: false, ..RELIABLE };
 
     fn frame(message: &Message) -> [u8; FRAME_LEN] {

@@ -11,8 +11,7 @@ use super::measure::EndArgs;
 use crate::drive::EndOptions;
 use crate::drive::perftest::{self, SizeTest, TestSizes, Tested};
 use crate::flags::parse::{self, Sizes};
-use crate::link::VerbsRecord;
-use crate::machine::environment::LinkFingerprint;
+use crate::link::{LinkFingerprint, VerbsRecord};
 use crate::terminal::{CliError, Console};
 
 /// Options shared by both tests.

@@ -7,15 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use loggap_core::measure::{Buffers, Clock, Initiator, Link, SessionError, SessionOptions};
+use loggap_core::measure::{Buffers, Clock, Initiator, SessionError, SessionOptions};
 use loggap_core::wire::{FRAME_LEN, Refusal};
 
 use super::failed;
 use super::rounds::{Rounds, Test};
 use crate::drive::{EndOptions, Endpoints, Ends};
-use crate::link::{AnyLink, LinkError, Waiting};
+use crate::link::{HostLink, LinkError, LinkFingerprint, LinkVisitor, Waiting};
 use crate::machine::clock::HostClock;
-use crate::machine::environment::LinkFingerprint;
 use crate::machine::near::{node_of, run_on_node};
 use crate::machine::placement::Cpu;
 use crate::machine::warning::Warning;
@@ -145,20 +144,21 @@ impl<'b> Connections<'b> {
                 ends.waiting().name().clone_into(&mut connections.link.waiting);
             }
             let buffers = Buffers { outgoing, incoming };
-            let parts = Parts { clock, buffers, opened, interrupt };
-            let session = if connections.sessions.is_empty() {
-                let wait = |position: u32| {
+            let wait = |position: u32| {
+                // The clients ahead of a further connection are our own, so waiting would not help.
+                if connections.sessions.is_empty() {
                     if is_first {
                         let others = number::counted(position.into(), "other client");
                         console.note(format_args!("waiting for {others}"));
                     }
                     interrupt.flow()
-                };
-                open_any(link, parts, wait).map_err(failed)?
-            } else {
-                // The clients ahead are our own connections, so waiting would not help.
-                open_any(link, parts, |_| ControlFlow::Break(())).map_err(not_served)?
+                } else {
+                    ControlFlow::Break(())
+                }
             };
+            let parts = Parts { clock, buffers, opened, interrupt, wait };
+            let failed = if connections.sessions.is_empty() { failed } else { not_served };
+            let session = link.visit(parts).map_err(failed)?;
             connections.sessions.push(session);
             connections.ends.push(ends);
         }
@@ -258,37 +258,23 @@ fn not_served(error: SessionError<LinkError>) -> CliError {
 }
 
 /// Parts of a session besides its link.
-struct Parts<'b> {
+struct Parts<'b, W> {
     clock: HostClock,
     buffers: Buffers<'b>,
     /// Clock ticks when the connections were opened.
     opened: u64,
     interrupt: &'b Interrupt,
+    /// Called with the number of other clients ahead while these are served.
+    wait: W,
 }
 
-/// Opens a session over the link. While other clients are served, `wait` is called with the number
-/// of those ahead.
-fn open_any<'b>(
-    link: AnyLink,
-    parts: Parts<'b>,
-    wait: impl FnMut(u32) -> ControlFlow<()>,
-) -> Result<Session<'b>, SessionError<LinkError>> {
-    match link {
-        AnyLink::Tcp(link) => open_on(link, parts, wait),
-        AnyLink::Udp(link) => open_on(link, parts, wait),
-        AnyLink::Unix(link) => open_on(link, parts, wait),
-        AnyLink::Shm(link) => open_on(link, parts, wait),
-        AnyLink::Eth(link) => open_on(link, parts, wait),
-        AnyLink::Verbs(link) => open_on(*link, parts, wait),
+/// Opens a session over the link.
+impl<'b, W: FnMut(u32) -> ControlFlow<()>> LinkVisitor for Parts<'b, W> {
+    type Output = Result<Session<'b>, SessionError<LinkError>>;
+
+    fn visit<L: HostLink>(self, link: L) -> Self::Output {
+        let Self { clock, buffers, opened, interrupt, wait } = self;
+        let session = Initiator::connect(clock, link, buffers, SessionOptions::default(), wait)?;
+        Ok(Box::new(Test { session, interrupt, opened, pace: None }))
     }
-}
-
-fn open_on<'b, L: Link<Error = LinkError> + Send + 'b>(
-    link: L,
-    parts: Parts<'b>,
-    wait: impl FnMut(u32) -> ControlFlow<()>,
-) -> Result<Session<'b>, SessionError<LinkError>> {
-    let Parts { clock, buffers, opened, interrupt } = parts;
-    let session = Initiator::connect(clock, link, buffers, SessionOptions::default(), wait)?;
-    Ok(Box::new(Test { session, interrupt, opened, pace: None }))
 }

@@ -12,7 +12,7 @@ use loggap_core::wire::ethernet::{Address, BROADCAST};
 use nix::errno::Errno;
 
 use super::datagram::{DatagramLink, DatagramSocket, Received};
-use super::{LinkError, LinkSettings, Transport};
+use super::{LinkError, LinkFingerprint, LinkSettings, Transport};
 
 pub(crate) use station::{Arrived, Senders, Station};
 pub use station::{Shown, parse_address};
@@ -95,6 +95,10 @@ impl AsFd for EthSocket {
 
 impl DatagramSocket for EthSocket {
     const TRANSPORT: Transport = Transport::Eth;
+
+    fn describe(&self, basic: LinkFingerprint) -> LinkFingerprint {
+        basic.on_interface(self.station.interface().to_owned())
+    }
 
     fn longest(&self) -> Bytes {
         self.station.longest()

@@ -2,14 +2,12 @@
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
 
 use loggap_core::measure::{Link, LinkProperties};
 
 use super::error::VerbsError;
-use super::record::{CallTimes, VerbsPort, VerbsRecord};
-use crate::link::{LinkError, LinkSettings, Queued};
-use crate::machine::clock::HostClock;
+use super::record::VerbsPort;
+use crate::link::{HostLink, LinkError, LinkFingerprint, LinkSettings, Queued, Transport};
 
 /// Length of an offer; unused.
 pub(crate) const OFFER: usize = 1;
@@ -71,58 +69,37 @@ impl VerbsLink {
         Err(VerbsError::NotBuilt.into())
     }
 
-    /// The peer's address or process.
-    #[must_use]
-    pub const fn peer(&self) -> &str {
-        match *self {}
-    }
-
     /// This link with another name for its peer in errors.
     #[must_use]
     pub fn named(self, _: String) -> Self {
         match self {}
     }
-
-    /// The link's entry in a profile.
-    #[must_use]
-    pub const fn record(&self) -> &VerbsRecord {
-        match *self {}
-    }
-
-    pub(crate) fn time_calls(&mut self, _: HostClock) {
-        match *self {}
-    }
-
-    pub(crate) fn take_call_times(&mut self, _: u32) -> Option<CallTimes> {
-        match *self {}
-    }
-
-    /// True if this end is a responder whose memory is only read by the initiator.
-    #[must_use]
-    pub const fn is_read_from(&self) -> bool {
-        match *self {}
-    }
-
-    /// Waits until the peer has left.
-    ///
-    /// # Errors
-    ///
-    /// None.
-    pub fn wait_until_closed(&mut self, _: Duration) -> Result<(), LinkError> {
-        match *self {}
-    }
-
-    pub(crate) fn send_at_once(&mut self, _: &[u8]) -> bool {
-        match *self {}
-    }
-
-    pub(crate) fn look_while_queued(&self) -> Queued {
-        match *self {}
-    }
 }
 
 impl AsFd for VerbsLink {
     fn as_fd(&self) -> BorrowedFd<'_> {
+        match *self {}
+    }
+}
+
+impl HostLink for VerbsLink {
+    fn transport(&self) -> Transport {
+        match *self {}
+    }
+
+    fn peer(&self) -> &str {
+        match *self {}
+    }
+
+    fn fingerprint(&self) -> LinkFingerprint {
+        match *self {}
+    }
+
+    fn send_at_once(&mut self, _: &[u8]) -> bool {
+        match *self {}
+    }
+
+    fn look_while_queued(&mut self) -> Queued {
         match *self {}
     }
 }

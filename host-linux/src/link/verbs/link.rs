@@ -23,7 +23,6 @@ use loggap_core::measure::{Link, LinkProperties};
 use loggap_core::units::Bytes;
 use loggap_core::wire::MAGIC;
 use nix::errno::Errno;
-use nix::poll::PollFlags;
 use nix::sys::socket::{MsgFlags, recv};
 
 use super::calls::CallTimer;
@@ -36,8 +35,7 @@ use super::record::{CallTimes, VerbsRecord};
 use super::sending::{Timing, is_tag};
 use super::settings::Operation;
 use super::station::{EMPTY, GRH_BYTES, Layout, USUAL_INLINE};
-use crate::link::stream::wait_bounded;
-use crate::link::{LinkError, LinkSettings, Queued};
+use crate::link::{HostLink, LinkError, LinkFingerprint, LinkSettings, Queued, Transport};
 use crate::machine::clock::{Deadline, HostClock};
 use crate::sys::verbs::{Failure, Queue, Source, Verb};
 
@@ -154,12 +152,6 @@ impl VerbsLink {
         }
     }
 
-    /// Address or process of the peer.
-    #[must_use]
-    pub fn peer(&self) -> &str {
-        &self.peer
-    }
-
     /// This link with another name for its peer in errors.
     #[must_use]
     pub fn named(mut self, peer: String) -> Self {
@@ -179,71 +171,9 @@ impl VerbsLink {
         self.credits.posted
     }
 
-    /// Times the parts of posting and polling from now on. Other measurements become longer by the
-    /// clock readings.
-    pub(crate) fn time_calls(&mut self, clock: HostClock) {
-        self.calls = Some(Box::new(CallTimer::new(clock)));
-        self.housekeep_soon();
-        self.choose_way();
-    }
-
-    /// Stops the timing; returns the medians, for messages of `size_bytes`.
-    pub(crate) fn take_call_times(&mut self, size_bytes: u32) -> Option<CallTimes> {
-        let calls = self.calls.take()?;
-        self.choose_way();
-        Some(calls.into_times(size_bytes))
-    }
-
     /// Selects the fast path for messages of a session, unless calls are timed.
     fn choose_way(&mut self) {
         self.straight = self.in_session && self.calls.is_none();
-    }
-
-    /// True if this end is a responder whose memory is only read by the initiator.
-    #[must_use]
-    pub fn is_read_from(&self) -> bool {
-        self.operation == Operation::Read && self.one_sided.is_none()
-    }
-
-    /// Waits at most `limit` for the peer to leave.
-    ///
-    /// # Errors
-    ///
-    /// [`LinkError::Stuck`] if the peer stays longer.
-    pub fn wait_until_closed(&mut self, limit: Duration) -> Result<(), LinkError> {
-        let deadline = Deadline::after(limit);
-        while !self.peer_has_closed()? {
-            if deadline.expired() {
-                return Err(LinkError::Stuck { peer: self.peer.clone(), limit });
-            }
-            wait_bounded(self.control.as_fd(), PollFlags::POLLIN)
-                .map_err(|source| LinkError::from_io(&self.peer, "poll", source))?;
-        }
-        Ok(())
-    }
-
-    /// Sends `message` without waiting; false if there was no credit or the send failed.
-    pub(crate) fn send_at_once(&mut self, message: &[u8]) -> bool {
-        self.reap().is_ok() && self.has_credit() && self.send_now(message).is_ok()
-    }
-
-    /// State of a peer that waits to be served. Its hello is not received; only the byte of its
-    /// slot that arrives last, or first, is checked.
-    pub(crate) fn look_while_queued(&self) -> Queued {
-        let at = |offset| self.queue.memory().byte(offset);
-        let has_come = match self.operation {
-            // A peer that reads sends no hello.
-            Operation::Read => true,
-            Operation::Write => at(self.awaited) != EMPTY,
-            Operation::Datagram => at(self.layout.incoming(0) + GRH_BYTES) == MAGIC[0],
-            Operation::Send | Operation::WriteImmediate => at(self.layout.incoming(0)) == MAGIC[0],
-        };
-        match self.peer_has_closed() {
-            Ok(false) if has_come => Queued::Ready,
-            Ok(false) => Queued::Incomplete,
-            Err(LinkError::Verbs(VerbsError::Talks { .. })) => Queued::Flooding,
-            Ok(true) | Err(_) => Queued::Gone,
-        }
     }
 
     /// True if the peer has closed the control connection or is gone. The connection carries no
@@ -292,6 +222,7 @@ impl Link for VerbsLink {
         LinkProperties {
             max_message: Bytes(self.longest as u64),
             reliable: self.operation != Operation::Datagram,
+            one_sided: self.operation == Operation::Read,
         }
     }
 
@@ -358,6 +289,67 @@ impl Link for VerbsLink {
             self.post_receive(arrived.id)?;
         }
         self.reap()
+    }
+}
+
+impl HostLink for VerbsLink {
+    fn transport(&self) -> Transport {
+        Transport::Verbs
+    }
+
+    fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    fn fingerprint(&self) -> LinkFingerprint {
+        let (record, basic) = (&self.record, LinkFingerprint::basic(self));
+        let on_interface = match record.here.interface.clone() {
+            Some(name) => basic.on_interface(name),
+            None => basic,
+        };
+        LinkFingerprint {
+            mtu_bytes: Some(record.mtu_bytes.into()),
+            speed_bits_per_s: record.here.rate_bits_per_s,
+            verbs: Some(record.clone()),
+            ..on_interface
+        }
+    }
+
+    /// False if there was no credit or the send failed.
+    fn send_at_once(&mut self, frame: &[u8]) -> bool {
+        self.reap().is_ok() && self.has_credit() && self.send_now(frame).is_ok()
+    }
+
+    /// The peer's hello is not received; only the byte of its slot that arrives last, or first, is
+    /// checked.
+    fn look_while_queued(&mut self) -> Queued {
+        let at = |offset| self.queue.memory().byte(offset);
+        let has_come = match self.operation {
+            // A peer that reads sends no hello.
+            Operation::Read => true,
+            Operation::Write => at(self.awaited) != EMPTY,
+            Operation::Datagram => at(self.layout.incoming(0) + GRH_BYTES) == MAGIC[0],
+            Operation::Send | Operation::WriteImmediate => at(self.layout.incoming(0)) == MAGIC[0],
+        };
+        match self.peer_has_closed() {
+            Ok(false) if has_come => Queued::Ready,
+            Ok(false) => Queued::Incomplete,
+            Err(LinkError::Verbs(VerbsError::Talks { .. })) => Queued::Flooding,
+            Ok(true) | Err(_) => Queued::Gone,
+        }
+    }
+
+    fn time_calls(&mut self, clock: HostClock) -> bool {
+        self.calls = Some(Box::new(CallTimer::new(clock)));
+        self.housekeep_soon();
+        self.choose_way();
+        true
+    }
+
+    fn take_call_times(&mut self, size_bytes: u32) -> Option<CallTimes> {
+        let calls = self.calls.take()?;
+        self.choose_way();
+        Some(calls.into_times(size_bytes))
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) struct Due {
 impl OneSided {
     pub(super) fn new(longest: u32) -> Self {
         let bounds = Bounds { message: longest, ..Bounds::default() };
-        let properties = LinkProperties { max_message: Bytes(longest.into()), reliable: true };
+        let properties = LinkProperties::reliable(Bytes(longest.into()));
         Self {
             clock: HostClock::monotonic_raw(),
             responder: ResponderState::new(bounds, properties),

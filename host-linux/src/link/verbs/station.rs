@@ -10,7 +10,7 @@ use super::error::VerbsError;
 use super::offer::{Offer, StationData};
 use super::record::VerbsPort;
 use super::settings::{Operation, VerbsSettings};
-use crate::machine::environment::{read_entry, read_setting};
+use crate::machine::kernel_files::{read_entry, read_setting};
 use crate::machine::near::run_on_node;
 use crate::sys::verbs::{
     Context, Domain, Gid, GidKind, LinkLayer, PageSize, Path, Port, Queue, QueueKind, QueueOptions,

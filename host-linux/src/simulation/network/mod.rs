@@ -25,7 +25,7 @@ use self::memory::OwnedFlows;
 pub use self::placement::Placement;
 pub use self::wiring::{TopologyPlan, Wiring};
 use super::{Needs, RunError};
-use crate::machine::environment::memory_entry;
+use crate::machine::kernel_files::memory_entry;
 use crate::sys::pages::Pages;
 
 /// Limits on recording utilization over time: steps, and bytes.

@@ -9,7 +9,7 @@ use ibverbs_sys as ffi;
 use memmap2::{MmapOptions, MmapRaw};
 
 use super::device::{Domain, access, not_null};
-use crate::machine::environment::memory_entry;
+use crate::machine::kernel_files::memory_entry;
 
 /// Page size of registered memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

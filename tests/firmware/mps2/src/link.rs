@@ -81,7 +81,7 @@ impl Link for EthernetLink {
     type Error = Error;
 
     fn properties(&self) -> LinkProperties {
-        LinkProperties { max_message: Bytes(ethernet::MAX_MESSAGE as u64), reliable: false }
+        LinkProperties::datagrams(Bytes(ethernet::MAX_MESSAGE as u64))
     }
 
     fn send(&mut self, message: &[u8]) -> Result<(), Error> {
