@@ -36,16 +36,8 @@ use program::Program;
 use random_pattern::{options, patterns};
 
 /// Of 48 hosts at least, of every kind.
-const TOPOLOGIES: [&str; 8] = [
-    "star",
-    "tree:5:4",
-    "fat-tree:6",
-    "fat-tree:8:2.5",
-    "torus:7x7",
-    "torus:4x4x3",
-    "dragonfly:4:4:3",
-    "rail:4:3:3",
-];
+const TOPOLOGIES: &str = "star tree:5:4 fat-tree:6 fat-tree:8:2.5 torus:7x7 torus:4x4x3 \
+    dragonfly:4:4:3 rail:4:3:3";
 const HOSTS: u32 = 48;
 /// Steps in which links are watched.
 const STEPS: usize = 8;
@@ -70,7 +62,7 @@ struct Ran {
 
 impl Place {
     fn draw(random: &mut Random, ranks: u32) -> Self {
-        let name = TOPOLOGIES[random.below(TOPOLOGIES.len() as u64) as usize];
+        let name = TOPOLOGIES.split(' ').nth(random.below(8) as usize).unwrap();
         let factor = [0.25, 1.0, 3.0][random.below(3) as usize];
         let topology = Topology::parse(name, HOSTS).unwrap().with_link_capacity(factor).unwrap();
         let hosts = match random.below(3) {

@@ -3,7 +3,6 @@
 //! one. Run by `tests/verbs/count`, on a machine of soft-RoCE.
 
 #![cfg(feature = "verbs")]
-#![allow(unsafe_code, reason = "an allocator that counts is an allocator")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -12,8 +11,10 @@
     reason = "test code; the lints only know functions marked #[test]"
 )]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[allow(unsafe_code, reason = "an allocator that counts is an allocator")]
+#[path = "../../tests/src/counting.rs"]
+mod counting;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::hint::spin_loop;
@@ -38,42 +39,7 @@ use nix::sys::socket::{
 };
 use nix::unistd::gettid;
 
-thread_local! {
-    /// Calls of the allocator by this thread.
-    static CALLS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-fn count() {
-    CALLS.with(|calls| calls.set(calls.get() + 1));
-}
-
-// SAFETY: every call goes to the system's allocator as it came; the counter is
-// a constant-initialised thread-local without a destructor, which neither
-// allocates nor unwinds.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(at, layout) }
-    }
-
-    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.realloc(at, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use counting::CALLS;
 
 /// Rounds that are counted, of each size.
 const ROUNDS: usize = 40;

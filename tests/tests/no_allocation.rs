@@ -1,9 +1,8 @@
 //! A run takes no memory but what it was lent.
 
-#![allow(unsafe_code, reason = "an allocator that counts is an allocator")]
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[allow(unsafe_code, reason = "an allocator that counts is an allocator")]
+#[path = "../src/counting.rs"]
+mod counting;
 
 use loggap::simulation::windows::{Resources, WindowMemory, run};
 use loggap::simulation::{NetworkPlan, OwnedMemory, Placement, TopologyPlan};
@@ -21,48 +20,7 @@ use loggap_core::with_program;
 use loggap_tests::program;
 use loggap_tests::random_program::crowded;
 
-thread_local! {
-    /// Calls of the allocator by this thread.
-    static CALLS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-fn count() {
-    CALLS.with(|calls| calls.set(calls.get() + 1));
-}
-
-// SAFETY: every call goes to the system's allocator as it came; the counter
-// is a constant-initialised thread-local without a destructor, which neither
-// allocates nor unwinds.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(at, layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.realloc(at, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use counting::CALLS;
 
 /// What `run` returns, and how often it called the allocator.
 fn calls_of<T>(run: impl FnOnce() -> T) -> (T, u64) {

@@ -117,26 +117,24 @@ fn points_that_last_too_long_do_not_take_the_others_along() {
 }
 
 #[test]
-fn schedules_by_hand_are_at_every_point_as_if_run_alone() -> Result<(), Box<dyn std::error::Error>>
-{
-    let folder = tempfile::tempdir()?;
+fn schedules_by_hand_are_at_every_point_as_if_run_alone() {
+    let folder = tempfile::tempdir().unwrap();
     let mut random = Random::new(31);
     let mut compared = 0;
     for case in Case::all() {
         let (Some(goal), Some(name)) = (&case.goal, &case.name) else { continue };
         let path = folder.path().join("case.goal");
-        std::fs::write(&path, goal)?;
-        compare(&Source::File(ScheduleFile::open(&path)?), &mut random, name);
+        std::fs::write(&path, goal).unwrap();
+        compare(&Source::File(ScheduleFile::open(&path).unwrap()), &mut random, name);
         compared += 1;
     }
     assert!(compared > 20, "{compared}");
-    Ok(())
 }
 
 #[test]
-fn phases_of_noise_are_those_of_the_point() -> Result<(), Box<dyn std::error::Error>> {
+fn phases_of_noise_are_those_of_the_point() {
     let source = Source::Pattern(Pattern::BinomialBroadcast, Options::new(64, 8));
-    let noise = NoiseSource::periodic(Picos(7_000_000), Picos(900_000))?;
+    let noise = NoiseSource::periodic(Picos(7_000_000), Picos(900_000)).unwrap();
     let one = sets(&mut Random::new(3), None);
     let point = |at: usize| Point {
         sets: one.clone(),
@@ -147,26 +145,26 @@ fn phases_of_noise_are_those_of_the_point() -> Result<(), Box<dyn std::error::Er
         let settings = Settings { receive, ..Settings::default() };
         let (noise, most_bytes) = (Some(&noise), u64::MAX);
         let plan = Plan { noise, most_bytes, threads, finish: 1, ..Plan::new(settings) };
-        let runs = run_points(&source, 20, &point, &plan, &|| {})?;
+        let runs = run_points(&source, 20, &point, &plan, &|| {}).unwrap();
         assert!(runs.chunks(2).all(|pair| pair[0].makespan == pair[1].makespan));
         assert!(runs.iter().any(|run| run.makespan != runs[0].makespan));
         assert_eq!([runs[0].finish.len(), runs[1].finish.len()], [64, 0]);
         documents.push(runs);
     }
     assert_eq!(documents[0], documents[1]);
-    Ok(())
 }
 
 #[test]
-fn a_copy_is_refused_where_memory_or_parameters_do_not_fit()
--> Result<(), Box<dyn std::error::Error>> {
+fn a_copy_is_refused_where_memory_or_parameters_do_not_fit() {
     let source = Source::Pattern(Pattern::BinomialBroadcast, Options::new(8, 20));
     let settings = Settings::default();
-    source.load(settings, &Limit::none(), |schedule, _| {
-        let mut memory = OwnedMemory::new(&schedule.copy_requirements()).unwrap();
-        assert!(schedule.copy(memory.lend()).is_some());
-        assert!(schedule.copy(Memory::default()).is_none());
-    })?;
+    source
+        .load(settings, &Limit::none(), |schedule, _| {
+            let mut memory = OwnedMemory::new(&schedule.copy_requirements()).unwrap();
+            assert!(schedule.copy(memory.lend()).is_some());
+            assert!(schedule.copy(Memory::default()).is_none());
+        })
+        .unwrap();
     let set =
         |latency, limit| LogGops { eager_limit: Bytes(limit), ..of_picos([latency, 0, 5, 0, 0]) };
     let ran = windows::load(
@@ -184,7 +182,7 @@ fn a_copy_is_refused_where_memory_or_parameters_do_not_fit()
             let mut nothing = WindowMemory::new(&Requirements::default()).unwrap();
             assert!(schedule.copy(nothing.lend(), Parameters::one(set(9, 100))).is_none());
         },
-    )?;
+    )
+    .unwrap();
     assert!(ran.is_ok());
-    Ok(())
 }

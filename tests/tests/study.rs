@@ -7,33 +7,33 @@ use loggap_tests::folder::Folder;
 use serde_json::Value;
 
 #[test]
-fn the_papers_conclusions_come_out() -> Result<(), Box<dyn std::error::Error>> {
+fn the_papers_conclusions_come_out() {
     let output = loggap().args(["study", "pipelining", "-J"]).succeeds();
     let document = output.json();
-    let links = document["links"].as_array().ok_or("no links")?;
+    let links = document["links"].as_array().unwrap();
     assert_eq!(links.len(), 2);
     // On Ethernet the pipeline looks better up to 256 ranks, then no more.
-    let misled: Vec<u64> = serde_json::from_value(links[0]["loop_misleads_at_ranks"].clone())?;
+    let misled: Vec<u64> =
+        serde_json::from_value(links[0]["loop_misleads_at_ranks"].clone()).unwrap();
     assert_eq!(misled, [8, 16, 32, 64, 128, 256]);
     for link in links {
         let error = |algorithm: &str, ranks: u64| {
-            let rows = link["rows"].as_array()?.iter();
+            let rows = link["rows"].as_array().unwrap().iter();
             let mut rows = rows.filter(|row| row["algorithm"] == algorithm);
-            rows.find(|row| row["ranks"] == ranks)?["loop_error_s"].as_f64()
+            rows.find(|row| row["ranks"] == ranks).unwrap()["loop_error_s"].as_f64()
         };
         let growth = |algorithm| {
-            let errors = (error(algorithm, 1_024)?, error(algorithm, 512)?);
+            let errors = (error(algorithm, 1_024).unwrap(), error(algorithm, 512).unwrap());
             Some(errors.0 / errors.1)
         };
         // Doubling the ranks doubles one error and adds a tenth to the other.
-        assert!((growth("pipeline").ok_or("no row")? - 2.0).abs() < 0.01);
-        assert!((growth("binomial").ok_or("no row")? - 10.0 / 9.0).abs() < 0.01);
+        assert!((growth("pipeline").unwrap() - 2.0).abs() < 0.01);
+        assert!((growth("binomial").unwrap() - 10.0 / 9.0).abs() < 0.01);
     }
-    Ok(())
 }
 
 #[test]
-fn the_plots_appear_and_the_table_names_its_units() -> Result<(), Box<dyn std::error::Error>> {
+fn the_plots_appear_and_the_table_names_its_units() {
     let folder = Folder::new();
     let prefix = folder.path("fig9");
     let text = loggap()
@@ -58,7 +58,6 @@ fn the_plots_appear_and_the_table_names_its_units() -> Result<(), Box<dyn std::e
     assert_eq!(times.matches("synchronised").count(), 2, "two algorithms");
     assert_eq!(times.matches("root moves").count(), 2, "six lines in all");
     assert!(folder.has("two-ompi-ib-sdr-error.svg"));
-    Ok(())
 }
 
 #[test]
@@ -81,12 +80,10 @@ const ONE_MESSAGE: &str = "num_ranks 2\n\
     rank 0 {\ns: send 101b to 1 tag 0\nc: calc 1000\nc requires s\n}\n\
     rank 1 {\nr: recv 101b from 0 tag 0\n}\n";
 
-fn overlap(goal: &str, arguments: &[&str]) -> Result<Value, Box<dyn std::error::Error>> {
+fn overlap(goal: &str, arguments: &[&str]) -> Value {
     let folder = Folder::new();
-    let path = folder.path("app.goal");
-    fs::write(&path, goal)?;
-    let output = loggap().args(["study", "overlap", "-J"]).arg(path).args(arguments).succeeds();
-    Ok(output.json())
+    let path = folder.written("app.goal", goal);
+    loggap().args(["study", "overlap", "-J"]).arg(path).args(arguments).succeeds().json()
 }
 
 /// Full, present and no overlap, in ns.
@@ -100,9 +97,9 @@ fn one_message([o_s, o_r, w_o_s, w_o_r, w_g]: [u64; 5]) -> [u64; 2] {
 }
 
 #[test]
-fn overlap_of_one_message_is_its_closed_form() -> Result<(), Box<dyn std::error::Error>> {
+fn overlap_of_one_message_is_its_closed_form() {
     let link = ["-L", "500", "-o", "200", "-O", "1", "-g", "300", "-G", "2", "--factors", "1,4"];
-    let document = overlap(ONE_MESSAGE, &link)?;
+    let document = overlap(ONE_MESSAGE, &link);
     let full = one_message([0, 0, 0, 0, 200]);
     let present = one_message([200, 200, 100, 100, 200]);
     let none = one_message([300, 300, 200, 200, 200]);
@@ -121,36 +118,33 @@ fn overlap_of_one_message_is_its_closed_form() -> Result<(), Box<dyn std::error:
     assert_eq!(document["gaps"][1]["factor"], 4.0);
     assert_eq!(three(&document["gaps"][0]), [1_000, 1_300, 1_500]);
     assert_eq!(three(&document["gaps"][1])[1..], [present[1], none[1].max(none[0])]);
-    Ok(())
 }
 
 #[test]
-fn overlap_knows_both_overheads_and_a_receiver_that_is_not_held()
--> Result<(), Box<dyn std::error::Error>> {
+fn overlap_knows_both_overheads_and_a_receiver_that_is_not_held() {
     let apart = ["--send-overhead", "200", "--recv-overhead", "250", "-O", "1"];
     let link = [&["-L", "500", "-g", "300", "-G", "2"], &apart[..]].concat();
-    let document = overlap(ONE_MESSAGE, &link)?;
+    let document = overlap(ONE_MESSAGE, &link);
     let present = one_message([200, 250, 100, 100, 200]);
     assert_eq!(three(&document["ranks"][1])[1], present[1]);
     assert_eq!(three(&document["ranks"][0])[1], present[0]);
     // A calculation beside the message: held, the receiver begins it after the
     // bytes; otherwise they arrive meanwhile.
     let busy = ONE_MESSAGE.replace("from 0 tag 0\n", "from 0 tag 0\nc: calc 100000\n");
-    let full = |how: &str| -> Result<u64, Box<dyn std::error::Error>> {
+    let full = |how: &str| {
         let link = ["-L", "0", "-o", "0", "-g", "0", "-G", "100", "--receive", how];
-        Ok(three(&overlap(&busy, &link)?["ranks"][1])[0])
+        three(&overlap(&busy, &link)["ranks"][1])[0]
     };
-    assert_eq!([full("hold")?, full("overlap")?], [110_000, 100_000]);
-    Ok(())
+    assert_eq!([full("hold"), full("overlap")], [110_000, 100_000]);
 }
 
 #[test]
-fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::error::Error>> {
+fn overlap_draws_a_plot_and_says_what_is_wrong() {
     let folder = Folder::new();
     let plot = folder.path("gap.svg");
     let pattern = ["study", "overlap", "--pattern", "all-to-all", "--ranks", "8", "-s", "4K"];
     let output = loggap().args(pattern).args(["--summary", "--plot"]).arg(&plot).succeeds();
-    let picture = fs::read_to_string(&plot)?;
+    let picture = fs::read_to_string(&plot).unwrap();
     assert!(picture.contains("full overlap") && picture.contains("makespan [us]"), "{picture}");
     assert_eq!(picture.matches("<circle").count(), 3 * 7);
     // Lines that coincide are as many widths.
@@ -163,7 +157,7 @@ fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::erro
     assert!(output.stderr.contains("o > g"));
 
     let missing = folder.path("lonely.goal");
-    fs::write(&missing, "num_ranks 2\nrank 0 {\nr: recv 1b from 1\n}\nrank 1 {\n}\n")?;
+    fs::write(&missing, "num_ranks 2\nrank 0 {\nr: recv 1b from 1\n}\nrank 1 {\n}\n").unwrap();
     let message = loggap().args(["study", "overlap"]).arg(&missing).ends(1).stderr;
     assert!(message.contains("loggap simulate"), "{message}");
     for arguments in
@@ -174,11 +168,10 @@ fn overlap_draws_a_plot_and_says_what_is_wrong() -> Result<(), Box<dyn std::erro
     loggap().args(pattern).args(["--max-memory", "1K"]).assert().code(1);
     loggap().args(["study", "overlap", "absent.goal"]).assert().code(2);
     loggap().args(["study", "overlap"]).assert().code(2);
-    Ok(())
 }
 
 #[test]
-fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() -> Result<(), Box<dyn std::error::Error>> {
+fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() {
     const FACTORS: usize = 9_000;
     let folder = Folder::new();
     let ring = ["--pattern", "dissemination", "--ranks", "4K", "-s", "8"];
@@ -193,14 +186,14 @@ fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() -> Result<(), Box<dyn s
         let arguments = [&ask[..], &factors, &["--plot", plot, "-J"]].concat();
         let output = interrupted(&arguments, |output| output.stdout.contains("\"factor\":"));
         let found = output.json();
-        let gaps = found["gaps"].as_array().ok_or("no gaps")?;
+        let gaps = found["gaps"].as_array().unwrap();
         assert!(gaps.len() < FACTORS, "{schedule:?}: {}", gaps.len());
-        let told = found["incomplete"].as_str().ok_or("not marked")?;
+        let told = found["incomplete"].as_str().unwrap();
         let runs = told.strip_prefix("interrupted after ").and_then(|told| told.split_once(' '));
-        let (runs, of) = runs.ok_or("no number")?;
-        assert!(runs.parse::<usize>()? >= 3 * (1 + gaps.len()), "{told}");
+        let (runs, of) = runs.unwrap();
+        assert!(runs.parse::<usize>().unwrap() >= 3 * (1 + gaps.len()), "{told}");
         assert_eq!(of, format!("of {} runs", 3 * (1 + FACTORS)));
-        assert!(fs::read_to_string(plot)?.contains("(incomplete)"), "{schedule:?}");
+        assert!(fs::read_to_string(plot).unwrap().contains("(incomplete)"), "{schedule:?}");
         // What is there is what runs to the end have.
         let ends = [&gaps[0], &gaps[gaps.len() - 1]];
         let ends = ends.map(|gap| gap["factor"].to_string()).join(",");
@@ -216,5 +209,4 @@ fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() -> Result<(), Box<dyn s
     let text = &text.stdout;
     assert!(text.contains("# INCOMPLETE: interrupted after "), "{text}");
     assert_eq!(folder.count(), 2);
-    Ok(())
 }

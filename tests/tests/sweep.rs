@@ -38,7 +38,7 @@ const SWEEPS: [(&str, &str, &str); 9] = [
 
 /// Every point of every sweep of `schedule` takes what a run alone takes that
 /// has its value as an option.
-fn compare(schedule: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
+fn compare(schedule: &[&str]) {
     for (sweep, option, key) in SWEEPS {
         let document = simulated(&[schedule, &["--sweep", sweep]].concat());
         let swept = points(&document);
@@ -54,23 +54,21 @@ fn compare(schedule: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
             assert_eq!(point["makespan_s"], alone["makespan_s"]);
         }
     }
-    Ok(())
 }
 
 #[test]
-fn a_computed_pattern_is_at_every_point_as_if_run_alone() -> Result<(), Box<dyn std::error::Error>>
-{
+fn a_computed_pattern_is_at_every_point_as_if_run_alone() {
     let ring = ["--pattern", "dissemination", "--ranks", "13", "-s", "4K"];
     assert_eq!(simulated(&ring)["engine"], "computed");
-    compare(&ring)
+    compare(&ring);
 }
 
 #[test]
-fn a_stored_schedule_is_at_every_point_as_if_run_alone() -> Result<(), Box<dyn std::error::Error>> {
+fn a_stored_schedule_is_at_every_point_as_if_run_alone() {
     let folder = Folder::new();
     let path = folder.written("pipeline.goal", PIPELINE);
     assert_eq!(simulated(&[&path])["engine"], "windows");
-    compare(&[&path])?;
+    compare(&[&path]);
     // Event by event: above S, and with a receiver that is not held.
     let above = [&*path, "--receive", "overlap", "-S", "100"];
     assert_eq!(simulated(&above)["engine"], "sequential");
@@ -80,7 +78,6 @@ fn a_stored_schedule_is_at_every_point_as_if_run_alone() -> Result<(), Box<dyn s
             assert_eq!(point["makespan_ps"], alone["makespan_ps"], "{sweep}");
         }
     }
-    Ok(())
 }
 
 #[test]
@@ -139,7 +136,7 @@ fn profile(latency: f64) -> String {
 }
 
 #[test]
-fn ranges_of_a_profile_are_swept_by_factors() -> Result<(), Box<dyn std::error::Error>> {
+fn ranges_of_a_profile_are_swept_by_factors() {
     let folder = Folder::new();
     let goal = folder.written("pipeline.goal", PIPELINE);
     let given = folder.written("given.json", &profile(2e-6));
@@ -165,12 +162,10 @@ fn ranges_of_a_profile_are_swept_by_factors() -> Result<(), Box<dyn std::error::
         2,
         "sweep o_s or o_r",
     );
-    Ok(())
 }
 
 #[test]
-fn the_tangent_touches_the_curve_and_is_it_where_that_is_proved()
--> Result<(), Box<dyn std::error::Error>> {
+fn the_tangent_touches_the_curve_and_is_it_where_that_is_proved() {
     let folder = Folder::new();
     let goal = folder.written("pipeline.goal", PIPELINE);
     let pattern = ["--pattern", "binomialtreebcast", "--ranks", "64", "-s", "1K"];
@@ -206,11 +201,10 @@ fn the_tangent_touches_the_curve_and_is_it_where_that_is_proved()
         }
     }
     assert!(on_the_line > 30, "{on_the_line}");
-    Ok(())
 }
 
 #[test]
-fn a_table_a_csv_and_a_picture_have_the_points() -> Result<(), Box<dyn std::error::Error>> {
+fn a_table_a_csv_and_a_picture_have_the_points() {
     let folder = Folder::new();
     let (csv, plot) = (folder.path("l.csv"), folder.path("l.svg"));
     let files = ["--sweep-csv", &csv, "--sweep-plot", &plot];
@@ -219,7 +213,7 @@ fn a_table_a_csv_and_a_picture_have_the_points() -> Result<(), Box<dyn std::erro
     let output = loggap().args(pattern).args(sweep).args(files).succeeds();
     // 2o + L + 7G.
     assert_eq!(
-        fs::read_to_string(&csv)?,
+        fs::read_to_string(&csv).unwrap(),
         "latency_s,makespan_s,makespan_ps\n0.000001,0.000004042,4042000\n\
          0.000002,0.000005042,5042000\n0.000003,0.000006042,6042000\n"
     );
@@ -227,7 +221,7 @@ fn a_table_a_csv_and_a_picture_have_the_points() -> Result<(), Box<dyn std::erro
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     assert!(rows.contains(&vec!["#", "L[ns]", "makespan[ns]", "slope"]), "{text}");
     assert!(rows.contains(&vec!["2000", "5042", "1"]), "{text}");
-    let picture = fs::read_to_string(&plot)?;
+    let picture = fs::read_to_string(&plot).unwrap();
     for part in ["L [us]", "makespan [us]", "as given: slope 1", "binomialtreebcast over L"] {
         assert!(picture.contains(part), "{part}: {picture}");
     }
@@ -235,18 +229,17 @@ fn a_table_a_csv_and_a_picture_have_the_points() -> Result<(), Box<dyn std::erro
 
     let grid = ["--sweep", "g=1us:3us:3", "--sweep", "o=0:100:4"];
     loggap().args(pattern).args(grid).args(files).assert().success();
-    let picture = fs::read_to_string(&plot)?;
+    let picture = fs::read_to_string(&plot).unwrap();
     assert!(picture.contains("o = 33.333 ns"), "{picture}");
     assert_eq!(picture.matches("<circle").count(), 12);
-    assert_eq!(fs::read_to_string(&csv)?.lines().count(), 13);
+    assert_eq!(fs::read_to_string(&csv).unwrap().lines().count(), 13);
 
     let many = ["--sweep", "L=1us:100us:1000:log"];
     let text = loggap().args(pattern).args(many).args(files).succeeds().stdout;
     assert!(text.contains("40 of 1000 points; all: -J or --sweep-csv FILE"), "{text}");
-    assert_eq!(fs::read_to_string(&csv)?.lines().count(), 1_001);
+    assert_eq!(fs::read_to_string(&csv).unwrap().lines().count(), 1_001);
     let values: Vec<&str> = text.lines().filter(|line| line.contains("100000")).collect();
     assert_eq!(values.len(), 1, "both ends are in the table: {text}");
-    Ok(())
 }
 
 #[test]
@@ -334,8 +327,7 @@ fn what_cannot_be_swept_or_described_is_refused_by_name() {
 }
 
 #[test]
-fn a_schedule_that_cannot_end_and_memory_that_does_not_suffice_leave_no_file()
--> Result<(), Box<dyn std::error::Error>> {
+fn a_schedule_that_cannot_end_and_memory_that_does_not_suffice_leave_no_file() {
     let folder = Folder::new();
     let lonely = "num_ranks 2\nrank 0 {\nr: recv 1b from 1\n}\nrank 1 {\n}\n";
     let path = folder.written("lonely.goal", lonely);
@@ -345,7 +337,6 @@ fn a_schedule_that_cannot_end_and_memory_that_does_not_suffice_leave_no_file()
     let pattern = ["--pattern", "dissemination", "--ranks", "1K", "--max-memory", "1K"];
     assert_eq!(refused(&[&pattern[..], &files].concat()).0, 1);
     assert_eq!(folder.count(), 1);
-    Ok(())
 }
 
 /// What a simulation leaves that gets Ctrl-C while further runs are under way.

@@ -150,90 +150,65 @@ const REFUSED: &[(&str, usize, usize, &str)] = &[
     ("num_ranks 1\nrank 0 {\na: calc 1\n", 4, 1, "ends inside rank 0"),
     ("num_ranks 1\nrank 0 {\n/* }\n", 3, 1, "comment without"),
     ("num_ranks 1\nrank 0 {\n} }", 3, 3, "expected \"num_ranks N\" or \"rank N {\", found \"}\""),
-    ("num_ranks 1\nrank 0 {\na: calc 1\n  b: wait 2\n}", 4, 6, "expected \"send\", \"recv\""),
-    ("num_ranks 1\nrank 0 {\na: calc\n}", 3, 8, "expected a whole number, found \"\\n\""),
-    ("num_ranks 1\nrank 0 {\na: calc -5\n}", 3, 9, "expected a whole number, found \"-\""),
-    (
-        "num_ranks 1\nrank 0 {\na: calc 1.5\n}",
-        3,
-        10,
-        "expected \"cpu\" or the end of the line, found \".\"",
-    ),
-    ("num_ranks 1\nrank 0 {\na: calc 5 nic 1\n}", 3, 11, "expected \"cpu\" or the end"),
     ("num_ranks 1\nrank 0 {\na: calc 5 }", 3, 11, "expected \"cpu\" or the end"),
-    ("num_ranks 1\nrank 0 {\na: calc 18446744073709552\n}", 3, 9, "at most 18446744073709551"),
-    ("num_ranks 1\nrank 0 {\na: send 5 to 0\n}", 3, 11, "expected \"b\" after the size"),
-    ("num_ranks 1\nrank 0 {\na: send 5b from 0\n}", 3, 12, "expected \"to\""),
-    ("num_ranks 1\nrank 0 {\na: recv 5b to 0\n}", 3, 12, "expected \"from\""),
-    ("num_ranks 1\nrank 0 {\na: send 5b to -1\n}", 3, 15, "expected a whole number, found \"-\""),
-    ("num_ranks 1\nrank 0 {\na: recv 5b from -2\n}", 3, 17, "expected a whole number or -1"),
-    ("num_ranks 1\nrank 0 {\na: recv 5b from -11\n}", 3, 17, "expected a whole number or -1"),
+    ("num_ranks 2\nrank 0 {\na: calc 1\nrank 1 {\n}", 4, 1, "expected a label, \"send\""),
+    ("num_ranks 1\nrank 0 {\na: calc 1\r}", 3, 10, "expected \"cpu\" or the end"),
+];
+
+/// As [`REFUSED`], of the statements of the only rank, which begin in line 3.
+const REFUSED_STATEMENTS: &[(&str, usize, usize, &str)] = &[
+    ("a: calc 1\n  b: wait 2", 4, 6, "expected \"send\", \"recv\""),
+    ("a: calc", 3, 8, "expected a whole number, found \"\\n\""),
+    ("a: calc -5", 3, 9, "expected a whole number, found \"-\""),
+    ("a: calc 1.5", 3, 10, "expected \"cpu\" or the end of the line, found \".\""),
+    ("a: calc 5 nic 1", 3, 11, "expected \"cpu\" or the end"),
+    ("a: calc 18446744073709552", 3, 9, "at most 18446744073709551"),
+    ("a: send 5 to 0", 3, 11, "expected \"b\" after the size"),
+    ("a: send 5b from 0", 3, 12, "expected \"to\""),
+    ("a: recv 5b to 0", 3, 12, "expected \"from\""),
+    ("a: send 5b to -1", 3, 15, "expected a whole number, found \"-\""),
+    ("a: recv 5b from -2", 3, 17, "expected a whole number or -1"),
+    ("a: recv 5b from -11", 3, 17, "expected a whole number or -1"),
+    ("a: send 18446744073709551616b to 0", 3, 9, "message size in bytes too large"),
+    ("a: send 5b to 4294967295", 3, 15, "peer too large: at most 4294967294"),
     (
-        "num_ranks 1\nrank 0 {\na: send 18446744073709551616b to 0\n}",
-        3,
-        9,
-        "message size in bytes too large",
-    ),
-    (
-        "num_ranks 1\nrank 0 {\na: send 5b to 4294967295\n}",
-        3,
-        15,
-        "peer too large: at most 4294967294",
-    ),
-    (
-        "num_ranks 1\nrank 0 {\na: send 5b to 0 tag 18446744073709551615\n}",
+        "a: send 5b to 0 tag 18446744073709551615",
         3,
         21,
         "tag too large: at most 18446744073709551614",
     ),
-    ("num_ranks 1\nrank 0 {\na: send 5b to 0 cpu 65536\n}", 3, 21, "cpu too large: at most 65535"),
-    ("num_ranks 1\nrank 0 {\na: send 5b to 0 nic 65536\n}", 3, 21, "nic too large: at most 65535"),
-    ("num_ranks 1\nrank 0 {\na: send 5b to 0 cpu 1 tag 3\n}", 3, 23, "expected \"nic\" or the end"),
+    ("a: send 5b to 0 cpu 65536", 3, 21, "cpu too large: at most 65535"),
+    ("a: send 5b to 0 nic 65536", 3, 21, "nic too large: at most 65535"),
+    ("a: send 5b to 0 cpu 1 tag 3", 3, 23, "expected \"nic\" or the end"),
+    ("a: send 5b to 0 nic 1 cpu 3", 3, 23, "expected the end of the line"),
+    ("a: calc 1\na: calc 2", 4, 1, "label a is defined a second time (first in line 3)"),
     (
-        "num_ranks 1\nrank 0 {\na: send 5b to 0 nic 1 cpu 3\n}",
-        3,
-        23,
-        "expected the end of the line",
-    ),
-    (
-        "num_ranks 1\nrank 0 {\na: calc 1\na: calc 2\n}",
-        4,
-        1,
-        "label a is defined a second time (first in line 3)",
-    ),
-    (
-        "num_ranks 1\nrank 0 {\nl1: calc 1\nl2: calc 2\nl1: calc 2\n}",
+        "l1: calc 1\nl2: calc 2\nl1: calc 2",
         5,
         1,
         "label l1 is defined a second time (first in line 3)",
     ),
-    ("num_ranks 1\nrank 0 {\na: calc 1\na requires b\n}", 4, 12, "label b is not defined above"),
-    (
-        "num_ranks 1\nrank 0 {\na: calc 1\nb requires a\nb: calc 2\n}",
-        4,
-        1,
-        "label b is not defined above",
-    ),
-    ("num_ranks 1\nrank 0 {\na: calc 1\na requires a a\n}", 4, 14, "expected the end of the line"),
-    (
-        "num_ranks 1\nrank 0 {\na: calc 1\na needs a\n}",
-        4,
-        3,
-        "expected \":\", \"requires\" or \"irequires\"",
-    ),
-    ("num_ranks 1\nrank 0 {\na: calc 1\na requires 1\n}", 4, 12, "expected a label"),
-    ("num_ranks 1\nrank 0 {\nsend: calc 1\n}", 3, 1, "send cannot be a label"),
-    ("num_ranks 2\nrank 0 {\na: calc 1\nrank 1 {\n}", 4, 1, "expected a label, \"send\""),
-    ("num_ranks 1\nrank 0 {\n# note\n}", 3, 1, "expected a label, \"send\""),
-    ("num_ranks 1\nrank 0 {\nl\u{e9}: calc 1\n}", 3, 2, "expected \":\", \"requires\""),
-    ("num_ranks 1\nrank 0 {\na: calc 1\r}", 3, 10, "expected \"cpu\" or the end"),
-    ("num_ranks 1\nrank 0 {\na: calc 1 / 2\n}", 3, 11, "expected \"cpu\" or the end"),
+    ("a: calc 1\na requires b", 4, 12, "label b is not defined above"),
+    ("a: calc 1\nb requires a\nb: calc 2", 4, 1, "label b is not defined above"),
+    ("a: calc 1\na requires a a", 4, 14, "expected the end of the line"),
+    ("a: calc 1\na needs a", 4, 3, "expected \":\", \"requires\" or \"irequires\""),
+    ("a: calc 1\na requires 1", 4, 12, "expected a label"),
+    ("send: calc 1", 3, 1, "send cannot be a label"),
+    ("# note", 3, 1, "expected a label, \"send\""),
+    ("l\u{e9}: calc 1", 3, 2, "expected \":\", \"requires\""),
+    ("a: calc 1 / 2", 3, 11, "expected \"cpu\" or the end"),
 ];
 
 #[test]
 fn what_is_refused_says_where_and_what_was_expected() {
-    for &(text, line, column, message) in REFUSED {
-        let found = error_of(text);
+    let whole = REFUSED
+        .iter()
+        .map(|&(text, line, column, message)| (text.to_string(), line, column, message));
+    let statements = REFUSED_STATEMENTS.iter().map(|&(text, line, column, message)| {
+        (format!("num_ranks 1\nrank 0 {{\n{text}\n}}"), line, column, message)
+    });
+    for (text, line, column, message) in whole.chain(statements) {
+        let found = error_of(&text);
         let place = format!("line {line}, column {column} (byte ");
         assert!(found.starts_with(&place) && found.contains(message), "{text:?}: {found}");
     }
@@ -337,37 +312,9 @@ fn what_text_cannot_say_is_refused_by_the_writer() {
     assert_eq!(output.append(b"x"), Err(NoRoom));
 }
 
-/// Words of which random text is made, so that it gets past the first token.
-const PIECES: [&str; 28] = [
-    "num_ranks ",
-    "2",
-    "1",
-    "rank ",
-    "0",
-    " {",
-    "{\n",
-    "}\n",
-    "l1",
-    "l2",
-    "a",
-    ":",
-    " requires ",
-    " irequires ",
-    "send ",
-    "recv ",
-    "calc ",
-    "b to ",
-    "b from ",
-    "-1",
-    " tag ",
-    " cpu ",
-    " nic ",
-    "\n",
-    "\r\n",
-    "// x\n",
-    "/* }",
-    "*/",
-];
+/// Words of which random text is made, each before a bar, so that it gets past the first token.
+const PIECES: &str = "num_ranks |2|1|rank |0| {|{\n|}\n|l1|l2|a|:| requires | irequires |send |recv |calc |\
+    b to |b from |-1| tag | cpu | nic |\n|\r\n|// x\n|/* }|*/";
 
 quickcheck! {
     fn printing_and_reading_again_changes_nothing(program: Program) -> () {
@@ -381,7 +328,8 @@ quickcheck! {
     }
 
     fn arbitrary_words_are_read_or_refused(words: Vec<u8>) -> () {
-        let text: String = words.iter().map(|w| PIECES[usize::from(*w) % PIECES.len()]).collect();
+        let pieces: Vec<&str> = PIECES.split('|').collect();
+        let text: String = words.iter().map(|w| pieces[usize::from(*w) % pieces.len()]).collect();
         drop(parse(text.as_bytes()));
     }
 

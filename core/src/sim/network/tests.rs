@@ -93,22 +93,9 @@ fn ends<F: Fabric>(fabric: &F, messages: &[Sent]) -> Vec<u64> {
 
 fn topologies() -> Vec<Topology> {
     let parse = |text| Topology::parse(text, 12).unwrap();
-    let mut all: Vec<Topology> = [
-        "star",
-        "tree:4",
-        "tree:3:2.5",
-        "fat-tree:4",
-        "fat-tree:4:3",
-        "torus:4x3",
-        "torus:12",
-        "torus:3x2x2x2",
-        "dragonfly:4:3:2",
-        "dragonfly:3:1:4",
-        "rail:4:2:2",
-        "rail:2:2",
-    ]
-    .map(parse)
-    .to_vec();
+    let names = "star tree:4 tree:3:2.5 fat-tree:4 fat-tree:4:3 torus:4x3 torus:12 torus:3x2x2x2 \
+        dragonfly:4:3:2 dragonfly:3:1:4 rail:4:2:2 rail:2:2";
+    let mut all: Vec<Topology> = names.split(' ').map(parse).collect();
     all.push(Topology::torus(&[4, 4]).unwrap().with_link_capacity(0.75).unwrap());
     all.push(Topology::star(12).unwrap().with_host_capacity(2.0).unwrap());
     all
@@ -159,16 +146,8 @@ fn what_begins_when_others_end_ends_when_the_slow_oracle_says() {
     // Divisible by all shares, so that many end together.
     const UNIT: u64 = 27_720_000;
     let parse = |text| Topology::parse(text, 16).unwrap();
-    let tapered = [
-        "tree:4:4",
-        "tree:4:2",
-        "fat-tree:4:2",
-        "rail:4:2:2",
-        "torus:4x4",
-        "torus:16",
-        "dragonfly:4:2:2",
-    ];
-    for topology in topologies().into_iter().chain(tapered.map(parse)) {
+    let tapered = "tree:4:4 tree:4:2 fat-tree:4:2 rail:4:2:2 torus:4x4 torus:16 dragonfly:4:2:2";
+    for topology in topologies().into_iter().chain(tapered.split(' ').map(parse)) {
         for seed in 0..300 {
             let mut random = Random::new(seed);
             let hosts = topology.hosts();

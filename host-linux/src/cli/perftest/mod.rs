@@ -196,50 +196,18 @@ mod tests {
 
     #[test]
     fn flags_of_perftest_with_a_meaning_are_taken() {
-        let common = [
-            "-a",
-            "--all",
-            "-s 8",
-            "--size 8",
-            "-n 10",
-            "--iters 10",
-            "-D 2",
-            "--duration 2",
-            "-F",
-            "--CPU-freq",
-            "-J",
-            "node7 -p 18515",
-            "node7 --port 18515",
-        ];
+        let common = "-a, --all, -s 8, --size 8, -n 10, --iters 10, -D 2, --duration 2, -F, \
+            --CPU-freq, -J, node7 -p 18515, node7 --port 18515";
         // Device options with perftest's names.
-        let device = [
-            "-d rxe0",
-            "--ib-dev rxe0",
-            "-i 1",
-            "--ib-port 1",
-            "-x 1",
-            "--gid-index 1",
-            "-I 64",
-            "--inline_size 64",
-            "-m 1024",
-            "--mtu 1024",
-            "-S 1",
-            "--sl 1",
-            "--tclass 104",
-            "-t 64",
-            "--tx-depth 64",
-            "-Q 8",
-            "--cq-mod 8",
-            "-e",
-            "--events",
-            "--use_hugepages",
-            "--write_with_imm",
-        ];
-        for words in common {
+        let device = "-d rxe0, --ib-dev rxe0, -i 1, --ib-port 1, -x 1, --gid-index 1, -I 64, \
+            --inline_size 64, -m 1024, --mtu 1024, -S 1, --sl 1, --tclass 104, -t 64, \
+            --tx-depth 64, -Q 8, --cq-mod 8, -e, --events, --use_hugepages, \
+            --write_with_imm";
+        for words in common.split(", ") {
             assert_eq!(answer::<Latency>(words), "taken", "lat {words}");
             assert_eq!(answer::<Bandwidth>(words), "taken", "bw {words}");
         }
-        for words in device {
+        for words in device.split(", ") {
             let words = format!("--transport verbs {words}");
             assert_eq!(answer::<Latency>(&words), "taken", "lat {words}");
             assert_eq!(answer::<Bandwidth>(&words), "taken", "bw {words}");
