@@ -12,11 +12,11 @@
 )]
 
 use std::fs;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use loggap_tests::command::{finish, machine};
+use loggap_tests::command::{Ended, Run, finish, machine};
 use serde_json::Value;
 
 /// The MPI under test: what its `mpirun` is called.
@@ -28,8 +28,8 @@ pub(crate) fn mpirun() -> String {
 pub(crate) fn is_open_mpi() -> bool {
     let mut command = Command::new(mpirun());
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    let output = command.arg("--version").output().expect("mpirun");
-    String::from_utf8_lossy(&output.stdout).contains("OpenRTE")
+    let output = command.arg("--version").ended();
+    output.stdout.contains("OpenRTE")
 }
 
 /// `mpirun -n RANKS loggap-mpi`, ready for arguments; more ranks than
@@ -79,7 +79,7 @@ pub(crate) const fn binary() -> &'static str {
 }
 
 /// Runs `command` to its end, alone on this machine.
-pub(crate) fn run(command: &mut Command) -> Output {
+pub(crate) fn run(command: &mut Command) -> Ended {
     let _machine = machine();
     finish(command.spawn().expect("mpirun starts"))
 }
@@ -87,14 +87,9 @@ pub(crate) fn run(command: &mut Command) -> Output {
 /// The JSON document of a command that succeeds.
 pub(crate) fn document(command: &mut Command) -> Value {
     let output = run(command);
-    let talk = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{talk}");
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {talk}"))
-}
-
-/// What a command that fails says.
-pub(crate) fn talk(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    let talk = &output.stderr;
+    assert!(output.code == Some(0), "{talk}");
+    serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {talk}"))
 }
 
 /// Processes of the program below `parent`, as soon as there are `count`.
