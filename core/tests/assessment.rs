@@ -8,7 +8,7 @@ mod assessment {
         Findings, MAX_WARNINGS, Quantity, RowHeader, Sample, SampleStore, StoreRequirements,
         Warning,
     };
-    use loggap_core::model::{Mark, Parameter};
+    use loggap_core::model::{Mark, Parameter, Range};
     use loggap_core::units::{Bytes, Picos};
 
     const MICRO: u64 = 1_000_000;
@@ -107,6 +107,16 @@ mod assessment {
             assert_eq!((value.mark, slope.mark), (Mark::Converged, Mark::Converged));
             assert_eq!(line.scatter_ppm, 0);
         }
+    }
+
+    #[test]
+    fn a_one_sided_link_has_no_one_way_times() {
+        let both = assess(&rounds(&SIZES, plain)).profile.ranges[0];
+        let options = AssessOptions { one_sided: true, ..AssessOptions::default() };
+        let assessment = try_assess(&rounds(&SIZES, plain), &options).unwrap();
+        let expected = Range { half_rtt: None, latency: None, ..both };
+        assert_eq!(assessment.profile.ranges, [expected]);
+        assert_eq!(assessment.warnings, []);
     }
 
     #[test]

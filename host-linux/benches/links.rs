@@ -48,7 +48,7 @@ fn pairs() -> [(AnyLink, AnyLink); 4] {
     [tcp, udp, unix, (AnyLink::Shm(near), AnyLink::Shm(far))]
 }
 
-fn receive<L: Link<Error = LinkError>>(link: &mut L, buffer: &mut [u8]) -> Result<(), LinkError> {
+fn receive(link: &mut dyn Link<Error = LinkError>, buffer: &mut [u8]) -> Result<(), LinkError> {
     while link.poll_receive(buffer)?.is_none() {}
     Ok(())
 }
@@ -75,7 +75,7 @@ fn round_trips(criterion: &mut Criterion) {
             pin(placement.responder).unwrap();
             let mut message = [0; 64];
             // A message that begins with 1 is the last.
-            while receive(&mut far, &mut message).is_ok() && message[0] == 0 {
+            while receive(&mut *far, &mut message).is_ok() && message[0] == 0 {
                 far.send(&message).unwrap();
             }
         });
@@ -83,7 +83,7 @@ fn round_trips(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 near.send(&message).unwrap();
-                receive(&mut near, &mut message).unwrap();
+                receive(&mut *near, &mut message).unwrap();
             });
         });
         message[0] = 1;
@@ -103,7 +103,7 @@ fn sends(criterion: &mut Criterion) {
         let drain = thread::spawn(move || {
             pin(placement.responder).unwrap();
             let mut message = [0; 64];
-            while receive(&mut far, &mut message).is_ok() && message[0] == 0 {}
+            while receive(&mut *far, &mut message).is_ok() && message[0] == 0 {}
         });
         group.bench_function(name, |bencher| bencher.iter(|| near.send(&[0; 64]).unwrap()));
         // Datagrams may be lost: repeat until the other end has gone.

@@ -320,7 +320,7 @@ fn connecting_by_name_tries_every_address() {
     let mut far = AnyLink::Tcp(TcpLink::from_stream(accepted, short()).unwrap());
     far.send(b"hello").unwrap();
     let mut buffer = [0; 5];
-    assert_eq!(receive(&mut link, &mut buffer).unwrap(), 5);
+    assert_eq!(receive(&mut &mut *link, &mut buffer).unwrap(), 5);
     assert_eq!(link.transport(), Transport::Tcp);
     assert!(link.peer().ends_with(&port.to_string()), "{}", link.peer());
 }

@@ -233,7 +233,7 @@ fn frames_that_belong_to_nothing_are_passed_over() {
 }
 
 /// Whether something is to be read within a fifth of a second.
-fn is_readable(socket: &impl AsFd) -> bool {
+fn is_readable(socket: &(impl AsFd + ?Sized)) -> bool {
     let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
     poll(&mut polled, PollTimeout::from(200_u8)).unwrap() > 0
 }
@@ -249,7 +249,7 @@ fn hello(nonce: u64) -> [u8; FRAME_LEN] {
     control(&Message::Hello(Hello { versions, capabilities: 0, bounds, nonce }))
 }
 
-fn received(link: &mut impl Link<Error = LinkError>) -> Option<Message> {
+fn received(link: &mut (impl Link<Error = LinkError> + ?Sized)) -> Option<Message> {
     let mut frame = [0; 2_000];
     (0..20).find_map(|_| link.poll_receive(&mut frame).unwrap())?;
     Some(Message::parse(&frame).unwrap())
@@ -299,7 +299,7 @@ fn the_listening_socket_gets_hellos_only_and_a_session_its_peers_frames_only() {
     client.send(&hello(nonce)).unwrap();
     thread::sleep(Duration::from_millis(50));
     let Some(Arrival::Client(mut session)) = accept() else { panic!("no session") };
-    assert!(matches!(received(&mut session), Some(Message::Hello(_))));
+    assert!(matches!(received(&mut *session), Some(Message::Hello(_))));
     // Another station on the same cable.
     let client_end = cable.name(End::Client);
     let second =
@@ -311,9 +311,9 @@ fn the_listening_socket_gets_hellos_only_and_a_session_its_peers_frames_only() {
     }
     let mut stranger = open(End::Client, "other", SERVER);
     stranger.send(&control(&Message::Bye)).unwrap();
-    assert!(!is_readable(&session), "a frame of another station reaches the session");
+    assert!(!is_readable(&*session), "a frame of another station reaches the session");
     client.send(&control(&Message::Bye)).unwrap();
-    assert_eq!(received(&mut session), Some(Message::Bye));
+    assert_eq!(received(&mut *session), Some(Message::Bye));
 }
 
 #[test]

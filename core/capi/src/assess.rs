@@ -158,6 +158,7 @@ impl AssessOptions {
                 tolerance_ppm: self.tolerance_ppm,
                 max_changes: self.max_changes as usize,
                 detector,
+                one_sided: false,
             },
             messages: self.messages,
             max_time: Picos(self.max_time_ps),

@@ -13,6 +13,7 @@
 //! a responder has types of its own, [`DescriptionRequest`] and [`DescriptionPart`]; a firmware
 //! without a description does not link them.
 
+mod admission;
 mod bounds;
 mod codec;
 mod description;
@@ -24,6 +25,7 @@ mod reply;
 mod request;
 mod round;
 
+pub use admission::Admission;
 pub use bounds::{Bounds, Limited, Refusal, Versions};
 pub use description::{
     DESCRIPTION_KIND, DESCRIPTION_PART, DescriptionPart, DescriptionRequest, MAX_DESCRIPTION,

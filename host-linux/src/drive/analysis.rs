@@ -73,8 +73,7 @@ impl Analysis {
 
 /// The per-size table of `store`.
 pub(super) fn size_rows(store: &SampleStore<'_>, options: &AssessOptions) -> Vec<SizeRow> {
-    let row = |row| store.row(row, options.confidence, options.relative_error_ppm);
-    (0..store.len()).filter_map(row).collect()
+    (0..store.len()).filter_map(|row| store.row(row, options)).collect()
 }
 
 /// Requested accuracy, for documents.

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use loggap_core::measure::{
     AssessError, Conclusion, Experiment, Quantity, SizeRow, Warning as LinkWarning,
 };
-use loggap_core::model::{Change, Parameter};
+use loggap_core::model::Change;
 use loggap_core::units::Picos;
 
 use super::analysis::{is_converged, requested};
@@ -51,22 +51,6 @@ pub struct Finished {
 }
 
 impl Assessed {
-    /// Removes one-way times if messages are RDMA reads: a read has no reply whose half would be one,
-    /// and no receiver (`docs/verbs.md`). Costs of posting and polling, and the gap, remain.
-    pub(super) fn without_one_way_times_of_reads(mut self) -> Self {
-        let Measured { assessment, rows, .. } = &mut self.measured;
-        if self.host.link.verbs.as_ref().is_some_and(is_read) {
-            if let Ok(assessment) = assessment {
-                for range in &mut assessment.profile.ranges {
-                    (range.half_rtt, range.latency) = (None, None);
-                }
-                assessment.warnings.retain(|warning| !is_one_way(warning));
-            }
-            rows.iter_mut().for_each(|row| row.half_rtt = None);
-        }
-        self
-    }
-
     /// Results, also of a run that failed or was stopped.
     #[must_use]
     pub fn finish(mut self) -> Finished {
@@ -97,8 +81,8 @@ impl Assessed {
         const KNOWN: f64 = 0.5;
         let ranges = self.measured.assessment.as_ref().map(|found| &found.profile.ranges[..]);
         let first = ranges.ok().and_then(<[_]>::first);
-        let is_read = self.is_read();
-        let line = first.and_then(|range| if is_read { Some(range.gap) } else { range.half_rtt });
+        let one_sided = self.options.plan.assess.one_sided;
+        let line = first.and_then(|range| if one_sided { Some(range.gap) } else { range.half_rtt });
         let is_known = line.is_some_and(|line| {
             let [value, low, high] =
                 [line.at_one.value, line.at_one.low, line.at_one.high].map(|time| time.seconds());
@@ -242,43 +226,24 @@ impl Assessed {
 
     /// Table by size, with the distribution of single rounds.
     fn sizes(&self) -> Vec<SizeRecord> {
+        let one_sided = self.options.plan.assess.one_sided;
         let record = |row: &SizeRow| {
             let samples = self.measured.samples.iter().map(|timed| &timed.sample);
             let rounds = samples.filter(|sample| {
                 let Experiment { quantity, size, .. } = sample.experiment;
-                quantity == Quantity::RoundTrip && u64::from(size) == row.size.0 && !self.is_read()
+                quantity == Quantity::RoundTrip && u64::from(size) == row.size.0 && !one_sided
             });
             let rounds = RoundRecord::of(rounds.map(|sample| Picos(sample.elapsed.0 / 2)));
             SizeRecord { rounds, ..SizeRecord::from(*row) }
         };
         self.measured.rows.iter().map(record).collect()
     }
-
-    /// True if messages are RDMA reads.
-    fn is_read(&self) -> bool {
-        self.host.link.verbs.as_ref().is_some_and(is_read)
-    }
-}
-
-fn is_read(verbs: &VerbsRecord) -> bool {
-    verbs.operation == "read"
-}
-
-/// True for a warning about one-way times, which reads lack.
-const fn is_one_way(warning: &LinkWarning) -> bool {
-    use Parameter::{HalfRtt, Latency};
-    matches!(
-        warning,
-        LinkWarning::Bound(HalfRtt | Latency, _)
-            | LinkWarning::Misfit(HalfRtt | Latency, ..)
-            | LinkWarning::Overlap(_)
-    )
 }
 
 /// Largest size that is sent inline, as the cause of a change of protocol.
 fn inline_limit(verbs: &VerbsRecord) -> Option<ProtocolLimit> {
     let last = u64::from(verbs.inline_bytes);
-    (last > 0 && !is_read(verbs)).then(|| ProtocolLimit {
+    (last > 0 && verbs.operation != "read").then(|| ProtocolLimit {
         setting: format!("--inline {last}: the last size within the work request"),
         first_bytes: last + 1..=last + 1,
     })
@@ -301,6 +266,7 @@ pub(crate) fn unix_seconds() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use loggap_core::model::Parameter;
     use loggap_core::units::Bytes;
 
     use super::*;

@@ -87,7 +87,7 @@ impl Options {
         };
         let more = u32::try_from(seconds.div_ceil(SECONDS_PER_LAUNCH)).unwrap_or(u32::MAX);
         let plan = PlanOptions {
-            assess: self.assess,
+            assess: AssessOptions { one_sided: properties.one_sided, ..self.assess },
             busy_error_ppm: self.busy_error_ppm,
             messages: self.messages.unwrap_or(defaults.messages),
             large_messages: self.messages.unwrap_or(LARGE_MESSAGES),
@@ -172,7 +172,7 @@ impl Measurement {
         let unreadable = self.history.unreadable.iter().map(ToString::to_string);
         warnings.extend(unreadable.map(|reason| Warning::HistoryUnreadable { reason }));
         let Launches { ends, canaries, .. } = &launches;
-        let assessed = Assessed {
+        Ok(Assessed {
             failure,
             host,
             warnings,
@@ -182,8 +182,7 @@ impl Measurement {
             limits: ends.limits(),
             measured,
             history: self.history,
-        };
-        Ok(assessed.without_one_way_times_of_reads())
+        })
     }
 }
 

@@ -2,8 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use loggap_core::measure::{Progress, SampleStore};
-use loggap_core::stats::Confidence;
+use loggap_core::measure::{AssessOptions, Progress, SampleStore};
 
 use crate::terminal::{Console, Interrupt, ProgressLine};
 
@@ -85,7 +84,7 @@ fn describe(status: &Status<'_>, elapsed: f64, relative_error_ppm: u32) -> Strin
 
 /// Half round trip at the smallest size and bandwidth at the largest, if known.
 fn estimates(store: &SampleStore<'_>) -> String {
-    let row = |row: usize| store.row(row, Confidence::P95, 0);
+    let row = |row: usize| store.row(row, &AssessOptions::default());
     let half_rtt = row(0).and_then(|row| row.half_rtt);
     let half_rtt = half_rtt.map(|found| format!(", RTT/2 {:.2} us", found.value.seconds() * 1e6));
     let last = row(store.len().saturating_sub(1));

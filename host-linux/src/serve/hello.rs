@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::io;
 use std::time::Duration;
 
-use loggap_core::wire::{FRAME_LEN, Message, Refusal, Versions};
+use loggap_core::wire::{Admission, FRAME_LEN, Message, Request};
 use siphasher::sip::SipHasher24;
 
 use crate::machine::clock::Deadline;
@@ -20,18 +20,6 @@ pub(super) struct HelloVerifier {
     renewal: Deadline,
 }
 
-/// Decision about a datagram on a listening socket.
-#[derive(Debug, PartialEq)]
-#[allow(clippy::large_enum_variant, reason = "one at a time, on the stack of its caller")]
-pub(super) enum Admission {
-    /// A hello whose sender is verified.
-    Accepted,
-    /// Reply to be sent; it is as long as the datagram, so the listener amplifies no attack.
-    Answer(Message),
-    /// Not a hello.
-    Ignored,
-}
-
 impl HelloVerifier {
     /// Lifetime of a key; its nonces stay valid for as long again.
     const RENEWAL: Duration = Duration::from_secs(20);
@@ -41,25 +29,17 @@ impl HelloVerifier {
         Ok(Self { keys, renewal: Deadline::after(Self::RENEWAL) })
     }
 
-    /// Decides about a datagram from `address`.
-    pub(super) fn judge(&mut self, address: &impl Hash, datagram: &[u8]) -> Admission {
-        let Ok(Message::Hello(hello)) = Message::parse(datagram) else { return Admission::Ignored };
-        let (initiator, responder) = (hello.versions, Versions::OURS);
-        if initiator.newest_common(responder).is_none() {
-            let refusal = Refusal::Version { initiator, responder };
-            return Admission::Answer(Message::Refuse(refusal));
-        }
+    /// Decides about a datagram from `address`; `None` if it is no hello. Answers are as long as the
+    /// datagram, so the listener amplifies no attack.
+    pub(super) fn judge(&mut self, address: &impl Hash, datagram: &[u8]) -> Option<Admission> {
+        let Ok(Request::Hello(hello)) = Request::parse(datagram) else { return None };
         if self.renewal.expired()
             && let Ok(key) = random_key()
         {
             self.keys = [key, self.keys[0]];
             self.renewal = Deadline::after(Self::RENEWAL);
         }
-        let nonces = self.keys.map(|key| nonce(&key, address));
-        if nonces.contains(&hello.nonce) {
-            return Admission::Accepted;
-        }
-        Admission::Answer(Message::Challenge { nonce: nonces[0] })
+        Some(hello.admission(&self.keys.map(|key| nonce(&key, address))))
     }
 }
 
@@ -86,7 +66,7 @@ fn nonce(key: &[u8; 16], address: &impl Hash) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loggap_core::wire::{Bounds, Hello};
+    use loggap_core::wire::{Bounds, Hello, Refusal, VERSION, Versions};
 
     fn hello(nonce: u64, versions: Versions) -> [u8; FRAME_LEN] {
         let bounds = Bounds::default();
@@ -96,7 +76,7 @@ mod tests {
     /// Nonce of the challenge that answers a hello.
     fn challenged(verifier: &mut HelloVerifier, address: u8, nonce: u64) -> u64 {
         match verifier.judge(&address, &hello(nonce, Versions::OURS)) {
-            Admission::Answer(Message::Challenge { nonce }) => nonce,
+            Some(Admission::Challenged(nonce)) => nonce,
             other => panic!("{other:?}"),
         }
     }
@@ -108,8 +88,9 @@ mod tests {
         assert_eq!(challenged(&mut verifier, 1, nonce ^ 1), nonce);
         assert_ne!(challenged(&mut verifier, 2, nonce), nonce);
         let echoed = hello(nonce, Versions::OURS);
-        assert_eq!(verifier.judge(&1_u8, &echoed), Admission::Accepted);
-        assert_ne!(HelloVerifier::new().unwrap().judge(&1_u8, &echoed), Admission::Accepted);
+        let accepted = Some(Admission::Accepted(VERSION));
+        assert_eq!(verifier.judge(&1_u8, &echoed), accepted);
+        assert_ne!(HelloVerifier::new().unwrap().judge(&1_u8, &echoed), accepted);
     }
 
     #[test]
@@ -117,7 +98,8 @@ mod tests {
         let mut verifier = HelloVerifier::new().unwrap();
         let nonce = challenged(&mut verifier, 1, 0);
         verifier.renewal = Deadline::after(Duration::ZERO);
-        assert_eq!(verifier.judge(&1_u8, &hello(nonce, Versions::OURS)), Admission::Accepted);
+        let accepted = Some(Admission::Accepted(VERSION));
+        assert_eq!(verifier.judge(&1_u8, &hello(nonce, Versions::OURS)), accepted);
         verifier.renewal = Deadline::after(Duration::ZERO);
         assert_ne!(challenged(&mut verifier, 1, nonce), nonce);
     }
@@ -128,7 +110,7 @@ mod tests {
         let initiator = Versions { lowest: 1, highest: 1 };
         let refusal = Refusal::Version { initiator, responder: Versions::OURS };
         let admission = verifier.judge(&1_u8, &hello(0, initiator));
-        assert_eq!(admission, Admission::Answer(Message::Refuse(refusal)));
-        assert_eq!(verifier.judge(&1_u8, b"GET /"), Admission::Ignored);
+        assert_eq!(admission, Some(Admission::Refused(refusal)));
+        assert_eq!(verifier.judge(&1_u8, b"GET /"), None);
     }
 }

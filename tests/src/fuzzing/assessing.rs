@@ -124,6 +124,7 @@ fn assess_options(input: &mut Numbers<'_>) -> AssessOptions {
         tolerance_ppm: input.word(),
         max_changes: input.byte().into(),
         detector: Detector::optimal(),
+        one_sided: input.byte() % 2 == 1,
     }
 }
 

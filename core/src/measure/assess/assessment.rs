@@ -27,6 +27,17 @@ pub struct AssessOptions {
     pub max_changes: usize,
     /// Change detector.
     pub detector: Detector,
+    /// True if there are no one-way times, see [`LinkProperties::one_sided`].
+    ///
+    /// [`LinkProperties::one_sided`]: crate::measure::LinkProperties::one_sided
+    pub one_sided: bool,
+}
+
+impl AssessOptions {
+    /// True if `curve` is a result: half a round trip is none without one-way times.
+    pub(in crate::measure) fn reports(&self, curve: Curve) -> bool {
+        !self.one_sided || curve != Curve::HalfRtt
+    }
 }
 
 impl Default for AssessOptions {
@@ -38,6 +49,7 @@ impl Default for AssessOptions {
             tolerance_ppm: 60_000,
             max_changes: 7,
             detector: Detector::optimal(),
+            one_sided: false,
         }
     }
 }
@@ -201,9 +213,14 @@ pub fn assess_range(
         match Fitted::new(store, curve, points, span, options) {
             Some(fitted) => {
                 let mut line = fitted.size_line();
+                if curve == Curve::HalfRtt {
+                    round_trip = Some(SignedPicos(2 * line.at_one.value.0));
+                }
+                if !options.reports(curve) {
+                    continue;
+                }
                 check_line(&fitted, &line, first, findings);
                 match (curve, round_trip) {
-                    (Curve::HalfRtt, _) => round_trip = Some(SignedPicos(2 * line.at_one.value.0)),
                     // In ranges of larger sizes the value at one byte is extrapolated, as would be
                     // its bound.
                     (Curve::SendOverhead | Curve::RecvOverhead, Some(bound)) if first.0 <= 1 => {

@@ -5,11 +5,11 @@ use super::interval::{BlockSums, median_step};
 use super::ranges::SizeSpan;
 use super::store::value_in;
 use crate::fit::{Point, mark_outliers};
-use crate::measure::{Quantity, SampleStore};
+use crate::measure::{AssessOptions, Quantity, SampleStore};
 use crate::model::{Curve, Estimate, Mark};
 use crate::number::{larger, smaller, sqrt};
 use crate::slice::insert_first;
-use crate::stats::{Confidence, Sorted};
+use crate::stats::Sorted;
 use crate::units::{Bytes, Picos, SignedPicos};
 use crate::wide::times;
 
@@ -59,22 +59,17 @@ impl SizeRow {
 }
 
 impl SampleStore<'_> {
-    /// Row `row` of the per-size table, in ascending order of size, with intervals at `confidence`.
-    /// Numbers whose half-width exceeds `relative_error_ppm` millionths of their value are marked.
+    /// Row `row` of the per-size table, in ascending order of size. Numbers that have not converged
+    /// by `options` are marked.
     #[must_use]
-    pub fn row(
-        &self,
-        row: usize,
-        confidence: Confidence,
-        relative_error_ppm: u32,
-    ) -> Option<SizeRow> {
+    pub fn row(&self, row: usize, options: &AssessOptions) -> Option<SizeRow> {
         let size = Bytes(u64::from(self.size(row)?));
         let estimate = |curve| {
-            let value = self.level(row, curve)?;
+            let value = self.level(row, curve).filter(|_| options.reports(curve))?;
             let mut sums = BlockSums::default();
             sums.add(self, row, curve, 1.0);
-            let half = sums.half_width(self, confidence);
-            let wanted = value.abs() * f64::from(relative_error_ppm) * 1e-6;
+            let half = sums.half_width(self, options.confidence);
+            let wanted = value.abs() * f64::from(options.relative_error_ppm) * 1e-6;
             let is_known = half <= wanted && !self.is_at_bound(row, curve);
             let mark = if is_known { Mark::Converged } else { Mark::BudgetSpent };
             // Times are not negative, even if the noise exceeds the value.
@@ -297,13 +292,13 @@ mod tests {
             insert(&mut store, Quantity::Paced, 7_000, 7_000 + 9 * 7_300);
             insert(&mut store, Quantity::Receive, 14_000, 250);
         }
-        let row = store.row(0, Confidence::P95, 50_000).unwrap();
+        let row = store.row(0, &AssessOptions::default()).unwrap();
         assert_eq!(row.half_rtt, Some(Estimate::exact(SignedPicos(3_500))));
         assert_eq!(row.gap, Some(Estimate::exact(SignedPicos(900))));
         assert_eq!(row.send_overhead, Some(Estimate::exact(SignedPicos(300))));
         assert_eq!(row.recv_overhead, Some(Estimate::exact(SignedPicos(250))));
         assert_eq!((row.samples, row.delay), ([6; 4], Some(Picos(7_000))));
-        assert_eq!(store.row(1, Confidence::P95, 50_000), None);
+        assert_eq!(store.row(1, &AssessOptions::default()), None);
     }
 
     #[test]
@@ -313,7 +308,7 @@ mod tests {
         insert(&mut store, Quantity::RoundTrip, 0, 7_000);
         insert(&mut store, Quantity::Gap, 0, 7_000 + 9 * 9_000);
         insert(&mut store, Quantity::Paced, 7_000, 7_000 + 9 * 9_000);
-        let row = store.row(0, Confidence::P95, 50_000).unwrap();
+        let row = store.row(0, &AssessOptions::default()).unwrap();
         assert_eq!(row.send_overhead, None);
         assert_eq!(row.gap.map(|gap| (gap.value.0, gap.mark)), Some((9_000, Mark::BudgetSpent)));
     }
@@ -328,11 +323,11 @@ mod tests {
             insert(&mut store, Quantity::Gap, 0, 7_000 + 9 * 900);
             insert(&mut store, Quantity::Paced, 7_000, 7_000 + 9 * 7_300);
             insert(&mut store, Quantity::Receive, 14_000, 3_000_000);
-            let row = store.row(0, Confidence::P95, 50_000).unwrap();
+            let row = store.row(0, &AssessOptions::default()).unwrap();
             assert_eq!(row.half_rtt.is_some(), count == 3);
             assert_eq!([row.gap.is_some(), row.recv_overhead.is_some()], [count == 3; 2]);
         }
-        let row = store.row(0, Confidence::P95, 50_000).unwrap();
+        let row = store.row(0, &AssessOptions::default()).unwrap();
         let overhead = row.recv_overhead.unwrap();
         assert_eq!((overhead.value, overhead.mark), (SignedPicos(7_000), Mark::BudgetSpent));
         assert!(store.is_at_bound(0, Curve::RecvOverhead));
@@ -347,7 +342,7 @@ mod tests {
         for gap in [9_000, 9_040, 8_960, 9_020, 8_980, 9_000] {
             store.insert_gap(8, SignedPicos(gap)).unwrap();
         }
-        let gap = store.row(0, Confidence::P95, 50_000).and_then(|row| row.gap).unwrap();
+        let gap = store.row(0, &AssessOptions::default()).and_then(|row| row.gap).unwrap();
         assert_eq!(gap.value, SignedPicos(9_000));
         // Ranks (5 ∓ 1.5 · √6)/2 are 0.66 and 4.34: 8,973.2 and 9,026.8, whose distance over 2 ·
         // 1.5 gives a standard error of 17.9. Six blocks multiply it by √(6/5), and Student's
@@ -364,7 +359,7 @@ mod tests {
         for gap in [-3, 5, -1] {
             store.insert_gap(8, SignedPicos(gap)).unwrap();
         }
-        let gap = store.row(0, Confidence::P95, 50_000).and_then(|row| row.gap).unwrap();
+        let gap = store.row(0, &AssessOptions::default()).and_then(|row| row.gap).unwrap();
         assert!(gap.value == SignedPicos(0) && gap.low == SignedPicos(0) && gap.high.0 > 0);
     }
 

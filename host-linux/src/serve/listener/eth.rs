@@ -4,12 +4,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Weak};
 
-use loggap_core::wire::Message;
 use loggap_core::wire::ethernet::Address;
+use loggap_core::wire::{Admission, Message};
 
 use super::{Arrival, TurnedAway};
 use crate::link::{AnyLink, Arrived, EthLink, LinkError, LinkSettings, Senders, Shown, Station};
-use crate::serve::hello::{Admission, HelloVerifier, frame};
+use crate::serve::hello::{HelloVerifier, frame};
 
 /// Listener on one interface. Each station with a verified address gets a socket of its own.
 #[derive(Debug)]
@@ -44,18 +44,19 @@ impl EthListener {
                 continue;
             }
             match self.hellos.judge(&source, message) {
-                Admission::Ignored => {}
-                Admission::Accepted => {
+                None => {}
+                Some(Admission::Accepted(_)) => {
                     let hello = message.to_vec();
                     return self.link(source, hello, settings).map(Some).map_err(io::Error::other);
                 }
-                Admission::Answer(answer) => {
+                Some(Admission::Challenged(nonce)) => {
                     // If the answer is lost, the station repeats its hello.
-                    let _lost = self.station.send(source, &frame(&answer));
-                    if let Message::Refuse(refusal) = answer {
-                        let peer = format!("station {}", Shown(source));
-                        return Ok(Some(Arrival::TurnedAway(TurnedAway::refused(peer, refusal))));
-                    }
+                    let _lost = self.station.send(source, &frame(&Message::Challenge { nonce }));
+                }
+                Some(Admission::Refused(refusal)) => {
+                    let _lost = self.station.send(source, &frame(&Message::Refuse(refusal)));
+                    let peer = format!("station {}", Shown(source));
+                    return Ok(Some(Arrival::TurnedAway(TurnedAway::refused(peer, refusal))));
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-use loggap_core::wire::{FRAME_LEN, Message};
+use loggap_core::wire::{Admission, FRAME_LEN, Message};
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::libc::{in_pktinfo, in6_pktinfo};
@@ -18,7 +18,7 @@ use socket2::{Domain, Socket, Type};
 use super::{AllowedAddresses, Arrival, TurnedAway};
 use crate::link::{AnyLink, LinkSettings, UdpLink, shown};
 use crate::machine::clock::Deadline;
-use crate::serve::hello::{Admission, HelloVerifier, frame};
+use crate::serve::hello::{HelloVerifier, frame};
 
 /// Listener on a UDP port. Each verified peer gets a socket on the same port, connected to the
 /// peer, so that the kernel separates the peers. It is bound to the local address that the peer
@@ -91,23 +91,26 @@ impl UdpListener {
                 return Ok(Some(Arrival::TurnedAway(TurnedAway::not_allowed(peer))));
             }
             match self.hellos.judge(&peer, bytes) {
-                Admission::Ignored => {}
-                Admission::Accepted => match self.link(&datagram, bytes.to_vec(), settings) {
-                    Err(error) if is_exhausted(&error) => return Err(error),
-                    // An unreachable peer, such as one at port 0.
-                    Err(_) => {}
-                    Ok(link) => {
-                        self.recent.push((peer, Deadline::after(Self::RECENT)));
-                        return Ok(Some(Arrival::Client(AnyLink::Udp(link))));
+                None => {}
+                Some(Admission::Accepted(_)) => {
+                    match self.link(&datagram, bytes.to_vec(), settings) {
+                        Err(error) if is_exhausted(&error) => return Err(error),
+                        // An unreachable peer, such as one at port 0.
+                        Err(_) => {}
+                        Ok(link) => {
+                            self.recent.push((peer, Deadline::after(Self::RECENT)));
+                            return Ok(Some(Arrival::Client(AnyLink::Udp(link))));
+                        }
                     }
-                },
-                Admission::Answer(answer) => {
+                }
+                Some(Admission::Challenged(nonce)) => {
                     // If the answer is lost, the peer repeats its hello.
-                    let _lost = self.answer(&datagram, &frame(&answer));
-                    if let Message::Refuse(refusal) = answer {
-                        let refused = TurnedAway::refused(shown(peer), refusal);
-                        return Ok(Some(Arrival::TurnedAway(refused)));
-                    }
+                    let _lost = self.answer(&datagram, &frame(&Message::Challenge { nonce }));
+                }
+                Some(Admission::Refused(refusal)) => {
+                    let _lost = self.answer(&datagram, &frame(&Message::Refuse(refusal)));
+                    let refused = TurnedAway::refused(shown(peer), refusal);
+                    return Ok(Some(Arrival::TurnedAway(refused)));
                 }
             }
         }

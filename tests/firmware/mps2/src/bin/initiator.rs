@@ -37,6 +37,7 @@ const OPTIONS: PlanOptions = PlanOptions {
         tolerance_ppm: 100_000,
         max_changes: CHANGES,
         detector: Detector::optimal(),
+        one_sided: false,
     },
     busy_error_ppm: 250_000,
     messages: 4,
