@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use loggap_core::random::Random;
@@ -75,6 +76,30 @@ fn a_client_that_stalls_holds_the_others_up_for_a_bounded_time() {
     let line = server.next_line();
     assert!(line.starts_with("failed ") && line.contains("silent for 10"), "{line}");
     drop(stalled);
+}
+
+#[test]
+fn a_client_that_is_stopped_is_let_go_after_ten_seconds() {
+    let servers = [Server::tcp(&[]), udp_server()];
+    let clients = servers.each_ref().map(|server| {
+        let endless = ["--max-time", "60", "--rel-err", "0.0001%", "--block"];
+        let mut client = loggap_process();
+        client.args(["measure", "--transport", &server.transport, &server.endpoint]).args(endless);
+        start(&mut client)
+    });
+    sleep(Duration::from_secs(1));
+    clients.iter().for_each(|client| send(Signal::SIGSTOP, client.id()));
+    let stopped = Instant::now();
+    for server in &servers {
+        let line = server.next_line();
+        let took = stopped.elapsed().as_secs_f64();
+        assert!(line.starts_with("failed ") && line.contains("silent for 10"), "{line}");
+        assert!((9.0..13.0).contains(&took), "{}: {took} s", server.transport);
+    }
+    for mut client in clients {
+        client.kill().unwrap();
+        let _status = client.wait().unwrap();
+    }
 }
 
 /// A seeded sequence of bytes that look like a session, and of bytes that do

@@ -194,7 +194,8 @@ impl ParameterArgs {
         let protocols: Result<Vec<_>, String> = document.ranges.iter().map(protocol).collect();
         let protocols = protocols?;
         if protocols.is_empty() {
-            return Err("holds no range of sizes; measure again with more time".into());
+            let reason = document.reason.as_deref().unwrap_or("measure again with more time");
+            return Err(format!("holds no range of sizes: {reason}"));
         }
         Ok(protocols)
     }

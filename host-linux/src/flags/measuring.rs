@@ -251,6 +251,21 @@ impl Files {
         })
     }
 
+    /// Leaves the file of the profile as it is if that is usable and `document` is not; its path.
+    fn keep_usable(&mut self, document: &ProfileDocument) -> Option<PathBuf> {
+        let says = |profile: &ProfileDocument| {
+            profile.verdict == Verdict::Usable && !profile.ranges.is_empty()
+        };
+        let path = self.profile.as_ref()?.path().to_owned();
+        // A pipe would have to be waited for.
+        let is_usable = || path.is_file() && ProfileDocument::read(&path).is_ok_and(|old| says(&old));
+        if says(document) || !is_usable() {
+            return None;
+        }
+        self.profile = None;
+        Some(path)
+    }
+
     fn write(
         self,
         document: &ProfileDocument,
@@ -276,7 +291,7 @@ impl Files {
 fn export(
     args: &MeasureArgs,
     finished: Finished,
-    files: Files,
+    mut files: Files,
     interrupt: &Interrupt,
     console: &mut Console,
 ) -> Exit {
@@ -285,6 +300,9 @@ fn export(
     failures.add(failure.map_or(Ok(()), Err));
     if files.on_standard_output {
         console.leave_standard_output();
+    }
+    if let Some(path) = files.keep_usable(&document) {
+        console.warn(format_args!("{} keeps its usable profile of an earlier run", path.display()));
     }
     for written in files.write(&document, &samples) {
         failures.add(written);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::flags::parse;
 use crate::output::screen::{self, ScreenOptions};
 use crate::output::{PendingFile, csv, flags, plot, table};
-use crate::profile::ProfileDocument;
+use crate::profile::{ProfileDocument, Verdict};
 use crate::terminal::{CliError, Console, NamedFiles, Terminal};
 
 /// Options of accuracy, shared by the subcommands that assess samples.
@@ -122,8 +122,18 @@ impl ReportArgs {
         }
         console.note(String::from_utf8_lossy(&text).trim_end());
         match flags::line(profile) {
-            Some(Ok(line)) => Ok(writeln!(console.data(), "{line}")?),
+            Some(Ok(line)) => {
+                if !flags::has_converged(profile) {
+                    console.warn("values of this line did not converge: ~ and ? in the report");
+                }
+                Ok(writeln!(console.data(), "{line}")?)
+            }
             Some(Err(error)) => Err(CliError::failed(format_args!("no flags: {error}"))),
+            None if profile.verdict == Verdict::Unusable => {
+                let reason = profile.reason.as_deref().unwrap_or("nothing was measured");
+                console.note(format_args!("no flags, unusable: {reason}"));
+                Ok(())
+            }
             None => Err(CliError::failed("no flags: nothing was measured")),
         }
     }

@@ -1,10 +1,10 @@
 //! Parameters as options of LogGOPSim and similar simulators.
 
-use loggap_core::model::{LogGops, UnusableParameter};
+use loggap_core::model::{LogGops, Mark, UnusableParameter};
 use loggap_core::units::{PerByte, Picos};
 
 use crate::decimal;
-use crate::profile::{ProfileDocument, USUAL_EAGER_LIMIT};
+use crate::profile::{ProfileDocument, RangeRecord, USUAL_EAGER_LIMIT};
 
 /// Parameters of the first range as `-L -o -g -G -O -S`, times in nanoseconds; `S` as `simulate
 /// --profile` chooses it. `None` without any range.
@@ -16,6 +16,15 @@ pub fn line(document: &ProfileDocument) -> Option<Result<String, UnusableParamet
     let first = &document.ranges.first()?.range;
     let eager_limit = document.eager_limit().unwrap_or(USUAL_EAGER_LIMIT);
     Some(first.loggops(eager_limit).map(|set| format(&set)))
+}
+
+/// True if all values of [`line`] converged.
+pub fn has_converged(document: &ProfileDocument) -> bool {
+    let Some(RangeRecord { range, .. }) = document.ranges.first() else { return false };
+    let lines = [Some(range.gap), range.send_overhead, range.recv_overhead];
+    let marks = lines.into_iter().flatten().flat_map(|line| [line.at_one.mark, line.per_byte.mark]);
+    let latency = range.latency.map(|latency| latency.mark);
+    marks.chain(latency).all(|mark| mark == Mark::Converged)
 }
 
 fn format(set: &LogGops) -> String {
@@ -82,6 +91,15 @@ mod tests {
             let flags = line(&profile).unwrap().unwrap();
             assert!(flags.ends_with(limit), "{transport}: {flags}");
         }
+    }
+
+    #[test]
+    fn one_value_that_did_not_converge_shows() {
+        let mut profile = profile();
+        assert!(has_converged(&profile));
+        profile.ranges[0].range.gap.per_byte.mark = Mark::BudgetSpent;
+        assert!(!has_converged(&profile));
+        assert!(!has_converged(&ProfileDocument::default()));
     }
 
     #[test]
