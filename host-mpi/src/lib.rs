@@ -8,6 +8,7 @@
 //! - [`place`]: machines and processors of the ranks, and which ranks share processors.
 //! - [`link`]: two ranks as a [`loggap_core::measure::Link`].
 //! - [`matrix`]: parameters of many pairs, and slow machines, ranks and pairs.
+//! - [`slower`]: outlier tests that name these.
 //! - [`pairs`]: pairs of ranks to measure, and which of them at the same time.
 //! - [`collective`]: collective operations, from a common start to the last
 //!   exit.
@@ -27,6 +28,7 @@ pub mod link;
 pub mod matrix;
 pub mod pairs;
 pub mod place;
+pub mod slower;
 mod sys;
 pub mod waiting;
 pub mod watch;

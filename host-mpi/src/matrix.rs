@@ -6,13 +6,13 @@ use loggap::link::MpiLibrary;
 use loggap::output::number;
 use loggap::output::plot::heat::HeatMap;
 use loggap::profile::ProfileDocument;
-use loggap_core::stats::{
-    EndEffect, LEAST_ENDS, PairValue, Slower, SlowerOptions, slowest_end, slowest_pair,
-};
 use serde::{Deserialize, Serialize};
 
 use crate::job::Place;
 use crate::pairs::Pair;
+use crate::slower::{
+    EndEffect, LEAST_ENDS, PairValue, Slower, SlowerOptions, slowest_end, slowest_pair,
+};
 
 /// Measurements between two ranks, in seconds: medians over the sessions in
 /// both directions.

@@ -48,7 +48,8 @@ pub(crate) fn normal_upper(tail: f64) -> f64 {
 
 /// The t with P(T > t) = `tail` for Student's distribution, `tail` in (0, 0.5]; infinite for 0
 /// degrees of freedom.
-pub(crate) fn student_upper(tail: f64, degrees_of_freedom: u32) -> f64 {
+#[must_use]
+pub fn student_upper(tail: f64, degrees_of_freedom: u32) -> f64 {
     if degrees_of_freedom == 0 || tail <= 0.0 {
         return f64::INFINITY;
     }

@@ -11,19 +11,15 @@
 //! - [`Moments`] is the running mean and variance.
 //! - [`Confidence`] is a confidence level, with its quantiles of the normal and of Student's
 //!   distribution.
-//! - [`slowest_end`] and [`slowest_pair`] find the ends and pairs of a network that are slower than
-//!   the rest.
+//! - [`student_upper`] is a quantile of Student's distribution by the probability beyond it.
 
 mod confidence;
 pub(crate) mod distribution;
 pub(crate) mod heap_sort;
 mod moments;
-mod slower;
 mod sorted;
 
 pub use confidence::Confidence;
+pub use distribution::student_upper;
 pub use moments::Moments;
-pub use slower::{
-    EndEffect, LEAST_ENDS, PairValue, Slower, SlowerOptions, slowest_end, slowest_pair,
-};
 pub use sorted::{Measure, MedianInterval, Sorted};

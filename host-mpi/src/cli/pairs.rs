@@ -9,7 +9,6 @@ use loggap::output::{PendingFile, number};
 use loggap::profile::SCHEMA_VERSION;
 use loggap::terminal::{CliError, Console, Exit};
 use loggap_core::measure::Clock;
-use loggap_core::stats::LEAST_ENDS;
 
 use super::measure::{Args, DONE, MpiEnds, respond};
 use super::{Session, command_line, create, micros};
@@ -17,6 +16,7 @@ use crate::job::{CONTROLLER, Sharing};
 use crate::library;
 use crate::matrix::{self, MatrixDocument, PairRecord, Quantity, SessionValues};
 use crate::pairs::{self, Pair, Pairs, Round};
+use crate::slower::LEAST_ENDS;
 
 /// Options of a job with more than one pair.
 #[derive(Clone, Debug, clap::Args)]

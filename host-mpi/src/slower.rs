@@ -26,12 +26,10 @@
 //! there is at least `least_factor`, and above 1 at the probability `error`, which is not divided,
 //! since there is a single candidate.
 
-use super::Moments;
-use super::distribution::student_upper;
+use loggap_core::stats::{Moments, student_upper};
 
 /// Measurement of one pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct PairValue {
     /// The two ends, each an index below the number of ends.
     pub ends: [usize; 2],
@@ -45,7 +43,6 @@ pub struct PairValue {
 
 /// A reported end or pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Slower {
     /// Index of the end or of the pair.
     pub which: usize,
@@ -57,7 +54,6 @@ pub struct Slower {
 
 /// Thresholds for a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct SlowerOptions {
     /// Probability of a false report of an end, and likewise of a pair.
     pub error: f64,
@@ -77,7 +73,6 @@ impl Default for SlowerOptions {
 
 /// Estimated effect of one end; working memory of [`slowest_end`] and [`slowest_pair`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct EndEffect {
     /// Number of its pairs that are included.
     pairs: u32,
@@ -219,7 +214,7 @@ fn slow_ends(
         let effect = (own.sum - own.largest) / (own_pairs - 1.0);
         let noise = (1.0 / own_pairs - inverse).max(0.0) * fit.variance.unwrap_or(0.0);
         let variance = variance.max(least_variance / own_pairs) + noise;
-        let error = libm::sqrt(variance * (1.0 + 1.0 / others.count() as f64));
+        let error = (variance * (1.0 + 1.0 / others.count() as f64)).sqrt();
         keep(slower(which, effect - mean, quantile * error));
     }
 }
@@ -241,14 +236,14 @@ fn slow_pairs(
         let residual = fit.residual(pair, effects);
         let others = (fit.squares - residual * residual / left) / f64::from(degrees.max(1));
         let least_variance = options.least_deviation * options.least_deviation;
-        let error = libm::sqrt(others.max(least_variance) / left);
+        let error = (others.max(least_variance) / left).sqrt();
         keep(slower(which, residual / left, quantile * error));
     }
 }
 
 /// Factor and lower bound from a logarithm and its half-width.
 fn slower(which: usize, more: f64, uncertain: f64) -> Slower {
-    Slower { which, factor: libm::exp(more), factor_low: libm::exp(more - uncertain) }
+    Slower { which, factor: more.exp(), factor_low: (more - uncertain).exp() }
 }
 
 /// Included pairs with their indices: those with finite values that were not reported.
@@ -348,9 +343,7 @@ fn ends_of(pair: &PairValue, effects: &mut [EndEffect], work: impl Fn(&mut EndEf
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
-    use std::vec;
-    use std::vec::Vec;
+    use loggap_core::random::Random;
 
     /// All pairs of `ends` ends at 10 us, with the given standard deviations of ends and of pairs.
     fn pairs(ends: usize, (of_ends, noise): (f64, f64), random: &mut Random) -> Vec<PairValue> {
@@ -359,7 +352,7 @@ mod tests {
         let value = |ends: [usize; 2], random: &mut Random| {
             let both: f64 = ends.iter().map(|end| effects[*end]).sum();
             // The noise is the pair's own in part, and in part that of each measurement.
-            let own = libm::log(1e-5) + both + noise * random.normal() * SHARE;
+            let own = 1e-5_f64.ln() + both + noise * random.normal() * SHARE;
             let half = |random: &mut Random| own + noise * random.normal();
             measured(ends, [half(random), half(random)])
         };
@@ -374,7 +367,7 @@ mod tests {
     }
 
     fn slow_down(pair: &mut PairValue, factor: f64) {
-        let more = libm::log(factor);
+        let more = factor.ln();
         pair.value += more;
         pair.halves.iter_mut().for_each(|half| *half += more);
     }
@@ -429,8 +422,8 @@ mod tests {
                     let mut random = Random::new(seed);
                     let mut pairs = pairs(ends, (0.0, 0.03), &mut random);
                     for pair in pairs.iter_mut().filter(|pair| pair.ends.contains(&3)) {
-                        pair.halves[half] += libm::log(2.0);
-                        pair.value += libm::log(2.0) / 2.0;
+                        pair.halves[half] += 2.0_f64.ln();
+                        pair.value += 2.0_f64.ln() / 2.0;
                     }
                     let mut blind = pairs.clone();
                     blind.iter_mut().for_each(|pair| pair.halves = [pair.value; 2]);
