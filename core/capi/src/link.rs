@@ -191,7 +191,10 @@ impl loggap_core::measure::Link for CheckedLink {
     type Error = LinkCode;
 
     fn properties(&self) -> LinkProperties {
-        LinkProperties { reliable: self.reliable, ..LinkProperties::reliable(Bytes(self.max_message)) }
+        LinkProperties {
+            reliable: self.reliable,
+            ..LinkProperties::reliable(Bytes(self.max_message))
+        }
     }
 
     #[inline]

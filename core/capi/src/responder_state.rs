@@ -128,8 +128,10 @@ pub unsafe extern "C" fn loggap_responder_init(
         let capacity = bytes.saturating_sub(needs(0).bytes()) / LOGGAP_ALIGNMENT * LOGGAP_ALIGNMENT;
         let largest = max_message.min(capacity as u64);
         let bounds = bounds.with_message_at_most(Bytes(largest));
-        let properties =
-            LinkProperties { reliable: reliable == 1, ..LinkProperties::reliable(Bytes(max_message)) };
+        let properties = LinkProperties {
+            reliable: reliable == 1,
+            ..LinkProperties::reliable(Bytes(max_message))
+        };
         let outgoing = arena.array(capacity)?;
         outgoing.fill(0x55);
         let outgoing = outgoing.as_mut_ptr();

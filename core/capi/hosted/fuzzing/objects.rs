@@ -159,8 +159,10 @@ impl Objects {
         let usual = given_bounds.is_null();
         let bounds = if usual { wire::Bounds::default() } else { core_bounds(&bounds) };
         let bounds = bounds.with_message_at_most(Bytes(max_message.min(capacity as u64)));
-        let properties =
-            LinkProperties { reliable: reliable == 1, ..LinkProperties::reliable(Bytes(max_message)) };
+        let properties = LinkProperties {
+            reliable: reliable == 1,
+            ..LinkProperties::reliable(Bytes(max_message))
+        };
         let mirror = ResponderState::with(bounds, properties, nonce, []);
         self.responder = Some((memory, place.get(), mirror, vec![0x55; capacity]));
         self.now = 0;
