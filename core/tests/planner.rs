@@ -48,15 +48,13 @@ mod planner {
         experiments: Vec<Experiment>,
     }
 
-    /// Runs a plan to its end; `answer` gives delay and time of a round, or
-    /// loses it.
-    fn run(
+    /// Runs a planner to its end; `answer` gives delay and time of a round, or
+    /// loses it. All that was asked for.
+    fn follow(
+        planner: &mut Planner<'_>,
         options: PlanOptions,
-        sizes: &[u32],
         mut answer: impl FnMut(&Experiment) -> Option<(u64, u64)>,
-    ) -> Run {
-        let mut memory = Memory::new(sizes.len() + 24, 12);
-        let mut planner: Planner<'_> = Planner::new(options, sizes, memory.lend()).unwrap();
+    ) -> Vec<Experiment> {
         let (mut now, mut experiments) = (Picos(5), vec![]);
         let mut messages = 0;
         loop {
@@ -71,8 +69,8 @@ mod planner {
                     None => planner.handle_lost(&experiment),
                     Some((delay, elapsed)) => {
                         now = Picos(now.0.saturating_add(elapsed.min(options.max_time.0 / 100)));
-                        let sample =
-                            Sample { experiment, delay: Picos(delay), elapsed: Picos(elapsed) };
+                        let (delay, elapsed) = (Picos(delay), Picos(elapsed));
+                        let sample = Sample { experiment, delay, elapsed };
                         assert_ne!(planner.handle_sample(&sample), Kept::Refused);
                     }
                 }
@@ -81,6 +79,18 @@ mod planner {
         }
         assert!(messages <= options.max_messages);
         assert!(planner.poll_batch::<16>(now).is_empty(), "a plan that is over stays over");
+        experiments
+    }
+
+    /// Runs a plan to its end, see [`follow`].
+    fn run(
+        options: PlanOptions,
+        sizes: &[u32],
+        answer: impl FnMut(&Experiment) -> Option<(u64, u64)>,
+    ) -> Run {
+        let mut memory = Memory::new(sizes.len() + 24, 12);
+        let mut planner: Planner<'_> = Planner::new(options, sizes, memory.lend()).unwrap();
+        let experiments = follow(&mut planner, options, answer);
         let _ = planner.assess(); // whatever it says, it says it
         Run { conclusion: planner.conclusion(), experiments }
     }
@@ -111,28 +121,12 @@ mod planner {
             let mut memory = Memory::new(count + 24, 12);
             let mut planner: Planner<'_> =
                 Planner::new(options(seed), &sizes[..count], memory.lend()).unwrap();
-            let (mut now, mut lost) = (Picos(5), 0);
-            loop {
-                let batch = planner.poll_batch::<16>(now);
-                if batch.is_empty() {
-                    break;
-                }
-                for experiment in batch {
-                    let Some((delay, elapsed)) =
-                        lossless(&experiment).filter(|_| experiment.size <= 1_472)
-                    else {
-                        lost += 1;
-                        planner.handle_lost(&experiment);
-                        continue;
-                    };
-                    now = Picos(now.0 + elapsed);
-                    planner.handle_sample(&Sample {
-                        experiment,
-                        delay: Picos(delay),
-                        elapsed: Picos(elapsed),
-                    });
-                }
-            }
+            let mut lost = 0;
+            follow(&mut planner, options(seed), |experiment| {
+                let arrives = experiment.size <= 1_472;
+                lost += u32::from(!arrives);
+                lossless(experiment).filter(|_| arrives)
+            });
             assert_eq!(planner.reached(), Some(1_024), "seed {seed}");
             assert!(lost < 60, "seed {seed}: {lost} rounds were lost");
             assert!(planner.assess().is_ok());
@@ -203,26 +197,12 @@ mod planner {
         let mut memory = Memory::new(40, 12);
         let sizes = [1, 64, 1_024, 16_384, 65_536];
         let mut planner: Planner<'_> = Planner::new(options(1), &sizes, memory.lend()).unwrap();
-        let mut now = Picos(5);
-        loop {
-            let batch = planner.poll_batch::<16>(now);
-            if batch.is_empty() {
-                break;
-            }
-            for experiment in batch {
-                // Packets of 1,500 B, of which 1% are lost each way.
-                let packets = 2 * (1 + experiment.size / 1_500);
-                let arrives = (0..packets).all(|_| !random.draw().is_multiple_of(100));
-                match lossless(&experiment).filter(|_| arrives) {
-                    None => planner.handle_lost(&experiment),
-                    Some((delay, elapsed)) => {
-                        now = Picos(now.0 + elapsed);
-                        let (delay, elapsed) = (Picos(delay), Picos(elapsed));
-                        planner.handle_sample(&Sample { experiment, delay, elapsed });
-                    }
-                }
-            }
-        }
+        follow(&mut planner, options(1), |experiment| {
+            // Packets of 1,500 B, of which 1% are lost each way.
+            let packets = 2 * (1 + experiment.size / 1_500);
+            let arrives = (0..packets).all(|_| !random.draw().is_multiple_of(100));
+            lossless(experiment).filter(|_| arrives)
+        });
         assert_eq!(planner.reached(), None);
     }
 
@@ -235,23 +215,9 @@ mod planner {
             let mut planner: Planner<'_> = Planner::new(options, &sizes, memory.lend()).unwrap();
             assert!(!planner.limit_sizes(0) && !planner.limit_sizes(4_096));
             assert!(planner.limit_sizes(1_472));
-            let lossless = model(1_000_000);
-            let (mut now, mut largest) = (Picos(5), 0);
-            loop {
-                let batch = planner.poll_batch::<16>(now);
-                if batch.is_empty() {
-                    break;
-                }
-                for experiment in batch {
-                    largest = largest.max(experiment.size);
-                    let (delay, elapsed) = lossless(&experiment).unwrap();
-                    now = Picos(now.0 + elapsed);
-                    let (delay, elapsed) = (Picos(delay), Picos(elapsed));
-                    let sample = Sample { experiment, delay, elapsed };
-                    assert_ne!(planner.handle_sample(&sample), Kept::Refused);
-                }
-            }
-            assert_eq!(largest, last);
+            let asked = follow(&mut planner, options, model(1_000_000));
+            let largest = asked.iter().map(|experiment| experiment.size).max();
+            assert_eq!(largest, Some(last));
         }
     }
 

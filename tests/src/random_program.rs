@@ -177,6 +177,37 @@ pub fn parameters(random: &mut Random) -> LogGops {
     }
 }
 
+/// Parameters, and works of the calculations of `program`, so far apart that
+/// two chains of events take the same time only where both are the same sum; a byte costs
+/// `per_byte` ps at most, and 0.01 us.
+pub fn spread(random: &mut Random, program: &mut Program, per_byte: u64) -> LogGops {
+    let mut time = || Picos(1_000_000 + random.below(1 << 30));
+    let [latency, overhead, gap] = [time(), time(), time()];
+    for op in program.ranks.iter_mut().flat_map(|rank| &mut rank.ops) {
+        if let OpKind::Calc { duration } = &mut op.kind {
+            *duration = time();
+        }
+    }
+    let mut time = || PerByte((10_000 + random.below(per_byte)) << 16);
+    let [gap_per_byte, overhead_per_byte] = [time(), time()];
+    let eager_limit = Bytes(random.below(16));
+    LogGops { latency, overhead, gap, gap_per_byte, overhead_per_byte, eager_limit }
+}
+
+/// The set with one parameter longer by 1 ps: L, o, g, G, O.
+#[must_use]
+pub fn longer(set: LogGops) -> [LogGops; 5] {
+    let more = |time: Picos| Picos(time.0 + 1);
+    let more_per_byte = |time: PerByte| PerByte(time.0 + (1 << 16));
+    [
+        LogGops { latency: more(set.latency), ..set },
+        LogGops { overhead: more(set.overhead), ..set },
+        LogGops { gap: more(set.gap), ..set },
+        LogGops { gap_per_byte: more_per_byte(set.gap_per_byte), ..set },
+        LogGops { overhead_per_byte: more_per_byte(set.overhead_per_byte), ..set },
+    ]
+}
+
 /// Overheads of the receiver for one parameter set, which in half of all cases
 /// are those of the sender: none then.
 #[must_use]

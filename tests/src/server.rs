@@ -103,7 +103,7 @@ impl Server {
     #[must_use]
     pub fn connect_and_say_hello(&self) -> TcpStream {
         let mut stream = self.connect();
-        stream.write_all(&hello(Versions::OURS)).unwrap();
+        stream.write_all(&hello(Versions::OURS, 0)).unwrap();
         // The server may not be done with the client before.
         let mut answer = read(&mut stream);
         while matches!(answer, Message::Queue { .. }) {
@@ -132,11 +132,11 @@ pub fn frame(message: &Message) -> [u8; FRAME_LEN] {
     frame
 }
 
-/// A hello of a client that speaks these versions.
+/// A hello of a client that speaks these versions, and that was sent this nonce.
 #[must_use]
-pub fn hello(versions: Versions) -> [u8; FRAME_LEN] {
+pub fn hello(versions: Versions, nonce: u64) -> [u8; FRAME_LEN] {
     let bounds = Bounds::default();
-    frame(&Message::Hello(Hello { versions, capabilities: 0, bounds, nonce: 0 }))
+    frame(&Message::Hello(Hello { versions, capabilities: 0, bounds, nonce }))
 }
 
 /// The next control frame.

@@ -14,11 +14,12 @@ use loggap::serve::listener::{Arrival, Listener};
 use loggap_core::measure::{Clock, Ending, Link, serve};
 use loggap_core::random::Random;
 use loggap_core::units::Picos;
-use loggap_core::wire::{Bounds, FRAME_LEN, Hello, Message, Versions};
+use loggap_core::wire::{Bounds, FRAME_LEN, Message, Versions};
 use loggap_tests::cable::{CLIENT, Cable, End, INTERFACE, Kind, SERVER};
 use loggap_tests::cleanup::{Namespace, Process, ip};
 use loggap_tests::command::{Ended, binary, machine, skipped};
 use loggap_tests::lossy::{Loss, LossyLink};
+use loggap_tests::server::{frame, hello};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
 
@@ -238,17 +239,6 @@ fn is_readable(socket: &(impl AsFd + ?Sized)) -> bool {
     poll(&mut polled, PollTimeout::from(200_u8)).unwrap() > 0
 }
 
-fn control(message: &Message) -> [u8; FRAME_LEN] {
-    let mut frame = [0; FRAME_LEN];
-    message.emit(&mut frame);
-    frame
-}
-
-fn hello(nonce: u64) -> [u8; FRAME_LEN] {
-    let (versions, bounds) = (Versions::OURS, Bounds::default());
-    control(&Message::Hello(Hello { versions, capabilities: 0, bounds, nonce }))
-}
-
 fn received(link: &mut (impl Link<Error = LinkError> + ?Sized)) -> Option<Message> {
     let mut frame = [0; 2_000];
     (0..20).find_map(|_| link.poll_receive(&mut frame).unwrap())?;
@@ -280,9 +270,9 @@ fn the_listening_socket_gets_hellos_only_and_a_session_its_peers_frames_only() {
     let mut client = open(End::Client, INTERFACE, SERVER);
     client.send(&[5; 1_000]).unwrap();
     client.send(&[5; FRAME_LEN]).unwrap();
-    client.send(&control(&Message::Sync { token: 1 })).unwrap();
+    client.send(&frame(&Message::Sync { token: 1 })).unwrap();
     assert!(!is_readable(&listener), "the filter lets something else through");
-    client.send(&hello(0)).unwrap();
+    client.send(&hello(Versions::OURS, 0)).unwrap();
     assert!(is_readable(&listener));
     // A new socket is made for the session: in the server's namespace.
     let mut accept = || {
@@ -296,7 +286,7 @@ fn the_listening_socket_gets_hellos_only_and_a_session_its_peers_frames_only() {
     };
     assert!(accept().is_none(), "no session before the nonce came back");
     let Some(Message::Challenge { nonce }) = received(&mut client) else { panic!() };
-    client.send(&hello(nonce)).unwrap();
+    client.send(&hello(Versions::OURS, nonce)).unwrap();
     thread::sleep(Duration::from_millis(50));
     let Some(Arrival::Client(mut session)) = accept() else { panic!("no session") };
     assert!(matches!(received(&mut *session), Some(Message::Hello(_))));
@@ -310,9 +300,9 @@ fn the_listening_socket_gets_hellos_only_and_a_session_its_peers_frames_only() {
         return;
     }
     let mut stranger = open(End::Client, "other", SERVER);
-    stranger.send(&control(&Message::Bye)).unwrap();
+    stranger.send(&frame(&Message::Bye)).unwrap();
     assert!(!is_readable(&*session), "a frame of another station reaches the session");
-    client.send(&control(&Message::Bye)).unwrap();
+    client.send(&frame(&Message::Bye)).unwrap();
     assert_eq!(received(&mut *session), Some(Message::Bye));
 }
 

@@ -1,16 +1,17 @@
 //! The critical path explains every picosecond.
 
 use loggap::timeline::causes::{Causes, Event, Kind, MessageCosts, Via};
-use loggap::timeline::explain::{SetTerms, explain};
-use loggap_core::goal::OpKind;
+use loggap::timeline::explain::explain;
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::sim::Parameters;
-use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_core::units::Picos;
 use loggap_tests::command::{Run, loggap, simulated};
 use loggap_tests::engine;
 use loggap_tests::program::Program;
-use loggap_tests::random_program::{Shape, of_picos, parameters, program, receive_overheads};
+use loggap_tests::random_program::{
+    Shape, longer, of_picos, parameters, program, receive_overheads, spread,
+};
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 use serde_json::Value;
 
@@ -129,55 +130,13 @@ fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
     assert!(several_sets > 300, "{several_sets} of these with several sets");
 }
 
-/// Parameters, and works of the calculations of `program`, so far apart that
-/// two chains of events take the same time only where both are the same sum.
-fn spread(random: &mut Random, program: &mut Program) -> LogGops {
-    let mut time = || Picos(1_000_000 + random.below(1 << 30));
-    let [latency, overhead, gap] = [time(), time(), time()];
-    for op in program.ranks.iter_mut().flat_map(|rank| &mut rank.ops) {
-        if let OpKind::Calc { duration } = &mut op.kind {
-            *duration = time();
-        }
-    }
-    let mut per_byte = || PerByte::from_picos(10_000 + random.below(1 << 20)).unwrap();
-    let [gap_per_byte, overhead_per_byte] = [per_byte(), per_byte()];
-    let eager_limit = Bytes(random.below(16));
-    LogGops { latency, overhead, gap, gap_per_byte, overhead_per_byte, eager_limit }
-}
-
-/// The makespan with each parameter a picosecond longer, and how many of them
-/// an explanation says that it holds.
-type Longer = [(fn(LogGops) -> LogGops, fn(&SetTerms) -> u64); 5];
-
-fn longer() -> Longer {
-    fn more(time: Picos) -> Picos {
-        Picos(time.0 + 1)
-    }
-    fn more_per_byte(time: PerByte) -> PerByte {
-        PerByte(time.0 + PerByte::from_picos(1).unwrap().0)
-    }
-    [
-        (|set| LogGops { latency: more(set.latency), ..set }, |terms| terms.latency.count),
-        (|set| LogGops { overhead: more(set.overhead), ..set }, |terms| terms.overhead().count),
-        (|set| LogGops { gap: more(set.gap), ..set }, |terms| terms.gap.count),
-        (
-            |set| LogGops { gap_per_byte: more_per_byte(set.gap_per_byte), ..set },
-            |terms| terms.gap_bytes.count,
-        ),
-        (
-            |set| LogGops { overhead_per_byte: more_per_byte(set.overhead_per_byte), ..set },
-            |terms| terms.overhead_bytes().count,
-        ),
-    ]
-}
-
 #[test]
 fn each_count_is_by_how_much_the_makespan_grows_with_its_parameter() {
     let mut counted = [0; 5];
     for seed in 0..2_000 {
         let mut random = Random::new(seed);
         let mut program = program(&mut random, &Shape::PLAIN);
-        let set = spread(&mut random, &mut program);
+        let set = spread(&mut random, &mut program, 1 << 20);
         let settings = |set| Settings {
             receive: if seed % 3 == 0 { Receive::Overlap } else { Receive::Hold },
             rendezvous: if seed % 2 == 0 { Rendezvous::Handshake } else { Rendezvous::Instant },
@@ -189,10 +148,16 @@ fn each_count_is_by_how_much_the_makespan_grows_with_its_parameter() {
         let makespan = |set| shadow::run(&program, &settings(set), None).makespan();
         let causes = engine::causes(&program, &settings(set), None);
         let terms = explain(&causes, &Parameters::one(set)).unwrap().terms.all_sets();
-        for (sum, (longer, count)) in counted.iter_mut().zip(longer()) {
-            let growth = makespan(longer(set)) - makespan(set);
-            assert_eq!(count(&terms), growth, "seed {seed}: {terms:?}");
-            *sum += growth;
+        let counts = [
+            terms.latency.count,
+            terms.overhead().count,
+            terms.gap.count,
+            terms.gap_bytes.count,
+            terms.overhead_bytes().count,
+        ];
+        for ((sum, longer), count) in counted.iter_mut().zip(longer(set)).zip(counts) {
+            assert_eq!(count, makespan(longer) - makespan(set), "seed {seed}: {terms:?}");
+            *sum += count;
         }
     }
     assert!(counted.iter().all(|&sum| sum > 100), "{counted:?}");

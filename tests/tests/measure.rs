@@ -553,24 +553,6 @@ fn a_full_disk_costs_the_file_but_not_the_numbers() {
 }
 
 #[test]
-fn ctrl_c_leaves_what_was_measured() {
-    let _machine = machine();
-    let folder = Folder::new();
-    let profile = folder.path("p.json");
-    let child = start(loggap_process().args(ENDLESS).args(["-J", "-o"]).arg(&profile));
-    sleep(Duration::from_millis(1_000));
-    send(Signal::SIGINT, child.id());
-    let output = finish(child).exited(130);
-    let document = output.json();
-    assert_eq!(
-        (&document["stopped"], &document["incomplete"]),
-        (&"interrupted".into(), &"interrupted".into())
-    );
-    assert!(!document["ranges"].as_array().unwrap().is_empty());
-    assert_eq!(json(text(&profile).as_bytes()), document);
-}
-
-#[test]
 fn ctrl_c_before_anything_was_measured_ends_at_once_and_leaves_no_file() {
     let server = Server::tcp(&[]);
     let first = server.connect_and_say_hello();
@@ -639,14 +621,18 @@ fn a_responder_that_dies_leaves_what_was_measured() {
 #[test]
 fn a_request_to_end_by_any_signal_leaves_what_was_measured() {
     let _machine = machine();
-    for signal in [Signal::SIGHUP, Signal::SIGTERM] {
+    for signal in [Signal::SIGINT, Signal::SIGHUP, Signal::SIGTERM] {
         let folder = Folder::new();
-        let samples = folder.path("s.csv");
-        let child = start(loggap_process().args(ENDLESS).args(["-J", "--samples", &samples]));
+        let (profile, samples) = (folder.path("p.json"), folder.path("s.csv"));
+        let files = ["-o", &profile, "--samples", &samples];
+        let child = start(loggap_process().args(ENDLESS).arg("-J").args(files));
         sleep(Duration::from_millis(1_000));
         send(signal, child.id());
-        let output = finish(child).exited(130);
-        assert_eq!(output.json()["incomplete"], "interrupted", "{signal}");
+        let document = finish(child).exited(130).json();
+        let why = [&document["stopped"], &document["incomplete"]];
+        assert_eq!(why, [&Value::from("interrupted"); 2], "{signal}");
+        assert!(!document["ranges"].as_array().unwrap().is_empty(), "{signal}");
+        assert_eq!(json(text(&profile).as_bytes()), document, "{signal}");
         assert!(text(&samples).lines().count() > 10, "{signal}");
     }
 }

@@ -110,7 +110,7 @@ fn nonsense(seed: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..1 + next() % 6 {
         match next() % 4 {
-            0 => bytes.extend(hello(Versions::OURS)),
+            0 => bytes.extend(hello(Versions::OURS, 0)),
             1 => bytes.extend(frame(&Message::Sync { token: next() as u32 })),
             2 => {
                 // A frame with a few wrong bytes, lengths and counts included.

@@ -6,17 +6,14 @@ use std::path::PathBuf;
 use loggap::simulation::Placement;
 use loggap::timeline::causes::Causes;
 use loggap::timeline::explain::{Explanation, explain};
-use loggap_core::goal::OpKind;
-use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::sim::Parameters;
 use loggap_core::sim::network::Fabric as _;
-use loggap_core::units::{Bytes, PerByte, Picos};
+use loggap_core::units::{PerByte, Picos};
 use loggap_tests::command::{Run, loggap, simulated};
 use loggap_tests::engine;
 use loggap_tests::folder::Folder;
-use loggap_tests::program::Program;
-use loggap_tests::random_program::{Shape, parameters, program};
+use loggap_tests::random_program::{Shape, longer, parameters, program, spread};
 use loggap_tests::shadow::{self, Settings};
 use serde_json::Value;
 
@@ -104,7 +101,7 @@ fn each_count_is_by_how_much_the_makespan_grows_where_nothing_is_lost() {
     for seed in 0..2_000 {
         let mut random = Random::new(seed);
         let mut program = program(&mut random, &Shape::PLAIN);
-        let set = spread(&mut random, &mut program);
+        let set = spread(&mut random, &mut program, 1 << 26);
         let settings = |set| Settings::of_seed(seed, set);
         let plan = engine::network("star");
         let (outcome, causes) = engine::causes_on_network(&program, &settings(set), None, &plan);
@@ -130,35 +127,6 @@ fn each_count_is_by_how_much_the_makespan_grows_where_nothing_is_lost() {
         }
     }
     assert!(counted.iter().all(|&sum| sum > 100), "{counted:?}");
-}
-
-/// Parameters, and works of the calculations of `program`, so far apart that
-/// two chains of events take the same time only where both are the same sum.
-fn spread(random: &mut Random, program: &mut Program) -> LogGops {
-    let mut time = || Picos(1_000_000 + random.below(1 << 30));
-    let [latency, overhead, gap] = [time(), time(), time()];
-    for op in program.ranks.iter_mut().flat_map(|rank| &mut rank.ops) {
-        if let OpKind::Calc { duration } = &mut op.kind {
-            *duration = time();
-        }
-    }
-    let mut per_byte = || PerByte::from_picos(10_000 + random.below(1 << 26)).unwrap();
-    let [gap_per_byte, overhead_per_byte] = [per_byte(), per_byte()];
-    let eager_limit = Bytes(random.below(16));
-    LogGops { latency, overhead, gap, gap_per_byte, overhead_per_byte, eager_limit }
-}
-
-/// The set with one parameter longer by 1 ps: L, o, g, G, O.
-fn longer(set: LogGops) -> [LogGops; 5] {
-    let more = |time: Picos| Picos(time.0 + 1);
-    let more_per_byte = |time: PerByte| PerByte(time.0 + PerByte::from_picos(1).unwrap().0);
-    [
-        LogGops { latency: more(set.latency), ..set },
-        LogGops { overhead: more(set.overhead), ..set },
-        LogGops { gap: more(set.gap), ..set },
-        LogGops { gap_per_byte: more_per_byte(set.gap_per_byte), ..set },
-        LogGops { overhead_per_byte: more_per_byte(set.overhead_per_byte), ..set },
-    ]
 }
 
 /// L, o, g and G of the tests, in ns.

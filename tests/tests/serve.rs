@@ -94,7 +94,7 @@ fn another_version_is_named_on_both_sides() {
     let server = Server::tcp(&[]);
     let mut client = server.connect();
     let versions = Versions { lowest: 77, highest: 78 };
-    client.write_all(&hello(versions)).unwrap();
+    client.write_all(&hello(versions, 0)).unwrap();
     let refusal = match read(&mut client) {
         Message::Refuse(refusal @ Refusal::Version { .. }) => refusal,
         other => panic!("{other:?}"),

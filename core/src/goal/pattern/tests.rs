@@ -1,53 +1,34 @@
 #![allow(clippy::cast_possible_truncation, reason = "counts of small schedules")]
 
 use super::*;
+use crate::goal::testing::{Program, Rank};
 use crate::goal::{Edge, Op, OpKind};
-use core::convert::Infallible;
 use std::collections::BTreeMap;
 use std::vec;
 use std::vec::Vec;
 
-/// Record of the calls to a sink.
+/// Operations and dependencies of each rank.
 #[derive(Default)]
 struct Written {
     ranks: Vec<Vec<Op>>,
     edges: Vec<Vec<(u32, u32)>>,
 }
 
-impl Sink for Written {
-    type Error = Infallible;
-    fn ranks(&mut self, _: u32) -> Result<(), Infallible> {
-        Ok(())
-    }
-    fn begin_rank(&mut self, rank: u32) -> Result<(), Infallible> {
-        assert_eq!(rank as usize, self.ranks.len());
-        self.ranks.push(Vec::new());
-        self.edges.push(Vec::new());
-        Ok(())
-    }
-    fn op(&mut self, op: Op) -> Result<u32, Infallible> {
-        let ops = self.ranks.last_mut().unwrap();
-        ops.push(op);
-        Ok(ops.len() as u32 - 1)
-    }
-    fn edge(&mut self, Edge { op, on, start }: Edge) -> Result<(), Infallible> {
-        let count = self.ranks.last().unwrap().len() as u32;
-        assert!(op < count && on < count, "an edge follows its operations");
-        assert_ne!(op, on);
-        assert!(!start, "no pattern waits for a start");
-        self.edges.last_mut().unwrap().push((op, on));
-        Ok(())
-    }
-    fn end_rank(&mut self) -> Result<(), Infallible> {
-        Ok(())
-    }
-}
-
 fn written(pattern: Pattern, options: &Options) -> Written {
     let mut scratch = vec![0; scratch_words(pattern, options).unwrap()];
-    let mut sink = Written::default();
-    generate(pattern, options, &mut scratch, &mut sink).unwrap();
-    sink
+    let mut program = Program::default();
+    generate(pattern, options, &mut scratch, &mut program).unwrap();
+    assert!(program.is_finished());
+    let pair = |&Edge { op, on, start }: &Edge| {
+        assert!(op != on && !start, "no pattern waits for a start, or for itself");
+        (op, on)
+    };
+    let mut written = Written::default();
+    for Rank { ops, edges } in program.ranks {
+        written.edges.push(edges.iter().map(pair).collect());
+        written.ranks.push(ops);
+    }
+    written
 }
 
 /// Options with every option set, which all patterns accept.
