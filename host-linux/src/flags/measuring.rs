@@ -258,7 +258,8 @@ impl Files {
         };
         let path = self.profile.as_ref()?.path().to_owned();
         // A pipe would have to be waited for.
-        let is_usable = || path.is_file() && ProfileDocument::read(&path).is_ok_and(|old| says(&old));
+        let is_usable =
+            || path.is_file() && ProfileDocument::read(&path).is_ok_and(|old| says(&old));
         if says(document) || !is_usable() {
             return None;
         }

@@ -58,7 +58,7 @@ fn fastest_stretch(elapsed: &[Picos]) -> Option<Picos> {
 
 /// Median as of [`Sorted`], in linear time, of values that are not empty.
 fn median(values: &mut [Picos]) -> Picos {
-    let is_even = values.len() % 2 == 0;
+    let is_even = values.len().is_multiple_of(2);
     let (lower, &mut upper, _) = values.select_nth_unstable(values.len() / 2);
     let below = lower.iter().max().filter(|_| is_even);
     below.map_or(upper, |&below| below.halfway(upper))
