@@ -53,7 +53,6 @@ pub(super) struct Args {
 
 /// Most detours that are kept.
 const ROOM: usize = 1 << 20;
-const SCHEMA_VERSION: u32 = 1;
 
 /// Machine and clock of the measurement.
 #[derive(Serialize)]
@@ -77,7 +76,6 @@ impl Host {
 
 #[derive(Serialize)]
 struct Document {
-    schema_version: u32,
     loggap_version: &'static str,
     command: Vec<String>,
     host: Host,
@@ -105,7 +103,6 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let before = before.iter().flatten().map(ToString::to_string);
     let warnings = before.chain(dropped(&found)).collect();
     let document = Document {
-        schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION"),
         command: command_line(),
         host: Host::of(&clock, cpu.filter(|_| pinned.is_ok())),
@@ -117,11 +114,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     };
     let written = file.map_or(Ok(()), |file| write_trace(file, &found, &document));
     document.warnings.iter().for_each(|warning| console.warn(warning));
-    if args.json {
-        console.json(&document)?;
-    } else {
-        table(console.data(), &document)?;
-    }
+    console.report(args.json, &document, |out| table(out, &document))?;
     written?;
     Ok(if document.incomplete.is_some() { Exit::Interrupted } else { Exit::Done })
 }

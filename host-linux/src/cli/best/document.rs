@@ -11,7 +11,6 @@ use crate::cli::parameters_used::ParametersUsed;
 
 #[derive(Serialize)]
 pub(super) struct Document {
-    schema_version: u32,
     collective: &'static str,
     parameters: ParametersUsed,
     /// Number of draws from the intervals of the profile; 0 without any.
@@ -98,7 +97,6 @@ impl Document {
         });
         let cells = report.done().iter();
         Self {
-            schema_version: 1,
             collective: args.operation.name(),
             parameters: report.parameters.clone(),
             draws: report.draws,

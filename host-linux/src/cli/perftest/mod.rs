@@ -13,6 +13,7 @@ use crate::drive::perftest::{self, SizeTest, TestSizes, Tested};
 use crate::flags::parse::{self, Sizes};
 use crate::link::VerbsRecord;
 use crate::machine::environment::LinkFingerprint;
+use crate::output::Versioned;
 use crate::terminal::{CliError, Console};
 
 /// Options shared by both tests.
@@ -102,8 +103,7 @@ fn run_test<T: SizeTest<Row: Serialize>, C: Columns<T::Row>>(
         Err(error) => Tested::failed(error),
     };
     if args.json {
-        console.json(&Document {
-            schema_version: 1,
+        console.json(&Versioned::new(&Document {
             loggap_version: env!("CARGO_PKG_VERSION"),
             command: C::COMMAND,
             quantity: columns.quantity(),
@@ -112,7 +112,7 @@ fn run_test<T: SizeTest<Row: Serialize>, C: Columns<T::Row>>(
             complete: tested.outcome.is_ok() && !tested.is_stopped,
             error: tested.outcome.as_ref().err().map(ToString::to_string),
             results: &tested.results,
-        })?;
+        }))?;
         console.flush()?;
     } else if tested.is_stopped {
         writeln!(console.data(), "# stopped")?;
@@ -123,7 +123,6 @@ fn run_test<T: SizeTest<Row: Serialize>, C: Columns<T::Row>>(
 /// JSON document of a test.
 #[derive(Serialize)]
 struct Document<'t, R> {
-    schema_version: u32,
     loggap_version: &'static str,
     command: &'static str,
     /// Meaning of the times.

@@ -107,8 +107,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             .note("note: o > g or O > G: 'no overlap' would be faster than the given parameters");
     }
     let digits = args.format.digits(console);
-    let printed =
-        if args.format.json { console.json(&report) } else { report.write(console.data(), digits) };
+    let printed = console.report(args.format.json, &report, |out| report.write(out, digits));
     failures.add(printed.map_err(CliError::from));
     let done = if report.incomplete.is_some() { Exit::Interrupted } else { Exit::Done };
     Ok(failures.end(done, console))
@@ -201,7 +200,6 @@ const fn makespans(three: &Three<Completed>) -> Three<Picos> {
 /// Contents of the report, as JSON and as text.
 #[derive(Serialize)]
 struct Report {
-    schema_version: u32,
     study: &'static str,
     /// File or pattern.
     schedule: String,
@@ -297,7 +295,6 @@ impl Report {
         };
         let gap = |row: &GapRow| GapTimes { factor: row.factor, times: Times::of(&row.makespans) };
         Self {
-            schema_version: 1,
             study: "overlap",
             schedule: args.pattern.schedule(args.input.as_deref()),
             overhead_exceeds_gap: overhead_exceeds_gap(sets),

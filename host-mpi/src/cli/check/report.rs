@@ -20,13 +20,9 @@ use crate::algorithm::InForce;
 use crate::collective::report::{SizeTime, Times, over_size};
 use crate::job::Host;
 
-/// Version of the document's schema.
-pub(super) const SCHEMA_VERSION: u32 = 1;
-
 /// Document of a comparison.
 #[derive(Debug, Serialize)]
 pub(super) struct Document {
-    pub(super) schema_version: u32,
     pub(super) loggap_version: &'static str,
     pub(super) command: Vec<String>,
     pub(super) library: String,

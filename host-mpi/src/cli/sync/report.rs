@@ -51,7 +51,6 @@ pub(super) struct CheckRecord {
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Document {
-    pub(super) schema_version: u32,
     pub(super) loggap_version: &'static str,
     pub(super) library: String,
     pub(super) clock: &'static str,
