@@ -15,7 +15,7 @@ use crate::machine::environment::{Fingerprint, LinkFingerprint};
 use crate::machine::noise::{MeasuredNoise, Next, NoiseOptions, NoiseRecord, THRESHOLD, observe};
 use crate::machine::placement::{self, Cpu, Placement, Topology};
 use crate::machine::warning;
-use crate::output::{Columns, PendingFile, number};
+use crate::output::{PendingFile, number};
 use crate::terminal::{CliError, Console, Exit, Interrupt, NamedFiles, ProgressLine, command_line};
 
 /// Measure operating-system noise: time taken from a program.
@@ -236,13 +236,21 @@ fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
         document.incomplete.map_or_else(String::new, |why| format!(", {why}"))
     )?;
     writeln!(out, "# detours: longer than {}", time(noise.threshold_s))?;
-    let micros = |time| number::micros(time, 3);
-    let columns = Columns::default()
-        .right(10, "detours", |noise: &NoiseRecord| noise.detours)
-        .right(10, "rate[1/s]", |noise| format!("{:.1}", noise.rate_per_s))
-        .right(9, "lost[%]", |noise| format!("{:.4}", noise.lost_share * 1e2))
-        .right(12, "median[us]", |noise| micros(noise.median_s))
-        .right(12, "p99[us]", |noise| micros(noise.p99_s))
-        .right(12, "longest[us]", |noise| micros(noise.longest_s));
-    columns.write(out, [noise])
+    writeln!(
+        out,
+        "#{:>9} {:>10} {:>9} {:>12} {:>12} {:>12}",
+        "detours", "rate[1/s]", "lost[%]", "median[us]", "p99[us]", "longest[us]"
+    )?;
+    let micros =
+        |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{:.3}", time * 1e6));
+    writeln!(
+        out,
+        "{:>10} {:>10.1} {:>9.4} {:>12} {:>12} {:>12}",
+        noise.detours,
+        noise.rate_per_s,
+        noise.lost_share * 1e2,
+        micros(noise.median_s),
+        micros(noise.p99_s),
+        micros(noise.longest_s)
+    )
 }

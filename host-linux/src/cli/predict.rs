@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::digits::{Digits, FormatArgs};
 use super::parameter_args::{ParameterArgs, SettingsArgs, parameters};
 use crate::flags::parse::{self, Sizes};
-use crate::output::{Columns, wrap};
+use crate::output::wrap;
 use crate::simulation::{Job, Source, makespan};
 use crate::terminal::{CliError, Console, Exit, end_on_request};
 
@@ -208,14 +208,28 @@ fn reason(caveat: Option<Caveat>, settings: Settings, set: &LogGops, size: u64) 
 }
 
 fn print(out: &mut dyn Write, digits: Digits, rows: &[Row]) -> io::Result<()> {
-    let columns = Columns::default()
-        .left(13, "collective", |row: &Row| row.collective.clone())
-        .right(9, "ranks", |row| row.ranks)
-        .right(9, "size[B]", |row| row.size_bytes)
-        .right(17, digits.head("closed form"), |row| digits.cell(row.closed_form_ps))
-        .right(17, digits.head("simulated"), |row| digits.cell(row.simulated_ps))
-        .right(15, digits.head("difference"), |row| digits.signed_cell(row.difference_ps));
-    columns.write(out, rows)?;
+    writeln!(
+        out,
+        "#{:<12} {:>9} {:>9} {:>17} {:>17} {:>15}",
+        "collective",
+        "ranks",
+        "size[B]",
+        digits.head("closed form"),
+        digits.head("simulated"),
+        digits.head("difference")
+    )?;
+    for row in rows {
+        writeln!(
+            out,
+            "{:<13} {:>9} {:>9} {:>17} {:>17} {:>15}",
+            row.collective,
+            row.ranks,
+            row.size_bytes,
+            digits.cell(row.closed_form_ps),
+            digits.cell(row.simulated_ps),
+            digits.signed_cell(row.difference_ps)
+        )?;
+    }
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for row in rows {
         let Some(reason) = row.reason.as_deref() else { continue };

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::digits::{Digits, FormatArgs};
 use super::parameter_args::{preset, preset_help};
 use crate::flags::parse::{self, Sizes};
-use crate::output::{Columns, PendingFile, number};
+use crate::output::{PendingFile, number};
 use crate::simulation::{Job, LoadError, RunError, Source, makespan};
 use crate::study::Chart;
 use crate::study::in_order::{self, Series};
@@ -235,17 +235,32 @@ impl Pipelining {
             },
             self.repetitions
         )?;
-        let columns = Columns::default()
-            .right(8, "ranks", |row: &Row| row.ranks)
-            .apart(9, "algorithm", |row| row.algorithm)
-            .right(14, head("synchron.", digits), |row| time(row.synchronised.seconds(), digits))
-            .right(12, head("loop", digits), |row| time(row.looped.seconds(), digits))
-            .right(14, head("moving", digits), |row| time(row.rotated.seconds(), digits))
-            .right(14, head("err.loop", digits), |row| time(row.loop_error_s(), digits))
-            .right(14, head("err.mov.", digits), |row| time(row.rotated_error_s(), digits));
         for link in links {
             writeln!(out, "#\n# {}: {}", link.preset.name, link.preset.source)?;
-            columns.write(out, &link.rows)?;
+            writeln!(
+                out,
+                "#{:>7}  {:<9} {:>14} {:>12} {:>14} {:>14} {:>14}",
+                "ranks",
+                "algorithm",
+                head("synchron.", digits),
+                head("loop", digits),
+                head("moving", digits),
+                head("err.loop", digits),
+                head("err.mov.", digits)
+            )?;
+            for row in &link.rows {
+                writeln!(
+                    out,
+                    "{:>8}  {:<9} {:>14} {:>12} {:>14} {:>14} {:>14}",
+                    row.ranks,
+                    row.algorithm,
+                    time(row.synchronised.seconds(), digits),
+                    time(row.looped.seconds(), digits),
+                    time(row.rotated.seconds(), digits),
+                    time(row.loop_error_s(), digits),
+                    time(row.rotated_error_s(), digits),
+                )?;
+            }
             conclude(out, &link.rows)?;
         }
         Ok(())

@@ -2,7 +2,6 @@
 
 mod calls;
 mod changes;
-mod columns;
 pub mod csv;
 mod file;
 #[cfg(test)]
@@ -19,7 +18,6 @@ mod text;
 mod versioned;
 pub mod warnings;
 
-pub use columns::Columns;
 pub(crate) use file::is_standard_output;
 pub use file::{FileError, PendingFile, remove_unfinished};
 pub(crate) use text::wrap;

@@ -70,24 +70,6 @@ pub fn significant(value: f64) -> String {
     grouped(&format!("{value:.places$}"))
 }
 
-/// Formats for a column, with `places` decimals; `-` if unknown.
-#[must_use]
-pub fn decimal(value: Option<f64>, places: usize) -> String {
-    or_dash(value.map(|value| format!("{value:.places$}")))
-}
-
-/// Formats seconds as microseconds for a column, as [`decimal`].
-#[must_use]
-pub fn micros(seconds: Option<f64>, places: usize) -> String {
-    decimal(seconds.map(|seconds| seconds * 1e6), places)
-}
-
-/// Formats a cell of a table; `-` if unknown.
-#[must_use]
-pub fn or_dash<T: ToString>(value: Option<T>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
-}
-
 /// Formats a whole number with thousands separated by commas.
 #[must_use]
 pub fn count(number: u64) -> String {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use loggap::flags::parse;
 use loggap::machine::buffer::{self, Alignment};
-use loggap::output::{FileError, PendingFile, number};
+use loggap::output::{FileError, PendingFile};
 use loggap::terminal::{
     CliError, Console, EXIT_CODES_OF_CHECKS, Exit, Interrupt, carry_out, explain,
 };
@@ -167,9 +167,9 @@ fn create(path: Option<&PathBuf>) -> Result<Option<PendingFile>, FileError> {
     path.map(PendingFile::create).transpose()
 }
 
-/// Microseconds in a table.
+/// Microseconds in a table; `-` for `None`.
 fn micros(seconds: Option<f64>) -> String {
-    number::micros(seconds, 3)
+    seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{:.3}", seconds * 1e6))
 }
 
 /// Runs the command line `arguments`, the first of which is the program's

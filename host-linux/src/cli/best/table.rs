@@ -6,11 +6,11 @@ use loggap_core::units::Picos;
 
 use super::Report;
 use super::files::name;
-use crate::best::{Cell, TOLD_APART_PERCENT, Time, Timed, TooShort};
+use crate::best::{Cell, TOLD_APART_PERCENT, Time, TooShort};
 use crate::cli::digits::Digits;
 use crate::collective::Algorithm;
 use crate::decimal::fixed;
-use crate::output::{Columns, number, wrap};
+use crate::output::{number, wrap};
 
 /// Widest line of the map, columns.
 const WIDTH: usize = 100;
@@ -20,19 +20,19 @@ const RANKS: usize = 9;
 pub(super) fn write(out: &mut dyn Write, digits: Digits, report: &Report<'_>) -> io::Result<()> {
     write_remarks(out, &heading(report, digits))?;
     write_map(out, report)?;
-    let head = if digits == Digits::Exact { "time[us]" } else { "time" };
-    let columns = Columns::default()
-        .right(9, "ranks", |cell: &Cell| cell.ranks)
-        .right(10, "size[B]", |cell| cell.size)
-        .right(13, head, |cell| number::or_dash(cell.winner().map(|winner| time(digits, winner))))
-        .left(24, "winner", |cell| number::or_dash(best(cell)))
-        .right(9, "slower[%]", |cell| number::or_dash(slower(cell)))
-        .right(6, "won[%]", |cell| number::decimal(won_percent(cell), 0))
-        .left(0, "runner-up", |cell| {
-            let next = cell.runner_up().zip(cell.margin());
-            number::or_dash(next.map(|(next, _)| name(&next.candidate)))
-        });
-    columns.write(out, report.done())?;
+    writeln!(
+        out,
+        "#{:>8} {:>10} {:>13} {:<24} {:>9} {:>6} runner-up",
+        "ranks",
+        "size[B]",
+        if digits == Digits::Exact { "time[us]" } else { "time" },
+        "winner",
+        "slower[%]",
+        "won[%]"
+    )?;
+    for cell in report.done() {
+        write_row(out, digits, cell)?;
+    }
     write_remarks(out, &remarks(report))
 }
 
@@ -114,36 +114,41 @@ fn write_map(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn time(digits: Digits, winner: &Timed) -> String {
-    match (digits, winner.time.bound()) {
+fn write_row(out: &mut dyn Write, digits: Digits, cell: &Cell) -> io::Result<()> {
+    let Some(winner) = cell.winner() else {
+        let Cell { ranks, size, .. } = cell;
+        return writeln!(
+            out,
+            "{ranks:>9} {size:>10} {:>13} {:<24} {:>9} {:>6} -",
+            "-", "-", "-", "-"
+        );
+    };
+    let time = match (digits, winner.time.bound()) {
         (Digits::Exact, Picos(picos)) => fixed(picos.into(), 6),
         (Digits::Rounded, Picos(picos)) => digits.time(picos),
-    }
-}
-
-/// Winner, and the one that it ties with or the number of them.
-fn best(cell: &Cell) -> Option<String> {
-    let winner = name(&cell.winner()?.candidate);
+    };
     let tied: Vec<String> = cell.tied().map(name).collect();
-    Some(match tied.as_slice() {
-        [] => winner,
-        [one] => format!("{winner}={one}"),
-        several => format!("{winner}={} others", several.len()),
-    })
-}
-
-/// Additional time of the runner-up, percent.
-fn slower(cell: &Cell) -> Option<String> {
-    let (next, margin) = cell.runner_up().zip(cell.margin())?;
-    let least = if matches!(next.time, Time::AtLeast(_)) { ">" } else { "" };
-    Some(format!("{least}{:.1}", margin * 100.0))
-}
-
-/// Share of draws in which the winner is the fastest, percent.
-#[allow(clippy::cast_precision_loss, reason = "a percentage of few digits")]
-fn won_percent(cell: &Cell) -> Option<f64> {
-    let contest = cell.contest.as_ref()?;
-    Some((contest.won * 100) as f64 / contest.draws.max(1) as f64)
+    let best = match tied.as_slice() {
+        [] => name(&winner.candidate),
+        [one] => format!("{}={one}", name(&winner.candidate)),
+        several => format!("{}={} others", name(&winner.candidate), several.len()),
+    };
+    let (mut slower, mut next) = ("-".to_owned(), "-".to_owned());
+    if let (Some(timed), Some(margin)) = (cell.runner_up(), cell.margin()) {
+        let least = if matches!(timed.time, Time::AtLeast(_)) { ">" } else { "" };
+        slower = format!("{least}{:.1}", margin * 100.0);
+        next = name(&timed.candidate);
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a percentage of few digits")]
+    let won = cell.contest.as_ref().map_or_else(
+        || "-".to_owned(),
+        |contest| format!("{:.0}", (contest.won * 100) as f64 / contest.draws.max(1) as f64),
+    );
+    writeln!(
+        out,
+        "{:>9} {:>10} {time:>13} {:<24} {slower:>9} {won:>6} {next}",
+        cell.ranks, cell.size, best
+    )
 }
 
 fn remarks(report: &Report<'_>) -> Vec<String> {

@@ -6,7 +6,6 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use crate::cli::digits::Digits;
-use crate::output::Columns;
 use crate::simulation::{LevelSet, Outcome, ParameterSets};
 use crate::terminal::CliError;
 use crate::timeline::causes::Causes;
@@ -162,26 +161,6 @@ impl StepDocument {
         }
         document
     }
-
-    /// Description, without its times.
-    fn text(&self, digits: Digits) -> String {
-        let mut text = format!("rank {}: {}", self.rank, self.kind);
-        if let Some(size) = self.size_bytes {
-            text += &format!(" of {size} B");
-        }
-        match (self.to_rank, self.from_rank) {
-            (Some(rank), _) => text += &format!(" to rank {rank}"),
-            (_, Some(rank)) => text += &format!(" from rank {rank}"),
-            _ => {}
-        }
-        if let Some(lost) = self.lost_ps.filter(|&lost| lost > 0) {
-            text += &format!(", {} lost", digits.time(lost));
-        }
-        if let Some(link) = &self.link {
-            text += &format!(", most on {link}");
-        }
-        text
-    }
 }
 
 impl Terms {
@@ -226,14 +205,11 @@ impl NetworkTerms {
         if links.is_empty() {
             return Ok(());
         }
-        writeln!(out, "# sharing, by link")?;
-        let columns = Columns::default()
-            .right(16, digits.head("time"), |row: &LinkDocument| {
-                digits.signed_cell(row.term.time_ps)
-            })
-            .right(12, "messages", |row| row.term.count)
-            .apart(0, "", |row| row.link.clone());
-        columns.write(out, links.iter().take(SHOWN_LINKS))?;
+        writeln!(out, "# sharing, by link\n#{:>15} {:>12}", digits.head("time"), "messages")?;
+        for LinkDocument { link, term } in links.iter().take(SHOWN_LINKS) {
+            let time = digits.signed_cell(term.time_ps);
+            writeln!(out, "{time:>16} {:>12}  {link}", term.count)?;
+        }
         if links.len() > SHOWN_LINKS {
             writeln!(out, "# and {} more links: -J lists all", links.len() - SHOWN_LINKS)?;
         }
@@ -336,12 +312,27 @@ impl Explanation {
             network.write_links(out, digits)?;
         }
         let count = self.steps.len();
-        writeln!(out, "# along {count} steps")?;
-        let columns = Columns::default()
-            .right(16, digits.head("from"), |step: &StepDocument| digits.cell(step.start_ps))
-            .right(16, digits.head("to"), |step| digits.cell(step.end_ps))
-            .apart(0, "step", |step| step.text(digits));
-        columns.write(out, self.steps.iter().take(SHOWN))?;
+        let (from, to) = (digits.head("from"), digits.head("to"));
+        writeln!(out, "# along {count} steps\n#{from:>15} {to:>16}  step")?;
+        for step in self.steps.iter().take(SHOWN) {
+            let (start, end) = (digits.cell(step.start_ps), digits.cell(step.end_ps));
+            write!(out, "{start:>16} {end:>16}  rank {}: {}", step.rank, step.kind)?;
+            if let Some(size) = step.size_bytes {
+                write!(out, " of {size} B")?;
+            }
+            match (step.to_rank, step.from_rank) {
+                (Some(rank), _) => write!(out, " to rank {rank}")?,
+                (_, Some(rank)) => write!(out, " from rank {rank}")?,
+                _ => {}
+            }
+            if let Some(lost) = step.lost_ps.filter(|&lost| lost > 0) {
+                write!(out, ", {} lost", digits.time(lost))?;
+            }
+            match &step.link {
+                Some(link) => writeln!(out, ", most on {link}")?,
+                None => writeln!(out)?,
+            }
+        }
         if count > SHOWN {
             writeln!(out, "# and {} more steps: -J lists all", count - SHOWN)?;
         }

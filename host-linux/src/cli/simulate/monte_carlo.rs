@@ -11,7 +11,6 @@ use serde::Serialize;
 use super::Args;
 use super::further::Further;
 use crate::cli::digits::Digits;
-use crate::output::Columns;
 use crate::profile::{ProfileDocument, ProfileDraws};
 use crate::simulation::{ParameterSets, Point, RunError, run_each_point};
 use crate::terminal::{CliError, Console, Failures, RunsLine, interrupted};
@@ -166,18 +165,14 @@ impl Distribution {
             "# makespan of {} draws from the profile's intervals, seed {}",
             self.draws, self.seed
         )?;
-        let mut columns = Columns::default();
-        for (name, time) in [
-            ("min", self.min_ps),
-            ("5%", self.p05_ps),
-            ("median", self.median_ps),
-            ("95%", self.p95_ps),
-            ("max", self.max_ps),
-            ("mean", self.mean_ps),
-        ] {
-            columns = columns.right(16, digits.head(name), move |_: &Self| digits.cell(time));
-        }
-        columns.write(out, [self])
+        let heads = ["min", "5%", "median", "95%", "max", "mean"];
+        let heads = heads.map(|name| format!("{:>15}", digits.head(name)));
+        writeln!(out, "#{}", heads.join("  "))?;
+        let columns =
+            [self.min_ps, self.p05_ps, self.median_ps, self.p95_ps, self.max_ps, self.mean_ps];
+        let columns: Vec<String> =
+            columns.iter().map(|&picos| format!("{:>16}", digits.cell(picos))).collect();
+        writeln!(out, "{}", columns.join(" "))
     }
 }
 

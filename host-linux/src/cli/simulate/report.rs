@@ -20,7 +20,7 @@ use super::sensitivity::Sensitivities;
 use super::sweep::SweepReport;
 use crate::cli::digits::Digits;
 use crate::cli::parameters_used::ParametersUsed;
-use crate::output::{Columns, number, wrap};
+use crate::output::{number, wrap};
 use crate::simulation::{
     BlockedSend, Buffering, NetworkPlan, NoiseSource, Outcome, ParameterSets, RunError, Source,
     Stuck, largest_message,
@@ -414,12 +414,10 @@ impl Report {
             write_counters(out, digits, counters)?;
         }
         if let Some(finish) = &self.finish_ps {
-            let columns = Columns::default().right(7, "rank", |row: &(usize, &u64)| row.0).right(
-                16,
-                digits.head("finish"),
-                |row| digits.cell(*row.1),
-            );
-            columns.write(out, finish.iter().enumerate())?;
+            writeln!(out, "#  rank {:>16}", digits.head("finish"))?;
+            for (rank, finish) in finish.iter().enumerate() {
+                writeln!(out, "{rank:>7} {:>16}", digits.cell(*finish))?;
+            }
         }
         Ok(())
     }
@@ -451,23 +449,27 @@ fn write_counters(
         Digits::Exact => (15, times, "unexp.most"),
         Digits::Rounded => (8, rounded, "queued"),
     };
-    let [calculating, sending, receiving, noise, idle, waited] =
-        times.map(|name| digits.head(name));
-    let idle_cell = |c: &CountersDocument| number::or_dash(c.idle_ps.map(|idle| digits.cell(idle)));
-    let columns = Columns::default()
-        .right(7, "rank", |c: &CountersDocument| c.rank)
-        .right(7, "sent", |c| c.messages_sent)
-        .right(8, "received", |c| c.messages_received)
-        .right(6, "unexp.", |c| c.messages_unexpected)
-        .right(width, calculating, |c| digits.cell(c.calculating_ps))
-        .right(width, sending, |c| digits.cell(c.sending_ps))
-        .right(width, receiving, |c| digits.cell(c.receiving_ps))
-        .right(width, noise, |c| digits.cell(c.noise_ps))
-        .right(width, idle, idle_cell)
-        .right(width, waited, |c| digits.cell(c.messages_waited_ps))
-        .right(6, "posted", |c| c.max_posted)
-        .right(queue.len(), queue, |c| c.max_unexpected);
-    columns.write(out, counters)
+    let heads = times.map(|name| format!(" {:>width$}", digits.head(name))).concat();
+    writeln!(out, "#  rank    sent received unexp.{heads} posted {queue}")?;
+    for c in counters {
+        let times = [c.calculating_ps, c.sending_ps, c.receiving_ps, c.noise_ps];
+        let mut cells = times.map(|picos| digits.cell(picos)).to_vec();
+        cells.push(c.idle_ps.map_or_else(|| "-".to_owned(), |picos| digits.cell(picos)));
+        cells.push(digits.cell(c.messages_waited_ps));
+        let cells: String = cells.iter().map(|cell| format!(" {cell:>width$}")).collect();
+        writeln!(
+            out,
+            "{:>7} {:>7} {:>8} {:>6}{cells} {:>6} {:>last$}",
+            c.rank,
+            c.messages_sent,
+            c.messages_received,
+            c.messages_unexpected,
+            c.max_posted,
+            c.max_unexpected,
+            last = queue.len(),
+        )?;
+    }
+    Ok(())
 }
 
 /// Size whose parameter set the report shows: that of the largest message, if there are several

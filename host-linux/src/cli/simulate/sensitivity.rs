@@ -6,7 +6,7 @@ use loggap_core::units::Picos;
 use serde::Serialize;
 
 use crate::cli::digits::Digits;
-use crate::output::{Columns, number};
+use crate::output::number;
 use crate::sensitivity::{
     Analysis, Differences, Runs, Sensitivity, Tolerance, Units, tolerances_found_by_runs,
 };
@@ -191,64 +191,89 @@ impl Sensitivities {
                 Method::Differences => ", the values tried by runs",
             }
         )?;
-        self.columns(digits).write(out, &self.found)?;
-        writeln!(out, "# L may grow until the makespan has grown")?;
-        let columns = Columns::default()
-            .right(9, "by[%]", |row: &ToleranceDocument| row.found.percent)
-            .right(16, digits.head("growth of L"), |row| {
-                number::or_dash(row.found.latency.map(|Picos(latency)| digits.cell(latency)))
-            })
-            .apart(0, "", |row| {
-                row.found.exceeded.map_or_else(String::new, |Picos(exceeded)| {
-                    let exceeded = digits.time(exceeded);
-                    format!("found by runs; with {exceeded} it has grown by more")
-                })
-            });
-        columns.write(out, &self.latency_tolerance)
+        let level = if self.levels > 0 { " level" } else { "" };
+        let (width, share) = widths(digits);
+        writeln!(
+            out,
+            "#  parameter{level} first[B]        slope {:>width$} {:>end$} {:>end$} {:>4} {:>share$}",
+            "value",
+            "from",
+            "to",
+            if digits == Digits::Exact { "unit" } else { "" },
+            if digits == Digits::Exact { "share of makespan[%]" } else { "share[%]" },
+            end = width + 1,
+        )?;
+        for found in &self.found {
+            self.write_row(out, digits, found)?;
+        }
+        writeln!(
+            out,
+            "# L may grow until the makespan has grown\n#   by[%] {:>16}",
+            digits.head("growth of L")
+        )?;
+        for ToleranceDocument { found, .. } in &self.latency_tolerance {
+            let latency = found.latency.map_or_else(|| "-".to_owned(), |Picos(ps)| digits.cell(ps));
+            write!(out, "{:>9} {latency:>16}", found.percent)?;
+            if let Some(Picos(exceeded)) = found.exceeded {
+                write!(
+                    out,
+                    "  found by runs; with {} it has grown by more",
+                    digits.time(exceeded)
+                )?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
     }
 
-    fn columns(&self, digits: Digits) -> Columns<'_, Sensitivity> {
-        let (width, share_width, share_head) = match digits {
-            Digits::Exact => (16, 20, "share of makespan[%]"),
-            Digits::Rounded => (12, 9, "share[%]"),
-        };
+    fn write_row(
+        &self,
+        out: &mut dyn Write,
+        digits: Digits,
+        found: &Sensitivity,
+    ) -> io::Result<()> {
+        let units =
+            if found.parameter.is_per_byte() { number::TIME_PER_BYTE } else { number::TIME };
         // Rounded values include their units.
-        let unit_head = if digits == Digits::Exact { "unit" } else { "" };
-        let unit = move |found: &Sensitivity| match (digits, found.parameter.is_per_byte()) {
+        let unit = match (digits, found.parameter.is_per_byte()) {
             (Digits::Rounded, _) => "",
             (Digits::Exact, true) => "ns/B",
             (Digits::Exact, false) => "ns",
         };
-        let value = move |found: &Sensitivity, value: Units| {
-            let is_per_byte = found.parameter.is_per_byte();
-            let units = if is_per_byte { number::TIME_PER_BYTE } else { number::TIME };
-            digits.parameter(value, units)
+        let unknown = || "?".to_owned();
+        let [slope, low, high] = if is_unknown(found) {
+            [unknown(), unknown(), unknown()]
+        } else {
+            [
+                slope_text(found.slope, found.slope_error),
+                digits.parameter(found.low, units),
+                found.high.map_or_else(|| "-".to_owned(), |high| digits.parameter(high, units)),
+            ]
         };
-        // Slope and ends of its interval.
-        let known = |found: &Sensitivity, text: String| match is_unknown(found) {
-            true => "?".to_owned(),
-            false => text,
+        let share = share(found, self.makespan);
+        let share = share.map_or_else(unknown, |share| format!("{:.2}", share * 100.0));
+        let (width, share_width) = widths(digits);
+        let level = match self.levels {
+            0 => String::new(),
+            _ => format!(" {:>5}", found.level),
         };
-        let mut columns = Columns::<Sensitivity>::default()
-            .right(12, "parameter", |found| found.parameter.symbol());
-        if self.levels > 0 {
-            columns = columns.right(5, "level", |found| found.level);
-        }
-        columns
-            .right(8, "first[B]", |found| found.first_bytes)
-            .right(12, "slope", move |found| {
-                known(found, slope_text(found.slope, found.slope_error))
-            })
-            .right(width, "value", move |found| value(found, found.value))
-            .right(width + 1, "from", move |found| known(found, value(found, found.low)))
-            .right(width + 1, "to", move |found| {
-                known(found, number::or_dash(found.high.map(|high| value(found, high))))
-            })
-            .right(4, unit_head, unit)
-            .right(share_width, share_head, |found| {
-                let share = share(found, self.makespan);
-                share.map_or_else(|| "?".to_owned(), |share| format!("{:.2}", share * 100.0))
-            })
+        writeln!(
+            out,
+            "{:>12}{level} {:>8} {slope:>12} {:>width$} {low:>end$} {high:>end$} {:>4} {share:>share_width$}",
+            found.parameter.symbol(),
+            found.first_bytes,
+            digits.parameter(found.value, units),
+            unit,
+            end = width + 1,
+        )
+    }
+}
+
+/// Widths of a value and of the share of the makespan, columns.
+const fn widths(digits: Digits) -> (usize, usize) {
+    match digits {
+        Digits::Exact => (16, 20),
+        Digits::Rounded => (12, 9),
     }
 }
 

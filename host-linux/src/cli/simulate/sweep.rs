@@ -12,7 +12,7 @@ use super::further::Further;
 use super::sensitivity::{Sensitivities, slope_text};
 use crate::cli::digits::Digits;
 use crate::flags::parse;
-use crate::output::{Columns, FileError, PendingFile, number};
+use crate::output::{FileError, PendingFile};
 use crate::simulation::{Ended, ParameterSets, Point, RunError, run_each_point};
 use crate::study::sweep::{Axis, Form, MOST_AXES, Spacing, Sweep, Tangent, chart};
 use crate::terminal::{CliError, Console, Failures, NamedFiles, RunsLine, interrupted};
@@ -307,24 +307,33 @@ impl SweepReport {
             let told = sensitivities.map_or("", Sensitivities::slopes_told);
             write!(out, "; slope: {told}")?;
         }
-        writeln!(out)?;
-        let mut columns = Columns::<(usize, &Ended)>::default();
+        write!(out, "\n#")?;
         for (index, axis) in sweep.axes().iter().enumerate() {
             let head = format!("{}[{}]", axis.swept.symbol(), axis.unit());
-            let value = move |at: usize| sweep.at(at).nth(index).map(|raw| axis.text(raw));
-            columns = columns.right(16, head, move |row| number::or_dash(value(row.0)));
+            let width = if index == 0 { 15 } else { 16 };
+            write!(out, "{head:>width$} ")?;
         }
-        columns = columns.right(16, digits.head("makespan"), |(_, ended)| {
-            number::or_dash(ended.as_ref().ok().map(|run| digits.cell(run.makespan.0)))
-        });
-        if let Some(tangent) = tangent {
-            columns = columns.right(12, "slope", |&(at, ended)| {
-                let holds = ended.is_ok() && sweep.at(at).all(|raw| tangent.holds(raw));
-                let slope = || slope_text(tangent.slope(), tangent.slope_error());
-                number::or_dash(holds.then(slope))
-            });
+        let slope = if tangent.is_some() { "        slope" } else { "" };
+        writeln!(out, "{:>16}{slope}", digits.head("makespan"))?;
+        for &(at, ended) in &rows {
+            for (axis, raw) in sweep.axes().iter().zip(sweep.at(at)) {
+                write!(out, "{:>16} ", axis.text(raw))?;
+            }
+            let completed = ended.as_ref().ok();
+            let makespan =
+                completed.map_or_else(|| "-".to_owned(), |run| digits.cell(run.makespan.0));
+            write!(out, "{makespan:>16}")?;
+            if let Some(tangent) = tangent {
+                let holds = completed.is_some() && sweep.at(at).all(|raw| tangent.holds(raw));
+                let slope = if holds {
+                    slope_text(tangent.slope(), tangent.slope_error())
+                } else {
+                    "-".to_owned()
+                };
+                write!(out, " {slope:>12}")?;
+            }
+            writeln!(out)?;
         }
-        columns.write(out, &rows)?;
         if rows.len() < count {
             writeln!(out, "# {} of {count} points; all: -J or --sweep-csv FILE", rows.len())?;
         }

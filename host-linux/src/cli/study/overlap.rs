@@ -1,6 +1,5 @@
 //! `loggap study overlap`: time that overlap could save an application.
 
-use std::fmt::Display;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -13,7 +12,7 @@ use crate::cli::digits::{Digits, FormatArgs};
 use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::pattern_args::PatternArgs;
 use crate::flags::parse;
-use crate::output::{Columns, PendingFile, number};
+use crate::output::PendingFile;
 use crate::simulation::{Completed, ParameterSets, Plan, Point, RunError, run_each_point};
 use crate::study::overlap::{GapRow, Overlap, Three, chart, overhead_exceeds_gap, with_gaps};
 use crate::terminal::{
@@ -248,21 +247,10 @@ struct GapTimes {
     times: Times,
 }
 
-/// Columns of the rows' times, after a column of this head.
-fn columns<'a, R: 'a, C: Display>(
-    digits: Digits,
-    head: &str,
-    first: impl Fn(&R) -> C + 'a,
-    times: fn(&R) -> &Times,
-) -> Columns<'a, R> {
-    let percent = |share: Option<f64>| number::decimal(share.map(|share| 100.0 * share), 2);
-    Columns::default()
-        .right(11, head, first)
-        .right(16, digits.head("full"), move |row| digits.cell(times(row).full_ps))
-        .right(16, digits.head("present"), move |row| digits.cell(times(row).present_ps))
-        .right(16, digits.head("none"), move |row| digits.cell(times(row).none_ps))
-        .right(9, "saved[%]", move |row| percent(times(row).saved_share))
-        .right(8, "used[%]", move |row| percent(times(row).used_share))
+/// Headings of [`Times::columns`].
+fn columns(digits: Digits) -> String {
+    let [full, present, none] = ["full", "present", "none"].map(|name| digits.head(name));
+    format!("{full:>16} {present:>16} {none:>16} {:>9} {:>8}", "saved[%]", "used[%]")
 }
 
 impl Times {
@@ -277,6 +265,21 @@ impl Times {
             saved_share: three.saved(),
             used_share: three.used(),
         }
+    }
+
+    /// Cells of a table's row.
+    fn columns(&self, digits: Digits) -> String {
+        let percent = |share: Option<f64>| {
+            share.map_or_else(|| "-".to_owned(), |share| format!("{:.2}", 100.0 * share))
+        };
+        format!(
+            "{:>16} {:>16} {:>16} {:>9} {:>8}",
+            digits.cell(self.full_ps),
+            digits.cell(self.present_ps),
+            digits.cell(self.none_ps),
+            percent(self.saved_share),
+            percent(self.used_share),
+        )
     }
 }
 
@@ -303,6 +306,7 @@ impl Report {
     }
 
     fn write(&self, out: &mut dyn Write, digits: Digits) -> io::Result<()> {
+        let heads = columns(digits);
         writeln!(
             out,
             "# potential for overlap of {}\n# full: o = O = 0; present: as given; none: o = g, O = G\n\
@@ -310,15 +314,20 @@ impl Report {
             self.schedule
         )?;
         if let Some(makespan) = &self.makespan {
-            columns(digits, "makespan", |_| "all", |times| times).write(out, [makespan])?;
+            writeln!(out, "# {:>9} {heads}", "makespan")?;
+            writeln!(out, "{:>11} {}", "all", makespan.columns(digits))?;
         }
         if !self.gaps.is_empty() {
-            columns(digits, "g, G *", |gap: &GapTimes| gap.factor, |gap| &gap.times)
-                .write(out, &self.gaps)?;
+            writeln!(out, "# {:>9} {heads}", "g, G *")?;
+        }
+        for gap in &self.gaps {
+            writeln!(out, "{:>11} {}", gap.factor, gap.times.columns(digits))?;
         }
         if !self.ranks.is_empty() {
-            columns(digits, "rank", |rank: &RankTimes| rank.rank, |rank| &rank.times)
-                .write(out, &self.ranks)?;
+            writeln!(out, "# {:>9} {heads}", "rank")?;
+        }
+        for rank in &self.ranks {
+            writeln!(out, "{:>11} {}", rank.rank, rank.times.columns(digits))?;
         }
         if let Some(why) = &self.incomplete {
             writeln!(out, "# INCOMPLETE: {why}")?;

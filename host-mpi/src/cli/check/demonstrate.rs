@@ -3,7 +3,6 @@
 
 use std::io::{self, Write};
 
-use loggap::output::{Columns, number};
 use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
 use serde::Serialize;
@@ -208,14 +207,22 @@ fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
         out,
         "# right: median from a common start by the clock to the last exit, less the start itself"
     )?;
-    let micros = |seconds: f64| format!("{:.3}", seconds * 1e6);
-    let columns = Columns::<Mistake>::default()
-        .left(29, "mistake", |row| row.mistake)
-        .left(10, "op", |row| row.op.clone())
-        .right(8, "size[B]", |row| row.size_bytes)
-        .right(10, "wrong[us]", move |row| micros(row.wrong_s))
-        .right(10, "right[us]", move |row| micros(row.right_s))
-        .right(7, "factor", |row| number::decimal(row.factor, 2))
-        .apart(0, "why", |row| row.why.clone());
-    columns.write(out, &document.mistakes)
+    writeln!(
+        out,
+        "#mistake                      op          size[B]  wrong[us]  right[us]  factor  why"
+    )?;
+    for row in &document.mistakes {
+        writeln!(
+            out,
+            "{:<29} {:<10} {:>8} {:>10.3} {:>10.3} {:>7}  {}",
+            row.mistake,
+            row.op,
+            row.size_bytes,
+            row.wrong_s * 1e6,
+            row.right_s * 1e6,
+            row.factor.map_or("-".to_owned(), |factor| format!("{factor:.2}")),
+            row.why
+        )?;
+    }
+    Ok(())
 }

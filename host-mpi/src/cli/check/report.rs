@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use loggap::machine::buffer::Alignment;
-use loggap::output::{Columns, number};
+use loggap::output::number;
 use loggap::profile::ProfileDocument;
 use loggap::study::Chart;
 use loggap_core::model::Estimate;
@@ -214,7 +214,13 @@ pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> 
     if let Some(noise) = &document.noise {
         noise_lines(out, noise)?;
     }
-    columns(document.noise.is_some()).write(out, &document.results)
+    let noise = if document.noise.is_some() { " quiet[us] slow[%] pred.slow[%]" } else { "" };
+    writeln!(
+        out,
+        "#op          size[B] measured[us]   lo[us]   hi[us] predicted[us]   lo[us]   hi[us]\
+         {noise}\x20 ratio  verdict     algorithm            cause"
+    )?;
+    document.results.iter().try_for_each(|result| row(out, result, document))
 }
 
 /// Prints the results as comma-separated values; unknown values are empty.
@@ -281,28 +287,31 @@ fn noise_lines(out: &mut dyn Write, noise: &NoiseReport) -> io::Result<()> {
     )
 }
 
-/// Columns of the table.
-fn columns<'a>(has_noise: bool) -> Columns<'a, ResultRecord> {
-    let percent = |share: Option<f64>| number::decimal(share.map(|share| share * 1e2), 3);
-    let slow = |r: &ResultRecord| r.measured.as_ref().map(|measured| measured.measured_slow_share);
-    let mut columns = Columns::<ResultRecord>::default()
-        .left(10, "op", |r| r.op.clone())
-        .right(9, "size[B]", |r| r.size_bytes)
-        .right(12, "measured[us]", |r| micros(r.measured_s()[0]))
-        .right(8, "lo[us]", |r| micros(r.measured_s()[1]))
-        .right(8, "hi[us]", |r| micros(r.measured_s()[2]))
-        .right(13, "predicted[us]", |r| micros(r.predicted_s))
-        .right(8, "lo[us]", |r| micros(r.predicted_s_lo))
-        .right(8, "hi[us]", |r| micros(r.predicted_s_hi));
-    if has_noise {
-        columns = columns
-            .right(9, "quiet[us]", |r| micros(r.predicted_quiet_s))
-            .right(7, "slow[%]", move |r| percent(slow(r)))
-            .right(12, "pred.slow[%]", move |r| percent(r.predicted_slow_share));
-    }
-    columns
-        .right(6, "ratio", |r| number::decimal(r.ratio, 3))
-        .apart(11, "verdict", |r| r.verdict.name())
-        .left(20, "algorithm", |r| number::or_dash(r.variable.as_ref().map(|_| &r.algorithm)))
-        .left(0, "cause", |r| number::or_dash(r.cause.as_ref()))
+/// Prints a row of `document`'s table.
+fn row(out: &mut dyn Write, result: &ResultRecord, document: &Document) -> io::Result<()> {
+    let percent =
+        |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.3}", share * 1e2));
+    let ratio = result.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
+    let known = result.variable.as_ref().map_or("-", |_| &result.algorithm);
+    let noise = if document.noise.is_some() {
+        format!(
+            " {:>9} {:>7} {:>12}",
+            micros(result.predicted_quiet_s),
+            percent(result.measured.as_ref().map(|measured| measured.measured_slow_share)),
+            percent(result.predicted_slow_share)
+        )
+    } else {
+        String::new()
+    };
+    let [measured, low, high] = result.measured_s().map(micros);
+    let [predicted, predicted_low, predicted_high] = result.predicted_s().map(micros);
+    writeln!(
+        out,
+        "{:<10} {:>9} {measured:>12} {low:>8} {high:>8} {predicted:>13} {predicted_low:>8} \
+         {predicted_high:>8}{noise} {ratio:>6}  {:<11} {known:<20} {}",
+        result.op,
+        result.size_bytes,
+        result.verdict.name(),
+        result.cause.as_deref().unwrap_or("-"),
+    )
 }

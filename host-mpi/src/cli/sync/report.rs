@@ -86,7 +86,7 @@ pub(super) fn text(document: &Document) -> String {
     );
     text += "#rank parent offset[us] drift[ppm] bound[us] pings host\n";
     for rank in &document.ranks {
-        let parent = number::or_dash(rank.parent);
+        let parent = rank.parent.map_or_else(|| "-".to_owned(), |parent| parent.to_string());
         let how = if rank.shares_clock { ", shares its parent's clock" } else { "" };
         text += &format!(
             "{:>5} {parent:>6} {:>10.3} {:>10.3} {:>9} {:>5} {}{how}\n",

@@ -2,8 +2,6 @@
 
 use std::io::{self, Write};
 
-use loggap::output::{Columns, number};
-
 use super::super::operation::Operation;
 use super::super::overlap::{Overlap, Point};
 use super::{Document, ResultRecord};
@@ -23,15 +21,13 @@ const LAUNCH_ENDS: [&str; 2] = ["launch lo [us]", "launch hi [us]"];
 /// Errors of `out`.
 pub fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     head(out, document)?;
-    let columns = columns(document);
     let mut operation = "";
     for result in &document.results {
         if result.op != operation {
             operation = &result.op;
-            explain(out, document, result)?;
-            columns.head(out)?;
+            columns(out, document, result)?;
         }
-        columns.row(out, result)?;
+        row(out, document, result)?;
     }
     for result in &document.results {
         if let Some(overlap) = &result.overlap {
@@ -58,8 +54,7 @@ fn head(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     writeln!(out, "# size: {}", document.size_meaning)
 }
 
-/// Writes the meaning of the columns of an operation.
-fn explain(out: &mut dyn Write, document: &Document, first: &ResultRecord) -> io::Result<()> {
+fn columns(out: &mut dyn Write, document: &Document, first: &ResultRecord) -> io::Result<()> {
     let ResultRecord { op, scheme, arrival, .. } = first;
     let root = root_of(document, op);
     writeln!(out, "\n# {op}, scheme {scheme}, arrival {arrival}{root}")?;
@@ -83,35 +78,13 @@ fn explain(out: &mut dyn Write, document: &Document, first: &ResultRecord) -> io
     if first.flaw.is_none() {
         writeln!(out, "# ± clock: the most by which clocks may falsify a time; no part of lo, hi")?;
     }
-    Ok(())
-}
-
-fn columns(document: &Document) -> Columns<'_, ResultRecord> {
-    let has_launches = document.launches > 1;
-    let [low, high] = if has_launches { ["lo [us]", "hi [us]"] } else { LAUNCH_ENDS };
-    let columns = Columns::<ResultRecord>::default()
-        .right(10, "size [B]", |r| r.size_bytes)
-        .right(TIME, "avg [us]", |r| micros(r.avg_s))
-        .right(TIME, "min [us]", |r| micros(r.min_s))
-        .right(TIME, "max [us]", |r| micros(r.max_s))
-        .right(TIME, "median [us]", |r| micros(r.median_s))
-        .right(LONG, low, |r| micros(r.median_s_lo))
-        .right(LONG, high, |r| micros(r.median_s_hi))
-        .right(LONG, "skew [us]", |r| micros(r.skew_s))
-        .right(LONG, "± clock [us]", |r| micros(r.clock_error_s))
-        .right(8, "valid", |r| r.reps)
-        .right(9, "discarded", |r| r.discarded)
-        .apart(0, "stopped by", |r| {
-            // A mean that a few pauses dominate does not describe the operation.
-            let is_of_pauses = |(mean, median): (f64, f64)| mean > 2.0 * median;
-            let pauses = r.avg_s.zip(r.median_s).is_some_and(is_of_pauses);
-            format!("{}{}", r.stopped, if pauses { ", means are of pauses" } else { "" })
-        });
-    if !has_launches {
-        return columns;
-    }
-    let spread = |r: &ResultRecord| r.spread.map(|spread| format!("{:.1}%", spread * 100.0));
-    columns.apart(0, "spread", move |r| number::or_dash(spread(r)))
+    let [low, high] = if document.launches > 1 { ["lo [us]", "hi [us]"] } else { LAUNCH_ENDS };
+    let spread = if document.launches > 1 { "  spread" } else { "" };
+    writeln!(
+        out,
+        "# size [B]    avg [us]    min [us]    max [us] median [us] {low:>LONG$} {high:>LONG$} \
+         \x20    skew [us]   ± clock [us]    valid discarded  stopped by{spread}"
+    )
 }
 
 fn root_of(document: &Document, op: &str) -> String {
@@ -119,9 +92,30 @@ fn root_of(document: &Document, op: &str) -> String {
     if has_root { format!(", root {}", document.root) } else { String::new() }
 }
 
-/// Microseconds, with the digits of OSU's tables.
+fn row(out: &mut dyn Write, document: &Document, result: &ResultRecord) -> io::Result<()> {
+    let r = result;
+    write!(out, "{:>10}", r.size_bytes)?;
+    for time in [r.avg_s, r.min_s, r.max_s, r.median_s] {
+        write!(out, " {:>TIME$}", micros(time))?;
+    }
+    for time in [r.median_s_lo, r.median_s_hi, r.skew_s, r.clock_error_s] {
+        write!(out, " {:>LONG$}", micros(time))?;
+    }
+    write!(out, " {:>8} {:>9}  {}", r.reps, r.discarded, r.stopped)?;
+    // A mean that a few pauses dominate does not describe the operation.
+    if r.avg_s.zip(r.median_s).is_some_and(|(mean, median)| mean > 2.0 * median) {
+        write!(out, ", means are of pauses")?;
+    }
+    if document.launches > 1 {
+        let spread = r.spread.map_or_else(|| "-".to_owned(), |s| format!("{:.1}%", s * 100.0));
+        write!(out, "  {spread}")?;
+    }
+    writeln!(out)
+}
+
+/// Microseconds, with the digits of OSU's tables; `-` for `None`.
 fn micros(seconds: Option<f64>) -> String {
-    number::micros(seconds, 2)
+    seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{:.2}", seconds * 1e6))
 }
 
 fn overlapped(out: &mut dyn Write, result: &ResultRecord, overlap: &Overlap) -> io::Result<()> {
@@ -144,13 +138,18 @@ fn overlapped(out: &mut dyn Write, result: &ResultRecord, overlap: &Overlap) -> 
             points.len()
         )?,
     }
-    let columns = Columns::<Point>::default()
-        .right(14, "compute [us]", |point| micros(Some(point.compute_s)))
-        .right(6, "tests", |point| point.tests)
-        .right(TIME, "time [us]", |point| micros(point.time_s))
-        .right(13, "overhead [us]", |point| micros(point.overhead_s))
-        .right(8, "valid", |point| point.reps);
-    columns.write(out, points)
+    writeln!(
+        out,
+        "{:>13} {:>6} {:>TIME$} {:>13} {:>8}",
+        "# compute [us]", "tests", "time [us]", "overhead [us]", "valid"
+    )?;
+    for point in points {
+        let [compute, time, overhead] =
+            [Some(point.compute_s), point.time_s, point.overhead_s].map(micros);
+        let Point { tests, reps, .. } = point;
+        writeln!(out, "{compute:>14} {tests:>6} {time:>TIME$} {overhead:>13} {reps:>8}")?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
