@@ -241,16 +241,14 @@ fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
         "#{:>9} {:>10} {:>9} {:>12} {:>12} {:>12}",
         "detours", "rate[1/s]", "lost[%]", "median[us]", "p99[us]", "longest[us]"
     )?;
-    let micros =
-        |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{:.3}", time * 1e6));
     writeln!(
         out,
         "{:>10} {:>10.1} {:>9.4} {:>12} {:>12} {:>12}",
         noise.detours,
         noise.rate_per_s,
         noise.lost_share * 1e2,
-        micros(noise.median_s),
-        micros(noise.p99_s),
-        micros(noise.longest_s)
+        number::micros(noise.median_s),
+        number::micros(noise.p99_s),
+        number::micros(noise.longest_s)
     )
 }

@@ -11,7 +11,7 @@ use loggap_core::measure::Clock;
 use loggap_core::stats::LEAST_ENDS;
 
 use super::measure::{Args, DONE, MpiEnds, respond};
-use super::{Session, create, micros};
+use super::{Session, create};
 use crate::job::{CONTROLLER, Sharing};
 use crate::library;
 use crate::matrix::{self, MatrixDocument, PairRecord, Quantity, SessionValues};
@@ -323,7 +323,7 @@ fn row(record: &PairRecord, document: &MatrixDocument) -> String {
     let PairRecord { low_rank, high_rank, sessions, values } = record;
     let [half, sends, receives, gap] =
         [values.half_rtt_s, values.send_overhead_s, values.recv_overhead_s, values.gap_s]
-            .map(micros);
+            .map(number::micros);
     let hosts = format!("{},{}", host(*low_rank), host(*high_rank));
     format!(
         "{low_rank:>9} {high_rank:>9} {sessions:>8} {half:>9} {sends:>7} {receives:>7} {gap:>5} {hosts}\n"

@@ -165,11 +165,6 @@ fn places(verbs: &VerbsRecord) -> String {
     format!("signal every {}, depth {}", verbs.signal_every, verbs.depth)
 }
 
-/// Number for a column; `-` if unknown.
-fn shown(value: Option<f64>, digits: usize) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::{bw, lat};

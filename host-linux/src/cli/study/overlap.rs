@@ -12,7 +12,7 @@ use crate::cli::digits::{Digits, FormatArgs};
 use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::pattern_args::PatternArgs;
 use crate::flags::parse;
-use crate::output::PendingFile;
+use crate::output::{PendingFile, number};
 use crate::simulation::{Completed, ParameterSets, Plan, Point, RunError, run_each_point};
 use crate::study::overlap::{GapRow, Overlap, Three, chart, overhead_exceeds_gap, with_gaps};
 use crate::terminal::{
@@ -269,9 +269,7 @@ impl Times {
 
     /// Cells of a table's row.
     fn columns(&self, digits: Digits) -> String {
-        let percent = |share: Option<f64>| {
-            share.map_or_else(|| "-".to_owned(), |share| format!("{:.2}", 100.0 * share))
-        };
+        let percent = |share: Option<f64>| number::decimal(share.map(|share| 100.0 * share), 2);
         format!(
             "{:>16} {:>16} {:>16} {:>9} {:>8}",
             digits.cell(self.full_ps),

@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use loggap::output::number;
 use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
 use serde::Serialize;
@@ -220,7 +221,7 @@ fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
             row.size_bytes,
             row.wrong_s * 1e6,
             row.right_s * 1e6,
-            row.factor.map_or("-".to_owned(), |factor| format!("{factor:.2}")),
+            number::decimal(row.factor, 2),
             row.why
         )?;
     }

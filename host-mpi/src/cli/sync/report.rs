@@ -3,8 +3,6 @@
 use loggap::output::number;
 use serde::{Deserialize, Serialize};
 
-use super::super::micros;
-
 /// Clock of one rank.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct RankRecord {
@@ -93,7 +91,7 @@ pub(super) fn text(document: &Document) -> String {
             rank.rank,
             rank.offset_s * 1e6,
             rank.drift_ppm,
-            micros(rank.bound_s),
+            number::micros(rank.bound_s),
             rank.pings,
             rank.host,
         );
