@@ -97,6 +97,7 @@ impl Console {
     /// # Errors
     ///
     /// Write errors of the stream.
+    #[allow(clippy::fn_params_excessive_bools, reason = "the option --json of each command")]
     pub fn report(
         &mut self,
         json: bool,
