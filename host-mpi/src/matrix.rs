@@ -92,8 +92,6 @@ pub struct SlowRecord {
 /// Document of a job's matrix.
 #[derive(Clone, Debug, Serialize)]
 pub struct MatrixDocument {
-    /// Version of the document's schema.
-    pub schema_version: u32,
     /// Version of loggap.
     pub loggap_version: &'static str,
     /// Command line.
@@ -443,7 +441,6 @@ mod tests {
     fn a_picture_has_every_pair_twice() {
         let places = places(2, 2);
         let document = MatrixDocument {
-            schema_version: 1,
             loggap_version: "0",
             command: Vec::new(),
             seed: 1,

@@ -54,7 +54,6 @@ pub(super) struct Args {
 
 /// Most detours that are kept.
 const ROOM: usize = 1 << 20;
-const SCHEMA_VERSION: u32 = 1;
 
 /// Machine and clock of the measurement.
 #[derive(Serialize)]
@@ -78,7 +77,6 @@ impl Host {
 
 #[derive(Serialize)]
 struct Document {
-    schema_version: u32,
     loggap_version: &'static str,
     command: Vec<String>,
     host: Host,
@@ -106,7 +104,6 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let before = before.iter().flatten().map(ToString::to_string);
     let warnings = before.chain(dropped(&found)).collect();
     let document = Document {
-        schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION"),
         command: command_line(),
         host: Host::of(&clock, cpu.filter(|_| pinned.is_ok())),
@@ -118,11 +115,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     };
     let written = file.map_or(Ok(()), |file| write_trace(file, &found, &document));
     document.warnings.iter().for_each(|warning| console.warn(warning));
-    if args.json {
-        console.json(&document)?;
-    } else {
-        table(console.data(), &document)?;
-    }
+    console.report(args.json, &document, |out| table(out, &document))?;
     written?;
     Ok(if document.incomplete.is_some() { Exit::Interrupted } else { Exit::Done })
 }
@@ -249,16 +242,14 @@ fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
         "#{:>9} {:>10} {:>9} {:>12} {:>12} {:>12}",
         "detours", "rate[1/s]", "lost[%]", "median[us]", "p99[us]", "longest[us]"
     )?;
-    let micros =
-        |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{:.3}", time * 1e6));
     writeln!(
         out,
         "{:>10} {:>10.1} {:>9.4} {:>12} {:>12} {:>12}",
         noise.detours,
         noise.rate_per_s,
         noise.lost_share * 1e2,
-        micros(noise.median_s),
-        micros(noise.p99_s),
-        micros(noise.longest_s)
+        number::micros(noise.median_s),
+        number::micros(noise.p99_s),
+        number::micros(noise.longest_s)
     )
 }

@@ -103,7 +103,6 @@ impl Collective {
 
 #[derive(Serialize)]
 struct Document {
-    schema_version: u32,
     rows: Vec<Row>,
 }
 
@@ -143,12 +142,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             }
         }
     }
-    if args.format.json {
-        console.json(&Document { schema_version: 1, rows })?;
-    } else {
-        let digits = args.format.digits(console);
-        print(console.data(), digits, &rows)?;
-    }
+    let digits = args.format.digits(console);
+    let document = Document { rows };
+    console.report(args.format.json, &document, |out| print(out, digits, &document.rows))?;
     Ok(Exit::Done)
 }
 

@@ -2,7 +2,7 @@
 
 mod overlap;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use loggap_core::goal::pattern::{Options, Pattern};
@@ -140,12 +140,11 @@ impl Pipelining {
                 failures.add(drawn);
             }
         }
-        let printed = if self.format.json {
-            console.json(&self.document(&links)).map_err(CliError::from)
-        } else {
-            self.write(console, &links)
-        };
-        failures.add(printed);
+        let digits = self.format.digits(console);
+        let document = self.document(&links);
+        let printed =
+            console.report(self.format.json, &document, |out| self.write(out, digits, &links));
+        failures.add(printed.map_err(CliError::from));
         Ok(failures.end(Exit::Done, console))
     }
 
@@ -224,9 +223,7 @@ impl Pipelining {
         in_order::makespan(&series, set).map_err(CliError::failed)
     }
 
-    fn write(&self, console: &mut Console, links: &[Link]) -> Result<(), CliError> {
-        let digits = self.format.digits(console);
-        let out = console.data();
+    fn write(&self, out: &mut dyn Write, digits: Digits, links: &[Link]) -> io::Result<()> {
         writeln!(
             out,
             "# broadcast of {} B, messages handled {}\n# one synchronised, the mean of {} in a loop, and with a \
@@ -281,7 +278,6 @@ impl Pipelining {
             loop_misleads_at_ranks: misled(&link.rows),
         });
         Document {
-            schema_version: 1,
             study: "pipelining",
             size_bytes: self.size,
             segment_bytes: self.segment_size(),
@@ -315,7 +311,7 @@ fn misled(rows: &[Row]) -> Vec<u32> {
 }
 
 /// Writes conclusions from the rows.
-fn conclude(out: &mut dyn Write, rows: &[Row]) -> Result<(), CliError> {
+fn conclude(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     for algorithm in Algorithm::ALL {
         if let Some(growth) = Growth::of_loop_error(rows, algorithm) {
             let law = if growth.is_linear() { "P" } else { "log P" };
@@ -356,7 +352,6 @@ fn draw(files: [PendingFile; 2], charts: &[Chart; 2]) -> Vec<Result<(), CliError
 
 #[derive(Serialize)]
 struct Document {
-    schema_version: u32,
     study: &'static str,
     size_bytes: u64,
     segment_bytes: u64,

@@ -7,6 +7,31 @@ use loggap_core::model::Coefficient;
 use super::quantity::Quantity;
 use crate::profile::{self, COLUMNS, PERCENTILES, ProfileDocument, SAMPLES, SizeRecord};
 
+/// Writes `heads` and `records` as CSV, and why records are missing as a remark.
+///
+/// # Errors
+///
+/// Write errors of `out`.
+pub fn table<H: AsRef<[u8]>, R: IntoIterator<Item = String>>(
+    out: &mut dyn Write,
+    heads: impl IntoIterator<Item = H>,
+    records: impl IntoIterator<Item = R>,
+    incomplete: Option<&str>,
+) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(heads)?;
+    for record in records {
+        writer.write_record(record)?;
+    }
+    let out = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+    incomplete.map_or(Ok(()), |why| writeln!(out, "# incomplete: {why}"))
+}
+
+/// Cell of a value; empty if unknown.
+pub fn cell<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
 /// Writes the sizes of `document` as CSV, with keys and units of the profile; unknown values are
 /// empty.
 ///
@@ -14,32 +39,26 @@ use crate::profile::{self, COLUMNS, PERCENTILES, ProfileDocument, SAMPLES, SizeR
 ///
 /// Write errors of `out`.
 pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
     let keys = COLUMNS.map(|curve| profile::key(Coefficient::AtOne(curve)));
     let heads = keys.iter().flat_map(|key| ["", "_lo", "_hi"].map(|end| format!("{key}{end}")));
     let heads = ["size_bytes".to_owned()].into_iter().chain(heads);
     let heads = heads.chain(PERCENTILES.map(str::to_owned));
     let last = ["bytes_per_s".to_owned()].into_iter().chain(SAMPLES.map(str::to_owned));
-    writer.write_record(heads.chain(last))?;
-    for size in &document.sizes {
-        writer.write_record(record(size))?;
-    }
-    writer.flush()
+    table(out, heads.chain(last), document.sizes.iter().map(record), None)
 }
 
 fn record(size: &SizeRecord) -> Vec<String> {
-    let text = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
     let row = &size.row;
     let mut cells = vec![row.size.0.to_string()];
     for curve in COLUMNS {
         let quantity = Quantity::of_size(row, curve);
-        cells.push(text(quantity.map(|quantity| quantity.value)));
-        cells.push(text(quantity.and_then(|quantity| quantity.low)));
-        cells.push(text(quantity.and_then(|quantity| quantity.high)));
+        cells.push(cell(quantity.map(|quantity| quantity.value)));
+        cells.push(cell(quantity.and_then(|quantity| quantity.low)));
+        cells.push(cell(quantity.and_then(|quantity| quantity.high)));
     }
     let percentiles = size.rounds.as_ref().map(|rounds| rounds.percentiles).unwrap_or_default();
-    cells.extend(percentiles.map(text));
-    cells.push(text(bytes_per_s(size)));
+    cells.extend(percentiles.map(cell));
+    cells.push(cell(bytes_per_s(size)));
     cells.extend(row.samples.map(|count| count.to_string()));
     cells
 }

@@ -15,8 +15,10 @@ pub mod screen;
 pub mod table;
 mod tail;
 mod text;
+mod versioned;
 pub mod warnings;
 
 pub(crate) use file::is_standard_output;
 pub use file::{FileError, PendingFile, remove_unfinished};
 pub(crate) use text::wrap;
+pub use versioned::Versioned;

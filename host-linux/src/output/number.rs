@@ -70,6 +70,18 @@ pub fn significant(value: f64) -> String {
     grouped(&format!("{value:.places$}"))
 }
 
+/// Formats for a column, with `places` decimals; `-` if unknown.
+#[must_use]
+pub fn decimal(value: Option<f64>, places: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.places$}"))
+}
+
+/// Formats seconds as microseconds for a column, down to nanoseconds; `-` if unknown.
+#[must_use]
+pub fn micros(seconds: Option<f64>) -> String {
+    decimal(seconds.map(|seconds| seconds * 1e6), 3)
+}
+
 /// Formats a whole number with thousands separated by commas.
 #[must_use]
 pub fn count(number: u64) -> String {

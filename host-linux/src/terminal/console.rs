@@ -8,6 +8,8 @@ use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 
+use crate::output::Versioned;
+
 /// Output streams of a command.
 pub struct Console {
     data: Box<dyn Write>,
@@ -87,6 +89,22 @@ impl Console {
     pub fn json(&mut self, document: &impl Serialize) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut self.data, document)?;
         self.data.write_all(b"\n")
+    }
+
+    /// Writes `document` to standard output: with the version of its schema as JSON if `json`,
+    /// otherwise as `text` prints it.
+    ///
+    /// # Errors
+    ///
+    /// Write errors of the stream.
+    #[allow(clippy::fn_params_excessive_bools, reason = "the option --json of each command")]
+    pub fn report(
+        &mut self,
+        json: bool,
+        document: &impl Serialize,
+        text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if json { self.json(&Versioned::new(document)) } else { text(&mut self.data) }
     }
 
     /// Writes a line to standard output, unbuffered and in one piece. If the reader has closed the

@@ -18,7 +18,8 @@ pub(crate) use interrupt::{end_on_request, interrupted};
 pub(crate) use named_files::NamedFiles;
 pub(crate) use progress::{Bar, ProgressLine, RunsLine};
 
-/// Words of this command.
-pub(crate) fn command_line() -> Vec<String> {
+/// Words of this command, for documents. Paths need not be text.
+#[must_use]
+pub fn command_line() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }

@@ -167,16 +167,6 @@ fn create(path: Option<&PathBuf>) -> Result<Option<PendingFile>, FileError> {
     path.map(PendingFile::create).transpose()
 }
 
-/// Command line, for documents. Paths need not be text.
-fn command_line() -> Vec<String> {
-    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
-}
-
-/// Microseconds in a table; `-` for `None`.
-fn micros(seconds: Option<f64>) -> String {
-    seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{:.3}", seconds * 1e6))
-}
-
 /// Runs the command line `arguments`, the first of which is the program's
 /// own name.
 #[must_use]

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use loggap::flags::measuring::{self, MeasureArgs};
 use loggap::machine::clock::HostClock;
-use loggap::output::{PendingFile, number};
-use loggap::profile::SCHEMA_VERSION;
-use loggap::terminal::{CliError, Console, Exit};
+use loggap::output::{PendingFile, Versioned, number};
+use loggap::terminal::{CliError, Console, Exit, command_line};
 use loggap_core::measure::Clock;
 
 use super::measure::{Args, DONE, MpiEnds, respond};
-use super::{Session, command_line, create, micros};
+use super::{Session, create};
 use crate::job::{CONTROLLER, Sharing};
 use crate::library;
 use crate::matrix::{self, MatrixDocument, PairRecord, Quantity, SessionValues};
@@ -250,7 +249,7 @@ impl Files {
 
     fn write(self, document: &MatrixDocument) -> Result<(), CliError> {
         if let Some(file) = self.document {
-            file.commit_json(document)?;
+            file.commit_json(&Versioned::new(document))?;
         }
         if let Some(file) = self.heat_map {
             let picture = document.heat_map().svg().map_err(CliError::failed)?;
@@ -269,7 +268,6 @@ fn document(args: &Args, session: &Session<'_>, outcome: Outcome) -> MatrixDocum
     let [smallest_bytes, largest_bytes] =
         sessions.first().map(|values| values.sizes).unwrap_or_default();
     MatrixDocument {
-        schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION"),
         command: command_line(),
         seed: args.measure.seed(),
@@ -288,12 +286,15 @@ fn document(args: &Args, session: &Session<'_>, outcome: Outcome) -> MatrixDocum
     }
 }
 
-/// Prints the document, as JSON or as columns with a summary.
+/// Prints warnings, and the document in the requested format.
 fn print(args: &Args, document: &MatrixDocument, console: &mut Console) -> Result<(), CliError> {
     document.warnings.iter().for_each(|warning| console.warn(warning));
-    if args.measure.json() {
-        return Ok(console.json(document)?);
-    }
+    Ok(console
+        .report(args.measure.json(), document, |out| out.write_all(text(document).as_bytes()))?)
+}
+
+/// Columns of the document, and a summary.
+fn text(document: &MatrixDocument) -> String {
     let alignment = document.mpi.alignment.unwrap_or_default();
     let mut text = format!(
         "# {}, {} ranks, pairs: {}, {alignment}\n\
@@ -311,8 +312,7 @@ fn print(args: &Args, document: &MatrixDocument, console: &mut Console) -> Resul
     for record in &document.pairs {
         text += &row(record, document);
     }
-    text += &summary(document);
-    Ok(console.data().write_all(text.as_bytes())?)
+    text + &summary(document)
 }
 
 fn row(record: &PairRecord, document: &MatrixDocument) -> String {
@@ -323,7 +323,7 @@ fn row(record: &PairRecord, document: &MatrixDocument) -> String {
     let PairRecord { low_rank, high_rank, sessions, values } = record;
     let [half, sends, receives, gap] =
         [values.half_rtt_s, values.send_overhead_s, values.recv_overhead_s, values.gap_s]
-            .map(micros);
+            .map(number::micros);
     let hosts = format!("{},{}", host(*low_rank), host(*high_rank));
     format!(
         "{low_rank:>9} {high_rank:>9} {sessions:>8} {half:>9} {sends:>7} {receives:>7} {gap:>5} {hosts}\n"

@@ -2,7 +2,6 @@
 
 use clap::builder::RangedU64ValueParser;
 use loggap::flags::parse;
-use loggap::profile::SCHEMA_VERSION;
 use loggap::terminal::{CliError, Console, Exit};
 use loggap_core::sync::ResidualSummary;
 use serde::Serialize;
@@ -56,7 +55,6 @@ enum Study {
 
 #[derive(Serialize)]
 struct Document<'a, T> {
-    schema_version: u32,
     rows: &'a [T],
 }
 
@@ -77,12 +75,10 @@ fn show<T: Serialize>(
     head: &str,
     lines: impl Fn(&T) -> String,
 ) -> Result<Exit, CliError> {
-    if args.json {
-        console.json(&Document { schema_version: SCHEMA_VERSION, rows })?;
-    } else {
+    console.report(args.json, &Document { rows }, |out| {
         let text: String = rows.iter().map(lines).collect();
-        console.data().write_all((head.to_owned() + &text).as_bytes())?;
-    }
+        out.write_all((head.to_owned() + &text).as_bytes())
+    })?;
     Ok(Exit::Done)
 }
 

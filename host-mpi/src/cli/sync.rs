@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use clap::builder::RangedU64ValueParser;
 use loggap::flags::parse;
-use loggap::output::PendingFile;
-use loggap::profile::SCHEMA_VERSION;
+use loggap::output::{PendingFile, Versioned};
 use loggap::terminal::{CliError, Console, Exit};
 use loggap_core::sync::{Offset, ResidualSummary, Scheme};
 use loggap_core::units::{Picos, SignedPicos};
@@ -146,7 +145,6 @@ pub(super) fn run(
     let bounds = ranks.iter().map(|rank| rank.bound_s);
     let last = checks.last();
     let document = Document {
-        schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION"),
         library: library::version(),
         clock: clock.source(),
@@ -176,14 +174,9 @@ fn report(
 ) -> Result<(), CliError> {
     document.warnings.iter().for_each(|warning| console.warn(warning));
     if let Some(file) = file {
-        file.commit_json(document)?;
+        file.commit_json(&Versioned::new(document))?;
     }
-    if args.json {
-        console.json(document)?;
-    } else {
-        console.data().write_all(text(document).as_bytes())?;
-    }
-    Ok(())
+    Ok(console.report(args.json, document, |out| out.write_all(text(document).as_bytes()))?)
 }
 
 fn warnings(args: &Args, ranks: &[RankRecord], session: &Session<'_>) -> Vec<String> {

@@ -8,10 +8,10 @@ use super::Report;
 use crate::best::{Cell, CommunicatorRules, TOLD_APART_PERCENT, Time, Timed};
 use crate::cli::digits::Digits;
 use crate::cli::parameters_used::ParametersUsed;
+use crate::output::csv;
 
 #[derive(Serialize)]
 pub(super) struct Document {
-    schema_version: u32,
     collective: &'static str,
     parameters: ParametersUsed,
     /// Number of draws from the intervals of the profile; 0 without any.
@@ -98,7 +98,6 @@ impl Document {
         });
         let cells = report.done().iter();
         Self {
-            schema_version: 1,
             collective: args.operation.name(),
             parameters: report.parameters.clone(),
             draws: report.draws,
@@ -153,7 +152,7 @@ impl CandidateDocument {
     /// Fields as text, for columns.
     fn fields(&self) -> [String; 4] {
         let Self { algorithm, number, segment_bytes, time_s, .. } = self;
-        [(*algorithm).to_owned(), number.to_string(), segment_bytes.to_string(), text(*time_s)]
+        [(*algorithm).to_owned(), number.to_string(), segment_bytes.to_string(), csv::cell(*time_s)]
     }
 }
 
@@ -167,10 +166,6 @@ impl RulesDocument {
         });
         Self { ranks: row.ranks, thresholds: thresholds.collect() }
     }
-}
-
-fn text<T: ToString>(value: Option<T>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
 }
 
 /// Headings of the columns.
@@ -193,18 +188,20 @@ const HEADS: [&str; 14] = [
 
 /// Writes a row per cell; unknown values are empty.
 pub(super) fn write_csv(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(HEADS)?;
-    for cell in report.done() {
+    let record = |cell: &Cell| {
         let cell = CellDocument::of(report, cell);
         let head = [cell.ranks.to_string(), cell.size_bytes.to_string()];
         let both = [&cell.winner, &cell.runner_up];
         let both = both.map(|candidate| candidate.as_ref().map(CandidateDocument::fields));
         let both = both.into_iter().flat_map(Option::unwrap_or_default);
         let parameters = report.parameters.text(Digits::Exact).to_owned();
-        let tail = [text(cell.margin), text(cell.told_apart), text(cell.draws_won), parameters];
-        writer.write_record(head.into_iter().chain(both).chain(tail))?;
-    }
-    let out = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
-    report.incomplete.as_ref().map_or(Ok(()), |why| writeln!(out, "# incomplete: {why}"))
+        let tail = [
+            csv::cell(cell.margin),
+            csv::cell(cell.told_apart),
+            csv::cell(cell.draws_won),
+            parameters,
+        ];
+        head.into_iter().chain(both).chain(tail)
+    };
+    csv::table(out, HEADS, report.done().iter().map(record), report.incomplete.as_deref())
 }

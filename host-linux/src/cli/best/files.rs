@@ -7,7 +7,7 @@ use crate::best::{Candidate, Cell, Timed};
 use crate::cli::digits::Digits;
 use crate::output::plot::winners::{Labels, WinnerMap, WonCell};
 use crate::output::{PendingFile, number};
-use crate::terminal::CliError;
+use crate::terminal::{CliError, command_line};
 
 /// Requested files, opened before the work.
 pub(super) struct Files {
@@ -43,7 +43,6 @@ impl Files {
 /// Comments above the rules.
 fn remarks(report: &Report<'_>, path: &str) -> Vec<String> {
     let Report { args, ranks, sizes, .. } = report;
-    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let unit = match args.operation.rule_size(1, 2) {
         0 => "sizes: always 0 for a barrier",
         1 => "sizes: count times type, in bytes",
@@ -51,7 +50,7 @@ fn remarks(report: &Report<'_>, path: &str) -> Vec<String> {
     };
     let mut remarks = vec![
         format!("Rules of coll/tuned of Open MPI 4.1 for {}, from simulations.", args.operation),
-        format!("Made by: {}", command.collect::<Vec<_>>().join(" ")),
+        format!("Made by: {}", command_line().join(" ")),
         format!(
             "Load: mpirun --mca coll_tuned_use_dynamic_rules 1 --mca \
              coll_tuned_dynamic_rules_filename {path} ..."

@@ -243,14 +243,12 @@ impl Report<'_> {
     }
 
     fn print(&self, console: &mut Console) -> io::Result<()> {
-        if self.args.format.json {
-            console.json(&Document::of(self))
-        } else if self.args.csv {
-            document::write_csv(console.data(), self)
-        } else {
-            let digits = self.args.format.digits(console);
-            table::write(console.data(), digits, self)
-        }
+        let Args { csv, format, .. } = self.args;
+        let digits = format.digits(console);
+        console.report(format.json, &Document::of(self), |out| match csv {
+            true => document::write_csv(out, self),
+            false => table::write(out, digits, self),
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use loggap_core::units::Picos;
 
 use super::Report;
 use super::files::name;
-use crate::best::{Cell, TOLD_APART_PERCENT, Time, TooShort};
+use crate::best::{Cell, Contest, TOLD_APART_PERCENT, Time, TooShort};
 use crate::cli::digits::Digits;
 use crate::collective::Algorithm;
 use crate::decimal::fixed;
@@ -140,10 +140,8 @@ fn write_row(out: &mut dyn Write, digits: Digits, cell: &Cell) -> io::Result<()>
         next = name(&timed.candidate);
     }
     #[allow(clippy::cast_precision_loss, reason = "a percentage of few digits")]
-    let won = cell.contest.as_ref().map_or_else(
-        || "-".to_owned(),
-        |contest| format!("{:.0}", (contest.won * 100) as f64 / contest.draws.max(1) as f64),
-    );
+    let percent = |contest: &Contest| (contest.won * 100) as f64 / contest.draws.max(1) as f64;
+    let won = number::decimal(cell.contest.as_ref().map(percent), 0);
     writeln!(
         out,
         "{:>9} {:>10} {time:>13} {:<24} {slower:>9} {won:>6} {next}",

@@ -52,11 +52,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let mut listed = Listed { limit, findings: Vec::new(), errors: 0, warnings: 0 };
     let checked = check(&file, &mut listed)?;
     let report = report(args, &file, &listed, checked)?;
-    if args.json {
-        console.json(&report)?;
-    } else {
-        print(console.data(), &report)?;
-    }
+    console.report(args.json, &report, |out| print(out, &report))?;
     let failed = report.errors > 0 || args.strict && report.warnings > 0;
     Ok(if failed { Exit::Failed } else { Exit::Done })
 }
@@ -105,7 +101,6 @@ pub(super) fn input_error(error: FeedError<CheckError>) -> CliError {
 /// Contents of the report, as JSON and as text.
 #[derive(Serialize)]
 struct Report {
-    schema_version: u32,
     file: String,
     form: String,
     ranks: u32,
@@ -178,7 +173,6 @@ fn report(
     };
     let extent = file.extent();
     Ok(Report {
-        schema_version: 1,
         file: file.name().to_owned(),
         form: file.form().to_string(),
         ranks: extent.ranks,

@@ -37,11 +37,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let (stats, tags) = counter.finish().map_err(CliError::failed)?;
     let depth = depth(&file)?;
     let document = Document::new(&file, &stats, &tags, depth);
-    if args.json {
-        console.json(&document)?;
-    } else {
-        print(console.data(), &document)?;
-    }
+    console.report(args.json, &document, |out| print(out, &document))?;
     Ok(Exit::Done)
 }
 
@@ -60,7 +56,6 @@ fn depth(file: &ScheduleFile) -> Result<u32, CliError> {
 /// Contents of the report, as JSON and as text.
 #[derive(Serialize)]
 struct Document {
-    schema_version: u32,
     file: String,
     form: String,
     file_bytes: usize,
@@ -102,7 +97,6 @@ struct SizeClass {
 impl Document {
     fn new(file: &ScheduleFile, stats: &Stats, tags: &Tags<'_>, depth: u32) -> Self {
         Self {
-            schema_version: 1,
             file: file.name().to_owned(),
             form: file.form().to_string(),
             file_bytes: file.length(),

@@ -4,11 +4,12 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::{Columns, TestArgs, run_test, shown};
+use super::{Columns, TestArgs, run_test};
 use crate::drive::perftest::bw::{BandwidthTest, Bursts, bursts_of, longest_both_ways};
 use crate::drive::perftest::rate::{Rate, STRETCH, warnings};
 use crate::drive::perftest::{Budget, TestSizes};
 use crate::flags::parse;
+use crate::output::number::decimal;
 use crate::terminal::{CliError, Console, Exit};
 
 /// Bandwidth and message rate of given sizes, with the columns of perftest.
@@ -154,7 +155,7 @@ impl Columns<Rate> for RateColumns {
 
     fn row(&self, out: &mut dyn Write, rate: &Rate) -> io::Result<()> {
         let bandwidth =
-            |bytes: Option<f64>| shown(bytes.map(|bytes| bytes / self.bytes_per_unit), 3);
+            |bytes: Option<f64>| decimal(bytes.map(|bytes| bytes / self.bytes_per_unit), 3);
         let (size, lost) = (rate.size_bytes, rate.lost);
         writeln!(
             out,
@@ -162,7 +163,7 @@ impl Columns<Rate> for RateColumns {
             rate.messages,
             bandwidth(rate.peak_bytes_per_s),
             bandwidth(rate.bandwidth_bytes_per_s),
-            shown(rate.messages_per_s.map(|rate| rate / 1e6), 6)
+            decimal(rate.messages_per_s.map(|rate| rate / 1e6), 6)
         )?;
         if lost > 0 {
             let all = lost + rate.bursts;

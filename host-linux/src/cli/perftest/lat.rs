@@ -4,11 +4,12 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::{Columns, TestArgs, run_test, shown};
+use super::{Columns, TestArgs, run_test};
 use crate::drive::EndOptions;
 use crate::drive::perftest::Budget;
 use crate::drive::perftest::lat::{Latency, LatencyTest, places_in_cache};
 use crate::flags::parse;
+use crate::output::number::micros;
 use crate::terminal::{CliError, Console, Exit};
 
 /// Latency of messages of given sizes, with the columns of perftest.
@@ -79,7 +80,6 @@ impl Columns<Latency> for LatencyColumns {
     }
 
     fn row(&self, out: &mut dyn Write, latency: &Latency) -> io::Result<()> {
-        let micros = |seconds: Option<f64>| shown(seconds.map(|seconds| seconds * 1e6), 3);
         let (size, lost) = (latency.size_bytes, latency.lost);
         writeln!(
             out,

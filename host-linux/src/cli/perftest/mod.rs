@@ -12,6 +12,7 @@ use crate::drive::EndOptions;
 use crate::drive::perftest::{self, SizeTest, TestSizes, Tested};
 use crate::flags::parse::{self, Sizes};
 use crate::link::{LinkFingerprint, VerbsRecord};
+use crate::output::Versioned;
 use crate::terminal::{CliError, Console};
 
 /// Options shared by both tests.
@@ -101,8 +102,7 @@ fn run_test<T: SizeTest<Row: Serialize>, C: Columns<T::Row>>(
         Err(error) => Tested::failed(error),
     };
     if args.json {
-        console.json(&Document {
-            schema_version: 1,
+        console.json(&Versioned::new(&Document {
             loggap_version: env!("CARGO_PKG_VERSION"),
             command: C::COMMAND,
             quantity: columns.quantity(),
@@ -111,7 +111,7 @@ fn run_test<T: SizeTest<Row: Serialize>, C: Columns<T::Row>>(
             complete: tested.outcome.is_ok() && !tested.is_stopped,
             error: tested.outcome.as_ref().err().map(ToString::to_string),
             results: &tested.results,
-        })?;
+        }))?;
         console.flush()?;
     } else if tested.is_stopped {
         writeln!(console.data(), "# stopped")?;
@@ -122,7 +122,6 @@ fn run_test<T: SizeTest<Row: Serialize>, C: Columns<T::Row>>(
 /// JSON document of a test.
 #[derive(Serialize)]
 struct Document<'t, R> {
-    schema_version: u32,
     loggap_version: &'static str,
     command: &'static str,
     /// Meaning of the times.
@@ -163,11 +162,6 @@ fn remarks(out: &mut dyn Write, link: &LinkFingerprint) -> io::Result<()> {
 /// Numbers of messages in flight and of signalled completions, in words.
 fn places(verbs: &VerbsRecord) -> String {
     format!("signal every {}, depth {}", verbs.signal_every, verbs.depth)
-}
-
-/// Number for a column; `-` if unknown.
-fn shown(value: Option<f64>, digits: usize) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
 #[cfg(test)]

@@ -35,7 +35,6 @@ const LABEL: usize = 23;
 /// Contents of the report, as JSON and as text.
 #[derive(Serialize)]
 pub(super) struct Report {
-    schema_version: u32,
     ranks: u32,
     ops: u64,
     events: u64,
@@ -194,7 +193,6 @@ impl Report {
             (0..).zip(counters).map(document).collect()
         });
         Ok(Self {
-            schema_version: 1,
             ranks: outcome.ranks,
             ops: outcome.ops,
             events: finished.events,
@@ -305,11 +303,9 @@ impl Report {
             console
                 .note(format_args!("the operations were read from the file as it ran: {reason}"));
         }
-        if args.format.json {
-            console.json(self)?;
-        } else {
-            self.print_text(args.format.digits(console), console)?;
-        }
+        let digits = args.format.digits(console);
+        let width = console.data_terminal.map_or(WIDTH, |terminal| terminal.width.min(WIDTH));
+        console.report(args.format.json, self, |out| self.print_text(out, digits, width))?;
         if self.is_whole() {
             return Ok(Exit::Done);
         }
@@ -355,15 +351,13 @@ impl Report {
         hint.to_owned()
     }
 
-    /// Prints the text; rounded times are for a terminal, at whose width lines are wrapped.
-    fn print_text(&self, digits: Digits, console: &mut Console) -> io::Result<()> {
+    /// Prints the text; rounded times are for a terminal, at whose `width` lines are wrapped.
+    fn print_text(&self, out: &mut dyn Write, digits: Digits, width: usize) -> io::Result<()> {
         if digits == Digits::Exact {
-            return self.write(console.data(), digits);
+            return self.write(out, digits);
         }
-        let width = console.data_terminal.map_or(WIDTH, |terminal| terminal.width.min(WIDTH));
         let mut text = Vec::new();
         self.write(&mut text, digits)?;
-        let out = console.data();
         for line in String::from_utf8_lossy(&text).lines() {
             // Wraps sentences but not rows of tables. Continued lines are indented to the column
             // after the label.

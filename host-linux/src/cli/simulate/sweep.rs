@@ -12,7 +12,7 @@ use super::further::Further;
 use super::sensitivity::{Sensitivities, slope_text};
 use crate::cli::digits::Digits;
 use crate::flags::parse;
-use crate::output::{FileError, PendingFile};
+use crate::output::{FileError, PendingFile, csv};
 use crate::simulation::{Ended, ParameterSets, Point, RunError, run_each_point};
 use crate::study::sweep::{Axis, Form, MOST_AXES, Spacing, Sweep, Tangent, chart};
 use crate::terminal::{CliError, Console, Failures, NamedFiles, RunsLine, interrupted};
@@ -203,21 +203,19 @@ impl Points {
     }
 
     fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut writer = csv::Writer::from_writer(out);
         let axes = self.sweep.axes();
         let makespan = ["makespan_s", "makespan_ps"].map(str::to_owned);
-        writer.write_record(axes.iter().map(Axis::key).chain(makespan))?;
-        for (at, ended) in self.run() {
+        let record = |(at, ended): (usize, &Ended)| {
             let values = axes.iter().zip(self.sweep.at(at));
             let values = values.map(|(axis, raw)| axis.reading(raw).to_string());
             let makespan = ended.as_ref().map_or_else(
                 |_| Default::default(),
                 |run| [run.makespan.seconds().to_string(), run.makespan.0.to_string()],
             );
-            writer.write_record(values.chain(makespan))?;
-        }
-        let out = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
-        self.interrupted().map_or(Ok(()), |why| writeln!(out, "# incomplete: {why}"))
+            values.chain(makespan)
+        };
+        let heads = axes.iter().map(Axis::key).chain(makespan);
+        csv::table(out, heads, self.run().map(record), self.interrupted().as_deref())
     }
 
     /// Describes a point: `L = 1 ns and S = 50 B`.

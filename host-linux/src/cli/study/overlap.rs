@@ -12,7 +12,7 @@ use crate::cli::digits::{Digits, FormatArgs};
 use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::pattern_args::PatternArgs;
 use crate::flags::parse;
-use crate::output::PendingFile;
+use crate::output::{PendingFile, number};
 use crate::simulation::{Completed, ParameterSets, Plan, Point, RunError, run_each_point};
 use crate::study::overlap::{GapRow, Overlap, Three, chart, overhead_exceeds_gap, with_gaps};
 use crate::terminal::{
@@ -107,8 +107,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             .note("note: o > g or O > G: 'no overlap' would be faster than the given parameters");
     }
     let digits = args.format.digits(console);
-    let printed =
-        if args.format.json { console.json(&report) } else { report.write(console.data(), digits) };
+    let printed = console.report(args.format.json, &report, |out| report.write(out, digits));
     failures.add(printed.map_err(CliError::from));
     let done = if report.incomplete.is_some() { Exit::Interrupted } else { Exit::Done };
     Ok(failures.end(done, console))
@@ -201,7 +200,6 @@ const fn makespans(three: &Three<Completed>) -> Three<Picos> {
 /// Contents of the report, as JSON and as text.
 #[derive(Serialize)]
 struct Report {
-    schema_version: u32,
     study: &'static str,
     /// File or pattern.
     schedule: String,
@@ -271,9 +269,7 @@ impl Times {
 
     /// Cells of a table's row.
     fn columns(&self, digits: Digits) -> String {
-        let percent = |share: Option<f64>| {
-            share.map_or_else(|| "-".to_owned(), |share| format!("{:.2}", 100.0 * share))
-        };
+        let percent = |share: Option<f64>| number::decimal(share.map(|share| 100.0 * share), 2);
         format!(
             "{:>16} {:>16} {:>16} {:>9} {:>8}",
             digits.cell(self.full_ps),
@@ -297,7 +293,6 @@ impl Report {
         };
         let gap = |row: &GapRow| GapTimes { factor: row.factor, times: Times::of(&row.makespans) };
         Self {
-            schema_version: 1,
             study: "overlap",
             schedule: args.pattern.schedule(args.input.as_deref()),
             overhead_exceeds_gap: overhead_exceeds_gap(sets),

@@ -3,11 +3,11 @@
 
 use std::io::{self, Write};
 
+use loggap::output::number;
 use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use super::report::SCHEMA_VERSION;
 use super::taking::{estimate, root_exit};
 use super::{Args, Bench, CliError, Console, Exit, Session, plan};
 use crate::collective::operation::{Cell, Collective, Operation};
@@ -31,7 +31,6 @@ struct Mistake {
 
 #[derive(Debug, Serialize)]
 struct Document {
-    schema_version: u32,
     loggap_version: &'static str,
     library: String,
     ranks: usize,
@@ -81,17 +80,13 @@ pub(super) fn run(
         ));
     };
     let document = Document {
-        schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION"),
         library: crate::library::version(),
         ranks: session.job.places().len(),
         oversubscribed: session.job.sharing().is_shared(),
         mistakes,
     };
-    match args.json {
-        true => console.json(&document)?,
-        false => table(console.data(), &document)?,
-    }
+    console.report(args.json, &document, |out| table(out, &document))?;
     let interrupted = session.interrupt.is_requested();
     Ok(if interrupted { Exit::Interrupted } else { Exit::Done })
 }
@@ -226,7 +221,7 @@ fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> {
             row.size_bytes,
             row.wrong_s * 1e6,
             row.right_s * 1e6,
-            row.factor.map_or("-".to_owned(), |factor| format!("{factor:.2}")),
+            number::decimal(row.factor, 2),
             row.why
         )?;
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use loggap::flags::parse::{self, Sizes};
 use loggap::output::{FileError, PendingFile};
 use loggap::profile::{ProfileDocument, Severity, WarningRecord};
-use loggap::terminal::{CliError, Console, Exit};
+use loggap::terminal::{CliError, Console, Exit, command_line};
 use loggap_core::units::Picos;
 
 use self::cause::{Evidence, System};
@@ -25,7 +25,7 @@ use self::predict::{Basis, Prediction};
 use self::report::{Document, LevelRecord, Predicted, ResultRecord};
 use self::taking::{Pair, Profiled, Taken};
 use self::verdict::Asserted;
-use super::{BufferArgs, Session, ToleranceArgs, command_line, create};
+use super::{BufferArgs, Session, ToleranceArgs, create};
 use crate::algorithm::{self, InForce, Program};
 use crate::clocks::Domains;
 use crate::collective::operation::{self, Cell, Operation, Operations};
@@ -256,12 +256,8 @@ fn compare(
 /// Prints warnings, and the document in the requested format.
 fn print(args: &Args, document: &Document, console: &mut Console) -> Result<(), CliError> {
     document.warnings.iter().for_each(|warning| console.warn(warning));
-    match (args.json, args.csv) {
-        (true, _) => console.json(document)?,
-        (_, true) => report::csv(console.data(), document)?,
-        _ => report::table(console.data(), document)?,
-    }
-    Ok(())
+    let text = if args.csv { report::csv } else { report::table };
+    Ok(console.report(args.json, document, |out| text(out, document))?)
 }
 
 /// Measures all subjects in turn, round by round. At the leader: the result of
@@ -382,7 +378,6 @@ fn document(
         format!("while the profile was measured, {problem}: predictions are worth as little")
     }));
     Document {
-        schema_version: report::SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION"),
         command: command_line(),
         library: library::version(),

@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 
 use loggap::machine::buffer::Alignment;
-use loggap::output::number;
+use loggap::output::csv;
+use loggap::output::number::{self, micros};
 use loggap::profile::ProfileDocument;
 use loggap::study::Chart;
 use loggap_core::model::Estimate;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use super::super::micros;
 use super::noise::NoiseReport;
 use super::predict::UnderNoise;
 use super::taking::{Level, Taken};
@@ -20,13 +20,9 @@ use crate::algorithm::InForce;
 use crate::collective::report::{SizeTime, Times, over_size};
 use crate::job::Host;
 
-/// Version of the document's schema.
-pub(super) const SCHEMA_VERSION: u32 = 1;
-
 /// Document of a comparison.
 #[derive(Debug, Serialize)]
 pub(super) struct Document {
-    pub(super) schema_version: u32,
     pub(super) loggap_version: &'static str,
     pub(super) command: Vec<String>,
     pub(super) library: String,
@@ -233,10 +229,9 @@ pub(super) fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
         out,
         "op,size_bytes,algorithm,measured_s,measured_s_lo,measured_s_hi,predicted_s,predicted_s_lo,predicted_s_hi,ratio,verdict,cause"
     )?;
-    let text = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
     for r in &document.results {
         let numbers = [r.measured_s(), r.predicted_s()].concat().into_iter().chain([r.ratio]);
-        let numbers = numbers.map(text).collect::<Vec<_>>().join(",");
+        let numbers = numbers.map(csv::cell).collect::<Vec<_>>().join(",");
         let [algorithm, cause] = [&r.algorithm, r.cause.as_deref().unwrap_or_default()]
             .map(|words| format!("\"{}\"", words.replace('"', "\"\"")));
         let verdict = r.verdict.name();
@@ -293,9 +288,8 @@ fn noise_lines(out: &mut dyn Write, noise: &NoiseReport) -> io::Result<()> {
 
 /// Prints a row of `document`'s table.
 fn row(out: &mut dyn Write, result: &ResultRecord, document: &Document) -> io::Result<()> {
-    let percent =
-        |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.3}", share * 1e2));
-    let ratio = result.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
+    let percent = |share: Option<f64>| number::decimal(share.map(|share| share * 1e2), 3);
+    let ratio = number::decimal(result.ratio, 3);
     let known = result.variable.as_ref().map_or("-", |_| &result.algorithm);
     let noise = if document.noise.is_some() {
         format!(

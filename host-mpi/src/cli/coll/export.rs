@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use loggap::output::{FileError, PendingFile};
-use loggap::terminal::{CliError, Console, Exit};
+use loggap::terminal::{CliError, Console, Exit, command_line};
 
-use super::super::{command_line, create};
+use super::super::create;
 use super::Args;
 use super::lines::LaunchMessage;
 use crate::collective::report::{self, CellSamples, Document};
@@ -32,7 +32,6 @@ impl Files {
 /// Document with the fields that the command line determines.
 pub(super) fn skeleton(args: &Args) -> Document {
     Document {
-        schema_version: report::SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command_line().join(" "),
         seed: args.seed(),
@@ -110,14 +109,12 @@ pub(super) fn export(
         let chart = report::chart(document);
         file.commit(|out| chart.write(1, out)).map_err(failed)?;
     }
-    match (args.json, args.csv) {
-        // All lines have been printed already.
-        _ if args.prints_lines() => {}
-        (true, _) => console.json(document)?,
-        (_, true) => report::csv(console.data(), document)?,
-        _ => report::table(console.data(), document)?,
+    // All lines have been printed already.
+    if args.prints_lines() {
+        return Ok(());
     }
-    Ok(())
+    let text = if args.csv { report::csv } else { report::table };
+    Ok(console.report(args.json, document, |out| text(out, document))?)
 }
 
 /// Exit code after `document` has been printed.

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use loggap::output::Versioned;
 use loggap::terminal::{CliError, Console};
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +36,6 @@ impl LaunchMessage {
 /// A line of `--json-lines`, complete by itself.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
-    schema_version: u32,
     loggap_version: &'a str,
     library: &'a str,
     ranks: usize,
@@ -106,7 +106,6 @@ impl Lines {
         console: &mut Console,
     ) -> Result<(), CliError> {
         let line = Line {
-            schema_version: document.schema_version,
             loggap_version: &document.loggap_version,
             library: &document.library,
             ranks: document.ranks,
@@ -114,7 +113,7 @@ impl Lines {
             launch,
             result,
         };
-        let text = serde_json::to_string(&line).map_err(CliError::failed)?;
+        let text = serde_json::to_string(&Versioned::new(&line)).map_err(CliError::failed)?;
         match &mut self.sink {
             Sink::Nowhere => Ok(()),
             // In one piece and unbuffered: no line is lost with the process.

@@ -3,8 +3,6 @@
 use loggap::output::number;
 use serde::{Deserialize, Serialize};
 
-use super::super::micros;
-
 /// Clock of one rank.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct RankRecord {
@@ -51,7 +49,6 @@ pub(super) struct CheckRecord {
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Document {
-    pub(super) schema_version: u32,
     pub(super) loggap_version: &'static str,
     pub(super) library: String,
     pub(super) clock: &'static str,
@@ -94,7 +91,7 @@ pub(super) fn text(document: &Document) -> String {
             rank.rank,
             rank.offset_s * 1e6,
             rank.drift_ppm,
-            micros(rank.bound_s),
+            number::micros(rank.bound_s),
             rank.pings,
             rank.host,
         );

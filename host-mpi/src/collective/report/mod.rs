@@ -18,9 +18,6 @@ pub use chart::{SizeTime, Times, chart, over_size};
 pub use table::table;
 pub use values::{CellSamples, SAMPLES_HEAD, csv, samples};
 
-/// Version of the document's schema.
-pub const SCHEMA_VERSION: u32 = 1;
-
 /// Result of one operation and size.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ResultRecord {
@@ -130,8 +127,6 @@ impl ResultRecord {
 /// Results of a run, and the conditions that they depend on.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Document {
-    /// [`SCHEMA_VERSION`].
-    pub schema_version: u32,
     /// Version of loggap.
     pub loggap_version: String,
     /// Command line.

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use loggap::output::number;
+
 use super::super::operation::Operation;
 use super::super::overlap::{Overlap, Point};
 use super::{Document, ResultRecord};
@@ -113,9 +115,9 @@ fn row(out: &mut dyn Write, document: &Document, result: &ResultRecord) -> io::R
     writeln!(out)
 }
 
-/// Microseconds, with the digits of OSU's tables; `-` for `None`.
+/// Microseconds, with the digits of OSU's tables.
 fn micros(seconds: Option<f64>) -> String {
-    seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{:.2}", seconds * 1e6))
+    number::decimal(seconds.map(|seconds| seconds * 1e6), 2)
 }
 
 fn overlapped(out: &mut dyn Write, result: &ResultRecord, overlap: &Overlap) -> io::Result<()> {

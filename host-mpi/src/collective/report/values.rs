@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
+use loggap::output::csv;
+
 use super::super::operation::Cell;
 use super::super::scheme::SchemeName;
 use super::super::series::Sample;
-use super::Document;
+use super::{Document, ResultRecord};
 
 /// Writes results as comma-separated values; unknown values are empty.
 ///
@@ -13,37 +15,21 @@ use super::Document;
 ///
 /// Errors of `out`.
 pub fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
-    writeln!(
-        out,
-        "op,size_bytes,scheme,arrival,median_s,median_s_lo,median_s_hi,avg_s,min_s,max_s,reps,\
-         reps_effective,discarded,discarded_no_clock,skew_s,skew_max_s,clock_error_s,stopped,spread"
-    )?;
-    let text = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
-    for r in &document.results {
-        // Only a path of arrivals can contain characters that need quotes.
-        let arrival = if r.arrival.contains([',', '"', '\n']) {
-            format!("\"{}\"", r.arrival.replace('"', "\"\""))
-        } else {
-            r.arrival.clone()
-        };
-        let times = [r.median_s, r.median_s_lo, r.median_s_hi, r.avg_s, r.min_s, r.max_s].map(text);
-        let rest = [r.skew_s, r.skew_max_s, r.clock_error_s].map(text).join(",");
-        writeln!(
-            out,
-            "{},{},{},{arrival},{},{},{},{},{},{rest},{},{}",
-            r.op,
-            r.size_bytes,
-            r.scheme,
-            times.join(","),
-            r.reps,
-            r.reps_effective,
-            r.discarded,
-            r.discarded_no_clock,
-            r.stopped,
-            text(r.spread)
-        )?;
-    }
-    Ok(())
+    let heads = "op,size_bytes,scheme,arrival,median_s,median_s_lo,median_s_hi,avg_s,min_s,max_s,reps,\
+                 reps_effective,discarded,discarded_no_clock,skew_s,skew_max_s,clock_error_s,\
+                 stopped,spread";
+    let record = |r: &ResultRecord| {
+        let times = [r.median_s, r.median_s_lo, r.median_s_hi, r.avg_s, r.min_s, r.max_s];
+        let counts = [r.reps, r.reps_effective, r.discarded, r.discarded_no_clock];
+        let rest = [r.skew_s, r.skew_max_s, r.clock_error_s];
+        [r.op.clone(), r.size_bytes.to_string(), r.scheme.clone(), r.arrival.clone()]
+            .into_iter()
+            .chain(times.map(csv::cell))
+            .chain(counts.map(|count| count.to_string()))
+            .chain(rest.map(csv::cell))
+            .chain([r.stopped.clone(), csv::cell(r.spread)])
+    };
+    csv::table(out, heads.split(','), document.results.iter().map(record), None)
 }
 
 /// Header of a file of samples.
