@@ -10,7 +10,7 @@
 
 mod common;
 
-use common::{document, is_open_mpi, ranks, ranks_on, run, talk};
+use common::{document, is_open_mpi, ranks, ranks_on, run};
 use serde_json::Value;
 
 /// Of one operation and size.
@@ -93,7 +93,7 @@ fn what_the_library_or_its_user_decides_is_left_alone_and_named() {
     // Nothing can be asserted of what cannot be predicted.
     let unknown = ["--algorithms", "library", "--assert", "99%"];
     let asserted = run(ranks(2).args(arguments).args(unknown));
-    assert_eq!(asserted.status.code(), Some(3), "{}", talk(&asserted));
+    assert_eq!(asserted.code, Some(3), "{}", asserted.stderr);
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn an_assertion_that_does_not_hold_exits_with_3() {
     let arguments = ["check", "--op", "MPI_Bcast", "-s", "8", "--max-time", "0.4"];
     let options = ["--assert", "0.0001%", "--max-skew", "50%", "--csv", "--plot"];
     let output = run(ranks(2).args(arguments).args(options).arg(&picture));
-    assert_eq!(output.status.code(), Some(3), "{}", talk(&output));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    let text = &output.stdout;
     let [head, row] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
     assert!(head.starts_with("op,size_bytes,algorithm,measured_s,"), "{text}");
     assert!(row.starts_with("bcast,8,\"binomial\","), "{text}");
@@ -153,8 +153,8 @@ fn four_ranks_on_two_processors_are_compared() {
 fn the_five_mistakes_are_demonstrated() {
     let arguments = ["check", "--demonstrate", "--max-time", "0.3"];
     let output = run(ranks(2).args(arguments));
-    assert!(output.status.success(), "{}", talk(&output));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let text = &output.stdout;
     let rows: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(rows.len(), 5, "{text}");
     for (row, mistake) in rows.iter().zip([
@@ -178,14 +178,14 @@ fn the_five_mistakes_are_demonstrated() {
 #[test]
 fn wrong_options_are_named_once() {
     let output = run(ranks(1).arg("check"));
-    assert_eq!(output.status.code(), Some(2));
-    assert!(talk(&output).contains("mpirun -n 2 loggap-mpi check"), "{}", talk(&output));
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("mpirun -n 2 loggap-mpi check"), "{}", output.stderr);
     for (operation, told) in
         [("iallreduce", "no algorithm of iallreduce"), ("dance", "'dance' is no operation")]
     {
         let output = run(ranks(2).args(["check", "--op", operation]));
-        assert_eq!(output.status.code(), Some(2));
-        assert_eq!(talk(&output).matches(told).count(), 1, "{}", talk(&output));
+        assert_eq!(output.code, Some(2));
+        assert_eq!(output.stderr.matches(told).count(), 1, "{}", output.stderr);
     }
 }
 
@@ -211,10 +211,10 @@ fn noise_of_all_ranks_is_measured_and_predicted_with() {
         }
     }
     let table = run(ranks(2).args(arguments).args(["--noise=0.2"]));
-    let text = String::from_utf8_lossy(&table.stdout).into_owned();
-    assert!(table.status.success(), "{}", talk(&table));
+    let text = &table.stdout;
+    assert_eq!(table.code, Some(0), "{}", table.stderr);
     assert!(text.contains("# noise, all ranks at once for 200 ms"), "{text}");
     assert!(text.contains("quiet[us]") && text.contains("pred.slow[%]"), "{text}");
     let refused = run(ranks(2).args(["check", "--noise", "--demonstrate"]));
-    assert_eq!(refused.status.code(), Some(2), "{}", talk(&refused));
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
 }

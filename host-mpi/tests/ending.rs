@@ -13,12 +13,12 @@ mod common;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{binary, has_ended, is_open_mpi, processes_below, ranks, talk};
-use loggap_tests::command::{finish, machine};
+use common::{binary, has_ended, is_open_mpi, processes_below, ranks};
+use loggap_tests::command::{Ended, finish, machine};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -49,7 +49,7 @@ fn send(process: i32, signal: Signal) {
 
 /// Sends `signal` to rank `rank` of a job that has begun. What came of the job,
 /// and how long it went on; no process of it is left.
-fn with_signal(mut command: Command, count: usize, rank: usize, signal: Signal) -> (Output, f64) {
+fn with_signal(mut command: Command, count: usize, rank: usize, signal: Signal) -> (Ended, f64) {
     let _machine = machine();
     let job = command.spawn().unwrap();
     let mut processes = processes_below(&job, count);
@@ -74,7 +74,7 @@ fn a_rank_that_is_killed_ends_the_job_and_leaves_no_process() {
     let mut command = ranks(2);
     command.args(["measure", "--max-time", "40", "--rel-err", "0.0001%"]);
     let (output, took) = with_signal(command, 2, 1, Signal::SIGKILL);
-    assert!(!output.status.success() && took < 20.0, "{took} s");
+    assert!(output.code != Some(0) && took < 20.0, "{took} s");
 }
 
 #[test]
@@ -97,8 +97,8 @@ fn a_rank_that_stands_still_is_given_up_in_time() {
         command.args(["--give-up", "2s"]).args(arguments);
         let count = usize::try_from(count).unwrap();
         let (output, took) = with_signal(command, count, stopped, Signal::SIGSTOP);
-        let talk = talk(&output);
-        assert!(!output.status.success(), "{arguments:?}: {talk}");
+        let talk = &output.stderr;
+        assert!(output.code != Some(0), "{arguments:?}: {talk}");
         assert!(waited.iter().any(|waited| talk.contains(waited)), "{arguments:?}: {talk}");
         assert!(talk.contains("for another rank"), "{talk}");
         // Not before the limit; and mpirun takes its time with a stopped process.
@@ -108,7 +108,7 @@ fn a_rank_that_stands_still_is_given_up_in_time() {
 
 /// What came of a job, and how many seconds it took: without waiting for the
 /// machine.
-fn timed(command: &mut Command) -> (Output, f64) {
+fn timed(command: &mut Command) -> (Ended, f64) {
     let _machine = machine();
     let began = Instant::now();
     let output = finish(command.spawn().unwrap());
@@ -151,7 +151,7 @@ fn after_ctrl_c_rank_0_writes_what_it_has_and_exits_with_130() {
         wait_until_begun(&processes);
         let signalled = Instant::now();
         send(i32::try_from(job.id()).unwrap(), Signal::SIGINT);
-        let talk = talk(&finish(job));
+        let talk = finish(job).stderr;
         let took = signalled.elapsed().as_secs_f64();
         thread::sleep(Duration::from_millis(100));
         assert!(processes.into_iter().all(has_ended), "{arguments:?}: {talk}");
@@ -191,7 +191,7 @@ fn tables_after_ctrl_c_are_marked() {
         wait_until_begun(&processes_below(&job, 2));
         send(i32::try_from(job.id()).unwrap(), Signal::SIGINT);
         let output = finish(job);
-        let (table, talk) = (String::from_utf8_lossy(&output.stdout), talk(&output));
+        let (table, talk) = (&output.stdout, output.stderr);
         assert!(table.contains("\n# INCOMPLETE: interrupted\n"), "{arguments:?}: {table} {talk}");
         let whole = format!("{table} {talk}");
         assert!(
@@ -212,8 +212,8 @@ fn apart(first: &[&str], second: &[&str]) -> Command {
 fn ranks_that_do_not_run_the_same_are_named_at_once() {
     let (output, took) = timed(&mut apart(&["sync"], &["measure", "-s", "8"]));
     assert!(took < 20.0, "{took} s");
-    let told = talk(&output);
-    assert_eq!(output.status.code(), Some(2), "{told}");
+    let told = &output.stderr;
+    assert_eq!(output.code, Some(2), "{told}");
     let line = told.lines().find(|line| line.starts_with("error: ")).unwrap();
     assert!(line.contains("rank 0 runs loggap-mpi") && line.contains("'sync'"), "{line}");
     assert!(line.contains("rank 1 runs loggap-mpi") && line.contains("'measure -s 8'"), "{line}");
@@ -223,8 +223,8 @@ fn ranks_that_do_not_run_the_same_are_named_at_once() {
     let patient = ["--give-up", "3s", "sync"];
     let (output, took) = timed(&mut apart(&patient, &["sync", "--pigeon"]));
     assert!(took < 20.0, "{took} s");
-    let told = talk(&output);
-    assert!(!output.status.success(), "{told}");
+    let told = &output.stderr;
+    assert!(output.code != Some(0), "{told}");
     assert!(!is_open_mpi() || told.contains("'--pigeon'"), "{told}");
 }
 
@@ -233,8 +233,8 @@ fn a_file_that_cannot_be_written_is_said_at_once() {
     for verb in [&["measure", "--pairs", "ring", "-s", "1"][..], &["sync"]] {
         let (output, took) = timed(ranks(3).args(verb).args(["-o", "/nonexistent/x.json"]));
         assert!(took < 20.0, "{took} s");
-        let told = talk(&output);
-        assert!(!output.status.success(), "{told}");
+        let told = &output.stderr;
+        assert!(output.code != Some(0), "{told}");
         assert_eq!(told.matches("/nonexistent/x.json").count(), 1, "{told}");
     }
 }

@@ -10,7 +10,7 @@
 
 mod common;
 
-use common::{binary, document, is_open_mpi, ranks, run, talk, with_options};
+use common::{binary, document, is_open_mpi, ranks, run, with_options};
 use serde_json::Value;
 
 /// A change of protocol, with its place and the setting that is named.
@@ -104,8 +104,8 @@ fn buffers_begin_at_a_page_unless_told_otherwise() {
     }
     for wrong in ["0", "100", "4M"] {
         let output = run(ranks(2).args(["measure", "--align", wrong]));
-        assert_eq!(output.status.code(), Some(2), "{}", talk(&output));
-        assert!(talk(&output).contains("a power of two from 1 to 2M"), "{}", talk(&output));
+        assert_eq!(output.code, Some(2), "{}", output.stderr);
+        assert!(output.stderr.contains("a power of two from 1 to 2M"), "{}", output.stderr);
     }
 }
 
@@ -194,16 +194,16 @@ fn over_tcp_the_limit_of_tcp_is_named() {
 #[test]
 fn one_rank_is_no_link_and_wrong_options_are_named_once() {
     let output = run(ranks(1).arg("measure"));
-    assert_eq!(output.status.code(), Some(2));
-    assert!(talk(&output).contains("mpirun -n 2 loggap-mpi measure"), "{}", talk(&output));
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("mpirun -n 2 loggap-mpi measure"), "{}", output.stderr);
     let output = run(ranks(2).args(["measure", "--send", "pigeon"]));
-    assert_eq!(output.status.code(), Some(2));
-    assert_eq!(talk(&output).matches("invalid value 'pigeon'").count(), 1, "{}", talk(&output));
+    assert_eq!(output.code, Some(2));
+    assert_eq!(output.stderr.matches("invalid value 'pigeon'").count(), 1, "{}", output.stderr);
     let output = run(ranks(2).args(["measure", "--times", "5"]));
-    assert_eq!(output.status.code(), Some(2));
-    assert_eq!(talk(&output).matches("--times is about many pairs").count(), 1);
+    assert_eq!(output.code, Some(2));
+    assert_eq!(output.stderr.matches("--times is about many pairs").count(), 1);
     let output = run(ranks(3).args(["measure", "--pairs", "0-to-1"]));
-    assert!(talk(&output).contains("random:3"), "{}", talk(&output));
+    assert!(output.stderr.contains("random:3"), "{}", output.stderr);
 }
 
 #[test]
@@ -238,8 +238,8 @@ fn sessions(count: u32, which: &str, times: &str) -> Vec<(i64, i64, u64)> {
     let mut command = ranks(count);
     let output = run(command.args(["measure", "--pairs", which]).args(arguments));
     // How long it takes comes first.
-    assert!(talk(&output).contains(" sessions of pairs in "), "{}", talk(&output));
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(output.stderr.contains(" sessions of pairs in "), "{}", output.stderr);
+    let document = output.json();
     assert_eq!(document["pairs_asked"], which);
     let pairs = document["pairs"].as_array().unwrap().iter();
     let rank = |pair: &Value, key: &str| pair[key].as_i64().unwrap();

@@ -13,7 +13,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{binary, document, ranks, ranks_on, run, talk};
+use common::{binary, document, ranks, ranks_on, run};
 use serde_json::Value;
 
 fn seconds(document: &Value, key: &str) -> f64 {
@@ -127,8 +127,8 @@ fn claimed_bounds_hold_on_virtual_clocks() {
             .stderr(std::process::Stdio::piped()))
     };
     let output = run_alone(&["selftest", "--ranks", "3000", "--per-machine", "7", "-J"]);
-    assert!(output.status.success(), "{}", talk(&output));
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let document = output.json();
     let rows = document["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 6);
     for row in rows {
@@ -139,15 +139,15 @@ fn claimed_bounds_hold_on_virtual_clocks() {
     }
     for (study, rows) in [("patience", 8), ("drift", 3), ("schemes", 14)] {
         let output = run_alone(&["selftest", "--study", study, "-J"]);
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let document = output.json();
         assert_eq!(document["rows"].as_array().unwrap().len(), rows, "{study}");
     }
     let output = run_alone(&["selftest", "--ranks", "0"]);
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.code, Some(2));
     // Assumptions that do not hold.
     let output = run_alone(&["selftest", "--ranks", "100", "--max-drift", "1"]);
-    assert_eq!(output.status.code(), Some(3), "{}", talk(&output));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    let text = &output.stdout;
     assert!(text.contains("drift apart faster than --max-drift 1"), "{text}");
     assert!(text.contains("the bounds do not hold"), "{text}");
 }

@@ -156,7 +156,7 @@ fn a_file_that_is_mounted_is_written_in_place() {
     let output = shell(&folder, script);
     let told = &output.stderr;
     if told.contains("unshare") || told.contains("mount:") {
-        return skipped("a file that is mounted", &told);
+        return skipped("a file that is mounted", told);
     }
     assert!(output.code == Some(0), "{told}");
     let text = folder.read("mounted");

@@ -12,11 +12,11 @@
 )]
 
 use std::fs;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use loggap_tests::command::{finish, machine};
+use loggap_tests::command::{Ended, finish, machine};
 use serde_json::Value;
 
 /// The MPI under test: what its `mpirun` is called.
@@ -79,22 +79,14 @@ pub(crate) const fn binary() -> &'static str {
 }
 
 /// Runs `command` to its end, alone on this machine.
-pub(crate) fn run(command: &mut Command) -> Output {
+pub(crate) fn run(command: &mut Command) -> Ended {
     let _machine = machine();
     finish(command.spawn().expect("mpirun starts"))
 }
 
 /// The JSON document of a command that succeeds.
 pub(crate) fn document(command: &mut Command) -> Value {
-    let output = run(command);
-    let talk = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{talk}");
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {talk}"))
-}
-
-/// What a command that fails says.
-pub(crate) fn talk(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    run(command).exited(0).json()
 }
 
 /// Processes of the program below `parent`, as soon as there are `count`.

@@ -168,7 +168,7 @@ fn background_calculations_form_a_chain_of_whole_pieces() {
 }
 
 fn refused(pattern: Pattern, options: &Options, scratch: &mut [u32]) -> OptionError {
-    match generate(pattern, options, scratch, &mut Written::default()) {
+    match generate(pattern, options, scratch, &mut Program::default()) {
         Err(GenerateError::Options(error)) => error,
         other => panic!("{other:?}"),
     }
