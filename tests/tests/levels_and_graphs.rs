@@ -25,9 +25,9 @@ fn a_level_without_effect_is_told() {
     let folder = Folder::new();
     let level = |block: u32| format!("{block}:{NEAR}");
     let pairs: Vec<String> = (0..16).map(|rank| (rank / 2).to_string()).collect();
-    let pairs = folder.written("pairs", &pairs.join(" "));
+    let pairs = folder.written("pairs", pairs.join(" "));
     let apart: Vec<String> = (0..16).map(|rank| rank.to_string()).collect();
-    let apart = folder.written("apart", &apart.join("\n"));
+    let apart = folder.written("apart", apart.join("\n"));
     let one = told(&["--level", &level(1)]);
     assert!(one.contains("--level 1 has no effect") && one.contains("--nodes"), "{one}");
     assert_eq!(told(&["--level", &level(1), "--nodes", &pairs]), "");
@@ -64,7 +64,7 @@ fn what_is_wrong_with_levels_and_files_of_ranks_is_said_in_their_words() {
 fn files_of_more_ranks_than_there_are_are_told() {
     let folder = Folder::new();
     let many: Vec<String> = (0..20).map(|rank| (rank / 2).to_string()).collect();
-    let many = folder.written("many", &many.join(" "));
+    let many = folder.written("many", many.join(" "));
     let nodes = told(&["--level", &format!("1:{NEAR}"), "--nodes", &many]);
     assert!(nodes.contains("nodes of 20 ranks, and there are 16"), "{nodes}");
     let hosts = told(&["--topology", "star", "--placement", &many]);
@@ -87,7 +87,7 @@ fn attributes_of_graphs_that_mean_nothing_are_told_once() {
     let hosts: String = (0..16).map(|host| format!("H{host} -- S [color=red]\n")).collect();
     let net = |more: &str| {
         let text = format!("graph {{ rankdir=LR; node [shape=box]\n{hosts}{more} }}");
-        folder.written("net.dot", &text)
+        folder.written("net.dot", text)
     };
     let plot = folder.path("n.svg");
     let plot = &*plot;
@@ -105,12 +105,12 @@ fn topologies_that_are_none_say_what_there_is() {
     let mesh = wrong(&["--topology", "mesh"]);
     assert!(mesh.contains("FILE.dot or FILE.gv") && mesh.contains("tree:HOSTS[:TAPER]"), "{mesh}");
     let spokes: String = (0..16).map(|host| format!("H{host} -- HUB\n")).collect();
-    let hub = folder.written("hub.dot", &format!("graph {{ {spokes} }}"));
+    let hub = folder.written("hub.dot", format!("graph {{ {spokes} }}"));
     let text = wrong(&["--topology", &hub]);
     assert!(text.contains("no way") && text.contains("begin with H"), "{text}");
     assert!(text.contains("hosts do not forward"), "{text}");
     let star: String = (0..16).map(|host| format!("H{host} -- S\n")).collect();
-    let star = folder.written("star.gv", &format!("graph {{ {star} }}"));
+    let star = folder.written("star.gv", format!("graph {{ {star} }}"));
     assert_eq!(told(&["--topology", &star]), "");
     let wide = wrong(&["--topology", &star, "--link-capacity", "2"]);
     assert!(wide.contains("star.gv' has none"), "{wide}");

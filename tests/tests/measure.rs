@@ -290,7 +290,7 @@ fn the_table_has_a_row_per_range_and_units_in_its_heads() {
     let table = &output.stdout;
     let (comments, rows): (Vec<&str>, Vec<&str>) =
         table.lines().partition(|line| line.starts_with('#'));
-    let heads = comments.iter().find(|line| line.starts_with("#first[B]")).expect(&table);
+    let heads = comments.iter().find(|line| line.starts_with("#first[B]")).expect(table);
     for head in ["last[B]", "RTT/2[us]", "L[us]", "o_s[us]", "o_r[us]", "g[us]", "G[ns/B]"] {
         assert!(heads.contains(head), "{head} in {heads}");
     }

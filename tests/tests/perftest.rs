@@ -126,7 +126,7 @@ fn a_request_to_stop_is_heard_between_slow_rounds() {
             assert!(text.ends_with("# stopped\n"), "{text}");
             continue;
         }
-        let document: Value = serde_json::from_str(&text).unwrap();
+        let document: Value = serde_json::from_str(text).unwrap();
         assert_eq!((&document["complete"], &document["error"]), (&false.into(), &Value::Null));
         let counted = document["results"][0]["iterations"].as_u64().unwrap();
         assert!((1..5_000).contains(&counted), "{document}");

@@ -139,11 +139,11 @@ fn profile(latency: f64) -> String {
 fn ranges_of_a_profile_are_swept_by_factors() {
     let folder = Folder::new();
     let goal = folder.written("pipeline.goal", PIPELINE);
-    let given = folder.written("given.json", &profile(2e-6));
+    let given = folder.written("given.json", profile(2e-6));
     let document = simulated(&[&goal, "--profile", &given, "--sweep", "L=0.5x:1.5x:3"]);
     let found = points(&document);
     for (point, latency) in found.iter().zip([1e-6, 2e-6, 3e-6]) {
-        let scaled = folder.written("scaled.json", &profile(latency));
+        let scaled = folder.written("scaled.json", profile(latency));
         let alone = simulated(&[&goal, "--profile", &scaled]);
         assert_eq!(point["makespan_ps"], alone["makespan_ps"], "{latency}");
     }
