@@ -4,7 +4,8 @@
 
 use std::fs;
 
-use loggap_tests::command::{PATIENCE, Run, binary, loggap, loggap_after};
+use loggap_core::random::Random;
+use loggap_tests::command::{Ended, PATIENCE, Run, binary, loggap, loggap_after};
 use loggap_tests::folder::Folder;
 
 /// Every command that reads a schedule, with its arguments before the file.
@@ -87,6 +88,28 @@ fn binaries_with_counts_and_offsets_beyond_the_file_are_refused() {
         let mut wrong = whole.clone();
         wrong[at..at + 4].fill(0xff);
         refused(&folder, "wrong.bin", &wrong, "wrong.bin");
+    }
+}
+
+#[test]
+fn flipped_bytes_never_end_in_a_panic_or_a_hang() {
+    let folder = Folder::new();
+    let text = folder.generated("a.goal", &["--pattern", "gather", "--ranks", "5"]);
+    let text = fs::read(text).unwrap();
+    let forms = [text, small(&folder, "a.bin"), small(&folder, "a.lgs")];
+    let mut random = Random::new(5);
+    for round in 0..60 {
+        let mut content = forms[round % 3].clone();
+        for _ in 0..=random.below(3) {
+            let at = random.below(content.len() as u64) as usize;
+            content[at] = random.below(256) as u8;
+        }
+        let path = folder.written("flipped", &content);
+        let arguments = [READERS[round % READERS.len()], &[&*path]].concat();
+        let Ended { code, stderr: text, .. } = confined(1 << 10, &arguments).ended();
+        // A flipped size may need more memory or time than there is.
+        assert!(matches!(code, Some(0..=2)), "round {round}, {arguments:?}: {code:?} {text}");
+        assert!(!text.contains("panicked"), "round {round}: {text}");
     }
 }
 
