@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 mod assessment {
-    use loggap_core::fit::{Node, Point};
+    use loggap_core::fit::{Bound, Node, Point};
     use loggap_core::measure::{
         AssessError, AssessMemory, AssessOptions, AssessRequirements, Assessment, Experiment,
         Findings, MAX_WARNINGS, Quantity, RowHeader, Sample, SampleStore, StoreRequirements,
@@ -149,7 +149,7 @@ mod assessment {
     fn a_gap_that_falls_with_the_size_is_fitted_as_constant_and_named() {
         let times = |size| Times { gap: 9 * MICRO - 100 * u64::from(size), ..plain(size) };
         let assessment = assess(&rounds(&SIZES, times));
-        assert_eq!(assessment.warnings, [Warning::Bound(Parameter::Gap, Bytes(1))]);
+        assert_eq!(assessment.warnings, [Warning::Bound(Parameter::Gap, Bytes(1), Bound::Slope)]);
         assert_eq!(assessment.profile.ranges[0].gap.per_byte.value.0, 0);
     }
 

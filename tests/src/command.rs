@@ -188,7 +188,7 @@ pub fn finish(child: Child) -> Ended {
 ///
 /// Where it ends otherwise than by that, or always too early.
 pub fn interrupted(arguments: &[&str], is_enough: impl Fn(&Ended) -> bool) -> Ended {
-    for wait in [1, 3, 10] {
+    for wait in [1, 3, 10, 40] {
         let child = start(loggap_process().args(arguments));
         thread::sleep(Duration::from_secs(wait));
         send(Signal::SIGINT, child.id());

@@ -372,7 +372,7 @@ fn two_ends_that_poll_on_one_processor_say_nothing_and_that_first() {
     assert_eq!(fs::read(&profile).unwrap(), kept);
     let other = folder.path("other.json");
     let _written = loggap().args(arguments).args(["-o", &other]).ends(4);
-    let simulate = ["simulate", "--pattern", "ring", "--ranks", "4", "--profile", &other];
+    let simulate = ["simulate", "--pattern", "gather", "--ranks", "4", "--profile", &other];
     let refused = loggap().args(simulate).ends(2).stderr;
     assert!(refused.contains("no range of sizes: both ends share processor 0"), "{refused}");
 }

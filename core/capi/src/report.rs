@@ -185,7 +185,7 @@ impl WarningRecord {
             Warning::DelayTooShort(size, count) => {
                 (WarningKind::DelayTooShort, none, size, count as u64)
             }
-            Warning::Bound(parameter, size) => {
+            Warning::Bound(parameter, size, _) => {
                 (WarningKind::Bound, ParameterKind::from_core(parameter), size, 0)
             }
             Warning::Stall(size, time) => (WarningKind::Stall, none, size, time.0),

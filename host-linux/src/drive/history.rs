@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use loggap_core::model::Range;
 use thiserror::Error;
 
+use crate::link::MpiLibrary;
 use crate::profile::{ProfileDocument, ProfileError};
 
 /// Most files that are read; the last ones in the order of names.
@@ -83,6 +84,8 @@ struct Link<'a> {
     waiting: &'a str,
     /// Over RDMA verbs: operation, devices, inline bytes, and messages under way.
     verbs: Option<(&'a str, [&'a str; 2], u32, u16)>,
+    /// Over MPI: library, calls, alignment and settings.
+    mpi: Option<&'a MpiLibrary>,
     sizes: Option<(u64, u64)>,
 }
 
@@ -102,6 +105,7 @@ impl<'a> Link<'a> {
                 let devices = [&verbs.here, &verbs.there].map(|end| end.device.as_str());
                 (verbs.operation.as_str(), devices, verbs.inline_bytes, verbs.depth)
             }),
+            mpi: run.host.link.mpi.as_ref(),
             sizes: first.zip(last).map(|(first, last)| (first.row.size.0, last.row.size.0)),
         }
     }

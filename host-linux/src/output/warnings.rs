@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use loggap_core::fit::Bound;
 use loggap_core::measure::Warning as LinkWarning;
 use loggap_core::units::Bytes;
 
@@ -155,9 +156,15 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
                 format!("o_s unknown at {sizes}: the sender was not idle between messages");
             weakens(problem, "repeat on a quieter machine").in_range_from(size.0)
         }
-        LinkWarning::Bound(parameter, first) => {
+        LinkWarning::Bound(parameter, first, bound) => {
             let remedy = "--max-time, or a quieter machine";
-            notes("fit hit its lower bound, 0", remedy)
+            let (what, remedy) = match bound {
+                // A curve may be flat.
+                Bound::Slope => ("slope", ""),
+                Bound::Both => ("value and slope", remedy),
+                Bound::Gap | Bound::Free => ("value", remedy),
+            };
+            notes(format!("{what} of the fit hit the lower bound, 0"), remedy)
                 .with_subject(parameter.curve())
                 .in_range_from(first.0)
         }
@@ -409,7 +416,7 @@ mod tests {
         for warning in [
             LinkWarning::DelayFallback(first, 3),
             LinkWarning::DelayTooShort(first, 3),
-            LinkWarning::Bound(Parameter::Gap, first),
+            LinkWarning::Bound(Parameter::Gap, first, Bound::Slope),
             LinkWarning::Overlap(first),
             LinkWarning::Stall(first, Picos(40_000_000_000)),
             LinkWarning::SizesLeftOut(first, 3),

@@ -33,13 +33,6 @@ pub struct AssessOptions {
     pub one_sided: bool,
 }
 
-impl AssessOptions {
-    /// True if `curve` is a result: half a round trip is none without one-way times.
-    pub(in crate::measure) fn reports(&self, curve: Curve) -> bool {
-        !self.one_sided || curve != Curve::HalfRtt
-    }
-}
-
 impl Default for AssessOptions {
     /// 95 percent, 5 percent, a tolerance of 6 percent, up to 7 boundaries, the default detector.
     fn default() -> Self {
@@ -215,9 +208,9 @@ pub fn assess_range(
                 let mut line = fitted.size_line();
                 if curve == Curve::HalfRtt {
                     round_trip = Some(SignedPicos(2 * line.at_one.value.0));
-                }
-                if !options.reports(curve) {
-                    continue;
+                    if options.one_sided {
+                        continue;
+                    }
                 }
                 check_line(&fitted, &line, first, findings);
                 match (curve, round_trip) {
@@ -256,8 +249,9 @@ fn check_line(fitted: &Fitted<'_>, line: &SizeLine, first: Bytes, findings: &mut
     if fitted.curve == Curve::Gap && fitted.points.len() < 3 {
         findings.warning(Warning::FewSizes(first, fitted.points.len()));
     }
-    if fitted.line.bound() != Bound::Free {
-        findings.warning(Warning::Bound(parameter, first));
+    let bound = fitted.line.bound();
+    if bound != Bound::Free {
+        findings.warning(Warning::Bound(parameter, first, bound));
     }
     if line.scatter_ppm > NOTABLE_SCATTER_PPM {
         findings.warning(Warning::Misfit(parameter, first, line.scatter_ppm));

@@ -65,7 +65,7 @@ impl SampleStore<'_> {
     pub fn row(&self, row: usize, options: &AssessOptions) -> Option<SizeRow> {
         let size = Bytes(u64::from(self.size(row)?));
         let estimate = |curve| {
-            let value = self.level(row, curve).filter(|_| options.reports(curve))?;
+            let value = self.level(row, curve)?;
             let mut sums = BlockSums::default();
             sums.add(self, row, curve, 1.0);
             let half = sums.half_width(self, options.confidence);
@@ -79,7 +79,7 @@ impl SampleStore<'_> {
         };
         Some(SizeRow {
             size,
-            half_rtt: estimate(Curve::HalfRtt),
+            half_rtt: if options.one_sided { None } else { estimate(Curve::HalfRtt) },
             gap: estimate(Curve::Gap),
             send_overhead: estimate(Curve::SendOverhead),
             recv_overhead: estimate(Curve::RecvOverhead),

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::fit::Bound;
 use crate::model::Parameter;
 use crate::units::{Bytes, Picos};
 
@@ -17,7 +18,7 @@ pub enum Warning {
     DelayTooShort(Bytes, usize),
     /// The parameter's value at size 1 or its slope is 0 in the range that begins at this size; an
     /// unconstrained fit would make it negative.
-    Bound(Parameter, Bytes),
+    Bound(Parameter, Bytes, Bound),
     /// The parameter exceeded the round trip, its upper bound, and was set to it: first size,
     /// number of sizes.
     BeyondRoundTrip(Parameter, Bytes, usize),

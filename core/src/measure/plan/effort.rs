@@ -34,7 +34,6 @@ impl<const N: usize> Planner<'_, N> {
         for header in self.store.rows_mut() {
             header.plan.want_nothing();
         }
-        let options = self.options.assess;
         let mut widest = 0.0;
         let mut is_wide = |noise: f64, wanted: f64| {
             // The ratio is NaN, and thus not wide, if both are infinite (unknown) or zero.
@@ -44,9 +43,10 @@ impl<const N: usize> Planner<'_, N> {
         };
         for span in ranges.spans() {
             let mut latency = LatencySum::default();
-            for curve in Curve::ALL.into_iter().filter(|curve| options.reports(*curve)) {
+            for &curve in &Curve::ALL {
                 let points = self.store.points(curve, span, self.memory.points);
-                let fitted = Fitted::new(&self.store, curve, points, span, &options);
+                let options = &self.options.assess;
+                let fitted = Fitted::new(&self.store, curve, points, span, options);
                 let Some(fitted) = fitted else { continue };
                 latency.add(&fitted);
                 let (at_one, slope) = (fitted.at_one, fitted.slope);
@@ -58,7 +58,7 @@ impl<const N: usize> Planner<'_, N> {
                 }
             }
             // A latency hidden by overheads is not measured further.
-            if let Some((value, width)) = latency.width(&self.store, &options)
+            if let Some((value, width)) = latency.width(&self.store, &self.options.assess)
                 && value > 0.0
                 && is_wide(width.noise, width.wanted)
             {

@@ -468,6 +468,17 @@ fn silence_counts_from_the_last_message_whatever_came_before() {
 }
 
 #[test]
+fn a_late_stray_does_not_extend_a_silence() {
+    let clock = Ticking::default();
+    let mut link = Scripted::new(&clock, Kind::Datagrams, vec![hello(), data(9, 3), data(9, 3)]);
+    // A message every 0.4 s.
+    (link.look, link.every) = (SECOND / 50, 20);
+    assert_eq!(respond(&clock, &mut link), Err(ServeError::Silent(bounds().silence)));
+    let waited = clock.0.get() - 2 * SECOND / 5;
+    assert!((SECOND - SECOND / 16..SECOND + SECOND / 4).contains(&waited), "{waited}");
+}
+
+#[test]
 fn strays_without_end_are_no_sign_of_life() {
     let clock = Ticking::default();
     let mut says = vec![hello(), batch(0, Round::plain(5, 1))];

@@ -190,7 +190,8 @@ impl<C: Clock, L: Link, D: AsRef<[u8]>> Server<'_, C, L, D> {
         let length = if self.datagrams { self.buffer.len() } else { length };
         let window = self.buffer.get_mut(..length).unwrap_or_default();
         let since = self.clock.now();
-        let deadline = Deadline { since, limit: self.silence };
+        // What an earlier stray used up of the silence is not granted again.
+        let deadline = Deadline { since: self.alive, limit: self.silence };
         let arrived = self.poller.receive(self.clock, self.link, window, deadline)?;
         if timed && arrived.is_some() {
             let ticks = self.clock.now().saturating_sub(since);

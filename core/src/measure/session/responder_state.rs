@@ -3,9 +3,8 @@
 use crate::measure::{Expected, LinkProperties};
 use crate::units::Picos;
 use crate::wire::{
-    Admission, Bounds, CAPABILITY_DESCRIPTION, DescriptionPart, DescriptionRequest, FRAME_LEN,
-    Hello, Limited, Refusal, Reply, ReplyPolicy, Request, Round, RoundList, Rounds, Welcome,
-    tag_of,
+    Bounds, CAPABILITY_DESCRIPTION, DescriptionPart, DescriptionRequest, FRAME_LEN, Hello, Limited,
+    Refusal, Reply, ReplyPolicy, Request, Round, RoundList, Rounds, Versions, Welcome, tag_of,
 };
 
 /// How a session ended.
@@ -405,18 +404,16 @@ impl<D: AsRef<[u8]>> ResponderState<D> {
     /// Opens the session if the peer's address is verified. A hello that is repeated because its
     /// answer was lost is answered again without effect.
     fn welcome(&mut self, now: Picos, hello: &Hello) -> Result<Answer, Refusal> {
-        let is_verified = self.nonce == 0 || self.state != State::Closed;
-        let nonces = if is_verified { &[][..] } else { &[self.nonce] };
-        let version = match hello.admission(nonces) {
-            Admission::Accepted(version) => version,
-            Admission::Refused(refusal) => return Err(refusal),
-            Admission::Challenged(_) => {
+        let Some(version) = hello.versions.newest_common(Versions::OURS) else {
+            let (initiator, responder) = (hello.versions, Versions::OURS);
+            return Err(Refusal::Version { initiator, responder });
+        };
+        if self.state == State::Closed {
+            if self.nonce != 0 && self.nonce != hello.nonce {
                 // Not counted as a sign of life: the source address may be forged.
                 self.served.strays += 1;
                 return Ok(Answer::Challenge);
             }
-        };
-        if self.state == State::Closed {
             self.state = State::Open;
             self.began = now;
             self.bounds = self.bounds.narrowed(hello.bounds);
@@ -453,7 +450,7 @@ fn to_usize(bytes: u32) -> usize {
 mod tests {
     use super::*;
     use crate::units::Bytes;
-    use crate::wire::{Message, Versions};
+    use crate::wire::Message;
     use quickcheck::quickcheck;
     use std::vec;
     use std::vec::Vec;
