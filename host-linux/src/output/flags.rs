@@ -18,7 +18,7 @@ pub fn line(document: &ProfileDocument) -> Option<Result<String, UnusableParamet
     Some(first.loggops(eager_limit).map(|set| format(&set)))
 }
 
-/// True if all values of [`line`] converged.
+/// True if all values of [`line()`] converged.
 pub fn has_converged(document: &ProfileDocument) -> bool {
     let Some(RangeRecord { range, .. }) = document.ranges.first() else { return false };
     let lines = [Some(range.gap), range.send_overhead, range.recv_overhead];
