@@ -16,8 +16,8 @@
 //! receive that it finds, if that receive has no wildcard; no other message is then likely to take
 //! it. Later messages that find the same receive follow the claiming message, and the first of them
 //! makes its attempt when that one has had its turn. Any other message makes an attempt when the
-//! clocks of its last attempt are free, because the matching receive may have changed; the number
-//! of these attempts is linear.
+//! clocks of its last attempt are free, because the matching receive may have changed: each message
+//! that waits for a receive with a wildcard tries again each time, in quadratic time altogether.
 //!
 //! The link of a group's first member is the heap of the others; the link of a message with a
 //! planned attempt is the heap of its followers.
