@@ -1,6 +1,6 @@
 //! Parameters as options of LogGOPSim and similar simulators.
 
-use loggap_core::model::{LogGops, Mark, UnusableParameter};
+use loggap_core::model::{LogGops, UnusableParameter};
 use loggap_core::units::{PerByte, Picos};
 
 use crate::decimal;
@@ -22,9 +22,8 @@ pub fn line(document: &ProfileDocument) -> Option<Result<String, UnusableParamet
 pub fn has_converged(document: &ProfileDocument) -> bool {
     let Some(RangeRecord { range, .. }) = document.ranges.first() else { return false };
     let lines = [Some(range.gap), range.send_overhead, range.recv_overhead];
-    let marks = lines.into_iter().flatten().flat_map(|line| [line.at_one.mark, line.per_byte.mark]);
-    let latency = range.latency.map(|latency| latency.mark);
-    marks.chain(latency).all(|mark| mark == Mark::Converged)
+    lines.iter().flatten().all(|line| line.mark().converged())
+        && range.latency.is_none_or(|latency| latency.mark.converged())
 }
 
 fn format(set: &LogGops) -> String {
@@ -56,7 +55,7 @@ fn nanos_per_byte(slope: PerByte) -> String {
 mod tests {
     use super::*;
     use crate::flags::parse;
-    use loggap_core::model::{Change, Estimate, Range, SizeLine};
+    use loggap_core::model::{Change, Estimate, Mark, Range, SizeLine};
     use loggap_core::units::{Bytes, SignedPerByte, SignedPicos};
 
     fn profile() -> ProfileDocument {
