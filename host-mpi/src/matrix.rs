@@ -200,7 +200,7 @@ fn record(low_rank: i32, high_rank: i32, sessions: &[SessionValues]) -> PairReco
 }
 
 /// Median of `values`.
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;

@@ -139,6 +139,7 @@ fn wrong_files_are_named_with_line_and_column() {
     for (content, named) in [
         ("", "line 1: the file is empty"),
         ("size,value\n1,2\n", "line 1: unknown header"),
+        ("PK\x03\x04", "this is zip: 'unzip -p FILE > PLAIN' converts it"),
         ("size_bytes,value_s\n", "no sample"),
         ("size_bytes,value_s\n1,1e-6\n2,fast\n", "line 3, column 2 (value_s)"),
         ("size_bytes,value_s\n0,1e-6\n", "line 2, column 1 (size_bytes)"),

@@ -30,7 +30,7 @@ fn rows(text: &str) -> Vec<Vec<f64>> {
 fn latency_has_perftests_columns_in_order() {
     let _machine = machine();
     for transport in ["tcp", "shm"] {
-        let text = stdout(&["lat", "--transport", transport, "-s", "2,4K", "-n", "300", "-F"]);
+        let text = stdout(&["lat", "--transport", transport, "-s", "2,4K", "-n", "2000", "-F"]);
         assert!(text.contains("# values: half of a round trip"), "{text}");
         assert!(text.contains(
             "t_min[usec]  t_max[usec]  t_typical[usec]  t_avg[usec]  t_stdev[usec]  99%[usec]  99.9%[usec]"
@@ -41,7 +41,7 @@ fn latency_has_perftests_columns_in_order() {
             let [bytes, values, min, max, typical, mean, _, p99, p999] = row[..] else {
                 panic!("{row:?}")
             };
-            assert!((bytes - size).abs() < 0.1 && (values - 300.0).abs() < 0.1, "{row:?}");
+            assert!((bytes - size).abs() < 0.1 && (values - 2_000.0).abs() < 0.1, "{row:?}");
             assert!(min > 0.0 && min <= typical && typical <= p99 && p99 <= p999, "{row:?}");
             assert!(p999 <= max && min <= mean && mean <= max, "{row:?}");
         }

@@ -13,11 +13,13 @@
 //! A message needs the processor and the interface of the receive that it will match, or those of
 //! its send if no receive is posted. If all receives of a rank and all sends to it name the same
 //! ones, they are known in advance. On other ranks a message that waits for a processor claims the
-//! receive that it finds, if that receive has no wildcard; no other message is then likely to take
-//! it. Later messages that find the same receive follow the claiming message, and the first of them
-//! makes its attempt when that one has had its turn. Any other message makes an attempt when the
-//! clocks of its last attempt are free, because the matching receive may have changed: each message
-//! that waits for a receive with a wildcard tries again each time, in quadratic time altogether.
+//! receive that it finds, if all messages that this receive takes fit the same receives: it has no
+//! wildcard, or no receive of the rank names what its wildcard leaves open. Later messages that find
+//! the same receive follow the claiming message, and the first of them makes its attempt when that
+//! one has had its turn. Any other message makes an attempt when the clocks of its last attempt are
+//! free, because the matching receive may have changed: on a rank on several processors or
+//! interfaces whose receives are partly with wildcards, partly without, messages take quadratic time
+//! altogether.
 //!
 //! The link of a group's first member is the heap of the others; the link of a message with a
 //! planned attempt is the heap of its followers.
@@ -26,6 +28,7 @@ use super::clocks::Clock;
 use super::engine::Engine;
 use super::event::{Candidate, WaitsIn};
 use super::hooks::{MessageKind, Noise, Observer};
+use super::matching::Envelope;
 use super::network::Network;
 use super::parameters::Receive;
 use super::queues::chain::Chain;
@@ -37,7 +40,7 @@ use super::records::Records;
 use super::release::Operations;
 use super::rules::Units;
 use super::storage::Storage;
-use crate::goal::ANY;
+use crate::goal::{ANY, ANY_TAG};
 
 /// Clocks that a record needs to be free; twice the same if it needs one.
 type Need = [Clock; 2];
@@ -64,6 +67,10 @@ impl Attempt {
 const ONE: u32 = 1;
 const DIFFERENT: u32 = 2;
 
+/// Bits that are set as long as no receive of a rank names its sender, or its tag.
+const SENDERS: u32 = 1;
+const TAGS: u32 = 2;
+
 /// Words in `lists` of a rank whose classes are not lists.
 impl Rank {
     /// Number of clocks for which something waits.
@@ -88,6 +95,23 @@ impl Rank {
             _ => DIFFERENT,
         };
         *units = noted;
+    }
+
+    /// Notes what a receive of this rank names.
+    pub(super) const fn note_receive(&mut self, peer: u32, tag: u64) {
+        let [.., open] = &mut self.lists;
+        if peer != ANY {
+            *open &= !SENDERS;
+        }
+        if tag != ANY_TAG {
+            *open &= !TAGS;
+        }
+    }
+
+    /// True if all messages that a receive of this rank takes fit the same receives.
+    const fn takes_alike(&self, receive: Envelope) -> bool {
+        let [.., open] = self.lists;
+        (receive.sender != ANY || open & SENDERS != 0) && (receive.tag != ANY || open & TAGS != 0)
     }
 
     /// Processor and interface of all receives of this rank and all sends to it; `None` if they
@@ -282,8 +306,9 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// that claims it. True if it does; its clocks are then known until it is handled.
     fn claim(&mut self, rank: u32, message: u32, receive: u32, followers: u32) -> bool {
         let wanted = self.records.at(receive);
-        let exact = wanted.peer != ANY && wanted.tag != ANY && self.records.at(message).tag != ANY;
-        if !exact || self.next_attempts.is_empty() || self.rank(rank).unit().is_some() {
+        let alike =
+            self.rank(rank).takes_alike(wanted.envelope()) && self.records.at(message).tag != ANY;
+        if !alike || self.next_attempts.is_empty() || self.rank(rank).unit().is_some() {
             return false;
         }
         if wanted.is(Mark::Claimed) {

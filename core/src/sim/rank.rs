@@ -41,7 +41,7 @@ pub struct Rank {
     pub(super) out: u64,
     /// Time at which the first interface can receive, ps.
     pub(super) into: u64,
-    /// Last record of each list, by [`Class`]; or four words of [`super::pending`].
+    /// Last record of each list, by [`Class`]; or five words of [`super::pending`].
     pub(super) lists: [u32; 5],
     /// Unexpected messages: the last record of their list.
     pub(super) unexpected: u32,

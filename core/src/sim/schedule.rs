@@ -220,8 +220,9 @@ impl<'m> Builder<'m> {
     }
 }
 
-/// Notes the processor and interface on which messages of an operation of `rank` may be handled.
-pub(super) fn note_unit(ranks: &mut [Rank], rank: u32, op: &Op) {
+/// Notes the processor and interface on which messages of an operation of `rank` may be handled, and
+/// which messages a receive takes.
+pub(super) fn note_messages(ranks: &mut [Rank], rank: u32, op: &Op) {
     let receiver = match op.kind {
         OpKind::Send { peer, .. } => peer,
         OpKind::Receive { .. } => rank,
@@ -229,6 +230,9 @@ pub(super) fn note_unit(ranks: &mut [Rank], rank: u32, op: &Op) {
     };
     if let Some(state) = ranks.get_mut(receiver as usize) {
         state.note_units(Units { cpu: op.cpu, nic: op.nic });
+        if let OpKind::Receive { peer, tag, .. } = op.kind {
+            state.note_receive(peer, tag);
+        }
     }
 }
 
@@ -263,7 +267,7 @@ impl Sink for Builder<'_> {
         }
         self.draft.count(op.kind, self.memory.slots)?;
         if self.requirements.several() {
-            note_unit(self.memory.ranks, rank, &op);
+            note_messages(self.memory.ranks, rank, &op);
         }
         if let OpKind::Receive { peer, tag, .. } = op.kind {
             self.wild |= peer == ANY || tag == ANY_TAG;

@@ -272,6 +272,24 @@ fn messages_take_logarithmic_time_where_their_receives_are_on_several_processors
 }
 
 #[test]
+fn messages_for_any_receive_take_logarithmic_time_on_several_processors() {
+    const RANKS: u32 = MANY / 2;
+    for (peer, tag) in [(ANY, 0), (ANY, ANY_TAG)] {
+        let mut program = Program::new(RANKS as usize);
+        for rank in 1..RANKS {
+            program.op(0, receive(peer, tag), u16::from(rank % 3 == 0), None);
+            program.op(rank as usize, send(0), 0, None);
+        }
+        for at in 0..MANY {
+            program.op(0, receive(peer, tag), u16::from(at % 3 == 0), None);
+            program.op(1, send(0), 0, None);
+        }
+        let [_, each] = program.looks(Receive::Hold);
+        assert!(each <= LOGARITHMIC, "{each} looks an operation of tag {tag}");
+    }
+}
+
+#[test]
 fn an_event_takes_logarithmic_time_on_hundreds_of_processors() {
     const CPUS: u32 = 250;
     let mut program = Program::new(2);

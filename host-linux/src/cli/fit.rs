@@ -1,6 +1,7 @@
 //! `loggap fit`: repeats the assessment from a file of samples.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use loggap_core::fit::{Detector, LookAhead, MOST_AHEAD};
@@ -15,6 +16,7 @@ use crate::profile::{
     ChangeRecord, FitDocument, ProfileDocument, RangeRecord, SCHEMA_VERSION, SizeRecord,
 };
 use crate::samples::{Limits, Row, SampleReader, SamplesError, SamplesErrorKind};
+use crate::schedule::Coding;
 use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles, command_line};
 
 /// Repeat the assessment from a file of samples, on any machine.
@@ -22,8 +24,8 @@ use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles, 
 /// The file is CSV with a header line: either that of `loggap measure --samples`,
 /// `size_bytes,n,delay_s,prtt_s,receive_s,launch,time_s`, with a line per timed round (the last two
 /// or three columns may be missing), or `size_bytes,value_s`, with a value of the gap per line. The
-/// samples of a run give the numbers of that run again, if --rel-err and --confidence are the same
-/// and --detector is not given.
+/// samples of a run give the numbers of that run again, if --rel-err and --confidence are the same,
+/// --detector is not given, and processors were not busy.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -116,6 +118,10 @@ fn read(path: &Path) -> Result<Vec<Row>, CliError> {
     let file = File::open(path).map_err(|error| at(path, error))?;
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
         return Err(at(path, "this is a folder; name a file of samples"));
+    }
+    let mut file = BufReader::new(file);
+    if let Some(coding) = file.fill_buf().ok().and_then(Coding::of) {
+        return Err(at(path, coding));
     }
     let failed = |error: SamplesError| match error.kind {
         SamplesErrorKind::Io(ref source) if source.kind() != std::io::ErrorKind::InvalidData => {

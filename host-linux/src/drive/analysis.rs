@@ -2,7 +2,7 @@
 
 use loggap_core::measure::{
     AssessError, AssessOptions, Assessment, Quantity, RowHeader, SampleStore, SizeRow, StoreError,
-    StoreRequirements,
+    StoreRequirements, floor,
 };
 use loggap_core::model::Profile;
 use thiserror::Error;
@@ -59,6 +59,10 @@ impl Analysis {
         let mut headers = vec![RowHeader::default(); required.rows];
         let mut values = vec![0; required.values];
         let mut store = SampleStore::new(&mut headers, &mut values);
+        // Values that another tool computed are results, not samples.
+        if rows.iter().all(|row| matches!(row, Row::Round(_))) {
+            store.claim_from(floor::VALUE, floor::CHANGE);
+        }
         for row in rows {
             match row {
                 Row::Round(sample) => store.insert(sample)?,

@@ -78,7 +78,7 @@ impl Plan<'_> {
     fn left_out(&self) -> u64 {
         match self {
             Self::Rounds(rounds) => rounds.planner.disturbed(),
-            Self::Repetitions(_) => 0,
+            Self::Repetitions(repetitions) => repetitions.left_out,
         }
     }
 

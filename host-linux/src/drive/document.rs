@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use loggap_core::measure::{
     AssessError, Conclusion, Experiment, Quantity, SizeRow, Warning as LinkWarning,
 };
-use loggap_core::model::Change;
-use loggap_core::units::Picos;
+use loggap_core::model::{Change, Estimate};
+use loggap_core::units::{Picos, SignedPicos};
 
 use super::analysis::{is_converged, requested};
 use super::next::{self, LaunchValues};
@@ -78,33 +78,12 @@ impl Assessed {
     /// Why the link cannot be assessed, as its ends had too little of a processor: there is no
     /// range, or the round trip is unknown to within 50%.
     fn unusable(&self) -> Option<String> {
-        const KNOWN: f64 = 0.5;
         let ranges = self.measured.assessment.as_ref().map(|found| &found.profile.ranges[..]);
         let first = ranges.ok().and_then(<[_]>::first);
         let one_sided = self.options.plan.assess.one_sided;
         let line = first.and_then(|range| if one_sided { Some(range.gap) } else { range.half_rtt });
-        let is_known = line.is_some_and(|line| {
-            let [value, low, high] =
-                [line.at_one.value, line.at_one.low, line.at_one.high].map(|time| time.seconds());
-            value > 0.0 && (high - value).max(value - low) <= KNOWN * value
-        });
-        if is_known {
-            return None;
-        }
-        let shared = self.warnings.iter().find_map(|warning| match warning {
-            Warning::OneProcessor { cpu, waiting: Waiting::Poll } => {
-                Some(format!("both ends share processor {cpu}; --cpu A,B, or --block"))
-            }
-            _ => None,
-        });
-        let busy = self.warnings.iter().find_map(|warning| match warning {
-            Warning::Busy { load, cpus, waiting, .. } => {
-                let remedy = warning::busy_remedy(*waiting);
-                Some(format!("processors are busy (load {load} on {cpus}); {remedy}"))
-            }
-            _ => None,
-        });
-        shared.or(busy)
+        let is_known = line.is_some_and(|line| is_known(&line.at_one));
+        if is_known { None } else { too_little_processor(&self.warnings) }
     }
 
     /// Error of the analysis, if it counts as a failure: in a stopped run too few samples are none.
@@ -240,6 +219,31 @@ impl Assessed {
     }
 }
 
+/// True if a time is known to within half of its value.
+fn is_known(time: &Estimate<SignedPicos>) -> bool {
+    const SHARE: f64 = 0.5;
+    let [value, low, high] = [time.value, time.low, time.high].map(SignedPicos::seconds);
+    value > 0.0 && (high - value).max(value - low) <= SHARE * value
+}
+
+/// Reason for which the ends had too little of a processor, with a remedy, if the warnings tell one.
+fn too_little_processor(warnings: &[Warning]) -> Option<String> {
+    let shared = warnings.iter().find_map(|warning| match warning {
+        Warning::OneProcessor { cpu, waiting: Waiting::Poll } => {
+            Some(format!("both ends share processor {cpu}; --cpu A,B, or --block"))
+        }
+        _ => None,
+    });
+    let busy = warnings.iter().find_map(|warning| match warning {
+        Warning::Busy { load, cpus, waiting, .. } => {
+            let (busy, remedy) = (warning::busy(*load, *cpus), warning::busy_remedy(*waiting));
+            Some(format!("{busy}; {remedy}"))
+        }
+        _ => None,
+    });
+    shared.or(busy)
+}
+
 /// Largest size that is sent inline, as the cause of a change of protocol.
 fn inline_limit(verbs: &VerbsRecord) -> Option<ProtocolLimit> {
     let last = u64::from(verbs.inline_bytes);
@@ -270,6 +274,32 @@ mod tests {
     use loggap_core::units::Bytes;
 
     use super::*;
+
+    #[test]
+    fn a_time_is_known_to_within_half_of_it() {
+        let time = |value, low, high| {
+            let [value, low, high] = [value, low, high].map(SignedPicos);
+            is_known(&Estimate { value, low, high, ..Estimate::default() })
+        };
+        assert!(time(10_000, 5_000, 15_000) && time(10_000, 10_000, 10_000));
+        assert!(!time(10_000, 4_999, 12_000) && !time(10_000, 8_000, 15_001));
+        assert!(!time(0, 0, 0) && !time(-10, -10, -10));
+    }
+
+    #[test]
+    fn a_shared_processor_goes_before_a_busy_one() {
+        let (cpu, waiting) = (3, Waiting::Poll);
+        let busy = Warning::Busy { load: 6, cpus: 2, percent: 40, waiting };
+        let told = |warnings: &[Warning]| too_little_processor(warnings).unwrap_or_default();
+        let shared = told(&[busy.clone(), Warning::OneProcessor { cpu, waiting }]);
+        assert_eq!(shared, "both ends share processor 3; --cpu A,B, or --block");
+        let sleeping = Warning::OneProcessor { cpu, waiting: Waiting::Block };
+        let reason = "processors are busy (load 6 on 2); try --block, or wait";
+        assert_eq!(told(&[sleeping.clone(), busy]), reason);
+        let over = Warning::Busy { load: 1, cpus: 2, percent: 40, waiting };
+        assert_eq!(told(&[over]), "processors are busy; try --block, or wait");
+        assert_eq!(told(&[sleeping, Warning::OneLaunch]), "");
+    }
 
     #[test]
     fn a_change_where_inline_data_end_is_named() {

@@ -17,6 +17,7 @@ use crate::machine::disturbance::Disturbance;
 use crate::machine::environment::Fingerprint;
 use crate::machine::interruptions;
 use crate::machine::warning::{self, Warning};
+use crate::profile::ProfileDocument;
 use crate::terminal::{CliError, Console, Interrupt};
 
 /// Options of a measurement. `None` stands for a value that suits the others and the link.
@@ -61,16 +62,42 @@ const MOST_LAUNCHES: u32 = 12;
 /// Default duration of the measurement of one of many links.
 pub(crate) const ONE_OF_MANY: Picos = Picos(400_000_000_000);
 
-impl Options {
-    /// Options for one of many links: one launch and a short time unless given, no history.
-    #[must_use]
-    pub fn for_one_of_many(self) -> Self {
+impl Default for Options {
+    fn default() -> Self {
         Self {
+            method: Method::Prtt,
+            sizes: SizePlan::default(),
+            messages: None,
+            assess: AssessOptions::default(),
+            busy_error_ppm: PlanOptions::default().busy_error_ppm,
+            max_time: None,
+            max_messages: None,
+            launches: None,
+            history: None,
+            seed: 1,
+        }
+    }
+}
+
+impl Options {
+    /// Profile of one of many links: one launch and a short time unless given, no history.
+    ///
+    /// # Errors
+    ///
+    /// As [`Measurement::run`]; a failed run returns no profile.
+    pub fn profile<E: Ends>(
+        self,
+        ends: E,
+        interrupt: &Interrupt,
+        console: &mut Console,
+    ) -> Result<ProfileDocument, CliError> {
+        let options = Self {
             max_time: self.max_time.or(Some(ONE_OF_MANY)),
             launches: self.launches.or(Some(1)),
             history: None,
             ..self
-        }
+        };
+        Measurement::prepare(options)?.run(ends, interrupt, console)?.profile()
     }
 
     /// Options of the run over a link with these properties.

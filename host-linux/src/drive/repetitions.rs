@@ -31,6 +31,8 @@ pub(super) struct Repetitions<'m> {
     messages: u64,
     earlier_messages: u64,
     lost: u64,
+    /// Rounds of repetitions that were discarded because an end was preempted.
+    pub(super) left_out: u64,
     pub(super) conclusion: Option<Conclusion>,
 }
 
@@ -55,6 +57,7 @@ impl<'m> Repetitions<'m> {
             messages: 0,
             earlier_messages: 0,
             lost: 0,
+            left_out: 0,
             conclusion: None,
         }
     }
@@ -107,8 +110,12 @@ impl<'m> Repetitions<'m> {
         let (None, Some(&size)) = (self.conclusion, self.order.get(self.done)) else {
             return Ok(false);
         };
-        match self.repeat(session, size)? {
+        let (before, rounds) = (session.clock().interruptions(), session.traffic().rounds);
+        let repeated = self.repeat(session, size)?;
+        let is_disturbed = session.clock().interruptions() != before;
+        match repeated {
             None => self.lost = self.lost.saturating_add(1),
+            Some(_) if is_disturbed => self.left_out += session.traffic().rounds - rounds,
             Some(samples) if self.warm => {
                 for sample in samples.as_slice() {
                     if self.store.insert(sample).is_err() {

@@ -228,7 +228,7 @@ mod tests {
     use crate::machine::clock::HostClock;
     use crate::terminal::{Console, Interrupt};
     use loggap_core::measure::{
-        Disturbance, Experiment, Quantity, Shared, Simulated, Truth, serve,
+        Disturbance, Experiment, Preemptions, Quantity, Shared, Simulated, Truth, serve,
     };
     use loggap_core::units::PerByte;
     use loggap_core::wire::Bounds;
@@ -303,8 +303,8 @@ mod tests {
         assert!(measured.wall < Picos(3_900_000_000_000), "{:?}", measured.wall);
     }
 
-    #[test]
-    fn repeated_methods_go_on_over_every_connection() {
+    /// Two launches of `method` over a simulated link whose ends are preempted.
+    fn repeated(method: Method, preemptions: Preemptions) -> Measured {
         let micros = |count: u64| Picos(count * 1_000_000);
         let truth = Truth {
             first_size: 1,
@@ -317,11 +317,11 @@ mod tests {
         };
         // Virtual time: the machine's load has no influence.
         let truths = [truth];
-        let simulated =
-            RefCell::new(Simulated::new(&truths, Disturbance::default(), Picos(25_000)));
+        let simulated = Simulated::new(&truths, Disturbance::default(), Picos(25_000));
+        let simulated = RefCell::new(simulated.with_preemptions(preemptions));
         let link = Shared(&simulated);
         let plan = PlanOptions { max_messages: u64::MAX, ..options(2, 3_000).plan };
-        let options = RunOptions { method: Method::Plogp, plan, ..options(2, 3_000) };
+        let options = RunOptions { method, plan, ..options(2, 3_000) };
         let mut memory = Memory::new(SIZES.len(), &options.plan);
         let mut run = Run::new(link, options, &SIZES, &mut memory).unwrap();
         let (interrupt, mut console) = (Interrupt::default(), Console::standard().unwatched());
@@ -329,8 +329,25 @@ mod tests {
         while run.next_launch(&mut observer).is_some() {
             run.launch(link, &mut observer).unwrap();
         }
-        let measured = run.finish();
-        assert_eq!(measured.launches, 2);
+        run.finish()
+    }
+
+    #[test]
+    fn repeated_methods_leave_out_what_a_preemption_disturbed() {
+        let millis = |count: u64| Picos(count * 1_000_000_000);
+        let preemptions = Preemptions { interval: millis(2), length: millis(4), told: true };
+        for method in [Method::Signature, Method::Plogp] {
+            let measured = repeated(method, preemptions);
+            assert!(measured.left_out > 0, "{method:?}");
+            let slowest = measured.samples.iter().map(|timed| timed.sample.elapsed).max();
+            assert!(slowest.unwrap() < millis(1), "{method:?}: {slowest:?}");
+        }
+    }
+
+    #[test]
+    fn repeated_methods_go_on_over_every_connection() {
+        let measured = repeated(Method::Plogp, Preemptions::default());
+        assert_eq!((measured.launches, measured.left_out), (2, 0));
         let second = measured.samples.iter().position(|timed| timed.launch == 1).unwrap();
         let [first, second] = [&measured.samples[..second], &measured.samples[second..]];
         for (launch, samples) in [first, second].into_iter().enumerate() {

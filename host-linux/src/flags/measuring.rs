@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use loggap_core::measure::PlanOptions;
 use loggap_core::units::Picos;
 
 use super::parse::{self, NumberError, Sizes};
@@ -113,22 +112,6 @@ pub fn run<E: Ends>(
     }
 }
 
-/// Measures between the ends that `ends` makes and returns the profile, without files and output:
-/// for one of many links.
-///
-/// # Errors
-///
-/// As [`run`]; a failed run returns no profile.
-pub fn profile<E: Ends>(
-    args: &MeasureArgs,
-    ends: impl FnOnce(u32) -> Result<E, CliError>,
-    interrupt: &Interrupt,
-    console: &mut Console,
-) -> Result<ProfileDocument, CliError> {
-    let measurement = Measurement::prepare(args.options()?.for_one_of_many())?;
-    measurement.run(ends(args.longest_message())?, interrupt, console)?.profile()
-}
-
 fn measure<E: Ends>(
     args: &MeasureArgs,
     ends: impl FnOnce(u32) -> Result<E, CliError>,
@@ -142,14 +125,19 @@ fn measure<E: Ends>(
 }
 
 impl MeasureArgs {
-    fn options(&self) -> Result<Options, CliError> {
-        let busy_error_ppm = PlanOptions::default().busy_error_ppm;
+    /// Options of the driver.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError`] if values contradict each other.
+    pub fn options(&self) -> Result<Options, CliError> {
+        let defaults = Options::default();
         Ok(Options {
             method: self.method,
             sizes: self.size_plan(),
             messages: self.messages,
             assess: self.exact.options()?,
-            busy_error_ppm: self.exact.rel_err.unwrap_or(busy_error_ppm),
+            busy_error_ppm: self.exact.rel_err.unwrap_or(defaults.busy_error_ppm),
             max_time: self.max_time,
             max_messages: self.max_messages,
             launches: self.launches,
@@ -253,14 +241,14 @@ impl Files {
 
     /// Leaves the file of the profile as it is if that is usable and `document` is not; its path.
     fn keep_usable(&mut self, document: &ProfileDocument) -> Option<PathBuf> {
-        let says = |profile: &ProfileDocument| {
+        let is_usable = |profile: &ProfileDocument| {
             profile.verdict == Verdict::Usable && !profile.ranges.is_empty()
         };
         let path = self.profile.as_ref()?.path().to_owned();
         // A pipe would have to be waited for.
-        let is_usable =
-            || path.is_file() && ProfileDocument::read(&path).is_ok_and(|old| says(&old));
-        if says(document) || !is_usable() {
+        let is_kept =
+            || path.is_file() && ProfileDocument::read(&path).is_ok_and(|old| is_usable(&old));
+        if is_usable(document) || !is_kept() {
             return None;
         }
         self.profile = None;

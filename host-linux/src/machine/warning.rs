@@ -139,6 +139,16 @@ impl fmt::Display for End {
     }
 }
 
+/// Statement that ends compete for processors; with the load at the end of the run, if that was
+/// still above the number of processors.
+#[must_use]
+pub fn busy(load: u32, cpus: usize) -> String {
+    match usize::try_from(load) {
+        Ok(load) if load > cpus => format!("processors are busy (load {load} on {cpus})"),
+        _ => "processors are busy".to_owned(),
+    }
+}
+
 /// Remedy where ends compete for processors.
 #[must_use]
 pub const fn busy_remedy(waiting: Waiting) -> &'static str {

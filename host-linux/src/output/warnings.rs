@@ -11,7 +11,7 @@ use super::tail::Tail;
 use crate::link::Waiting;
 use crate::machine::clock::Fallback;
 use crate::machine::placement::Placement;
-use crate::machine::warning::{Warning as MachineWarning, busy_remedy};
+use crate::machine::warning::{Warning as MachineWarning, busy, busy_remedy};
 use crate::profile::{ProfileDocument, Severity, WarningRecord};
 
 /// Options of `loggap` that choose processors.
@@ -78,7 +78,7 @@ fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
                 .with_subject(format_args!("{end} ({times} times)"));
         }
         Of::Busy { load, cpus, percent, waiting } => {
-            let problem = format!("processors are busy (load {load} on {cpus}): {percent}% of the rounds left out");
+            let problem = format!("{}: {percent}% of the rounds left out", busy(*load, *cpus));
             return spoils(problem, busy_remedy(*waiting));
         }
         Of::RoundsLost { percent } => {
@@ -180,8 +180,8 @@ fn of_link(warning: &LinkWarning) -> WarningRecord {
             weakens(problem, "check that both ends set TCP_NODELAY").in_range_from(size.0)
         }
         LinkWarning::SizesLeftOut(size, count) => {
-            let problem = format!("{} not measured: time or message limit reached", sizes(count));
-            weakens(problem, "--max-time, --max-messages").in_range_from(size.0)
+            let problem = format!("too few samples at {}", sizes(count));
+            weakens(problem, "measure longer with --max-time, --max-messages").in_range_from(size.0)
         }
         LinkWarning::Overlap(first) => {
             let problem = "L is hidden: sending and receiving overlap the transfer";

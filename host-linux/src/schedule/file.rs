@@ -17,6 +17,7 @@ use loggap_core::goal::{OpIndex, Sink};
 use loggap_core::sim::BuildError;
 use memmap2::Mmap;
 
+use super::coding::Coding;
 use super::form::{Extent, Form};
 use super::lookup::{FileLookup, NumberedLookup};
 use super::tags::{Numbering, TagNumbers};
@@ -184,7 +185,7 @@ impl ScheduleFile {
             Some(binary::Format::Native) => Native::open(bytes)
                 .map(|view| Frame::Binary(Form::Native, Extent::from(&view)))
                 .map_err(binary),
-            None => match coded(bytes) {
+            None => match Coding::of(bytes) {
                 Some(coding) => Err(coding.to_string()),
                 None => Survey::of(bytes).map(Frame::Text).map_err(|error| explain(bytes, &error)),
             },
@@ -411,30 +412,6 @@ impl ScheduleFile {
     }
 }
 
-/// Compression or encoding that must be undone before the file can be read.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("this is {name}, not a schedule: '{convert} FILE > PLAIN.goal' converts it")]
-struct Coding {
-    name: &'static str,
-    convert: &'static str,
-}
-
-/// Compression or encoding, recognised by the first bytes of a file.
-fn coded(bytes: &[u8]) -> Option<Coding> {
-    let (name, convert) = match bytes {
-        [0x1f, 0x8b, ..] => ("gzip", "gzip -dc"),
-        [b'B', b'Z', b'h', b'1'..=b'9', ..] => ("bzip2", "bzip2 -dc"),
-        [0xfd, b'7', b'z', b'X', b'Z', ..] => ("xz", "xz -dc"),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => ("Zstandard", "zstd -dc"),
-        [b'P', b'K', 3, 4, ..] => ("zip", "unzip -p"),
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => ("UTF-16", "iconv -f UTF-16 -t UTF-8"),
-        [b' '..=b'~', 0, b' '..=b'~', 0, ..] => ("UTF-16", "iconv -f UTF-16LE -t UTF-8"),
-        [0, b' '..=b'~', 0, b' '..=b'~', ..] => ("UTF-16", "iconv -f UTF-16BE -t UTF-8"),
-        _ => return None,
-    };
-    Some(Coding { name, convert })
-}
-
 /// Calls `read` with the memory that reading a text needs.
 fn with_memory<T>(survey: &Survey, read: impl FnOnce(TextMemory<'_>) -> T) -> T {
     // Zeroed pages cost nothing until they are used; numbered labels do not use them.
@@ -525,11 +502,11 @@ mod tests {
             format!("{mark}{text}").encode_utf16().flat_map(order).collect()
         };
         for (bytes, command) in [
-            (units("\u{feff}", u16::to_le_bytes), "'iconv -f UTF-16 -t UTF-8 FILE > PLAIN.goal'"),
+            (units("\u{feff}", u16::to_le_bytes), "'iconv -f UTF-16 -t UTF-8 FILE > PLAIN'"),
             (units("\u{feff}", u16::to_be_bytes), "iconv -f UTF-16 -t UTF-8"),
             (units("", u16::to_le_bytes), "iconv -f UTF-16LE"),
             (units("", u16::to_be_bytes), "iconv -f UTF-16BE"),
-            (b"\x1f\x8b\x08\0\0\0\0\0\0\x03".to_vec(), "'gzip -dc FILE > PLAIN.goal'"),
+            (b"\x1f\x8b\x08\0\0\0\0\0\0\x03".to_vec(), "'gzip -dc FILE > PLAIN'"),
             (b"\x28\xb5\x2f\xfd\x24".to_vec(), "zstd -dc"),
             (b"\xfd7zXZ\0".to_vec(), "xz -dc"),
             (b"BZh91AY".to_vec(), "bzip2 -dc"),

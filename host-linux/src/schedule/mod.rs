@@ -4,12 +4,14 @@
 //! [`Sink`](loggap_core::goal::Sink); [`write`](write()) is the reverse. The formats themselves are
 //! in [`loggap_core::goal`].
 
+mod coding;
 mod file;
 mod form;
 mod lookup;
 mod tags;
 mod write;
 
+pub(crate) use coding::Coding;
 pub use file::{FeedError, Location, RefusedInput, ScheduleFile};
 pub use form::{Extent, Form};
 pub use lookup::{FileLookup, NumberedLookup};

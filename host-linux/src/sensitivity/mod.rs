@@ -106,12 +106,6 @@ impl<'a> Analysis<'a> {
         self.order.known
     }
 
-    /// Number of comparisons whose outcome must not change.
-    #[must_use]
-    pub fn comparisons(&self) -> usize {
-        self.pairs.len()
-    }
-
     /// Sensitivities to each parameter of each range, level by level.
     #[must_use]
     pub fn sensitivities(&self) -> Vec<Sensitivity> {

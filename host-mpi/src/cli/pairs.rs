@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use loggap::flags::measuring::{self, MeasureArgs};
+use loggap::flags::measuring::MeasureArgs;
 use loggap::machine::clock::HostClock;
 use loggap::output::{PendingFile, Versioned, number};
 use loggap::terminal::{CliError, Console, Exit, command_line};
@@ -228,8 +228,9 @@ fn take_part(
         respond(calls, measure.longest_message(), session, pair.initiator)?;
         return Ok(None);
     }
-    let ends = |_| Ok(MpiEnds { session, calls, peer: pair.responder });
-    let profile = measuring::profile(measure, ends, session.interrupt, console);
+    let ends = MpiEnds { session, calls, peer: pair.responder };
+    let options = measure.options();
+    let profile = options.and_then(|options| options.profile(ends, session.interrupt, console));
     session.job.tell(pair.responder, DONE);
     let report = profile.map(|profile| SessionValues::of(*pair, &profile));
     Ok(Some(report.map_err(|error| error.to_string())))

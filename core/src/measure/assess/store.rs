@@ -156,9 +156,9 @@ impl<'m> SampleStore<'m> {
         }
     }
 
-    /// Sets the minimum numbers of samples for values and changes. Not called for samples from a
-    /// file, which cannot be extended.
-    pub(in crate::measure) const fn claim_from(&mut self, value: usize, change: usize) {
+    /// Sets the minimum numbers of samples behind a value and behind a change, as in
+    /// [`floor`](crate::measure::floor); without a call one sample suffices.
+    pub const fn claim_from(&mut self, value: usize, change: usize) {
         (self.least, self.least_of_change) = (value, change);
     }
 

@@ -9,7 +9,7 @@ use crate::goal::{ANY, ANY_TAG, Edge, Lookup, Op, OpKind, Sink};
 use crate::sim::build_error::BuildError;
 use crate::sim::draft::Draft;
 use crate::sim::rank::Rank;
-use crate::sim::schedule::{Schedule, note_unit};
+use crate::sim::schedule::{Schedule, note_messages};
 
 /// Sink that checks a schedule and builds the parts that a streamed run keeps in memory.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Sink for Builder<'_> {
             OpKind::Calc { .. } => false,
         };
         if simulation.several() {
-            note_unit(self.memory.simulation.ranks, rank, &op);
+            note_messages(self.memory.simulation.ranks, rank, &op);
         }
         self.draft.ops = self.draft.ops.checked_add(1).ok_or(BuildError::TooManyOps)?;
         Ok(index)

@@ -15,6 +15,7 @@ use super::rounds::{Rounds, Test};
 use crate::drive::{EndOptions, Endpoints, Ends};
 use crate::link::{HostLink, LinkError, LinkFingerprint, LinkVisitor, Waiting};
 use crate::machine::clock::HostClock;
+use crate::machine::disturbance::Disturbance;
 use crate::machine::near::{node_of, run_on_node};
 use crate::machine::placement::Cpu;
 use crate::machine::warning::Warning;
@@ -183,6 +184,18 @@ impl<'b> Connections<'b> {
     /// Longest message of all links and their responders, bytes.
     pub(super) fn allowed(&mut self) -> u32 {
         self.sessions.iter_mut().map(|session| session.allowed()).min().unwrap_or(u32::MAX)
+    }
+
+    /// Starts watching this thread and the processors of the ends.
+    pub(super) fn watch(&self) -> Disturbance {
+        let placed = self.ends.iter().filter_map(Ends::placement);
+        let cpus = placed.flat_map(|both| [both.initiator, both.responder]);
+        Disturbance::watch(HostClock::monotonic_raw(), &cpus.collect::<Vec<_>>())
+    }
+
+    /// Process numbers of the responders that run on this machine.
+    pub(super) fn responders(&self) -> impl Iterator<Item = u32> {
+        self.ends.iter().filter_map(Ends::responder)
     }
 
     /// Runs `work` on all connections concurrently and repeatedly, until `each`, which gets the

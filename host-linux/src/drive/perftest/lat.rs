@@ -1,6 +1,6 @@
 //! Latency of messages: statistics of round trips that follow one another without a pause.
 
-use loggap_core::measure::SessionError;
+use loggap_core::measure::{SessionError, floor};
 use loggap_core::stats::{Moments, Sorted};
 use loggap_core::units::Picos;
 use serde::Serialize;
@@ -25,6 +25,7 @@ pub(crate) struct Latency {
     pub(crate) mean_s: Option<f64>,
     /// `None` also for a single value.
     pub(crate) stdev_s: Option<f64>,
+    /// `None` for fewer values than [`floor::P99`] and [`floor::P999`].
     pub(crate) p99_s: Option<f64>,
     pub(crate) p999_s: Option<f64>,
 }
@@ -79,6 +80,10 @@ impl Latency {
         }
         let sorted = Sorted::new(&mut values.elapsed);
         let seconds = |value: Option<Picos>| value.map(|value| value.seconds() * share);
+        let count = sorted.as_slice().len();
+        let tail = |permille: u32, least: usize| {
+            seconds(sorted.quantile(permille, 1_000).filter(|_| count >= least))
+        };
         Self {
             size_bytes,
             depth: None,
@@ -89,8 +94,8 @@ impl Latency {
             median_s: seconds(sorted.median()),
             mean_s: moments.mean(),
             stdev_s: moments.variance().map(f64::sqrt),
-            p99_s: seconds(sorted.quantile(99, 100)),
-            p999_s: seconds(sorted.quantile(999, 1_000)),
+            p99_s: tail(990, floor::P99),
+            p999_s: tail(999, floor::P999),
         }
     }
 
@@ -106,14 +111,26 @@ mod tests {
 
     #[test]
     fn columns_are_of_all_values() {
-        let elapsed = (1..=1_000).map(|us| Picos(us * 2_000_000)).collect();
+        let elapsed = (1..=2_000).map(|us| Picos(us * 2_000_000)).collect();
         let latency = Latency::of(2, Values { elapsed, ..Values::default() }, 0.5);
         let micros = |seconds: Option<f64>| (seconds.unwrap() * 1e9).round() / 1e3;
-        assert_eq!((latency.iterations, micros(latency.min_s)), (1_000, 1.0));
-        assert_eq!((micros(latency.max_s), micros(latency.median_s)), (1_000.0, 500.5));
-        assert_eq!((micros(latency.p99_s), micros(latency.p999_s)), (990.0, 999.0));
-        assert!((latency.mean_s.unwrap() - 500.5e-6).abs() < 1e-9, "{latency:?}");
-        assert!((latency.stdev_s.unwrap() - 288.82e-6).abs() < 1e-8, "{latency:?}");
+        assert_eq!((latency.iterations, micros(latency.min_s)), (2_000, 1.0));
+        assert_eq!((micros(latency.max_s), micros(latency.median_s)), (2_000.0, 1_000.5));
+        assert_eq!((micros(latency.p99_s), micros(latency.p999_s)), (1_980.0, 1_998.0));
+        assert!((latency.mean_s.unwrap() - 1_000.5e-6).abs() < 1e-9, "{latency:?}");
+        assert!((latency.stdev_s.unwrap() - 577.495e-6).abs() < 1e-8, "{latency:?}");
+    }
+
+    #[test]
+    fn a_percentile_has_two_values_beyond_it() {
+        let known = |count| {
+            let elapsed = vec![Picos(8); count];
+            let latency = Latency::of(2, Values { elapsed, ..Values::default() }, 0.5);
+            [latency.median_s, latency.p99_s, latency.p999_s].map(|value| value.is_some())
+        };
+        assert_eq!([known(12), known(199)], [[true, false, false]; 2]);
+        assert_eq!([known(200), known(1_999)], [[true, true, false]; 2]);
+        assert_eq!(known(2_000), [true; 3]);
     }
 
     #[test]

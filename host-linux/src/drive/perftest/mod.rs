@@ -220,6 +220,7 @@ impl<T: SizeTest> TestRun<'_, T> {
             return connections.close().map(|()| false);
         }
         let longest = connections.longest();
+        let mut disturbance = connections.watch();
         for size in self.that_fit(&mut connections, sizes, console) {
             if interrupt.is_requested() {
                 break;
@@ -235,6 +236,8 @@ impl<T: SizeTest> TestRun<'_, T> {
                 return Err(failed(failure));
             }
         }
+        connections.responders().for_each(|process| disturbance.add_responder(process));
+        self.opening.tell(disturbance.warnings(), console);
         self.opening.tell(warning::about_path(&link), console);
         self.link.get_or_insert(link);
         connections.close().map(|()| true)

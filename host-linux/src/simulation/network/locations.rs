@@ -41,7 +41,7 @@ impl fmt::Display for RankLocation {
 /// Reads the host, or node, of each rank: numbers separated by white space; the rest of a line
 /// after `#` is ignored. If every line has two numbers, they are pairs of a rank and its location,
 /// provided that a header says `rank host` or the ranks are in order from 0 on, as in the `.map`
-/// files of LogGOPSim.
+/// files of LogGOPSim; their number may stand before them.
 ///
 /// # Errors
 ///
@@ -68,7 +68,10 @@ pub fn read_locations(path: &Path, what: RankLocation) -> Result<Vec<u32>, Netwo
         match numbers.all.len() - before {
             0 => continue,
             2 => {}
-            _ => numbers.unpaired = numbers.unpaired.or(Some(number)),
+            _ => {
+                numbers.unpaired = numbers.unpaired.or(Some(number));
+                numbers.unpaired_lines += 1;
+            }
         }
         numbers.lines += 1;
     }
@@ -91,6 +94,8 @@ struct Numbers {
     lines: usize,
     /// First line that does not have two numbers, counted from 1.
     unpaired: Option<usize>,
+    /// Number of such lines.
+    unpaired_lines: usize,
     /// True if a header declares them as ranks and locations.
     headed: bool,
 }
@@ -99,15 +104,14 @@ impl Numbers {
     /// Location of each rank, from a list or from pairs.
     fn locations(self) -> Result<Vec<u32>, PairsError> {
         match (self.headed, self.unpaired) {
-            (false, Some(_)) => return Ok(self.all),
+            (false, Some(_)) => return Ok(self.counted().unwrap_or(self.all)),
             // A single line is a list of two locations.
             (false, None) if self.lines < 2 => return Ok(self.all),
             (true, Some(line)) => return Err(PairsError::Unpaired { line }),
             _ => {}
         }
         let mut pairs: Vec<[u32; 2]> = self.all.as_chunks().0.to_vec();
-        let in_order = (0..).zip(&pairs).all(|(rank, pair)| pair[0] == rank);
-        if !in_order && !self.headed {
+        if !are_in_order(&pairs) && !self.headed {
             return Err(PairsError::Unclear);
         }
         pairs.sort_unstable();
@@ -116,6 +120,19 @@ impl Numbers {
             None => Ok(pairs.iter().map(|pair| pair[1]).collect()),
         }
     }
+
+    /// Locations from pairs in order after their number.
+    fn counted(&self) -> Option<Vec<u32>> {
+        let (count, rest) = self.all.split_first()?;
+        let (pairs, []) = rest.as_chunks() else { return None };
+        let is_count = self.unpaired_lines == 1 && usize::try_from(*count) == Ok(pairs.len());
+        (is_count && are_in_order(pairs)).then(|| pairs.iter().map(|pair| pair[1]).collect())
+    }
+}
+
+/// True if these are pairs of all ranks, from 0 on, and their locations.
+fn are_in_order(pairs: &[[u32; 2]]) -> bool {
+    (0..).zip(pairs).all(|(rank, pair)| pair[0] == rank)
 }
 
 /// Why lines of two numbers do not give locations.
@@ -159,6 +176,7 @@ mod tests {
             assert_eq!(of(&format!("{header}\n1 7\n0 5\n")), Ok(vec![5, 7]), "{header}");
         }
         assert_eq!(of("# rank host\n0 3\n"), Ok(vec![3]));
+        assert_eq!(of("3\n0 5\n1 7\n2 5\n"), Ok(vec![5, 7, 5]));
         let refused = [
             ("1 7\n0 5\n", "begin with a line '# rank host'"),
             ("0 0\n5 5\n", "begin with a line '# rank host'"),
@@ -179,6 +197,8 @@ mod tests {
             ("# the rank host file of a run\n0\n1\n", &[0, 1]),
             ("0 0 1\n1 2 2\n", &[0, 0, 1, 1, 2, 2]),
             ("0 1\n2\n", &[0, 1, 2]),
+            ("3\n0 5\n1 7\n", &[3, 0, 5, 1, 7]),
+            ("2\n0 5\n2 7\n", &[2, 0, 5, 2, 7]),
             ("", &[]),
         ] {
             assert_eq!(of(text), Ok(hosts.to_vec()), "{text:?}");

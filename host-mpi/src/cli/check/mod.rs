@@ -212,9 +212,9 @@ fn compare(
     let noise = args.noise.map(|time| noise::take(time, session)).transpose();
     // Profiles are measured before and after the operations, so that a machine
     // that changes meanwhile shows.
-    let time = args.max_time.as_secs_f64();
     let plan = plan(args, session, SchemeName::Roundtime);
-    let profiled = Profiled { pairs: &pairs, sizes: &sizes, time, alignment: plan.alignment };
+    let profiled =
+        Profiled { pairs: &pairs, sizes: &sizes, time: args.max_time, alignment: plan.alignment };
     let profiles = match taking::profiles(&profiled, session, console) {
         // Interrupted before the first number.
         Err(_) if session.interrupt.is_requested() => Ok(Vec::new()),
@@ -283,12 +283,13 @@ fn take(
 }
 
 /// Sizes of messages whose costs are needed.
-fn profiled(subjects: &[Subject]) -> Vec<u64> {
+fn profiled(subjects: &[Subject]) -> Vec<u32> {
     let programs = subjects.iter().filter_map(Subject::program);
     let sizes = programs.flat_map(|program| program.message_sizes());
     let sizes = sizes.chain(subjects.iter().map(|subject| subject.cell.bytes())).chain([1]);
     // An empty message is measured beside the operation.
-    sizes.filter(|size| *size > 0).collect::<BTreeSet<_>>().into_iter().collect()
+    let sizes = sizes.filter(|size| *size > 0).map(|size| u32::try_from(size).unwrap_or(u32::MAX));
+    sizes.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn plan(args: &Args, session: &Session<'_>, scheme: SchemeName) -> Plan {

@@ -11,8 +11,8 @@ use mpi::collective::CommunicatorCollectives as _;
 use serde::Serialize;
 
 use super::super::Session;
-use crate::collective::interval;
 use crate::job::CONTROLLER;
+use crate::matrix::median;
 
 /// Noise of one rank.
 #[derive(Clone, Debug)]
@@ -110,28 +110,16 @@ impl NoiseReport {
         Some(Self {
             duration_s: duration.as_secs_f64(),
             threshold_s: THRESHOLD.seconds(),
-            lost_share_median: median(&ranks, |record| record.lost_share),
+            lost_share_median: median(ranks.iter().map(|record| record.lost_share))?,
             lost_share_worst,
             worst_rank,
-            rate_per_s_median: median(&ranks, |record| record.rate_per_s),
+            rate_per_s_median: median(ranks.iter().map(|record| record.rate_per_s))?,
             rate_per_s_worst: greatest(|record| record.rate_per_s)?.1,
             longest_s: longest.map(|(_, longest)| longest),
             longest_rank: longest.map(|(rank, _)| rank),
             ranks,
         })
     }
-}
-
-/// Median over the ranks, to parts per 10¹².
-fn median(ranks: &[NoiseRecord], of: fn(&NoiseRecord) -> f64) -> f64 {
-    const UNIT: f64 = 1e12;
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "shares and rates below 10^6 and not negative; the cast saturates"
-    )]
-    let values = ranks.iter().map(|rank| Picos((of(rank) * UNIT) as u64));
-    interval::median(values).unwrap_or_default().seconds()
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Measurements for a comparison: the link, the operations, and the parts that
 //! operations consist of.
 
-use clap::Parser;
-use loggap::flags::measuring::{self, MeasureArgs};
+use std::time::Duration;
+
+use loggap::drive::{Options, SizePlan};
 use loggap::machine::buffer::Alignment;
 use loggap::machine::noise::THRESHOLD;
 use loggap::profile::ProfileDocument;
@@ -55,17 +56,10 @@ pub(super) fn pairs(session: &Session<'_>) -> Vec<Pair> {
 pub(super) struct Profiled<'a> {
     pub(super) pairs: &'a [Pair],
     /// Message sizes in bytes.
-    pub(super) sizes: &'a [u64],
-    /// Time limit of each profile, in seconds.
-    pub(super) time: f64,
+    pub(super) sizes: &'a [u32],
+    /// Time limit of each profile.
+    pub(super) time: Duration,
     pub(super) alignment: Alignment,
-}
-
-/// Parser of the options of `measure`.
-#[derive(Debug, Parser)]
-struct Line {
-    #[command(flatten)]
-    measure: MeasureArgs,
 }
 
 /// Measures the profiles of all pairs; returns them at rank 0. All ranks call
@@ -78,21 +72,20 @@ pub(super) fn profiles(
     let Profiled { pairs, sizes, time, alignment } = *profiled;
     let calls = Calls { send: SendCall::Send, receive: ReceiveCall::Recv, alignment };
     if !session.job.leads() {
-        let longest = sizes.iter().max().and_then(|size| u32::try_from(*size).ok());
-        respond(calls, longest.unwrap_or(u32::MAX), session, CONTROLLER)?;
+        let longest = sizes.iter().max().copied().unwrap_or(0);
+        respond(calls, longest, session, CONTROLLER)?;
         return Ok(Vec::new());
     }
-    let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
-    let (sizes, time) = (sizes.join(","), time.to_string());
-    let line = ["check", "--size", &sizes, "--max-time", &time, "--launches", "3"];
-    let line = Line::try_parse_from(line).map_err(CliError::failed);
-    let found = line.and_then(|Line { measure }| {
-        let profile = |&Pair { peer, .. }: &Pair| {
-            let ends = |_| Ok(MpiEnds { session, calls, peer });
-            measuring::profile(&measure, ends, session.interrupt, console)
-        };
-        pairs.iter().map(profile).collect()
-    });
+    let options = Options {
+        sizes: SizePlan::Listed(sizes.to_vec()),
+        max_time: Some(Picos::from_duration(time)),
+        launches: Some(3),
+        ..Options::default()
+    };
+    let profile = |&Pair { peer, .. }: &Pair| {
+        options.clone().profile(MpiEnds { session, calls, peer }, session.interrupt, console)
+    };
+    let found = pairs.iter().map(profile).collect();
     session.job.others().for_each(|rank| session.job.tell(rank, DONE));
     found
 }
