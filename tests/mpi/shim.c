@@ -5,8 +5,9 @@
  *   mpicc -shared -fPIC -o shim.so tests/mpi/shim.c
  *
  * LOGGAP_SHIM=PATH           at MPI_Finalize, PATH.RANK gets a line "NAME BYTES
- *                            ROOT CALLS" for each combination; ROOT is -1 where
- *                            there is none
+ *                            ROOT CALLS ALIGNMENT" for each combination; ROOT is
+ *                            -1 where there is none; ALIGNMENT is that of all
+ *                            buffers, up to 4096, 0 where they are not looked at
  * LOGGAP_SHIM_FLIP="RANK NAME BYTES CALL AT"
  *                            after call number CALL (from 1 on) of NAME with so
  *                            many bytes, byte AT of the result is another one
@@ -16,6 +17,7 @@
  * are about, and not at all where they are about none.
  */
 #include <mpi.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,7 @@ struct count {
   long bytes;
   int root;
   long calls;
+  uintptr_t addresses; /* all of them, by or */
 };
 
 struct open {
@@ -36,15 +39,17 @@ static struct count counts[256];
 static size_t used;
 static struct open pending[64];
 
-static long count(const char *name, long bytes, int root) {
+static long count(const char *name, long bytes, int root, uintptr_t addresses) {
   for (size_t i = 0; i < used; i++)
-    if (counts[i].bytes == bytes && counts[i].root == root && !strcmp(counts[i].name, name))
+    if (counts[i].bytes == bytes && counts[i].root == root && !strcmp(counts[i].name, name)) {
+      counts[i].addresses |= addresses;
       return ++counts[i].calls;
+    }
   if (used == sizeof counts / sizeof *counts) {
     fprintf(stderr, "shim: more kinds of calls than there is room for\n");
     exit(70);
   }
-  counts[used] = (struct count){name, bytes, root, 1};
+  counts[used] = (struct count){name, bytes, root, 1, addresses};
   return counts[used++].calls;
 }
 
@@ -83,7 +88,7 @@ static struct open *find(MPI_Request request) {
 
 int MPI_Bcast(void *data, int elements, MPI_Datatype type, int root, MPI_Comm ranks) {
   long bytes = bytes_of(elements, type);
-  long call = count("MPI_Bcast", bytes, root);
+  long call = count("MPI_Bcast", bytes, root, (uintptr_t)data);
   int code = PMPI_Bcast(data, elements, type, root, ranks);
   spoil("MPI_Bcast", bytes, call, data);
   return code;
@@ -92,7 +97,7 @@ int MPI_Bcast(void *data, int elements, MPI_Datatype type, int root, MPI_Comm ra
 int MPI_Ibcast(void *data, int elements, MPI_Datatype type, int root, MPI_Comm ranks,
                MPI_Request *request) {
   long bytes = bytes_of(elements, type);
-  count("MPI_Ibcast", bytes, root);
+  count("MPI_Ibcast", bytes, root, (uintptr_t)data);
   int code = PMPI_Ibcast(data, elements, type, root, ranks, request);
   struct open *place = find(MPI_REQUEST_NULL);
   if (place && bytes > 0)
@@ -103,7 +108,7 @@ int MPI_Ibcast(void *data, int elements, MPI_Datatype type, int root, MPI_Comm r
 int MPI_Allreduce(const void *give, void *get, int elements, MPI_Datatype type, MPI_Op op,
                   MPI_Comm ranks) {
   long bytes = bytes_of(elements, type);
-  long call = count("MPI_Allreduce", bytes, -1);
+  long call = count("MPI_Allreduce", bytes, -1, (uintptr_t)give | (uintptr_t)get);
   int code = PMPI_Allreduce(give, get, elements, type, op, ranks);
   spoil("MPI_Allreduce", bytes, call, get);
   return code;
@@ -112,7 +117,7 @@ int MPI_Allreduce(const void *give, void *get, int elements, MPI_Datatype type, 
 int MPI_Test(MPI_Request *request, int *is_over, MPI_Status *status) {
   struct open *place = *request == MPI_REQUEST_NULL ? NULL : find(*request);
   if (place)
-    count("MPI_Test", place->bytes, -1);
+    count("MPI_Test", place->bytes, -1, 0);
   int code = PMPI_Test(request, is_over, status);
   if (place && *is_over)
     place->bytes = 0;
@@ -122,7 +127,7 @@ int MPI_Test(MPI_Request *request, int *is_over, MPI_Status *status) {
 int MPI_Wait(MPI_Request *request, MPI_Status *status) {
   struct open *place = *request == MPI_REQUEST_NULL ? NULL : find(*request);
   if (place) {
-    count("MPI_Wait", place->bytes, -1);
+    count("MPI_Wait", place->bytes, -1, 0);
     place->bytes = 0;
   }
   return PMPI_Wait(request, status);
@@ -138,9 +143,11 @@ int MPI_Finalize(void) {
       perror(name);
       exit(70);
     }
-    for (size_t i = 0; i < used; i++)
-      fprintf(file, "%s %ld %d %ld\n", counts[i].name, counts[i].bytes, counts[i].root,
-              counts[i].calls);
+    for (size_t i = 0; i < used; i++) {
+      uintptr_t all = counts[i].addresses, lowest = all & -all;
+      fprintf(file, "%s %ld %d %ld %lu\n", counts[i].name, counts[i].bytes, counts[i].root,
+              counts[i].calls, (unsigned long)(lowest > 4096 ? 4096 : lowest));
+    }
     fclose(file);
   }
   return PMPI_Finalize();

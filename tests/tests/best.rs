@@ -226,7 +226,7 @@ fn rules_and_map_are_files_and_the_probe_names_no_algorithm() {
 fn the_table_is_no_wider_than_a_terminal_and_csv_has_a_row_for_each_cell() {
     let folder = Folder::new();
     let path = profile(&folder, 20.0);
-    let fixed = ["bcast", "--ranks", "4:64:x4", "-s", "1:4M", "--draws", "10", "--profile"];
+    let fixed = ["bcast", "--ranks", "2:8:x2", "-s", "1:4M", "--draws", "10", "--profile"];
     let arguments = [&fixed[..], &[&*path]].concat();
     let text = output(&arguments);
     for line in text.lines() {

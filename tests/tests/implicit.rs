@@ -147,7 +147,7 @@ fn compare_on_threads<N: Noise + Copy + Send>(noise: N, latest: u64, rounds: u64
         for _ in 0..rounds {
             let small = options(&mut random, algorithm);
             let mut draw = |bound: u64| random.below(bound) as u32;
-            let ranks = if draw(2) == 0 { 512 << draw(2) } else { 500 + draw(700) };
+            let ranks = if draw(2) == 0 { 512 } else { 500 + draw(120) };
             let root = if small.root == 0 { 0 } else { draw(ranks.into()) };
             let options = Options { ranks, root, ..small };
             let Ok(Some(program)) = PatternProgram::new(pattern, &options) else { continue };

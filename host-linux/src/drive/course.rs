@@ -91,10 +91,13 @@ impl Plan<'_> {
         }
     }
 
-    /// Time budget, where it depends on the link.
-    fn allowed(&self) -> Option<Picos> {
+    /// End of the launches, where it depends on the link and the machine.
+    fn end(&self) -> Option<Picos> {
         match self {
-            Self::Rounds(rounds) => Some(rounds.planner.allowed()),
+            Self::Rounds(rounds) => {
+                let (allowed, last) = (rounds.planner.allowed(), rounds.planner.last_poll());
+                Some(scaled(allowed, LAUNCHED_PERCENT, 100).min(last))
+            }
             Self::Repetitions(_) => None,
         }
     }
@@ -248,6 +251,10 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             return None;
         }
         let (begin, _) = self.slots.of(self.begun);
+        let opened = Picos(begin.max(self.now()).0.saturating_add(self.opening.0));
+        if self.begun > 0 && opened >= self.end() {
+            return None;
+        }
         while self.now() < begin {
             if self.tell(observer).is_break() {
                 return None;
@@ -353,7 +360,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
 
     /// End of the run: later on a slow link that was granted more time.
     fn end(&self) -> Picos {
-        self.plan.allowed().map_or(self.slots.end, |allowed| scaled(allowed, LAUNCHED_PERCENT, 100))
+        self.plan.end().unwrap_or(self.slots.end)
     }
 
     fn tell(&mut self, observer: &mut Observer<'_>) -> ControlFlow<()> {

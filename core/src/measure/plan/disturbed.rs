@@ -52,9 +52,9 @@ impl Disturbed {
         self.asked = elapsed;
     }
 
-    /// Mean duration of a discarded batch.
-    pub(super) fn usual_length(&self) -> Picos {
-        Picos(self.time.0 / self.batches.max(1))
+    /// Duration that few discarded batches exceed: three times their mean, or less after few.
+    const fn longest_expected(&self) -> Picos {
+        Picos(self.time.0.saturating_mul(3) / (self.batches + 1))
     }
 }
 
@@ -100,8 +100,16 @@ impl<const N: usize> Planner<'_, N> {
 
     /// True if discarded batches take much of the time.
     #[must_use]
+    #[cfg_attr(target_os = "none", inline(never))]
     pub const fn is_busy(&self) -> bool {
         self.disturbed.time.0 > self.disturbed.asked.0 / BUSY_SHARE
+    }
+
+    /// Latest time for another batch: on a busy machine that may take long.
+    #[must_use]
+    pub const fn last_poll(&self) -> Picos {
+        let longest = if self.is_busy() { self.disturbed.longest_expected() } else { Picos::ZERO };
+        self.allowed.since(longest)
     }
 
     /// Remaining budget; of the time only the share that is expected to count.

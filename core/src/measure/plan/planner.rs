@@ -301,7 +301,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         let elapsed = now.since(*self.started.get_or_insert(now));
         let mut left = self.allowed.since(elapsed);
         self.disturbed.on_poll(elapsed);
-        if self.is_busy() && left <= self.disturbed.usual_length() {
+        if elapsed > self.last_poll() {
             self.conclude(Conclusion::TimeSpent);
         }
         let brief = if self.is_busy() { BRIEF } else { Picos::MAX };
