@@ -1,4 +1,4 @@
-//! Clocks that agree, on virtual clocks: without MPI's help, so under one library.
+//! What needs no help of MPI, and so runs under one library: clocks that agree, on virtual clocks; commands in documents.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,6 +10,17 @@
 use std::process::Command;
 
 use loggap_tests::command::Run;
+
+#[test]
+fn every_command_of_the_documents_has_options_that_exist() {
+    let calls = loggap_tests::docs::calls("loggap-mpi");
+    assert!(calls.len() > 15, "{}", calls.len());
+    for (document, options) in calls {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_loggap-mpi"));
+        let ended = program.args(&options).arg("--help").ended();
+        assert_eq!(ended.code, Some(0), "{document}: loggap-mpi {options:?}: {}", ended.stderr);
+    }
+}
 
 #[test]
 fn claimed_bounds_hold_on_virtual_clocks() {

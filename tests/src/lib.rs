@@ -4,6 +4,7 @@ pub mod cable;
 pub mod cases;
 pub mod cleanup;
 pub mod command;
+pub mod docs;
 pub mod document;
 pub mod emulator;
 pub mod engine;

@@ -362,7 +362,10 @@ fn ctrl_c_leaves_the_points_that_were_run() {
         let plot = folder.path("points.svg");
         let sweep = ["--sweep", "L=1000:300000:299001", "-J"];
         let files = ["--sweep-csv", &csv, "--sweep-plot", &plot];
-        let output = interrupted_simulation(&[schedule, &sweep, &files].concat());
+        let arguments = [&["simulate"], schedule, &sweep, &files].concat();
+        let output = interrupted(&arguments, |output| {
+            !output.stdout.is_empty() && !points(&output.json()).is_empty()
+        });
         let document = output.json();
         let found = points(&document);
         assert!(!found.is_empty() && found.len() < 299_001, "{schedule:?}: {}", found.len());

@@ -54,7 +54,7 @@ impl Disturbed {
 
     /// Duration that few discarded batches exceed: three times their mean, or less after few.
     const fn longest_expected(&self) -> Picos {
-        Picos(self.time.0.saturating_mul(3) / (self.batches + 1))
+        Picos(self.time.0.saturating_mul(3) / self.batches.saturating_add(1))
     }
 }
 
@@ -105,11 +105,14 @@ impl<const N: usize> Planner<'_, N> {
         self.disturbed.time.0 > self.disturbed.asked.0 / BUSY_SHARE
     }
 
-    /// Latest time for another batch: on a busy machine that may take long.
+    /// Latest time for another batch, which may take long on a busy machine; [`Picos::MAX`] on
+    /// others, where its length is known before.
     #[must_use]
     pub const fn last_poll(&self) -> Picos {
-        let longest = if self.is_busy() { self.disturbed.longest_expected() } else { Picos::ZERO };
-        self.allowed.since(longest)
+        if !self.is_busy() {
+            return Picos::MAX;
+        }
+        self.allowed.since(self.disturbed.longest_expected())
     }
 
     /// Remaining budget; of the time only the share that is expected to count.
