@@ -75,7 +75,7 @@ rdma() {
 optimised() {
   local features=()
   ! rdma || features=(--features loggap/verbs)
-  cargo build --quiet --release -p loggap -p loggap-tests --bin loggap --example flows_beside_simgrid "${features[@]}"
+  cargo build --quiet --release -p loggap --bin loggap --example flows_beside_simgrid "${features[@]}"
 }
 
 # test_files PACKAGE...: cargo's option for each integration test of these folders, on a line of its own.

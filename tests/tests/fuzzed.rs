@@ -82,7 +82,7 @@ fn every_target_takes_its_kept_inputs_spoilt() {
     for (name, target) in TARGETS {
         let seeds = seeds(name);
         let short: Vec<_> = seeds.iter().filter(|(_, bytes)| bytes.len() < 3_000).collect();
-        for round in 0..400 {
+        for round in 0..2_000 {
             let (_, bytes) = short[round % short.len()];
             spoil_and_run(&mut random, target, bytes);
         }
