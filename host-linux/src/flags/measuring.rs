@@ -239,7 +239,7 @@ impl Files {
         })
     }
 
-    /// Leaves the file of the profile as it is if that is usable and `document` is not; its path.
+    /// Path of the profile of an earlier run that is kept: it is usable, and `document` is not.
     fn keep_usable(&mut self, document: &ProfileDocument) -> Option<PathBuf> {
         let is_usable = |profile: &ProfileDocument| {
             profile.verdict == Verdict::Usable && !profile.ranges.is_empty()
