@@ -262,7 +262,7 @@ fn main() {
         "torus:3x2x2x2x2",
         "dragonfly:6:4:2",
         "rail:4:5:3",
-        concat!(env!("CARGO_MANIFEST_DIR"), "/data/ring-of-switches.dot"),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/ring-of-switches.dot"),
     ]) {
         for seed in 0..3 {
             cases.push(Case::random(topology, 40, 3 * at + seed));
