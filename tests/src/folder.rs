@@ -47,6 +47,20 @@ impl Folder {
         path
     }
 
+    /// Path of a profile of one range whose latency, 2 us, is known to so many percent.
+    #[must_use]
+    pub fn profile(&self, name: &str, percent: f64) -> String {
+        let latency = 2e-6;
+        let (low, high) = (latency * (1.0 - percent / 100.0), latency * (1.0 + percent / 100.0));
+        let text = format!(
+            r#"{{"schema_version":1,"ranges":[{{"first_bytes":1,"last_bytes":4194304,
+            "latency_s":{latency},"latency_s_lo":{low},"latency_s_hi":{high},
+            "send_overhead_s":3e-7,"send_overhead_per_byte_s":0,"recv_overhead_s":3e-7,
+            "recv_overhead_per_byte_s":0,"gap_s":4e-7,"gap_per_byte_s":1e-10}}]}}"#
+        );
+        self.written(name, text)
+    }
+
     /// Content of a text file.
     #[must_use]
     pub fn read(&self, name: &str) -> String {

@@ -6,20 +6,6 @@ use loggap_tests::command::{Run, interrupted, loggap, simulated};
 use loggap_tests::folder::Folder;
 use serde_json::Value;
 
-/// Intervals of L of this many per cent on both sides; everything else is
-/// exact.
-fn profile(folder: &Folder, percent: f64) -> String {
-    let latency = 2e-6;
-    let (low, high) = (latency * (1.0 - percent / 100.0), latency * (1.0 + percent / 100.0));
-    let text = format!(
-        r#"{{"schema_version":1,"ranges":[{{"first_bytes":1,"last_bytes":4194304,
-            "latency_s":{latency},"latency_s_lo":{low},"latency_s_hi":{high},
-            "send_overhead_s":3e-7,"send_overhead_per_byte_s":0,"recv_overhead_s":3e-7,
-            "recv_overhead_per_byte_s":0,"gap_s":4e-7,"gap_per_byte_s":1e-10}}]}}"#
-    );
-    folder.written(&format!("profile-{percent}.json"), text)
-}
-
 fn output(arguments: &[&str]) -> String {
     loggap().arg("best").args(arguments).succeeds().stdout
 }
@@ -28,7 +14,7 @@ fn output(arguments: &[&str]) -> String {
 #[test]
 fn what_is_no_faster_is_a_tie_in_table_map_and_document() {
     let folder = Folder::new();
-    let profile = profile(&folder, 20.0);
+    let profile = folder.profile("profile.json", 20.0);
     let run = ["gather", "--ranks", "2", "-s", "1K", "--profile", &profile];
     let text = output(&run);
     assert!(text.contains("basic_linear=binomial"), "{text}");
@@ -78,7 +64,7 @@ fn winners_change_with_size_and_are_the_least_of_all_candidates() {
 fn intervals_decide_what_is_told_apart_and_the_seed_what_is_drawn() {
     let folder = Folder::new();
     let ask = |percent: f64, more: &[&str]| {
-        let path = profile(&folder, percent);
+        let path = folder.profile("profile.json", percent);
         let fixed = ["bcast", "--ranks", "8:32", "-s", "8:256K:x4", "--profile"];
         document(&[&fixed[..], &[&*path, "--draws", "40"], more].concat())
     };
@@ -225,7 +211,7 @@ fn rules_and_map_are_files_and_the_probe_names_no_algorithm() {
 #[test]
 fn the_table_is_no_wider_than_a_terminal_and_csv_has_a_row_for_each_cell() {
     let folder = Folder::new();
-    let path = profile(&folder, 20.0);
+    let path = folder.profile("profile.json", 20.0);
     let fixed = ["bcast", "--ranks", "2:8:x2", "-s", "1:4M", "--draws", "10", "--profile"];
     let arguments = [&fixed[..], &[&*path]].concat();
     let text = output(&arguments);
@@ -283,7 +269,7 @@ fn collectives_are_named_as_people_write_them() {
 #[test]
 fn every_form_says_which_parameters_were_used() {
     let folder = Folder::new();
-    let path = profile(&folder, 0.0);
+    let path = folder.profile("profile-0.json", 0.0);
     let path = &*path;
     let (rules, map) = (folder.path("b.rules"), folder.path("b.svg"));
     let files = ["--rules", &rules, "--plot", &map];
@@ -334,7 +320,7 @@ fn algorithms_are_left_out_for_few_elements_only_where_they_are() {
 #[test]
 fn a_profile_with_an_interval_without_an_end_has_winners_without_draws() {
     let folder = Folder::new();
-    let path = profile(&folder, 1.0);
+    let path = folder.profile("profile-1.json", 1.0);
     let text = fs::read_to_string(&path).unwrap();
     let open = text.replace(
         "\"send_overhead_s\":3e-7,",

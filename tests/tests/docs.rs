@@ -45,12 +45,8 @@ const COMPUTING: [&str; 7] = [
 #[test]
 fn what_only_computes_runs() {
     let folder = Folder::new();
-    let range = r#"{"schema_version":1,"ranges":[{"first_bytes":1,"last_bytes":4194304,
-        "latency_s":2e-6,"latency_s_lo":1.9e-6,"latency_s_hi":2.1e-6,
-        "send_overhead_s":3e-7,"send_overhead_per_byte_s":0,"recv_overhead_s":3e-7,
-        "recv_overhead_per_byte_s":0,"gap_s":4e-7,"gap_per_byte_s":1e-10}]}"#;
     for profile in ["link.json", "cluster.json", "ib.json", "rack.json"] {
-        let _path = folder.written(profile, range);
+        let _path = folder.profile(profile, 5.0);
     }
     let gaps: String = (0..12)
         .flat_map(|power| (0..9).map(move |i| (1 << power, i)))

@@ -239,7 +239,8 @@ impl Files {
         })
     }
 
-    /// Path of the profile of an earlier run that is kept: it is usable, and `document` is not.
+    /// Keeps the usable profile of an earlier run where `document` is unusable: its file, whose path
+    /// is returned, is then not written.
     fn keep_usable(&mut self, document: &ProfileDocument) -> Option<PathBuf> {
         let is_usable = |profile: &ProfileDocument| {
             profile.verdict == Verdict::Usable && !profile.ranges.is_empty()
