@@ -12,6 +12,7 @@ use loggap_tests::program::Program;
 use loggap_tests::random_program::{
     Shape, longer, of_picos, parameters, program, receive_overheads, spread,
 };
+use loggap_tests::seeds;
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 use serde_json::Value;
 
@@ -133,7 +134,7 @@ fn the_terms_add_up_to_the_makespan_and_the_steps_join() {
 #[test]
 fn each_count_is_by_how_much_the_makespan_grows_with_its_parameter() {
     let mut counted = [0; 5];
-    for seed in 0..2_000 {
+    for seed in seeds(0..2_000) {
         let mut random = Random::new(seed);
         let mut program = program(&mut random, &Shape::PLAIN);
         let set = spread(&mut random, &mut program, 1 << 20);

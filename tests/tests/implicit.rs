@@ -197,8 +197,8 @@ fn compare_on_threads<N: Noise + Copy + Send>(noise: N, latest: u64, rounds: u64
 
 #[test]
 fn on_threads_computed_patterns_give_the_same() {
-    let parted = compare_on_threads(NoNoise, u64::MAX, 3);
-    assert!(parted > 20, "{parted}");
+    let parted = compare_on_threads(NoNoise, u64::MAX, 1);
+    assert!(parted > 7, "{parted}");
 }
 
 #[test]

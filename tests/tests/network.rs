@@ -11,6 +11,7 @@ use loggap_tests::engine;
 use loggap_tests::folder::Folder;
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, of_picos, parameters, program};
+use loggap_tests::seeds;
 use loggap_tests::shadow::{self, Receive, Settings};
 use serde_json::Value;
 
@@ -220,7 +221,7 @@ fn random_programs_whose_bytes_take_no_time_run_as_without_a_network() {
 #[test]
 fn random_programs_come_to_their_end_on_a_network_where_they_do_without() {
     let mut complete = 0;
-    for seed in 0..500 {
+    for seed in seeds(0..500) {
         let per_byte = PerByte::from_picos(1 + seed % 7 * 1_000_000).unwrap();
         let (program, settings) = random(seed, &Shape::PLAIN, per_byte);
         let flat = engine::run(&program, &settings, None);
@@ -234,7 +235,7 @@ fn random_programs_come_to_their_end_on_a_network_where_they_do_without() {
         let (program, settings) = random(seed, &Shape::WILD, per_byte);
         let _ends = engine::on_network(&program, &settings, "tree:2:8");
     }
-    assert!(complete > 100, "{complete} programs came to their end");
+    assert!(complete > 25, "{complete} programs came to their end");
 }
 
 #[test]

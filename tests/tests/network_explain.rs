@@ -14,6 +14,7 @@ use loggap_tests::command::{Run, loggap, simulated};
 use loggap_tests::engine;
 use loggap_tests::folder::Folder;
 use loggap_tests::random_program::{Shape, longer, parameters, program, spread};
+use loggap_tests::seeds;
 use loggap_tests::shadow::{self, Settings};
 use serde_json::Value;
 
@@ -52,7 +53,7 @@ fn the_terms_add_up_to_the_makespan_on_every_topology() {
         if (time / 1_000 + rank as u64).is_multiple_of(4) { length / 3 } else { 0 }
     };
     let (mut shared, mut ordered, mut early, mut complete) = (0, 0, 0, 0);
-    for seed in 0..1_500 {
+    for seed in seeds(0..1_500) {
         let mut random = Random::new(seed);
         let shape = if seed % 2 == 0 { Shape::PLAIN } else { Shape::WILD };
         let program = program(&mut random, &shape);
@@ -98,7 +99,7 @@ fn the_terms_add_up_to_the_makespan_on_every_topology() {
 #[test]
 fn each_count_is_by_how_much_the_makespan_grows_where_nothing_is_lost() {
     let mut counted = [0; 5];
-    for seed in 0..2_000 {
+    for seed in seeds(0..2_000) {
         let mut random = Random::new(seed);
         let mut program = program(&mut random, &Shape::PLAIN);
         let set = spread(&mut random, &mut program, 1 << 26);

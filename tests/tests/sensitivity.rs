@@ -11,6 +11,7 @@ use loggap_tests::cases::Case;
 use loggap_tests::engine;
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, parameters, program};
+use loggap_tests::seeds;
 use loggap_tests::shadow::{Receive, Rendezvous, Settings};
 
 /// One whole ps, or ps per byte: smaller steps are rounded by the simulation.
@@ -173,12 +174,12 @@ impl Setup {
 #[test]
 fn slopes_are_finite_differences_on_random_programs() {
     let mut seen = Seen::default();
-    for seed in 0..1_500 {
+    for seed in seeds(0..1_500) {
         let Setup { program, settings } = Setup::random(seed);
         compare(&format!("seed {seed}"), &program, &settings, &mut seen);
     }
-    assert!(seen.growing > 1_000, "{seen:?}");
-    assert!(seen.ends > 3_000 && seen.tight * 10 > seen.ends * 4, "{seen:?}");
+    assert!(seen.growing > 250, "{seen:?}");
+    assert!(seen.ends > 750 && seen.tight * 10 > seen.ends * 4, "{seen:?}");
 }
 
 /// `settings` with all latencies longer.

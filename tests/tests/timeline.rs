@@ -14,6 +14,7 @@ use loggap_tests::folder::Folder;
 use loggap_tests::program::Program;
 use loggap_tests::random_pattern::{options, patterns};
 use loggap_tests::random_program::parameters;
+use loggap_tests::seeds;
 use loggap_tests::shadow::{self, Settings};
 use serde_json::Value;
 
@@ -115,7 +116,7 @@ fn in_windows_on_threads_timelines_and_counters_are_those_of_the_run_event_by_ev
     let mut random = Random::new(31);
     let mut compared = 0;
     for (pattern, algorithm) in patterns() {
-        for _ in 0..6 {
+        for _ in seeds(0..6) {
             // With two threads a partition has 16 ranks.
             let power = random.below(3) == 0;
             let ranks = if power { 64 << random.below(2) } else { 40 + random.below(161) };
@@ -148,5 +149,5 @@ fn in_windows_on_threads_timelines_and_counters_are_those_of_the_run_event_by_ev
             compared += 1;
         }
     }
-    assert!(compared > 100, "{compared}");
+    assert!(compared > 30, "{compared}");
 }

@@ -12,6 +12,7 @@ use loggap_tests::command::Run as _;
 use loggap_tests::engine::{self, Cut, Stopped};
 use loggap_tests::program::Program;
 use loggap_tests::random_program::{Shape, of_picos, parameters, program, receive_overhead};
+use loggap_tests::seeds;
 use loggap_tests::shadow::{self, Receive, Rendezvous, Settings};
 
 /// No limit to the memory of messages.
@@ -74,14 +75,14 @@ fn on_any_number_of_partitions_windows_equal_the_shadow_on_random_programs() {
     let crowded = Shape { ranks: 12, messages: 60, calcs: 4, edges: 4, ..Shape::PLAIN };
     let wild = Shape { cpus: 1, nics: 1, ..Shape::WILD };
     let mut compared = 0;
-    for seed in 0..6_000 {
+    for seed in seeds(0..6_000) {
         let mut random = Random::new(seed);
         let shape = [Shape::PLAIN, wild, crowded][random.below(3) as usize];
         let program = program(&mut random, &shape);
         let settings = settings(&mut random);
         compared += u32::from(agrees(&program, &settings, &mut random, &format!("seed {seed}")));
     }
-    assert!(compared > 4_000, "{compared}");
+    assert!(compared > 1_000, "{compared}");
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn windows_equal_the_engine_on_symmetric_patterns() {
             let program = Program::of_pattern(described.pattern, &options);
             let settings = Settings::new(set);
             let theirs = engine::run(&program, &settings, None);
-            for (shift, threads) in [(10, 1), (1, 1), (1, 3), (4, 1), (4, 2), (4, 4)] {
+            for (shift, threads) in [(10, 1), (1, 3), (4, 2)] {
                 let cut = Cut { shift, threads, mail_bytes: MOST };
                 let ours = engine::run_in_windows(&program, &settings, None, cut);
                 let ours = ours.unwrap_or_else(|error| panic!("{}: {error:?}", described.pattern));
@@ -120,7 +121,7 @@ fn windows_equal_the_engine_on_symmetric_patterns() {
             }
         }
     }
-    assert!(compared > 200, "{compared}");
+    assert!(compared > 100, "{compared}");
 }
 
 #[test]
