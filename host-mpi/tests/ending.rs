@@ -89,10 +89,7 @@ fn a_rank_that_stands_still_is_given_up_in_time() {
         (2, 1, "1s", &measure[..], &["waited 1 s"][..]),
         (3, 2, "2s", &pairs, &["waited 2 s", "waited 3.4 s"]),
         (2, 0, "1s", &sync, &["waited 1 s", "waited 1.02 s"]),
-        (2, 0, "1s", &measure, &["waited 1 s"]),
-        (2, 1, "1s", &irecv, &["waited 1 s"]),
-        (3, 0, "2s", &pairs, &["waited 2 s", "waited 3.4 s"]),
-        (2, 1, "1s", &sync, &["waited 1 s", "waited 1.02 s"]),
+        (2, 0, "1s", &irecv, &["waited 1 s"]),
     ];
     // The watch is the program's own; each command once shows that it sees the other library's ranks, too.
     let rows = if is_open_mpi() { &all[..] } else { &all[..3] };
@@ -141,7 +138,7 @@ fn after_ctrl_c_rank_0_writes_what_it_has_and_exits_with_130() {
     let sync = ["sync", "--domains", "rank", "--check", "60s"];
     let measure = ["measure", "--max-time", "60", "--rel-err", "0.0001%"];
     let pairs = ["measure", "-s", "1,64", "--times", "500", "--max-time", "0.2"];
-    let all = [(3_u32, &sync[..]), (2, &measure), (2, &sync), (3, &pairs)];
+    let all = [(3_u32, &sync[..]), (2, &measure), (3, &pairs)];
     for &(count, arguments) in if is_open_mpi() { &all[..] } else { &all[..2] } {
         let _machine = machine();
         let folder = tempfile::tempdir().unwrap();
