@@ -177,14 +177,14 @@ impl Case {
         if self.chained { self.replayed(begins).messages } else { self.messages.clone() }
     }
 
-    /// Whether ends are the same, and random flows fast enough where `speed` is judged. Where one message
+    /// Whether ends are the same, and random flows fast enough where there are several runs. Where one message
     /// waits for another, an end that is off by a rounding moves all that follow and
     /// can turn the order of two ends, so that differences grow without bound: those
     /// runs are compared for speed, and once more with the begins that they had here.
-    fn compare(&self, folder: &Path, speed: bool) -> bool {
+    fn compare(&self, folder: &Path, runs: u32) -> bool {
         let ([begins, ends], mut fast) = self.here();
         let (mut there, mut slow) = self.there(folder);
-        for run in 1..if self.chained || !speed { 1 } else { RUNS * MOST_TIMES } {
+        for run in 1..if self.chained { 1 } else { runs } {
             if run >= RUNS && fast >= LEAST_RATIO * slow {
                 break;
             }
@@ -200,7 +200,7 @@ impl Case {
         in_order(&self.messages_of(&begins), &mut there);
         let off = |(here, there): (&u64, &f64)| (*here as f64 * 1e-12 - there).abs() / there;
         let most = here.iter().zip(&there).map(off).fold(0.0, f64::max);
-        let is_fast = self.chained || !speed || fast >= LEAST_RATIO * slow;
+        let is_fast = self.chained || runs == 1 || fast >= LEAST_RATIO * slow;
         let passed = most <= TOLERANCE && is_fast;
         println!(
             "{}: {} on {} hosts, {} messages: largest difference {most:.1e}; messages/s {fast:.0} \
@@ -250,7 +250,7 @@ fn main() {
         println!("give the folder of the program 'flows'; tests/network/check does");
         exit(2)
     });
-    let speed = arguments.next().is_some_and(|word| word == "speed");
+    let runs = if arguments.next().is_some() { RUNS * MOST_TIMES } else { 1 };
     let folder = Path::new(&folder);
     let mut cases = Vec::new();
     for (at, topology) in (0..).zip([
@@ -277,6 +277,6 @@ fn main() {
     cases.push(Case::chains("fat-tree:16", 1_024, 5));
     cases.push(Case::chains("tree:32:4", 1_024, 5));
     cases.push(Case::chains("torus:8x8x8", 512, 5));
-    let failed = cases.iter().filter(|case| !case.compare(folder, speed)).count();
+    let failed = cases.iter().filter(|case| !case.compare(folder, runs)).count();
     exit(i32::from(failed > 0));
 }

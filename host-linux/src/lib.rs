@@ -13,6 +13,7 @@
 //! - [`machine`]: clock, placement, environment, and what disturbs a run.
 //! - [`profile`], [`samples`]: the files of a measurement.
 //! - [`output`]: exporters of results.
+//! - [`compare`]: profiles of a link from before and after.
 //! - [`schedule`], [`simulation`]: GOAL schedules in files, and their simulation under LogGOPS.
 //! - [`study`]: parameter studies made of many simulations.
 //! - [`collective`]: algorithms of collective operations as MPI libraries implement them.
@@ -25,6 +26,7 @@
 pub mod best;
 pub mod cli;
 pub mod collective;
+pub mod compare;
 pub mod decimal;
 pub mod drive;
 pub mod flags;

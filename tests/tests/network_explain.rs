@@ -90,8 +90,8 @@ fn the_terms_add_up_to_the_makespan_on_every_topology() {
             complete += usize::from(outcome.complete());
         }
     }
-    assert!(complete > 4_000, "{complete} programs came to their end");
-    assert!(shared > 1_000 && ordered > 40 && early > 500, "{shared} {ordered} {early}");
+    assert!(complete > 1_000, "{complete} programs came to their end");
+    assert!(shared > 250 && ordered > 10 && early > 125, "{shared} {ordered} {early}");
 }
 
 /// Where no message loses anything, each count is by how much the makespan grows with its

@@ -156,7 +156,7 @@ fn the_engine_equals_the_shadow_where_many_messages_wait_for_several_processors(
 #[test]
 fn the_engine_equals_the_shadow_where_hundreds_of_receives_and_messages_wait() {
     let mut longest = [0; 2];
-    for seed in seeds(0..60) {
+    for seed in 0..60 {
         let mut random = Random::new(seed);
         let program = crowded(&mut random);
         let settings = Settings::random(&mut random);

@@ -65,6 +65,7 @@ pub struct Detected {
 ///   their number. It has to exceed (pfact² + 2·ln(n)/(x − 1)) times the mean square of the points
 ///   before: with the number n of positions tested grows the probability that noise deviates at one
 ///   of them.
+/// - *The factor is one of deviations.* The paper multiplies the mean square by pfact itself.
 /// - *The factor is larger if there are few points.* The factor f above holds for known noise. If
 ///   noise is estimated with ν degrees of freedom it becomes ν/m·(exp(m·f/ν) − 1) for m = x − 1,
 ///   which is exceeded with the same probability.

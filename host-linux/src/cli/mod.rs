@@ -42,6 +42,7 @@
 //!   everywhere.
 
 mod best;
+mod compare;
 mod digits;
 mod exit_codes;
 mod fit;
@@ -57,6 +58,7 @@ mod perftest;
 mod predict;
 mod profile_warnings;
 mod serve;
+mod show;
 mod simulate;
 mod study;
 mod verbs;
@@ -87,6 +89,8 @@ enum Command {
     Bw(perftest::bw::Args),
     Serve(serve::Args),
     Fit(fit::Args),
+    Show(show::Args),
+    Compare(compare::Args),
     Goal(goal::Args),
     Simulate(Box<simulate::Args>),
     Predict(predict::Args),
@@ -121,6 +125,8 @@ fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> 
         Command::Bw(args) => perftest::bw::run(args, console),
         Command::Serve(args) => serve::run(args, console),
         Command::Fit(args) => fit::run(args, console),
+        Command::Show(args) => show::run(args, console),
+        Command::Compare(args) => compare::run(args, console),
         Command::Goal(args) => goal::run(args, console),
         Command::Simulate(args) => simulate::run(args, console),
         Command::Predict(args) => predict::run(args, console),

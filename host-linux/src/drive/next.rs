@@ -61,6 +61,12 @@ const fn prior(of: Coefficient) -> f64 {
     }
 }
 
+/// Relative half width of the interval of another run if nothing is known of the variation but the
+/// prior.
+pub(crate) fn without_evidence(of: Coefficient, confidence: Confidence) -> f64 {
+    confidence.student(PRIOR_DEGREES) * prior(of)
+}
+
 /// Observations of one parameter.
 #[derive(Clone, Copy, Debug)]
 struct Evidence<'a> {

@@ -2,6 +2,7 @@
 
 mod calls;
 mod changes;
+pub mod comparison;
 pub mod csv;
 mod file;
 #[cfg(test)]
