@@ -31,12 +31,13 @@ fn slow_down(value: &mut Value, factor: f64) {
 }
 
 /// The profile at `path` of a link that is `factor` times as slow.
-fn slower(folder: &Folder, path: &str, factor: f64) -> String {
+fn slower(folder: &Folder, name: &str, path: &str, factor: f64) -> String {
     let mut profile: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     for part in ["ranges", "sizes"] {
         slow_down(&mut profile[part], factor);
     }
-    folder.written("slower.json", profile.to_string())
+    profile["started_unix_s"] = (profile["started_unix_s"].as_u64().unwrap() + 60).into();
+    folder.written(name, profile.to_string())
 }
 
 #[test]
@@ -51,10 +52,10 @@ fn a_profile_is_shown_as_it_was_printed() {
 }
 
 #[test]
-fn a_link_three_times_as_slow_is_told_with_exit_code_3() {
+fn a_link_nine_times_as_slow_is_told_with_exit_code_3() {
     let folder = Folder::new();
     let (before, _) = measured(&folder, "a.json");
-    let after = slower(&folder, &before, 3.0);
+    let after = slower(&folder, "slower.json", &before, 9.0);
     let ended = loggap().args(["compare", &before, &after, "-J"]).ended();
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
     let found: Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -64,15 +65,36 @@ fn a_link_three_times_as_slow_is_told_with_exit_code_3() {
     for row in parameters.iter().chain(found["sizes"].as_array().unwrap()) {
         let [low, ratio, high] =
             ["ratio_lo", "ratio", "ratio_hi"].map(|key| row[key].as_f64().unwrap());
-        assert!((ratio - 3.0).abs() < 0.01 && low < ratio && ratio < high, "{row}");
+        assert!((ratio / 9.0 - 1.0).abs() < 0.01 && low < ratio && ratio < high, "{row}");
     }
     assert_eq!(found["environment"], Value::Array(Vec::new()));
     let faster = loggap().args(["compare", &after, &before]).succeeds().stdout;
-    assert!(faster.starts_with("# faster: ") && faster.contains("-67%"), "{faster}");
-    let same = loggap().args(["compare", &before, &before, "-v"]).succeeds().stdout;
-    assert!(!same.contains("slower") && same.contains("+0.0%"), "{same}");
-    let several = ["compare", &before, &before, "--", &after, &after];
+    assert!(faster.starts_with("# faster: ") && faster.contains("-89%"), "{faster}");
+    let half_more = slower(&folder, "half.json", &before, 1.5);
+    loggap().args(["compare", &before, &half_more, "--threshold", "90%"]).succeeds();
+    let several = ["compare", &before, "--", &after, &slower(&folder, "b.json", &after, 1.01)];
     assert_eq!(loggap().args(several).ended().code, Some(3));
+}
+
+#[test]
+fn what_runs_cannot_tell_is_said_with_what_they_do() {
+    let folder = Folder::new();
+    let (before, _) = measured(&folder, "a.json");
+    let after = slower(&folder, "b.json", &before, 1.0001);
+    let fixed = ["compare", &before, &after];
+    let narrow = loggap().args(fixed).succeeds().stdout;
+    assert!(narrow.starts_with("# cannot tell 5%: "), "{narrow}");
+    assert!(narrow.contains("sizes compared") && narrow.contains("+0.0%"), "{narrow}");
+    assert_eq!(loggap().args(fixed).arg("--strict").ended().code, Some(4));
+    let every_size = loggap().args(fixed).arg("-v").succeeds().stdout;
+    assert!(every_size.lines().count() > narrow.lines().count() + 5, "{every_size}");
+    let mut profile: Value = serde_json::from_str(&folder.read("b.json")).unwrap();
+    profile["host"]["hostname"] = "node8".into();
+    profile["host"]["governor"] = "powersave".into();
+    let elsewhere = folder.written("elsewhere.json", profile.to_string());
+    let ended = loggap().args(["compare", &before, &elsewhere]).ended();
+    assert!(ended.stderr.contains("was measured on") && ended.stderr.contains("node8"));
+    assert!(ended.stdout.contains("# host.governor: "), "{}", ended.stdout);
 }
 
 #[test]
@@ -88,7 +110,8 @@ fn what_cannot_be_compared_is_refused_with_its_reason() {
     let unusable = folder.written("unusable.json", profile.to_string());
     for (arguments, code, told) in [
         (&[&*path][..], 2, "name two profiles"),
-        (&[&path, &path, &path], 2, "BEFORE.json... -- AFTER.json"),
+        (&[&path, &path, &path], 2, "name two profiles, not 3"),
+        (&[&path, &path], 2, "are the same run"),
         (&[&path, &tcp], 2, "transport unix"),
         (&[&path, &unusable], 4, "processors are busy; measure again"),
         (&[&path, "/nonexistent.json"], 2, "/nonexistent.json"),

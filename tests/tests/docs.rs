@@ -32,20 +32,21 @@ const SMALLER: [(&str, &str); 10] = [
 ];
 
 /// Commands that only compute; `printf` writes a schedule.
-const COMPUTING: [&str; 7] = [
+const COMPUTING: [&str; 8] = [
     "loggap simulate ",
     "loggap goal ",
     "loggap predict ",
     "loggap study ",
     "loggap best ",
     "loggap fit ",
+    "loggap show ",
     "printf ",
 ];
 
 #[test]
 fn what_only_computes_runs() {
     let folder = Folder::new();
-    for profile in ["link.json", "cluster.json", "ib.json", "rack.json"] {
+    for profile in ["link.json", "cluster.json", "ib.json", "rack.json", "node7.json"] {
         let _path = folder.profile(profile, 5.0);
     }
     let gaps: String = (0..12)

@@ -1,27 +1,29 @@
 //! `loggap compare`: is a link slower than before?
 
 use std::path::PathBuf;
+use std::slice;
 
 use serde::Serialize;
 
-use crate::compare::{CompareError, Comparison, Finding, Named, compare};
+use crate::compare::{CompareError, Comparison, Outcome, ProfileFile, compare};
 use crate::flags::parse;
-use crate::output::comparison;
-use crate::profile::ProfileDocument;
-use crate::terminal::{CliError, Console, EXIT_CODES_OF_CHECKS, Exit, NamedFiles, command_line};
+use crate::output::{comparison, warnings};
+use crate::profile::{ProfileDocument, Severity};
+use crate::terminal::{CliError, Console, Exit, NamedFiles, command_line};
 
 /// Compare profiles of a link: is it slower than before?
 ///
 /// Half round trip, overheads and gap are compared at the sizes that all profiles have measured, as
 /// ratios with 95% intervals. The intervals include the variation between runs, as each profile
-/// states it and as the profiles of a side show it: several on each side tell smaller changes.
+/// predicts it and as the profiles of a side show it: several on each side tell smaller changes.
+/// Exits with 3 if anything is slower, with 0 if it is the same, faster, or cannot be told.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   loggap compare last-week.json today.json
   loggap compare last-week/*.json -- today/*.json
-  loggap compare a.json b.json --threshold 10% || echo slower, or no answer")]
-#[command(after_long_help = EXIT_CODES_OF_CHECKS)]
+  loggap compare a.json b.json --threshold 10% || echo slower
+  loggap compare a.json b.json --threshold 30% --strict || echo slower, or no answer")]
 pub(super) struct Args {
     /// Profiles from before; without --, the second one of two is from after.
     #[arg(value_name = "BEFORE.json", required = true)]
@@ -29,9 +31,12 @@ pub(super) struct Args {
     /// Profiles from after.
     #[arg(value_name = "AFTER.json", last = true)]
     after: Vec<PathBuf>,
-    /// Change that counts as none.
+    /// Smallest change that counts.
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = parse::percent)]
     threshold: u32,
+    /// Exit with 4 if any parameter cannot be told and none is slower.
+    #[arg(long)]
+    strict: bool,
     /// Show each size.
     #[arg(short, long)]
     verbose: bool,
@@ -44,24 +49,27 @@ pub(super) struct Args {
 struct Document<'a> {
     loggap_version: &'static str,
     command: Vec<String>,
-    before: Vec<&'a str>,
-    after: Vec<&'a str>,
+    before: Vec<String>,
+    after: Vec<String>,
     #[serde(flatten)]
     found: &'a Comparison,
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let (before, after) = match (&args.before[..], &args.after[..]) {
-        ([before, after], []) => (std::slice::from_ref(before), std::slice::from_ref(after)),
-        (_, []) => {
-            return Err(CliError::usage(
-                "name two profiles, or several on each side: compare BEFORE.json... -- AFTER.json...",
-            ));
+        ([before, after], []) => (slice::from_ref(before), slice::from_ref(after)),
+        (named, []) => {
+            return Err(CliError::usage(format_args!(
+                "name two profiles, not {}, or several on each side: compare BEFORE.json... -- \
+                 AFTER.json...",
+                named.len()
+            )));
         }
         sides => sides,
     };
     let mut files = NamedFiles::default();
-    before.iter().chain(after).for_each(|path| files.read("BEFORE.json", Some(path)));
+    before.iter().for_each(|path| files.read("BEFORE.json", Some(path)));
+    after.iter().for_each(|path| files.read("AFTER.json", Some(path)));
     files.check()?;
     let (before, after) = (read(before)?, read(after)?);
     warn(&before, &after, console);
@@ -72,42 +80,50 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         }
         _ => CliError::usage(error),
     })?;
-    let names = |side: &'_ [Named]| -> Vec<String> {
-        side.iter().map(|named| named.path.display().to_string()).collect()
-    };
-    let (before, after) = (names(&before), names(&after));
+    let names =
+        |side: &[ProfileFile]| side.iter().map(|file| file.path.display().to_string()).collect();
     let document = Document {
         loggap_version: env!("CARGO_PKG_VERSION"),
         command: command_line(),
-        before: before.iter().map(String::as_str).collect(),
-        after: after.iter().map(String::as_str).collect(),
+        before: names(&before),
+        after: names(&after),
         found: &found,
     };
     let sizes = if args.verbose { &found.sizes[..] } else { &[] };
     console.report(args.json, &document, |out| comparison::write(out, &found, sizes))?;
-    Ok(if found.verdict == Finding::Slower { Exit::Differs } else { Exit::Done })
+    let any = |outcome| found.parameters.iter().any(|change| change.verdict == outcome);
+    Ok(match found.verdict {
+        Outcome::Slower => Exit::Differs,
+        _ if args.strict && any(Outcome::Unknown) => Exit::NotConverged,
+        _ => Exit::Done,
+    })
 }
 
-fn read(paths: &[PathBuf]) -> Result<Vec<Named>, CliError> {
-    let named = |path: &PathBuf| {
+fn read(paths: &[PathBuf]) -> Result<Vec<ProfileFile>, CliError> {
+    let file = |path: &PathBuf| {
         let profile = ProfileDocument::read(path).map_err(CliError::usage)?;
-        Ok(Named { path: path.clone(), profile })
+        Ok(ProfileFile { path: path.clone(), profile })
     };
-    paths.iter().map(named).collect()
+    paths.iter().map(file).collect()
 }
 
-/// Warns of incomplete profiles, and of another machine.
-fn warn(before: &[Named], after: &[Named], console: &mut Console) {
-    for Named { path, profile } in before.iter().chain(after) {
+/// Warns of incomplete and of spoilt profiles, and of another machine.
+fn warn(before: &[ProfileFile], after: &[ProfileFile], console: &mut Console) {
+    let all = || before.iter().chain(after);
+    for ProfileFile { path, profile } in all() {
         if let Some(why) = &profile.incomplete {
             console.warn(format_args!("'{}' is incomplete: {why}", path.display()));
         }
+        for warning in &profile.warning_details {
+            if warning.severity != Severity::Spoils {
+                continue;
+            }
+            console.warn(format_args!("'{}': {}", path.display(), warnings::text(warning)));
+        }
     }
-    let host = |named: &Named| named.profile.host.hostname.clone();
-    if let (Some(first), Some(other)) = (
-        before.first(),
-        after.iter().rfind(|named| before.first().is_some_and(|first| host(first) != host(named))),
-    ) {
+    let host = |file: &ProfileFile| file.profile.host.hostname.clone();
+    let Some(first) = before.first() else { return };
+    if let Some(other) = all().find(|file| host(file) != host(first)) {
         console.warn(format_args!(
             "'{}' was measured on {}, '{}' on {}",
             first.path.display(),

@@ -55,13 +55,28 @@ impl Analysis {
     ///
     /// [`AnalysisError`].
     pub fn of(rows: &[Row], options: &AssessOptions) -> Result<Self, AnalysisError> {
+        // Values that another tool computed are results, not samples.
+        let is_run = rows.iter().all(|row| matches!(row, Row::Round(_)));
+        Self::claiming(is_run.then_some([floor::VALUE, floor::CHANGE]), rows, options)
+    }
+
+    /// As [`Analysis::of`], without least counts of samples: a launch has few.
+    pub(super) fn of_launch(rows: &[Row], options: &AssessOptions) -> Result<Self, AnalysisError> {
+        Self::claiming(None, rows, options)
+    }
+
+    /// `floors` are the least counts of samples of a value, and on each side of a change.
+    fn claiming(
+        floors: Option<[usize; 2]>,
+        rows: &[Row],
+        options: &AssessOptions,
+    ) -> Result<Self, AnalysisError> {
         let required = required(rows)?;
         let mut headers = vec![RowHeader::default(); required.rows];
         let mut values = vec![0; required.values];
         let mut store = SampleStore::new(&mut headers, &mut values);
-        // Values that another tool computed are results, not samples.
-        if rows.iter().all(|row| matches!(row, Row::Round(_))) {
-            store.claim_from(floor::VALUE, floor::CHANGE);
+        if let Some([value, change]) = floors {
+            store.claim_from(value, change);
         }
         for row in rows {
             match row {

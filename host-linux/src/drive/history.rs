@@ -72,6 +72,12 @@ impl History {
     }
 }
 
+/// Peer of `run`, without the process number of a local responder, which differs every time.
+pub(crate) fn peer_name(run: &ProfileDocument) -> &str {
+    let peer = run.host.link.peer.as_str();
+    peer.split_once(" (process ").map_or(peer, |(name, _)| name)
+}
+
 /// Identity of a link: all fields must be equal.
 #[derive(PartialEq)]
 struct Link<'a> {
@@ -91,14 +97,12 @@ struct Link<'a> {
 
 impl<'a> Link<'a> {
     fn of(run: &'a ProfileDocument) -> Self {
-        let peer = run.host.link.peer.as_str();
         let (first, last) = (run.sizes.first(), run.sizes.last());
         Self {
             transport: &run.transport,
             method: &run.method,
             hostname: &run.host.hostname,
-            // The process number of a local responder differs every time.
-            peer: peer.split_once(" (process ").map_or(peer, |(name, _)| name),
+            peer: peer_name(run),
             mtu: run.host.link.mtu_bytes,
             waiting: &run.host.link.waiting,
             verbs: run.host.link.verbs.as_ref().map(|verbs| {

@@ -34,6 +34,7 @@ pub use document::{Assessed, Finished};
 pub use endpoints::{EndOptions, Endpoints};
 pub use ends::{Ends, ProtocolLimit};
 pub use error::MeasureError;
+pub(crate) use history::peer_name;
 pub use history::{History, HistoryError};
 pub(crate) use measurement::ONE_OF_MANY;
 pub use measurement::{Measurement, Options};

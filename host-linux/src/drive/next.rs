@@ -114,14 +114,14 @@ impl Evidence<'_> {
 
 /// Mean and variance of a few values.
 #[derive(Clone, Copy, Debug)]
-struct Spread {
-    mean: f64,
+pub(crate) struct Spread {
+    pub(crate) mean: f64,
     variance: f64,
     degrees: u32,
 }
 
 impl Spread {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
+    pub(crate) fn of(values: impl Iterator<Item = f64>) -> Self {
         let mut moments = Moments::default();
         let mut count = 0_u32;
         for value in values {
@@ -134,7 +134,7 @@ impl Spread {
 
     /// Variance shrunk towards `prior`, which has `weight` degrees of freedom, and the total
     /// degrees of freedom.
-    fn combined_with(&self, prior: f64, weight: u32) -> (f64, u32) {
+    pub(crate) fn combined_with(&self, prior: f64, weight: u32) -> (f64, u32) {
         let degrees = self.degrees.saturating_add(weight);
         let sum = f64::from(weight) * prior + f64::from(self.degrees) * self.variance;
         (sum / f64::from(degrees.max(1)), degrees)
@@ -160,7 +160,7 @@ impl LaunchValues {
                 (range.first.0..=range.last.0).contains(&size)
             });
             let rows: Vec<Row> = rows.map(|timed| Row::Round(timed.sample)).collect();
-            let analysis = Analysis::of(&rows, &options).ok()?;
+            let analysis = Analysis::of_launch(&rows, &options).ok()?;
             analysis.assessment.profile.ranges.first().map(values)
         };
         let of_range =

@@ -8,19 +8,19 @@ use serde_json::Value;
 use super::number;
 use super::quantity;
 use super::text::{self, Block, Line};
-use crate::compare::{Compared, Comparison, Finding};
+use crate::compare::{Comparison, CurveChange, Outcome};
 
 /// Heads of the columns.
 const HEADS: [&str; 7] =
     ["#parameter", "sizes", "before", "after", "change", "interval", "verdict"];
 
-/// Writes the verdict, a row for each parameter and for each of `sizes`, and what differs in the
-/// environment.
+/// Writes the verdict, a row for each parameter and for each of `sizes`, and the properties that
+/// differ.
 ///
 /// # Errors
 ///
 /// Write errors of `out`.
-pub fn write(out: &mut dyn Write, found: &Comparison, sizes: &[Compared]) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, found: &Comparison, sizes: &[CurveChange]) -> io::Result<()> {
     let mut rows = vec![HEADS.map(str::to_owned)];
     rows.extend(found.parameters.iter().chain(sizes).map(row));
     let column = |index: usize| {
@@ -30,76 +30,97 @@ pub fn write(out: &mut dyn Write, found: &Comparison, sizes: &[Compared]) -> io:
     };
     let mut lines = vec![Line::plain(format!("# {}", verdict(found)))];
     lines.extend(Block::beside((0..HEADS.len()).map(column).collect(), 2));
-    for difference in &found.environment {
-        let list = |values: &[Value]| {
-            let texts: Vec<String> = values.iter().map(plain).collect();
-            if texts.is_empty() { "-".to_owned() } else { texts.join(" or ") }
-        };
-        let (before, after) = (list(&difference.before), list(&difference.after));
-        lines.push(Line::plain(format!("# {}: {before} before, {after} after", difference.what)));
+    let mut remarks = vec![format!(
+        "{} of {} sizes compared; values at the median size of each row",
+        found.sizes_compared, found.sizes_measured
+    )];
+    for change in &found.environment {
+        let (before, after) = (list(&change.before), list(&change.after));
+        remarks.push(format!("{}: {before} before, {after} after", change.property));
     }
+    lines.extend(remarks.into_iter().map(|remark| Line::plain(format!("# {remark}"))));
     text::write(out, &lines)
 }
 
-/// A value without the quotes of JSON.
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// Values of a property, without the quotes and brackets of JSON.
+fn list(values: &[Value]) -> String {
+    let plain = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() => "none".to_owned(),
+        Value::Array(items) => items.iter().map(Value::to_string).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    };
+    let texts: Vec<String> = values.iter().map(plain).collect();
+    if texts.is_empty() { "-".to_owned() } else { texts.join(" or ") }
 }
 
 /// The verdict, with the parameter that decides it.
 fn verdict(found: &Comparison) -> String {
-    let of = |wanted| found.parameters.iter().filter(move |row| row.verdict == wanted);
-    let named = |row: &Compared| {
-        let change = number::signed_percent(row.ratio - 1.0);
-        format!("{} of {} {change}", label(row), sizes(row))
+    let of = |wanted| found.parameters.iter().filter(move |change| change.verdict == wanted);
+    let named = |change: &CurveChange| {
+        let percent = number::signed_percent(change.ratio - 1.0);
+        format!("{} of {} {percent}", label(change), sizes(change))
     };
-    let by = |one: &&Compared, other: &&Compared| {
+    let by = |one: &&CurveChange, other: &&CurveChange| {
         one.ratio.ln().abs().total_cmp(&other.ratio.ln().abs())
     };
     let most = of(found.verdict).max_by(by).map(named).unwrap_or_default();
-    let percent = found.threshold * 100.0;
-    match found.verdict {
-        Finding::Slower => format!("slower: {most}"),
-        Finding::Faster => format!("faster: {most}"),
-        Finding::Same => format!("same, within {percent}%"),
-        Finding::Unknown => {
-            let needed = of(Finding::Unknown).filter_map(|row| row.runs_needed).min();
-            let runs = needed.map_or_else(String::new, |runs| {
-                format!("; about {runs} runs on each side would tell the first of them")
+    let percent = (found.threshold * 1e6).round() / 1e4;
+    let verdict = match found.verdict {
+        Outcome::Slower => format!("slower: {most}"),
+        Outcome::Faster => format!("faster: {most}"),
+        Outcome::Same => format!("same, within {percent}%"),
+        Outcome::Unknown => {
+            let by = |one: &&CurveChange, other: &&CurveChange| {
+                (one.ratio_hi / one.ratio_lo).total_cmp(&(other.ratio_hi / other.ratio_lo))
+            };
+            let best = of(Outcome::Unknown).min_by(by).map(|change| {
+                let more = number::signed_percent(change.ratio_hi / change.ratio - 1.0);
+                let runs = change.runs_needed.map_or_else(String::new, |runs| {
+                    format!("; {runs} runs a side, a minute apart, or a --history narrow it")
+                });
+                format!("{} of {} is known to {more}{runs}", label(change), sizes(change))
             });
-            format!("cannot tell changes of {percent}%{runs}")
+            format!("cannot tell {percent}%: {}", best.unwrap_or_default())
         }
+    };
+    let slower = found.sizes.iter().filter(|change| change.verdict == Outcome::Slower).count();
+    match found.verdict {
+        Outcome::Slower => verdict,
+        _ if slower > 0 => {
+            format!("{verdict}; slower at {}: -v", number::counted(slower as u64, "size"))
+        }
+        _ => verdict,
     }
 }
 
-fn label(row: &Compared) -> &'static str {
-    Coefficient::AtOne(row.curve).symbol()
+fn label(change: &CurveChange) -> &'static str {
+    Coefficient::AtOne(change.curve).symbol()
 }
 
-fn sizes(row: &Compared) -> String {
-    let (first, last) = (number::bytes(row.first_bytes), number::bytes(row.last_bytes));
+fn sizes(change: &CurveChange) -> String {
+    let (first, last) = (number::bytes(change.first_bytes), number::bytes(change.last_bytes));
     if first == last { first } else { format!("{first}:{last}") }
 }
 
-fn row(row: &Compared) -> [String; 7] {
-    let unit = quantity::unit(Coefficient::AtOne(row.curve), row.before_s.min(row.after_s));
-    let [low, high] = [row.ratio_lo, row.ratio_hi].map(|ratio| number::signed_percent(ratio - 1.0));
-    let verdict = match row.verdict {
-        Finding::Same => "same".to_owned(),
-        Finding::Slower => "slower".to_owned(),
-        Finding::Faster => "faster".to_owned(),
-        Finding::Unknown => match row.runs_needed {
-            Some(runs) => format!("cannot tell; {runs} runs a side"),
-            None => "cannot tell".to_owned(),
-        },
+fn row(change: &CurveChange) -> [String; 7] {
+    let smaller = change.before_s.min(change.after_s);
+    let unit = quantity::unit(Coefficient::AtOne(change.curve), smaller);
+    let [low, high] =
+        [change.ratio_lo, change.ratio_hi].map(|ratio| number::signed_percent(ratio - 1.0));
+    let verdict = match change.verdict {
+        Outcome::Same => "same",
+        Outcome::Slower => "slower",
+        Outcome::Faster => "faster",
+        Outcome::Unknown => "cannot tell",
     };
     [
-        label(row).to_owned(),
-        sizes(row),
-        unit.with_name(row.before_s),
-        unit.with_name(row.after_s),
-        number::signed_percent(row.ratio - 1.0),
+        label(change).to_owned(),
+        sizes(change),
+        unit.with_name(change.before_s),
+        unit.with_name(change.after_s),
+        number::signed_percent(change.ratio - 1.0),
         format!("{low} to {high}"),
-        verdict,
+        verdict.to_owned(),
     ]
 }

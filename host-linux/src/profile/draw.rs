@@ -90,7 +90,7 @@ impl ProfileDraws {
 }
 
 /// Confidence level of the intervals of `document`.
-fn confidence(document: &ProfileDocument) -> Confidence {
+pub(crate) fn confidence(document: &ProfileDocument) -> Confidence {
     Confidence::from_percent(document.requested.confidence_percent).unwrap_or_default()
 }
 

@@ -17,6 +17,7 @@ pub use document::{
     CanaryRecord, FitDocument, ProfileDocument, Requested, SCHEMA_VERSION, Stopped,
     USUAL_EAGER_LIMIT, Verdict,
 };
+pub(crate) use draw::confidence;
 pub use draw::{NoInterval, ProfileDraws};
 pub use error::{ProfileError, ProfileErrorKind};
 pub use range::{ChangeRecord, RangeRecord};

@@ -8,21 +8,16 @@ use nix::sys::signal::{SigSet, Signal};
 
 use super::Console;
 
-/// Exit codes for the end of `--help`; `more` holds additional lines.
-macro_rules! exit_codes {
-    ($more:literal) => {
-        concat!(
-            "Exit codes:\n    0  done\n    1  failed while running, or the peer did\n    2  wrong usage or input\n",
-            $more,
-            "    4  not converged, under --strict; or nothing can be said of the link\n    5  the environment refuses: no device, no privilege\n  130  stopped by Ctrl-C or SIGTERM, with what was found until then"
-        )
-    };
-}
-
-/// End of `loggap --help`.
-pub(crate) const EXIT_CODES: &str = exit_codes!("");
-/// End of the `--help` of a program that checks and compares.
-pub const EXIT_CODES_OF_CHECKS: &str = exit_codes!("    3  an assertion or comparison failed\n");
+/// Exit codes for the end of `--help`.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+    0  done
+    1  failed while running, or the peer did
+    2  wrong usage or input
+    3  an assertion does not hold, or a link is slower than before
+    4  not converged, under --strict; or nothing can be said of the link
+    5  the environment refuses: no device, no privilege
+  130  stopped by Ctrl-C or SIGTERM, with what was found until then";
 
 /// Outcome of a command; scripts rely on the numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -10,8 +10,7 @@ mod progress;
 
 pub use console::Console;
 pub(crate) use console::Terminal;
-pub(crate) use exit::EXIT_CODES;
-pub use exit::{CliError, EXIT_CODES_OF_CHECKS, Exit, carry_out, explain};
+pub use exit::{CliError, EXIT_CODES, Exit, carry_out, explain};
 pub(crate) use failures::Failures;
 pub use interrupt::Interrupt;
 pub(crate) use interrupt::{end_on_request, interrupted};

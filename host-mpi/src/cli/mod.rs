@@ -17,9 +17,7 @@ use clap::{Parser, Subcommand};
 use loggap::flags::parse;
 use loggap::machine::buffer::{self, Alignment};
 use loggap::output::{FileError, PendingFile};
-use loggap::terminal::{
-    CliError, Console, EXIT_CODES_OF_CHECKS, Exit, Interrupt, carry_out, explain,
-};
+use loggap::terminal::{CliError, Console, EXIT_CODES, Exit, Interrupt, carry_out, explain};
 use loggap_core::sync::{Assumptions, MOST_DRIFT_PPM};
 use nix::unistd::getppid;
 
@@ -28,7 +26,7 @@ use crate::job::{Job, JobError, Sharing, launched_as};
 
 /// Measure MPI: its links, its clocks and its collective operations.
 #[derive(Debug, Parser)]
-#[command(name = "loggap-mpi", version, propagate_version = true, after_help = EXIT_CODES_OF_CHECKS)]
+#[command(name = "loggap-mpi", version, propagate_version = true, after_help = EXIT_CODES)]
 struct Cli {
     /// End the job when a rank has waited this long for another one.
     #[arg(long, global = true, value_name = "SECONDS", default_value = "60s",
