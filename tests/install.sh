@@ -70,7 +70,14 @@ rdma() {
     have /usr/bin/pkg-config pkg-config 'rdma-core looks for libraries with it'
 }
 
-# optimised: builds the programs that tests measure with, in target/release: together, so that what they share is
+# unoptimised: builds tests and programs in target/debug as all parts do, so that nothing is built again.
+unoptimised() {
+  local members
+  read -ra members < <(members)
+  cargo test "${members[@]}" --no-run
+}
+
+# optimised: builds the programs that speed is judged with, in target/release: together, so that what they share is
 # built once. With RDMA verbs where these can be built.
 optimised() {
   local features=()
