@@ -69,10 +69,13 @@ fn latency_of_a_time_and_of_round_trips_is_said_in_json() {
 fn a_round_trip_is_twice_a_half() {
     let _machine = machine();
     let median = |further: &[&str]| {
-        let arguments = [&["lat", "--transport", "shm", "-n", "5000", "-J"], further].concat();
+        let arguments = [&["lat", "--transport", "shm", "-n", "1000", "-J"], further].concat();
         document(&arguments)["results"][0]["median_s"].as_f64().unwrap()
     };
-    let ratio = median(&["--rtt"]) / median(&[]);
+    // In turn, and the least of each: processors that share a core for a while make one five times as long.
+    let pairs = [0; 6].map(|_| [median(&["--rtt"]), median(&[])]);
+    let least = |at: usize| pairs.iter().map(|pair| pair[at]).fold(f64::INFINITY, f64::min);
+    let ratio = least(0) / least(1);
     assert!((1.5..2.7).contains(&ratio), "{ratio}");
 }
 
