@@ -16,7 +16,7 @@
 //! their mean.
 //!
 //! The sizes of a range form up to two groups: fixed costs dominate where a curve is below twice its
-//! first value, costs per byte elsewhere. A group has the ratio of its median size. `t` is Student's
+//! first value, costs per byte elsewhere. A group has the median ratio of its sizes. `t` is Student's
 //! quantile at 95%, corrected for the number of rows (Bonferroni). A change counts from the threshold
 //! on; that of an overhead also has to be the same share of the half round trip.
 
@@ -116,7 +116,7 @@ pub struct CurveChange {
     pub first_bytes: u64,
     /// Last size, bytes.
     pub last_bytes: u64,
-    /// Size of the values, the median of the group, bytes.
+    /// Size of the values, that of the median ratio, bytes.
     pub at_bytes: u64,
     /// Geometric mean of the values before, seconds.
     pub before_s: f64,
@@ -280,7 +280,7 @@ struct LogRatio {
 }
 
 impl LogRatio {
-    /// Ratio of the median size of a group, in ascending order of sizes.
+    /// Median ratio of a group, in ascending order of sizes.
     fn of_group(group: &[Self]) -> Option<Self> {
         let (first, last) = (group.first()?.first, group.last()?.last);
         let mut sorted = group.to_vec();
@@ -321,7 +321,7 @@ impl Sides<'_> {
         #[allow(clippy::cast_precision_loss, reason = "few profiles")]
         let shares = 1.0 / before.len() as f64 + 1.0 / after.len() as f64;
         let is_overhead = matches!(curve, Curve::SendOverhead | Curve::RecvOverhead);
-        let half_rtt = values(self.before, Curve::HalfRtt, size).filter(|_| is_overhead);
+        let half_rtt = is_overhead.then(|| values(self.before, Curve::HalfRtt, size)).flatten();
         let share =
             half_rtt.map_or(1.0, |half_rtt| (spread(&half_rtt).mean - spread_before.mean).exp());
         Some(LogRatio {
@@ -521,11 +521,10 @@ mod tests {
         let estimate = |micros: f64| {
             #[allow(clippy::cast_possible_truncation, reason = "less than a second")]
             let value = (micros * 1e6) as i64;
-            let ends = |of: fn(i64) -> SignedPicos| of(value);
             Estimate {
                 value: SignedPicos(value),
-                low: ends(|value| SignedPicos(value - value / 1_000)),
-                high: ends(|value| SignedPicos(value + value / 1_000)),
+                low: SignedPicos(value - value / 1_000),
+                high: SignedPicos(value + value / 1_000),
                 ..Estimate::default()
             }
         };

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::compare::{CompareError, Comparison, Outcome, ProfileFile, compare};
 use crate::flags::parse;
 use crate::output::{comparison, warnings};
-use crate::profile::{ProfileDocument, Severity};
+use crate::profile::{ProfileDocument, Severity, WarningRecord};
 use crate::terminal::{CliError, Console, Exit, NamedFiles, command_line};
 
 /// Compare profiles of a link: is it slower than before?
@@ -114,10 +114,8 @@ fn warn(before: &[ProfileFile], after: &[ProfileFile], console: &mut Console) {
         if let Some(why) = &profile.incomplete {
             console.warn(format_args!("'{}' is incomplete: {why}", path.display()));
         }
-        for warning in &profile.warning_details {
-            if warning.severity != Severity::Spoils {
-                continue;
-            }
+        let spoils = |warning: &&WarningRecord| warning.severity == Severity::Spoils;
+        for warning in profile.warning_details.iter().filter(spoils) {
             console.warn(format_args!("'{}': {}", path.display(), warnings::text(warning)));
         }
     }

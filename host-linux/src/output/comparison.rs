@@ -31,7 +31,7 @@ pub fn write(out: &mut dyn Write, found: &Comparison, sizes: &[CurveChange]) -> 
     let mut lines = vec![Line::plain(format!("# {}", verdict(found)))];
     lines.extend(Block::beside((0..HEADS.len()).map(column).collect(), 2));
     let mut remarks = vec![format!(
-        "{} of {} sizes compared; values at the median size of each row",
+        "{} of {} sizes compared; values are those of each row's median change",
         found.sizes_compared, found.sizes_measured
     )];
     for change in &found.environment {
