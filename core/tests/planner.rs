@@ -191,6 +191,31 @@ mod planner {
     }
 
     #[test]
+    fn the_wait_before_a_launch_is_no_time_that_a_preemption_took() {
+        let mut memory = Memory::new(8, 12);
+        let mut planner: Planner<'_> = Planner::new(options(1), &[1, 64], memory.lend()).unwrap();
+        let lossless = model(1_000_000);
+        let mut now = Picos(5);
+        // All batches of the first launch are clean but the last.
+        for batch in 0..5 {
+            for experiment in planner.poll_batch::<16>(now) {
+                let (delay, elapsed) = lossless(&experiment).unwrap();
+                now = Picos(now.0 + elapsed);
+                let (delay, elapsed) = (Picos(delay), Picos(elapsed));
+                let sample = Sample { experiment, delay, elapsed };
+                if batch == 4 {
+                    planner.handle_disturbed(&Outcome::Sample(sample), &[]);
+                } else {
+                    planner.handle_sample(&sample);
+                }
+            }
+        }
+        planner.begin_launch();
+        assert!(!planner.poll_batch::<16>(Picos(4 * now.0)).is_empty());
+        assert!(planner.disturbed() > 0 && !planner.is_busy());
+    }
+
+    #[test]
     fn sizes_of_which_chance_loses_most_rounds_are_not_given_up() {
         let mut random = Random::new(3);
         let lossless = model(1_000_000);

@@ -1,16 +1,23 @@
 //! The methods that repeat one procedure per size: sweeps over all sizes in
 //! random order until every number is exact enough or the budget is spent.
 
+use std::collections::BTreeMap;
+
 use loggap_core::measure::{
     Assessment, Clock, Conclusion, Initiator, Link, MethodOptions, MethodSamples, PlanOptions,
     Progress, Sample, SampleStore, SessionError,
 };
 use loggap_core::random::Random;
+use loggap_core::units::Picos;
 
 use super::{AssessBuffers, Memory, Method};
 
 /// Sweeps before the first assessment: enough for a 95% interval that tolerates outliers.
 const FIRST_SWEEPS: u64 = 8;
+
+/// Length from which on a repetition counts although an end was preempted: it outlasts time slices
+/// and mostly waits for the link.
+const SLICE: Picos = Picos(2_000_000_000);
 
 /// Schedule of the signature or pLogP method.
 #[derive(Debug)]
@@ -27,6 +34,8 @@ pub(super) struct Repetitions<'m> {
     sweeps: u64,
     /// True once the connection's first sweep, which does not count, is over.
     warm: bool,
+    /// Shortest repetition of each size.
+    shortest: BTreeMap<u32, Picos>,
     /// Messages sent over this connection, and over earlier ones.
     messages: u64,
     earlier_messages: u64,
@@ -54,6 +63,7 @@ impl<'m> Repetitions<'m> {
             random: Random::new(options.seed),
             sweeps: 0,
             warm: false,
+            shortest: BTreeMap::new(),
             messages: 0,
             earlier_messages: 0,
             lost: 0,
@@ -111,8 +121,12 @@ impl<'m> Repetitions<'m> {
             return Ok(false);
         };
         let (before, rounds) = (session.clock().interruptions(), session.traffic().rounds);
+        let began = session.clock().now();
         let repeated = self.repeat(session, size)?;
-        let is_disturbed = session.clock().interruptions() != before;
+        let took = session.clock().duration(session.clock().now().saturating_sub(began));
+        let shortest = self.shortest.entry(size).or_insert(took);
+        *shortest = took.min(*shortest);
+        let is_disturbed = session.clock().interruptions() != before && *shortest < SLICE;
         match repeated {
             None => self.lost = self.lost.saturating_add(1),
             Some(_) if is_disturbed => self.left_out += session.traffic().rounds - rounds,

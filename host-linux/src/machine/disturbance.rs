@@ -18,6 +18,8 @@ use crate::machine::warning::{End, Warning};
 pub struct Disturbance {
     clock: HostClock,
     started: u64,
+    /// Threads whose preemptions are counted.
+    threads: UsageWho,
     preemptions: Option<u64>,
     /// Preemptions of responders that have ended.
     responders: Option<u64>,
@@ -41,11 +43,22 @@ impl Disturbance {
     /// Starts watching the calling thread and the processors `cpus`.
     #[must_use]
     pub fn watch(clock: HostClock, cpus: &[Cpu]) -> Self {
+        Self::of(UsageWho::RUSAGE_THREAD, clock, cpus)
+    }
+
+    /// As [`Disturbance::watch`], but watches all threads of this process, also later ones.
+    #[must_use]
+    pub fn watch_all_threads(clock: HostClock, cpus: &[Cpu]) -> Self {
+        Self::of(UsageWho::RUSAGE_SELF, clock, cpus)
+    }
+
+    fn of(threads: UsageWho, clock: HostClock, cpus: &[Cpu]) -> Self {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let times = cpus.iter().filter_map(|cpu| Some((*cpu, cpu_times(&stat, *cpu)?)));
         Self {
             cpus: times.collect(),
-            preemptions: own_preemptions(),
+            threads,
+            preemptions: preemptions_of_threads(threads),
             responders: None,
             started: clock.now(),
             clock,
@@ -69,7 +82,7 @@ impl Disturbance {
             let permille = cpu_times(&stat, *cpu)?.stolen_permille_since(*before)?;
             (permille > Self::STOLEN_PERMILLE).then_some(Warning::Stolen { cpu: *cpu, permille })
         });
-        let own = own_preemptions().zip(self.preemptions);
+        let own = preemptions_of_threads(self.threads).zip(self.preemptions);
         let own = own.map(|(now, before)| now.saturating_sub(before));
         let ends = [(End::Initiator, own), (End::Responder, self.responders)];
         let preempted = ends.into_iter().filter_map(|(end, times)| {
@@ -109,8 +122,8 @@ fn cpu_times(stat: &str, cpu: Cpu) -> Option<CpuTimes> {
     Some(times)
 }
 
-fn own_preemptions() -> Option<u64> {
-    let usage = getrusage(UsageWho::RUSAGE_THREAD).ok()?;
+fn preemptions_of_threads(threads: UsageWho) -> Option<u64> {
+    let usage = getrusage(threads).ok()?;
     u64::try_from(usage.involuntary_context_switches()).ok()
 }
 
@@ -122,6 +135,8 @@ fn preemptions_of(process: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::placement;
+    use std::{hint, thread};
 
     const STAT: &str =
         "cpu  9 9 9 9 9 9 9 9 9 9\ncpu1 100 1 2 3 4 5 6 7 8 9\ncpu10 1 2 3\nintr 5\n";
@@ -144,7 +159,7 @@ mod tests {
 
     #[test]
     fn this_process_has_counts_and_one_that_does_not_exist_has_none() {
-        assert!(own_preemptions().is_some());
+        assert!(preemptions_of_threads(UsageWho::RUSAGE_THREAD).is_some());
         assert!(preemptions_of(std::process::id()).is_some());
         assert_eq!(preemptions_of(u32::MAX), None);
     }
@@ -152,12 +167,39 @@ mod tests {
     #[test]
     fn more_preemptions_than_an_idle_machine_has_are_told() {
         let watch = Disturbance::watch(HostClock::monotonic_raw(), &[]);
-        let quiet = Disturbance { preemptions: own_preemptions(), ..watch.clone() };
-        assert_eq!(quiet.warnings(), []);
+        assert_eq!(watch.warnings(), []);
         let disturbed = Disturbance { responders: Some(1_000_000), ..watch };
         let found = disturbed.warnings();
         assert!(
             matches!(found[..], [Warning::Preempted { end: End::Responder, times: 1_000_000, .. }]),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn preemptions_of_other_threads_count_where_all_are_watched() {
+        let clock = HostClock::monotonic_raw();
+        let [all, own] = [
+            Disturbance::watch_all_threads(clock, &[]),
+            Disturbance::watch(clock, &[]),
+        ];
+        let cpu = placement::allowed()[0];
+        let began = clock.now();
+        thread::scope(|scope| {
+            // Two threads on one processor preempt each other every few milliseconds.
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    placement::pin(cpu).unwrap();
+                    while clock.duration(clock.now() - began).seconds() < 1.0 {
+                        hint::spin_loop();
+                    }
+                });
+            }
+        });
+        assert_eq!(own.warnings(), []);
+        let found = all.warnings();
+        assert!(
+            matches!(found[..], [Warning::Preempted { end: End::Initiator, .. }]),
             "{found:?}"
         );
     }

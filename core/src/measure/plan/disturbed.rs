@@ -52,6 +52,12 @@ impl Disturbed {
         self.asked = elapsed;
     }
 
+    /// Begins a further launch: a discarded batch at the end of the last one is not counted, since
+    /// the wait between launches would pass for its duration.
+    pub(super) fn begin_launch(&mut self) {
+        self.is_hit = false;
+    }
+
     /// Duration that few discarded batches exceed: three times their mean, or less after few.
     const fn longest_expected(&self) -> Picos {
         Picos(self.time.0.saturating_mul(3) / self.batches.saturating_add(1))

@@ -446,6 +446,7 @@ impl<'m, const N: usize> Planner<'m, N> {
     /// Begins a further launch, with a new connection or peer process: a few rounds of warm-up,
     /// which are discarded, then a sweep of all cells.
     pub fn begin_launch(&mut self) {
+        self.disturbed.begin_launch();
         if self.allotted {
             self.warm = false;
             self.queued = 0;

@@ -186,11 +186,16 @@ impl<'b> Connections<'b> {
         self.sessions.iter_mut().map(|session| session.allowed()).min().unwrap_or(u32::MAX)
     }
 
-    /// Starts watching this thread and the processors of the ends.
+    /// Starts watching the threads and the processors of the ends.
     pub(super) fn watch(&self) -> Disturbance {
         let placed = self.ends.iter().filter_map(Ends::placement);
-        let cpus = placed.flat_map(|both| [both.initiator, both.responder]);
-        Disturbance::watch(HostClock::monotonic_raw(), &cpus.collect::<Vec<_>>())
+        let cpus: Vec<Cpu> = placed.flat_map(|both| [both.initiator, both.responder]).collect();
+        let clock = HostClock::monotonic_raw();
+        if self.sessions.len() == 1 {
+            Disturbance::watch(clock, &cpus)
+        } else {
+            Disturbance::watch_all_threads(clock, &cpus)
+        }
     }
 
     /// Process numbers of the responders that run on this machine.
