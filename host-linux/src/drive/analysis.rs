@@ -1,5 +1,7 @@
 //! From stored samples to parameters, as `loggap fit` repeats it.
 
+use std::ops::RangeInclusive;
+
 use loggap_core::measure::{
     AssessError, AssessOptions, Assessment, Quantity, RowHeader, SampleStore, SizeRow, StoreError,
     StoreRequirements, floor,
@@ -9,7 +11,7 @@ use thiserror::Error;
 
 use super::AssessBuffers;
 use crate::profile::Requested;
-use crate::samples::Row;
+use crate::samples::{Row, TimedSample};
 
 /// Most sizes that are measured or analysed together. A full store reserves 4 GiB of address space;
 /// pages are used as they are filled.
@@ -60,9 +62,19 @@ impl Analysis {
         Self::claiming(is_run.then_some([floor::VALUE, floor::CHANGE]), rows, options)
     }
 
-    /// As [`Analysis::of`], without least counts of samples: a launch has few.
-    pub(super) fn of_launch(rows: &[Row], options: &AssessOptions) -> Result<Self, AnalysisError> {
-        Self::claiming(None, rows, options)
+    /// Analyses the samples of one launch with `sizes` as one range. A launch has few samples, so
+    /// there are no least counts.
+    pub(super) fn of_launch(
+        samples: &[TimedSample],
+        sizes: RangeInclusive<u64>,
+        options: &AssessOptions,
+    ) -> Result<Self, AnalysisError> {
+        let rounds = samples.iter().map(|timed| timed.sample);
+        let rows: Vec<Row> = rounds
+            .filter(|sample| sizes.contains(&sample.experiment.size.into()))
+            .map(Row::Round)
+            .collect();
+        Self::claiming(None, &rows, &AssessOptions { max_changes: 0, ..*options })
     }
 
     /// `floors` are the least counts of samples of a value, and on each side of a change.

@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use loggap_core::measure::{
     AssessError, Conclusion, Experiment, Quantity, SizeRow, Warning as LinkWarning,
 };
-use loggap_core::model::{Change, Estimate};
-use loggap_core::units::{Picos, SignedPicos};
+use loggap_core::model::{Change, Coefficient, Curve, Estimate};
+use loggap_core::units::{Bytes, Picos, SignedPicos};
 
 use super::analysis::{is_converged, requested};
 use super::next::{self, LaunchValues};
@@ -17,7 +17,7 @@ use crate::machine::warning::{self, Warning};
 use crate::output::warnings;
 use crate::profile::{
     CanaryRecord, ChangeRecord, ProfileDocument, RangeRecord, RoundRecord, SCHEMA_VERSION,
-    SizeRecord, Stopped, Verdict, WarningRecord,
+    SizeRecord, Stopped, Verdict, WarningRecord, to_si,
 };
 use crate::samples::TimedSample;
 use crate::terminal::{CliError, command_line};
@@ -189,11 +189,10 @@ impl Assessed {
         let Ok(assessment) = &measured.assessment else { return };
         let (profile, exact) = (&assessment.profile, &options.plan.assess);
         let earlier = history.of_same_link(document);
-        // Launches over MPI are sessions of the same processes, so they say nothing about another run.
-        let launches = if self.host.link.mpi.is_some() {
-            vec![LaunchValues::default(); profile.ranges.len()]
-        } else {
+        let launches = if self.has_launches() {
             LaunchValues::of(&measured.samples, profile, exact)
+        } else {
+            vec![LaunchValues::default(); profile.ranges.len()]
         };
         let records = profile.ranges.iter().zip(&launches).map(|(range, launches)| RangeRecord {
             next: next::intervals(range, launches, &earlier, exact.confidence),
@@ -203,8 +202,13 @@ impl Assessed {
         document.history_runs = u32::try_from(earlier.len()).unwrap_or(u32::MAX);
     }
 
-    /// Table by size, with the distribution of single rounds.
+    /// Table by size, with the distribution of single rounds and the values of the launches.
     fn sizes(&self) -> Vec<SizeRecord> {
+        let launches = if self.has_launches() {
+            next::rows_by_launch(&self.measured.samples, &self.options.plan.assess)
+        } else {
+            vec![]
+        };
         let one_sided = self.options.plan.assess.one_sided;
         let record = |row: &SizeRow| {
             let samples = self.measured.samples.iter().map(|timed| &timed.sample);
@@ -213,10 +217,26 @@ impl Assessed {
                 quantity == Quantity::RoundTrip && u64::from(size) == row.size.0 && !one_sided
             });
             let rounds = RoundRecord::of(rounds.map(|sample| Picos(sample.elapsed.0 / 2)));
-            SizeRecord { rounds, ..SizeRecord::from(*row) }
+            let of = |curve| Some((curve, launch_values(&launches, row.size, curve)?));
+            let launches = Curve::ALL.into_iter().filter_map(of).collect();
+            SizeRecord { rounds, launches, ..SizeRecord::from(*row) }
         };
         self.measured.rows.iter().map(record).collect()
     }
+
+    /// True if launches vary as runs do: over MPI they are sessions of the same processes.
+    fn has_launches(&self) -> bool {
+        self.host.link.mpi.is_none() && self.measured.launches > 1
+    }
+}
+
+/// Values of `curve` at `size` in all launches, seconds; `None` if a launch lacks it.
+fn launch_values(launches: &[Vec<SizeRow>], size: Bytes, curve: Curve) -> Option<Vec<f64>> {
+    let value = |rows: &Vec<SizeRow>| {
+        let row = rows.iter().find(|row| row.size == size)?;
+        to_si(row.value(curve)?.value.0, Coefficient::AtOne(curve))
+    };
+    launches.iter().map(value).collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())
 }
 
 /// True if a time is known to within half of its value.

@@ -29,14 +29,14 @@
 
 use std::collections::BTreeMap;
 
-use loggap_core::measure::AssessOptions;
+use loggap_core::measure::{AssessOptions, SizeRow};
 use loggap_core::model::{Coefficient, Curve, Estimate, Profile, Range};
 use loggap_core::stats::{Confidence, Moments};
 
 use super::Analysis;
 use super::history::same_ranges;
 use crate::profile::{ProfileDocument, to_si};
-use crate::samples::{Row, TimedSample};
+use crate::samples::TimedSample;
 
 /// Prediction intervals of one range: both ends in seconds (per byte).
 pub type Intervals = BTreeMap<Coefficient, [f64; 2]>;
@@ -59,12 +59,6 @@ const fn prior(of: Coefficient) -> f64 {
         Coefficient::PerByte(Curve::HalfRtt | Curve::Gap) => 0.22,
         Coefficient::PerByte(_) => 0.25,
     }
-}
-
-/// Relative half width of the interval of another run if nothing is known of the variation but the
-/// prior.
-pub(crate) fn without_evidence(of: Coefficient, confidence: Confidence) -> f64 {
-    confidence.student(PRIOR_DEGREES) * prior(of)
 }
 
 /// Observations of one parameter.
@@ -116,7 +110,7 @@ impl Evidence<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spread {
     pub(crate) mean: f64,
-    variance: f64,
+    pub(crate) variance: f64,
     degrees: u32,
 }
 
@@ -141,6 +135,22 @@ impl Spread {
     }
 }
 
+/// The samples of each launch, of samples in the order of measuring.
+fn by_launch(samples: &[TimedSample]) -> impl Iterator<Item = &[TimedSample]> {
+    samples.chunk_by(|one, next| one.launch == next.launch)
+}
+
+/// The table by size of each launch.
+pub(super) fn rows_by_launch(
+    samples: &[TimedSample],
+    options: &AssessOptions,
+) -> Vec<Vec<SizeRow>> {
+    let rows = |launch| {
+        Analysis::of_launch(launch, 0..=u64::MAX, options).map_or_else(|_| vec![], |all| all.rows)
+    };
+    by_launch(samples).map(rows).collect()
+}
+
 /// Values of one range by launch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LaunchValues(Vec<BTreeMap<Coefficient, f64>>);
@@ -150,17 +160,10 @@ impl LaunchValues {
     /// few samples in a range has no values.
     #[must_use]
     pub fn of(samples: &[TimedSample], profile: &Profile, options: &AssessOptions) -> Vec<Self> {
-        let options = AssessOptions { max_changes: 0, ..*options };
-        // Samples are in the order of measuring.
-        let launches: Vec<&[TimedSample]> =
-            samples.chunk_by(|one, next| one.launch == next.launch).collect();
+        let launches: Vec<&[TimedSample]> = by_launch(samples).collect();
         let of_launch = |range: &Range, launch: &[TimedSample]| {
-            let rows = launch.iter().filter(|timed| {
-                let size = timed.sample.experiment.size.into();
-                (range.first.0..=range.last.0).contains(&size)
-            });
-            let rows: Vec<Row> = rows.map(|timed| Row::Round(timed.sample)).collect();
-            let analysis = Analysis::of_launch(&rows, &options).ok()?;
+            let within = range.first.0..=range.last.0;
+            let analysis = Analysis::of_launch(launch, within, options).ok()?;
             analysis.assessment.profile.ranges.first().map(values)
         };
         let of_range =

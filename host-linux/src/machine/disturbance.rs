@@ -179,10 +179,8 @@ mod tests {
     #[test]
     fn preemptions_of_other_threads_count_where_all_are_watched() {
         let clock = HostClock::monotonic_raw();
-        let [all, own] = [
-            Disturbance::watch_all_threads(clock, &[]),
-            Disturbance::watch(clock, &[]),
-        ];
+        let [all, own] =
+            [Disturbance::watch_all_threads(clock, &[]), Disturbance::watch(clock, &[])];
         let cpu = placement::allowed()[0];
         let began = clock.now();
         thread::scope(|scope| {
@@ -198,9 +196,6 @@ mod tests {
         });
         assert_eq!(own.warnings(), []);
         let found = all.warnings();
-        assert!(
-            matches!(found[..], [Warning::Preempted { end: End::Initiator, .. }]),
-            "{found:?}"
-        );
+        assert!(matches!(found[..], [Warning::Preempted { end: End::Initiator, .. }]), "{found:?}");
     }
 }

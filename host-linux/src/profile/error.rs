@@ -44,5 +44,8 @@ fn reason(error: &serde_json::Error) -> String {
     if error.is_data() {
         return error.to_string();
     }
+    if error.is_eof() && (error.line(), error.column()) == (1, 0) {
+        return "it is empty".to_owned();
+    }
     format!("it is no JSON from line {}, column {} on", error.line(), error.column())
 }

@@ -1,5 +1,7 @@
 //! Table of measurements by message size.
 
+use std::collections::BTreeMap;
+
 use hdrhistogram::Histogram;
 use hdrhistogram::iterators::IterationValue;
 use loggap_core::measure::{SizeRow, floor};
@@ -16,6 +18,8 @@ pub struct SizeRecord {
     pub row: SizeRow,
     /// Distribution of single rounds.
     pub rounds: Option<RoundRecord>,
+    /// Value of each launch, seconds, of the curves that all launches have measured.
+    pub launches: BTreeMap<Curve, Vec<f64>>,
 }
 
 /// Distribution of the half round trips of single rounds, in seconds.
@@ -71,7 +75,7 @@ const QUANTILES: [(f64, usize); 5] = [
 
 impl From<SizeRow> for SizeRecord {
     fn from(row: SizeRow) -> Self {
-        Self { row, rounds: None }
+        Self { row, rounds: None, launches: BTreeMap::new() }
     }
 }
 
@@ -108,6 +112,9 @@ impl Serialize for SizeRecord {
             }
             record.put(HISTOGRAM, serde_json::json!(rounds.histogram));
         }
+        for (curve, values) in &self.launches {
+            record.put(launches_key(*curve), values.clone());
+        }
         record.serialize(serializer)
     }
 }
@@ -115,9 +122,26 @@ impl Serialize for SizeRecord {
 impl<'de> Deserialize<'de> for SizeRecord {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserialize_object(deserializer, |reader| {
-            Ok(Self { row: row(reader)?, rounds: rounds(reader)? })
+            Ok(Self { row: row(reader)?, rounds: rounds(reader)?, launches: launches(reader)? })
         })
     }
+}
+
+/// Key of the launches' values.
+fn launches_key(curve: Curve) -> String {
+    format!("{}_launches_s", curve.parameter().key())
+}
+
+fn launches(reader: &Reader<'_>) -> Result<BTreeMap<Curve, Vec<f64>>, String> {
+    let mut launches = BTreeMap::new();
+    for curve in Curve::ALL {
+        let key = launches_key(curve);
+        if let Some(values) = reader.value(&key) {
+            let values = Vec::deserialize(values).map_err(|error| format!("'{key}': {error}"))?;
+            launches.insert(curve, values);
+        }
+    }
+    Ok(launches)
 }
 
 fn row(reader: &Reader<'_>) -> Result<SizeRow, String> {
@@ -183,8 +207,10 @@ mod tests {
             samples: [1, 2, 3, 4],
             ..nothing_at(Bytes(64))
         };
-        let text = serde_json::to_string(&SizeRecord::from(row)).unwrap();
-        assert_eq!(serde_json::from_str::<SizeRecord>(&text).unwrap().row, row);
+        let launches = BTreeMap::from([(Curve::Gap, vec![1e-6, -2e-6]), (Curve::HalfRtt, vec![])]);
+        let record = SizeRecord { launches, ..SizeRecord::from(row) };
+        let text = serde_json::to_string(&record).unwrap();
+        assert_eq!(serde_json::from_str::<SizeRecord>(&text).unwrap(), record);
     }
 
     #[test]

@@ -198,7 +198,10 @@ mod tests {
                 let p50 = range.half_rtt.unwrap().at(Bytes(size)).seconds();
                 let percentiles = [1.0, 1.2, 1.7, 3.0, 400.0].map(|factor| Some(factor * p50));
                 let histogram = vec![(p50, 90), (p50 * 1.1, 40), (p50 * 1.6, 3)];
-                SizeRecord { row, rounds: Some(RoundRecord { percentiles, histogram }) }
+                SizeRecord {
+                    rounds: Some(RoundRecord { percentiles, histogram }),
+                    ..SizeRecord::from(row)
+                }
             })
             .collect()
     }

@@ -1,0 +1,250 @@
+//! Variation between runs, from the launches of a run.
+//!
+//! The values of another run differ for two reasons. Launches differ, and a run has a few of them;
+//! and the machine changes its speed for longer than a run. For a group of sizes:
+//!
+//! 1. The level of launch `k` is `ℓₖ = median over s of ln(vₖ(s)/mean v(s))`, which averages the
+//!    noise of single sizes out.
+//! 2. The variance of the levels is Winsorised, since one slow launch hardly moves the run's
+//!    medians: the outermost levels count as their neighbours, and
+//!    `s² = s_w²/(1 − 2/K)²` with `K − 3` degrees of freedom (Tukey and McLaughlin, "Less
+//!    Vulnerable Confidence and Significance Procedures", Sankhyā A 25, 1963).
+//! 3. It is drawn towards a prior with `ν₀` degrees of freedom: standard deviations of 9% of the part
+//!    of the time that the machines take, at most `4(o_s + o_r) + 20 µs`, and of 3% of the rest; of 15%
+//!    of overheads.
+//! 4. The variance of a run is `s²·(1/K + SLOW)`.
+//!
+//! Measured on a shared virtual machine over unix and tcp, 12 default runs each: launches vary by 5
+//! to 12% (o_r of tcp 22%), runs by 0.36 of that variance on average, from 0.10 (gap of tcp) to 0.97
+//! (half round trip of tcp from 1 KiB on).
+
+use std::collections::BTreeMap;
+
+use loggap_core::measure::SizeRow;
+use loggap_core::model::Curve;
+
+use crate::drive::next::Spread;
+use crate::profile::{ProfileDocument, SizeRecord, confidence};
+
+/// Weight of the prior, in degrees of freedom.
+const PRIOR_DEGREES: u32 = 6;
+/// Prior: relative standard deviations between launches of overheads, of the machines' part of other
+/// times, and of the rest.
+const OVERHEAD: f64 = 0.15;
+const MACHINE: f64 = 0.09;
+const WIRE: f64 = 0.03;
+/// Variance of states that outlast a run, as a part of the variance between launches.
+const SLOW: f64 = 1.0 / 6.0;
+/// Time after which another run is taken to be independent, seconds.
+pub(super) const APART_S: u64 = 60;
+
+/// Variances of the logarithm of a group's values between launches, of one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Launches {
+    prior: f64,
+    observed: f64,
+    /// Degrees of freedom of the observed variance.
+    degrees: u32,
+    /// Variance of the run over that between launches.
+    share: f64,
+}
+
+impl Launches {
+    /// Variances of `curve` over the `sizes` of a run, in ascending order.
+    fn of(profile: &ProfileDocument, curve: Curve, sizes: &[u64]) -> Option<Self> {
+        let records: Vec<&SizeRecord> =
+            sizes.iter().filter_map(|size| record(profile, *size)).collect();
+        let machine = machine_part(&records.get(records.len() / 2)?.row, curve)?;
+        let mut levels = levels(&records, curve);
+        let degrees = u32::try_from(levels.len().saturating_sub(3)).unwrap_or(u32::MAX);
+        Some(Self {
+            prior: if is_overhead(curve) {
+                OVERHEAD.powi(2)
+            } else {
+                (MACHINE * machine).powi(2) + (WIRE * (1.0 - machine)).powi(2)
+            },
+            observed: if degrees == 0 { 0.0 } else { winsorised(&mut levels) },
+            degrees,
+            share: 1.0 / f64::from(profile.launches.max(1)) + SLOW,
+        })
+    }
+}
+
+/// Variance of the logarithm of a group's values between runs, with its degrees of freedom; from the
+/// launches of all `profiles`. `None` if one lacks the group.
+pub(super) fn between_runs<'a>(
+    profiles: impl Iterator<Item = &'a ProfileDocument>,
+    curve: Curve,
+    sizes: &[u64],
+) -> Option<(f64, u32)> {
+    let all: Vec<Launches> =
+        profiles.map(|profile| Launches::of(profile, curve, sizes)).collect::<Option<_>>()?;
+    let mean = |of: fn(&Launches) -> f64| Spread::of(all.iter().map(of)).mean;
+    let observed: f64 = all.iter().map(|run| f64::from(run.degrees) * run.observed).sum();
+    let degrees = all.iter().fold(PRIOR_DEGREES, |sum, run| sum.saturating_add(run.degrees));
+    let weighted = f64::from(PRIOR_DEGREES) * mean(|run| run.prior) + observed;
+    Some((weighted / f64::from(degrees) * mean(|run| run.share), degrees))
+}
+
+/// Row of `size`.
+pub(super) fn record(profile: &ProfileDocument, size: u64) -> Option<&SizeRecord> {
+    profile.sizes.iter().find(|record| record.row.size.0 == size)
+}
+
+/// Logarithm of the value of `curve` in seconds, and the standard deviation of its sampling noise;
+/// `None` if the value may be 0.
+pub(super) fn logarithm(profile: &ProfileDocument, curve: Curve, size: u64) -> Option<(f64, f64)> {
+    let estimate = record(profile, size)?.row.value(curve)?;
+    let [value, low, high] =
+        [estimate.value, estimate.low, estimate.high].map(|time| time.seconds());
+    let half = (high / value).ln().max((value / low).ln());
+    (low > 0.0).then(|| (value.ln(), half / confidence(profile).normal()))
+}
+
+/// Groups runs by the minute in which they began, from the first on; `runs` have their beginnings in
+/// seconds.
+pub(super) fn by_minute<T>(runs: Vec<(u64, T)>) -> impl Iterator<Item = Vec<T>> {
+    let begin = runs.iter().map(|(started, _)| *started).min().unwrap_or(0);
+    let mut minutes = BTreeMap::<u64, Vec<T>>::new();
+    for (started, run) in runs {
+        minutes.entry((started - begin) / APART_S).or_default().push(run);
+    }
+    minutes.into_values()
+}
+
+/// Effective number of independent runs in a minute that has `count`: half of the variance of a run
+/// is taken to last for a minute.
+#[allow(clippy::cast_precision_loss, reason = "few runs")]
+pub(super) fn independent(count: usize) -> f64 {
+    2.0 * count as f64 / (count + 1) as f64
+}
+
+/// True for the curves of a processor's time.
+pub(super) const fn is_overhead(curve: Curve) -> bool {
+    matches!(curve, Curve::SendOverhead | Curve::RecvOverhead)
+}
+
+/// Largest part of a time on the link that machines take, up to 1.
+fn machine_part(row: &SizeRow, curve: Curve) -> Option<f64> {
+    const WAKE_UPS_S: f64 = 20e-6;
+    let seconds = |curve| Some(row.value(curve)?.value.seconds());
+    let value = seconds(curve)?;
+    // An unknown overhead counts as the other one.
+    let [send, receive] = [seconds(Curve::SendOverhead), seconds(Curve::RecvOverhead)];
+    let both = send.or(receive).zip(receive.or(send));
+    let machine = both.map(|(send, receive)| 4.0 * (send + receive).max(0.0) + WAKE_UPS_S);
+    Some(machine.map_or(1.0, |machine| (machine / value).min(1.0)))
+}
+
+/// Level of each launch; empty if none is known.
+fn levels(records: &[&SizeRecord], curve: Curve) -> Vec<f64> {
+    let mut by_launch: Vec<Vec<f64>> = Vec::new();
+    for values in records.iter().filter_map(|record| record.launches.get(&curve)) {
+        if values.iter().any(|value| *value <= 0.0) {
+            continue;
+        }
+        let mean = Spread::of(values.iter().map(|value| value.ln())).mean;
+        by_launch.resize(by_launch.len().max(values.len()), vec![]);
+        for (launch, value) in by_launch.iter_mut().zip(values) {
+            launch.push(value.ln() - mean);
+        }
+    }
+    by_launch.iter_mut().filter_map(|values| median(values)).collect()
+}
+
+/// Variance of at least four values, without the influence of the outermost ones.
+fn winsorised(values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    if let [first, second, .., last_but_one, last] = values {
+        (*first, *last) = (*second, *last_but_one);
+    }
+    #[allow(clippy::cast_precision_loss, reason = "few launches")]
+    let inner = 1.0 - 2.0 / values.len() as f64;
+    Spread::of(values.iter().copied()).variance / inner.powi(2)
+}
+
+/// Middle value, the lower one of two; `None` if there are none.
+fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loggap_core::model::Estimate;
+    use loggap_core::random::Random;
+    use loggap_core::units::{Bytes, SignedPicos};
+
+    const SIZES: [u64; 3] = [1, 2, 4];
+
+    /// A run with half round trips of `half_rtt_us` microseconds, overheads of 1 µs, and launches
+    /// at these levels.
+    fn run(half_rtt_us: i64, levels: &[f64]) -> ProfileDocument {
+        let micros = |count: i64| Some(Estimate::exact(SignedPicos(count * 1_000_000)));
+        let sizes = SIZES.map(|size| {
+            let values = levels.iter().map(|level| half_rtt_us as f64 * 1e-6 * level.exp());
+            SizeRecord {
+                launches: BTreeMap::from([(Curve::HalfRtt, values.collect())]),
+                ..SizeRecord::from(SizeRow {
+                    size: Bytes(size),
+                    half_rtt: micros(half_rtt_us),
+                    send_overhead: micros(1),
+                    recv_overhead: micros(1),
+                    ..SizeRow::default()
+                })
+            }
+        });
+        let launches = u32::try_from(levels.len()).unwrap();
+        ProfileDocument { sizes: sizes.to_vec(), launches, ..ProfileDocument::default() }
+    }
+
+    fn variance(half_rtt_us: i64, levels: &[&[f64]]) -> (f64, u32) {
+        let runs: Vec<_> = levels.iter().map(|levels| run(half_rtt_us, levels)).collect();
+        between_runs(runs.iter(), Curve::HalfRtt, &SIZES).unwrap()
+    }
+
+    #[test]
+    fn the_variance_is_that_of_the_formulas() {
+        // Winsorised to −0.1, −0.1, 0, 0.1, 0.1: variance 0.01.
+        let varying = [-0.9, -0.1, 0.0, 0.1, 0.5];
+        let (found, degrees) = variance(20, &[&varying, &[0.0; 5]]);
+        let launches = (6.0 * 0.0081 + 2.0 * 0.01 / 0.36) / 10.0;
+        assert!((found - launches * (0.2 + 1.0 / 6.0)).abs() < 1e-12, "{found}");
+        assert_eq!(degrees, 10);
+        // Of 280 µs the machines take at most 28.
+        let (found, degrees) = variance(280, &[&[0.0; 3]]);
+        let launches = 0.009_f64.powi(2) + 0.027_f64.powi(2);
+        assert!((found - launches * (1.0 / 3.0 + 1.0 / 6.0)).abs() < 1e-12, "{found}");
+        assert_eq!(degrees, 6);
+        assert_eq!(between_runs([run(20, &[])].iter(), Curve::Gap, &SIZES), None);
+    }
+
+    #[test]
+    fn the_winsorised_variance_is_that_of_normal_values_and_one_outlier_hardly_moves_it() {
+        let mut random = Random::new(3);
+        for (count, tolerance) in [(5, 0.06), (8, 0.12), (16, 0.1)] {
+            let mut mean = 0.0;
+            for _ in 0..4_000 {
+                let mut values: Vec<f64> = (0..count).map(|_| random.normal()).collect();
+                mean += winsorised(&mut values) / 4_000.0;
+            }
+            assert!((mean - 1.0_f64).abs() < tolerance, "{count}: {mean}");
+        }
+        let with = |last| winsorised(&mut [-1.0, -0.5, 0.1, 0.6, last]);
+        assert!((with(1e3) - with(1.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn runs_of_one_minute_are_little_more_than_one() {
+        let of = |started: &[u64]| {
+            by_minute(started.iter().map(|started| (*started, *started)).collect())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[64, 5, 65, 200, 124]), [vec![64, 5], vec![65, 124], vec![200]]);
+        assert!(of(&[]).is_empty());
+        for (count, expected) in [(1, 1.0), (2, 4.0 / 3.0), (3, 1.5)] {
+            assert!((independent(count) - expected).abs() < 1e-12);
+        }
+    }
+}
