@@ -14,6 +14,7 @@
 //! - [`profile`], [`samples`]: the files of a measurement.
 //! - [`output`]: exporters of results.
 //! - [`compare`]: profiles of a link from before and after.
+//! - [`assertion`]: limits that a profile has to keep.
 //! - [`schedule`], [`simulation`]: GOAL schedules in files, and their simulation under LogGOPS.
 //! - [`study`]: parameter studies made of many simulations.
 //! - [`collective`]: algorithms of collective operations as MPI libraries implement them.
@@ -23,6 +24,7 @@
 //! - [`timeline`]: timeline of a simulation, drawn and exported.
 //! - [`decimal`]: decimal text as exact integers.
 
+pub mod assertion;
 pub mod best;
 pub mod cli;
 pub mod collective;

@@ -56,7 +56,7 @@ fn options(line: &str, program: &str) -> Option<Vec<String>> {
         [name, ..] if is_program(&name) => 0,
         _ => return None,
     };
-    let options = words[at + 1..].iter().map(|word| (*word).to_owned());
+    let options = words[at + 1..].iter().map(|word| word.trim_matches('\'').to_owned());
     let options =
         options.take_while(|word| !["|", "&&", "||", "&", ">", "--"].contains(&word.as_str()));
     Some(options.collect())

@@ -1,9 +1,18 @@
 //! `loggap compare` and `loggap show`: profiles from their files.
 
-use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use std::{fs, thread};
 
+use loggap::machine::clock::HostClock;
+use loggap_core::measure::serve;
+use loggap_core::units::{PerByte, Picos};
+use loggap_core::wire::Bounds;
 use loggap_tests::command::{Run as _, loggap, machine};
 use loggap_tests::folder::Folder;
+use loggap_tests::relay::{Jitter, Mishaps, Range, Relay, Wire};
+use loggap_tests::seeds;
 use serde_json::Value;
 
 /// A short measurement over a Unix socket, and what it printed.
@@ -74,6 +83,108 @@ fn a_link_nine_times_as_slow_is_told_with_exit_code_3() {
     loggap().args(["compare", &before, &half_more, "--threshold", "90%"]).succeeds();
     let several = ["compare", &before, "--", &after, &slower(&folder, "b.json", &after, 1.01)];
     assert_eq!(loggap().args(several).ended().code, Some(3));
+}
+
+#[test]
+fn a_run_is_judged_by_limits_and_by_an_earlier_one() {
+    let folder = Folder::new();
+    let (usual, _) = measured(&folder, "a.json");
+    let fast = slower(&folder, "fast.json", &usual, 1.0 / 9.0);
+    let report = folder.path("report.xml");
+    let fixed = ["measure", "--transport", "unix", "-s", "1:4K:x4", "--max-time", "0.6", "-J"];
+    let judged = |options: &[&str]| {
+        let _machine = machine();
+        loggap().args(fixed).args(options).env("GITHUB_ACTIONS", "true").ended()
+    };
+    let limits = ["--assert", "half_rtt<1s@1K", "--assert", "gap>1s@4"];
+    let ended = judged(&[&limits[..], &["--baseline", &fast, "--junit", &report]].concat());
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("measuring again, since ").count(), 2, "{}", ended.stderr);
+    let annotation = "::error title=loggap::fails: gap>1s@4, is ";
+    assert!(ended.stderr.contains(annotation), "{}", ended.stderr);
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(found["baseline"]["verdict"], "slower", "{found}");
+    let verdicts = [&found["assertions"][0]["verdict"], &found["assertions"][1]["verdict"]];
+    assert_eq!(verdicts, ["holds", "fails"]);
+    assert!(found["assertions"][0]["value_s_hi"].as_f64().unwrap() < 1.0);
+    assert!(found["sizes"].as_array().unwrap().len() > 3);
+    let report = folder.read("report.xml");
+    assert!(report.contains(r#"name="gap&gt;1s@4""#) && report.contains("<failure "), "{report}");
+    assert!(report.contains(r#"name="half_rtt of "#), "{report}");
+    let ended = judged(&["--assert", "half_rtt<1s@1K"]);
+    assert_eq!((ended.code, ended.stderr.contains("again")), (Some(0), false), "{}", ended.stderr);
+    // Nothing is known at this size.
+    assert_eq!(judged(&["--assert", "half_rtt<1s@1M"]).code, Some(0));
+    assert_eq!(judged(&["--assert", "half_rtt<1s@1M", "--strict"]).code, Some(4));
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused_before_anything_is_measured() {
+    let folder = Folder::new();
+    let (usual, _) = measured(&folder, "a.json");
+    for (options, told) in [
+        (&["--assert", "half_rtt<20us"][..], "such as half_rtt<20us@1K"),
+        (&["--assert", "rtt<20us@8"], "'rtt' is no quantity"),
+        (&["--baseline", "/nonexistent.json"], "/nonexistent.json"),
+        (&["--baseline", &usual, "--method", "plogp"], "--method prtt, this run is with plogp"),
+        (&["--junit", &folder.path("a.xml")], "--junit needs --assert or --baseline"),
+    ] {
+        let ended = loggap().args(["measure", "--transport", "unix"]).args(options).ended();
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{options:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(told), "{options:?}: {}", ended.stderr);
+    }
+}
+
+/// Profile of a run over a wire with this latency in microseconds.
+fn over_wire(folder: &Folder, name: &str, latency_us: u64) -> String {
+    let range = Range {
+        first: 1,
+        gap: Picos::from_micros(100).unwrap(),
+        gap_per_byte: PerByte::from_picos(20_000).unwrap(),
+    };
+    let wire = Wire {
+        latency: Picos::from_micros(latency_us).unwrap(),
+        ranges: vec![range],
+        jitter: Jitter::None,
+        mishaps: Mishaps::default(),
+    };
+    let over = Arc::new(AtomicBool::new(false));
+    let mut relay = Relay::new(wire).until(Duration::from_secs(20), Arc::clone(&over));
+    let (address, path) = (relay.address().to_string(), folder.path(name));
+    let responder = thread::spawn(move || {
+        Relay::sleep_exactly();
+        let mut buffer = vec![0; 65_536];
+        // A session each launch.
+        while serve(&HostClock::calibrated(), &mut relay, &mut buffer, Bounds::default()).is_ok() {}
+    });
+    let fixed = ["measure", "--transport", "udp", "-s", "1:1K:x4", "--launches", "3"];
+    let limits = ["--max-time", "1.2", "-o", &path];
+    loggap().args(fixed).args(limits).arg(&address).succeeds();
+    over.store(true, Ordering::Relaxed);
+    responder.join().unwrap();
+    let mut profile: Value = serde_json::from_str(&folder.read(name)).unwrap();
+    profile["started_unix_s"] = (profile["started_unix_s"].as_u64().unwrap() + latency_us).into();
+    folder.written(name, profile.to_string())
+}
+
+/// Of links slowed by a tenth nearly all are told, and of equal ones none: 100 pairs with `--long`.
+#[test]
+fn a_wire_slowed_by_a_tenth_is_told() {
+    let folder = Folder::new();
+    let (mut told, mut mistaken, mut pairs) = (0, 0, 0);
+    let _machine = machine();
+    for pair in seeds(0..if std::env::var_os("LOGGAP_LONG").is_some() { 100 } else { 8 }) {
+        let name = |which| format!("{which}{pair}.json");
+        let usual = over_wire(&folder, &name("a"), 2_000);
+        let same = over_wire(&folder, &name("b"), 2_000);
+        let slower = over_wire(&folder, &name("c"), 2_200);
+        let code = |after: &str| loggap().args(["compare", &usual, after]).ended().code;
+        told += u32::from(code(&slower) == Some(3));
+        mistaken += u32::from(code(&same) == Some(3));
+        pairs += 1;
+    }
+    println!("of {pairs} pairs {told} told, {mistaken} mistaken");
+    assert!(told * 100 >= pairs * 95 && mistaken * 50 <= pairs, "{told} {mistaken} of {pairs}");
 }
 
 #[test]

@@ -6,8 +6,9 @@ use std::slice;
 use serde::Serialize;
 
 use crate::compare::{CompareError, Comparison, Outcome, ProfileFile, compare};
-use crate::flags::parse;
-use crate::output::{comparison, warnings};
+use crate::flags::{annotate, parse};
+use crate::output::junit::{self, Check};
+use crate::output::{PendingFile, comparison, warnings};
 use crate::profile::{ProfileDocument, Severity, WarningRecord};
 use crate::terminal::{CliError, Console, Exit, NamedFiles, command_line};
 
@@ -43,6 +44,9 @@ pub(super) struct Args {
     /// Print one JSON document.
     #[arg(short = 'J', long)]
     json: bool,
+    /// Write a test case for each parameter as JUnit XML.
+    #[arg(long, value_name = "FILE.xml")]
+    junit: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -70,7 +74,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let mut files = NamedFiles::default();
     before.iter().for_each(|path| files.read("BEFORE.json", Some(path)));
     after.iter().for_each(|path| files.read("AFTER.json", Some(path)));
+    files.written("--junit", args.junit.as_deref(), &["xml"]);
     files.check()?;
+    let junit = args.junit.as_ref().map(PendingFile::create).transpose()?;
     let (before, after) = (read(before)?, read(after)?);
     warn(&before, &after, console);
     let threshold = f64::from(args.threshold) / 1e6;
@@ -91,6 +97,11 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     };
     let sizes = if args.verbose { &found.sizes[..] } else { &[] };
     console.report(args.json, &document, |out| comparison::write(out, &found, sizes))?;
+    let checks = Check::all(&[], Some(&found));
+    annotate(&checks, console);
+    if let Some(file) = junit {
+        file.commit(|out| junit::write(out, "loggap compare", &checks))?;
+    }
     let any = |outcome| found.parameters.iter().any(|change| change.verdict == outcome);
     Ok(match found.verdict {
         Outcome::Slower => Exit::Differs,

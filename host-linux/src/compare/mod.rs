@@ -31,7 +31,8 @@ use thiserror::Error;
 use crate::drive::next::Spread;
 use crate::drive::peer_name;
 use crate::profile::{COLUMNS, ProfileDocument, Verdict};
-use variation::{between_runs, by_minute, independent, is_overhead, logarithm};
+pub(crate) use variation::is_overhead;
+use variation::{between_runs, by_minute, independent, logarithm};
 
 /// Fewest sizes whose scatter shows the sampling noise.
 const SCATTER: usize = 4;
@@ -596,7 +597,7 @@ mod tests {
             (1.08, 0.2, 0.05, Outcome::Unknown),
             (1.0, 0.2, 0.05, Outcome::Unknown),
             (1.0, 0.001, 0.10, Outcome::Same),
-            (1.06, 0.001, 0.05, Outcome::Unknown),
+            (1.03, 0.001, 0.05, Outcome::Unknown),
             (1.09, 0.001, 0.05, Outcome::Slower),
             (1.04, 0.001, 0.15, Outcome::Same),
             (1.0 / 1.09, 0.001, 0.05, Outcome::Faster),
@@ -627,7 +628,7 @@ mod tests {
         for change in &found.parameters {
             // The sizes of the overhead's only group do not scatter, and all of it is the machine's.
             let is_overhead = change.curve == Curve::SendOverhead;
-            let prior: f64 = if is_overhead { 0.15 } else { 0.03 };
+            let prior: f64 = if is_overhead { 0.15 } else { 0.02 };
             let launches = (6.0 * prior.powi(2) + 4.0 * 0.2_f64.powi(2)) / 10.0;
             let between = launches * (0.2 + 1.0 / 6.0);
             let noise = if is_overhead { 0.0 } else { (0.001 / 1.959_964_f64).powi(2) };
@@ -639,13 +640,13 @@ mod tests {
     #[test]
     fn several_runs_narrow_the_interval_and_their_scatter_widens_it() {
         let student = |degrees| Confidence::from_percent(99.0).unwrap().student(degrees);
-        let one = width(&[run(0.03)], &[run(0.03)]);
-        let four = width(&[0, 1, 2, 3].map(|_| run(0.03)), &[run(0.03)]);
+        let one = width(&[run(0.02)], &[run(0.02)]);
+        let four = width(&[0, 1, 2, 3].map(|_| run(0.02)), &[run(0.02)]);
         // No scatter over 3 degrees of freedom, and √(1 + 1/4) for √2.
         let wanted = student(19) / student(10) * (16.0_f64 / 19.0).sqrt() * 0.625_f64.sqrt();
         assert!((four / one - wanted).abs() < 1e-3, "{}", four / one);
-        let scattered = [0.7, 1.4].map(|factor| whole(factor, 0.03));
-        assert!(width(&scattered, &[run(0.03)]) > 1.3 * one);
+        let scattered = [0.7, 1.4].map(|factor| whole(factor, 0.02));
+        assert!(width(&scattered, &[run(0.02)]) > 1.3 * one);
         let mut single = run(0.0);
         single.profile.sizes.iter_mut().for_each(|record| record.launches.clear());
         single.profile.launches = 1;
@@ -654,13 +655,13 @@ mod tests {
 
     #[test]
     fn runs_of_one_minute_count_little_more_than_one() {
-        let mut minute: Vec<ProfileFile> = (0..5).map(|_| run(0.03)).collect();
+        let mut minute: Vec<ProfileFile> = (0..5).map(|_| run(0.02)).collect();
         for (at, file) in (0..).zip(&mut minute) {
             file.profile.started_unix_s = 7_000_000 + at;
         }
         let [within, apart] =
-            [minute, (0..5).map(|_| run(0.03)).collect()].map(|side| width(&side, &[run(0.03)]));
-        assert!(apart < 0.9 * within && within < width(&[run(0.03)], &[run(0.03)]));
+            [minute, (0..5).map(|_| run(0.02)).collect()].map(|side| width(&side, &[run(0.02)]));
+        assert!(apart < 0.9 * within && within < width(&[run(0.02)], &[run(0.02)]));
     }
 
     #[test]

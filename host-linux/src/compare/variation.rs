@@ -10,7 +10,7 @@
 //!    `s² = s_w²/(1 − 2/K)²` with `K − 3` degrees of freedom (Tukey and McLaughlin, "Less
 //!    Vulnerable Confidence and Significance Procedures", Sankhyā A 25, 1963).
 //! 3. It is drawn towards a prior with `ν₀` degrees of freedom: standard deviations of 9% of the part
-//!    of the time that the machines take, at most `4(o_s + o_r) + 20 µs`, and of 3% of the rest; of 15%
+//!    of the time that the machines take, at most `4(o_s + o_r) + 20 µs`, and of 2% of the rest; of 15%
 //!    of overheads.
 //! 4. The variance of a run is `s²·(1/K + SLOW)`.
 //!
@@ -32,7 +32,7 @@ const PRIOR_DEGREES: u32 = 6;
 /// times, and of the rest.
 const OVERHEAD: f64 = 0.15;
 const MACHINE: f64 = 0.09;
-const WIRE: f64 = 0.03;
+const WIRE: f64 = 0.02;
 /// Variance of states that outlast a run, as a part of the variance between launches.
 const SLOW: f64 = 1.0 / 6.0;
 /// Time after which another run is taken to be independent, seconds.
@@ -120,20 +120,20 @@ pub(super) fn independent(count: usize) -> f64 {
 }
 
 /// True for the curves of a processor's time.
-pub(super) const fn is_overhead(curve: Curve) -> bool {
+pub(crate) const fn is_overhead(curve: Curve) -> bool {
     matches!(curve, Curve::SendOverhead | Curve::RecvOverhead)
 }
 
 /// Largest part of a time on the link that machines take, up to 1.
 fn machine_part(row: &SizeRow, curve: Curve) -> Option<f64> {
     const WAKE_UPS_S: f64 = 20e-6;
+    /// Overhead that was not measured.
+    const UNKNOWN_S: f64 = 5e-6;
     let seconds = |curve| Some(row.value(curve)?.value.seconds());
     let value = seconds(curve)?;
-    // An unknown overhead counts as the other one.
-    let [send, receive] = [seconds(Curve::SendOverhead), seconds(Curve::RecvOverhead)];
-    let both = send.or(receive).zip(receive.or(send));
-    let machine = both.map(|(send, receive)| 4.0 * (send + receive).max(0.0) + WAKE_UPS_S);
-    Some(machine.map_or(1.0, |machine| (machine / value).min(1.0)))
+    let overhead = |curve| seconds(curve).unwrap_or(UNKNOWN_S).max(0.0);
+    let both = overhead(Curve::SendOverhead) + overhead(Curve::RecvOverhead);
+    Some(((4.0 * both + WAKE_UPS_S) / value).min(1.0))
 }
 
 /// Level of each launch; empty if none is known.
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(degrees, 10);
         // Of 280 µs the machines take at most 28.
         let (found, degrees) = variance(280, &[&[0.0; 3]]);
-        let launches = 0.009_f64.powi(2) + 0.027_f64.powi(2);
+        let launches = 0.009_f64.powi(2) + 0.018_f64.powi(2);
         assert!((found - launches * (1.0 / 3.0 + 1.0 / 6.0)).abs() < 1e-12, "{found}");
         assert_eq!(degrees, 6);
         assert_eq!(between_runs([run(20, &[])].iter(), Curve::Gap, &SIZES), None);

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use loggap_core::units::Picos;
+use serde::Serialize;
 
+use super::judging::{Judge, JudgeArgs, Judgement, is_judged};
 use super::parse::{self, NumberError, Sizes};
 use super::{ExactArgs, ReportArgs, draw};
+use crate::compare::ProfileFile;
 use crate::drive::{
     Ends, Finished, Measurement, Method, ONE_OF_MANY, Options, SizePlan, unix_seconds,
 };
@@ -69,6 +72,8 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "FILE.csv")]
     samples: Option<PathBuf>,
     #[command(flatten)]
+    judge: JudgeArgs,
+    #[command(flatten)]
     report: ReportArgs,
 }
 
@@ -90,7 +95,7 @@ fn max_time(text: &str) -> Result<Picos, NumberError> {
 /// files then hold the samples until it.
 pub fn run<E: Ends>(
     args: &MeasureArgs,
-    ends: impl FnOnce(u32) -> Result<E, CliError>,
+    ends: impl FnMut(u32) -> Result<E, CliError>,
     interrupt: &Interrupt,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
@@ -101,7 +106,7 @@ pub fn run<E: Ends>(
     interrupt.write_at_end("");
     let is_interrupted = interrupt.is_requested();
     match outcome {
-        Ok((finished, files)) => Ok(export(args, finished, files, interrupt, console)),
+        Ok(measured) => Ok(measured.export(args, interrupt, console)),
         Err(error) => {
             let text = if is_interrupted { INTERRUPTED.to_owned() } else { error.to_string() };
             if args.report.json {
@@ -112,16 +117,59 @@ pub fn run<E: Ends>(
     }
 }
 
-fn measure<E: Ends>(
-    args: &MeasureArgs,
-    ends: impl FnOnce(u32) -> Result<E, CliError>,
+/// Most runs after the first, before a limit counts as broken or the link as slower.
+const FURTHER_RUNS: u32 = 2;
+
+/// A measurement with what was asked of it.
+struct Measured<'a> {
+    finished: Finished,
+    files: Files,
+    judge: Judge<'a>,
+    judgement: Judgement,
+}
+
+fn measure<'a, E: Ends>(
+    args: &'a MeasureArgs,
+    mut ends: impl FnMut(u32) -> Result<E, CliError>,
     interrupt: &Interrupt,
     console: &mut Console,
-) -> Result<(Finished, Files), CliError> {
+) -> Result<Measured<'a>, CliError> {
+    let judge = args.judge.prepare(args.method)?;
     let measurement = Measurement::prepare(args.options()?)?;
     let files = Files::open(args)?;
-    let assessed = measurement.run(ends(args.longest_message())?, interrupt, console)?;
-    Ok((assessed.finish(), files))
+    let mut finished = measurement.run(ends(args.longest_message())?, interrupt, console)?.finish();
+    let mut judgement = Judgement::default();
+    if judge.is_asked() && finished.failure.is_none() && is_judged(&finished.document) {
+        let mut runs = vec![this_run(finished.document.clone())];
+        let mut again = |doubt: String| -> Result<Option<ProfileDocument>, CliError> {
+            console.note(format_args!("measuring again, since {doubt}"));
+            let measurement = Measurement::prepare(args.options()?)?;
+            let ends = ends(args.longest_message())?;
+            Ok(Some(measurement.run(ends, interrupt, console)?.profile()?).filter(is_judged))
+        };
+        let mut judged = judge.judge(&runs);
+        for _ in 0..FURTHER_RUNS {
+            let doubt = judged.as_ref().ok().and_then(Judgement::doubt);
+            let Some(doubt) = doubt.filter(|_| !interrupt.is_requested()) else { break };
+            match again(doubt) {
+                Ok(further) => runs.extend(further.map(this_run)),
+                Err(error) => {
+                    finished.failure = Some(error);
+                    break;
+                }
+            }
+            judged = judge.judge(&runs);
+        }
+        match judged {
+            Ok(found) => judgement = found,
+            Err(error) => finished.failure = Some(CliError::usage(error)),
+        }
+    }
+    Ok(Measured { finished, files, judge, judgement })
+}
+
+fn this_run(profile: ProfileDocument) -> ProfileFile {
+    ProfileFile { path: "this run".into(), profile }
 }
 
 impl MeasureArgs {
@@ -175,6 +223,12 @@ impl MeasureArgs {
         self.output.as_deref()
     }
 
+    /// An option that needs a single link and was given.
+    #[must_use]
+    pub fn for_one_link(&self) -> Option<&'static str> {
+        self.judge.given()
+    }
+
     /// True if the method needs a reply to each message.
     #[must_use]
     pub fn needs_answers(&self) -> bool {
@@ -224,6 +278,7 @@ impl Files {
         let mut files = NamedFiles::default();
         files.written("-o", args.output.as_deref(), &["json"]);
         files.written("--samples", args.samples.as_deref(), &["csv"]);
+        args.judge.name_files(&mut files);
         args.report.name_files(&mut files);
         files.check()?;
         let create = |path: &Option<PathBuf>| -> Result<_, FileError> {
@@ -277,35 +332,48 @@ impl Files {
     }
 }
 
-/// Writes all results.
-fn export(
-    args: &MeasureArgs,
-    finished: Finished,
-    mut files: Files,
-    interrupt: &Interrupt,
-    console: &mut Console,
-) -> Exit {
-    let Finished { document, samples, failure } = finished;
-    let mut failures = Failures::default();
-    failures.add(failure.map_or(Ok(()), Err));
-    if files.on_standard_output {
-        console.leave_standard_output();
+/// Document of `--json`: the profile and what was asked of it.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    profile: &'a ProfileDocument,
+    #[serde(flatten)]
+    judgement: &'a Judgement,
+}
+
+impl Measured<'_> {
+    /// Writes all results.
+    fn export(self, args: &MeasureArgs, interrupt: &Interrupt, console: &mut Console) -> Exit {
+        let Self { finished, mut files, judge, judgement } = self;
+        let Finished { document, samples, failure } = finished;
+        let mut failures = Failures::default();
+        failures.add(failure.map_or(Ok(()), Err));
+        if files.on_standard_output {
+            console.leave_standard_output();
+        }
+        if let Some(path) = files.keep_usable(&document) {
+            let path = path.display();
+            console.warn(format_args!("{path} keeps its usable profile of an earlier run"));
+        }
+        for written in files.write(&document, &samples) {
+            failures.add(written);
+        }
+        let json = Document { profile: &document, judgement: &judgement };
+        failures.add(args.report.print(&document, &json, console));
+        failures.add(args.report.print_lines(&judgement.text(), console));
+        judgement.annotate(console);
+        failures.add(judge.write(&judgement));
+        let is_unusable = document.verdict == Verdict::Unusable;
+        let is_open = !document.converged || judgement.is_open();
+        let done = if interrupt.is_requested() {
+            Exit::Interrupted
+        } else if judgement.exit() != Exit::Done {
+            judgement.exit()
+        } else if is_unusable || args.exact.strict && is_open {
+            Exit::NotConverged
+        } else {
+            Exit::Done
+        };
+        failures.end(done, console)
     }
-    if let Some(path) = files.keep_usable(&document) {
-        console.warn(format_args!("{} keeps its usable profile of an earlier run", path.display()));
-    }
-    for written in files.write(&document, &samples) {
-        failures.add(written);
-    }
-    let printed = args.report.print(&document, &document, console);
-    failures.add(printed);
-    let is_unusable = document.verdict == Verdict::Unusable;
-    let done = if interrupt.is_requested() {
-        Exit::Interrupted
-    } else if is_unusable || args.exact.strict && !document.converged {
-        Exit::NotConverged
-    } else {
-        Exit::Done
-    };
-    failures.end(done, console)
 }

@@ -1,7 +1,9 @@
 //! Flags that both programs take, the texts of their values, and what is written as they say.
 
+mod judging;
 pub mod measuring;
 pub mod parse;
 mod report;
 
+pub(crate) use judging::annotate;
 pub(crate) use report::{ExactArgs, ReportArgs, draw};

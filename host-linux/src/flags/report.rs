@@ -138,6 +138,17 @@ impl ReportArgs {
         }
     }
 
+    /// Prints further lines of text: below a screen or table, elsewhere on standard error.
+    pub(crate) fn print_lines(&self, text: &[u8], console: &mut Console) -> Result<(), CliError> {
+        if !(self.json || self.csv || self.flags) {
+            return Ok(console.data().write_all(text)?);
+        }
+        if !text.is_empty() {
+            console.note(String::from_utf8_lossy(text).trim_end());
+        }
+        Ok(())
+    }
+
     fn screen(&self, terminal: Terminal) -> ScreenOptions {
         let Terminal { width, colour } = terminal;
         ScreenOptions { width, colour: colour && !self.no_color, verbose: self.verbose }

@@ -94,6 +94,21 @@ fn verdict(found: &Comparison) -> String {
     }
 }
 
+/// Name of a row: parameter and sizes.
+#[must_use]
+pub fn name(change: &CurveChange) -> String {
+    format!("{} of {}", change.curve.parameter().key(), sizes(change))
+}
+
+/// A row as a line of text.
+#[must_use]
+pub fn line(change: &CurveChange) -> String {
+    let [symbol, sizes, before, after, percent, interval, verdict] = row(change);
+    format!(
+        "{verdict}: {symbol} of {sizes}, {before} before, {after} after, {percent} ({interval})"
+    )
+}
+
 fn label(change: &CurveChange) -> &'static str {
     Coefficient::AtOne(change.curve).symbol()
 }

@@ -9,6 +9,7 @@ mod file;
 mod fixtures;
 pub mod flags;
 mod heading;
+pub mod junit;
 pub mod number;
 pub mod plot;
 mod quantity;

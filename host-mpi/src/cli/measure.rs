@@ -73,15 +73,16 @@ pub(super) fn run(
     // Rank 0 tells the others when the run is over; they continue until then.
     session.interrupt.listen();
     if args.pairs.are_many(job.size()) {
+        if let Some(option) = args.measure.for_one_link() {
+            let error = CliError::usage(format_args!("{option} is about one pair: mpirun -n 2"));
+            return session.told_by_first(Err(error));
+        }
         return pairs::run(args, session, console);
     }
     if let Some(option) = args.pairs.useless_for_one() {
-        if !job.leads() {
-            return Ok(Exit::Done);
-        }
-        return Err(CliError::usage(format_args!(
+        return session.told_by_first(Err(CliError::usage(format_args!(
             "{option} is about many pairs: give --pairs, or more ranks"
-        )));
+        ))));
     }
     match job.rank() {
         CONTROLLER => {

@@ -1,0 +1,189 @@
+//! Flags that judge a measurement: assertions, and a baseline.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::parse;
+use crate::assertion::{Assertion, Holds, Judged};
+use crate::compare::{self, CompareError, Comparison, Outcome, ProfileFile};
+use crate::drive::Method;
+use crate::output::junit::{self, Check};
+use crate::output::{PendingFile, comparison};
+use crate::profile::{ProfileDocument, Verdict};
+use crate::terminal::{CliError, Console, Exit, NamedFiles};
+
+/// Options that judge a measurement.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct JudgeArgs {
+    /// Compare with an earlier profile; exit with 3 if slower.
+    ///
+    /// Measures up to twice more before it says that.
+    #[arg(long, value_name = "PROFILE.json")]
+    baseline: Option<PathBuf>,
+    /// Smallest change from the baseline that counts.
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = parse::percent)]
+    threshold: u32,
+    /// Exit with 3 if it fails: 'half_rtt<20us@1K' (repeatable).
+    ///
+    /// half_rtt, gap, send_overhead or recv_overhead; < or >; a time; a size. The 95% interval has
+    /// to lie beyond the limit, in up to three runs.
+    #[arg(long = "assert", value_name = "LIMIT")]
+    assertions: Vec<Assertion>,
+    /// Write outcomes of --assert and --baseline as JUnit XML.
+    #[arg(long, value_name = "FILE.xml")]
+    junit: Option<PathBuf>,
+}
+
+/// Outcomes of a run's assertions and of its comparison.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Judgement {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    assertions: Vec<Judged>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline: Option<Comparison>,
+}
+
+/// Options with their opened files.
+#[derive(Debug)]
+pub(super) struct Judge<'a> {
+    args: &'a JudgeArgs,
+    baseline: Option<ProfileFile>,
+    junit: Option<PendingFile>,
+}
+
+impl JudgeArgs {
+    /// The first of these options that was given, for commands that cannot judge.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        [
+            ("--baseline", self.baseline.is_some()),
+            ("--assert", !self.assertions.is_empty()),
+            ("--junit", self.junit.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(option, is_given)| is_given.then_some(option))
+    }
+
+    /// Adds the files of these options.
+    pub(super) fn name_files(&self, files: &mut NamedFiles) {
+        files.read("--baseline", self.baseline.as_deref());
+        files.written("--junit", self.junit.as_deref(), &["xml"]);
+    }
+
+    /// Reads the baseline and opens the report, so that errors come before the work.
+    pub(super) fn prepare(&self, method: Method) -> Result<Judge<'_>, CliError> {
+        if self.junit.is_some() && self.baseline.is_none() && self.assertions.is_empty() {
+            return Err(CliError::usage("--junit needs --assert or --baseline"));
+        }
+        let baseline = self.baseline.as_ref().map(|path| {
+            let profile = ProfileDocument::read(path).map_err(CliError::usage)?;
+            if profile.method != method.name() {
+                return Err(CliError::usage(format_args!(
+                    "{} was measured with --method {}, this run is with {}",
+                    path.display(),
+                    profile.method,
+                    method.name()
+                )));
+            }
+            Ok(ProfileFile { path: path.clone(), profile })
+        });
+        let junit = self.junit.as_ref().map(PendingFile::create).transpose()?;
+        Ok(Judge { args: self, baseline: baseline.transpose()?, junit })
+    }
+}
+
+impl Judge<'_> {
+    /// Judges `runs`, the first one first.
+    pub(super) fn judge(&self, runs: &[ProfileFile]) -> Result<Judgement, CompareError> {
+        let documents = || runs.iter().map(|run| &run.profile);
+        let judged = self.args.assertions.iter().map(|assertion| assertion.judge(documents()));
+        let threshold = f64::from(self.args.threshold) / 1e6;
+        let compared = self
+            .baseline
+            .as_ref()
+            .map(|baseline| compare::compare(std::slice::from_ref(baseline), runs, threshold));
+        Ok(Judgement { assertions: judged.collect(), baseline: compared.transpose()? })
+    }
+
+    /// True if there is something to judge.
+    pub(super) fn is_asked(&self) -> bool {
+        self.baseline.is_some() || !self.args.assertions.is_empty()
+    }
+
+    /// Writes the report.
+    pub(super) fn write(self, judgement: &Judgement) -> Result<(), CliError> {
+        let checks = judgement.checks();
+        match self.junit {
+            Some(file) => Ok(file.commit(|out| junit::write(out, "loggap measure", &checks))?),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Judgement {
+    /// Why another run is worth while; `None` if it is not.
+    pub(super) fn doubt(&self) -> Option<String> {
+        let failing = self.assertions.iter().find(|judged| judged.verdict == Holds::Fails);
+        let slower = self.baseline.as_ref().and_then(|found| {
+            let is_slower = |outcome| outcome == Outcome::Slower;
+            let may_be = |change: &&compare::CurveChange| {
+                is_slower(change.verdict)
+                    || change.verdict == Outcome::Unknown
+                        && change.ratio > 1.0 + found.threshold
+                        && !compare::is_overhead(change.curve)
+            };
+            found.parameters.iter().find(may_be)
+        });
+        failing.map(Judged::to_string).or_else(|| slower.map(comparison::line))
+    }
+
+    fn checks(&self) -> Vec<Check> {
+        Check::all(&self.assertions, self.baseline.as_ref())
+    }
+
+    /// Exit code: 3 if an assertion fails or the link is slower.
+    pub(super) fn exit(&self) -> Exit {
+        let fails = self.assertions.iter().any(|judged| judged.verdict == Holds::Fails);
+        let is_slower =
+            self.baseline.as_ref().is_some_and(|found| found.verdict == Outcome::Slower);
+        if fails || is_slower { Exit::Differs } else { Exit::Done }
+    }
+
+    /// True if anything cannot be told.
+    pub(super) fn is_open(&self) -> bool {
+        self.assertions.iter().any(|judged| judged.verdict == Holds::Unknown)
+            || self.baseline.as_ref().is_some_and(|found| {
+                found.parameters.iter().any(|change| change.verdict == Outcome::Unknown)
+            })
+    }
+
+    /// The outcomes as lines of text.
+    pub(super) fn text(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        for judged in &self.assertions {
+            let _to_memory = writeln!(text, "# {judged}");
+        }
+        if let Some(found) = &self.baseline {
+            let _to_memory = comparison::write(&mut text, found, &[]);
+        }
+        text
+    }
+
+    /// Prints annotations where the job runs on GitHub.
+    pub(super) fn annotate(&self, console: &mut Console) {
+        annotate(&self.checks(), console);
+    }
+}
+
+/// Prints `checks` that do not hold as annotations where the job runs on GitHub.
+pub(crate) fn annotate(checks: &[Check], console: &mut Console) {
+    if std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
+        checks.iter().filter_map(Check::annotation).for_each(|line| console.note(line));
+    }
+}
+
+/// True if `profile` can be judged.
+pub(super) fn is_judged(profile: &ProfileDocument) -> bool {
+    profile.verdict == Verdict::Usable && !profile.ranges.is_empty()
+}
