@@ -36,6 +36,9 @@ enum Bound {
 /// Why a text is no assertion.
 #[derive(Debug, Error)]
 pub enum AssertionError {
+    /// A time without a unit.
+    #[error("'{0}' needs a unit: ns, us, ms or s")]
+    Unit(String),
     /// Not of the form quantity, comparison, time, size.
     #[error("expected a quantity, < or >, a time, @ and a size, such as half_rtt<20us@1K")]
     Form,
@@ -62,13 +65,19 @@ impl FromStr for Assertion {
         let rest = rest.strip_prefix('=').unwrap_or(rest);
         let (time, size) = rest.split_once('@').ok_or(AssertionError::Form)?;
         let quantity = quantity.trim();
-        let has_key = |curve: &Curve| curve.parameter().key() == quantity;
-        let curve = COLUMNS.into_iter().find(has_key);
+        let is_named = |curve: &Curve| {
+            [curve.parameter().key(), Coefficient::AtOne(*curve).symbol()].contains(&quantity)
+        };
+        let curve = COLUMNS.into_iter().find(is_named);
+        let time = time.trim();
+        if time.ends_with(|last: char| last.is_ascii_digit()) {
+            return Err(AssertionError::Unit(time.to_owned()));
+        }
         Ok(Self {
             text: text.to_owned(),
             curve: curve.ok_or_else(|| AssertionError::Quantity(quantity.to_owned()))?,
             bound,
-            limit: parse::time(time.trim())?,
+            limit: parse::time(time)?,
             size: parse::size(size.trim())?,
         })
     }
@@ -98,7 +107,7 @@ pub struct Judged {
     /// The assertion.
     #[serde(serialize_with = "text")]
     pub assertion: Assertion,
-    /// Value of the last run, seconds.
+    /// Value of the first run, seconds.
     pub value_s: Option<f64>,
     /// Lower end of its interval.
     pub value_s_lo: Option<f64>,
@@ -132,26 +141,30 @@ impl fmt::Display for Judged {
 }
 
 impl Assertion {
+    /// Size at which the limit applies, bytes.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.size
+    }
+
     /// Judges the assertion by all `runs`, in the order of measuring: it fails if it fails in each,
     /// and holds if it holds in one and fails in none.
     #[must_use]
     pub fn judge<'a>(&self, runs: impl IntoIterator<Item = &'a ProfileDocument>) -> Judged {
+        let found: Vec<_> = runs.into_iter().map(|profile| self.value(profile)).collect();
+        let holds = |value: &Option<Estimate<SignedPicos>>| {
+            value.map_or(Holds::Unknown, |value| self.holds(&value))
+        };
+        let verdicts: Vec<Holds> = found.iter().map(holds).collect();
+        let first = found.first().copied().flatten();
+        let first = first.map(|value| value.map(|time| to_si(time.0, OF_TIME)));
         let mut judged = Judged {
             assertion: self.clone(),
-            value_s: None,
-            value_s_lo: None,
-            value_s_hi: None,
+            value_s: first.and_then(|value| value.value),
+            value_s_lo: first.and_then(|value| value.low),
+            value_s_hi: first.and_then(|value| value.high),
             verdict: Holds::Unknown,
         };
-        let mut verdicts = Vec::new();
-        for profile in runs {
-            let found = self.value(profile);
-            verdicts.push(found.map_or(Holds::Unknown, |value| self.holds(&value)));
-            let value = found.map(|value| value.map(|time| to_si(time.0, OF_TIME)));
-            judged.value_s = value.and_then(|value| value.value);
-            judged.value_s_lo = value.and_then(|value| value.low);
-            judged.value_s_hi = value.and_then(|value| value.high);
-        }
         let count = |of| verdicts.iter().filter(|verdict| **verdict == of).count();
         if !verdicts.is_empty() && count(Holds::Fails) == verdicts.len() {
             judged.verdict = Holds::Fails;
@@ -240,6 +253,7 @@ mod tests {
             ("half_rtt>20us@64", Holds::Fails),
             ("gap<3.1us@1K", Holds::Holds),
             ("gap<2.9us@100", Holds::Fails),
+            ("g<3.1us@1K", Holds::Holds),
             ("gap<3.1us@2K", Holds::Unknown),
             ("send_overhead<3us@64", Holds::Unknown),
         ] {
@@ -273,6 +287,7 @@ mod tests {
             ("rtt<20us@1K", "'rtt' is no quantity"),
             ("gap<20m@1K", "unknown unit 'm'"),
             ("gap<20us@1Z", "1Z"),
+            ("gap<20@1K", "'20' needs a unit"),
         ] {
             let error = text.parse::<Assertion>().unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

@@ -19,7 +19,9 @@ use serde_json::Value;
 fn measured(folder: &Folder, name: &str) -> (String, String) {
     let path = folder.path(name);
     let _machine = machine();
-    let fixed = ["measure", "--transport", "unix", "-s", "1:4K:x4", "--max-time", "0.8", "-o"];
+    // Blocking ends share processors with other programs.
+    let fixed = ["measure", "--transport", "unix", "--block", "-s", "1:4K:x4"];
+    let fixed = [&fixed[..], &["--max-time", "0.8", "-o"]].concat();
     let printed = loggap().args(fixed).arg(&path).succeeds().stdout;
     (path, printed)
 }
@@ -91,10 +93,11 @@ fn a_run_is_judged_by_limits_and_by_an_earlier_one() {
     let (usual, _) = measured(&folder, "a.json");
     let fast = slower(&folder, "fast.json", &usual, 1.0 / 9.0);
     let report = folder.path("report.xml");
-    let fixed = ["measure", "--transport", "unix", "-s", "1:4K:x4", "--max-time", "0.6", "-J"];
+    let fixed = ["measure", "--transport", "unix", "--block", "-s", "1:4K:x4"];
+    let fixed = [&fixed[..], &["--max-time", "0.6", "-J"]].concat();
     let judged = |options: &[&str]| {
         let _machine = machine();
-        loggap().args(fixed).args(options).env("GITHUB_ACTIONS", "true").ended()
+        loggap().args(&fixed).args(options).env("GITHUB_ACTIONS", "true").ended()
     };
     let limits = ["--assert", "half_rtt<1s@1K", "--assert", "gap>1s@4"];
     let ended = judged(&[&limits[..], &["--baseline", &fast, "--junit", &report]].concat());
@@ -113,9 +116,16 @@ fn a_run_is_judged_by_limits_and_by_an_earlier_one() {
     assert!(report.contains(r#"name="half_rtt of "#), "{report}");
     let ended = judged(&["--assert", "half_rtt<1s@1K"]);
     assert_eq!((ended.code, ended.stderr.contains("again")), (Some(0), false), "{}", ended.stderr);
-    // Nothing is known at this size.
-    assert_eq!(judged(&["--assert", "half_rtt<1s@1M"]).code, Some(0));
-    assert_eq!(judged(&["--assert", "half_rtt<1s@1M", "--strict"]).code, Some(4));
+    // Each alone.
+    for options in [["--assert", "gap>1s@4"], ["--baseline", &fast]] {
+        let ended = judged(&options);
+        assert_eq!(ended.code, Some(3), "{options:?}: {}", ended.stderr);
+        assert_eq!(ended.stderr.matches("measuring again, since ").count(), 2, "{options:?}");
+    }
+    // A limit within every interval.
+    let half_rtt = found["sizes"][0]["half_rtt_s"].as_f64().unwrap();
+    let open = format!("half_rtt>{:.0}ns@1", half_rtt * 1e9);
+    assert_eq!(judged(&["--assert", &open, "--strict"]).code, Some(4));
 }
 
 #[test]
@@ -125,6 +135,8 @@ fn what_cannot_be_judged_is_refused_before_anything_is_measured() {
     for (options, told) in [
         (&["--assert", "half_rtt<20us"][..], "such as half_rtt<20us@1K"),
         (&["--assert", "rtt<20us@8"], "'rtt' is no quantity"),
+        (&["--assert", "half_rtt<20us@1M"], "sizes from 1 B to 64 KiB are measured; others with -s"),
+        (&["--threshold", "3%"], "--baseline"),
         (&["--baseline", "/nonexistent.json"], "/nonexistent.json"),
         (&["--baseline", &usual, "--method", "plogp"], "--method prtt, this run is with plogp"),
         (&["--junit", &folder.path("a.xml")], "--junit needs --assert or --baseline"),

@@ -5,18 +5,17 @@ use std::slice;
 
 use serde::Serialize;
 
-use crate::compare::{CompareError, Comparison, Outcome, ProfileFile, compare};
-use crate::flags::{annotate, parse};
+use crate::compare::{Comparison, Outcome, ProfileFile, compare};
+use crate::flags::{annotate, parse, warn_of};
 use crate::output::junit::{self, Check};
-use crate::output::{PendingFile, comparison, warnings};
-use crate::profile::{ProfileDocument, Severity, WarningRecord};
+use crate::output::{PendingFile, comparison};
 use crate::terminal::{CliError, Console, Exit, NamedFiles, command_line};
 
 /// Compare profiles of a link: is it slower than before?
 ///
 /// Half round trip, overheads and gap are compared at the sizes that all profiles have measured, as
-/// ratios with 95% intervals. The intervals include the variation between runs, as each profile
-/// predicts it and as the profiles of a side show it: several on each side tell smaller changes.
+/// ratios with 95% intervals. The intervals include the variation between runs, as the launches of
+/// each and the profiles of a side show it: several on each side tell smaller changes.
 /// Exits with 3 if anything is slower, with 0 if it is the same, faster, or cannot be told.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -78,14 +77,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     files.check()?;
     let junit = args.junit.as_ref().map(PendingFile::create).transpose()?;
     let (before, after) = (read(before)?, read(after)?);
-    warn(&before, &after, console);
     let threshold = f64::from(args.threshold) / 1e6;
-    let found = compare(&before, &after, threshold).map_err(|error| match error {
-        CompareError::Unusable { .. } => {
-            CliError::Message { exit: Exit::NotConverged, text: error.to_string() }
-        }
-        _ => CliError::usage(error),
-    })?;
+    let found = compare(&before, &after, threshold)?;
+    warn_of(before.iter().chain(&after), console);
     let names =
         |side: &[ProfileFile]| side.iter().map(|file| file.path.display().to_string()).collect();
     let document = Document {
@@ -95,6 +89,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         after: names(&after),
         found: &found,
     };
+    if files.take_standard_output() {
+        console.leave_standard_output();
+    }
     let sizes = if args.verbose { &found.sizes[..] } else { &[] };
     console.report(args.json, &document, |out| comparison::write(out, &found, sizes))?;
     let checks = Check::all(&[], Some(&found));
@@ -102,43 +99,13 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     if let Some(file) = junit {
         file.commit(|out| junit::write(out, "loggap compare", &checks))?;
     }
-    let any = |outcome| found.parameters.iter().any(|change| change.verdict == outcome);
     Ok(match found.verdict {
         Outcome::Slower => Exit::Differs,
-        _ if args.strict && any(Outcome::Unknown) => Exit::NotConverged,
+        _ if args.strict && found.is_open() => Exit::NotConverged,
         _ => Exit::Done,
     })
 }
 
 fn read(paths: &[PathBuf]) -> Result<Vec<ProfileFile>, CliError> {
-    let file = |path: &PathBuf| {
-        let profile = ProfileDocument::read(path).map_err(CliError::usage)?;
-        Ok(ProfileFile { path: path.clone(), profile })
-    };
-    paths.iter().map(file).collect()
-}
-
-/// Warns of incomplete and of spoilt profiles, and of another machine.
-fn warn(before: &[ProfileFile], after: &[ProfileFile], console: &mut Console) {
-    let all = || before.iter().chain(after);
-    for ProfileFile { path, profile } in all() {
-        if let Some(why) = &profile.incomplete {
-            console.warn(format_args!("'{}' is incomplete: {why}", path.display()));
-        }
-        let spoils = |warning: &&WarningRecord| warning.severity == Severity::Spoils;
-        for warning in profile.warning_details.iter().filter(spoils) {
-            console.warn(format_args!("'{}': {}", path.display(), warnings::text(warning)));
-        }
-    }
-    let host = |file: &ProfileFile| file.profile.host.hostname.clone();
-    let Some(first) = before.first() else { return };
-    if let Some(other) = all().find(|file| host(file) != host(first)) {
-        console.warn(format_args!(
-            "'{}' was measured on {}, '{}' on {}",
-            first.path.display(),
-            host(first),
-            other.path.display(),
-            host(other)
-        ));
-    }
+    paths.iter().map(|path| ProfileFile::read(path).map_err(CliError::usage)).collect()
 }

@@ -24,6 +24,7 @@ Examples:
   loggap measure --transport eth --interface eth1
   loggap measure node7 --transport verbs --op write -d mlx5_0
   loggap measure -s 1:1M --max-time 20 --rel-err 2%
+  loggap measure node7 --baseline node7.json --assert 'half_rtt<20us@1K'
   loggap measure -o link.json && loggap simulate FILE.goal --profile link.json")]
 pub(super) struct Args {
     #[command(flatten)]
@@ -107,6 +108,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     if args.ends.link.is_read() && args.measure.needs_answers() {
         return Err(LinkError::from(VerbsError::Answers).into());
     }
-    let ends = |largest| Ok(Endpoints::new(args.ends.options()?, largest, placement::allowed()));
+    // Measuring pins this thread, so the processors are looked up before.
+    let allowed = placement::allowed();
+    let ends = |largest| Ok(Endpoints::new(args.ends.options()?, largest, allowed.clone()));
     measuring::run(&args.measure, ends, &interrupt, console)
 }

@@ -8,8 +8,8 @@
 //! `d(s) = mean ln(after) − mean ln(before)`. Its interval is `d ± t·√(σ²(1/A + 1/B) + e²)`:
 //!
 //! - `σ²` is the variance between runs, from the launches of all profiles ([`variation`]) and from the
-//!   scatter of the runs of a side. `A` and `B` are numbers of independent runs: the
-//!   runs of one minute are little more than one.
+//!   scatter of the runs of a side. `A` and `B` are numbers of independent runs: the runs of one minute
+//!   are little more than one. With other numbers of launches each side has its own `σ²`.
 //! - `e²` is the sampling noise of the median, `(π/2)/n` times the variance of `d(s)` over the group's
 //!   `n` sizes; with fewer than four sizes it follows from the intervals of their values.
 //! - `t` is Student's quantile at 95%, corrected for the number of rows (Bonferroni).
@@ -20,7 +20,7 @@
 mod variation;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use loggap_core::model::Curve;
 use loggap_core::stats::Confidence;
@@ -30,9 +30,9 @@ use thiserror::Error;
 
 use crate::drive::next::Spread;
 use crate::drive::peer_name;
-use crate::profile::{COLUMNS, ProfileDocument, Verdict};
+use crate::profile::{COLUMNS, ProfileDocument, ProfileError, Verdict};
 pub(crate) use variation::is_overhead;
-use variation::{between_runs, by_minute, independent, logarithm};
+use variation::{between_launches, by_minute, independent, logarithm, share_of_launches};
 
 /// Fewest sizes whose scatter shows the sampling noise.
 const SCATTER: usize = 4;
@@ -46,6 +46,17 @@ pub struct ProfileFile {
     pub path: PathBuf,
     /// Content.
     pub profile: ProfileDocument,
+}
+
+impl ProfileFile {
+    /// Reads a profile.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError`] names the file and what is wrong with it.
+    pub fn read(path: &Path) -> Result<Self, ProfileError> {
+        Ok(Self { path: path.to_owned(), profile: ProfileDocument::read(path)? })
+    }
 }
 
 /// Profiles that cannot be compared.
@@ -168,6 +179,38 @@ pub struct Comparison {
     pub environment: Vec<EnvironmentChange>,
 }
 
+/// Checks that `file` has numbers.
+///
+/// # Errors
+///
+/// [`CompareError::Unusable`].
+pub fn usable(ProfileFile { path, profile }: &ProfileFile) -> Result<(), CompareError> {
+    if profile.verdict == Verdict::Usable {
+        return Ok(());
+    }
+    let reason = profile.reason.clone().unwrap_or_else(|| "nothing was measured".into());
+    Err(CompareError::Unusable { path: path.clone(), reason })
+}
+
+impl Comparison {
+    /// Counts what is slower as not told.
+    pub fn withdraw_slower(&mut self) {
+        let changes = self.parameters.iter_mut().chain(&mut self.sizes);
+        for change in changes.filter(|change| change.verdict == Outcome::Slower) {
+            change.verdict = Outcome::Unknown;
+        }
+        if self.verdict == Outcome::Slower {
+            self.verdict = Outcome::Unknown;
+        }
+    }
+
+    /// True if a parameter cannot be told.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.parameters.iter().any(|change| change.verdict == Outcome::Unknown)
+    }
+}
+
 /// Compares the profiles `after` with those from `before`. The ranges are those of the first
 /// profile. Relative changes below `threshold` do not count.
 ///
@@ -192,7 +235,8 @@ pub fn compare(
             let ratios: Vec<LogRatio> = sizes.iter().filter_map(single).collect();
             let twice = ratios.first().map_or(f64::INFINITY, |first| first.log_before + 2_f64.ln());
             let known: Vec<u64> = ratios.iter().map(|ratio| ratio.at).collect();
-            let split = ratios.partition_point(|ratio| ratio.log_before < twice);
+            let is_by_byte = |ratio: &LogRatio| ratio.log_before >= twice;
+            let split = ratios.iter().position(is_by_byte).unwrap_or(ratios.len());
             for group in [known.get(..split), known.get(split..)].into_iter().flatten() {
                 of_groups.extend(sides.log_ratio(curve, group));
             }
@@ -228,11 +272,9 @@ fn checked<'a>(
 ) -> Result<&'a ProfileFile, CompareError> {
     let first = before.first().filter(|_| !after.is_empty()).ok_or(CompareError::Nothing)?;
     let all: Vec<&ProfileFile> = before.iter().chain(after).collect();
-    for (at, ProfileFile { path, profile }) in all.iter().enumerate() {
-        if profile.verdict == Verdict::Unusable {
-            let reason = profile.reason.clone().unwrap_or_else(|| "nothing was measured".into());
-            return Err(CompareError::Unusable { path: path.clone(), reason });
-        }
+    for (at, file) in all.iter().enumerate() {
+        usable(file)?;
+        let ProfileFile { path, profile } = file;
         if let Some(same) = all.iter().take(at).find(|earlier| earlier.profile == *profile) {
             let (first, second) = (same.path.clone(), path.clone());
             return Err(CompareError::SameRun { first, second });
@@ -315,12 +357,12 @@ impl Sides<'_> {
     fn at_size(&self, curve: Curve, size: u64) -> Option<AtSize> {
         let mean = |side: &[ProfileFile]| {
             let of = |file: &ProfileFile| logarithm(&file.profile, curve, size);
-            let (values, noise): (Vec<f64>, Vec<f64>) =
-                side.iter().map(of).collect::<Option<Vec<_>>>()?.into_iter().unzip();
-            let noise = Spread::of(noise.iter().map(|deviation| deviation.powi(2))).mean;
+            let found = side.iter().map(of).collect::<Option<Vec<_>>>()?;
+            let noise = Spread::of(found.iter().map(|(_, deviation)| deviation.powi(2))).mean;
             #[allow(clippy::cast_precision_loss, reason = "few profiles")]
             let count = side.len() as f64;
-            Some((Spread::of(values.into_iter()).mean, noise / count))
+            let values = found.into_iter().map(|(value, _)| value);
+            Some((mean_of_minutes(side, values).mean, noise / count))
         };
         let ((before, noise_before), (after, noise_after)) =
             (mean(self.before)?, mean(self.after)?);
@@ -335,19 +377,22 @@ impl Sides<'_> {
         let (first, last) = (all.first()?.size, all.last()?.size);
         let noise = sampling_noise(&all);
         all.sort_by(|one, other| one.difference.total_cmp(&other.difference));
-        let AtSize { size: at, before: log_before, difference: value, .. } =
-            *all.get(all.len() / 2)?;
-        let (variance, degrees) = between_runs(self.all(), curve, sizes)?;
+        let (low, high) = (all.get((all.len() - 1) / 2)?, all.get(all.len() / 2)?);
+        let AtSize { size: at, before: log_before, .. } = *low;
+        let value = f64::midpoint(low.difference, high.difference);
+        let (launches, degrees) = between_launches(self.all(), curve, sizes)?;
+        let share = |side: &[ProfileFile]| {
+            Spread::of(side.iter().map(|file| share_of_launches(&file.profile))).mean
+        };
+        let (share_before, share_after) = (share(self.before), share(self.after));
+        let mean_share = f64::midpoint(share_before, share_after);
         let (variance, degrees) = [self.before, self.after]
             .iter()
-            .fold((variance, degrees), |(variance, degrees), side| {
+            .fold((launches * mean_share, degrees), |(variance, degrees), side| {
                 levels(side, curve, sizes).combined_with(variance, degrees)
             });
-        let [before, after] = [self.before, self.after].map(|side| {
-            let runs = side.iter().map(|file| (file.profile.started_unix_s, ())).collect();
-            by_minute(runs).map(|minute| independent(minute.len())).sum::<f64>()
-        });
-        let shares = 1.0 / before + 1.0 / after;
+        let (before, after) = (independent_runs(self.before), independent_runs(self.after));
+        let shares = share_before / mean_share / before + share_after / mean_share / after;
         let half_rtt = is_overhead(curve).then(|| self.at_size(Curve::HalfRtt, at)).flatten();
         let share = half_rtt.map_or(1.0, |half_rtt| (half_rtt.before - log_before).exp());
         Some(LogRatio {
@@ -376,14 +421,32 @@ fn sampling_noise(group: &[AtSize]) -> f64 {
     std::f64::consts::FRAC_PI_2 * scatter / count
 }
 
-/// Mean logarithm over `sizes` of the runs of each minute.
+/// Scatter of the runs' mean logarithms over `sizes`.
 fn levels(side: &[ProfileFile], curve: Curve, sizes: &[u64]) -> Spread {
-    let level = |profile: &ProfileDocument| {
-        Spread::of(sizes.iter().filter_map(|size| Some(logarithm(profile, curve, *size)?.0))).mean
+    let level = |file: &ProfileFile| {
+        let value = |size: &u64| Some(logarithm(&file.profile, curve, *size)?.0);
+        Spread::of(sizes.iter().filter_map(value)).mean
     };
-    let runs = side.iter().map(|file| (file.profile.started_unix_s, level(&file.profile)));
-    let minutes = by_minute(runs.collect());
-    Spread::of(minutes.map(|minute| Spread::of(minute.into_iter()).mean))
+    let means = mean_of_minutes(side, side.iter().map(level));
+    // A mean of several runs scatters less than one.
+    let runs_a_minute = independent_runs(side) / f64::from(means.degrees + 1);
+    Spread { variance: means.variance * runs_a_minute, ..means }
+}
+
+/// Mean and scatter of the means of each minute of `values`, one of each run.
+fn mean_of_minutes(side: &[ProfileFile], values: impl Iterator<Item = f64>) -> Spread {
+    let runs = side.iter().map(|file| file.profile.started_unix_s).zip(values);
+    let mean = |minute: Vec<f64>| Spread::of(minute.into_iter()).mean;
+    Spread::of(by_minute(runs.collect()).map(mean))
+}
+
+/// Effective number of independent runs in a mean of the means of each minute.
+fn independent_runs(side: &[ProfileFile]) -> f64 {
+    let runs = side.iter().map(|file| (file.profile.started_unix_s, ())).collect();
+    let shares: Vec<f64> = by_minute(runs).map(|minute| 1.0 / independent(minute.len())).collect();
+    #[allow(clippy::cast_precision_loss, reason = "few minutes")]
+    let minutes = shares.len() as f64;
+    minutes.powi(2) / shares.iter().sum::<f64>()
 }
 
 /// Rule of decision for a number of rows.
@@ -399,18 +462,25 @@ impl Judge {
         let rows = self.rows as f64;
         let level = Confidence::from_percent(100.0 - 5.0 / rows).unwrap_or_default();
         let half = level.student(ratio.degrees) * ratio.error;
-        let threshold = (self.threshold * ratio.share).ln_1p();
+        let change = self.threshold * ratio.share;
+        let (slower, faster) = (change.ln_1p(), (-change.min(1.0)).ln_1p());
         let (low, high) = (ratio.value - half, ratio.value + half);
-        let verdict = if low > 0.0 && ratio.value > threshold {
+        let verdict = if low > 0.0 && ratio.value > slower {
             Outcome::Slower
-        } else if high < 0.0 && ratio.value < -threshold {
+        } else if high < 0.0 && ratio.value < faster {
             Outcome::Faster
-        } else if -threshold <= low && high <= threshold {
+        } else if faster <= low && high <= slower {
             Outcome::Same
         } else {
             Outcome::Unknown
         };
-        let needed = (ratio.runs * (half / threshold).powi(2)).ceil().max(ratio.runs + 1.0);
+        // Half width at which this value would be told.
+        let telling = if (faster..=slower).contains(&ratio.value) {
+            (slower - ratio.value).min(ratio.value - faster)
+        } else {
+            ratio.value.abs()
+        };
+        let needed = (ratio.runs * (half / telling).powi(2)).ceil().max(ratio.runs + 1.0);
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -592,8 +662,8 @@ mod tests {
     #[test]
     fn the_threshold_and_the_interval_decide() {
         for (factor, next, threshold, outcome) in [
-            (1.5, 0.2, 0.05, Outcome::Slower),
-            (1.0 / 1.5, 0.2, 0.05, Outcome::Faster),
+            (1.6, 0.2, 0.05, Outcome::Slower),
+            (1.0 / 1.6, 0.2, 0.05, Outcome::Faster),
             (1.08, 0.2, 0.05, Outcome::Unknown),
             (1.0, 0.2, 0.05, Outcome::Unknown),
             (1.0, 0.001, 0.10, Outcome::Same),
@@ -629,11 +699,12 @@ mod tests {
             // The sizes of the overhead's only group do not scatter, and all of it is the machine's.
             let is_overhead = change.curve == Curve::SendOverhead;
             let prior: f64 = if is_overhead { 0.15 } else { 0.02 };
-            let launches = (6.0 * prior.powi(2) + 4.0 * 0.2_f64.powi(2)) / 10.0;
+            let weight = if is_overhead { 6.0 } else { 4.0 };
+            let launches = (weight * prior.powi(2) + 4.0 * 0.2_f64.powi(2)) / (weight + 4.0);
             let between = launches * (0.2 + 1.0 / 6.0);
             let noise = if is_overhead { 0.0 } else { (0.001 / 1.959_964_f64).powi(2) };
-            let half = student(10) * (2.0 * (between + noise)).sqrt();
-            assert!(((change.ratio_hi / change.ratio).ln() - half).abs() < 1e-4, "{change:?}");
+            let half = student(weight as u32 + 4) * (2.0 * (between + noise)).sqrt();
+            assert!(((change.ratio_hi / change.ratio).ln() - half).abs() < 1e-3, "{change:?}");
         }
     }
 
@@ -643,7 +714,7 @@ mod tests {
         let one = width(&[run(0.02)], &[run(0.02)]);
         let four = width(&[0, 1, 2, 3].map(|_| run(0.02)), &[run(0.02)]);
         // No scatter over 3 degrees of freedom, and √(1 + 1/4) for √2.
-        let wanted = student(19) / student(10) * (16.0_f64 / 19.0).sqrt() * 0.625_f64.sqrt();
+        let wanted = student(13) / student(8) * (10.0_f64 / 13.0).sqrt() * 0.625_f64.sqrt();
         assert!((four / one - wanted).abs() < 1e-3, "{}", four / one);
         let scattered = [0.7, 1.4].map(|factor| whole(factor, 0.02));
         assert!(width(&scattered, &[run(0.02)]) > 1.3 * one);
@@ -651,6 +722,21 @@ mod tests {
         single.profile.sizes.iter_mut().for_each(|record| record.launches.clear());
         single.profile.launches = 1;
         assert!(width(&[single], &[run(0.0)]) > 1.4 * width(&[run(0.0)], &[run(0.0)]));
+    }
+
+    #[test]
+    fn a_group_has_the_median_of_its_sizes_and_the_noise_of_their_scatter() {
+        // All sizes of the overhead are one group: +0%, 0%, 0%, 10%, 10%, 10%.
+        let after = slowed(run(0.0), Curve::SendOverhead, 16_384, 1.1);
+        let found = found(&[run(0.0)], &[after], 0.05);
+        let change = found.parameters.iter().find(|row| row.curve == Curve::SendOverhead).unwrap();
+        assert!((change.ratio.ln() - 1.1_f64.ln() / 2.0).abs() < 1e-6, "{change:?}");
+        let student = Confidence::from_percent(99.0).unwrap().student(10);
+        let scatter = 1.1_f64.ln().powi(2) * 0.3; // of six values, three each
+        let noise = std::f64::consts::FRAC_PI_2 * scatter / 6.0;
+        let between = 6.0 * 0.15_f64.powi(2) / 10.0 * (0.2 + 1.0 / 6.0);
+        let half = student * (2.0 * between + noise).sqrt();
+        assert!(((change.ratio_hi / change.ratio).ln() - half).abs() < 1e-4, "{change:?}, {half}");
     }
 
     #[test]
@@ -691,7 +777,7 @@ mod tests {
 
     #[test]
     fn an_overhead_counts_by_its_share_of_the_round_trip() {
-        // 0.1 µs more of half a round trip of 10 µs.
+        // 0.1 µs more of half a round trip of 10 to 75 ms.
         let twice = || slowed(run(0.01), Curve::SendOverhead, 0, 2.0);
         assert_eq!(found(&[run(0.01)], &[twice()], 0.15).verdict, Outcome::Same);
         assert_eq!(found(&[run(0.01)], &[twice()], 1e-6).verdict, Outcome::Slower);

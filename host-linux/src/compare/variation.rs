@@ -9,10 +9,11 @@
 //!    medians: the outermost levels count as their neighbours, and
 //!    `s² = s_w²/(1 − 2/K)²` with `K − 3` degrees of freedom (Tukey and McLaughlin, "Less
 //!    Vulnerable Confidence and Significance Procedures", Sankhyā A 25, 1963).
-//! 3. It is drawn towards a prior with `ν₀` degrees of freedom: standard deviations of 9% of the part
+//! 3. It is drawn towards a prior of 4 to 6 degrees of freedom: standard deviations of 9% of the part
 //!    of the time that the machines take, at most `4(o_s + o_r) + 20 µs`, and of 2% of the rest; of 15%
 //!    of overheads.
-//! 4. The variance of a run is `s²·(1/K + SLOW)`.
+//! 4. The variance of a run is `s²·(1/K + SLOW)`. `s²` counts at most as 10 degrees of freedom, so that
+//!    the scatter of many runs decides over it.
 //!
 //! Measured on a shared virtual machine over unix and tcp, 12 default runs each: launches vary by 5
 //! to 12% (o_r of tcp 22%), runs by 0.36 of that variance on average, from 0.10 (gap of tcp) to 0.97
@@ -26,8 +27,12 @@ use loggap_core::model::Curve;
 use crate::drive::next::Spread;
 use crate::profile::{ProfileDocument, SizeRecord, confidence};
 
-/// Weight of the prior, in degrees of freedom.
-const PRIOR_DEGREES: u32 = 6;
+/// Weight of the prior in degrees of freedom, where the wire and where the machines take all of the
+/// time.
+const WIRE_DEGREES: f64 = 4.0;
+const MACHINE_DEGREES: f64 = 6.0;
+/// Most degrees of freedom that launches and prior have.
+const MOST_DEGREES: u32 = 10;
 /// Prior: relative standard deviations between launches of overheads, of the machines' part of other
 /// times, and of the rest.
 const OVERHEAD: f64 = 0.15;
@@ -42,11 +47,10 @@ pub(super) const APART_S: u64 = 60;
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Launches {
     prior: f64,
+    prior_degrees: f64,
     observed: f64,
     /// Degrees of freedom of the observed variance.
-    degrees: u32,
-    /// Variance of the run over that between launches.
-    share: f64,
+    degrees: f64,
 }
 
 impl Launches {
@@ -56,23 +60,24 @@ impl Launches {
             sizes.iter().filter_map(|size| record(profile, *size)).collect();
         let machine = machine_part(&records.get(records.len() / 2)?.row, curve)?;
         let mut levels = levels(&records, curve);
-        let degrees = u32::try_from(levels.len().saturating_sub(3)).unwrap_or(u32::MAX);
+        #[allow(clippy::cast_precision_loss, reason = "few launches")]
+        let degrees = levels.len().saturating_sub(3) as f64;
         Some(Self {
             prior: if is_overhead(curve) {
                 OVERHEAD.powi(2)
             } else {
                 (MACHINE * machine).powi(2) + (WIRE * (1.0 - machine)).powi(2)
             },
-            observed: if degrees == 0 { 0.0 } else { winsorised(&mut levels) },
+            prior_degrees: WIRE_DEGREES + (MACHINE_DEGREES - WIRE_DEGREES) * machine,
+            observed: if degrees > 0.0 { winsorised(&mut levels) } else { 0.0 },
             degrees,
-            share: 1.0 / f64::from(profile.launches.max(1)) + SLOW,
         })
     }
 }
 
-/// Variance of the logarithm of a group's values between runs, with its degrees of freedom; from the
-/// launches of all `profiles`. `None` if one lacks the group.
-pub(super) fn between_runs<'a>(
+/// Variance of the logarithm of a group's values between launches, with its degrees of freedom, from
+/// all `profiles`. `None` if one lacks the group.
+pub(super) fn between_launches<'a>(
     profiles: impl Iterator<Item = &'a ProfileDocument>,
     curve: Curve,
     sizes: &[u64],
@@ -80,10 +85,19 @@ pub(super) fn between_runs<'a>(
     let all: Vec<Launches> =
         profiles.map(|profile| Launches::of(profile, curve, sizes)).collect::<Option<_>>()?;
     let mean = |of: fn(&Launches) -> f64| Spread::of(all.iter().map(of)).mean;
-    let observed: f64 = all.iter().map(|run| f64::from(run.degrees) * run.observed).sum();
-    let degrees = all.iter().fold(PRIOR_DEGREES, |sum, run| sum.saturating_add(run.degrees));
-    let weighted = f64::from(PRIOR_DEGREES) * mean(|run| run.prior) + observed;
-    Some((weighted / f64::from(degrees) * mean(|run| run.share), degrees))
+    let (prior, weight) = (mean(|run| run.prior), mean(|run| run.prior_degrees));
+    let observed: f64 = all.iter().map(|run| run.degrees * run.observed).sum();
+    let degrees = weight + all.iter().map(|run| run.degrees).sum::<f64>();
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small, above 0")]
+    let whole = degrees.round().min(f64::from(MOST_DEGREES)) as u32;
+    Some(((weight * prior + observed) / degrees, whole))
+}
+
+/// Variance of a run over that between its launches. Launches over MPI are sessions of the same
+/// processes and count as one.
+pub(super) fn share_of_launches(profile: &ProfileDocument) -> f64 {
+    let launches = if profile.host.link.mpi.is_some() { 1 } else { profile.launches.max(1) };
+    1.0 / f64::from(launches) + SLOW
 }
 
 /// Row of `size`.
@@ -172,6 +186,7 @@ fn median(values: &mut [f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::MpiLibrary;
     use loggap_core::model::Estimate;
     use loggap_core::random::Random;
     use loggap_core::units::{Bytes, SignedPicos};
@@ -201,7 +216,7 @@ mod tests {
 
     fn variance(half_rtt_us: i64, levels: &[&[f64]]) -> (f64, u32) {
         let runs: Vec<_> = levels.iter().map(|levels| run(half_rtt_us, levels)).collect();
-        between_runs(runs.iter(), Curve::HalfRtt, &SIZES).unwrap()
+        between_launches(runs.iter(), Curve::HalfRtt, &SIZES).unwrap()
     }
 
     #[test]
@@ -209,15 +224,36 @@ mod tests {
         // Winsorised to −0.1, −0.1, 0, 0.1, 0.1: variance 0.01.
         let varying = [-0.9, -0.1, 0.0, 0.1, 0.5];
         let (found, degrees) = variance(20, &[&varying, &[0.0; 5]]);
-        let launches = (6.0 * 0.0081 + 2.0 * 0.01 / 0.36) / 10.0;
-        assert!((found - launches * (0.2 + 1.0 / 6.0)).abs() < 1e-12, "{found}");
-        assert_eq!(degrees, 10);
+        assert!((found - (6.0 * 0.0081 + 2.0 * 0.01 / 0.36) / 10.0).abs() < 1e-12, "{found}");
+        assert_eq!((degrees, variance(20, &[&[0.0; 5][..]; 9]).1), (10, 10));
         // Of 280 µs the machines take at most 28.
         let (found, degrees) = variance(280, &[&[0.0; 3]]);
-        let launches = 0.009_f64.powi(2) + 0.018_f64.powi(2);
-        assert!((found - launches * (1.0 / 3.0 + 1.0 / 6.0)).abs() < 1e-12, "{found}");
-        assert_eq!(degrees, 6);
-        assert_eq!(between_runs([run(20, &[])].iter(), Curve::Gap, &SIZES), None);
+        assert!((found - (0.009_f64.powi(2) + 0.018_f64.powi(2))).abs() < 1e-12, "{found}");
+        assert_eq!(degrees, 4);
+        let (found, _) = variance(280, &[&[0.0; 5]]);
+        let prior = 0.009_f64.powi(2) + 0.018_f64.powi(2);
+        assert!((found - 4.2 * prior / 6.2).abs() < 1e-12, "{found}");
+        assert_eq!(between_launches([run(20, &[])].iter(), Curve::Gap, &SIZES), None);
+    }
+
+    #[test]
+    fn overheads_that_were_not_measured_count_as_a_few_microseconds() {
+        let mut profile = run(280, &[]);
+        for record in &mut profile.sizes {
+            (record.row.send_overhead, record.row.recv_overhead) = (None, None);
+        }
+        let (found, _) = between_launches([profile].iter(), Curve::HalfRtt, &SIZES).unwrap();
+        let machine: f64 = 60.0 / 280.0;
+        let expected = (0.09 * machine).powi(2) + (0.02 * (1.0 - machine)).powi(2);
+        assert!((found - expected).abs() < 1e-12, "{found}");
+    }
+
+    #[test]
+    fn sessions_of_the_same_processes_are_one_launch() {
+        let mut profile = run(20, &[0.0; 5]);
+        assert!((share_of_launches(&profile) - (0.2 + 1.0 / 6.0)).abs() < 1e-12);
+        profile.host.link.mpi = Some(MpiLibrary::default());
+        assert!((share_of_launches(&profile) - (1.0 + 1.0 / 6.0)).abs() < 1e-12);
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use std::io::ErrorKind;
 
+use crate::compare::CompareError;
 use crate::link::LinkError;
 use crate::machine::placement::PlacementError;
 use crate::output::FileError;
 use crate::serve::listener::ListenError;
 use crate::serve::local::EmbeddedError;
-use crate::terminal::CliError;
+use crate::terminal::{CliError, Exit};
 
 impl From<PlacementError> for CliError {
     fn from(error: PlacementError) -> Self {
@@ -69,6 +70,17 @@ impl From<FileError> for CliError {
             NotFound | NotADirectory | IsADirectory => Self::usage(error),
             PermissionDenied => Self::refused(error),
             _ => Self::failed(error),
+        }
+    }
+}
+
+impl From<CompareError> for CliError {
+    fn from(error: CompareError) -> Self {
+        match error {
+            CompareError::Unusable { .. } => {
+                Self::Message { exit: Exit::NotConverged, text: error.to_string() }
+            }
+            _ => Self::usage(error),
         }
     }
 }

@@ -111,7 +111,7 @@ impl Evidence<'_> {
 pub(crate) struct Spread {
     pub(crate) mean: f64,
     pub(crate) variance: f64,
-    degrees: u32,
+    pub(crate) degrees: u32,
 }
 
 impl Spread {

@@ -31,6 +31,15 @@ impl Default for SizePlan {
 }
 
 impl SizePlan {
+    /// Smallest size, bytes.
+    #[must_use]
+    pub fn smallest(&self) -> u32 {
+        match self {
+            Self::Span { first, .. } => *first,
+            Self::Listed(sizes) => sizes.iter().copied().min().unwrap_or(0),
+        }
+    }
+
     /// Largest size, bytes.
     #[must_use]
     pub fn largest(&self) -> u32 {

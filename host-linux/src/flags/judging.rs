@@ -1,6 +1,7 @@
 //! Flags that judge a measurement: assertions, and a baseline.
 
 use std::io::Write as _;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -10,8 +11,8 @@ use crate::assertion::{Assertion, Holds, Judged};
 use crate::compare::{self, CompareError, Comparison, Outcome, ProfileFile};
 use crate::drive::Method;
 use crate::output::junit::{self, Check};
-use crate::output::{PendingFile, comparison};
-use crate::profile::{ProfileDocument, Verdict};
+use crate::output::{PendingFile, comparison, number, warnings};
+use crate::profile::{Severity, WarningRecord};
 use crate::terminal::{CliError, Console, Exit, NamedFiles};
 
 /// Options that judge a measurement.
@@ -19,16 +20,17 @@ use crate::terminal::{CliError, Console, Exit, NamedFiles};
 pub(crate) struct JudgeArgs {
     /// Compare with an earlier profile; exit with 3 if slower.
     ///
-    /// Measures up to twice more before it says that.
+    /// Where it may be slower, the link is measured twice more.
     #[arg(long, value_name = "PROFILE.json")]
     baseline: Option<PathBuf>,
     /// Smallest change from the baseline that counts.
-    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = parse::percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = parse::percent,
+          requires = "baseline")]
     threshold: u32,
     /// Exit with 3 if it fails: 'half_rtt<20us@1K' (repeatable).
     ///
-    /// half_rtt, gap, send_overhead or recv_overhead; < or >; a time; a size. The 95% interval has
-    /// to lie beyond the limit, in up to three runs.
+    /// half_rtt, gap, send_overhead or recv_overhead; < or >; a time; a measured size. It fails if
+    /// the interval lies beyond the limit in three runs.
     #[arg(long = "assert", value_name = "LIMIT")]
     assertions: Vec<Assertion>,
     /// Write outcomes of --assert and --baseline as JUnit XML.
@@ -71,44 +73,61 @@ impl JudgeArgs {
         files.written("--junit", self.junit.as_deref(), &["xml"]);
     }
 
-    /// Reads the baseline and opens the report, so that errors come before the work.
-    pub(super) fn prepare(&self, method: Method) -> Result<Judge<'_>, CliError> {
+    /// Reads the baseline and opens the report, so that errors come before the work; `sizes` are the
+    /// smallest and the largest that will be measured.
+    pub(super) fn prepare(
+        &self,
+        method: Method,
+        sizes: RangeInclusive<u64>,
+        console: &mut Console,
+    ) -> Result<Judge<'_>, CliError> {
         if self.junit.is_some() && self.baseline.is_none() && self.assertions.is_empty() {
             return Err(CliError::usage("--junit needs --assert or --baseline"));
         }
+        if let Some(outside) = self.assertions.iter().find(|one| !sizes.contains(&one.size())) {
+            let (first, last) = (number::size(*sizes.start()), number::size(*sizes.end()));
+            return Err(CliError::usage(format_args!(
+                "--assert '{outside}': sizes from {first} to {last} are measured; others with -s"
+            )));
+        }
         let baseline = self.baseline.as_ref().map(|path| {
-            let profile = ProfileDocument::read(path).map_err(CliError::usage)?;
-            if profile.method != method.name() {
+            let baseline = ProfileFile::read(path).map_err(CliError::usage)?;
+            compare::usable(&baseline)?;
+            if baseline.profile.method != method.name() {
                 return Err(CliError::usage(format_args!(
                     "{} was measured with --method {}, this run is with {}",
                     path.display(),
-                    profile.method,
+                    baseline.profile.method,
                     method.name()
                 )));
             }
-            Ok(ProfileFile { path: path.clone(), profile })
+            warn_of(std::iter::once(&baseline), console);
+            Ok::<_, CliError>(baseline)
         });
         let junit = self.junit.as_ref().map(PendingFile::create).transpose()?;
         Ok(Judge { args: self, baseline: baseline.transpose()?, junit })
     }
 }
 
+/// Runs after the first, before a limit counts as broken or the link as slower.
+pub(super) const FURTHER_RUNS: usize = 2;
+
 impl Judge<'_> {
-    /// Judges `runs`, the first one first.
-    pub(super) fn judge(&self, runs: &[ProfileFile]) -> Result<Judgement, CompareError> {
+    /// Judges `runs`, the first one first; the comparison has its own error.
+    pub(super) fn judge(&self, runs: &[ProfileFile]) -> (Judgement, Result<(), CompareError>) {
         let documents = || runs.iter().map(|run| &run.profile);
         let judged = self.args.assertions.iter().map(|assertion| assertion.judge(documents()));
         let threshold = f64::from(self.args.threshold) / 1e6;
         let compared = self
             .baseline
             .as_ref()
+            .filter(|_| !runs.is_empty())
             .map(|baseline| compare::compare(std::slice::from_ref(baseline), runs, threshold));
-        Ok(Judgement { assertions: judged.collect(), baseline: compared.transpose()? })
-    }
-
-    /// True if there is something to judge.
-    pub(super) fn is_asked(&self) -> bool {
-        self.baseline.is_some() || !self.args.assertions.is_empty()
+        let (baseline, outcome) = match compared.transpose() {
+            Ok(found) => (found, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        (Judgement { assertions: judged.collect(), baseline }, outcome)
     }
 
     /// Writes the report.
@@ -122,6 +141,23 @@ impl Judge<'_> {
 }
 
 impl Judgement {
+    /// What a judgement by fewer runs than are due leaves: nothing fails, and nothing is slower.
+    pub(super) fn withdraw(&mut self) {
+        for judged in &mut self.assertions {
+            if judged.verdict == Holds::Fails {
+                judged.verdict = Holds::Unknown;
+            }
+        }
+        if let Some(found) = &mut self.baseline {
+            found.withdraw_slower();
+        }
+    }
+
+    /// True if a limit is broken, or the link is slower.
+    pub(super) fn fails(&self) -> bool {
+        self.exit() != Exit::Done
+    }
+
     /// Why another run is worth while; `None` if it is not.
     pub(super) fn doubt(&self) -> Option<String> {
         let failing = self.assertions.iter().find(|judged| judged.verdict == Holds::Fails);
@@ -153,9 +189,7 @@ impl Judgement {
     /// True if anything cannot be told.
     pub(super) fn is_open(&self) -> bool {
         self.assertions.iter().any(|judged| judged.verdict == Holds::Unknown)
-            || self.baseline.as_ref().is_some_and(|found| {
-                found.parameters.iter().any(|change| change.verdict == Outcome::Unknown)
-            })
+            || self.baseline.as_ref().is_some_and(Comparison::is_open)
     }
 
     /// The outcomes as lines of text.
@@ -183,7 +217,29 @@ pub(crate) fn annotate(checks: &[Check], console: &mut Console) {
     }
 }
 
-/// True if `profile` can be judged.
-pub(super) fn is_judged(profile: &ProfileDocument) -> bool {
-    profile.verdict == Verdict::Usable && !profile.ranges.is_empty()
+/// Warns of incomplete and of spoilt profiles, and of another machine.
+pub(crate) fn warn_of<'a>(
+    files: impl Iterator<Item = &'a ProfileFile> + Clone,
+    console: &mut Console,
+) {
+    for ProfileFile { path, profile } in files.clone() {
+        if let Some(why) = &profile.incomplete {
+            console.warn(format_args!("'{}' is incomplete: {why}", path.display()));
+        }
+        let spoils = |warning: &&WarningRecord| warning.severity == Severity::Spoils;
+        for warning in profile.warning_details.iter().filter(spoils) {
+            console.warn(format_args!("'{}': {}", path.display(), warnings::text(warning)));
+        }
+    }
+    let host = |file: &ProfileFile| file.profile.host.hostname.clone();
+    let Some(first) = files.clone().next() else { return };
+    if let Some(other) = files.clone().find(|file| host(file) != host(first)) {
+        console.warn(format_args!(
+            "'{}' was measured on {}, '{}' on {}",
+            first.path.display(),
+            host(first),
+            other.path.display(),
+            host(other)
+        ));
+    }
 }

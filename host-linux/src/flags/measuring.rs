@@ -7,12 +7,12 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use super::judging::{Judge, JudgeArgs, Judgement, is_judged};
+use super::judging::{FURTHER_RUNS, Judge, JudgeArgs, Judgement};
 use super::parse::{self, NumberError, Sizes};
 use super::{ExactArgs, ReportArgs, draw};
 use crate::compare::ProfileFile;
 use crate::drive::{
-    Ends, Finished, Measurement, Method, ONE_OF_MANY, Options, SizePlan, unix_seconds,
+    Assessed, Ends, Finished, Measurement, Method, ONE_OF_MANY, Options, SizePlan, unix_seconds,
 };
 use crate::output::{FileError, PendingFile};
 use crate::profile::{ProfileDocument, SCHEMA_VERSION, Verdict};
@@ -117,13 +117,12 @@ pub fn run<E: Ends>(
     }
 }
 
-/// Most runs after the first, before a limit counts as broken or the link as slower.
-const FURTHER_RUNS: u32 = 2;
-
 /// A measurement with what was asked of it.
 struct Measured<'a> {
-    finished: Finished,
-    files: Files,
+    document: ProfileDocument,
+    failures: Failures,
+    /// True if a file is standard output.
+    on_standard_output: bool,
     judge: Judge<'a>,
     judgement: Judgement,
 }
@@ -134,38 +133,64 @@ fn measure<'a, E: Ends>(
     interrupt: &Interrupt,
     console: &mut Console,
 ) -> Result<Measured<'a>, CliError> {
-    let judge = args.judge.prepare(args.method)?;
+    let plan = args.size_plan();
+    let sizes = u64::from(plan.smallest())..=u64::from(plan.largest());
+    let judge = args.judge.prepare(args.method, sizes, console)?;
     let measurement = Measurement::prepare(args.options()?)?;
-    let files = Files::open(args)?;
-    let mut finished = measurement.run(ends(args.longest_message())?, interrupt, console)?.finish();
-    let mut judgement = Judgement::default();
-    if judge.is_asked() && finished.failure.is_none() && is_judged(&finished.document) {
-        let mut runs = vec![this_run(finished.document.clone())];
-        let mut again = |doubt: String| -> Result<Option<ProfileDocument>, CliError> {
-            console.note(format_args!("measuring again, since {doubt}"));
-            let measurement = Measurement::prepare(args.options()?)?;
-            let ends = ends(args.longest_message())?;
-            Ok(Some(measurement.run(ends, interrupt, console)?.profile()?).filter(is_judged))
-        };
-        let mut judged = judge.judge(&runs);
-        for _ in 0..FURTHER_RUNS {
-            let doubt = judged.as_ref().ok().and_then(Judgement::doubt);
-            let Some(doubt) = doubt.filter(|_| !interrupt.is_requested()) else { break };
-            match again(doubt) {
-                Ok(further) => runs.extend(further.map(this_run)),
-                Err(error) => {
-                    finished.failure = Some(error);
-                    break;
-                }
-            }
-            judged = judge.judge(&runs);
-        }
-        match judged {
-            Ok(found) => judgement = found,
-            Err(error) => finished.failure = Some(CliError::usage(error)),
-        }
+    let mut files = Files::open(args)?;
+    let on_standard_output = files.on_standard_output;
+    let mut run = |measurement: Measurement, console: &mut Console| {
+        measurement.run(ends(args.longest_message())?, interrupt, console)
+    };
+    let Finished { document, samples, failure } = run(measurement, console)?.finish();
+    let mut failures = Failures::default();
+    let is_whole = failure.is_none();
+    failures.add(failure.map_or(Ok(()), Err));
+    if let Some(path) = files.keep_usable(&document) {
+        let path = path.display();
+        console.warn(format_args!("{path} keeps its usable profile of an earlier run"));
     }
-    Ok(Measured { finished, files, judge, judgement })
+    for written in files.write(&document, &samples) {
+        failures.add(written);
+    }
+    if args.report.json {
+        let text = serde_json::to_string_pretty(&document);
+        interrupt.write_at_end(text.unwrap_or_default() + "\n");
+    }
+    let mut runs = vec![];
+    if is_whole && document.is_usable() {
+        runs.push(this_run(document.clone()));
+    }
+    let (mut judgement, mut compared) = judge.judge(&runs);
+    for number in 2..=FURTHER_RUNS + 1 {
+        let doubt = judgement.doubt().filter(|_| !interrupt.is_requested());
+        let Some(doubt) = doubt.filter(|_| !runs.is_empty()) else { break };
+        console.note(format_args!("measuring again, since {doubt}"));
+        let again = run(Measurement::prepare(args.options()?)?, console);
+        match again.and_then(Assessed::profile) {
+            Ok(_) if interrupt.is_requested() => break,
+            Ok(profile) if profile.is_usable() => runs.push(this_run(profile)),
+            Ok(profile) => {
+                let reason = profile.reason.unwrap_or_default();
+                console.warn(format_args!("run {number} is unusable: {reason}"));
+            }
+            Err(error) => {
+                failures.add(Err::<(), _>(error));
+                break;
+            }
+        }
+        (judgement, compared) = judge.judge(&runs);
+    }
+    if judgement.fails() && runs.len() <= FURTHER_RUNS {
+        judgement.withdraw();
+        console.warn(format_args!(
+            "{} of {} runs are usable: nothing is said to fail or to be slower",
+            runs.len(),
+            FURTHER_RUNS + 1
+        ));
+    }
+    failures.add(compared.map_err(CliError::from));
+    Ok(Measured { document, failures, on_standard_output, judge, judgement })
 }
 
 fn this_run(profile: ProfileDocument) -> ProfileFile {
@@ -297,14 +322,11 @@ impl Files {
     /// Keeps the usable profile of an earlier run where `document` is unusable: its file, whose path
     /// is returned, is then not written.
     fn keep_usable(&mut self, document: &ProfileDocument) -> Option<PathBuf> {
-        let is_usable = |profile: &ProfileDocument| {
-            profile.verdict == Verdict::Usable && !profile.ranges.is_empty()
-        };
         let path = self.profile.as_ref()?.path().to_owned();
         // A pipe would have to be waited for.
         let is_kept =
-            || path.is_file() && ProfileDocument::read(&path).is_ok_and(|old| is_usable(&old));
-        if is_usable(document) || !is_kept() {
+            || path.is_file() && ProfileDocument::read(&path).is_ok_and(|old| old.is_usable());
+        if document.is_usable() || !is_kept() {
             return None;
         }
         self.profile = None;
@@ -342,21 +364,11 @@ struct Document<'a> {
 }
 
 impl Measured<'_> {
-    /// Writes all results.
+    /// Prints the result and writes the outcomes.
     fn export(self, args: &MeasureArgs, interrupt: &Interrupt, console: &mut Console) -> Exit {
-        let Self { finished, mut files, judge, judgement } = self;
-        let Finished { document, samples, failure } = finished;
-        let mut failures = Failures::default();
-        failures.add(failure.map_or(Ok(()), Err));
-        if files.on_standard_output {
+        let Self { document, mut failures, on_standard_output, judge, judgement } = self;
+        if on_standard_output {
             console.leave_standard_output();
-        }
-        if let Some(path) = files.keep_usable(&document) {
-            let path = path.display();
-            console.warn(format_args!("{path} keeps its usable profile of an earlier run"));
-        }
-        for written in files.write(&document, &samples) {
-            failures.add(written);
         }
         let json = Document { profile: &document, judgement: &judgement };
         failures.add(args.report.print(&document, &json, console));
@@ -367,7 +379,7 @@ impl Measured<'_> {
         let is_open = !document.converged || judgement.is_open();
         let done = if interrupt.is_requested() {
             Exit::Interrupted
-        } else if judgement.exit() != Exit::Done {
+        } else if judgement.fails() {
             judgement.exit()
         } else if is_unusable || args.exact.strict && is_open {
             Exit::NotConverged

@@ -5,5 +5,5 @@ pub mod measuring;
 pub mod parse;
 mod report;
 
-pub(crate) use judging::annotate;
+pub(crate) use judging::{annotate, warn_of};
 pub(crate) use report::{ExactArgs, ReportArgs, draw};

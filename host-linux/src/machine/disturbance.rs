@@ -18,8 +18,9 @@ use crate::machine::warning::{End, Warning};
 pub struct Disturbance {
     clock: HostClock,
     started: u64,
-    /// Threads whose preemptions are counted.
+    /// Threads whose preemptions are counted, and their number.
     threads: UsageWho,
+    count: u64,
     preemptions: Option<u64>,
     /// Preemptions of responders that have ended.
     responders: Option<u64>,
@@ -43,21 +44,23 @@ impl Disturbance {
     /// Starts watching the calling thread and the processors `cpus`.
     #[must_use]
     pub fn watch(clock: HostClock, cpus: &[Cpu]) -> Self {
-        Self::of(UsageWho::RUSAGE_THREAD, clock, cpus)
+        Self::of(UsageWho::RUSAGE_THREAD, 1, clock, cpus)
     }
 
-    /// As [`Disturbance::watch`], but watches all threads of this process, also later ones.
+    /// As [`Disturbance::watch`], but watches all threads of this process, also later ones; `count` of
+    /// them measure.
     #[must_use]
-    pub fn watch_all_threads(clock: HostClock, cpus: &[Cpu]) -> Self {
-        Self::of(UsageWho::RUSAGE_SELF, clock, cpus)
+    pub fn watch_all_threads(count: u64, clock: HostClock, cpus: &[Cpu]) -> Self {
+        Self::of(UsageWho::RUSAGE_SELF, count, clock, cpus)
     }
 
-    fn of(threads: UsageWho, clock: HostClock, cpus: &[Cpu]) -> Self {
+    fn of(threads: UsageWho, count: u64, clock: HostClock, cpus: &[Cpu]) -> Self {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let times = cpus.iter().filter_map(|cpu| Some((*cpu, cpu_times(&stat, *cpu)?)));
         Self {
             cpus: times.collect(),
             threads,
+            count,
             preemptions: preemptions_of_threads(threads),
             responders: None,
             started: clock.now(),
@@ -87,7 +90,8 @@ impl Disturbance {
         let ends = [(End::Initiator, own), (End::Responder, self.responders)];
         let preempted = ends.into_iter().filter_map(|(end, times)| {
             let times = times?;
-            let too_many = times * 1_000 > Self::PREEMPTIONS_PER_SECOND * millis.max(100);
+            let too_many =
+                times * 1_000 > self.count * Self::PREEMPTIONS_PER_SECOND * millis.max(100);
             too_many.then_some(Warning::Preempted { end, times, millis })
         });
         stolen.chain(preempted).collect()
@@ -180,7 +184,7 @@ mod tests {
     fn preemptions_of_other_threads_count_where_all_are_watched() {
         let clock = HostClock::monotonic_raw();
         let [all, own] =
-            [Disturbance::watch_all_threads(clock, &[]), Disturbance::watch(clock, &[])];
+            [Disturbance::watch_all_threads(2, clock, &[]), Disturbance::watch(clock, &[])];
         let cpu = placement::allowed()[0];
         let began = clock.now();
         thread::scope(|scope| {

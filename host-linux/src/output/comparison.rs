@@ -75,11 +75,11 @@ fn verdict(found: &Comparison) -> String {
                 (one.ratio_hi / one.ratio_lo).total_cmp(&(other.ratio_hi / other.ratio_lo))
             };
             let best = of(Outcome::Unknown).min_by(by).map(|change| {
-                let more = number::signed_percent(change.ratio_hi / change.ratio - 1.0);
+                let [low, high] = interval(change);
                 let runs = change.runs_needed.map_or_else(String::new, |runs| {
-                    format!("; {runs} runs a side, a minute apart, or a --history narrow it")
+                    format!("; {runs} runs a side, a minute apart, narrow it")
                 });
-                format!("{} of {} is known to {more}{runs}", label(change), sizes(change))
+                format!("{} of {} by {low} to {high}{runs}", label(change), sizes(change))
             });
             format!("cannot tell {percent}%: {}", best.unwrap_or_default())
         }
@@ -109,6 +109,10 @@ pub fn line(change: &CurveChange) -> String {
     )
 }
 
+fn interval(change: &CurveChange) -> [String; 2] {
+    [change.ratio_lo, change.ratio_hi].map(|ratio| number::signed_percent(ratio - 1.0))
+}
+
 fn label(change: &CurveChange) -> &'static str {
     Coefficient::AtOne(change.curve).symbol()
 }
@@ -121,8 +125,7 @@ fn sizes(change: &CurveChange) -> String {
 fn row(change: &CurveChange) -> [String; 7] {
     let smaller = change.before_s.min(change.after_s);
     let unit = quantity::unit(Coefficient::AtOne(change.curve), smaller);
-    let [low, high] =
-        [change.ratio_lo, change.ratio_hi].map(|ratio| number::signed_percent(ratio - 1.0));
+    let [low, high] = interval(change);
     let verdict = match change.verdict {
         Outcome::Same => "same",
         Outcome::Slower => "slower",

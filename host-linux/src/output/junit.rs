@@ -15,64 +15,43 @@ use crate::output::comparison;
 pub struct Check {
     /// Name of the check.
     pub name: String,
-    /// What came of it.
-    pub outcome: CheckOutcome,
-}
-
-/// What came of a check, with a line about it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CheckOutcome {
-    /// It holds.
-    Passed(String),
-    /// It does not.
-    Failed(String),
-    /// It cannot be told.
-    Unknown(String),
+    /// Whether it holds.
+    pub verdict: Holds,
+    /// A line about it.
+    pub line: String,
 }
 
 impl Check {
     /// A check for each assertion, and for each row of `comparison`.
     #[must_use]
     pub fn all(assertions: &[Judged], comparison: Option<&Comparison>) -> Vec<Self> {
-        let assertions = assertions.iter().map(|judged| {
-            let line = judged.to_string();
-            let outcome = match judged.verdict {
-                Holds::Holds => CheckOutcome::Passed(line),
-                Holds::Fails => CheckOutcome::Failed(line),
-                Holds::Unknown => CheckOutcome::Unknown(line),
-            };
-            Self { name: judged.assertion.to_string(), outcome }
+        let assertions = assertions.iter().map(|judged| Self {
+            name: judged.assertion.to_string(),
+            verdict: judged.verdict,
+            line: judged.to_string(),
         });
         let rows = comparison.map_or(&[][..], |found| &found.parameters);
-        let rows = rows.iter().map(|change| {
-            let (name, line) = (comparison::name(change), comparison::line(change));
-            let outcome = match change.verdict {
-                Outcome::Slower => CheckOutcome::Failed(line),
-                Outcome::Same | Outcome::Faster => CheckOutcome::Passed(line),
-                Outcome::Unknown => CheckOutcome::Unknown(line),
-            };
-            Self { name, outcome }
+        let rows = rows.iter().map(|change| Self {
+            name: comparison::name(change),
+            verdict: match change.verdict {
+                Outcome::Slower => Holds::Fails,
+                Outcome::Same | Outcome::Faster => Holds::Holds,
+                Outcome::Unknown => Holds::Unknown,
+            },
+            line: comparison::line(change),
         });
         assertions.chain(rows).collect()
-    }
-
-    fn is_failed(&self) -> bool {
-        matches!(self.outcome, CheckOutcome::Failed(_))
-    }
-
-    fn is_unknown(&self) -> bool {
-        matches!(self.outcome, CheckOutcome::Unknown(_))
     }
 
     /// The check as a workflow command of GitHub, which shows it beside the job; `None` if it holds.
     #[must_use]
     pub fn annotation(&self) -> Option<String> {
-        let (level, line) = match &self.outcome {
-            CheckOutcome::Failed(line) => ("error", line),
-            CheckOutcome::Unknown(line) => ("notice", line),
-            CheckOutcome::Passed(_) => return None,
+        let level = match self.verdict {
+            Holds::Fails => "error",
+            Holds::Unknown => "notice",
+            Holds::Holds => return None,
         };
-        let line = line.replace('%', "%25");
+        let line = self.line.replace('%', "%25");
         Some(format!("::{level} title=loggap::{line}"))
     }
 }
@@ -86,11 +65,11 @@ pub fn write(out: &mut dyn Write, suite: &str, checks: &[Check]) -> io::Result<(
     let mut writer = Writer::new_with_indent(out, b' ', 2);
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let count =
-        |of: fn(&Check) -> bool| checks.iter().filter(|check| of(check)).count().to_string();
+        |verdict| checks.iter().filter(|check| check.verdict == verdict).count().to_string();
     let counts = [
         ("tests", checks.len().to_string()),
-        ("failures", count(Check::is_failed)),
-        ("skipped", count(Check::is_unknown)),
+        ("failures", count(Holds::Fails)),
+        ("skipped", count(Holds::Unknown)),
     ];
     let counts = || counts.iter().map(|(key, value)| (*key, value.as_str()));
     writer.create_element("testsuites").with_attributes(counts()).write_inner_content(
@@ -113,19 +92,17 @@ fn write_case(writer: &mut Writer<&mut dyn Write>, suite: &str, check: &Check) -
         .create_element("testcase")
         .with_attributes([("classname", suite), ("name", check.name.as_str())]);
     case.write_inner_content(|writer| {
-        match &check.outcome {
-            CheckOutcome::Passed(line) => {
-                writer.create_element("system-out").write_text_content(BytesText::new(line))?
-            }
-            CheckOutcome::Failed(line) => writer
-                .create_element("failure")
-                .with_attribute(("message", line.as_str()))
-                .write_empty()?,
-            CheckOutcome::Unknown(line) => writer
-                .create_element("skipped")
-                .with_attribute(("message", line.as_str()))
-                .write_empty()?,
+        let name = match check.verdict {
+            Holds::Holds => "system-out",
+            Holds::Fails => "failure",
+            Holds::Unknown => "skipped",
         };
+        let element = writer.create_element(name);
+        if check.verdict == Holds::Holds {
+            element.write_text_content(BytesText::new(&check.line))?;
+        } else {
+            element.with_attribute(("message", check.line.as_str())).write_empty()?;
+        }
         Ok(())
     })?;
     Ok(())
@@ -138,11 +115,15 @@ mod tests {
 
     #[test]
     fn a_suite_counts_its_checks_and_escapes_their_texts() {
-        let check = |name: &str, outcome| Check { name: name.to_owned(), outcome };
+        let check = |name: &str, verdict, line: &str| Check {
+            name: name.to_owned(),
+            verdict,
+            line: line.to_owned(),
+        };
         let checks = [
-            check("gap<1us@8", CheckOutcome::Failed("fails: gap<1us@8, +20%".into())),
-            check("b", CheckOutcome::Passed("holds".into())),
-            check("c", CheckOutcome::Unknown("cannot \"tell\"".into())),
+            check("gap<1us@8", Holds::Fails, "fails: gap<1us@8, +20%"),
+            check("b", Holds::Holds, "holds"),
+            check("c", Holds::Unknown, "cannot \"tell\""),
         ];
         let mut text = Vec::new();
         write(&mut text, "measure", &checks).unwrap();

@@ -200,6 +200,12 @@ pub struct FitDocument {
 }
 
 impl ProfileDocument {
+    /// True if there are ranges, and the verdict is that they can be used.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        self.verdict == Verdict::Usable && !self.ranges.is_empty()
+    }
+
     /// Reads and checks the profile at `path`.
     ///
     /// # Errors

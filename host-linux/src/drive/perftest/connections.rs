@@ -194,7 +194,7 @@ impl<'b> Connections<'b> {
         if self.sessions.len() == 1 {
             Disturbance::watch(clock, &cpus)
         } else {
-            Disturbance::watch_all_threads(clock, &cpus)
+            Disturbance::watch_all_threads(self.sessions.len() as u64, clock, &cpus)
         }
     }
 
