@@ -210,3 +210,36 @@ fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() {
     assert!(text.contains("# INCOMPLETE: interrupted after "), "{text}");
     assert_eq!(folder.count(), 2);
 }
+
+#[test]
+fn messages_names_an_n_and_draws_the_deviations() {
+    let folder = Folder::new();
+    let plot = folder.path("fig4.svg");
+    let study = ["study", "messages", "--transport", "unix", "-s", "1:4K", "--max-time", "1"];
+    let document =
+        loggap().args(study).args(["-n", "2,16,4", "-J", "--plot", &plot]).succeeds().json();
+    assert_eq!(document["study"], "messages");
+    assert_eq!(document["sizes"], 13);
+    assert!(document["repetitions"].as_u64().unwrap() >= 6, "{document}");
+    let rows = document["messages"].as_array().unwrap();
+    let counts: Vec<u64> = rows.iter().map(|row| row["messages"].as_u64().unwrap()).collect();
+    assert_eq!(counts, [2, 4, 16]);
+    for row in rows {
+        let [low, value, high] =
+            ["gap_lsq_s2_lo", "gap_lsq_s2", "gap_lsq_s2_hi"].map(|key| row[key].as_f64().unwrap());
+        assert!(0.0 < low && low <= value && value <= high, "{row}");
+    }
+    assert!(counts.contains(&document["chosen_messages"].as_u64().unwrap()), "{document}");
+    // Half round trip and gap of 1 B, and the overhead by two methods.
+    let smallest = &document["smallest"];
+    assert_eq!(smallest["size_bytes"], 1);
+    assert!(smallest["half_rtt_s"].as_f64().unwrap() > 0.0, "{smallest}");
+    assert!(document.get("bell").is_some(), "{document}");
+    let picture = folder.read("fig4.svg");
+    assert_eq!(picture.matches("<circle").count(), 3, "{picture}");
+    let text = loggap().args(study).args(["-n", "2,8"]).succeeds().stdout;
+    assert!(text.contains("lsq[us2]") && text.contains("\n# n = "), "{text}");
+    for wrong in [["-n", "1"], ["-n", "2,x"], ["-s", "0"]] {
+        loggap().args(["study", "messages"]).args(wrong).ends(2);
+    }
+}

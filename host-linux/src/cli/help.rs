@@ -9,11 +9,13 @@ pub(super) const SHORT: &str = "\
     detector latency overhead gap gap_per_byte eager_limit profile preset topology explain \
     sensitivity timeline sweep pattern ranks size exact assume_commutative combine rules \
     summary factors form all iters duration rtt queue_pairs bidirectional \
-    report_gbits op";
+    report_gbits op counts";
 
 /// Subcommands with further options.
-const LONG: [&str; 10] =
-    ["measure", "lat", "bw", "serve", "fit", "simulate", "predict", "best", "overlap", "generate"];
+const LONG: [&str; 11] = [
+    "measure", "lat", "bw", "serve", "fit", "simulate", "predict", "best", "overlap", "messages",
+    "generate",
+];
 
 /// Most examples shown by `-h`.
 const EXAMPLES: usize = 3;
@@ -49,7 +51,7 @@ fn shortened(verb: Command) -> Command {
 /// Words that call the subcommand `name`.
 fn full_name(name: &str) -> String {
     match name {
-        "overlap" => format!("study {name}"),
+        "overlap" | "messages" => format!("study {name}"),
         "generate" => format!("goal {name}"),
         _ => name.to_owned(),
     }

@@ -1,5 +1,6 @@
-//! `loggap study`: studies made of many simulations.
+//! `loggap study`: studies made of many simulations or measurements.
 
+mod messages;
 mod overlap;
 
 use std::io::{self, Write};
@@ -26,7 +27,7 @@ const MOST_BROADCASTS: u64 = 1 << 32;
 /// Memory limit of one simulation of a study, bytes.
 const MOST_BYTES: u64 = 8 << 30;
 
-/// Answer a question by a series of simulations.
+/// Answer a question by a series of simulations or measurements.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -37,6 +38,7 @@ pub(super) struct Args {
 enum Study {
     Pipelining(Pipelining),
     Overlap(Box<overlap::Args>),
+    Messages(Box<messages::Args>),
 }
 
 /// How wrong is a broadcast measured in a loop?
@@ -101,6 +103,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             study.run(console)
         }
         Study::Overlap(args) => overlap::run(args, console),
+        Study::Messages(args) => messages::run(args, console),
     }
 }
 

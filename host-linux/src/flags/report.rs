@@ -138,6 +138,19 @@ impl ReportArgs {
         }
     }
 
+    /// Adds remarks below the report that [`ReportArgs::print`] printed; with forms that hold no
+    /// remarks they go to standard error. JSON has keys for them.
+    pub(crate) fn remark(&self, lines: &[String], console: &mut Console) -> Result<(), CliError> {
+        for line in lines.iter().filter(|_| !self.json) {
+            if self.csv || self.flags {
+                console.note(line);
+            } else {
+                writeln!(console.data(), "# {line}")?;
+            }
+        }
+        Ok(())
+    }
+
     fn screen(&self, terminal: Terminal) -> ScreenOptions {
         let Terminal { width, colour } = terminal;
         ScreenOptions { width, colour: colour && !self.no_color, verbose: self.verbose }

@@ -1,6 +1,7 @@
 //! Studies: series of simulations that answer one question.
 
 pub mod in_order;
+pub(crate) mod messages;
 pub mod overlap;
 pub mod pipelining;
 mod plot;
