@@ -138,6 +138,17 @@ impl ReportArgs {
         }
     }
 
+    /// Given form that holds one profile.
+    pub(crate) const fn for_one_profile(&self) -> Option<&'static str> {
+        if self.csv {
+            Some("--csv")
+        } else if self.flags {
+            Some("--flags")
+        } else {
+            None
+        }
+    }
+
     /// Adds remarks below the report that [`ReportArgs::print`] printed; with forms that hold no
     /// remarks they go to standard error. JSON has keys for them.
     pub(crate) fn remark(&self, lines: &[String], console: &mut Console) -> Result<(), CliError> {

@@ -11,6 +11,7 @@ pub mod flags;
 mod heading;
 pub mod number;
 pub mod plot;
+pub mod profiles;
 mod quantity;
 pub mod screen;
 pub mod table;

@@ -4,7 +4,6 @@ pub mod in_order;
 pub(crate) mod messages;
 pub mod overlap;
 pub mod pipelining;
-mod plot;
 pub mod sweep;
 
-pub use plot::{Axes, Chart, Coordinates, Interval, Series};
+pub use crate::output::plot::chart::{Axes, Chart, Coordinates, Interval, Series};

@@ -11,7 +11,7 @@ use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::LogGops;
 use loggap_core::units::Picos;
 
-use super::plot::{Axes, Chart, Coordinates, Series};
+use super::{Axes, Chart, Coordinates, Series};
 
 /// A broadcast algorithm of the study.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
