@@ -243,3 +243,48 @@ fn messages_names_an_n_and_draws_the_deviations() {
         loggap().args(["study", "messages"]).args(wrong).ends(2);
     }
 }
+
+#[test]
+fn noise_slows_collectives_down_with_the_number_of_ranks() {
+    let folder = Folder::new();
+    let plot = folder.path("noise.svg");
+    let study = ["study", "noise", "--noise-periodic", "1ms:100us", "--draws", "40"];
+    let ask = ["--ranks", "2,64,4096", "--pattern", "dissemination,gather"];
+    let document = loggap().args(study).args(ask).args(["-J", "--plot", &plot]).succeeds().json();
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 6, "{document}");
+    let slowdown: Vec<f64> =
+        rows[..3].iter().map(|row| row["slowdown"].as_f64().unwrap()).collect();
+    assert!(1.0 <= slowdown[0] && slowdown[0] < slowdown[1], "{slowdown:?}");
+    // At 4,096 ranks a detour delays nearly every run, by its whole length and more.
+    let quiet = rows[2]["quiet_s"].as_f64().unwrap();
+    assert!(slowdown[2] > 1.0 + 0.9 * 100e-6 / quiet, "{slowdown:?} {quiet}");
+    for row in rows {
+        let [low, mean, high, largest] =
+            ["slowdown_lo", "slowdown", "slowdown_hi", "slowdown_largest"]
+                .map(|key| row[key].as_f64().unwrap());
+        assert!(low <= mean && mean <= high && mean <= largest, "{row}");
+    }
+    assert!(folder.read("noise.svg").contains("time with noise / without"));
+    let text = loggap().args(study).args(["--ranks", "8"]).succeeds().stdout;
+    assert!(text.contains("10.0% of the time") && text.contains("allreduce_recdoub"), "{text}");
+    let message = loggap().args(["study", "noise"]).ends(2).stderr;
+    assert!(message.contains("--noise FILE"), "{message}");
+}
+
+#[test]
+fn a_linear_broadcast_hides_its_time_in_a_loop_as_well() {
+    let ask = ["study", "pipelining", "--algorithms", "linear,binomial", "--ranks", "2:64", "-J"];
+    let document = loggap().args(ask).succeeds().json();
+    let rows = document["links"][0]["rows"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["algorithm"].as_str().unwrap()).collect();
+    assert_eq!(names[..2], ["linear", "binomial"]);
+    for row in rows.iter().filter(|row| row["algorithm"] == "linear") {
+        // The loop lacks L and the receiver's o, and so does a moving root with many ranks.
+        let time = |key: &str| row[key].as_f64().unwrap();
+        let lost = 45.74e-6 + 3.46e-6;
+        assert!((time("loop_error_s") / lost - 1.0).abs() < 0.02, "{row}");
+        let is_large = row["ranks"].as_u64().unwrap() >= 32;
+        assert!(time("rotated_error_s") >= if is_large { 0.9 * lost } else { 0.0 }, "{row}");
+    }
+}

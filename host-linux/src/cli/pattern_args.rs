@@ -217,7 +217,7 @@ pub(super) fn pattern_names() -> String {
 
 /// Parser of a pattern's name; the error lists all names.
 #[derive(Clone, Debug)]
-struct NamedPattern;
+pub(super) struct NamedPattern;
 
 impl clap::builder::TypedValueParser for NamedPattern {
     type Value = Pattern;

@@ -75,7 +75,7 @@ impl Deviations {
     }
 
     /// Fig. 4.
-    pub(crate) fn chart(&self, link: &str) -> Chart {
+    pub(crate) fn chart(&self, transport: &str) -> Chart {
         let micros = |square_seconds: f64| square_seconds * 1e12;
         let (mut points, mut intervals) = (Vec::new(), Vec::new());
         for row in &self.rows {
@@ -86,9 +86,9 @@ impl Deviations {
             }
         }
         let chosen = self.chosen.map(|n| format!("; n = {n} suffices")).unwrap_or_default();
-        let label = "mean of the ranges, 95%".to_owned();
+        let label = format!("{transport}, mean of the ranges");
         Chart {
-            title: format!("{link}: least squares deviation of the gap{chosen}"),
+            title: format!("Least squares deviation of the gap{chosen}"),
             x_label: "messages n".into(),
             y_label: "lsq (Eq. 6) [µs²]".into(),
             axes: Axes::Powers,

@@ -2,6 +2,7 @@
 
 pub mod in_order;
 pub(crate) mod messages;
+pub mod noise;
 pub mod overlap;
 pub mod pipelining;
 pub mod sweep;

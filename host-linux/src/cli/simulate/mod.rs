@@ -7,7 +7,7 @@ mod level_args;
 mod monte_carlo;
 mod network_args;
 mod network_report;
-mod noise_args;
+pub(super) mod noise_args;
 mod picture;
 mod progress;
 mod report;

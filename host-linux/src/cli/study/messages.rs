@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let found = Deviations::of(&tested.results, &test.counts).map_err(CliError::failed)?;
     let report = Report::new(&tested.results, found, tested.link.as_ref());
     let mut failures = Failures::default();
-    let chart = report.deviations.chart(&report.link);
+    let chart = report.deviations.chart(&report.transport);
     let drawn = plot.map_or(Ok(()), |file| file.commit(|out| chart.write(1, out)));
     failures.add(drawn.map_err(CliError::from));
     if files.take_standard_output() {
@@ -116,8 +116,8 @@ impl Args {
 
 /// Results, for all forms of output.
 struct Report {
-    /// Transport and peer.
-    link: String,
+    transport: String,
+    peer: String,
     sizes: usize,
     blocks: usize,
     deviations: Deviations,
@@ -154,7 +154,8 @@ impl Smallest {
 #[derive(Serialize)]
 struct Document<'r> {
     study: &'static str,
-    link: &'r str,
+    transport: &'r str,
+    peer: &'r str,
     sizes: usize,
     repetitions: usize,
     ranges: &'r [Span],
@@ -202,8 +203,8 @@ impl Report {
         let chosen = deviations.rows.iter().position(|row| Some(row.messages) == deviations.chosen);
         let none = SizeGaps::default();
         Self {
-            link: link
-                .map_or_else(String::new, |link| format!("{} to {}", link.transport, link.peer)),
+            transport: link.map(|link| link.transport.clone()).unwrap_or_default(),
+            peer: link.map(|link| link.peer.clone()).unwrap_or_default(),
             sizes: results.len(),
             blocks: results.iter().map(|size| size.blocks.len()).min().unwrap_or(0),
             smallest: Smallest::of(results.first().unwrap_or(&none), chosen),
@@ -215,7 +216,8 @@ impl Report {
     fn document(&self) -> Document<'_> {
         Document {
             study: "messages",
-            link: &self.link,
+            transport: &self.transport,
+            peer: &self.peer,
             sizes: self.sizes,
             repetitions: self.blocks,
             ranges: &self.deviations.ranges,
@@ -227,12 +229,15 @@ impl Report {
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Self { link, sizes, blocks, deviations, .. } = self;
+        let Self { transport, peer, sizes, blocks, deviations, .. } = self;
         let ranges = deviations.ranges.iter().map(|span| {
             format!("{} to {}", number::size(span.first_bytes), number::size(span.last_bytes))
         });
         let ranges = ranges.collect::<Vec<_>>().join(", ");
-        writeln!(out, "# {link}: {sizes} sizes, {blocks} repetitions; ranges: {ranges}")?;
+        writeln!(
+            out,
+            "# {transport} to {peer}: {sizes} sizes, {blocks} repetitions; ranges: {ranges}"
+        )?;
         writeln!(
             out,
             "# lsq: mean square deviation of the gap from its line (Eq. 6), mean of the ranges; \
