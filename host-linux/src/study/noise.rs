@@ -6,6 +6,7 @@ use loggap_core::stats::{Confidence, Moments};
 use loggap_core::units::Picos;
 
 use super::{Axes, Chart, Coordinates, Interval, Series};
+use crate::output::number;
 
 /// Makespans of a collective with noise, over that without.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,9 +52,10 @@ pub struct Row {
     pub slowdown: Option<Slowdown>,
 }
 
-/// Slowdown over the number of ranks, a line for each pattern.
+/// Slowdown over the number of ranks, a line for each pattern; `lost` is the share of the time that
+/// the noise takes.
 #[must_use]
-pub fn chart(rows: &[Row], noise: &str) -> Chart {
+pub fn chart(rows: &[Row], lost: f64) -> Chart {
     let series = rows.chunk_by(|a, b| a.pattern == b.pattern).map(|rows| {
         let (mut points, mut intervals) = (Vec::new(), Vec::new());
         for row in rows {
@@ -66,7 +68,10 @@ pub fn chart(rows: &[Row], noise: &str) -> Chart {
         Series::new(label, points).with_intervals(intervals)
     });
     Chart {
-        title: format!("Slowdown of collectives by noise: {noise}"),
+        title: format!(
+            "Slowdown of collectives by noise that takes {}% of the time",
+            number::significant(lost * 100.0)
+        ),
         x_label: "ranks".into(),
         y_label: "time with noise / without".into(),
         axes: Axes::Logarithmic,
@@ -96,7 +101,8 @@ mod tests {
         let slowdown = Slowdown::of(Picos(100), &[110, 130].map(Picos));
         let row = |pattern, ranks| Row { pattern, ranks, quiet: Picos(100), slowdown };
         let rows = [row("gather", 2), row("gather", 4), row("scatter", 2)];
-        let chart = chart(&rows, "noise.txt");
+        let chart = chart(&rows, 0.0125);
+        assert!(chart.title.ends_with("1.25% of the time"), "{}", chart.title);
         let lines: Vec<usize> = chart.series.iter().map(|series| series.points.len()).collect();
         assert_eq!(lines, [2, 1]);
         assert_eq!(chart.series[1].label, "scatter");

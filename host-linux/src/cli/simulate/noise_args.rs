@@ -58,7 +58,7 @@ pub(in crate::cli) struct NoiseDocument {
     detours: usize,
     period_s: f64,
     /// Fraction of the time that detours take.
-    time_share: f64,
+    pub(in crate::cli) time_share: f64,
     longest_s: f64,
     /// True if all ranks have their detours at the same time.
     cosched: bool,

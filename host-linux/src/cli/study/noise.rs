@@ -15,7 +15,7 @@ use crate::flags::parse::{self, Sizes};
 use crate::output::{PendingFile, number};
 use crate::simulation::{NoiseSource, ParameterSets, Plan, Point, Source, run_points};
 use crate::study::noise::{Row, Slowdown, chart};
-use crate::terminal::{CliError, Console, Exit, Failures, NamedFiles, end_on_request};
+use crate::terminal::{CliError, Console, Exit, Failures, NamedFiles, RunsLine, end_on_request};
 
 /// How much does noise of the operating system slow down collectives?
 ///
@@ -43,7 +43,7 @@ pub(super) struct Args {
     size: u64,
 
     /// Draws of the ranks' phases.
-    #[arg(long, value_name = "COUNT", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "COUNT", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     draws: u32,
 
     /// Seed of the phases.
@@ -89,11 +89,11 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     };
     let sets = args.parameters.sets(&args.overheads, console)?;
     let plot = args.plot.as_deref().map(PendingFile::create).transpose()?;
-    let rows = args.rows(&sets, &noise)?;
+    let rows = args.rows(&sets, &noise, console)?;
     let about = args.noise.document(&noise);
     let digits = args.format.digits(console);
     let mut failures = Failures::default();
-    let chart = chart(&rows, &about.text(Digits::Rounded));
+    let chart = chart(&rows, about.time_share);
     failures.add(plot.map_or(Ok(()), |file| Ok(file.commit(|out| chart.write(1, out))?)));
     let document = Document::new(args, &about, &rows);
     let text = |out: &mut dyn Write| write(out, digits, &document);
@@ -102,14 +102,21 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
 }
 
 impl Args {
-    fn rows(&self, sets: &ParameterSets, noise: &NoiseSource) -> Result<Vec<Row>, CliError> {
+    fn rows(
+        &self,
+        sets: &ParameterSets,
+        noise: &NoiseSource,
+        console: &Console,
+    ) -> Result<Vec<Row>, CliError> {
+        let counts = self.ranks.list();
+        let line = RunsLine::new(console, self.runs(counts.len()));
         let all = || std::thread::available_parallelism().ok();
         let threads = self.threads.or_else(all).map_or(1, NonZeroUsize::get);
         let quiet = Plan { threads, ..Plan::new(self.settings.settings()) };
         let noisy = Plan { noise: Some(noise), ..quiet };
         let mut rows = Vec::new();
         for &pattern in &self.pattern {
-            for ranks in self.ranks.list() {
+            for &ranks in &counts {
                 let ranks = u32::try_from(ranks)
                     .ok()
                     .filter(|ranks| *ranks > 0)
@@ -121,7 +128,7 @@ impl Args {
                 };
                 let run = |count: u32, plan: &Plan<'_>| {
                     let count = usize::try_from(count).unwrap_or(usize::MAX);
-                    let runs = run_points(&source, count, &point, plan, &|| {})?;
+                    let runs = run_points(&source, count, &point, plan, &|| line.advance())?;
                     Ok::<Vec<_>, CliError>(runs.iter().map(|run| run.makespan).collect())
                 };
                 let alone = run(1, &quiet)?.first().copied().unwrap_or_default();
@@ -130,6 +137,11 @@ impl Args {
             }
         }
         Ok(rows)
+    }
+
+    /// Number of simulations for `counts` numbers of ranks: one without noise beside the draws.
+    fn runs(&self, counts: usize) -> u64 {
+        (self.pattern.len() * counts) as u64 * (1 + u64::from(self.draws))
     }
 }
 
