@@ -106,6 +106,8 @@ fn lsq(line: &GrowingLine) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loggap_core::fit::{ChangeDetector, LookAhead};
+    use loggap_core::random::Random;
 
     /// Gaps in ps at 1, 2, 3… bytes.
     fn points(gaps: &[f64]) -> Vec<Point> {
@@ -152,6 +154,28 @@ mod tests {
         gaps[9] += 300.0;
         let found = spans(&gaps, LiteralSettings::default());
         assert_eq!(found[0], [1, 9], "every interval ahead contains the outlier: {found:?}");
+    }
+
+    /// Changes in 100 sweeps over Table 2's TCP with 3% of noise: as printed, and corrected.
+    #[test]
+    fn noise_is_a_change_as_printed_and_none_when_corrected() {
+        let (mut printed, mut corrected) = (0, 0);
+        for seed in 0..100 {
+            let mut random = Random::new(seed);
+            let sizes = (0..=16).flat_map(|power| [1_u64 << power, 3 << power >> 1]).skip(1);
+            let point = |size: u64| {
+                let gap = 915_000.0 + 8_490.0 * (size - 1) as f64;
+                let sigma = 0.03 * gap;
+                Point::new(size, gap + sigma * random.normal(), sigma).unwrap()
+            };
+            let points: Vec<Point> = sizes.map(point).collect();
+            let found = Literal::of(&points, LiteralSettings::default());
+            printed += found.ranges.len() - 1;
+            let mut detector = ChangeDetector::new(LookAhead::default());
+            corrected += points.iter().filter(|point| detector.push(**point).is_some()).count();
+            corrected += usize::from(detector.finish().is_some());
+        }
+        assert!(printed > 200 && corrected <= 2, "{printed} {corrected}");
     }
 
     #[test]

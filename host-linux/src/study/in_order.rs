@@ -248,6 +248,10 @@ mod tests {
             assert!(wrong("mpich2-tcp", 1 << power), "2^{power}");
         }
         assert!(!wrong("mpich2-tcp", 512));
+        assert!(
+            wrong("mpich2-tcp", 460) && !wrong("mpich2-tcp", 470),
+            "the paper has powers of two"
+        );
         assert!(wrong("ompi-ib-sdr", 512));
     }
 
