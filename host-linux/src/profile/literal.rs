@@ -95,8 +95,8 @@ impl LiteralRange {
     }
 }
 
-/// lsq(k, l) of Eq. 6, s²: the divisor l − k − 2 is the number of points less 3, so that there is
-/// no value for fewer than four.
+/// lsq(k, l) of Eq. 6, s²; `None` for fewer than four points, as the divisor l − k − 2 is their
+/// number less 3.
 #[allow(clippy::cast_precision_loss, reason = "counts of sizes")]
 fn lsq(line: &GrowingLine) -> Option<f64> {
     let divisor = line.count().checked_sub(3).filter(|divisor| *divisor > 0)? as f64;

@@ -171,6 +171,7 @@ mod tests {
 
     /// Gaps of 2 µs and 100 ps a byte; noise of 40 ns for one message in between, which
     /// divides by n − 1.
+    #[allow(clippy::cast_possible_truncation, reason = "nanoseconds of noise")]
     fn sizes(counts: &[u32]) -> Vec<SizeGaps> {
         let mut random = Random::new(3);
         let mut gap = |size: u32, messages: u32| {
