@@ -229,7 +229,9 @@ fn messages_names_an_n_and_draws_the_deviations() {
             ["gap_lsq_s2_lo", "gap_lsq_s2", "gap_lsq_s2_hi"].map(|key| row[key].as_f64().unwrap());
         assert!(0.0 < low && low <= value && value <= high, "{row}");
     }
-    assert!(counts.contains(&document["chosen_messages"].as_u64().unwrap()), "{document}");
+    // Null where a busy machine makes the interval too wide.
+    let chosen = document["chosen_messages"].as_u64();
+    assert!(chosen.is_none_or(|chosen| counts.contains(&chosen)), "{document}");
     // Half round trip and gap of 1 B, and the overhead by two methods.
     let smallest = &document["smallest"];
     assert_eq!(smallest["size_bytes"], 1);
@@ -238,7 +240,10 @@ fn messages_names_an_n_and_draws_the_deviations() {
     let picture = folder.read("fig4.svg");
     assert_eq!(picture.matches("<circle").count(), 3, "{picture}");
     let text = loggap().args(study).args(["-n", "2,8"]).succeeds().stdout;
-    assert!(text.contains("lsq[us2]") && text.contains("\n# n = "), "{text}");
+    assert!(
+        text.contains("lsq[us2]") && (text.contains("\n# n = ") || text.contains("# no n is")),
+        "{text}"
+    );
     for wrong in [["-n", "1"], ["-n", "2,x"], ["-s", "0"]] {
         loggap().args(["study", "messages"]).args(wrong).ends(2);
     }

@@ -39,11 +39,13 @@ pub(crate) struct Deviations {
     /// Ranges of sizes, found from the gaps of all numbers of messages together.
     pub(crate) ranges: Vec<Span>,
     pub(crate) rows: Vec<Deviation>,
-    /// Smallest number of messages within the interval of the least deviation.
+    /// Smallest number of messages within the interval of the least deviation; `None` if that is
+    /// too wide to say.
     pub(crate) chosen: Option<u32>,
-    /// Ratio of the ends of that interval.
-    pub(crate) spread: Option<f64>,
 }
+
+/// Ratio of an interval's ends from which on it is too wide to choose by.
+const WIDE: f64 = 10.0;
 
 impl Deviations {
     /// Deviations of `sizes`, ascending, measured with `counts` messages.
@@ -69,9 +71,7 @@ impl Deviations {
             }
         };
         let rows: Vec<Deviation> = counts.iter().enumerate().map(row).collect();
-        let least = least(&rows);
-        let spread = least.and_then(|row| Some(row.gap_lsq_s2_hi? / row.gap_lsq_s2_lo?));
-        Ok(Self { ranges, chosen: chosen(&rows), spread, rows })
+        Ok(Self { ranges, chosen: chosen(&rows), rows })
     }
 
     /// Fig. 4.
@@ -138,14 +138,13 @@ fn deviation(sizes: &[SizeGaps], ranges: &[Span], block: usize, index: usize) ->
     mean.is_finite().then_some((mean * SQUARE_SECOND) as u64)
 }
 
-fn least(rows: &[Deviation]) -> Option<&Deviation> {
-    let known = rows.iter().filter_map(|row| Some((row, row.gap_lsq_s2?)));
-    known.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(row, _)| row)
-}
-
 /// Smallest number of messages whose deviation lies within the interval of the least one.
 fn chosen(rows: &[Deviation]) -> Option<u32> {
-    let bound = least(rows)?.gap_lsq_s2_hi?;
+    let known = rows.iter().filter_map(|row| Some((row, row.gap_lsq_s2?)));
+    let (least, _) = known.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    let bound = least
+        .gap_lsq_s2_hi
+        .filter(|high| least.gap_lsq_s2_lo.is_some_and(|low| *high <= WIDE * low))?;
     let is_within = |row: &&Deviation| row.gap_lsq_s2.is_some_and(|value| value <= bound);
     rows.iter().find(is_within).map(|row| row.messages)
 }
@@ -219,6 +218,8 @@ mod tests {
         rows[1].gap_lsq_s2 = None;
         assert_eq!(chosen(&rows), Some(8));
         assert_eq!(chosen(&[]), None);
+        rows[2].gap_lsq_s2_lo = Some(0.1);
+        assert_eq!(chosen(&rows), None, "an interval from 0.1 to 1.5");
     }
 
     #[test]

@@ -56,9 +56,6 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Ratio of an interval's ends from which on it is wide.
-const WIDE: f64 = 4.0;
-
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let mut files = NamedFiles::default();
     files.written("--plot", args.plot.as_deref(), &["svg"]);
@@ -131,7 +128,7 @@ struct Report {
 struct Smallest {
     size_bytes: u32,
     half_rtt_s: Option<f64>,
-    /// Gap with the number of messages that is chosen.
+    /// Gap with the number of messages that is chosen, or the most.
     gap_s: Option<f64>,
     /// Messages that pLogP's gap takes to be known to 1%.
     plogp_messages: Option<u64>,
@@ -200,7 +197,9 @@ impl From<&Bell> for BellDocument {
 
 impl Report {
     fn new(results: &[SizeGaps], deviations: Deviations, link: Option<&LinkFingerprint>) -> Self {
-        let chosen = deviations.rows.iter().position(|row| Some(row.messages) == deviations.chosen);
+        // Without a choice the gap is that of the most messages.
+        let chosen = deviations.chosen.or(deviations.rows.last().map(|row| row.messages));
+        let chosen = deviations.rows.iter().position(|row| Some(row.messages) == chosen);
         let none = SizeGaps::default();
         Self {
             transport: link.map(|link| link.transport.clone()).unwrap_or_default(),
@@ -256,14 +255,16 @@ impl Report {
 
     fn conclude(&self, out: &mut dyn Write) -> io::Result<()> {
         let time = |seconds: f64| number::in_units(seconds, number::TIME);
-        if let Some(messages) = self.deviations.chosen {
-            writeln!(
+        match self.deviations.chosen {
+            Some(messages) => writeln!(
                 out,
                 "# n = {messages}: the smallest within the interval of the least deviation"
-            )?;
-            if self.deviations.spread.is_some_and(|spread| spread > WIDE) {
-                writeln!(out, "# that interval is wide: more --max-time, or a quieter machine")?;
-            }
+            )?,
+            None => writeln!(
+                out,
+                "# no n is chosen: the interval of the least deviation is too wide; more \
+                 --max-time, or a quieter machine"
+            )?,
         }
         let Smallest { size_bytes, half_rtt_s, gap_s, plogp_messages } = self.smallest;
         if let (Some(half_rtt), Some(gap), Some(count)) = (half_rtt_s, gap_s, plogp_messages) {
