@@ -224,6 +224,7 @@ impl Step {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rounds::{BothWays, Budget, Values};
     use super::*;
 
     fn sample(experiment: Experiment, nanos: u64) -> Sample {
@@ -244,6 +245,60 @@ mod tests {
         let gap = Some(SignedPicos(2_000_000));
         assert_eq!(block.gaps, [gap, None, gap]);
         assert_eq!(Block::of(&samples[4..], &[2]), None);
+    }
+
+    /// A link of Eq. 3 with a round trip of 20 us, G_all 2 us, o_s 1.2 us and up to 300 ns of noise.
+    struct Model(Random);
+
+    impl Rounds for Model {
+        fn run(&mut self, rounds: &[Experiment]) -> Result<Vec<Sample>, SessionError<LinkError>> {
+            let each = rounds.iter().map(|&experiment| {
+                let wait = (1_200_000 + experiment.delay.0).max(2_000_000);
+                let round = 20_000_000 + u64::from(experiment.messages - 1) * wait;
+                let elapsed = Picos(round + self.0.below(300_000));
+                Sample { experiment, delay: experiment.delay, elapsed }
+            });
+            Ok(each.collect())
+        }
+
+        fn warm_up(&mut self, _: Experiment, _: u32) -> Result<(), SessionError<LinkError>> {
+            Ok(())
+        }
+
+        fn repeat(&mut self, _: Experiment, _: Budget) -> Result<Values, SessionError<LinkError>> {
+            Ok(Values::default())
+        }
+
+        fn repeat_both_ways(
+            &mut self,
+            _: BothWays,
+            _: Budget,
+        ) -> Result<Values, SessionError<LinkError>> {
+            Ok(Values::default())
+        }
+
+        fn longest(&mut self) -> u32 {
+            1
+        }
+
+        fn allowed(&mut self) -> u32 {
+            1
+        }
+
+        fn close(self: Box<Self>) -> Result<(), SessionError<LinkError>> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn both_methods_find_the_overhead_of_a_known_link() {
+        let bell = bell(&mut Model(Random::new(1)), 8).unwrap().unwrap();
+        let near = |found: u64, truth: f64| (found as f64 / truth - 1.0).abs() < 0.1;
+        assert!(near(bell.stays.0, 800_000.0) && near(bell.leaves.0, 800_000.0), "{bell:?}");
+        assert!(bell.stays < bell.leaves, "{bell:?}");
+        let eq_4 = bell.eq_4;
+        assert!(eq_4.low.0 <= 1_215_000 && eq_4.high.0 >= 1_185_000, "{bell:?}");
+        assert!((1_950_000..2_050_000).contains(&bell.gap.median.0), "{bell:?}");
     }
 
     #[test]
