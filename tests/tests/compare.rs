@@ -63,6 +63,35 @@ fn a_profile_is_shown_as_it_was_printed() {
 }
 
 #[test]
+fn several_profiles_are_rows_and_one_picture() {
+    let folder = Folder::new();
+    let (first, _) = measured(&folder, "a.json");
+    let second = slower(&folder, "b.json", &first, 9.0);
+    let both = ["show", &first, &second];
+    let plot = folder.path("both.svg");
+    let text = loggap().args(both).args(["--linear", "--plot", &plot]).succeeds().stdout;
+    assert!(text.trim_start().starts_with("#profile"), "{text}");
+    let names: Vec<&str> =
+        text.lines().skip(1).filter_map(|row| row.split_whitespace().next()).collect();
+    assert!(names.contains(&"a") && names.contains(&"b"), "{text}");
+    let picture = folder.read("both.svg");
+    for part in ["a: gap", "b: g + (s-1)G", "b: o_s", "\n4000\n"] {
+        assert!(picture.contains(part), "{part}: {picture}");
+    }
+    let document = loggap().args(both).arg("-J").succeeds().json();
+    assert_eq!(document["profiles"].as_array().unwrap().len(), 2, "{document}");
+    let message = loggap().args(both).arg("--csv").ends(2).stderr;
+    assert!(message.contains("--csv takes one profile"), "{message}");
+    // One profile on linear axes; two files of one name are told apart.
+    loggap().args(["show", &first, "--linear", "--plot", &plot]).succeeds();
+    assert!(folder.read("both.svg").contains("a: gap"));
+    let twice = loggap().args(["show", &first, &first]).succeeds().stdout;
+    assert!(twice.contains("/a.json"), "{twice}");
+    loggap().args(["show", &first, "--linear"]).ends(2);
+    loggap().arg("show").ends(2);
+}
+
+#[test]
 fn a_link_nine_times_as_slow_is_told_with_exit_code_3() {
     let folder = Folder::new();
     let (before, _) = measured(&folder, "a.json");
@@ -135,7 +164,10 @@ fn what_cannot_be_judged_is_refused_before_anything_is_measured() {
     for (options, told) in [
         (&["--assert", "half_rtt<20us"][..], "such as half_rtt<20us@1K"),
         (&["--assert", "rtt<20us@8"], "'rtt' is no quantity"),
-        (&["--assert", "half_rtt<20us@1M"], "sizes from 1 B to 64 KiB are measured; others with -s"),
+        (
+            &["--assert", "half_rtt<20us@1M"],
+            "sizes from 1 B to 64 KiB are measured; others with -s",
+        ),
         (&["--threshold", "3%"], "--baseline"),
         (&["--baseline", "/nonexistent.json"], "/nonexistent.json"),
         (&["--baseline", &usual, "--method", "plogp"], "--method prtt, this run is with plogp"),

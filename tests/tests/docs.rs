@@ -18,7 +18,7 @@ fn every_command_has_options_that_exist() {
 }
 
 /// Numbers that an unoptimised program takes long for, and smaller ones.
-const SMALLER: [(&str, &str); 10] = [
+const SMALLER: [(&str, &str); 12] = [
     ("1048576", "1024"),
     ("16M", "16K"),
     ("--ranks 64 -s 16K", "--ranks 16 -s 16K"),
@@ -29,14 +29,18 @@ const SMALLER: [(&str, &str); 10] = [
     ("2:4096", "2:64"),
     ("--monte-carlo 1000", "--monte-carlo 20"),
     ("study pipelining", "study pipelining --ranks 64 -n 10"),
+    ("noise.txt --plot", "noise.txt --ranks 2:64 --plot"),
+    ("2:64K", "2:256"),
 ];
 
 /// Commands that only compute; `printf` writes a schedule.
-const COMPUTING: [&str; 8] = [
+const COMPUTING: [&str; 10] = [
     "loggap simulate ",
     "loggap goal ",
     "loggap predict ",
-    "loggap study ",
+    "loggap study pipelining",
+    "loggap study overlap",
+    "loggap study noise",
     "loggap best ",
     "loggap fit ",
     "loggap show ",
@@ -46,8 +50,8 @@ const COMPUTING: [&str; 8] = [
 #[test]
 fn what_only_computes_runs() {
     let folder = Folder::new();
-    for profile in ["link.json", "cluster.json", "ib.json", "rack.json", "node7.json"] {
-        let _path = folder.profile(profile, 5.0);
+    for profile in ["link", "cluster", "ib", "rack", "node7", "tcp", "shm"] {
+        let _path = folder.profile(&format!("{profile}.json"), 5.0);
     }
     let gaps: String = (0..12)
         .flat_map(|power| (0..9).map(move |i| (1 << power, i)))

@@ -85,6 +85,41 @@ fn looking_ahead_finds_the_same_change() {
 }
 
 #[test]
+fn eq_6_as_printed_stands_beside_the_corrected_detector() {
+    let folder = Folder::new();
+    // One outlier of 2 us at 64 B: the corrected detector passes over it.
+    let samples: String = two_protocols()
+        .lines()
+        .map(|line| match line.strip_prefix("64,") {
+            Some(value) => format!("64,{}\n", value.parse::<f64>().unwrap_or(0.0) + 2e-6),
+            None => format!("{line}\n"),
+        })
+        .collect();
+    let samples = file(&folder, &samples);
+    let fit = ["fit", &samples, "--detector", "lookahead"];
+    let document = loggap().args(fit).args(["--literal", "-J"]).succeeds().json();
+    let literal = &document["literal"];
+    assert_eq!((&literal["pfact"], &literal["lookahead"]), (&2.0.into(), &5.into()), "{literal}");
+    let printed = literal["ranges"].as_array().unwrap();
+    assert!(printed.iter().any(|range| range["last_bytes"] == 48), "{literal}");
+    assert!(printed.iter().any(|range| range["last_bytes"] == 3_072), "{literal}");
+    assert_eq!(ranges(&document).len(), 2, "{document}");
+    // The outlier counts for the deviation of its range, not for that of the other.
+    let lsq: Vec<f64> =
+        ranges(&document).iter().map(|range| range["gap_lsq_s2"].as_f64().unwrap()).collect();
+    assert!(lsq[0] > 1e-14 && lsq[1] < 1e-20, "{lsq:?}");
+    let text = loggap().args(fit).args(["--literal", "--lookahead", "3"]).succeeds().stdout;
+    assert!(text.contains("\n# Eq. 6 as printed (pfact 2, 3 sizes ahead): "), "{text}");
+    assert!(text.contains("; with corrections: 1 change\n") && text.contains("lsq[us2]"), "{text}");
+    let csv = loggap().args(fit).args(["--literal", "--csv"]).succeeds();
+    assert!(!csv.stdout.contains('#') && csv.stderr.contains("Eq. 6"), "{}", csv.stderr);
+    let without = loggap().args(fit).arg("-J").succeeds().json();
+    assert!(without.get("literal").is_none());
+    let message = loggap().args(["fit", &samples, "--literal"]).ends(2).stderr;
+    assert!(message.contains("--detector lookahead"), "{message}");
+}
+
+#[test]
 fn the_order_of_lines_moves_no_value() {
     let text = two_protocols();
     let mut lines: Vec<&str> = text.lines().collect();

@@ -210,3 +210,86 @@ fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() {
     assert!(text.contains("# INCOMPLETE: interrupted after "), "{text}");
     assert_eq!(folder.count(), 2);
 }
+
+#[test]
+fn messages_names_an_n_and_draws_the_deviations() {
+    let folder = Folder::new();
+    let plot = folder.path("fig4.svg");
+    let study = ["study", "messages", "--transport", "unix", "-s", "1:4K", "--max-time", "1"];
+    let document =
+        loggap().args(study).args(["-n", "2,16,4", "-J", "--plot", &plot]).succeeds().json();
+    assert_eq!(document["study"], "messages");
+    assert_eq!(document["sizes"], 13);
+    assert!(document["repetitions"].as_u64().unwrap() >= 6, "{document}");
+    let rows = document["messages"].as_array().unwrap();
+    let counts: Vec<u64> = rows.iter().map(|row| row["messages"].as_u64().unwrap()).collect();
+    assert_eq!(counts, [2, 4, 16]);
+    for row in rows {
+        let [low, value, high] =
+            ["gap_lsq_s2_lo", "gap_lsq_s2", "gap_lsq_s2_hi"].map(|key| row[key].as_f64().unwrap());
+        assert!(0.0 < low && low <= value && value <= high, "{row}");
+    }
+    // Null where a busy machine makes the interval too wide.
+    let chosen = document["chosen_messages"].as_u64();
+    assert!(chosen.is_none_or(|chosen| counts.contains(&chosen)), "{document}");
+    // Half round trip and gap of 1 B, and the overhead by two methods.
+    let smallest = &document["smallest"];
+    assert_eq!(smallest["size_bytes"], 1);
+    assert!(smallest["half_rtt_s"].as_f64().unwrap() > 0.0, "{smallest}");
+    assert!(document.get("bell").is_some(), "{document}");
+    let picture = folder.read("fig4.svg");
+    assert_eq!(picture.matches("<circle").count(), 3, "{picture}");
+    let text = loggap().args(study).args(["-n", "2,8"]).succeeds().stdout;
+    assert!(
+        text.contains("lsq[us2]") && (text.contains("\n# n = ") || text.contains("# no n is")),
+        "{text}"
+    );
+    for wrong in [["-n", "1"], ["-n", "2,x"], ["-s", "0"]] {
+        loggap().args(["study", "messages"]).args(wrong).ends(2);
+    }
+}
+
+#[test]
+fn noise_slows_collectives_down_with_the_number_of_ranks() {
+    let folder = Folder::new();
+    let plot = folder.path("noise.svg");
+    let study = ["study", "noise", "--noise-periodic", "1ms:100us", "--draws", "40"];
+    let ask = ["--ranks", "2,64,4096", "--pattern", "dissemination,gather"];
+    let document = loggap().args(study).args(ask).args(["-J", "--plot", &plot]).succeeds().json();
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 6, "{document}");
+    let slowdown: Vec<f64> =
+        rows[..3].iter().map(|row| row["slowdown"].as_f64().unwrap()).collect();
+    assert!(1.0 <= slowdown[0] && slowdown[0] < slowdown[1], "{slowdown:?}");
+    // At 4,096 ranks a detour delays nearly every run, by its whole length and more.
+    let quiet = rows[2]["quiet_s"].as_f64().unwrap();
+    assert!(slowdown[2] > 1.0 + 0.9 * 100e-6 / quiet, "{slowdown:?} {quiet}");
+    for row in rows {
+        let [low, mean, high, largest] =
+            ["slowdown_lo", "slowdown", "slowdown_hi", "slowdown_largest"]
+                .map(|key| row[key].as_f64().unwrap());
+        assert!(low <= mean && mean <= high && mean <= largest, "{row}");
+    }
+    assert!(folder.read("noise.svg").contains("time with noise / without"));
+    let text = loggap().args(study).args(["--ranks", "8"]).succeeds().stdout;
+    assert!(text.contains("10.0% of the time") && text.contains("allreduce_recdoub"), "{text}");
+    let message = loggap().args(["study", "noise"]).ends(2).stderr;
+    assert!(message.contains("--noise FILE"), "{message}");
+}
+
+#[test]
+fn a_linear_broadcast_hides_its_time_in_a_loop_as_well() {
+    let ask = ["study", "pipelining", "--algorithms", "linear,binomial", "--ranks", "2:64", "-J"];
+    let document = loggap().args(ask).succeeds().json();
+    let rows = document["links"][0]["rows"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["algorithm"].as_str().unwrap()).collect();
+    assert_eq!(names[..2], ["linear", "binomial"]);
+    for row in rows.iter().filter(|row| row["algorithm"] == "linear") {
+        // The loop lacks L and the receiver's o, and so does a moving root with many ranks.
+        let time = |key: &str| row[key].as_f64().unwrap();
+        let lost = 45.74e-6 + 3.46e-6;
+        assert!((time("loop_error_s") / lost - 1.0).abs() < 0.02, "{row}");
+        let is_large = row["ranks"].as_u64().unwrap() >= 32;
+        assert!(time("rotated_error_s") >= if is_large { 0.9 * lost } else { 0.0 }, "{row}");
+    }
+}

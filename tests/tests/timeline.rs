@@ -9,7 +9,7 @@ use loggap_core::sim::{
     self, Counters, Engine, Finished, NoNoise, Parameters, RankCounters, Receive, Rendezvous,
 };
 use loggap_core::units::{Bytes, Picos};
-use loggap_tests::command;
+use loggap_tests::command::{self, Run as _};
 use loggap_tests::folder::Folder;
 use loggap_tests::program::Program;
 use loggap_tests::random_pattern::{options, patterns};
@@ -25,6 +25,35 @@ fn double_ring() -> Result<Timeline, Box<dyn std::error::Error>> {
     let program = Program::of_pattern(Pattern::DoubleRing, &Options::new(4, 8));
     let set = preset.at(Bytes(8)).ok_or("no set")?;
     Ok(shadow::run(&program, &Settings::new(*set), None).timeline)
+}
+
+/// Fig. 2 of the paper.
+#[test]
+fn a_measuring_round_takes_the_time_of_equation_3_and_is_drawn() {
+    let folder = Folder::new();
+    let link = ["-L", "10000", "-o", "1500", "-g", "5000", "-G", "6"];
+    let makespan = |round: &[&str]| {
+        let run = command::loggap().arg("simulate").args(round).args(link).arg("-J").succeeds();
+        run.json()["makespan_ps"].as_u64().unwrap() / 1_000
+    };
+    // 2(L + 2o) + (n − 1)·max{o + d, g}.
+    assert_eq!(makespan(&["--prtt", "1"]), 26_000);
+    assert_eq!(makespan(&["--prtt", "3"]), 26_000 + 2 * 5_000);
+    assert_eq!(makespan(&["--prtt", "3", "--delay", "1us"]), 26_000 + 2 * 5_000);
+    assert_eq!(makespan(&["--prtt", "3", "--delay", "20us"]), 26_000 + 2 * 21_500);
+    let (picture, goal) = (folder.path("fig2.svg"), folder.path("prtt.goal"));
+    let round = ["--prtt", "3", "--delay", "20us", "-s", "8"];
+    command::loggap().arg("simulate").args(round).args(["--timeline", &picture]).succeeds();
+    assert!(folder.read("fig2.svg").contains("rank 1"));
+    command::loggap().args(["goal", "generate"]).args(round).args(["-o", &goal]).succeeds();
+    let written = folder.read("prtt.goal");
+    assert_eq!([written.matches("send 8b").count(), written.matches("calc 20000").count()], [4, 2]);
+    assert_eq!(makespan(&[&goal]), makespan(&round));
+    for wrong in
+        [&["--delay", "1us"][..], &["--prtt", "3", "--ranks", "4"], &[&goal, "--prtt", "3"]]
+    {
+        command::loggap().arg("simulate").args(wrong).ends(2);
+    }
 }
 
 #[test]

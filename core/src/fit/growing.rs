@@ -68,7 +68,8 @@ impl GrowingLine {
     ///
     /// The denominator of Eq. 6 as printed, l − k − 2 with both ends included, would be count − 3;
     /// with two fitted parameters it is count − 2.
-    pub(crate) fn residual_mean_square(&self) -> Option<f64> {
+    #[must_use]
+    pub fn residual_mean_square(&self) -> Option<f64> {
         (self.has_slope() && self.count > 2).then(|| self.squares / (self.count - 2) as f64)
     }
 

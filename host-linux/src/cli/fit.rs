@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 
 use loggap_core::fit::{Detector, LookAhead, MOST_AHEAD};
 use loggap_core::measure::AssessOptions;
+use loggap_core::model::Range;
 
 use crate::drive::{Analysis, is_converged, requested};
 use crate::flags::{ExactArgs, ReportArgs, draw};
 use crate::link::LinkFingerprint;
 use crate::machine::environment::Fingerprint;
-use crate::output::warnings;
+use crate::output::{number, warnings};
 use crate::profile::{
-    ChangeRecord, FitDocument, ProfileDocument, RangeRecord, SCHEMA_VERSION, SizeRecord,
+    ChangeRecord, FitDocument, FittedRange, Literal, LiteralRange, LiteralSettings,
+    ProfileDocument, RangeRecord, SCHEMA_VERSION, SizeRecord, gap_deviation, gap_points,
 };
 use crate::samples::{Limits, Row, SampleReader, SamplesError, SamplesErrorKind};
 use crate::schedule::Coding;
@@ -31,7 +33,8 @@ use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles, 
 Examples:
   loggap measure --samples run.csv && loggap fit run.csv
   loggap fit gaps.csv -J --plot gaps.svg
-  loggap fit gaps.csv --detector lookahead --pfact 3 --lookahead 4")]
+  loggap fit gaps.csv --detector lookahead --pfact 3 --lookahead 4
+  loggap fit gaps.csv --detector lookahead --literal")]
 pub(super) struct Args {
     /// Samples, from `loggap measure --samples` or other tools.
     #[arg(value_name = "SAMPLES.csv")]
@@ -56,9 +59,15 @@ struct DetectionArgs {
     /// For lookahead: growth of the misfit that makes a change [default: 2].
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     pfact: Option<f64>,
-    /// For lookahead: number of sizes to look ahead [default: 3].
+    /// For lookahead: number of sizes to look ahead [default: 3; --literal 5].
     #[arg(long, value_name = "SIZES", value_parser = clap::value_parser!(u8).range(3..=MOST_AHEAD as i64))]
     lookahead: Option<u8>,
+    /// For lookahead: show what Eq. 6 as printed finds as well.
+    ///
+    /// Without the corrections that docs/fit.md lists: ranges, their least-squares lines and mean
+    /// square deviations, below the report and as `literal` in JSON.
+    #[arg(long)]
+    literal: bool,
 }
 
 impl DetectionArgs {
@@ -71,12 +80,21 @@ impl DetectionArgs {
                 ..defaults
             }));
         }
-        match (self.pfact, self.lookahead) {
-            (None, None) => Ok(Detector::optimal()),
-            _ => {
-                Err(CliError::usage("--pfact and --lookahead are for --detector lookahead; add it"))
-            }
+        if self.pfact.is_some() || self.lookahead.is_some() || self.literal {
+            return Err(CliError::usage(
+                "--pfact, --lookahead and --literal are for --detector lookahead; add it",
+            ));
         }
+        Ok(Detector::optimal())
+    }
+
+    /// Settings of the detector as printed, if it is asked for.
+    fn literal(&self) -> Option<LiteralSettings> {
+        let defaults = LiteralSettings::default();
+        self.literal.then(|| LiteralSettings {
+            pfact: self.pfact.unwrap_or(defaults.pfact),
+            lookahead: self.lookahead.map_or(defaults.lookahead, usize::from),
+        })
     }
 }
 
@@ -109,6 +127,10 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     }
     let printed = args.report.print(&profile, &document, console);
     failures.add(printed);
+    if let Some(literal) = &document.literal {
+        let lines = describe(literal, &document).into_iter().map(|line| format!("# {line}\n"));
+        failures.add(args.report.remark(&lines.collect::<String>(), console));
+    }
     let fails = args.exact.strict && !document.converged;
     let done = if fails { Exit::NotConverged } else { Exit::Done };
     Ok(failures.end(done, console))
@@ -145,21 +167,54 @@ fn at(path: &Path, error: impl std::fmt::Display) -> CliError {
 fn document(args: &Args, options: &AssessOptions, analysis: &Analysis) -> FitDocument {
     let assessment = &analysis.assessment;
     let profile = &assessment.profile;
+    let sizes: Vec<SizeRecord> = analysis.rows.iter().copied().map(SizeRecord::from).collect();
+    let fitted = |range: &Range| FittedRange {
+        record: RangeRecord::from(*range),
+        gap_lsq_s2: gap_deviation(&sizes, range),
+    };
+    let literal = args.detection.literal();
     FitDocument {
         schema_version: SCHEMA_VERSION,
         loggap_version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command_line(),
         detector: args.detection.detector.clone(),
         requested: requested(options),
-        ranges: profile.ranges.iter().copied().map(RangeRecord::from).collect(),
+        ranges: profile.ranges.iter().map(fitted).collect(),
+        literal: literal.map(|settings| Literal::of(&gap_points(&sizes), settings)),
         changes: profile.changes.iter().copied().map(ChangeRecord::from).collect(),
-        sizes: analysis.rows.iter().copied().map(SizeRecord::from).collect(),
+        sizes,
         converged: is_converged(profile),
         warnings: warnings::ranked(&[], &assessment.warnings, warnings::BY_OPTIONS)
             .iter()
             .map(warnings::text)
             .collect(),
     }
+}
+
+/// Ranges of the detector as printed, beside the changes that the report has.
+fn describe(literal: &Literal, document: &FitDocument) -> Vec<String> {
+    let LiteralSettings { pfact, lookahead } = literal.settings;
+    let [printed, ours] = [literal.ranges.len().saturating_sub(1), document.changes.len()]
+        .map(|changes| number::counted(changes as u64, "change"));
+    let mut lines = vec![format!(
+        "Eq. 6 as printed (pfact {pfact}, {lookahead} sizes ahead): {printed}; with corrections: \
+         {ours}"
+    )];
+    lines.extend(literal.ranges.iter().map(|range| {
+        let LiteralRange { gap_s, gap_per_byte_s, gap_lsq_s2, .. } = *range;
+        let known = |value: Option<f64>, text: fn(f64) -> String| {
+            value.map_or_else(|| "-".to_owned(), text)
+        };
+        format!(
+            "{} to {}: g {}, G {}, lsq {}",
+            number::size(range.first_bytes),
+            number::size(range.last_bytes),
+            known(gap_s, |gap| number::in_units(gap, number::TIME)),
+            known(gap_per_byte_s, |slope| number::in_units(slope, number::TIME_PER_BYTE)),
+            known(gap_lsq_s2, number::square_micros)
+        )
+    }));
+    lines
 }
 
 /// Converts `document` for the exporters; the file's name takes the place of the peer's.
@@ -170,7 +225,7 @@ fn as_profile(samples: &Path, document: &FitDocument, analysis: &Analysis) -> Pr
         command: document.command.clone(),
         host: Fingerprint { link, ..Fingerprint::default() },
         requested: document.requested,
-        ranges: document.ranges.clone(),
+        ranges: document.ranges.iter().map(|range| range.record.clone()).collect(),
         changes: document.changes.clone(),
         sizes: document.sizes.clone(),
         converged: document.converged,

@@ -9,11 +9,23 @@ pub(super) const SHORT: &str = "\
     detector latency overhead gap gap_per_byte eager_limit profile preset topology explain \
     sensitivity timeline sweep pattern ranks size exact assume_commutative combine rules \
     summary factors form all iters duration rtt queue_pairs bidirectional \
-    report_gbits op";
+    report_gbits op counts draws";
 
 /// Subcommands with further options.
-const LONG: [&str; 10] =
-    ["measure", "lat", "bw", "serve", "fit", "simulate", "predict", "best", "overlap", "generate"];
+const LONG: [&str; 12] = [
+    "measure",
+    "lat",
+    "bw",
+    "serve",
+    "fit",
+    "simulate",
+    "predict",
+    "best",
+    "study overlap",
+    "study messages",
+    "study noise",
+    "goal generate",
+];
 
 /// Most examples shown by `-h`.
 const EXAMPLES: usize = 3;
@@ -22,12 +34,17 @@ const EXAMPLES: usize = 3;
 pub(super) fn on_one_screen(command: Command) -> Command {
     let names: Vec<String> =
         command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
-    names.iter().fold(command, |command, name| command.mut_subcommand(name, shortened))
+    let group = command.get_name().to_owned();
+    names.iter().fold(command, |command, name| {
+        let full_name = if group == "loggap" { name.clone() } else { format!("{group} {name}") };
+        command.mut_subcommand(name, |verb| shortened(verb, &full_name))
+    })
 }
 
-fn shortened(verb: Command) -> Command {
+/// `verb` with a short `-h`, if it has many options; `full_name` are the words that call it.
+fn shortened(verb: Command, full_name: &str) -> Command {
     let verb = on_one_screen(verb);
-    if !LONG.contains(&verb.get_name()) {
+    if !LONG.contains(&full_name) {
         return verb;
     }
     let verb = verb.mut_args(|argument| {
@@ -35,7 +52,7 @@ fn shortened(verb: Command) -> Command {
         let is_shown = argument.is_positional() || SHORT.split_whitespace().any(is_short);
         argument.hide_short_help(!is_shown)
     });
-    let more = format!("More options and details: loggap {} --help", full_name(verb.get_name()));
+    let more = format!("More options and details: loggap {full_name} --help");
     let Some(whole) = verb.get_after_help().map(ToString::to_string) else {
         return verb.after_help(more);
     };
@@ -44,15 +61,6 @@ fn shortened(verb: Command) -> Command {
     let short = if is_long { whole.clone() } else { short.join("\n") };
     let verb = verb.after_help(format!("{short}\n\n{more}"));
     if is_long { verb } else { verb.after_long_help(whole) }
-}
-
-/// Words that call the subcommand `name`.
-fn full_name(name: &str) -> String {
-    match name {
-        "overlap" => format!("study {name}"),
-        "generate" => format!("goal {name}"),
-        _ => name.to_owned(),
-    }
 }
 
 /// Most similar name to `typed`, if their edit distance is at most a third of its length.

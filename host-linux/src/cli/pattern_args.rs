@@ -8,7 +8,8 @@ use loggap_core::units::Picos;
 
 use super::help;
 use crate::flags::parse;
-use crate::schedule::ScheduleFile;
+use crate::output::number;
+use crate::schedule::{PrttRound, ScheduleFile};
 use crate::simulation::Source;
 use crate::terminal::CliError;
 
@@ -19,6 +20,18 @@ pub(super) struct PatternArgs {
     /// Communication pattern; 'goal generate --help' describes them.
     #[arg(long, value_name = "NAME", value_parser = NamedPattern, hide_possible_values = true)]
     pub(super) pattern: Option<Pattern>,
+
+    /// A measuring round in place of a pattern: N messages and one reply.
+    ///
+    /// PRTT(n,d,s) of "LogGP in Theory and Practice" (Fig. 2): rank 0 sends N messages of -s bytes
+    /// to rank 1, --delay apart, which replies to the last.
+    #[arg(long, value_name = "N", conflicts_with_all = ["pattern", "ranks"],
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    prtt: Option<u32>,
+
+    /// Wait between messages of --prtt, in ns or with a unit [default: none].
+    #[arg(long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true, requires = "prtt")]
+    delay: Option<Picos>,
 
     /// Number of ranks, such as 1024 or 1M.
     #[arg(long, value_name = "P", value_parser = parse::rank_count, allow_hyphen_values = true, requires = "pattern")]
@@ -104,11 +117,19 @@ impl PatternArgs {
             }
             (None, Some(pattern), Some(ranks)) => Ok(Source::Pattern(pattern, self.options(ranks))),
             (None, Some(pattern), None) => Err(Self::without_ranks(pattern)),
+            (None, None, _) if let Some(round) = self.round() => Ok(Source::Prtt(round)),
             (None, ..) => Err(CliError::usage(
                 "give a schedule's FILE, or --pattern NAME and --ranks P; \
                  'loggap goal generate --help' lists the patterns",
             )),
         }
+    }
+
+    /// The measuring round, if one is asked for.
+    pub(super) fn round(&self) -> Option<PrttRound> {
+        let delay = self.delay.unwrap_or_default();
+        let size = self.size.unwrap_or(1);
+        self.prtt.map(|messages| PrttRound { messages, delay, size })
     }
 
     pub(super) fn without_ranks(pattern: Pattern) -> CliError {
@@ -121,6 +142,7 @@ impl PatternArgs {
     /// First of the given options that only apply to patterns, if any.
     fn of_pattern(&self) -> Option<&'static str> {
         let given = [
+            ("--prtt", self.prtt.is_some()),
             ("--ranks", self.ranks.is_some()),
             ("--size", self.size.is_some()),
             ("--root", self.root.is_some()),
@@ -144,7 +166,11 @@ impl PatternArgs {
         match (input, self.pattern) {
             (Some(path), _) => path.display().to_string(),
             (None, Some(pattern)) => pattern.name().to_owned(),
-            (None, None) => String::new(),
+            (None, None) => self.round().map_or_else(String::new, |round| {
+                let PrttRound { messages, delay, size } = round;
+                let delay = number::in_units(delay.seconds(), number::TIME);
+                format!("PRTT({messages}, {delay}, {size} B)")
+            }),
         }
     }
 
@@ -191,7 +217,7 @@ pub(super) fn pattern_names() -> String {
 
 /// Parser of a pattern's name; the error lists all names.
 #[derive(Clone, Debug)]
-struct NamedPattern;
+pub(super) struct NamedPattern;
 
 impl clap::builder::TypedValueParser for NamedPattern {
     type Value = Pattern;

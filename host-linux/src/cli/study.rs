@@ -1,5 +1,7 @@
-//! `loggap study`: studies made of many simulations.
+//! `loggap study`: studies made of many simulations or measurements.
 
+mod messages;
+mod noise;
 mod overlap;
 
 use std::io::{self, Write};
@@ -26,7 +28,7 @@ const MOST_BROADCASTS: u64 = 1 << 32;
 /// Memory limit of one simulation of a study, bytes.
 const MOST_BYTES: u64 = 8 << 30;
 
-/// Answer a question by a series of simulations.
+/// Answer a question by a series of simulations or measurements.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -37,13 +39,16 @@ pub(super) struct Args {
 enum Study {
     Pipelining(Pipelining),
     Overlap(Box<overlap::Args>),
+    Messages(Box<messages::Args>),
+    Noise(Box<noise::Args>),
 }
 
 /// How wrong is a broadcast measured in a loop?
 ///
 /// Compares the time of one broadcast that all ranks begin together with that of a loop over its
 /// number of repetitions, and of a loop whose root is the next rank each time, for a binomial tree
-/// and a pipeline (section 4.2 and Fig. 9 of "LogGP in Theory and Practice").
+/// and a pipeline (section 4.2 and Fig. 9 of "LogGP in Theory and Practice"), or for a root that
+/// sends to each rank (--algorithms linear).
 ///
 /// Each rank handles messages in program order, as a blocking program does. With --rules arrival
 /// the simulator's order applies: a message that arrives before a send is ready goes first, so
@@ -52,6 +57,7 @@ enum Study {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   loggap study pipelining
+  loggap study pipelining --algorithms linear,binomial
   loggap study pipelining --preset ompi-mx -s 64K --segment 8K --ranks 2:4096 --plot mx")]
 struct Pipelining {
     /// Published links, with their parameters for this size.
@@ -59,6 +65,15 @@ struct Pipelining {
           default_value = "mpich2-tcp,ompi-ib-sdr", 
           long_help = preset_help("Published links, with their parameters for this size"))]
     preset: Vec<Preset>,
+    /// Broadcast algorithms.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "NAMES",
+        default_value = "binomial,pipeline"
+    )]
+    algorithms: Vec<Algorithm>,
     /// Message size of the broadcast.
     #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size, default_value = "1")]
     size: u64,
@@ -101,6 +116,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             study.run(console)
         }
         Study::Overlap(args) => overlap::run(args, console),
+        Study::Messages(args) => messages::run(args, console),
+        Study::Noise(args) => noise::run(args, console),
     }
 }
 
@@ -194,7 +211,7 @@ impl Pipelining {
         };
         let mut rows = Vec::new();
         for &ranks in ranks {
-            for algorithm in Algorithm::ALL {
+            for &algorithm in &self.algorithms {
                 rows.push(question.answer(algorithm, ranks, |pattern, options, set| {
                     match self.rules {
                         Rules::Order => self.in_order(algorithm, options, set),

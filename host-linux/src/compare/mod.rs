@@ -699,11 +699,12 @@ mod tests {
             // The sizes of the overhead's only group do not scatter, and all of it is the machine's.
             let is_overhead = change.curve == Curve::SendOverhead;
             let prior: f64 = if is_overhead { 0.15 } else { 0.02 };
-            let weight = if is_overhead { 6.0 } else { 4.0 };
-            let launches = (weight * prior.powi(2) + 4.0 * 0.2_f64.powi(2)) / (weight + 4.0);
+            let weight: u32 = if is_overhead { 6 } else { 4 };
+            let launches =
+                (f64::from(weight) * prior.powi(2) + 4.0 * 0.2_f64.powi(2)) / f64::from(weight + 4);
             let between = launches * (0.2 + 1.0 / 6.0);
             let noise = if is_overhead { 0.0 } else { (0.001 / 1.959_964_f64).powi(2) };
-            let half = student(weight as u32 + 4) * (2.0 * (between + noise)).sqrt();
+            let half = student(weight + 4) * (2.0 * (between + noise)).sqrt();
             assert!(((change.ratio_hi / change.ratio).ln() - half).abs() < 1e-3, "{change:?}");
         }
     }

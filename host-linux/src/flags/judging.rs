@@ -1,6 +1,5 @@
 //! Flags that judge a measurement: assertions, and a baseline.
 
-use std::io::Write as _;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -193,13 +192,13 @@ impl Judgement {
     }
 
     /// The outcomes as lines of text.
-    pub(super) fn text(&self) -> Vec<u8> {
-        let mut text = Vec::new();
-        for judged in &self.assertions {
-            let _to_memory = writeln!(text, "# {judged}");
-        }
+    pub(super) fn text(&self) -> String {
+        let mut text: String =
+            self.assertions.iter().map(|judged| format!("# {judged}\n")).collect();
         if let Some(found) = &self.baseline {
-            let _to_memory = comparison::write(&mut text, found, &[]);
+            let mut table = Vec::new();
+            let _to_memory = comparison::write(&mut table, found, &[]);
+            text += &String::from_utf8_lossy(&table);
         }
         text
     }

@@ -372,7 +372,7 @@ impl Measured<'_> {
         }
         let json = Document { profile: &document, judgement: &judgement };
         failures.add(args.report.print(&document, &json, console));
-        failures.add(args.report.print_lines(&judgement.text(), console));
+        failures.add(args.report.remark(&judgement.text(), console));
         judgement.annotate(console);
         failures.add(judge.write(&judgement));
         let is_unusable = document.verdict == Verdict::Unusable;

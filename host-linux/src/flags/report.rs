@@ -138,13 +138,24 @@ impl ReportArgs {
         }
     }
 
-    /// Prints further lines of text: below a screen or table, elsewhere on standard error.
-    pub(crate) fn print_lines(&self, text: &[u8], console: &mut Console) -> Result<(), CliError> {
-        if !(self.json || self.csv || self.flags) {
-            return Ok(console.data().write_all(text)?);
+    /// Given form that holds one profile.
+    pub(crate) const fn for_one_profile(&self) -> Option<&'static str> {
+        if self.csv {
+            Some("--csv")
+        } else if self.flags {
+            Some("--flags")
+        } else {
+            None
         }
-        if !text.is_empty() {
-            console.note(String::from_utf8_lossy(text).trim_end());
+    }
+
+    /// Adds lines below the report that [`ReportArgs::print`] printed; with forms that hold no
+    /// remarks they go to standard error. JSON has keys for them.
+    pub(crate) fn remark(&self, text: &str, console: &mut Console) -> Result<(), CliError> {
+        if self.csv || self.flags {
+            text.lines().for_each(|line| console.note(line));
+        } else if !self.json {
+            console.data().write_all(text.as_bytes())?;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ mod heading;
 pub mod junit;
 pub mod number;
 pub mod plot;
+pub mod profiles;
 mod quantity;
 pub mod screen;
 pub mod table;

@@ -82,6 +82,12 @@ pub fn micros(seconds: Option<f64>) -> String {
     decimal(seconds.map(|seconds| seconds * 1e6), 3)
 }
 
+/// Formats a square of a time, s², as square microseconds with three digits.
+#[must_use]
+pub fn square_micros(square_seconds: f64) -> String {
+    format!("{:.2e} us2", square_seconds * 1e12)
+}
+
 /// Formats a whole number with thousands separated by commas.
 #[must_use]
 pub fn count(number: u64) -> String {

@@ -9,7 +9,7 @@ use super::quantity::Quantity;
 use super::text::{self, Block, Line};
 use super::warnings::{self, Notes};
 use super::{calls, changes, heading};
-use crate::profile::{ProfileDocument, RangeRecord};
+use crate::profile::{ProfileDocument, RangeRecord, gap_deviation};
 
 /// Text for an unknown number.
 const UNKNOWN: &str = "-";
@@ -31,7 +31,7 @@ pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> 
     remarks.extend(document.incomplete.as_ref().map(|why| format!("INCOMPLETE: {why}")));
     remarks.push(format!(
         "values at size 1 and slopes; lo, hi: {}% interval of this run; next_lo, next_hi: of the \
-         next; n: round trips",
+         next; n: round trips; lsq: mean square deviation of the gap from its line",
         document.requested.confidence_percent
     ));
     write_remarks(out, &remarks)?;
@@ -42,7 +42,7 @@ pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> 
     let mut rows = vec![vec!["#first[B]".to_owned(), "last[B]".to_owned()]];
     if let Some(head) = rows.first_mut() {
         head.extend(Coefficient::ALL.into_iter().flat_map(heads));
-        head.extend(["not_converged".to_owned(), "n".to_owned()]);
+        head.extend(["not_converged", "n", "lsq[us2]"].map(str::to_owned));
     }
     rows.extend(document.ranges.iter().map(|record| row(record, document)));
     let column = |index: usize| {
@@ -97,7 +97,9 @@ fn row(record: &RangeRecord, document: &ProfileDocument) -> Vec<String> {
     let sizes = document.sizes.iter().map(|size| &size.row);
     let within = sizes.filter(|row| (record.range.first..=record.range.last).contains(&row.size));
     let round_trips: usize = within.map(|row| row.samples[0]).sum();
-    cells.extend([marked, round_trips.to_string()]);
+    let deviation = gap_deviation(&document.sizes, &record.range);
+    let deviation = deviation.map_or_else(|| UNKNOWN.to_owned(), |s2| format!("{:.4e}", s2 * 1e12));
+    cells.extend([marked, round_trips.to_string(), deviation]);
     cells
 }
 
@@ -132,7 +134,7 @@ mod tests {
             let text = table(&document);
             let rows = fields(&text);
             assert_eq!(rows.len(), document.ranges.len() + 1, "{name}: {text}");
-            assert!(rows.iter().all(|row| row.len() == 49), "{name}: {text}");
+            assert!(rows.iter().all(|row| row.len() == 50), "{name}: {text}");
         }
     }
 

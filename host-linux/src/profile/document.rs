@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::error::{ProfileError, ProfileErrorKind};
-use super::{ChangeRecord, RangeRecord, SizeRecord, WarningRecord};
+use super::{ChangeRecord, Literal, RangeRecord, SizeRecord, WarningRecord};
 use crate::machine::environment::Fingerprint;
 
 /// Version of the format. It grows when a reader of the old version would misunderstand the new
@@ -188,15 +188,29 @@ pub struct FitDocument {
     /// Requested accuracy.
     pub requested: Requested,
     /// One set of parameters per protocol.
-    pub ranges: Vec<RangeRecord>,
+    pub ranges: Vec<FittedRange>,
     /// Changes between the ranges: one fewer than ranges.
     pub changes: Vec<ChangeRecord>,
+    /// Ranges of the look-ahead detector as printed, for comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub literal: Option<Literal>,
     /// Table of samples by message size.
     pub sizes: Vec<SizeRecord>,
     /// True if every number reached the requested accuracy.
     pub converged: bool,
     /// Warnings about the numbers, in words.
     pub warnings: Vec<String>,
+}
+
+/// A range of `fit -J`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct FittedRange {
+    /// Parameters.
+    #[serde(flatten)]
+    pub record: RangeRecord,
+    /// Mean square deviation of the gap from its line (Eq. 6), s²; `None` for fewer than three
+    /// sizes.
+    pub gap_lsq_s2: Option<f64>,
 }
 
 impl ProfileDocument {

@@ -4,22 +4,26 @@
 //! seconds, `_bytes`, `_per_byte_s` seconds per byte; a number `x_s` has its interval beside it as
 //! `x_s_lo` and `x_s_hi`. The format is described in `docs/formats.md`.
 
+mod deviation;
 mod document;
 mod draw;
 mod error;
+mod literal;
 mod range;
 mod record;
 mod size;
 mod span;
 mod warning;
 
+pub(crate) use deviation::{gap_deviation, gap_points, mean_square};
 pub use document::{
-    CanaryRecord, FitDocument, ProfileDocument, Requested, SCHEMA_VERSION, Stopped,
+    CanaryRecord, FitDocument, FittedRange, ProfileDocument, Requested, SCHEMA_VERSION, Stopped,
     USUAL_EAGER_LIMIT, Verdict,
 };
 pub(crate) use draw::confidence;
 pub use draw::{NoInterval, ProfileDraws};
 pub use error::{ProfileError, ProfileErrorKind};
+pub use literal::{Literal, LiteralRange, LiteralSettings};
 pub use range::{ChangeRecord, RangeRecord};
 pub(crate) use record::{key, to_si};
 pub use size::{COLUMNS, PERCENTILES, RoundRecord, SAMPLES, SizeRecord};

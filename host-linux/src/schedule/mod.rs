@@ -8,6 +8,7 @@ mod coding;
 mod file;
 mod form;
 mod lookup;
+mod prtt;
 mod tags;
 mod write;
 
@@ -15,5 +16,6 @@ pub(crate) use coding::Coding;
 pub use file::{FeedError, Location, RefusedInput, ScheduleFile};
 pub use form::{Extent, Form};
 pub use lookup::{FileLookup, NumberedLookup};
+pub use prtt::PrttRound;
 pub use tags::TagNumbers;
 pub use write::{CutTags, StreamOutput, WriteError, Writer, write, write_text};

@@ -10,7 +10,7 @@ use loggap_core::sim::{BuildError, Builder, Receive, Requirements, Schedule, Set
 
 use super::OwnedMemory;
 use crate::collective::Call;
-use crate::schedule::{FeedError, Form, RefusedInput, ScheduleFile};
+use crate::schedule::{FeedError, Form, PrttRound, RefusedInput, ScheduleFile};
 
 /// A schedule to simulate.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub enum Source {
     Pattern(Pattern, Options),
     /// Collective operation by an algorithm of an MPI library.
     Collective(Call),
+    /// A measuring round.
+    Prtt(PrttRound),
 }
 
 /// Why a schedule cannot be loaded.
@@ -182,6 +184,7 @@ impl Source {
                 )
             }
             Self::Collective(call) => Ok(call.feed(sink)?),
+            Self::Prtt(round) => Ok(round.feed(sink)?),
         }
     }
 
@@ -189,7 +192,7 @@ impl Source {
     pub(super) fn tag_bytes(&self) -> u64 {
         match self {
             Self::File(file) => file.tags().bytes(),
-            Self::Pattern(..) | Self::Collective(_) => 0,
+            Self::Pattern(..) | Self::Collective(_) | Self::Prtt(_) => 0,
         }
     }
 
@@ -205,6 +208,7 @@ impl Source {
             Self::File(file) => file.extent().ranks,
             Self::Pattern(_, options) => options.ranks,
             Self::Collective(call) => call.ranks,
+            Self::Prtt(_) => PrttRound::RANKS,
         }
     }
 

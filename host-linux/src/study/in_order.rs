@@ -99,6 +99,9 @@ pub fn makespan(series: &Series, set: &LogGops) -> Result<Picos, Overflow> {
                 tree(&mut ranks, &mut arrivals, root as usize, &costs)?;
             }
             Algorithm::Pipeline => pipeline(&mut ranks, root as usize, series, set)?,
+            Algorithm::Linear => {
+                linear(&mut ranks, root as usize, &Costs::of(set, series.size)?)?;
+            }
         }
     }
     Ok(ranks.iter().map(|rank| rank.processor).max().unwrap_or_default())
@@ -138,6 +141,19 @@ fn tree(
             arrivals[own + distance] = rank.send(costs)?;
             distance *= 2;
         }
+    }
+    Ok(())
+}
+
+/// The root sends to each other rank in turn.
+#[allow(
+    clippy::indexing_slicing,
+    reason = "virtual ranks below ranks.len() are swapped among themselves"
+)]
+fn linear(ranks: &mut [Rank], root: usize, costs: &Costs) -> Result<(), Overflow> {
+    for own in 1..ranks.len() {
+        let arrival = ranks[root].send(costs)?;
+        ranks[swapped(own, root)].receive(arrival, costs)?;
     }
     Ok(())
 }
@@ -212,6 +228,10 @@ mod tests {
             };
             let one = Picos(52_660_000);
             assert_eq!(makespan(&series, set), one.times(power));
+            // o, P − 1 messages g apart, L and o.
+            let linear = Series { algorithm: Algorithm::Linear, ..series };
+            let sends = Picos(3_460_000).times(u64::from(ranks) - 2).unwrap();
+            assert_eq!(makespan(&linear, set), one.plus(sends));
             let chain = Series { algorithm: Algorithm::Pipeline, ..series };
             assert_eq!(makespan(&chain, set), one.times(u64::from(ranks) - 1));
         }
@@ -228,6 +248,10 @@ mod tests {
             assert!(wrong("mpich2-tcp", 1 << power), "2^{power}");
         }
         assert!(!wrong("mpich2-tcp", 512));
+        assert!(
+            wrong("mpich2-tcp", 460) && !wrong("mpich2-tcp", 470),
+            "the paper has powers of two"
+        );
         assert!(wrong("ompi-ib-sdr", 512));
     }
 

@@ -10,7 +10,7 @@
 use loggap_core::model::Protocol;
 use loggap_core::units::{PerByte, Picos};
 
-use super::plot::{Axes, Chart, Coordinates, Series};
+use super::{Axes, Chart, Coordinates, Series};
 use crate::simulation::ParameterSets;
 
 /// Degree of overlap of communication and computation.

@@ -11,20 +11,23 @@ use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::LogGops;
 use loggap_core::units::Picos;
 
-use super::plot::{Axes, Chart, Coordinates, Series};
+use super::{Axes, Chart, Coordinates, Series};
 
 /// A broadcast algorithm of the study.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, clap::ValueEnum)]
 pub enum Algorithm {
     /// Binomial tree.
+    #[value(name = "binomial")]
     Tree,
     /// Pipeline along all ranks.
     Pipeline,
+    /// The root sends to each other rank.
+    Linear,
 }
 
 impl Algorithm {
-    /// Both algorithms.
-    pub const ALL: [Self; 2] = [Self::Tree, Self::Pipeline];
+    /// All algorithms.
+    pub const ALL: [Self; 3] = [Self::Tree, Self::Pipeline, Self::Linear];
 
     /// Schedule pattern used to simulate it.
     #[must_use]
@@ -32,6 +35,7 @@ impl Algorithm {
         match self {
             Self::Tree => Pattern::BinomialBroadcast,
             Self::Pipeline => Pattern::PipelinedRing,
+            Self::Linear => Pattern::Scatter,
         }
     }
 
@@ -41,6 +45,7 @@ impl Algorithm {
         match self {
             Self::Tree => "binomial",
             Self::Pipeline => "pipeline",
+            Self::Linear => "linear",
         }
     }
 }
@@ -126,7 +131,7 @@ impl Question {
     }
 }
 
-/// Faster algorithm according to each scheme.
+/// Fastest algorithm according to each scheme.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Winners {
     /// Number of ranks.
@@ -139,23 +144,22 @@ pub struct Winners {
     pub rotated: Algorithm,
 }
 
-/// Faster algorithms at every rank count for which `rows` has both algorithms.
+/// Fastest algorithms at every rank count for which `rows`, in its order, has several. Of equally
+/// fast ones the first counts.
 #[must_use]
 pub fn winners(rows: &[Row]) -> Vec<Winners> {
-    let of = |algorithm| rows.iter().filter(move |row| row.algorithm == algorithm);
-    let faster = |tree: Picos, pipeline: Picos| {
-        if pipeline < tree { Algorithm::Pipeline } else { Algorithm::Tree }
-    };
-    let pair = |tree: &Row| {
-        let pipeline = of(Algorithm::Pipeline).find(|row| row.ranks == tree.ranks)?;
+    let at_one_count = rows.chunk_by(|a, b| a.ranks == b.ranks).filter(|rows| rows.len() > 1);
+    let winners = at_one_count.filter_map(|rows| {
+        let fastest =
+            |time: fn(&Row) -> Picos| Some(rows.iter().min_by_key(|row| time(row))?.algorithm);
         Some(Winners {
-            ranks: tree.ranks,
-            synchronised: faster(tree.synchronised, pipeline.synchronised),
-            looped: faster(tree.looped, pipeline.looped),
-            rotated: faster(tree.rotated, pipeline.rotated),
+            ranks: rows.first()?.ranks,
+            synchronised: fastest(|row| row.synchronised)?,
+            looped: fastest(|row| row.looped)?,
+            rotated: fastest(|row| row.rotated)?,
         })
-    };
-    of(Algorithm::Tree).filter_map(pair).collect()
+    });
+    winners.collect()
 }
 
 /// Growth of an error with the number of ranks: residuals of the least-squares lines over P and
@@ -169,12 +173,18 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Growth of the loop's error for `algorithm`; `None` with fewer than three rank counts.
+    /// Growth of the loop's error for `algorithm`; `None` with fewer than three rank counts, or if
+    /// it changes by less than a hundredth.
     #[must_use]
     pub fn of_loop_error(rows: &[Row], algorithm: Algorithm) -> Option<Self> {
         let rows = rows.iter().filter(|row| row.algorithm == algorithm);
         let point = |row: &Row| Coordinates { x: f64::from(row.ranks), y: row.loop_error_s() };
         let points: Vec<_> = rows.map(point).collect();
+        let highest = points.iter().map(|point| point.y).fold(f64::NEG_INFINITY, f64::max);
+        let lowest = points.iter().map(|point| point.y).fold(f64::INFINITY, f64::min);
+        if highest - lowest < 0.01 * highest.abs() {
+            return None;
+        }
         let logarithmic = |&Coordinates { x, y }: &Coordinates| Coordinates { x: x.log2(), y };
         let logarithmic: Vec<_> = points.iter().map(logarithmic).collect();
         Some(Self {
@@ -215,7 +225,8 @@ pub fn charts(link: &str, rows: &[Row]) -> [Chart; 2] {
     let micros = |seconds: f64| seconds * 1e6;
     let mut times = Vec::new();
     let mut errors = Vec::new();
-    for algorithm in Algorithm::ALL {
+    let is_present = |algorithm: &Algorithm| rows.iter().any(|row| row.algorithm == *algorithm);
+    for algorithm in Algorithm::ALL.into_iter().filter(is_present) {
         let of = |value: &dyn Fn(&Row) -> f64| {
             let rows = rows.iter().filter(|row| row.algorithm == algorithm);
             rows.map(|row| Coordinates { x: f64::from(row.ranks), y: value(row) }).collect()

@@ -6,6 +6,7 @@ use loggap_core::goal::stats::Counter;
 
 use super::{Extent, Form, Source, StreamWriter, Target, Trouble, WriteError, Writer};
 use crate::cli::pattern_args::{PatternArgs, pattern_help, pattern_names};
+use crate::schedule::PrttRound;
 use crate::terminal::{CliError, Console, Exit};
 
 /// Write the schedule of a communication pattern.
@@ -24,27 +25,39 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
-    let pattern = args.pattern.pattern.ok_or_else(|| {
-        CliError::usage(
-            "give --pattern NAME and --ranks P; 'loggap goal generate --help' lists the patterns",
-        )
-    })?;
-    let ranks = args.pattern.ranks.ok_or_else(|| PatternArgs::without_ranks(pattern))?;
-    let source = Generated { pattern, options: args.pattern.options(ranks) };
-    args.target.write(Some(Form::Text), &source, console)?;
+    args.target.write(Some(Form::Text), &Generated::of(&args.pattern)?, console)?;
     Ok(Exit::Done)
 }
 
-/// A pattern that is computed anew each time it is played.
-struct Generated {
-    pattern: Pattern,
-    options: Options,
+/// A schedule that is computed anew each time it is played.
+enum Generated {
+    Pattern(Pattern, Options),
+    Prtt(PrttRound),
 }
 
 impl Generated {
+    fn of(args: &PatternArgs) -> Result<Self, CliError> {
+        if let Some(round) = args.round() {
+            return Ok(Self::Prtt(round));
+        }
+        let pattern = args.pattern.ok_or_else(|| {
+            CliError::usage(
+                "give --pattern NAME and --ranks P; 'loggap goal generate --help' lists the \
+                 patterns",
+            )
+        })?;
+        let ranks = args.ranks.ok_or_else(|| PatternArgs::without_ranks(pattern))?;
+        Ok(Self::Pattern(pattern, args.options(ranks)))
+    }
+
     fn play<S: Sink>(&self, sink: &mut S) -> Result<(), GenerateError<S::Error>> {
-        let words = scratch_words(self.pattern, &self.options).map_err(GenerateError::Options)?;
-        generate(self.pattern, &self.options, &mut vec![0; words], sink)
+        match self {
+            Self::Pattern(pattern, options) => {
+                let words = scratch_words(*pattern, options).map_err(GenerateError::Options)?;
+                generate(*pattern, options, &mut vec![0; words], sink)
+            }
+            Self::Prtt(round) => round.feed(sink).map_err(GenerateError::Sink),
+        }
     }
 
     fn write<S: Sink<Error: Into<WriteError>>>(&self, sink: &mut S) -> Result<(), Trouble> {

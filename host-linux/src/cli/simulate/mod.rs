@@ -7,7 +7,7 @@ mod level_args;
 mod monte_carlo;
 mod network_args;
 mod network_report;
-mod noise_args;
+pub(super) mod noise_args;
 mod picture;
 mod progress;
 mod report;
@@ -62,6 +62,7 @@ use crate::terminal::{CliError, Console, Exit, Failures, NamedFiles, end_on_requ
   loggap simulate app.goal --profile cluster.json --monte-carlo 1000 --seed 7
   loggap simulate app.goal --sweep L=1us:100us:20 --sensitivity --sweep-plot latency.svg
   loggap simulate --pattern gather --ranks 8 --timeline gather.svg
+  loggap simulate --prtt 3 --delay 20us --preset mpich2-tcp --timeline fig2.svg
   loggap simulate --pattern all-to-all --ranks 64 -s 64K --topology tree:8:4 --network-plot busy.svg
   loggap simulate app.goal --level 8:node.json --level 64:rack.json --profile fabric.json
 'loggap goal generate --help' lists the patterns."

@@ -15,7 +15,7 @@ use crate::terminal::{CliError, NamedFiles};
 /// Noise of the operating system.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Noise")]
-pub(super) struct NoiseArgs {
+pub(in crate::cli) struct NoiseArgs {
     /// Noise trace replayed on every rank, of 'loggap noise' or netgauge.
     #[arg(long, value_name = "FILE", group = "noise_source")]
     noise: Option<PathBuf>,
@@ -53,12 +53,12 @@ fn periodic(text: &str) -> Result<(Picos, Picos), String> {
 
 /// Noise applied to every rank.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct NoiseDocument {
+pub(in crate::cli) struct NoiseDocument {
     /// Number of detours in a period.
     detours: usize,
     period_s: f64,
     /// Fraction of the time that detours take.
-    time_share: f64,
+    pub(in crate::cli) time_share: f64,
     longest_s: f64,
     /// True if all ranks have their detours at the same time.
     cosched: bool,
@@ -75,7 +75,7 @@ fn share(part: Picos, whole: Picos) -> f64 {
 
 impl NoiseDocument {
     /// Line for the report.
-    pub(super) fn text(&self, digits: Digits) -> String {
+    pub(in crate::cli) fn text(&self, digits: Digits) -> String {
         let detours = number::count(self.detours as u64);
         let plural = if self.detours == 1 { "" } else { "s" };
         format!(
@@ -90,11 +90,11 @@ impl NoiseDocument {
 
 impl NoiseArgs {
     /// Adds the files of these options.
-    pub(super) fn name_files(&self, files: &mut NamedFiles) {
+    pub(in crate::cli) fn name_files(&self, files: &mut NamedFiles) {
         files.read("--noise", self.noise.as_deref());
     }
 
-    pub(super) fn source(&self, seed: u64) -> Result<Option<NoiseSource>, CliError> {
+    pub(in crate::cli) fn source(&self, seed: u64) -> Result<Option<NoiseSource>, CliError> {
         let source = match (&self.noise, self.noise_periodic, self.noise_exponential) {
             (Some(path), ..) => NoiseSource::read(path),
             (_, Some((period, duration)), _) => NoiseSource::periodic(period, duration),
@@ -105,7 +105,7 @@ impl NoiseArgs {
     }
 
     /// Description of the noise for the report.
-    pub(super) fn document(&self, source: &NoiseSource) -> NoiseDocument {
+    pub(in crate::cli) fn document(&self, source: &NoiseSource) -> NoiseDocument {
         let NoiseSummary { detours, length, total, longest } = source.summary();
         NoiseDocument {
             detours,
@@ -118,7 +118,7 @@ impl NoiseArgs {
         }
     }
 
-    pub(super) const fn phases(&self, seed: u64) -> Phases {
+    pub(in crate::cli) const fn phases(&self, seed: u64) -> Phases {
         if self.noise_cosched { Phases::Together { seed } } else { Phases::Drawn { seed } }
     }
 }

@@ -4,6 +4,7 @@
 pub(crate) mod bw;
 mod connections;
 pub(crate) mod lat;
+pub(crate) mod messages;
 pub(crate) mod rate;
 mod rounds;
 

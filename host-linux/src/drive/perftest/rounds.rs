@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use loggap_core::measure::{Clock, Experiment, Initiator, Link, Outcome, Quantity, SessionError};
+use loggap_core::measure::{
+    Clock, Experiment, Initiator, Link, Outcome, Quantity, Sample, SessionError,
+};
 use loggap_core::units::Picos;
 
 use super::SizeResult;
@@ -18,6 +20,10 @@ const FIRST_CHUNK: u32 = 2;
 pub(super) const HOPELESS: u64 = 10;
 /// Target duration of an announcement's rounds; Ctrl-C and time limit are checked in between.
 const CHUNK_TIME: Picos = Picos(200_000_000_000);
+
+/// Rounds that are repeated together if an end was preempted meanwhile, and most attempts.
+const TOGETHER: usize = 12;
+const MOST_ATTEMPTS: u32 = 4;
 
 /// Most values of a size with a time limit, 256 MiB; the measurement then ends early.
 pub(super) const MOST_VALUES: usize = 1 << 25;
@@ -80,6 +86,10 @@ pub(super) trait Rounds {
         experiment: Experiment,
         budget: Budget,
     ) -> Result<Values, SessionError<LinkError>>;
+
+    /// Runs each round once, in order; lost rounds have no sample. Those during which an end was
+    /// preempted are repeated a few times.
+    fn run(&mut self, rounds: &[Experiment]) -> Result<Vec<Sample>, SessionError<LinkError>>;
 
     /// Repeats a burst in both directions.
     fn repeat_both_ways(
@@ -229,6 +239,25 @@ impl<L: Link<Error = LinkError>> Rounds for Test<'_, L> {
                 }
             })
         })
+    }
+
+    fn run(&mut self, rounds: &[Experiment]) -> Result<Vec<Sample>, SessionError<LinkError>> {
+        let mut samples = Vec::with_capacity(rounds.len());
+        for few in rounds.chunks(TOGETHER) {
+            let before = samples.len();
+            for _ in 0..MOST_ATTEMPTS {
+                samples.truncate(before);
+                self.session.run(few, |outcome| {
+                    if let Outcome::Sample(sample) = outcome {
+                        samples.push(sample);
+                    }
+                })?;
+                if !self.session.was_interrupted() {
+                    break;
+                }
+            }
+        }
+        Ok(samples)
     }
 
     fn repeat_both_ways(

@@ -3,10 +3,12 @@
 
 pub(crate) mod axis;
 pub(crate) mod canvas;
+pub mod chart;
 mod curve;
 mod frame;
 pub mod heat;
 pub mod links;
+pub mod profiles;
 pub mod winners;
 
 use loggap_core::model::{Curve, Range};

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use plotters::style::RGBColor;
 
-use crate::output::plot::PlotError;
-use crate::output::plot::axis::{self, Axis, Labelled};
-use crate::output::plot::canvas::{
+use super::PlotError;
+use super::axis::{self, Axis, Labelled};
+use super::canvas::{
     Align, BLACK, BLUE, Canvas, Dashes, GREEN, ORANGE, PURPLE, Pixel, SKY, Sheet, TITLE, VERMILION,
     black,
 };

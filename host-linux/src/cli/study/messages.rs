@@ -1,0 +1,297 @@
+//! `loggap study messages`: number of messages that a round of a measurement needs.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use loggap_core::stats::Sorted;
+use loggap_core::units::{Picos, SignedPicos};
+use serde::Serialize;
+
+use crate::cli::measure::EndArgs;
+use crate::drive::perftest::messages::{Bell, MessagesTest, SizeGaps};
+use crate::drive::perftest::{self, TestSizes};
+use crate::flags::parse::{self, Sizes};
+use crate::link::LinkFingerprint;
+use crate::output::{PendingFile, number};
+use crate::study::messages::{Deviation, Deviations, Span, plogp_messages};
+use crate::terminal::{CliError, Console, Exit, Failures, NamedFiles};
+
+/// How many messages does a round of a measurement need?
+///
+/// Measures the gap, (PRTT(n,0,s) - PRTT(1,0,s))/(n - 1), with each n at each size, interleaved,
+/// and shows how far it lies from its lines over the size: the mean square deviation lsq (Eq. 6),
+/// averaged over the ranges, as Fig. 4 of "LogGP in Theory and Practice". The n to take is the
+/// smallest within the interval of the least deviation.
+///
+/// Below: the messages that pLogP's gap takes, and the send overhead of the smallest size by the
+/// method of Bell et al., the smallest delay that lengthens a round, beside Eq. 4.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  loggap study messages
+  loggap study messages node7 --plot fig4.svg
+  loggap study messages --transport shm -n 2,10,64 -s 1:4K -J")]
+pub(super) struct Args {
+    #[command(flatten)]
+    ends: EndArgs,
+    /// Numbers of messages, from 2 to 4096.
+    #[arg(short = 'n', long = "messages", value_name = "LIST", value_delimiter = ',',
+          default_value = "2,3,4,6,8,10,12,16,24,32,48,64",
+          value_parser = clap::value_parser!(u32).range(2..=4096))]
+    counts: Vec<u32>,
+    /// Message sizes: 1,64,4K, 1:64K or @FILE [default: 1:64K, two an octave].
+    #[arg(short, long = "size", value_name = "BYTES", value_parser = parse::message_sizes)]
+    sizes: Option<Sizes>,
+    /// Time limit: seconds, or with a unit; six repetitions are made in any case.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse::session_time)]
+    max_time: Duration,
+    /// Seed of the order of rounds; decimal or 0x hexadecimal.
+    #[arg(long, value_name = "SEED", default_value = "1", value_parser = parse::seed)]
+    seed: u64,
+    /// Plot the deviation over n, as SVG.
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+    /// Print one JSON document, in SI units.
+    #[arg(short = 'J', long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let mut files = NamedFiles::default();
+    files.written("--plot", args.plot.as_deref(), &["svg"]);
+    files.check()?;
+    let plot = args.plot.as_ref().map(PendingFile::create).transpose()?;
+    let test = args.test();
+    let sizes = TestSizes::Listed(args.sizes());
+    let silent = &mut |_: &LinkFingerprint, _: &SizeGaps, _: &mut Console| Ok(());
+    let tested = perftest::run(&test, args.ends.options()?, &sizes, console, silent)?;
+    if tested.results.is_empty() {
+        return tested.exit();
+    }
+    let found = Deviations::of(&tested.results, &test.counts).map_err(CliError::failed)?;
+    let report = Report::new(&tested.results, found, tested.link.as_ref());
+    let mut failures = Failures::default();
+    let chart = report.deviations.chart(&report.transport);
+    let drawn = plot.map_or(Ok(()), |file| file.commit(|out| chart.write(1, out)));
+    failures.add(drawn.map_err(CliError::from));
+    if files.take_standard_output() {
+        console.leave_standard_output();
+    }
+    let printed = console.report(args.json, &report.document(), |out| report.write(out));
+    failures.add(printed.map_err(CliError::from));
+    Ok(failures.end(tested.exit()?, console))
+}
+
+impl Args {
+    /// Two sizes an octave unless given.
+    fn sizes(&self) -> Vec<u32> {
+        let Some(sizes) = &self.sizes else {
+            let octave = |power: u32| [1 << power, 3 << power >> 1];
+            let mut sizes: Vec<u32> =
+                (0..=16).flat_map(octave).filter(|s| *s <= 64 << 10).collect();
+            sizes.dedup();
+            return sizes;
+        };
+        // At most 1 GiB by the parser.
+        sizes.list().into_iter().filter_map(|size| u32::try_from(size).ok()).collect()
+    }
+
+    fn test(&self) -> MessagesTest {
+        let mut counts = self.counts.clone();
+        counts.sort_unstable();
+        counts.dedup();
+        let sizes = self.sizes();
+        let share = Picos::from_duration(self.max_time).0 / sizes.len().max(1) as u64;
+        MessagesTest {
+            counts,
+            smallest: sizes.first().copied().unwrap_or(1),
+            time_per_size: Picos(share),
+            seed: self.seed,
+        }
+    }
+}
+
+/// Results, for all forms of output.
+struct Report {
+    transport: String,
+    peer: String,
+    sizes: usize,
+    blocks: usize,
+    deviations: Deviations,
+    /// Half round trip and gap of the smallest size, s.
+    smallest: Smallest,
+    bell: Option<Bell>,
+}
+
+/// Values of the smallest size.
+#[derive(Clone, Copy, Serialize)]
+struct Smallest {
+    size_bytes: u32,
+    half_rtt_s: Option<f64>,
+    /// Gap with the number of messages that is chosen, or the most.
+    gap_s: Option<f64>,
+    /// Messages that pLogP's gap takes to be known to 1%.
+    plogp_messages: Option<u64>,
+}
+
+impl Smallest {
+    /// Values of `gaps` with the number of messages at `index`.
+    fn of(gaps: &SizeGaps, index: Option<usize>) -> Self {
+        let mut trips: Vec<Picos> = gaps.blocks.iter().map(|block| block.round_trip).collect();
+        let each = gaps.blocks.iter().filter_map(|block| *block.gaps.get(index?)?);
+        let mut each: Vec<SignedPicos> = each.collect();
+        let half_rtt_s = Sorted::new(&mut trips).median().map(|trip| trip.seconds() / 2.0);
+        let gap_s = Sorted::new(&mut each).median().map(SignedPicos::seconds);
+        let plogp_messages =
+            half_rtt_s.zip(gap_s).and_then(|(half, gap)| plogp_messages(half, gap));
+        Self { size_bytes: gaps.size, half_rtt_s, gap_s, plogp_messages }
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'r> {
+    study: &'static str,
+    transport: &'r str,
+    peer: &'r str,
+    sizes: usize,
+    repetitions: usize,
+    ranges: &'r [Span],
+    messages: &'r [Deviation],
+    chosen_messages: Option<u32>,
+    smallest: Smallest,
+    bell: Option<BellDocument>,
+}
+
+/// Send overhead by both methods, with intervals.
+#[derive(Serialize)]
+struct BellDocument {
+    size_bytes: u32,
+    messages: u32,
+    gap_s: f64,
+    delay_s_lo: f64,
+    delay_s_hi: f64,
+    send_overhead_s_lo: f64,
+    send_overhead_s_hi: f64,
+    eq4_send_overhead_s: f64,
+    eq4_send_overhead_s_lo: f64,
+    eq4_send_overhead_s_hi: f64,
+}
+
+impl From<&Bell> for BellDocument {
+    fn from(bell: &Bell) -> Self {
+        let Bell { size, messages, gap, stays, leaves, eq_4 } = bell;
+        Self {
+            size_bytes: *size,
+            messages: *messages,
+            gap_s: gap.median.seconds(),
+            delay_s_lo: stays.seconds(),
+            delay_s_hi: leaves.seconds(),
+            send_overhead_s_lo: gap.low.seconds() - leaves.seconds(),
+            send_overhead_s_hi: gap.high.seconds() - stays.seconds(),
+            eq4_send_overhead_s: eq_4.median.seconds(),
+            eq4_send_overhead_s_lo: eq_4.low.seconds(),
+            eq4_send_overhead_s_hi: eq_4.high.seconds(),
+        }
+    }
+}
+
+impl Report {
+    fn new(results: &[SizeGaps], deviations: Deviations, link: Option<&LinkFingerprint>) -> Self {
+        // Without a choice the gap is that of the most messages.
+        let chosen = deviations.chosen.or(deviations.rows.last().map(|row| row.messages));
+        let chosen = deviations.rows.iter().position(|row| Some(row.messages) == chosen);
+        let none = SizeGaps::default();
+        Self {
+            transport: link.map(|link| link.transport.clone()).unwrap_or_default(),
+            peer: link.map(|link| link.peer.clone()).unwrap_or_default(),
+            sizes: results.len(),
+            blocks: results.iter().map(|size| size.blocks.len()).min().unwrap_or(0),
+            smallest: Smallest::of(results.first().unwrap_or(&none), chosen),
+            bell: results.iter().find_map(|size| size.bell),
+            deviations,
+        }
+    }
+
+    fn document(&self) -> Document<'_> {
+        Document {
+            study: "messages",
+            transport: &self.transport,
+            peer: &self.peer,
+            sizes: self.sizes,
+            repetitions: self.blocks,
+            ranges: &self.deviations.ranges,
+            messages: &self.deviations.rows,
+            chosen_messages: self.deviations.chosen,
+            smallest: self.smallest,
+            bell: self.bell.as_ref().map(BellDocument::from),
+        }
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Self { transport, peer, sizes, blocks, deviations, .. } = self;
+        let ranges = deviations.ranges.iter().map(|span| {
+            format!("{} to {}", number::size(span.first_bytes), number::size(span.last_bytes))
+        });
+        let ranges = ranges.collect::<Vec<_>>().join(", ");
+        writeln!(
+            out,
+            "# {transport} to {peer}: {sizes} sizes, {blocks} repetitions; ranges: {ranges}"
+        )?;
+        writeln!(
+            out,
+            "# lsq: mean square deviation of the gap from its line (Eq. 6), mean of the ranges; \
+             median, 95% interval"
+        )?;
+        writeln!(out, "#{:>9} {:>12} {:>12} {:>12}", "messages", "lsq[us2]", "lo", "hi")?;
+        for row in &deviations.rows {
+            let cell = |square_seconds: Option<f64>| {
+                square_seconds.map_or_else(|| "-".to_owned(), |s2| format!("{:.3e}", s2 * 1e12))
+            };
+            let [lsq, low, high] = [row.gap_lsq_s2, row.gap_lsq_s2_lo, row.gap_lsq_s2_hi].map(cell);
+            writeln!(out, "{:>10} {lsq:>12} {low:>12} {high:>12}", row.messages)?;
+        }
+        self.conclude(out)
+    }
+
+    fn conclude(&self, out: &mut dyn Write) -> io::Result<()> {
+        let time = |seconds: f64| number::in_units(seconds, number::TIME);
+        match self.deviations.chosen {
+            Some(messages) => writeln!(
+                out,
+                "# n = {messages}: the smallest within the interval of the least deviation"
+            )?,
+            None => writeln!(
+                out,
+                "# no n is chosen: the interval of the least deviation is too wide; more \
+                 --max-time, or a quieter machine"
+            )?,
+        }
+        let Smallest { size_bytes, half_rtt_s, gap_s, plogp_messages } = self.smallest;
+        if let (Some(half_rtt), Some(gap), Some(count)) = (half_rtt_s, gap_s, plogp_messages) {
+            writeln!(
+                out,
+                "# pLogP's gap at {}: at least {} messages for 1%, (2L + g)/(0.01 g) with \
+                 L = RTT/2 = {}, g = {}",
+                number::size(size_bytes.into()),
+                number::count(count),
+                time(half_rtt),
+                time(gap)
+            )?;
+        }
+        let Some(bell) = self.bell.as_ref().map(BellDocument::from) else { return Ok(()) };
+        writeln!(
+            out,
+            "# o_s at {} by Bell et al.: {} to {} (G_all {}, left between d = {} and {}); by Eq. 4: \
+             {} ({} to {})",
+            number::size(bell.size_bytes.into()),
+            time(bell.send_overhead_s_lo),
+            time(bell.send_overhead_s_hi),
+            time(bell.gap_s),
+            time(bell.delay_s_lo),
+            time(bell.delay_s_hi),
+            time(bell.eq4_send_overhead_s),
+            time(bell.eq4_send_overhead_s_lo),
+            time(bell.eq4_send_overhead_s_hi)
+        )
+    }
+}

@@ -1,0 +1,229 @@
+//! `loggap study noise`: slowdown of collectives by noise, over the number of ranks.
+
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use loggap_core::goal::pattern::{Options, Pattern};
+use serde::Serialize;
+
+use crate::cli::digits::{Digits, FormatArgs};
+use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
+use crate::cli::pattern_args::NamedPattern;
+use crate::cli::simulate::noise_args::{NoiseArgs, NoiseDocument};
+use crate::flags::parse::{self, Sizes};
+use crate::output::{PendingFile, number};
+use crate::simulation::{NoiseSource, ParameterSets, Plan, Point, Source, run_points};
+use crate::study::noise::{Row, Slowdown, chart};
+use crate::terminal::{CliError, Console, Exit, Failures, NamedFiles, RunsLine, end_on_request};
+
+/// How much does noise of the operating system slow down collectives?
+///
+/// Simulates each collective without noise, and with it for several draws of the ranks' phases, and
+/// shows the ratio of the makespans over the number of ranks, as the talk on LogGOPSim (LSAP'10,
+/// "Influence on Collectives").
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  loggap noise -o noise.txt && loggap study noise --noise noise.txt --plot noise.svg
+  loggap study noise --noise-periodic 1ms:25us --ranks 2:64K --preset ompi-ib-sdr
+  loggap study noise --noise noise.txt --pattern gather,scatter --ranks 16,256 -s 1K -J
+'loggap goal generate --help' lists the patterns.")]
+pub(super) struct Args {
+    /// Collectives, by the names of their patterns.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NamedPattern, hide_possible_values = true,
+          default_value = "dissemination,allreduce_recdoub,binomialtreebcast")]
+    pattern: Vec<Pattern>,
+
+    /// Numbers of ranks: 16,64 or 64:4096, in powers of two.
+    #[arg(short = 'p', long, value_name = "RANKS", value_parser = parse::rank_counts, default_value = "2:16K")]
+    ranks: Sizes,
+
+    /// Message size.
+    #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size, default_value = "8")]
+    size: u64,
+
+    /// Draws of the ranks' phases.
+    #[arg(long, value_name = "COUNT", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    draws: u32,
+
+    /// Seed of the phases.
+    #[arg(long, value_name = "SEED", value_parser = parse::seed, default_value = "0")]
+    seed: u64,
+
+    #[command(flatten)]
+    noise: NoiseArgs,
+
+    #[command(flatten)]
+    parameters: ParameterArgs,
+
+    #[command(flatten)]
+    overheads: OverheadArgs,
+
+    #[command(flatten)]
+    settings: SettingsArgs,
+
+    /// Concurrent simulations [default: all processors].
+    #[arg(help_heading = "Run", long, value_name = "COUNT", value_parser = parse::threads, allow_hyphen_values = true)]
+    threads: Option<NonZeroUsize>,
+
+    /// Plot the slowdown over the number of ranks.
+    #[arg(help_heading = "Output", long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let mut files = NamedFiles::default();
+    args.noise.name_files(&mut files);
+    args.parameters.name_files(&mut files);
+    files.written("--plot", args.plot.as_deref(), &["svg"]);
+    files.check()?;
+    let _interrupt = end_on_request()?;
+    let Some(noise) = args.noise.source(args.seed)? else {
+        return Err(CliError::usage(
+            "give the noise: --noise FILE of 'loggap noise -o', --noise-periodic or \
+             --noise-exponential",
+        ));
+    };
+    let sets = args.parameters.sets(&args.overheads, console)?;
+    let plot = args.plot.as_deref().map(PendingFile::create).transpose()?;
+    let rows = args.rows(&sets, &noise, console)?;
+    let about = args.noise.document(&noise);
+    let digits = args.format.digits(console);
+    let mut failures = Failures::default();
+    let chart = chart(&rows, about.time_share);
+    failures.add(plot.map_or(Ok(()), |file| Ok(file.commit(|out| chart.write(1, out))?)));
+    let document = Document::new(args, &about, &rows);
+    let text = |out: &mut dyn Write| write(out, digits, &document);
+    failures.add(console.report(args.format.json, &document, text).map_err(CliError::from));
+    Ok(failures.end(Exit::Done, console))
+}
+
+impl Args {
+    fn rows(
+        &self,
+        sets: &ParameterSets,
+        noise: &NoiseSource,
+        console: &Console,
+    ) -> Result<Vec<Row>, CliError> {
+        let counts = self.ranks.list();
+        let line = RunsLine::new(console, self.runs(counts.len()));
+        let all = || std::thread::available_parallelism().ok();
+        let threads = self.threads.or_else(all).map_or(1, NonZeroUsize::get);
+        let quiet = Plan { threads, ..Plan::new(self.settings.settings()) };
+        let noisy = Plan { noise: Some(noise), ..quiet };
+        let mut rows = Vec::new();
+        for &pattern in &self.pattern {
+            for &ranks in &counts {
+                let ranks = u32::try_from(ranks)
+                    .ok()
+                    .filter(|ranks| *ranks > 0)
+                    .ok_or_else(|| CliError::usage("--ranks takes numbers from 1 to 4G - 1"))?;
+                let source = Source::Pattern(pattern, Options::new(ranks, self.size));
+                let point = |at: usize| Point {
+                    sets: sets.clone(),
+                    phases: self.noise.phases(self.seed.wrapping_add(at as u64)),
+                };
+                let run = |count: u32, plan: &Plan<'_>| {
+                    let count = usize::try_from(count).unwrap_or(usize::MAX);
+                    let runs = run_points(&source, count, &point, plan, &|| line.advance())?;
+                    Ok::<Vec<_>, CliError>(runs.iter().map(|run| run.makespan).collect())
+                };
+                let alone = run(1, &quiet)?.first().copied().unwrap_or_default();
+                let slowdown = Slowdown::of(alone, &run(self.draws, &noisy)?);
+                rows.push(Row { pattern: pattern.name(), ranks, quiet: alone, slowdown });
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Number of simulations for `counts` numbers of ranks: one without noise beside the draws.
+    fn runs(&self, counts: usize) -> u64 {
+        (self.pattern.len() * counts) as u64 * (1 + u64::from(self.draws))
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'d> {
+    study: &'static str,
+    size_bytes: u64,
+    draws: u32,
+    seed: u64,
+    noise: &'d NoiseDocument,
+    rows: Vec<RowDocument>,
+}
+
+#[derive(Serialize)]
+struct RowDocument {
+    pattern: &'static str,
+    ranks: u32,
+    quiet_s: f64,
+    quiet_ps: u64,
+    /// Mean of the draws.
+    slowdown: Option<f64>,
+    slowdown_lo: Option<f64>,
+    slowdown_hi: Option<f64>,
+    slowdown_largest: Option<f64>,
+}
+
+impl<'d> Document<'d> {
+    fn new(args: &Args, noise: &'d NoiseDocument, rows: &[Row]) -> Self {
+        let row = |row: &Row| {
+            let interval = row.slowdown.and_then(|slowdown| slowdown.interval);
+            RowDocument {
+                pattern: row.pattern,
+                ranks: row.ranks,
+                quiet_s: row.quiet.seconds(),
+                quiet_ps: row.quiet.0,
+                slowdown: row.slowdown.map(|slowdown| slowdown.mean),
+                slowdown_lo: interval.map(|[low, _]| low),
+                slowdown_hi: interval.map(|[_, high]| high),
+                slowdown_largest: row.slowdown.map(|slowdown| slowdown.largest),
+            }
+        };
+        Self {
+            study: "noise",
+            size_bytes: args.size,
+            draws: args.draws,
+            seed: args.seed,
+            noise,
+            rows: rows.iter().map(row).collect(),
+        }
+    }
+}
+
+fn write(out: &mut dyn Write, digits: Digits, document: &Document<'_>) -> io::Result<()> {
+    let Document { size_bytes, draws, noise, rows, .. } = document;
+    writeln!(
+        out,
+        "# collectives of {size_bytes} B; noise: {}\n# slowdown: time with noise over that without, \
+         mean of {draws} draws, 95% interval, largest",
+        noise.text(digits)
+    )?;
+    writeln!(
+        out,
+        "#{:<21} {:>9} {:>16} {:>9} {:>8} {:>8} {:>8}",
+        "pattern",
+        "ranks",
+        digits.head("without"),
+        "slowdown",
+        "lo",
+        "hi",
+        "largest"
+    )?;
+    for row in rows {
+        let [mean, low, high, largest] =
+            [row.slowdown, row.slowdown_lo, row.slowdown_hi, row.slowdown_largest]
+                .map(|factor| number::decimal(factor, 4));
+        writeln!(
+            out,
+            "{:<22} {:>9} {:>16} {mean:>9} {low:>8} {high:>8} {largest:>8}",
+            row.pattern,
+            row.ranks,
+            digits.cell(row.quiet_ps)
+        )?;
+    }
+    Ok(())
+}
