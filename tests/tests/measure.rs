@@ -86,7 +86,8 @@ fn check_document(document: &Value, transport: &str) {
     assert!(document["responder"]["cpus"].is_u64(), "{document}");
 }
 
-/// What another run would give, and single rounds, are no part of a fit.
+/// What another run would give, launches, and single rounds are no part of a fit; lsq is no part of a
+/// profile.
 fn without_launches(part: &Value) -> Value {
     let mut part = part.clone();
     for record in part.as_array_mut().into_iter().flatten() {
@@ -95,7 +96,8 @@ fn without_launches(part: &Value) -> Value {
                 !key.contains("_next_")
                     && !key.starts_with("half_rtt_p5")
                     && !key.starts_with("half_rtt_p9")
-                    && !["half_rtt_max_s", "half_rtt_histogram"].contains(&key)
+                    && !key.ends_with("_launches_s")
+                    && !["half_rtt_max_s", "half_rtt_histogram", "gap_lsq_s2"].contains(&key)
             };
             record.retain(|key, _| is_fitted(key));
         }
