@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use loggap_core::measure::{MAX_DELTAS, MOST_IN_FLIGHT, PlogpOptions, SignatureOptions};
+use loggap_core::stats::Confidence;
 use loggap_core::units::Picos;
 
 use super::parse::{self, NumberError, Sizes};
 use super::{ExactArgs, ReportArgs, draw};
 use crate::drive::{
-    Ends, Finished, Measurement, Method, ONE_OF_MANY, Options, SizePlan, unix_seconds,
+    Ends, Finished, Measurement, Method, ONE_OF_MANY, Options, Series, SizePlan, unix_seconds,
 };
 use crate::output::{FileError, PendingFile};
 use crate::profile::{ProfileDocument, SCHEMA_VERSION, Verdict};
@@ -70,6 +72,112 @@ pub struct MeasureArgs {
     samples: Option<PathBuf>,
     #[command(flatten)]
     report: ReportArgs,
+    #[command(flatten)]
+    signature: SignatureArgs,
+    #[command(flatten)]
+    plogp: PlogpArgs,
+}
+
+/// Options of `--method signature`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Signature")]
+struct SignatureArgs {
+    /// Most requests of a point, M [default: until the curve is flat].
+    #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u32).range(4..=i64::from(MOST_IN_FLIGHT)))]
+    max_in_flight: Option<u32>,
+    /// Computations after each request, besides 0 [default: by the round trip].
+    ///
+    /// Such as 2us,4us,8us. The receive overhead needs three that are longer than the sender's idle
+    /// time.
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = parse::duration)]
+    delta: Vec<Duration>,
+}
+
+/// Options of `--method plogp`, named as those of LogP/MPI.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "pLogP")]
+struct PlogpArgs {
+    /// Half of an interval over its value that ends repeating [default: 3%].
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
+    eps: Option<u32>,
+    /// Confidence of these intervals [default: 90%].
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
+    conf_int: Option<u32>,
+    /// Fewest repetitions at a size [default: 6].
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=2_000))]
+    min_its: Option<u16>,
+    /// Most repetitions at a size [default: 18].
+    ///
+    /// Twice as many up to 64 KiB, four times up to 1 KiB.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=500))]
+    max_its: Option<u16>,
+    /// Difference from the extrapolation that adds a size [default: 20%].
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
+    max_diff: Option<u32>,
+    /// Measure the gap of every size by messages in a row.
+    #[arg(long)]
+    flood: bool,
+}
+
+impl SignatureArgs {
+    fn options(&self) -> Result<SignatureOptions, CliError> {
+        let defaults = SignatureOptions::default();
+        let mut deltas = [Picos::ZERO; MAX_DELTAS];
+        if self.delta.len() > MAX_DELTAS {
+            let told = format_args!("--delta takes up to {MAX_DELTAS} times");
+            return Err(CliError::usage(told));
+        }
+        for (slot, delta) in deltas.iter_mut().zip(&self.delta) {
+            *slot = Picos::from_duration(*delta);
+        }
+        let max_in_flight = self.max_in_flight.unwrap_or(defaults.max_in_flight);
+        Ok(SignatureOptions { max_in_flight, deltas, ..defaults })
+    }
+
+    /// First of these options that is given.
+    fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.max_in_flight.is_some(), "--max-in-flight"),
+            (!self.delta.is_empty(), "--delta"),
+        ];
+        given.into_iter().find_map(|(is_given, name)| is_given.then_some(name))
+    }
+}
+
+impl PlogpArgs {
+    fn options(&self) -> PlogpOptions {
+        let defaults = PlogpOptions::default();
+        let share = |percent: Option<u32>| percent.map(|percent| f64::from(percent) / 1e6);
+        PlogpOptions {
+            eps: share(self.eps).unwrap_or(defaults.eps),
+            min_its: self.min_its.map_or(defaults.min_its, usize::from),
+            max_its: self.max_its.map_or(defaults.max_its, usize::from),
+            max_diff: share(self.max_diff).unwrap_or(defaults.max_diff),
+            flood: self.flood,
+            ..defaults
+        }
+    }
+
+    fn confidence(&self) -> Result<Confidence, CliError> {
+        let Some(percent) = self.conf_int else { return Ok(Confidence::P90) };
+        let percent = f64::from(percent) / 1e4;
+        Confidence::from_percent(percent).filter(|_| (50.0..=99.9).contains(&percent)).ok_or_else(
+            || CliError::usage(format_args!("--conf-int takes from 50% to 99.9%, not {percent}%")),
+        )
+    }
+
+    /// First of these options that is given.
+    fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.eps.is_some(), "--eps"),
+            (self.conf_int.is_some(), "--conf-int"),
+            (self.min_its.is_some(), "--min-its"),
+            (self.max_its.is_some(), "--max-its"),
+            (self.max_diff.is_some(), "--max-diff"),
+            (self.flood, "--flood"),
+        ];
+        given.into_iter().find_map(|(is_given, name)| is_given.then_some(name))
+    }
 }
 
 fn method_parser() -> impl TypedValueParser<Value = Method> {
@@ -132,8 +240,20 @@ impl MeasureArgs {
     /// [`CliError`] if values contradict each other.
     pub fn options(&self) -> Result<Options, CliError> {
         let defaults = Options::default();
+        let others = [
+            self.signature.given().map(|option| (Method::Signature, option)),
+            self.plogp.given().map(|option| (Method::Plogp, option)),
+        ];
+        if let Some((method, option)) = others.into_iter().flatten().find(|of| of.0 != self.method)
+        {
+            let told = format_args!("{option} needs --method {}", method.name());
+            return Err(CliError::usage(told));
+        }
         Ok(Options {
             method: self.method,
+            signature: self.signature.options()?,
+            plogp: self.plogp.options(),
+            plogp_confidence: self.plogp.confidence()?,
             sizes: self.size_plan(),
             messages: self.messages,
             assess: self.exact.options()?,
@@ -160,7 +280,8 @@ impl MeasureArgs {
     /// Largest size that is measured, bytes.
     #[must_use]
     pub fn longest_message(&self) -> u32 {
-        self.size_plan().largest()
+        let (method, sizes) = (self.method, self.size_plan());
+        Options { method, sizes, ..Options::default() }.longest_message()
     }
 
     /// Duration of the measurement of one of many links.
@@ -260,10 +381,11 @@ impl Files {
         self,
         document: &ProfileDocument,
         samples: &[TimedSample],
+        series: &[Series],
     ) -> [Result<(), CliError>; 4] {
         let profile = |file: PendingFile| file.commit_json(document).map_err(CliError::from);
         let timed = |file: PendingFile| {
-            file.commit(|out| samples::write(out, samples)).map_err(CliError::from)
+            file.commit(|out| samples::write(out, samples, series)).map_err(CliError::from)
         };
         // Incomplete or unusable runs must not influence predictions of later ones.
         let is_whole = document.incomplete.is_none() && document.verdict == Verdict::Usable;
@@ -285,7 +407,7 @@ fn export(
     interrupt: &Interrupt,
     console: &mut Console,
 ) -> Exit {
-    let Finished { document, samples, failure } = finished;
+    let Finished { document, samples, series, failure } = finished;
     let mut failures = Failures::default();
     failures.add(failure.map_or(Ok(()), Err));
     if files.on_standard_output {
@@ -294,7 +416,7 @@ fn export(
     if let Some(path) = files.keep_usable(&document) {
         console.warn(format_args!("{} keeps its usable profile of an earlier run", path.display()));
     }
-    for written in files.write(&document, &samples) {
+    for written in files.write(&document, &samples, &series) {
         failures.add(written);
     }
     let printed = args.report.print(&document, &document, console);

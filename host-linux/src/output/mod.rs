@@ -9,6 +9,7 @@ mod file;
 mod fixtures;
 pub mod flags;
 mod heading;
+pub mod methods;
 pub mod number;
 pub mod plot;
 mod quantity;

@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::error::{ProfileError, ProfileErrorKind};
-use super::{ChangeRecord, RangeRecord, SizeRecord, WarningRecord};
+use super::{ChangeRecord, PlogpSize, RangeRecord, SignatureRecord, SizeRecord, WarningRecord};
 use crate::machine::environment::Fingerprint;
 
 /// Version of the format. It grows when a reader of the old version would misunderstand the new
@@ -49,6 +49,12 @@ pub struct ProfileDocument {
     pub changes: Vec<ChangeRecord>,
     /// Table of measurements by message size.
     pub sizes: Vec<SizeRecord>,
+    /// Points and parameters of the LogP signature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<SignatureRecord>,
+    /// Parameters of pLogP by size, from 0 on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plogp: Vec<PlogpSize>,
     /// Usability of the measurement.
     pub verdict: Verdict,
     /// Why the verdict is `unusable`, and a remedy, in words.

@@ -7,6 +7,7 @@
 mod document;
 mod draw;
 mod error;
+mod methods;
 mod range;
 mod record;
 mod size;
@@ -20,6 +21,9 @@ pub use document::{
 pub(crate) use draw::confidence;
 pub use draw::{NoInterval, ProfileDraws};
 pub use error::{ProfileError, ProfileErrorKind};
+#[cfg(test)]
+pub(crate) use methods::tests as fixtures;
+pub use methods::{PlogpSize, PointRecord, SignatureRecord, SignatureSize, regime_name};
 pub use range::{ChangeRecord, RangeRecord};
 pub(crate) use record::{key, to_si};
 pub use size::{COLUMNS, PERCENTILES, RoundRecord, SAMPLES, SizeRecord};

@@ -1,0 +1,193 @@
+//! Results of the LogP signature and of pLogP: lines of the report, and warnings.
+
+use std::collections::BTreeSet;
+
+use loggap_core::measure::{Bottleneck, Signature};
+use loggap_core::model::Estimate;
+use loggap_core::units::SignedPicos;
+
+use super::number::{self, TIME};
+use crate::profile::{
+    PlogpSize, PointRecord, ProfileDocument, Severity, SignatureRecord, WarningRecord,
+};
+
+/// Largest difference of `dg(Δ)/dΔ` from 1 that is not warned of.
+const SLOPE: f64 = 0.02;
+
+/// Most columns of the curves.
+const MOST_COLUMNS: usize = 10;
+
+/// Lines about the method of `document`, for the smallest size or for all.
+pub(super) fn lines(document: &ProfileDocument, all: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(signature) = &document.signature {
+        let shown = if all { signature.sizes.len() } else { 1 };
+        for size in signature.sizes.iter().take(shown) {
+            lines.push(parameters(&size.found));
+            lines.extend(curves(signature, size.found.size));
+        }
+    }
+    lines.extend(document.plogp.first().map(of_zero));
+    lines
+}
+
+fn time(estimate: &Estimate<SignedPicos>) -> String {
+    let value = number::in_units(estimate.value.seconds(), TIME);
+    format!("{value}{}", estimate.mark.symbol())
+}
+
+fn or_unknown(estimate: Option<&Estimate<SignedPicos>>) -> String {
+    estimate.map_or_else(|| "-".to_owned(), time)
+}
+
+/// Parameters from the signature of one size.
+fn parameters(found: &Signature) -> String {
+    let at_most = if found.bottleneck == Bottleneck::Network { "" } else { "<= " };
+    let cause = match found.bottleneck {
+        Bottleneck::Network => "",
+        Bottleneck::Sender => " (the sender is never idle: o_s + o_r)",
+        Bottleneck::Window => " (RTT over the requests that buffers hold)",
+    };
+    let capacity = if found.is_capacity_reached { "" } else { ">= " };
+    format!(
+        "signature at {}: o_s {}, o_r {}, g of request and reply {at_most}{}{cause}, L {}, capacity \
+         {capacity}{}",
+        number::size(found.size.into()),
+        time(&found.send_overhead),
+        or_unknown(found.recv_overhead.as_ref()),
+        or_unknown(found.gap.as_ref()),
+        or_unknown(found.latency.as_ref()),
+        found.capacity,
+    )
+}
+
+/// The curves c(M, Δ) of one size, a row per Δ.
+fn curves(signature: &SignatureRecord, size: u32) -> Vec<String> {
+    let of_size = || signature.points.iter().filter(move |point| point.size_bytes == size);
+    let counts: BTreeSet<u32> = of_size().map(|point| point.in_flight).collect();
+    // The largest M and every so many below it, for the width of the screen.
+    let step = counts.len().div_ceil(MOST_COLUMNS).max(1);
+    let counts: BTreeSet<u32> = counts.into_iter().rev().step_by(step).collect();
+    let mut lines = vec![format!("{:>12}", "delay | M =")];
+    for count in &counts {
+        lines[0] += &format!("{count:>8}");
+    }
+    let points: Vec<&PointRecord> = of_size().collect();
+    for curve in points.chunk_by(|a, b| a.delay_s.total_cmp(&b.delay_s).is_eq()) {
+        let delay = curve.first().map_or(0.0, |point| point.delay_s);
+        let mut line = format!("{:>12}", number::significant(delay * 1e6));
+        for count in &counts {
+            let point = curve.iter().find(|point| point.in_flight == *count);
+            line += &format!("{:>8}", point.map_or_else(String::new, |point| cell(point)));
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+        .push("c(M, delay) and delay in us; ' before the first reply, \" in transition".to_owned());
+    lines
+}
+
+fn cell(point: &PointRecord) -> String {
+    let regime = match point.regime.as_str() {
+        "send_only" => "'",
+        "transition" => "\"",
+        _ => " ",
+    };
+    format!("{}{regime}", number::significant(point.cost_s * 1e6))
+}
+
+/// The row of size 0.
+fn of_zero(zero: &PlogpSize) -> String {
+    let row = &zero.row;
+    let mut text = format!(
+        "pLogP: L {}, g(0) {}, os(0) {}, or(0) {}",
+        or_unknown(zero.latency.as_ref()),
+        time(&row.gap),
+        time(&row.send_overhead),
+        time(&row.recv_overhead),
+    );
+    if let (Some(flood), Some(needed)) = (zero.flood_messages, zero.messages_for_gap()) {
+        text += &format!("; g(0) from {flood} messages, needs {needed}");
+    }
+    text
+}
+
+/// Warnings about the results of a method.
+#[must_use]
+pub fn warnings(signature: Option<&SignatureRecord>, plogp: &[PlogpSize]) -> Vec<WarningRecord> {
+    let sizes = signature.map_or(&[][..], |signature| &signature.sizes);
+    let mut warnings = Vec::new();
+    for found in sizes.iter().map(|size| &size.found) {
+        let first = u64::from(found.size);
+        if found.gap.is_none() {
+            let problem = "a curve of the signature is not flat at its end";
+            let warning =
+                WarningRecord::new(Severity::Weakens, problem, "--max-time, --max-in-flight");
+            warnings.push(warning.in_range_from(first));
+        }
+        match found.slope {
+            Some(slope) if (slope - 1.0).abs() > SLOPE => {
+                let problem = "the gap does not grow as the delay between requests, as o_r needs";
+                let warning = WarningRecord::new(Severity::Weakens, problem, "a quieter machine");
+                warnings.push(warning.in_range_from(first).by((slope - 1.0).abs()));
+            }
+            None => {
+                let problem =
+                    "o_r unknown: fewer than three delays are beyond the sender's idle time";
+                let warning = WarningRecord::new(Severity::Weakens, problem, "--delta, --max-time");
+                warnings.push(warning.in_range_from(first));
+            }
+            Some(_) => {}
+        }
+    }
+    if let Some(zero) = plogp.first().filter(|zero| zero.is_gap_stable == Some(false)) {
+        let messages = zero.flood_messages.unwrap_or_default();
+        let problem = format!("g(0) still changes by more than 1% at {messages} messages in a row");
+        let remedy = "a quieter machine, --max-messages";
+        warnings.push(WarningRecord::new(Severity::Weakens, problem, remedy));
+    }
+    let overheads: [(&str, fn(&PlogpSize) -> SignedPicos); 2] =
+        [("os", |size| size.row.send_overhead.value), ("or", |size| size.row.recv_overhead.value)];
+    for (name, of) in overheads {
+        let above = plogp.iter().filter(|size| of(size) > size.row.gap.value);
+        let count = above.clone().count();
+        if let Some(first) = above.map(|size| size.row.size).next() {
+            let problem = format!("{name} > g at {}", number::counted(count as u64, "size"));
+            let warning = WarningRecord::new(Severity::Notes, problem, "");
+            warnings.push(warning.in_range_from(first.into()));
+        }
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::fixtures::{plogp_rows, signature_record};
+
+    #[test]
+    fn the_curves_and_their_parameters_read_as_written_down() {
+        let document = ProfileDocument {
+            signature: Some(signature_record()),
+            plogp: plogp_rows(),
+            ..ProfileDocument::default()
+        };
+        assert_eq!(
+            lines(&document, false).join("\n"),
+            include_str!("expected/methods.txt").trim_end()
+        );
+    }
+
+    #[test]
+    fn overheads_above_the_gap_and_curves_without_an_end_are_told() {
+        let mut signature = signature_record();
+        signature.sizes[0].found.gap = None;
+        signature.sizes[0].found.slope = Some(0.9);
+        let problems: Vec<_> = warnings(Some(&signature), &plogp_rows())
+            .into_iter()
+            .map(|warning| warning.problem)
+            .collect();
+        assert_eq!(problems.len(), 3, "{problems:?}");
+        assert_eq!(problems[2], "or > g at 1 size");
+    }
+}
