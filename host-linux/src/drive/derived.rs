@@ -73,8 +73,10 @@ fn of_signature(probes: &Probes<'_>, options: &SignatureOptions) -> Vec<TimedSam
         let Some(signature) = Signature::of(&rows, options) else { continue };
         let round_trip = signature.round_trip.value.0;
         let train = rows.iter().find(|row| row.probe.experiment().is_some_and(is_gap));
-        let burst = train.map_or(0, |row| row.whole.value.0);
-        let delay = 2 * round_trip.max(burst) + 1;
+        let gap = train.map_or(0, |row| {
+            (row.whole.value.0 - round_trip) / i64::from(row.probe.messages - 1).max(1)
+        });
+        let delay = round_trip.max(gap) + 1;
         let mut samples = Samples { size, round_trip, delay, all: Vec::new() };
         let of_size = probes.series.iter().filter(|series| series.probe.size == size);
         for series in of_size {
@@ -145,7 +147,7 @@ fn of_plogp(probes: &Probes<'_>, options: &PlogpOptions) -> Vec<TimedSample> {
         let Some(trip) = sent(size, 1) else { continue };
         // L + g(m) = RTT(m) − RTT(0)/2
         let round_trip = 2 * trip.whole.value.0 - zero;
-        let delay = 2 * (round_trip + gap_of_zero.abs()).max(1);
+        let delay = round_trip.max(trip.whole.value.0 - zero + gap_of_zero) + 1;
         let mut samples = Samples { size, round_trip, delay, all: Vec::new() };
         for timed in series.timings.iter().take(MOST) {
             match (kind, messages) {

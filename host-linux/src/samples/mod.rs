@@ -19,7 +19,8 @@
 //! ```
 //!
 //! `issue_s` is `T(M, Δ)` with `n` = M requests and `delay_s` = Δ; `send_s` is the time of `n` send
-//! calls and `ack_s` the time until the reply of one byte.
+//! calls, `receive_s` that of the receive call after an idle time of `delay_s`, and `ack_s` the time
+//! until the reply.
 //!
 //! The short form, `size_bytes,value_s`, holds one `G_all` value a line, computed by another tool.
 //!

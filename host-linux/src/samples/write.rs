@@ -53,14 +53,12 @@ pub fn write<'s>(
 
 /// Line of a timing of a probe.
 fn record(probe: &Probe, timed: &TimedProbe) -> [String; RAW.len()] {
-    let time = decimal::signed_seconds(timed.time.time);
+    let [time, whole] = [timed.time.time, timed.time.whole].map(decimal::signed_seconds);
     let [mut receive, mut issue, mut send, mut ack] = [const { String::new() }; 4];
     match probe.kind {
-        ProbeKind::Receive => receive = time,
+        ProbeKind::Receive => (receive, ack) = (time, whole),
         ProbeKind::Issue { .. } => issue = time,
-        ProbeKind::Flood | ProbeKind::Train => {
-            (send, ack) = (time, decimal::signed_seconds(timed.time.whole));
-        }
+        ProbeKind::Flood | ProbeKind::Train => (send, ack) = (time, whole),
     }
     let (launch, at) = (timed.launch.to_string(), decimal::seconds(timed.at));
     let [size, messages] = [probe.size, probe.messages].map(|count| count.to_string());
