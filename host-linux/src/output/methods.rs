@@ -23,7 +23,7 @@ pub(super) fn lines(document: &ProfileDocument, all: bool) -> Vec<String> {
     if let Some(signature) = &document.signature {
         let shown = if all { signature.sizes.len() } else { 1 };
         for size in signature.sizes.iter().take(shown) {
-            lines.push(parameters(&size.found));
+            lines.push(of_signature(&size.found));
             lines.extend(curves(signature, size.found.size));
         }
     }
@@ -40,8 +40,14 @@ fn or_unknown(estimate: Option<&Estimate<SignedPicos>>) -> String {
     estimate.map_or_else(|| "-".to_owned(), time)
 }
 
+/// Parameters from the signature, a line per size.
+pub(super) fn parameters(document: &ProfileDocument) -> Vec<String> {
+    let sizes = document.signature.iter().flat_map(|signature| &signature.sizes);
+    sizes.map(|size| of_signature(&size.found)).collect()
+}
+
 /// Parameters from the signature of one size.
-fn parameters(found: &Signature) -> String {
+fn of_signature(found: &Signature) -> String {
     let at_most = if found.bottleneck == Bottleneck::Network { "" } else { "<= " };
     let cause = match found.bottleneck {
         Bottleneck::Network => "",

@@ -7,6 +7,7 @@ mod curve;
 mod frame;
 pub mod heat;
 pub mod links;
+mod signature;
 pub mod winners;
 
 use loggap_core::model::{Curve, Range};
@@ -37,6 +38,9 @@ pub enum PlotError {
 ///
 /// [`PlotError`] if there is nothing to draw.
 pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
+    if let Some(found) = &document.signature {
+        return signature::svg(document, found);
+    }
     let is_present = |curve: &Curve| {
         document.sizes.iter().any(|record| record.row.value(*curve).is_some())
             || document.ranges.iter().any(|record| record.range.line(*curve).is_some())
@@ -237,6 +241,24 @@ mod tests {
         let mut unbounded = quiet.clone();
         unbounded.sizes[3].row.gap.as_mut().unwrap().high = SignedPicos(i64::MAX);
         assert_eq!(lines(&unbounded) + 1, lines(&quiet));
+    }
+
+    #[test]
+    fn a_signature_is_drawn_as_its_curves_with_their_regimes() {
+        let signature = Some(crate::profile::fixtures::signature_record());
+        let picture = svg(&ProfileDocument { signature, ..document() }).unwrap();
+        for part in [
+            "requests M",
+            "cost of a message T(M, delay)/M [us]",
+            "no delay",
+            "delay 16.0 us",
+            "send only",
+            "transition",
+            "steady state",
+            "g of request and reply",
+        ] {
+            assert!(picture.contains(part), "no {part}");
+        }
     }
 
     #[test]
