@@ -84,7 +84,7 @@ struct Cli {
 /// Subcommands.
 #[derive(Debug, Subcommand)]
 enum Command {
-    Measure(measure::Args),
+    Measure(Box<measure::Args>),
     Lat(perftest::lat::Args),
     Bw(perftest::bw::Args),
     Serve(serve::Args),

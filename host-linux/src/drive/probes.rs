@@ -276,7 +276,12 @@ impl<'m> Probes<'m> {
         let repeats = series.repeats(most);
         let is_whole = session.probe(&series.probe, repeats, |time| times.push(time))?;
         self.is_disturbed = session.clock().interruptions() != before;
+        let outlasted = series.outlasts_slices(&[]);
         let outlasts = series.outlasts_slices(&times);
+        if outlasted && !outlasts {
+            // All runs so far were hit.
+            series.timings.clear();
+        }
         if self.is_disturbed && !outlasts {
             self.left_out += times.len() as u64;
             times.clear();

@@ -17,12 +17,11 @@ const SLOPE: f64 = 0.02;
 /// Most columns of the curves.
 const MOST_COLUMNS: usize = 10;
 
-/// Lines about the method of `document`, for the smallest size or for all.
-pub(super) fn lines(document: &ProfileDocument, all: bool) -> Vec<String> {
+/// Lines about the method of `document`, for at most `most` sizes.
+pub(super) fn lines(document: &ProfileDocument, most: usize) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(signature) = &document.signature {
-        let shown = if all { signature.sizes.len() } else { 1 };
-        for size in signature.sizes.iter().take(shown) {
+        for size in signature.sizes.iter().take(most) {
             lines.push(of_signature(&size.found));
             lines.extend(curves(signature, size.found.size));
         }
@@ -74,10 +73,8 @@ fn curves(signature: &SignatureRecord, size: u32) -> Vec<String> {
     // The largest M and every so many below it, for the width of the screen.
     let step = counts.len().div_ceil(MOST_COLUMNS).max(1);
     let counts: BTreeSet<u32> = counts.into_iter().rev().step_by(step).collect();
-    let mut lines = vec![format!("{:>12}", "delay | M =")];
-    for count in &counts {
-        lines[0] += &format!("{count:>8}");
-    }
+    let heads = counts.iter().map(|count| format!("{count:>8}"));
+    let mut lines = vec![format!("{:>12}{}", "delay | M =", heads.collect::<String>())];
     let points: Vec<&PointRecord> = of_size().collect();
     for curve in points.chunk_by(|a, b| a.delay_s.total_cmp(&b.delay_s).is_eq()) {
         let delay = curve.first().map_or(0.0, |point| point.delay_s);
@@ -152,18 +149,22 @@ pub fn warnings(signature: Option<&SignatureRecord>, plogp: &[PlogpSize]) -> Vec
         let remedy = "a quieter machine, --max-messages";
         warnings.push(WarningRecord::new(Severity::Weakens, problem, remedy));
     }
-    let overheads: [(&str, fn(&PlogpSize) -> SignedPicos); 2] =
-        [("os", |size| size.row.send_overhead.value), ("or", |size| size.row.recv_overhead.value)];
-    for (name, of) in overheads {
-        let above = plogp.iter().filter(|size| of(size) > size.row.gap.value);
-        let count = above.clone().count();
-        if let Some(first) = above.map(|size| size.row.size).next() {
-            let problem = format!("{name} > g at {}", number::counted(count as u64, "size"));
-            let warning = WarningRecord::new(Severity::Notes, problem, "");
-            warnings.push(warning.in_range_from(first.into()));
-        }
-    }
+    warnings.extend(above_gap("os", plogp, |size| size.row.send_overhead.value));
+    warnings.extend(above_gap("or", plogp, |size| size.row.recv_overhead.value));
     warnings
+}
+
+/// Note about sizes at which an overhead is above the gap, which is supposed to contain it.
+fn above_gap(
+    name: &str,
+    plogp: &[PlogpSize],
+    overhead: fn(&PlogpSize) -> SignedPicos,
+) -> Option<WarningRecord> {
+    let above = plogp.iter().filter(|size| overhead(size) > size.row.gap.value);
+    let count = above.clone().count() as u64;
+    let first = above.map(|size| size.row.size).next()?;
+    let problem = format!("{name} > g at {}", number::counted(count, "size"));
+    Some(WarningRecord::new(Severity::Notes, problem, "").in_range_from(first.into()))
 }
 
 #[cfg(test)]
@@ -178,10 +179,7 @@ mod tests {
             plogp: plogp_rows(),
             ..ProfileDocument::default()
         };
-        assert_eq!(
-            lines(&document, false).join("\n"),
-            include_str!("expected/methods.txt").trim_end()
-        );
+        assert_eq!(lines(&document, 1).join("\n"), include_str!("expected/methods.txt").trim_end());
     }
 
     #[test]

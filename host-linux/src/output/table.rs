@@ -51,7 +51,7 @@ pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> 
     };
     let width = rows.first().map_or(0, Vec::len);
     text::write(out, &Block::beside((0..width).map(column).collect(), 2))?;
-    let mut remarks = methods::lines(document, true);
+    let mut remarks = methods::lines(document, usize::MAX);
     remarks.extend(changes::sentences(document));
     remarks.extend(calls::sentences(document));
     let warnings = warnings::sentences(document, Notes::Shown);

@@ -256,7 +256,7 @@ pub fn missing_probes(
     if !is_known(0) || !sizes.iter().copied().all(is_known) {
         return;
     }
-    let is_grown = |size: &u32| size % last == 0 && (size / last).is_power_of_two();
+    let is_grown = |size: &u32| size.is_multiple_of(last) && (size / last).is_power_of_two();
     let largest = points.sizes(last).filter(is_grown).last().unwrap_or(last);
     let grown = largest.saturating_mul(2);
     if grown <= last.saturating_mul(GROWTH).min(options.longest)

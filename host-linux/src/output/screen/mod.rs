@@ -51,7 +51,8 @@ pub fn write(
     let is_usable = document.verdict == Verdict::Usable;
     let fitted = is_usable.then(|| [parameters::lines(document, page), remarks(document, page)]);
     let [parameters, remarks] = fitted.unwrap_or_default();
-    let of_method = methods::lines(document, page.verbose).into_iter();
+    let most = if page.verbose { usize::MAX } else { 1 };
+    let of_method = methods::lines(document, most).into_iter();
     let of_method = of_method.flat_map(|text| page.kept(text)).collect();
     let parts = [
         head(document, page),
