@@ -14,7 +14,7 @@ use crate::drive::{
     Ends, Finished, Measurement, Method, ONE_OF_MANY, Options, Series, SizePlan, unix_seconds,
 };
 use crate::output::{FileError, PendingFile};
-use crate::profile::{ProfileDocument, SCHEMA_VERSION, Verdict};
+use crate::profile::{ProfileDocument, SCHEMA_VERSION, Verdict, logp_test};
 use crate::samples::{self, TimedSample};
 use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles, command_line};
 
@@ -80,7 +80,7 @@ pub struct MeasureArgs {
 
 /// Options of `--method signature`.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Signature")]
+#[command(next_help_heading = "Signature (--method signature)")]
 struct SignatureArgs {
     /// Most requests of a point, M [default: until the curve is flat].
     #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u32).range(4..=i64::from(MOST_IN_FLIGHT)))]
@@ -95,7 +95,7 @@ struct SignatureArgs {
 
 /// Options of `--method plogp`, named as those of LogP/MPI.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "pLogP")]
+#[command(next_help_heading = "pLogP (--method plogp)")]
 struct PlogpArgs {
     /// Half of an interval over its value that ends repeating [default: 3%].
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
@@ -117,6 +117,11 @@ struct PlogpArgs {
     /// Measure the gap of every size by messages in a row.
     #[arg(long)]
     flood: bool,
+    /// Write the parameters as logp_test of LogP/MPI does.
+    ///
+    /// `show` and `--profile` read such files, too.
+    #[arg(long, value_name = "FILE")]
+    logp_test: Option<PathBuf>,
 }
 
 impl SignatureArgs {
@@ -175,6 +180,7 @@ impl PlogpArgs {
             (self.max_its.is_some(), "--max-its"),
             (self.max_diff.is_some(), "--max-diff"),
             (self.flood, "--flood"),
+            (self.logp_test.is_some(), "--logp-test"),
         ];
         given.into_iter().find_map(|(is_given, name)| is_given.then_some(name))
     }
@@ -334,6 +340,8 @@ struct Files {
     profile: Option<PendingFile>,
     samples: Option<PendingFile>,
     plot: Option<PendingFile>,
+    /// File of `logp_test`.
+    logp_test: Option<PendingFile>,
     /// Copy of the profile in the history folder.
     history: Option<PendingFile>,
     /// True if one of them is standard output, which then holds nothing else.
@@ -345,6 +353,7 @@ impl Files {
         let mut files = NamedFiles::default();
         files.written("-o", args.output.as_deref(), &["json"]);
         files.written("--samples", args.samples.as_deref(), &["csv"]);
+        files.written("--logp-test", args.plogp.logp_test.as_deref(), &[]);
         args.report.name_files(&mut files);
         files.check()?;
         let create = |path: &Option<PathBuf>| -> Result<_, FileError> {
@@ -355,6 +364,7 @@ impl Files {
             profile: create(&args.output)?,
             samples: create(&args.samples)?,
             plot: args.report.open_plot()?,
+            logp_test: create(&args.plogp.logp_test)?,
             on_standard_output: files.take_standard_output(),
             history: create(&args.history.as_ref().map(|folder| folder.join(name)))?,
         })
@@ -382,10 +392,13 @@ impl Files {
         document: &ProfileDocument,
         samples: &[TimedSample],
         series: &[Series],
-    ) -> [Result<(), CliError>; 4] {
+    ) -> [Result<(), CliError>; 5] {
         let profile = |file: PendingFile| file.commit_json(document).map_err(CliError::from);
         let timed = |file: PendingFile| {
             file.commit(|out| samples::write(out, samples, series)).map_err(CliError::from)
+        };
+        let logp_test = |file: PendingFile| {
+            file.commit(|out| logp_test::write(out, document)).map_err(CliError::from)
         };
         // Incomplete or unusable runs must not influence predictions of later ones.
         let is_whole = document.incomplete.is_none() && document.verdict == Verdict::Usable;
@@ -394,6 +407,7 @@ impl Files {
             self.profile.map_or(Ok(()), profile),
             self.samples.map_or(Ok(()), timed),
             self.plot.map_or(Ok(()), |file| draw(document, file)),
+            self.logp_test.map_or(Ok(()), logp_test),
             history.map_or(Ok(()), profile),
         ]
     }

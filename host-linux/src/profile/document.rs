@@ -11,6 +11,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::error::{ProfileError, ProfileErrorKind};
+use super::logp_test;
 use super::{ChangeRecord, PlogpSize, RangeRecord, SignatureRecord, SizeRecord, WarningRecord};
 use crate::machine::environment::Fingerprint;
 
@@ -225,7 +226,7 @@ impl ProfileDocument {
         Self::parse(&text).map_err(failed)
     }
 
-    /// Reads and checks the profile in `text`.
+    /// Reads and checks the profile in `text`, or the file of `logp_test`.
     ///
     /// # Errors
     ///
@@ -241,6 +242,10 @@ impl ProfileDocument {
         struct Required {
             #[serde(rename = "ranges")]
             _ranges: IgnoredAny,
+        }
+        if text.starts_with(logp_test::MAGIC.as_bytes()) {
+            let read = logp_test::parse(&String::from_utf8_lossy(text));
+            return read.map_err(ProfileErrorKind::Inconsistent);
         }
         let versioned: Versioned = serde_json::from_slice(text).map_err(ProfileErrorKind::Json)?;
         if versioned.schema_version != SCHEMA_VERSION {

@@ -7,6 +7,7 @@
 mod document;
 mod draw;
 mod error;
+pub mod logp_test;
 mod methods;
 mod range;
 mod record;
