@@ -263,6 +263,21 @@ fn the_signature_has_its_points_and_a_gap_of_its_own() {
 }
 
 #[test]
+fn bulk_transfers_have_stores_gets_and_a_line() {
+    let _machine = machine();
+    let arguments = ["measure", "--transport", "unix", "--method", "signature", "--bulk", "-J"];
+    let document = loggap().args(arguments).succeeds().json();
+    let bulk = document["signature"]["bulk"].as_array().unwrap();
+    let times = |key| bulk.iter().map(|one| one[key].as_f64().unwrap()).collect::<Vec<_>>();
+    for key in ["store_s", "get_s"] {
+        let times = times(key);
+        assert!(times.len() == 5 && times[4] > times[0], "{key}: {times:?}");
+    }
+    assert!(times("o_s")[4] < times("store_s")[4], "{document}");
+    assert!(document["signature"]["bulk_line"]["r_inf"].as_f64() > Some(1e8), "{document}");
+}
+
+#[test]
 fn plogp_keeps_to_its_messages_and_begins_at_size_0() {
     let _machine = machine();
     let document = loggap()

@@ -71,7 +71,8 @@ fn of_signature(probes: &Probes<'_>, options: &SignatureOptions) -> Vec<TimedSam
     for &size in &probes.sizes {
         let rows = probes.rows_of(size);
         let Some(signature) = Signature::of(&rows, options) else { continue };
-        let round_trip = signature.round_trip.value.0;
+        let trip = rows.iter().find(|row| row.probe == Probe::round_trip(size));
+        let round_trip = trip.map_or(0, |row| row.whole.value.0);
         let train = rows.iter().find(|row| row.probe.experiment().is_some_and(is_gap));
         let gap = train.map_or(0, |row| {
             (row.whole.value.0 - round_trip) / i64::from(row.probe.messages - 1).max(1)
@@ -101,6 +102,9 @@ fn add_series(samples: &mut Samples, series: &Series, signature: &Signature, row
         return;
     }
     let count = i64::from(messages);
+    if !matches!(series.probe.kind, ProbeKind::Issue { .. }) {
+        return;
+    }
     if delay == Picos::ZERO {
         if messages <= signature.capacity {
             // All points of the regime together make a sample.

@@ -91,6 +91,9 @@ struct SignatureArgs {
     /// time.
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = parse::duration)]
     delta: Vec<Duration>,
+    /// Bulk transfers: requests of the size with replies of a byte, and gets.
+    #[arg(long)]
+    bulk: bool,
 }
 
 /// Options of `--method plogp`, named as those of LogP/MPI.
@@ -136,7 +139,7 @@ impl SignatureArgs {
             *slot = Picos::from_duration(*delta);
         }
         let max_in_flight = self.max_in_flight.unwrap_or(defaults.max_in_flight);
-        Ok(SignatureOptions { max_in_flight, deltas, ..defaults })
+        Ok(SignatureOptions { max_in_flight, deltas, bulk: self.bulk, ..defaults })
     }
 
     /// First of these options that is given.
@@ -144,6 +147,7 @@ impl SignatureArgs {
         let given = [
             (self.max_in_flight.is_some(), "--max-in-flight"),
             (!self.delta.is_empty(), "--delta"),
+            (self.bulk, "--bulk"),
         ];
         given.into_iter().find_map(|(is_given, name)| is_given.then_some(name))
     }

@@ -26,6 +26,7 @@ pub(super) fn lines(document: &ProfileDocument, most: usize) -> Vec<String> {
             lines.extend(curves(signature, size.found.size));
         }
     }
+    lines.extend(document.signature.iter().flat_map(bulk));
     lines.extend(document.plogp.first().map(of_zero));
     lines
 }
@@ -70,7 +71,7 @@ fn of_signature(found: &Signature) -> String {
 fn curves(signature: &SignatureRecord, size: u32) -> Vec<String> {
     let of_size = || signature.points.iter().filter(move |point| point.size_bytes == size);
     let counts: BTreeSet<u32> = of_size().map(|point| point.in_flight).collect();
-    // The largest M and every so many below it, for the width of the screen.
+    // As many columns as fit, the largest M among them.
     let step = counts.len().div_ceil(MOST_COLUMNS).max(1);
     let counts: BTreeSet<u32> = counts.into_iter().rev().step_by(step).collect();
     let heads = counts.iter().map(|count| format!("{count:>8}"));
@@ -87,6 +88,50 @@ fn curves(signature: &SignatureRecord, size: u32) -> Vec<String> {
     }
     lines
         .push("c(M, delay) and delay in us; ' before the first reply, \" in transition".to_owned());
+    lines
+}
+
+/// Table of bulk transfers, and the line through their times.
+fn bulk(signature: &SignatureRecord) -> Vec<String> {
+    let SignatureRecord { bulk, bulk_line, .. } = signature;
+    if bulk.is_empty() {
+        return Vec::new();
+    }
+    let row = |cells: [String; 6]| {
+        let [size, rest @ ..] = cells;
+        format!("{size:>8}") + &rest.map(|cell| format!("{cell:>10}")).concat()
+    };
+    let micros = |seconds: Option<f64>| {
+        seconds.map_or_else(|| "-".to_owned(), |seconds| number::significant(seconds * 1e6))
+    };
+    let mut lines =
+        vec![row(["bulk n", "store us", "get us", "o us", "g us", "MB/s"].map(str::to_owned))];
+    for one in bulk {
+        let size = number::bytes(one.size_bytes.into());
+        let [store, get, overhead, gap] =
+            [Some(one.store_s), one.get_s, Some(one.o_s), one.g_s].map(micros);
+        lines.push(row([
+            size,
+            store,
+            get,
+            overhead,
+            gap,
+            number::significant(one.bytes_per_s / 1e6),
+        ]));
+    }
+    if let Some(line) = bulk_line {
+        let time = |seconds: f64| number::in_units(seconds, TIME);
+        let rate = |rate: f64| number::in_units(rate, number::BYTE_RATE);
+        lines.push(format!(
+            "T(n) = T0 + n/R: T0 {} ({} to {}), R {} ({} to {})",
+            time(line.t0_s),
+            time(line.t0_s_lo),
+            time(line.t0_s_hi),
+            rate(line.r_inf),
+            rate(line.r_inf_lo),
+            line.r_inf_hi.map_or_else(|| "unbounded".to_owned(), rate),
+        ));
+    }
     lines
 }
 

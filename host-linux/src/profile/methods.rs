@@ -15,6 +15,44 @@ pub struct SignatureRecord {
     pub points: Vec<PointRecord>,
     /// Parameters by size, ascending.
     pub sizes: Vec<SignatureSize>,
+    /// Bulk transfers by size, ascending.
+    pub bulk: Vec<BulkRecord>,
+    /// `T₀` and `R∞`, where there are three sizes of bulk transfers.
+    pub bulk_line: Option<BulkLine>,
+}
+
+/// Bulk transfers of one size.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct BulkRecord {
+    /// Bytes of a transfer, `n`.
+    pub size_bytes: u32,
+    /// Send overhead of a store, `o(n)`, seconds.
+    pub o_s: f64,
+    /// Gap of stores, `g(n)`; `None` where the curve is not flat.
+    pub g_s: Option<f64>,
+    /// Time of a store until its reply, `T(n)`.
+    pub store_s: f64,
+    /// Time of a get.
+    pub get_s: Option<f64>,
+    /// `BW(n) = n/T(n)`, bytes per second.
+    pub bytes_per_s: f64,
+}
+
+/// Line `T(n) = T₀ + n/R∞` through the times of stores, with 95% intervals.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct BulkLine {
+    /// Intercept `T₀`, seconds; may be negative.
+    pub t0_s: f64,
+    /// Lower end of its interval.
+    pub t0_s_lo: f64,
+    /// Upper end of its interval.
+    pub t0_s_hi: f64,
+    /// Rate `R∞`, bytes per second.
+    pub r_inf: f64,
+    /// Lower end of its interval.
+    pub r_inf_lo: f64,
+    /// Upper end of its interval; `None` where it is unbounded.
+    pub r_inf_hi: Option<f64>,
 }
 
 /// A point of the signature.
@@ -98,6 +136,12 @@ impl Serialize for SignatureRecord {
         }
         map.serialize_entry("points", &self.points)?;
         map.serialize_entry("sizes", &self.sizes)?;
+        if !self.bulk.is_empty() {
+            map.serialize_entry("bulk", &self.bulk)?;
+        }
+        if let Some(line) = &self.bulk_line {
+            map.serialize_entry("bulk_line", line)?;
+        }
         map.end()
     }
 }
@@ -110,9 +154,12 @@ impl<'de> Deserialize<'de> for SignatureRecord {
             points: Vec<PointRecord>,
             #[serde(default)]
             sizes: Vec<SignatureSize>,
+            #[serde(default)]
+            bulk: Vec<BulkRecord>,
+            bulk_line: Option<BulkLine>,
         }
-        let Parts { points, sizes } = Parts::deserialize(deserializer)?;
-        Ok(Self { points, sizes })
+        let Parts { points, sizes, bulk, bulk_line } = Parts::deserialize(deserializer)?;
+        Ok(Self { points, sizes, bulk, bulk_line })
     }
 }
 
@@ -127,6 +174,7 @@ impl Serialize for SignatureSize {
             ("recv_overhead_s", &self.found.recv_overhead),
             ("latency_s", &self.found.latency),
             ("request_reply_gap_s", &self.found.gap),
+            ("get_s", &self.found.get),
         ];
         for (key, estimate) in unknown {
             if let Some(estimate) = estimate {
@@ -161,6 +209,7 @@ fn signature(reader: &Reader<'_>) -> Result<Signature, String> {
         recv_overhead: reader.time_estimate("recv_overhead_s")?,
         latency: reader.time_estimate("latency_s")?,
         gap: reader.time_estimate("request_reply_gap_s")?,
+        get: reader.time_estimate("get_s")?,
         bottleneck: bottleneck.ok_or("'bottleneck' is unknown")?.0,
         capacity: whole(reader, "capacity")?,
         is_capacity_reached: reader.value("capacity_reached") == Some(&true.into()),
@@ -236,6 +285,7 @@ pub(crate) mod tests {
             send_overhead: time(1_400_000),
             recv_overhead: Some(time(2_200_000)),
             gap: Some(time(7_600_000)),
+            get: None,
             latency: Some(time(-300_000)),
             bottleneck: Bottleneck::Sender,
             slope: Some(1.005),
@@ -261,6 +311,22 @@ pub(crate) mod tests {
                 point(8, 16e-6, 19.6e-6, Regime::SteadyState),
             ],
             sizes: vec![SignatureSize { found }],
+            bulk: vec![BulkRecord {
+                size_bytes: 4_096,
+                o_s: 143e-6,
+                g_s: None,
+                store_s: 298e-6,
+                get_s: Some(310e-6),
+                bytes_per_s: 4_096.0 / 298e-6,
+            }],
+            bulk_line: Some(BulkLine {
+                t0_s: -2e-6,
+                t0_s_lo: -4e-6,
+                t0_s_hi: 0.0,
+                r_inf: 14e6,
+                r_inf_lo: 13e6,
+                r_inf_hi: None,
+            }),
         }
     }
 

@@ -24,7 +24,9 @@ pub use draw::{NoInterval, ProfileDraws};
 pub use error::{ProfileError, ProfileErrorKind};
 #[cfg(test)]
 pub(crate) use methods::tests as fixtures;
-pub use methods::{PlogpSize, PointRecord, SignatureRecord, SignatureSize, regime_name};
+pub use methods::{
+    BulkLine, BulkRecord, PlogpSize, PointRecord, SignatureRecord, SignatureSize, regime_name,
+};
 pub use range::{ChangeRecord, RangeRecord};
 pub(crate) use record::{key, to_si};
 pub use size::{COLUMNS, PERCENTILES, RoundRecord, SAMPLES, SizeRecord};

@@ -16,13 +16,16 @@ pub enum ProbeKind {
     Train,
     /// Messages back to back and one reply of a byte: all send calls.
     Flood,
-    /// A message of a byte, and after the delay a reply: the receive call.
+    /// A message of a byte, and after the delay a reply: the receive call, or the send call without
+    /// a delay.
     Receive,
-    /// Requests with a computation of the delay after each, every one answered by a reply of its
-    /// size: `T(M, Δ)`, until the end of the last computation.
+    /// Requests with a computation of the delay after each, every one answered: `T(M, Δ)`, until
+    /// the end of the last computation.
     Issue {
         /// Most unanswered requests.
         window: u32,
+        /// Bytes in a reply.
+        reply: u32,
     },
 }
 
@@ -64,7 +67,9 @@ impl Probe {
             ProbeKind::Train => plain,
             ProbeKind::Flood => Round { reply_size: 1, ..plain },
             ProbeKind::Receive => Round { size: 1, reply_size: size, ..plain },
-            ProbeKind::Issue { .. } => Round { policy: ReplyPolicy::AfterEach, ..plain },
+            ProbeKind::Issue { reply, .. } => {
+                Round { policy: ReplyPolicy::AfterEach, reply_size: reply, ..plain }
+            }
         }
     }
 }

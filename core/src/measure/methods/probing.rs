@@ -89,7 +89,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         messages: u32,
         window: u32,
     ) -> Result<Option<Picos>, SessionError<L::Error>> {
-        let kind = ProbeKind::Issue { window: window.max(1) };
+        let kind = ProbeKind::Issue { window: window.max(1), reply: size };
         let mut elapsed = None;
         let probe = Probe { size, kind, messages, delay: Picos::ZERO };
         self.probe(&probe, 1, |time| elapsed = time.whole.picos())?;
@@ -120,7 +120,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         let (message, reply) = windows(buffers, size, reply_size);
         let mut timer = ProbeTimer { clock, poller, limit, ticks };
         let run = match probe.kind {
-            ProbeKind::Issue { window } => link.exchange(message, reply, |link, reply| {
+            ProbeKind::Issue { window, .. } => link.exchange(message, reply, |link, reply| {
                 timer.issue(link, message, probe.messages, window, reply)
             }),
             _ => timer.burst(link, message, probe.messages, reply),

@@ -11,6 +11,9 @@
 //! - `o_r = g(Δ) − Δ − o_s` for `Δ` beyond the idle time `g − o_s − o_r`, where `g(Δ)` grows as `Δ`.
 //! - `L = RTT/2 − o_s − o_r`.
 //!
+//! Of bulk transfers (section 4) the requests are stores of `n` bytes with a short reply, so that
+//! `o_s(n)` and `g(n)` are those of `n` bytes, and `T(n)` is the time until the reply.
+//!
 //! At most `window` requests are unanswered: twice as many as the sender can issue within a round
 //! trip, so that the window hides no gap (`RTT/window < o_s`), or fewer where a link's buffers would
 //! not hold them.
@@ -50,6 +53,8 @@ pub struct SignatureOptions {
     pub deltas: [Picos; MAX_DELTAS],
     /// Messages in a train for the gap in one direction.
     pub train: u32,
+    /// True for bulk transfers (section 4): requests of the size with replies of a byte.
+    pub bulk: bool,
     /// Most unanswered bytes, so that the ends do not block each other.
     pub unanswered_bytes: u32,
     /// Half of an interval over its value, up to which it is converged.
@@ -63,6 +68,7 @@ impl Default for SignatureOptions {
             max_in_flight: MOST_IN_FLIGHT,
             deltas: [Picos::ZERO; MAX_DELTAS],
             train: 10,
+            bulk: false,
             unanswered_bytes: 1 << 18,
             relative_error: 0.05,
         }
@@ -99,8 +105,10 @@ pub enum Bottleneck {
 pub struct Signature {
     /// Message size in bytes.
     pub size: u32,
-    /// Round trip of one message.
+    /// Round trip of one message; of bulk transfers a store with its short reply, `T(n)`.
     pub round_trip: Estimate<SignedPicos>,
+    /// A get of bulk transfers: a short request and the reply.
+    pub get: Option<Estimate<SignedPicos>>,
     /// Send overhead `o_s`.
     pub send_overhead: Estimate<SignedPicos>,
     /// Receive overhead `o_r`; `None` with fewer than three `Δ` beyond the idle time.
@@ -109,7 +117,8 @@ pub struct Signature {
     pub gap: Option<Estimate<SignedPicos>>,
     /// Bottleneck of that gap.
     pub bottleneck: Bottleneck,
-    /// Latency `RTT/2 − o_s − o_r`, negative where overheads overlap the transfer.
+    /// Latency `RTT/2 − o_s − o_r`, negative where overheads overlap the transfer; not of bulk
+    /// transfers.
     pub latency: Option<Estimate<SignedPicos>>,
     /// `dg(Δ)/dΔ` beyond the idle time.
     pub slope: Option<f64>,
@@ -125,8 +134,13 @@ pub struct Signature {
 struct Points<'r>(&'r [ProbeRow]);
 
 impl<'r> Points<'r> {
+    /// A message and its reply, which of a store is short.
     fn round_trip(self) -> Option<&'r ProbeRow> {
-        self.0.iter().find(|row| row.probe.kind == ProbeKind::Train && row.probe.messages == 1)
+        let of = |kind| {
+            let is = move |row: &&ProbeRow| (row.probe.kind, row.probe.messages) == (kind, 1);
+            self.0.iter().find(is)
+        };
+        of(ProbeKind::Flood).or_else(|| of(ProbeKind::Train))
     }
 
     /// All points with `M` and `Δ`.
@@ -172,7 +186,7 @@ impl<'r> Points<'r> {
     /// Round trip over the time of an issue with `Δ`: the requests that are issued until a reply
     /// arrives.
     fn issued_in_round_trip(self, delay: Picos) -> Option<f64> {
-        let round_trip = self.round_trip()?.time.value.0 as f64;
+        let round_trip = self.round_trip()?.whole.value.0 as f64;
         let first = self.issue(1, Picos::ZERO)?.time.value.0 as f64 + delay.0 as f64;
         (first > 0.0).then(|| round_trip / first)
     }
@@ -194,10 +208,16 @@ impl<'r> Points<'r> {
         self.slope(last, delay).filter(|_| is_steady)
     }
 
+    /// A short request and the reply.
+    fn get(self) -> Option<Estimate<SignedPicos>> {
+        let get = self.0.iter().find(|row| row.probe.kind == ProbeKind::Receive);
+        get.map(|row| row.whole)
+    }
+
     /// Window of the points with more than two requests.
     fn window(self) -> Option<u32> {
         self.issues().find_map(|row| match row.probe.kind {
-            ProbeKind::Issue { window } if row.probe.messages > 2 => Some(window),
+            ProbeKind::Issue { window, .. } if row.probe.messages > 2 => Some(window),
             _ => None,
         })
     }
@@ -214,7 +234,7 @@ pub fn missing_points(
     let points = Points(rows);
     let issue = |messages, delay, window| Probe {
         size,
-        kind: ProbeKind::Issue { window },
+        kind: ProbeKind::Issue { window, reply: if options.bulk { 1 } else { size } },
         messages,
         delay,
     };
@@ -223,6 +243,11 @@ pub fn missing_points(
         add(Probe::round_trip(size));
         if options.train > 1 {
             add(Probe { messages: options.train, ..Probe::round_trip(size) });
+        }
+        if options.bulk {
+            let store = ProbeKind::Flood;
+            add(Probe { kind: store, ..Probe::round_trip(size) });
+            add(Probe { kind: ProbeKind::Receive, ..Probe::round_trip(size) });
         }
         add(issue(1, Picos::ZERO, 2));
         return;
@@ -255,7 +280,7 @@ pub fn missing_points(
     } else if options.deltas.iter().any(|delay| *delay > Picos::ZERO) {
         options.deltas.into_iter().filter(|delay| *delay > Picos::ZERO).for_each(ask);
     } else {
-        let sixteenth = round_trip.time.value.0.unsigned_abs().max(16) / 16;
+        let sixteenth = round_trip.whole.value.0.unsigned_abs().max(16) / 16;
         USUAL_DELTAS.map(|count| Picos(count * sixteenth)).into_iter().for_each(ask);
     }
 }
@@ -279,7 +304,7 @@ impl Signature {
         let plateau = points.plateau(Picos::ZERO);
         let received = recv_overhead(points, send);
         let share = options.relative_error;
-        let half_trip = Spread::of(&round_trip.time).times(0.5);
+        let half_trip = Spread::of(&round_trip.whole).times(0.5);
         let of_misfit = |estimate: Estimate<SignedPicos>| match received {
             Some(found) if (found.slope - 1.0).abs() > SLOPE => {
                 Estimate { mark: Mark::Misfit, ..estimate }
@@ -292,12 +317,16 @@ impl Signature {
         let gap = if bottleneck == Bottleneck::Sender { both } else { plateau };
         Some(Self {
             size: round_trip.probe.size,
-            round_trip: round_trip.time,
+            round_trip: round_trip.whole,
+            get: points.get().filter(|_| options.bulk),
             send_overhead: send.estimate(share),
             recv_overhead: receive.map(|receive| of_misfit(receive.estimate(share))),
             gap: gap.map(|gap| gap.estimate(share)),
             bottleneck,
-            latency: both.map(|both| of_misfit(half_trip.minus(both).estimate(share))),
+            // The two ways of a store differ.
+            latency: both
+                .filter(|_| !options.bulk)
+                .map(|both| of_misfit(half_trip.minus(both).estimate(share))),
             slope: received.map(|found| found.slope),
             capacity,
             is_capacity_reached,
@@ -414,7 +443,7 @@ fn recv_overhead(points: Points<'_>, send: Spread) -> Option<Received> {
 fn is_raised(points: Points<'_>, delay: Picos, slowed: Spread) -> bool {
     match points.plateau(Picos::ZERO) {
         Some(plateau) => slowed.value > (1.0 + FLAT) * plateau.value,
-        None => points.round_trip().is_some_and(|row| delay.0.cast_signed() >= row.time.value.0),
+        None => points.round_trip().is_some_and(|row| delay.0.cast_signed() >= row.whole.value.0),
     }
 }
 
@@ -435,7 +464,7 @@ fn bottleneck(
         return Bottleneck::Sender;
     }
     let limit = points.round_trip().zip(points.window());
-    let limit = limit.map(|(trip, window)| trip.time.value.0 as f64 / f64::from(window));
+    let limit = limit.map(|(trip, window)| trip.whole.value.0 as f64 / f64::from(window));
     let is_limited = limit.is_some_and(|limit| limit >= (1.0 - FLAT) * gap.value);
     if is_limited { Bottleneck::Window } else { Bottleneck::Network }
 }
@@ -446,6 +475,7 @@ mod tests {
     use crate::measure::methods::tests::measured;
     use crate::measure::{Disturbance, Simulated, Truth};
     use crate::model::Preset;
+    use crate::units::PerByte;
     use std::vec::Vec;
 
     /// A link with these times in nanoseconds.
@@ -537,6 +567,28 @@ mod tests {
         let (found, _) = signature(simulated, &options);
         assert_eq!(found.bottleneck, Bottleneck::Window);
         assert!(near(found.gap, Picos(200_000_000 / 16)), "{found:?}");
+    }
+
+    #[test]
+    fn stores_and_gets_take_what_the_link_takes_both_ways() {
+        let truth = Truth {
+            send_overhead_per_byte: PerByte(30 << 16),
+            recv_overhead_per_byte: PerByte(20 << 16),
+            gap_per_byte: PerByte(80 << 16),
+            ..link(2_000, 2_600, 12_400, 11_100)
+        };
+        let truths = [truth];
+        let simulated = Simulated::new(&truths, Disturbance::default(), Picos(20_000));
+        let options = SignatureOptions { bulk: true, ..SignatureOptions::default() };
+        let rows = measured(simulated, |rows, add| missing_points(4_096, rows, &options, add));
+        let found = Signature::of(&rows, &options).unwrap();
+        let w = 4_095;
+        let both_ways = 2 * (2_000_000 + 2_600_000 + 11_100_000);
+        assert!(near(Some(found.send_overhead), Picos(2_000_000 + 30 * w)), "{found:?}");
+        assert!(near(found.gap, Picos(12_400_000 + 80 * w)), "{found:?}");
+        let transfer = Picos(both_ways + (30 + 20 + 80) * w);
+        assert!(near(Some(found.round_trip), transfer), "{found:?}");
+        assert!(near(found.get, transfer) && found.latency.is_none(), "{found:?}");
     }
 
     #[test]
