@@ -3,7 +3,7 @@
 
 use loggap_core::measure::{
     AssessError, Assessment, Clock, Conclusion, Initiator, Link, PROBE_BATCH, PlanOptions,
-    PlogpOptions, Probe, ProbeKind, ProbeRow, ProbeTime, Progress, SampleStore, SessionError,
+    PlogpOptions, Probe, ProbeRow, ProbeTime, Progress, SampleStore, SessionError,
     SignatureOptions, floor, missing_points, missing_probes,
 };
 use loggap_core::model::{Estimate, Mark};
@@ -266,14 +266,13 @@ impl<'m> Probes<'m> {
             return Ok(false);
         };
         self.done = self.done.saturating_add(1);
-        let most = self.method.most(&self.series.get(index).map_or(NO_PROBE, |one| one.probe));
         let Some(series) = self.series.get_mut(index) else { return Ok(true) };
         if self.is_disturbed {
             session.meet()?;
         }
         let before = session.clock().interruptions();
         let mut times = Vec::new();
-        let repeats = series.repeats(most);
+        let repeats = series.repeats(self.method.most(&series.probe));
         let is_whole = session.probe(&series.probe, repeats, |time| times.push(time))?;
         self.is_disturbed = session.clock().interruptions() != before;
         let outlasted = series.outlasts_slices(&[]);
@@ -281,6 +280,7 @@ impl<'m> Probes<'m> {
         if outlasted && !outlasts {
             // All runs so far were hit.
             series.timings.clear();
+            (series.row, series.is_done) = (None, false);
         }
         if self.is_disturbed && !outlasts {
             self.left_out += times.len() as u64;
@@ -397,6 +397,3 @@ impl<'m> Probes<'m> {
         (samples, assessment)
     }
 }
-
-/// Stands for a probe that does not exist.
-const NO_PROBE: Probe = Probe { size: 1, kind: ProbeKind::Train, messages: 1, delay: Picos::ZERO };
