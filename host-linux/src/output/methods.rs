@@ -8,7 +8,7 @@ use loggap_core::units::SignedPicos;
 
 use super::number::{self, TIME};
 use crate::profile::{
-    PlogpSize, PointRecord, ProfileDocument, Severity, SignatureRecord, WarningRecord,
+    BulkLine, PlogpSize, PointRecord, ProfileDocument, Severity, SignatureRecord, WarningRecord,
 };
 
 /// Largest difference of `dg(Δ)/dΔ` from 1 that is not warned of.
@@ -119,20 +119,28 @@ fn bulk(signature: &SignatureRecord) -> Vec<String> {
             number::significant(one.bytes_per_s / 1e6),
         ]));
     }
-    if let Some(line) = bulk_line {
-        let time = |seconds: f64| number::in_units(seconds, TIME);
-        let rate = |rate: f64| number::in_units(rate, number::BYTE_RATE);
-        lines.push(format!(
-            "T(n) = T0 + n/R: T0 {} ({} to {}), R {} ({} to {})",
-            time(line.t0_s),
-            time(line.t0_s_lo),
-            time(line.t0_s_hi),
-            rate(line.r_inf),
-            rate(line.r_inf_lo),
-            line.r_inf_hi.map_or_else(|| "unbounded".to_owned(), rate),
-        ));
-    }
+    lines.extend(bulk_line.as_ref().map(of_line));
     lines
+}
+
+/// The line through the times of stores.
+pub(super) fn bulk_line(document: &ProfileDocument) -> Vec<String> {
+    let line = document.signature.as_ref().and_then(|signature| signature.bulk_line.as_ref());
+    line.map(of_line).into_iter().collect()
+}
+
+fn of_line(line: &BulkLine) -> String {
+    let time = |seconds: f64| number::in_units(seconds, TIME);
+    let rate = |rate: f64| number::in_units(rate, number::BYTE_RATE);
+    format!(
+        "T(n) = T0 + n/R: T0 {} ({} to {}), R {} ({} to {})",
+        time(line.t0_s),
+        time(line.t0_s_lo),
+        time(line.t0_s_hi),
+        rate(line.r_inf),
+        rate(line.r_inf_lo),
+        line.r_inf_hi.map_or_else(|| "unbounded".to_owned(), rate),
+    )
 }
 
 fn cell(point: &PointRecord) -> String {

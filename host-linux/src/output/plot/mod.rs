@@ -2,6 +2,7 @@
 //! fitted lines and changes of protocol.
 
 pub(crate) mod axis;
+mod bulk;
 pub(crate) mod canvas;
 mod curve;
 mod frame;
@@ -39,7 +40,10 @@ pub enum PlotError {
 /// [`PlotError`] if there is nothing to draw.
 pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
     if let Some(found) = &document.signature {
-        return signature::svg(document, found);
+        return match &found.bulk[..] {
+            [] => signature::svg(document, found),
+            bulk => bulk::svg(document, bulk),
+        };
     }
     let is_present = |curve: &Curve| {
         document.sizes.iter().any(|record| record.row.value(*curve).is_some())
@@ -133,7 +137,7 @@ fn time_range(document: &ProfileDocument, curves: &[Curve]) -> Option<(f64, f64)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{RoundRecord, SizeRecord};
+    use crate::profile::{RoundRecord, SignatureRecord, SizeRecord, fixtures};
     use loggap_core::measure::SizeRow;
     use loggap_core::model::{Change, Estimate, Mark, Profile, SizeLine};
     use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};
@@ -245,8 +249,9 @@ mod tests {
 
     #[test]
     fn a_signature_is_drawn_as_its_curves_with_their_regimes() {
-        let signature = Some(crate::profile::fixtures::signature_record());
-        let picture = svg(&ProfileDocument { signature, ..document() }).unwrap();
+        let record = SignatureRecord { bulk: Vec::new(), ..fixtures::signature_record() };
+        let of = |record| ProfileDocument { signature: Some(record), ..document() };
+        let picture = svg(&of(record)).unwrap();
         for part in [
             "requests M",
             "cost of a message T(M, delay)/M [us]",
@@ -257,6 +262,10 @@ mod tests {
             "steady state",
             "g of request and reply",
         ] {
+            assert!(picture.contains(part), "no {part}");
+        }
+        let picture = svg(&of(fixtures::signature_record())).unwrap();
+        for part in ["length n [bytes]", "store T(n)", "send overhead o(n)", "T0 -2.00 us"] {
             assert!(picture.contains(part), "no {part}");
         }
     }
