@@ -59,6 +59,13 @@ pub fn seconds(time: Picos) -> String {
     fixed(u128::from(time.0), 12)
 }
 
+/// Formats a difference in seconds, as [`seconds`].
+#[must_use]
+pub fn signed_seconds(time: SignedPicos) -> String {
+    let sign = if time.0 < 0 { "-" } else { "" };
+    format!("{sign}{}", seconds(Picos(time.0.unsigned_abs())))
+}
+
 /// Formats `value` · 10^−`digits` without trailing zeros. `digits` above 38 count as 38.
 #[must_use]
 pub fn fixed(value: u128, digits: u32) -> String {

@@ -258,7 +258,7 @@ quickcheck! {
             Row::Gap { .. } => None,
         }).collect();
         let mut text = Vec::new();
-        samples::write(&mut text, &rounds).unwrap();
+        samples::write(&mut text, &rounds, &[]).unwrap();
         match read(&damage(text, &damages)) {
             Err(error) => error.starts_with("line ") && error.len() < 500,
             Ok(rows) => assess_and_show(&rows),

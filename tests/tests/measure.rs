@@ -223,19 +223,85 @@ fn a_history_is_read_and_added_to() {
 }
 
 #[test]
-fn other_methods_write_what_was_timed_only() {
+fn other_methods_write_their_probes_and_fit_passes_over_them() {
     let _machine = machine();
     let folder = Folder::new();
     let path = folder.path("s.csv");
-    loggap()
-        .args(["measure", "--transport", "unix", "--method", "plogp", "-s", "1,64,1K"])
-        .args(["--max-time", "1", "--samples"])
-        .arg(&path)
-        .assert()
-        .success();
-    let text = text(&path);
-    assert!(text.starts_with(COLUMNS) && text.lines().count() > 10, "{text}");
-    assert!(text.lines().skip(1).all(|line| line.split(',').nth(1) == Some("1")), "round trips");
+    let samples = |method| {
+        let arguments = ["measure", "--transport", "unix", "--method", method, "-s", "1,64,1K"];
+        loggap().args(arguments).args(["--max-time", "1", "--samples"]).arg(&path).succeeds();
+        text(&path)
+    };
+    let filled = |text: &str, column: usize| {
+        let cells = text.lines().skip(1).filter_map(|line| line.split(',').nth(column));
+        cells.filter(|cell| !cell.is_empty()).count()
+    };
+    let plogp = samples("plogp");
+    assert!(plogp.starts_with("size_bytes,n,delay_s,prtt_s,receive_s,launch,time_s,issue_s,"));
+    assert_eq!([3, 7].map(|column| filled(&plogp, column)), [0, 0], "{plogp}");
+    assert!([4, 8, 9].iter().all(|column| filled(&plogp, *column) > 10), "{plogp}");
+    let signature = samples("signature");
+    assert!([3, 7].iter().all(|column| filled(&signature, *column) > 10), "{signature}");
+    let fitted = loggap().arg("fit").arg(&path).arg("-J").succeeds().json();
+    assert!(fitted["ranges"][0]["gap_s"].is_f64(), "{fitted}");
+}
+
+#[test]
+fn the_signature_has_its_points_and_a_gap_of_its_own() {
+    let _machine = machine();
+    let arguments = ["measure", "--transport", "unix", "--method", "signature", "-s", "1", "-J"];
+    let document = loggap().args(arguments).succeeds().json();
+    let signature = &document["signature"];
+    let points = signature["points"].as_array().unwrap();
+    let is = |point: &&Value, regime| point["regime"] == regime;
+    assert!(points.iter().any(|point| is(&point, "send_only")), "{signature}");
+    assert!(points.iter().all(|point| point["cost_s"].as_f64() > Some(0.0)), "{signature}");
+    let delays: BTreeSet<String> =
+        points.iter().map(|point| point["delay_s"].to_string()).collect();
+    assert_eq!(delays.len(), 6, "{signature}");
+    assert!(signature["capacity"].as_u64() > Some(0), "{signature}");
+    assert!(document["ranges"][0]["gap_s"].is_f64(), "{document}");
+    assert!(document["ranges"][0].get("request_reply_gap_s").is_none(), "{document}");
+}
+
+#[test]
+fn bulk_transfers_have_stores_gets_and_a_line() {
+    let _machine = machine();
+    let arguments = ["measure", "--transport", "unix", "--method", "signature", "--bulk", "-J"];
+    let document = loggap().args(arguments).succeeds().json();
+    let bulk = document["signature"]["bulk"].as_array().unwrap();
+    let times = |key| bulk.iter().map(|one| one[key].as_f64().unwrap()).collect::<Vec<_>>();
+    for key in ["store_s", "get_s"] {
+        let times = times(key);
+        assert!(times.len() == 5 && times[4] > times[0], "{key}: {times:?}");
+    }
+    assert!(times("o_s")[4] < times("store_s")[4], "{document}");
+    assert!(document["signature"]["bulk_line"]["r_inf"].as_f64() > Some(1e8), "{document}");
+}
+
+#[test]
+fn plogp_keeps_to_its_messages_and_begins_at_size_0() {
+    let _machine = machine();
+    let document = loggap()
+        .args(["measure", "--transport", "shm", "--method", "plogp", "-J"])
+        .succeeds()
+        .json();
+    let rows = document["plogp"].as_array().unwrap();
+    assert_eq!(rows[0]["size_bytes"], 0);
+    assert!(rows[0]["latency_s"].is_f64() && rows[0]["flood_messages"].as_u64() >= Some(400));
+    assert!(rows.len() > 15, "{} sizes", rows.len());
+    assert!(document["messages_sent"].as_u64() <= Some(41_000), "{}", document["messages_sent"]);
+}
+
+#[test]
+fn options_of_another_method_are_refused_by_name() {
+    for (options, told) in [
+        (["--delta", "2us"], "--delta needs --method signature"),
+        (["--eps", "5%"], "--eps needs --method plogp"),
+    ] {
+        let output = loggap().arg("measure").args(options).ends(2);
+        assert!(output.stderr.contains(told), "{}", output.stderr);
+    }
 }
 
 /// Every key in `value`, at any depth.

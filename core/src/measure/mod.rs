@@ -32,7 +32,15 @@ pub use assess::table::SizeRow;
 pub use assess::warning::{AssessError, Warning};
 pub use experiment::{Experiment, Quantity, Sample};
 pub use link::{Clock, Link, LinkProperties};
-pub use methods::samples::{MethodOptions, MethodSamples};
+pub use methods::plogp::{
+    FIRST_FLOOD, LONGEST_FLOOD, PlogpOptions, PlogpRow, is_gap_stable, missing_probes,
+    plogp_latency, plogp_rows,
+};
+pub use methods::probe::{Probe, ProbeKind, ProbeRow, ProbeTime};
+pub use methods::probing::PROBE_BATCH;
+pub use methods::signature::{
+    Bottleneck, MAX_DELTAS, MOST_IN_FLIGHT, Regime, Signature, SignatureOptions, missing_points,
+};
 pub use plan::ladder::coarse_sizes;
 pub use plan::memory::{PlanError, PlanMemory, PlanRequirements, Slot};
 pub use plan::planner::{Conclusion, Kept, PlanOptions, Planner, Progress};

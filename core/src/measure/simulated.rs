@@ -45,6 +45,10 @@ pub struct Simulated<'t> {
     /// Draws the factor of a round. A function pointer set only by [`Simulated::with_rounds`], so
     /// that a device without round noise does not link its code.
     round_factor: fn(&mut Process, u64) -> f64,
+    /// Waits until the network has room for another message. A function pointer as `round_factor`.
+    stall: fn(&mut Self),
+    /// Most messages without a reply that the network holds.
+    capacity: usize,
     mirror: ResponderState,
     /// Time at which the network accepts the next message.
     network_free: u64,
@@ -90,6 +94,8 @@ impl<'t> Simulated<'t> {
             truths: Truths { protocols: truth, bend: Bend::default() },
             process: Process::new(disturbance),
             round_factor: |_, _| 1.0,
+            stall: |_| {},
+            capacity: IN_FLIGHT,
             mirror: responder(properties(&disturbance)),
             network_free: 0,
             far_free: 0,
@@ -112,6 +118,22 @@ impl<'t> Simulated<'t> {
         self.process.rounds = noise;
         self.round_factor = Process::round_factor;
         self
+    }
+
+    /// Limits the network's capacity to `messages` messages whose replies have not arrived: a send
+    /// beyond them stalls, so that a round trip without `o_r` carries `messages` messages.
+    #[must_use]
+    pub fn with_capacity(mut self, messages: usize) -> Self {
+        (self.capacity, self.stall) = (messages.max(1), Self::stall);
+        self
+    }
+
+    fn stall(&mut self) {
+        let now = self.now.get();
+        let under_way = || self.replies.iter().filter(|reply| reply.arrives > now);
+        let excess = (under_way().count() + 1).saturating_sub(self.capacity);
+        let room = under_way().take(excess).last().map_or(now, |reply| reply.arrives);
+        self.now.set(room);
     }
 
     /// Adds preemptions of the processors.
@@ -286,6 +308,7 @@ impl Link for Simulated<'_> {
     fn send(&mut self, message: &[u8]) -> Result<(), Infallible> {
         let size = message.len();
         self.preempt();
+        (self.stall)(self);
         self.polls = 0;
         if core::mem::take(&mut self.round_begins) {
             self.outlier = self.process.outlier();

@@ -16,6 +16,9 @@ pub struct Preset {
     pub source: &'static str,
     /// Parameters of each protocol, ascending in size.
     pub protocols: &'static [Protocol],
+    /// Overheads of sender and receiver, `o_s` and `o_r`, if published apart: the protocols have
+    /// their mean.
+    pub ends: Option<[Picos; 2]>,
 }
 
 /// The parameters of one protocol of a [`Preset`].
@@ -50,8 +53,8 @@ const fn row(first: u64, [latency, overhead, gap]: [u64; 3], gap_per_byte: u64) 
     }
 }
 
-/// A parameter set of the talk on `LogGOPSim`: L, o, g in ns, G and O in ps per byte.
-const fn talk([latency, overhead, gap]: [u64; 3], [gap_per_byte, per_byte]: [u64; 2]) -> Protocol {
+/// A parameter set with `LogGOPSim`'s eager limit: L, o, g in ns, G and O in ps per byte.
+const fn nanos([latency, overhead, gap]: [u64; 3], [gap_per_byte, per_byte]: [u64; 2]) -> Protocol {
     Protocol {
         first: Bytes(1),
         parameters: LogGops {
@@ -65,11 +68,12 @@ const fn talk([latency, overhead, gap]: [u64; 3], [gap_per_byte, per_byte]: [u64
     }
 }
 
-static PRESETS: [Preset; 10] = [
+static PRESETS: [Preset; 13] = [
     Preset {
         name: "loggopsim",
         source: "the defaults of LogGOPSim",
-        protocols: &[talk([2_500, 1_500, 1_000], [6_000, 0])],
+        protocols: &[nanos([2_500, 1_500, 1_000], [6_000, 0])],
+        ends: None,
     },
     Preset {
         name: "mpich2-tcp",
@@ -81,46 +85,73 @@ static PRESETS: [Preset; 10] = [
             },
             ..row(1, [4_574, 346, 0], 8_490)
         }],
+        ends: None,
     },
     Preset {
         name: "nmpi-sci",
         source: PAPER,
         protocols: &[row(1, [548, 610, 778], 4_500), row(12_289, [548, 610, 1_334], 3_700)],
+        ends: None,
     },
     Preset {
         name: "ompi-ib-sdr",
         source: PAPER,
         protocols: &[row(1, [596, 472, 514], 730), row(12_289, [596, 472, 2_139], 1_030)],
+        ends: None,
     },
     Preset {
         name: "ompi-10g",
         source: PAPER,
         protocols: &[row(1, [1_097, 505, 500], 2_300), row(12_289, [1_097, 505, 4_200], 1_010)],
+        ends: None,
     },
     Preset {
         name: "ompi-ib-ddr",
         source: PAPER,
         protocols: &[row(1, [250, 149, 108], 670), row(12_289, [250, 149, 1_190], 580)],
+        ends: None,
     },
     Preset {
         name: "ompi-gm",
         source: PAPER,
         protocols: &[row(1, [1_053, 127, 944], 9_200), row(32_769, [1_053, 127, 5_201], 4_200)],
+        ends: None,
     },
     Preset {
         name: "ompi-mx",
         source: PAPER,
         protocols: &[row(1, [298, 148, 200], 810), row(32_769, [298, 148, 3_310], 1_090)],
+        ends: None,
     },
     Preset {
         name: "odin",
         source: "Odin (InfiniBand), talk on LogGOPSim, LSAP '10",
-        protocols: &[talk([5_300, 2_300, 2_000], [2_500, 1_000])],
+        protocols: &[nanos([5_300, 2_300, 2_000], [2_500, 1_000])],
+        ends: None,
     },
     Preset {
         name: "bigred",
         source: "Big Red (Myrinet), talk on LogGOPSim, LSAP '10",
-        protocols: &[talk([2_900, 2_400, 1_700], [5_000, 2_000])],
+        protocols: &[nanos([2_900, 2_400, 1_700], [5_000, 2_000])],
+        ends: None,
+    },
+    Preset {
+        name: "paragon",
+        source: "Intel Paragon, short messages, LogP Performance Assessment, 3.3",
+        protocols: &[nanos([6_300, 1_800, 7_600], [0, 0])],
+        ends: Some([Picos(1_400_000), Picos(2_200_000)]),
+    },
+    Preset {
+        name: "meiko",
+        source: "Meiko CS-2, short messages, LogP Performance Assessment, 3.3",
+        protocols: &[nanos([7_500, 1_650, 13_600], [0, 0])],
+        ends: Some([Picos(1_700_000), Picos(1_600_000)]),
+    },
+    Preset {
+        name: "myrinet",
+        source: "SparcStation 20s with Myrinet, short messages, LogP Performance Assessment, 3.3",
+        protocols: &[nanos([11_100, 2_300, 12_400], [0, 0])],
+        ends: Some([Picos(2_000_000), Picos(2_600_000)]),
     },
 ];
 
@@ -174,6 +205,15 @@ mod tests {
             assert!(preset.protocols.is_sorted_by_key(|protocol| protocol.first));
         }
         assert_eq!("none".parse::<Preset>(), Err(UnknownPreset));
+    }
+
+    #[test]
+    fn overheads_apart_have_the_protocols_overhead_as_their_mean() {
+        for preset in Preset::all() {
+            let Some([send, receive]) = preset.ends else { continue };
+            let mean = Picos(send.0.midpoint(receive.0));
+            assert!(preset.protocols.iter().all(|one| one.parameters.overhead == mean));
+        }
     }
 
     #[test]

@@ -8,6 +8,9 @@ use super::distribution::{normal_upper, student_upper};
 pub struct Confidence(f64);
 
 impl Confidence {
+    /// 90 percent.
+    pub const P90: Self = Self(0.9);
+
     /// 95 percent, the default.
     pub const P95: Self = Self(0.95);
 

@@ -267,16 +267,21 @@ impl ParameterArgs {
     /// Parameter sets of the preset or of the options.
     fn one_by_one(&self, overheads: &OverheadArgs) -> ParameterSets {
         let mut protocols = self.without_profile();
+        let ends = self.preset.as_ref().and_then(|preset| preset.ends);
+        let [send_overhead, recv_overhead] = match ends {
+            Some(ends) => ends.map(Some),
+            None => [overheads.send_overhead, overheads.recv_overhead],
+        };
         let mut receive = Vec::with_capacity(protocols.len());
         for protocol in &mut protocols {
             let set = &mut protocol.parameters;
             receive.push(ReceiveOverhead {
-                overhead: overheads.recv_overhead.unwrap_or(set.overhead),
+                overhead: recv_overhead.unwrap_or(set.overhead),
                 overhead_per_byte: overheads
                     .recv_overhead_per_byte
                     .unwrap_or(set.overhead_per_byte),
             });
-            set.overhead = overheads.send_overhead.unwrap_or(set.overhead);
+            set.overhead = send_overhead.unwrap_or(set.overhead);
             let per_byte = overheads.send_overhead_per_byte;
             set.overhead_per_byte = per_byte.unwrap_or(set.overhead_per_byte);
         }

@@ -12,7 +12,7 @@ use loggap_core::units::Picos;
 
 use super::analysis::size_rows;
 use super::observer::Status;
-use super::repetitions::Repetitions;
+use super::probes::{Probes, Series};
 use super::rounds::Rounds;
 use super::{Measured, Observer};
 use crate::machine::environment::Fingerprint;
@@ -27,11 +27,11 @@ const NAP: Duration = Duration::from_millis(40);
 /// A keep-alive round is due after the peer's silence limit divided by this.
 const SILENCE_SHARE: u64 = 2;
 
-/// Measuring plan of the method: PRTT rounds, or repetitions of another method.
+/// Measuring plan of the method: PRTT rounds, or probes of another method.
 #[derive(Debug)]
 pub(super) enum Plan<'m> {
     Rounds(Box<Rounds<'m>>),
-    Repetitions(Box<Repetitions<'m>>),
+    Probes(Box<Probes<'m>>),
 }
 
 impl Plan<'_> {
@@ -40,7 +40,7 @@ impl Plan<'_> {
     fn has_enough(&self, launch: u32) -> bool {
         match self {
             Self::Rounds(rounds) => rounds.planner.has_base(),
-            Self::Repetitions(repetitions) => launch > 0 || repetitions.has_base(),
+            Self::Probes(probes) => launch > 0 || probes.has_base(),
         }
     }
 
@@ -49,28 +49,28 @@ impl Plan<'_> {
     fn limit_sizes(&mut self, longest: u32) -> bool {
         match self {
             Self::Rounds(rounds) => rounds.planner.limit_sizes(longest),
-            Self::Repetitions(repetitions) => repetitions.limit_sizes(longest),
+            Self::Probes(probes) => probes.limit_sizes(longest),
         }
     }
 
     fn store(&self) -> &SampleStore<'_> {
         match self {
             Self::Rounds(rounds) => rounds.planner.store(),
-            Self::Repetitions(repetitions) => &repetitions.store,
+            Self::Probes(probes) => &probes.store,
         }
     }
 
     fn progress(&self) -> Progress {
         match self {
             Self::Rounds(rounds) => rounds.planner.progress(Picos::ZERO),
-            Self::Repetitions(repetitions) => repetitions.progress(),
+            Self::Probes(probes) => probes.progress(),
         }
     }
 
     fn conclusion(&self) -> Option<Conclusion> {
         match self {
             Self::Rounds(rounds) => rounds.planner.conclusion(),
-            Self::Repetitions(repetitions) => repetitions.conclusion,
+            Self::Probes(probes) => probes.conclusion,
         }
     }
 
@@ -78,7 +78,7 @@ impl Plan<'_> {
     fn left_out(&self) -> u64 {
         match self {
             Self::Rounds(rounds) => rounds.planner.disturbed(),
-            Self::Repetitions(repetitions) => repetitions.left_out,
+            Self::Probes(probes) => probes.left_out,
         }
     }
 
@@ -87,7 +87,7 @@ impl Plan<'_> {
     fn messages_of_launch(&self, further: u32) -> Option<u64> {
         match self {
             Self::Rounds(rounds) => rounds.messages_of_launch(further),
-            Self::Repetitions(_) => None,
+            Self::Probes(_) => None,
         }
     }
 
@@ -98,14 +98,14 @@ impl Plan<'_> {
                 let (allowed, last) = (rounds.planner.allowed(), rounds.planner.last_poll());
                 Some(scaled(allowed, LAUNCHED_PERCENT, 100).min(last))
             }
-            Self::Repetitions(_) => None,
+            Self::Probes(_) => None,
         }
     }
 
     fn begin_launch(&mut self) {
         match self {
             Self::Rounds(rounds) => rounds.planner.begin_launch(),
-            Self::Repetitions(repetitions) => repetitions.begin_launch(),
+            Self::Probes(probes) => probes.begin_launch(),
         }
     }
 
@@ -117,24 +117,37 @@ impl Plan<'_> {
     ) -> Result<bool, SessionError<L::Error>> {
         match self {
             Self::Rounds(rounds) => rounds.planner.run_batch(session, now, keep),
-            Self::Repetitions(repetitions) => repetitions.step(session, keep),
+            Self::Probes(probes) => probes.step(session, now),
         }
     }
 
-    fn assess(&mut self) -> (AssessOptions, Result<Assessment, AssessError>, Vec<SizeRow>) {
+    /// Accuracy, parameters, and the table by size; `samples` of probes are computed now.
+    fn assess(&mut self, samples: &mut Vec<TimedSample>) -> Assessed {
+        let (exact, assessment) = match self {
+            Self::Rounds(rounds) => (rounds.planner.exactness(), rounds.planner.assess()),
+            Self::Probes(probes) => {
+                let (derived, assessment) = probes.assess();
+                *samples = derived;
+                (probes.options.assess, assessment)
+            }
+        };
+        Assessed { exact, assessment, rows: size_rows(self.store(), &exact) }
+    }
+
+    /// Probes with their timings.
+    fn into_series(self) -> Vec<Series> {
         match self {
-            Self::Rounds(rounds) => {
-                let planner = &mut rounds.planner;
-                let exact = planner.exactness();
-                (exact, planner.assess(), size_rows(planner.store(), &exact))
-            }
-            Self::Repetitions(repetitions) => {
-                let Repetitions { store, memory, options, .. } = &mut **repetitions;
-                let assessment = Assessment::new(store, &options.assess, &mut memory.lend());
-                (options.assess, assessment, size_rows(store, &options.assess))
-            }
+            Self::Rounds(_) => Vec::new(),
+            Self::Probes(probes) => probes.series,
         }
     }
+}
+
+/// Outcome of an assessment.
+struct Assessed {
+    exact: AssessOptions,
+    assessment: Result<Assessment, AssessError>,
+    rows: Vec<SizeRow>,
 }
 
 /// Time slots of the launches, from the begin of the run: the first takes `length` from 0; the
@@ -217,7 +230,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
     /// Ends the run and assesses its samples.
     pub(super) fn finish(mut self) -> Measured {
         let wall = self.now();
-        let (exact, assessment, rows) = self.plan.assess();
+        let Assessed { exact, assessment, rows } = self.plan.assess(&mut self.samples);
         Measured {
             exact,
             conclusion: self.conclusion(),
@@ -230,11 +243,12 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             longest: self.longest,
             reached: match &self.plan {
                 Plan::Rounds(rounds) => rounds.planner.reached(),
-                Plan::Repetitions(_) => None,
+                Plan::Probes(_) => None,
             },
             calls: Vec::new(),
             launches: self.begun,
             wall,
+            series: self.plan.into_series(),
         }
     }
 

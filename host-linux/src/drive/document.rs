@@ -10,14 +10,17 @@ use loggap_core::units::{Bytes, Picos, SignedPicos};
 
 use super::analysis::{is_converged, requested};
 use super::next::{self, LaunchValues};
-use super::{AnalysisError, History, MeasureError, Measured, ProtocolLimit, RunOptions};
+use super::{
+    AnalysisError, History, MeasureError, Measured, Method, ProtocolLimit, RunOptions, Series,
+    found,
+};
 use crate::link::{VerbsRecord, Waiting};
 use crate::machine::environment::Fingerprint;
 use crate::machine::warning::{self, Warning};
-use crate::output::warnings;
+use crate::output::{methods, warnings};
 use crate::profile::{
-    CanaryRecord, ChangeRecord, ProfileDocument, RangeRecord, RoundRecord, SCHEMA_VERSION,
-    SizeRecord, Stopped, Verdict, WarningRecord, to_si,
+    CanaryRecord, ChangeRecord, PlogpSize, ProfileDocument, RangeRecord, RoundRecord,
+    SCHEMA_VERSION, SignatureRecord, SizeRecord, Stopped, Verdict, WarningRecord, to_si,
 };
 use crate::samples::TimedSample;
 use crate::terminal::{CliError, command_line};
@@ -46,6 +49,8 @@ pub struct Finished {
     pub document: ProfileDocument,
     /// Rounds that were timed.
     pub samples: Vec<TimedSample>,
+    /// Probes that were timed.
+    pub series: Vec<Series>,
     /// Error that ended the run early, or why there are no parameters.
     pub failure: Option<CliError>,
 }
@@ -60,7 +65,7 @@ impl Assessed {
         let document = self.document(failure.as_ref().map(ToString::to_string).or(interrupted));
         let mut samples = self.measured.samples;
         samples.retain(|timed| self.options.method.times(timed.sample.experiment.quantity));
-        Finished { document, samples, failure }
+        Finished { document, samples, series: self.measured.series, failure }
     }
 
     /// Profile of a run that did not fail.
@@ -101,6 +106,7 @@ impl Assessed {
         let Self { measured, host, canaries, wall, options, .. } = self;
         let assessment = measured.assessment.as_ref().ok();
         let warning_details = self.ranked_warnings();
+        let Results { signature, plogp } = self.results();
         let changes = assessment.map_or(&[][..], |found| &found.profile.changes);
         let limits: Vec<_> = self
             .limits
@@ -121,6 +127,8 @@ impl Assessed {
             requested: requested(&measured.exact),
             changes: changes.iter().map(|change| named(*change, &limits)).collect(),
             sizes: self.sizes(),
+            signature,
+            plogp,
             messages_sent: measured.traffic.messages(),
             messages_lost: measured.traffic.messages_lost,
             wall_s,
@@ -153,6 +161,24 @@ impl Assessed {
         document
     }
 
+    /// Results of a method of probes.
+    fn results(&self) -> Results {
+        let (series, options) = (&self.measured.series, &self.options);
+        match options.method {
+            Method::Prtt => Results::default(),
+            Method::Signature => Results {
+                signature: found::signature(series, &options.signature),
+                plogp: Vec::new(),
+            },
+            Method::Plogp => {
+                let sizes = self.measured.rows.iter().map(|row| row.size.0);
+                let first = sizes.min().and_then(|size| u32::try_from(size).ok()).unwrap_or(1);
+                let plogp = found::plogp(first, series, &options.plogp);
+                Results { signature: None, plogp }
+            }
+        }
+    }
+
     /// Warnings with their severity, the worst first.
     fn ranked_warnings(&self) -> Vec<WarningRecord> {
         let (host, about_link) = (&self.host, self.link_warnings());
@@ -170,6 +196,8 @@ impl Assessed {
             warnings::few_places(&verbs.operation, verbs.depth, self.options.plan.messages)
         });
         ranked.extend(places);
+        let Results { signature, plogp } = self.results();
+        ranked.extend(methods::warnings(signature.as_ref(), &plogp));
         ranked.sort_by_key(|record| record.severity);
         ranked
     }
@@ -237,6 +265,13 @@ fn launch_values(launches: &[Vec<SizeRow>], size: Bytes, curve: Curve) -> Option
         to_si(row.value(curve)?.value.0, Coefficient::AtOne(curve))
     };
     launches.iter().map(value).collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())
+}
+
+/// Results of a method of probes.
+#[derive(Default)]
+struct Results {
+    signature: Option<SignatureRecord>,
+    plogp: Vec<PlogpSize>,
 }
 
 /// True if a time is known to within half of its value.

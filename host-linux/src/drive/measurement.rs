@@ -3,7 +3,10 @@
 
 use std::path::PathBuf;
 
-use loggap_core::measure::{AssessOptions, Clock, LinkProperties, PlanOptions};
+use loggap_core::measure::{
+    AssessOptions, Clock, LinkProperties, PlanOptions, PlogpOptions, SignatureOptions,
+};
+use loggap_core::stats::Confidence;
 use loggap_core::units::Picos;
 
 use super::document::Assessed;
@@ -25,6 +28,12 @@ use crate::terminal::{CliError, Console, Interrupt};
 pub struct Options {
     /// Measuring method.
     pub method: Method,
+    /// Options of the signature; trains, accuracy and unanswered bytes follow from the others.
+    pub signature: SignatureOptions,
+    /// Options of pLogP; sizes follow from the others.
+    pub plogp: PlogpOptions,
+    /// Confidence of pLogP's intervals.
+    pub plogp_confidence: Confidence,
     /// Message sizes.
     pub sizes: SizePlan,
     /// Messages in a burst.
@@ -51,7 +60,16 @@ const MESSAGES_PER_SECOND: u64 = 54_400;
 /// Messages in a burst of messages from 2 KiB on.
 const LARGE_MESSAGES: u32 = 64;
 /// Most bytes of such a burst of datagrams: the usual size of a receive buffer.
-const DATAGRAM_BURST: u64 = 96 << 10;
+const DATAGRAM_BURST: u32 = 96 << 10;
+/// Most unanswered bytes of the signature, so that the buffers of both ends hold them.
+const UNANSWERED: u32 = 256 << 10;
+/// Message limit of pLogP.
+const PLOGP_MESSAGES: u64 = 40_000;
+/// Largest size of pLogP's default, and largest that it grows to, bytes.
+const PLOGP_LAST: u32 = 256 << 10;
+const PLOGP_LONGEST: u32 = 1 << 20;
+/// Growth of pLogP's largest size, a factor.
+const PLOGP_GROWTH: u32 = 8;
 /// Longest default run on a slow link.
 const SLOW_LINK: Picos = Picos(5_000_000_000_000);
 /// Number of launches of a default run.
@@ -66,6 +84,9 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             method: Method::Prtt,
+            signature: SignatureOptions::default(),
+            plogp: PlogpOptions::default(),
+            plogp_confidence: Confidence::P90,
             sizes: SizePlan::default(),
             messages: None,
             assess: AssessOptions::default(),
@@ -109,8 +130,9 @@ impl Options {
             (Some(messages), ..) => messages,
             (None, None, Method::Prtt) => defaults.max_messages,
             (None, Some(_), Method::Prtt) => seconds.saturating_mul(MESSAGES_PER_SECOND),
-            // The other methods need more messages for the same accuracy.
-            (None, _, Method::Signature | Method::Plogp) => u64::MAX,
+            // It needs more messages for the same accuracy.
+            (None, _, Method::Signature) => u64::MAX,
+            (None, _, Method::Plogp) => PLOGP_MESSAGES,
         };
         let more = u32::try_from(seconds.div_ceil(SECONDS_PER_LAUNCH)).unwrap_or(u32::MAX);
         let plan = PlanOptions {
@@ -118,7 +140,7 @@ impl Options {
             busy_error_ppm: self.busy_error_ppm,
             messages: self.messages.unwrap_or(defaults.messages),
             large_messages: self.messages.unwrap_or(LARGE_MESSAGES),
-            burst_bytes: if properties.reliable { u64::MAX } else { DATAGRAM_BURST },
+            burst_bytes: if properties.reliable { u64::MAX } else { DATAGRAM_BURST.into() },
             max_time,
             longest_time: if self.max_time.is_some() { max_time } else { SLOW_LINK },
             max_messages,
@@ -126,8 +148,66 @@ impl Options {
             seed: self.seed,
             ..defaults
         };
-        let launches = self.launches.unwrap_or(more.clamp(LAUNCHES, MOST_LAUNCHES));
-        RunOptions { method: self.method, plan, launches, ..RunOptions::default() }
+        let usual = match self.method {
+            Method::Plogp => 1,
+            Method::Prtt | Method::Signature => more.clamp(LAUNCHES, MOST_LAUNCHES),
+        };
+        let held = if properties.reliable { UNANSWERED } else { DATAGRAM_BURST };
+        let signature = SignatureOptions {
+            train: plan.messages,
+            unanswered_bytes: held,
+            relative_error: f64::from(plan.assess.relative_error_ppm) / 1e6,
+            ..self.signature
+        };
+        let longest = u32::try_from(properties.max_message.0).unwrap_or(u32::MAX);
+        let plogp = PlogpOptions {
+            adapt: self.sizes.may_add(),
+            longest: self.longest_message().min(longest),
+            ..self.plogp
+        };
+        RunOptions {
+            method: self.method,
+            signature,
+            plogp,
+            plogp_confidence: self.plogp_confidence,
+            plan,
+            launches: self.launches.unwrap_or(usual),
+            ..RunOptions::default()
+        }
+    }
+
+    /// Longest message that may be sent, bytes.
+    #[must_use]
+    pub fn longest_message(&self) -> u32 {
+        let largest = self.sizes.largest();
+        match (self.method, &self.sizes) {
+            (Method::Plogp, SizePlan::Span { shrink: true, .. }) => PLOGP_LONGEST,
+            (Method::Plogp, SizePlan::Span { .. }) => {
+                largest.max(largest.saturating_mul(PLOGP_GROWTH).min(PLOGP_LONGEST))
+            }
+            _ => largest,
+        }
+    }
+
+    /// Sizes to begin with on a link that takes messages of up to `longest` bytes. Of a span,
+    /// pLogP takes the powers of two and the signature those of 16, as each of its sizes has many
+    /// points; both add the ends.
+    fn first_sizes(&self, longest: u32) -> Result<Vec<u32>, MeasureError> {
+        let octaves = match self.method {
+            Method::Prtt => return self.sizes.within(longest),
+            Method::Signature => 4,
+            Method::Plogp => 1,
+        };
+        let SizePlan::Span { first, last, shrink } = self.sizes else {
+            return self.sizes.within(longest);
+        };
+        let usual = if self.method == Method::Plogp { PLOGP_LAST } else { last };
+        let last = if shrink { usual.min(longest) } else { last };
+        let powers = (0..32).step_by(octaves).map(|exponent| 1 << exponent);
+        let between = powers.filter(|size| (first + 1..last).contains(size));
+        let mut sizes: Vec<u32> = [first].into_iter().chain(between).chain([last]).collect();
+        sizes.dedup();
+        SizePlan::Listed(sizes).within(longest)
     }
 }
 
@@ -175,7 +255,7 @@ impl Measurement {
         let opening = self.elapsed().since(asked);
         let properties = ends.properties(&link);
         let longest = u32::try_from(properties.max_message.0).unwrap_or(u32::MAX);
-        let sizes = self.options.sizes.within(longest)?;
+        let sizes = self.options.first_sizes(longest)?;
         let placement = ends.placement();
         let cpu = placement.map(|both| both.initiator);
         let mut host = Fingerprint::take(&clock, ends.fingerprint(&link), cpu);

@@ -34,10 +34,14 @@ impl Method {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// True if single rounds of `quantity` were timed. Methods other than PRTT time only round
-    /// trips directly and compute the rest from other rounds.
+    /// True if single rounds of `quantity` were timed and are not computed from probes: of the
+    /// signature round trips and bursts.
     #[must_use]
-    pub fn times(self, quantity: Quantity) -> bool {
-        self == Self::Prtt || quantity == Quantity::RoundTrip
+    pub const fn times(self, quantity: Quantity) -> bool {
+        match self {
+            Self::Prtt => true,
+            Self::Signature => matches!(quantity, Quantity::RoundTrip | Quantity::Gap),
+            Self::Plogp => false,
+        }
     }
 }

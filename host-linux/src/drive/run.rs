@@ -10,13 +10,14 @@
 
 use loggap_core::measure::{
     AssessError, AssessOptions, Assessment, Buffers, Clock, Conclusion, Initiator, Link,
-    PlanOptions, SessionError, SessionOptions, SizeRow, Traffic,
+    PlanOptions, PlogpOptions, SessionError, SessionOptions, SignatureOptions, SizeRow, Traffic,
 };
+use loggap_core::stats::Confidence;
 use loggap_core::units::Picos;
 use loggap_core::wire::FRAME_LEN;
 
 use super::course::{Course, Plan};
-use super::repetitions::Repetitions;
+use super::probes::{ProbeMethod, Probes, Series};
 use super::rounds::Rounds;
 use super::{MeasureError, Memory, Method, Observer, calls};
 use crate::link::{AnyLink, CallTimes, HostLink, LinkError, LinkVisitor};
@@ -31,6 +32,12 @@ use crate::serve::description::responder_fingerprint;
 pub struct RunOptions {
     /// Measuring method.
     pub method: Method,
+    /// Options of the signature.
+    pub signature: SignatureOptions,
+    /// Options of pLogP.
+    pub plogp: PlogpOptions,
+    /// Confidence of pLogP's intervals.
+    pub plogp_confidence: Confidence,
     /// Accuracy, budget and seed.
     pub plan: PlanOptions,
     /// Most launches.
@@ -48,6 +55,8 @@ pub struct RunOptions {
 pub struct Measured {
     /// All samples that count, in the order of measuring.
     pub samples: Vec<TimedSample>,
+    /// Probes of the signature or of pLogP with their timings.
+    pub series: Vec<Series>,
     /// Parameters of the link, or why there are none.
     pub assessment: Result<Assessment, AssessError>,
     /// Accuracy that a number needs to count as converged, adapted to this machine.
@@ -98,15 +107,19 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         sizes: &[u32],
         memory: &'m mut Memory,
     ) -> Result<Self, MeasureError> {
-        let RunOptions { method, plan: budget, launches, session, alignment, opening } = options;
+        let RunOptions { plan: budget, launches, session, alignment, opening, .. } = options;
         let launches = launches.max(1);
-        let plan = match method {
+        let mut largest = sizes.iter().copied().max().unwrap_or(1);
+        let probes =
+            |method, memory| Plan::Probes(Box::new(Probes::new(method, sizes, budget, memory)));
+        let plan = match options.method {
             Method::Prtt => Plan::Rounds(Box::new(Rounds::new(budget, sizes, memory)?)),
-            Method::Signature | Method::Plogp => {
-                Plan::Repetitions(Box::new(Repetitions::new(method, sizes, budget, memory)))
+            Method::Signature => probes(ProbeMethod::Signature(options.signature), memory),
+            Method::Plogp => {
+                largest = largest.max(options.plogp.longest);
+                probes(ProbeMethod::Plogp(options.plogp, options.plogp_confidence), memory)
             }
         };
-        let largest = sizes.iter().copied().max().unwrap_or(1);
         let smallest = sizes.iter().copied().min().unwrap_or(1);
         let longest = usize::try_from(largest).unwrap_or(usize::MAX).max(FRAME_LEN);
         let mut course = Course::new(clock, plan, launches, budget.max_time);
@@ -334,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_methods_leave_out_what_a_preemption_disturbed() {
+    fn probes_leave_out_what_a_preemption_disturbed() {
         let millis = |count: u64| Picos(count * 1_000_000_000);
         let preemptions = Preemptions { interval: millis(2), length: millis(4), told: true };
         for method in [Method::Signature, Method::Plogp] {
@@ -346,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_that_outlast_time_slices_count_on_a_busy_machine() {
+    fn probes_that_outlast_time_slices_count_on_a_busy_machine() {
         let millis = |count: u64| Picos(count * 1_000_000_000);
         let preemptions = Preemptions { interval: millis(2), length: millis(1), told: true };
         for method in [Method::Signature, Method::Plogp] {
@@ -360,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_methods_go_on_over_every_connection() {
+    fn probes_are_timed_over_every_connection() {
         let measured = repeated(Method::Plogp, Preemptions::default(), 500);
         assert_eq!((measured.launches, measured.left_out), (2, 0));
         let second = measured.samples.iter().position(|timed| timed.launch == 1).unwrap();

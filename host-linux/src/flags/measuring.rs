@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use loggap_core::measure::{MAX_DELTAS, MOST_IN_FLIGHT, PlogpOptions, SignatureOptions};
+use loggap_core::stats::Confidence;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
@@ -12,10 +14,11 @@ use super::parse::{self, NumberError, Sizes};
 use super::{ExactArgs, ReportArgs, draw};
 use crate::compare::ProfileFile;
 use crate::drive::{
-    Assessed, Ends, Finished, Measurement, Method, ONE_OF_MANY, Options, SizePlan, unix_seconds,
+    Assessed, Ends, Finished, Measurement, Method, ONE_OF_MANY, Options, Series, SizePlan,
+    unix_seconds,
 };
 use crate::output::{FileError, PendingFile};
-use crate::profile::{ProfileDocument, SCHEMA_VERSION, Verdict};
+use crate::profile::{ProfileDocument, SCHEMA_VERSION, Verdict, logp_test};
 use crate::samples::{self, TimedSample};
 use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles, command_line};
 
@@ -75,6 +78,122 @@ pub struct MeasureArgs {
     judge: JudgeArgs,
     #[command(flatten)]
     report: ReportArgs,
+    #[command(flatten)]
+    signature: SignatureArgs,
+    #[command(flatten)]
+    plogp: PlogpArgs,
+}
+
+/// Options of `--method signature`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Signature (--method signature)")]
+struct SignatureArgs {
+    /// Most requests of a point, M [default: until the curve is flat].
+    #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u32).range(4..=i64::from(MOST_IN_FLIGHT)))]
+    max_in_flight: Option<u32>,
+    /// Computations after each request, besides 0 [default: by the round trip].
+    ///
+    /// Such as 2us,4us,8us. The receive overhead needs three that are longer than the sender's idle
+    /// time.
+    #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = parse::duration)]
+    delta: Vec<Duration>,
+    /// Bulk transfers: requests of the size with replies of a byte, and gets.
+    #[arg(long)]
+    bulk: bool,
+}
+
+/// Options of `--method plogp`, named as those of LogP/MPI.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "pLogP (--method plogp)")]
+struct PlogpArgs {
+    /// Half of an interval over its value that ends repeating [default: 3%].
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
+    eps: Option<u32>,
+    /// Confidence of these intervals [default: 90%].
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
+    conf_int: Option<u32>,
+    /// Fewest repetitions at a size [default: 6].
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=2_000))]
+    min_its: Option<u16>,
+    /// Most repetitions at a size [default: 18].
+    ///
+    /// Twice as many up to 64 KiB, four times up to 1 KiB.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=500))]
+    max_its: Option<u16>,
+    /// Difference from the extrapolation that adds a size [default: 20%].
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
+    max_diff: Option<u32>,
+    /// Measure the gap of every size by messages in a row.
+    #[arg(long)]
+    flood: bool,
+    /// Write the parameters as logp_test of LogP/MPI does.
+    ///
+    /// `show` and `--profile` read such files, too.
+    #[arg(long, value_name = "FILE")]
+    logp_test: Option<PathBuf>,
+}
+
+impl SignatureArgs {
+    fn options(&self) -> Result<SignatureOptions, CliError> {
+        let defaults = SignatureOptions::default();
+        let mut deltas = [Picos::ZERO; MAX_DELTAS];
+        if self.delta.len() > MAX_DELTAS {
+            let told = format_args!("--delta takes up to {MAX_DELTAS} times");
+            return Err(CliError::usage(told));
+        }
+        for (slot, delta) in deltas.iter_mut().zip(&self.delta) {
+            *slot = Picos::from_duration(*delta);
+        }
+        let max_in_flight = self.max_in_flight.unwrap_or(defaults.max_in_flight);
+        Ok(SignatureOptions { max_in_flight, deltas, bulk: self.bulk, ..defaults })
+    }
+
+    /// First of these options that is given.
+    fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.max_in_flight.is_some(), "--max-in-flight"),
+            (!self.delta.is_empty(), "--delta"),
+            (self.bulk, "--bulk"),
+        ];
+        given.into_iter().find_map(|(is_given, name)| is_given.then_some(name))
+    }
+}
+
+impl PlogpArgs {
+    fn options(&self) -> PlogpOptions {
+        let defaults = PlogpOptions::default();
+        let share = |percent: Option<u32>| percent.map(|percent| f64::from(percent) / 1e6);
+        PlogpOptions {
+            eps: share(self.eps).unwrap_or(defaults.eps),
+            min_its: self.min_its.map_or(defaults.min_its, usize::from),
+            max_its: self.max_its.map_or(defaults.max_its, usize::from),
+            max_diff: share(self.max_diff).unwrap_or(defaults.max_diff),
+            flood: self.flood,
+            ..defaults
+        }
+    }
+
+    fn confidence(&self) -> Result<Confidence, CliError> {
+        let Some(percent) = self.conf_int else { return Ok(Confidence::P90) };
+        let percent = f64::from(percent) / 1e4;
+        Confidence::from_percent(percent).filter(|_| (50.0..=99.9).contains(&percent)).ok_or_else(
+            || CliError::usage(format_args!("--conf-int takes from 50% to 99.9%, not {percent}%")),
+        )
+    }
+
+    /// First of these options that is given.
+    fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.eps.is_some(), "--eps"),
+            (self.conf_int.is_some(), "--conf-int"),
+            (self.min_its.is_some(), "--min-its"),
+            (self.max_its.is_some(), "--max-its"),
+            (self.max_diff.is_some(), "--max-diff"),
+            (self.flood, "--flood"),
+            (self.logp_test.is_some(), "--logp-test"),
+        ];
+        given.into_iter().find_map(|(is_given, name)| is_given.then_some(name))
+    }
 }
 
 fn method_parser() -> impl TypedValueParser<Value = Method> {
@@ -142,7 +261,7 @@ fn measure<'a, E: Ends>(
     let mut run = |measurement: Measurement, console: &mut Console| {
         measurement.run(ends(args.longest_message())?, interrupt, console)
     };
-    let Finished { document, samples, failure } = run(measurement, console)?.finish();
+    let Finished { document, samples, series, failure } = run(measurement, console)?.finish();
     let mut failures = Failures::default();
     let is_whole = failure.is_none();
     failures.add(failure.map_or(Ok(()), Err));
@@ -150,7 +269,7 @@ fn measure<'a, E: Ends>(
         let path = path.display();
         console.warn(format_args!("{path} keeps its usable profile of an earlier run"));
     }
-    for written in files.write(&document, &samples) {
+    for written in files.write(&document, &samples, &series) {
         failures.add(written);
     }
     if args.report.json {
@@ -205,8 +324,20 @@ impl MeasureArgs {
     /// [`CliError`] if values contradict each other.
     pub fn options(&self) -> Result<Options, CliError> {
         let defaults = Options::default();
+        let others = [
+            self.signature.given().map(|option| (Method::Signature, option)),
+            self.plogp.given().map(|option| (Method::Plogp, option)),
+        ];
+        if let Some((method, option)) = others.into_iter().flatten().find(|of| of.0 != self.method)
+        {
+            let told = format_args!("{option} needs --method {}", method.name());
+            return Err(CliError::usage(told));
+        }
         Ok(Options {
             method: self.method,
+            signature: self.signature.options()?,
+            plogp: self.plogp.options(),
+            plogp_confidence: self.plogp.confidence()?,
             sizes: self.size_plan(),
             messages: self.messages,
             assess: self.exact.options()?,
@@ -233,7 +364,8 @@ impl MeasureArgs {
     /// Largest size that is measured, bytes.
     #[must_use]
     pub fn longest_message(&self) -> u32 {
-        self.size_plan().largest()
+        let (method, sizes) = (self.method, self.size_plan());
+        Options { method, sizes, ..Options::default() }.longest_message()
     }
 
     /// Duration of the measurement of one of many links.
@@ -292,6 +424,8 @@ struct Files {
     profile: Option<PendingFile>,
     samples: Option<PendingFile>,
     plot: Option<PendingFile>,
+    /// File of `logp_test`.
+    logp_test: Option<PendingFile>,
     /// Copy of the profile in the history folder.
     history: Option<PendingFile>,
     /// True if one of them is standard output, which then holds nothing else.
@@ -304,6 +438,7 @@ impl Files {
         files.written("-o", args.output.as_deref(), &["json"]);
         files.written("--samples", args.samples.as_deref(), &["csv"]);
         args.judge.name_files(&mut files);
+        files.written("--logp-test", args.plogp.logp_test.as_deref(), &[]);
         args.report.name_files(&mut files);
         files.check()?;
         let create = |path: &Option<PathBuf>| -> Result<_, FileError> {
@@ -314,6 +449,7 @@ impl Files {
             profile: create(&args.output)?,
             samples: create(&args.samples)?,
             plot: args.report.open_plot()?,
+            logp_test: create(&args.plogp.logp_test)?,
             on_standard_output: files.take_standard_output(),
             history: create(&args.history.as_ref().map(|folder| folder.join(name)))?,
         })
@@ -337,10 +473,14 @@ impl Files {
         self,
         document: &ProfileDocument,
         samples: &[TimedSample],
-    ) -> [Result<(), CliError>; 4] {
+        series: &[Series],
+    ) -> [Result<(), CliError>; 5] {
         let profile = |file: PendingFile| file.commit_json(document).map_err(CliError::from);
         let timed = |file: PendingFile| {
-            file.commit(|out| samples::write(out, samples)).map_err(CliError::from)
+            file.commit(|out| samples::write(out, samples, series)).map_err(CliError::from)
+        };
+        let logp_test = |file: PendingFile| {
+            file.commit(|out| logp_test::write(out, document)).map_err(CliError::from)
         };
         // Incomplete or unusable runs must not influence predictions of later ones.
         let is_whole = document.incomplete.is_none() && document.verdict == Verdict::Usable;
@@ -349,6 +489,7 @@ impl Files {
             self.profile.map_or(Ok(()), profile),
             self.samples.map_or(Ok(()), timed),
             self.plot.map_or(Ok(()), |file| draw(document, file)),
+            self.logp_test.map_or(Ok(()), logp_test),
             history.map_or(Ok(()), profile),
         ]
     }

@@ -10,6 +10,7 @@ mod fixtures;
 pub mod flags;
 mod heading;
 pub mod junit;
+pub mod methods;
 pub mod number;
 pub mod plot;
 pub mod profiles;

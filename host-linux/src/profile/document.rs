@@ -11,7 +11,10 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::error::{ProfileError, ProfileErrorKind};
-use super::{ChangeRecord, Literal, RangeRecord, SizeRecord, WarningRecord};
+use super::logp_test;
+use super::{
+    ChangeRecord, Literal, PlogpSize, RangeRecord, SignatureRecord, SizeRecord, WarningRecord,
+};
 use crate::machine::environment::Fingerprint;
 
 /// Version of the format. It grows when a reader of the old version would misunderstand the new
@@ -49,6 +52,12 @@ pub struct ProfileDocument {
     pub changes: Vec<ChangeRecord>,
     /// Table of measurements by message size.
     pub sizes: Vec<SizeRecord>,
+    /// Points and parameters of the LogP signature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<SignatureRecord>,
+    /// Parameters of pLogP by size, from 0 on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plogp: Vec<PlogpSize>,
     /// Usability of the measurement.
     pub verdict: Verdict,
     /// Why the verdict is `unusable`, and a remedy, in words.
@@ -239,7 +248,7 @@ impl ProfileDocument {
         Self::parse(&text).map_err(failed)
     }
 
-    /// Reads and checks the profile in `text`.
+    /// Reads and checks the profile in `text`, or the file of `logp_test`.
     ///
     /// # Errors
     ///
@@ -255,6 +264,10 @@ impl ProfileDocument {
         struct Required {
             #[serde(rename = "ranges")]
             _ranges: IgnoredAny,
+        }
+        if text.starts_with(logp_test::MAGIC.as_bytes()) {
+            let read = logp_test::parse(&String::from_utf8_lossy(text));
+            return read.map_err(ProfileErrorKind::Inconsistent);
         }
         let versioned: Versioned = serde_json::from_slice(text).map_err(ProfileErrorKind::Json)?;
         if versioned.schema_version != SCHEMA_VERSION {

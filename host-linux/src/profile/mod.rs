@@ -9,6 +9,8 @@ mod document;
 mod draw;
 mod error;
 mod literal;
+pub mod logp_test;
+mod methods;
 mod range;
 mod record;
 mod size;
@@ -24,6 +26,11 @@ pub(crate) use draw::confidence;
 pub use draw::{NoInterval, ProfileDraws};
 pub use error::{ProfileError, ProfileErrorKind};
 pub use literal::{Literal, LiteralRange, LiteralSettings};
+#[cfg(test)]
+pub(crate) use methods::tests as fixtures;
+pub use methods::{
+    BulkLine, BulkRecord, PlogpSize, PointRecord, SignatureRecord, SignatureSize, regime_name,
+};
 pub use range::{ChangeRecord, RangeRecord};
 pub(crate) use record::{key, to_si};
 pub use size::{COLUMNS, PERCENTILES, RoundRecord, SAMPLES, SizeRecord};

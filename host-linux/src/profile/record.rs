@@ -3,7 +3,7 @@
 use std::fmt;
 
 use loggap_core::model::{Coefficient, Estimate, Mark};
-use loggap_core::units::Bytes;
+use loggap_core::units::{Bytes, SignedPicos};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -65,14 +65,22 @@ impl Record {
     /// unbounded end are `null`; so is a magnitude too large to be written exactly, as no link has
     /// such a time.
     pub(super) fn put_estimate(&mut self, of: Coefficient, estimate: &Estimate<i64>) {
-        let key = key(of);
+        self.put_named(&key(of), of, estimate);
+    }
+
+    /// Stores a time under `key`, as [`Record::put_estimate`].
+    pub(super) fn put_time(&mut self, key: &str, estimate: &Estimate<SignedPicos>) {
+        self.put_named(key, Coefficient::Latency, &estimate.map(|time| time.0));
+    }
+
+    fn put_named(&mut self, key: &str, of: Coefficient, estimate: &Estimate<i64>) {
         let Estimate { value, low, high, mark } = estimate.map(|units| to_si(units, of));
         let known = value.filter(|_| low.or(high).is_some());
-        self.put(&*key, known);
+        self.put(key, known);
         self.put(format!("{key}_lo"), low.filter(|_| known.is_some()));
         self.put(format!("{key}_hi"), high.filter(|_| known.is_some()));
         if let Some(name) = mark_name(mark) {
-            self.marks.insert(key, name.into());
+            self.marks.insert(key.to_owned(), name.into());
         }
     }
 }
@@ -154,7 +162,16 @@ impl<'a> Reader<'a> {
     /// unknown number, and a `null` end is unbounded. A number with both ends unbounded is refused,
     /// as it carries no information.
     pub(super) fn estimate(&self, of: Coefficient) -> Result<Option<Estimate<i64>>, String> {
-        let key = &*key(of);
+        self.named(&key(of), of)
+    }
+
+    /// Reads a time, as [`Reader::estimate`].
+    pub(super) fn time_estimate(&self, key: &str) -> Result<Option<Estimate<SignedPicos>>, String> {
+        let found = self.named(key, Coefficient::Latency)?;
+        Ok(found.map(|found| found.map(SignedPicos)))
+    }
+
+    fn named(&self, key: &str, of: Coefficient) -> Result<Option<Estimate<i64>>, String> {
         if !self.has(key) {
             return Ok(None);
         }

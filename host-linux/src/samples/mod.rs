@@ -12,6 +12,16 @@
 //! round, counted from the begin of the measurement. Files of other tools and of older versions may
 //! end with `prtt_s` or `receive_s`.
 //!
+//! Runs of the signature and of pLogP add three columns, and lines that `fit` passes over:
+//!
+//! ```text
+//! …,issue_s,send_s,ack_s
+//! ```
+//!
+//! `issue_s` is `T(M, Δ)` with `n` = M requests and `delay_s` = Δ; `send_s` is the time of `n` send
+//! calls, `receive_s` that of the receive call after an idle time of `delay_s`, and `ack_s` the time
+//! until the reply.
+//!
 //! The short form, `size_bytes,value_s`, holds one `G_all` value a line, computed by another tool.
 //!
 //! Times are exact decimals, so a file is read back as measured and an assessment can be repeated
@@ -32,9 +42,22 @@ pub use read::{Limits, Row, SampleReader};
 pub use write::write;
 
 /// Names of the raw form's columns, in their order.
-const RAW: [&str; 7] = ["size_bytes", "n", "delay_s", "prtt_s", "receive_s", "launch", "time_s"];
-/// Column counts of the raw form: other tools' files, older versions', current.
-const RAW_COLUMNS: [usize; 3] = [4, 5, 7];
+const RAW: [&str; 10] = [
+    "size_bytes",
+    "n",
+    "delay_s",
+    "prtt_s",
+    "receive_s",
+    "launch",
+    "time_s",
+    "issue_s",
+    "send_s",
+    "ack_s",
+];
+/// Column counts of the raw form: other tools' files, older versions', current, with probes.
+const RAW_COLUMNS: [usize; 4] = [4, 5, PLAIN, RAW.len()];
+/// Column count of a file without probes.
+const PLAIN: usize = 7;
 /// Names of the short form's columns, in their order.
 const SHORT: [&str; 2] = ["size_bytes", "value_s"];
 

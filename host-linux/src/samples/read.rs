@@ -7,7 +7,7 @@ use loggap_core::measure::{Experiment, Quantity, Sample};
 use loggap_core::units::{Picos, SignedPicos};
 
 use super::bounded::{BoundedLines, LineTooLong};
-use super::{Column, RAW, RAW_COLUMNS, SHORT, SamplesError, SamplesErrorKind, io_error};
+use super::{Column, PLAIN, RAW, RAW_COLUMNS, SHORT, SamplesError, SamplesErrorKind, io_error};
 use crate::decimal;
 
 /// Limits on an input file.
@@ -101,11 +101,16 @@ impl<R: Read> SampleReader<R> {
     ///
     /// [`SamplesError`] names line and column. Reading cannot continue after it.
     pub fn next_row(&mut self) -> Result<Option<Row>, SamplesError> {
-        if !self.lines.advance()? {
-            return match self.taken {
-                0 => Err(self.lines.error(SamplesErrorKind::NoSamples)),
-                _ => Ok(None),
-            };
+        loop {
+            if !self.lines.advance()? {
+                return match self.taken {
+                    0 => Err(self.lines.error(SamplesErrorKind::NoSamples)),
+                    _ => Ok(None),
+                };
+            }
+            if !self.is_probe() {
+                break;
+            }
         }
         if self.taken == self.limits.samples {
             return Err(self.lines.error(SamplesErrorKind::TooMany(self.limits.samples)));
@@ -120,6 +125,14 @@ impl<R: Read> SampleReader<R> {
             Form::Raw(columns) => self.round(columns),
         }
         .map(Some)
+    }
+
+    /// True if the line is a timing of a probe, which is no sample.
+    fn is_probe(&self) -> bool {
+        let filled = |index: usize| !self.lines.field(index).is_empty();
+        self.form == Form::Raw(RAW.len())
+            && self.lines.record.len() == RAW.len()
+            && (PLAIN..RAW.len()).any(filled)
     }
 
     fn gap(&self) -> Result<Row, SamplesError> {
@@ -304,7 +317,7 @@ mod tests {
             };
             let samples: Vec<TimedSample> = samples.into_iter().zip(0..).map(timed).collect();
             let mut text = Vec::new();
-            write(&mut text, &samples).unwrap();
+            write(&mut text, &samples, &[]).unwrap();
             let read = rows(std::str::from_utf8(&text).unwrap());
             if expected.is_empty() { read.is_err() } else { read.unwrap() == expected }
         }
@@ -366,7 +379,7 @@ mod tests {
         };
         let sample = Sample { experiment, delay: Picos(5_000_001), elapsed: Picos(60_000_000) };
         let mut text = Vec::new();
-        write(&mut text, &[TimedSample { sample, launch: 2, time: Picos(1_500_000_000_000) }])
+        write(&mut text, &[TimedSample { sample, launch: 2, time: Picos(1_500_000_000_000) }], &[])
             .unwrap();
         let expected = "size_bytes,n,delay_s,prtt_s,receive_s,launch,time_s\n\
                         64,10,0.000005000001,0.00006,,2,1.5\n";

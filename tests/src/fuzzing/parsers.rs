@@ -81,7 +81,7 @@ pub fn samples_csv(data: &[u8]) {
     let timed =
         found.iter().map(|sample| TimedSample { sample: *sample, launch: 0, time: Picos::ZERO });
     let timed: Vec<TimedSample> = timed.collect();
-    samples::write(&mut text, &timed).expect("memory takes all");
+    samples::write(&mut text, &timed, &[]).expect("memory takes all");
     assert_eq!(rounds(&text), Some(found));
 }
 

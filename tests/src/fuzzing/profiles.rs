@@ -1,6 +1,6 @@
 //! Profiles, as documents and in few bytes.
 
-use loggap::profile::ProfileDocument;
+use loggap::profile::{ProfileDocument, logp_test};
 use loggap_core::model::{Profile, Prtt, compact};
 use loggap_core::units::{Bytes, Picos};
 
@@ -13,8 +13,21 @@ pub fn profile_json(data: &[u8]) {
     let again = ProfileDocument::parse(&text).expect("ours");
     assert_eq!(again.model().expect("was checked"), model);
     assert_eq!(serde_json::to_vec(&again).expect("plain data"), text);
+    as_logp_test_and_back(&document);
     compact_and_back(&model);
     ask(&model);
+}
+
+/// Writes pLogP's parameters as logp_test does; what can be read of that is written the same.
+fn as_logp_test_and_back(document: &ProfileDocument) {
+    let written = |document: &ProfileDocument| {
+        let mut text = Vec::new();
+        logp_test::write(&mut text, document).expect("memory takes all");
+        text
+    };
+    let Ok(read) = ProfileDocument::parse(&written(document)) else { return };
+    let again = ProfileDocument::parse(&written(&read)).expect("ours");
+    assert_eq!(written(&again), written(&read));
 }
 
 /// A profile in few bytes: as they are, and with the checksum that they

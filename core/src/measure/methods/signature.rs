@@ -1,222 +1,606 @@
 //! The `LogP` signature: Culler, Liu, Martin and Yoshikawa, "`LogP`
-//! Performance Assessment of Fast Network Interfaces", IEEE Micro 1996.
+//! Performance Assessment of Fast Network Interfaces", IEEE Micro 1996, section 3.
 //!
-//! `M` requests are issued with a computation of `Δ` after each, and the time `T(M, Δ)` is measured
-//! for several `M` and `Δ`. Every request is answered. After each issue all replies that have
-//! arrived are consumed, and after the last issue the remaining ones. For each size one repetition
-//! measures
+//! `M` requests are issued with a computation of `Δ` after each, and `T(M, Δ)` is measured. Over
+//! `M`, the cost of a message `c = T(M, Δ)/M` goes through three regimes: *send-only* until the
+//! first reply arrives or the capacity is reached, *transition*, and *steady state*.
 //!
-//! - `o_s`: `T(M, 0)/M` for the two requests that fit into a round trip, so that no reply
-//!   interrupts them;
-//! - `g`: the slope `(T(2M, 0) − T(M, 0))/M` of runs that are longer than the window of outstanding
-//!   requests, so that issues wait for the network; the slope excludes the start-up. A window of
-//!   `w` shows no gap below `RTT/w`;
-//! - `o_r`: with `Δ` beyond the round trip each request costs `o_s + o_r + Δ`, so it is the slope
-//!   of long runs less `Δ` and `o_s`;
-//! - the round trip of a single request, from which `L = RTT/2 − o_s − o_r`.
+//! - `o_s` is the cost in the send-only regime at `Δ` = 0.
+//! - `g(Δ)` is the slope `(T(M, Δ) − T(M/2, Δ))/(M/2)` once it agrees with the one before within 5%;
+//!   `g` = `g(0)` is the gap of request and reply, not that of messages in one direction.
+//! - `o_r = g(Δ) − Δ − o_s` for `Δ` beyond the idle time `g − o_s − o_r`, where `g(Δ)` grows as `Δ`.
+//! - `L = RTT/2 − o_s − o_r`.
 //!
-//! A poll without a reply has a cost, too, which is measured on the idle link and subtracted, once
-//! per issue. If `g = o_s + o_r`, the sender itself is the bottleneck and the network's gap stays
-//! hidden.
+//! Of bulk transfers (section 4) the requests are stores of `n` bytes with a short reply, so that
+//! `o_s(n)` and `g(n)` are those of `n` bytes, and `T(n)` is the time until the reply.
+//!
+//! At most `window` requests are unanswered: twice as many as the sender can issue within a round
+//! trip, so that the window hides no gap (`RTT/window < o_s`), or fewer where a link's buffers would
+//! not hold them.
 
-use crate::measure::methods::samples::{Repetition, windows};
-use crate::measure::session::kernel::without_reading;
-use crate::measure::{
-    Clock, Deadline, Experiment, Initiator, Link, MethodOptions, MethodSamples, Quantity,
-    SessionError,
-};
-use crate::units::Picos;
-use crate::wire::{ReplyPolicy, Round};
+use crate::measure::methods::probe::{FEWEST, Probe, ProbeKind, ProbeRow, Spread};
+use crate::model::{Estimate, Mark};
+use crate::units::{Picos, SignedPicos};
 
-/// Number of requests in a short run.
-const SHORT: u32 = 2;
-/// Number of windows in a long run.
-const LONG: u32 = 3;
-/// Number of empty polls that are timed together.
-const POLLS: u32 = 32;
+/// Most delays `Δ` besides 0.
+pub const MAX_DELTAS: usize = 16;
+/// Largest `M`; a curve that is not flat by then has no gap.
+pub const MOST_IN_FLIGHT: u32 = 1 << 16;
 
-/// A run of requests.
-#[derive(Clone, Copy)]
-struct Run {
-    requests: u32,
-    /// Most outstanding requests.
-    window: u32,
-    delta: Picos,
-    /// Cost of an empty poll.
-    poll: Picos,
+/// Relative difference of slopes up to which a curve is flat.
+const FLAT: f64 = 0.05;
+/// Largest difference of `dg(Δ)/dΔ` from 1.
+const SLOPE: f64 = 0.02;
+/// Fewest `Δ` beyond the idle time that give `o_r`.
+const FEWEST_DELTAS: usize = 3;
+/// Factor of `o_s` from which on a message's cost shows that the capacity is reached.
+const STALLED: f64 = 2.0;
+/// Longest run, 50 ms; curves end there.
+const LONGEST_RUN: f64 = 5e10;
+/// Bytes that a message takes in a socket's buffer besides its own.
+const BOOKKEEPING: u32 = 1 << 10;
+/// Usual delays in sixteenths of a round trip: one that a sender with idle time hides, one within
+/// the round trip, and three beyond it.
+const USUAL_DELTAS: [u64; 5] = [1, 4, 16, 24, 32];
+
+/// Options of the signature.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct SignatureOptions {
+    /// Largest `M`, at most [`MOST_IN_FLIGHT`].
+    pub max_in_flight: u32,
+    /// Delays `Δ` besides 0; zeros are ignored, and without any they follow from the round trip.
+    pub deltas: [Picos; MAX_DELTAS],
+    /// Messages in a train for the gap in one direction.
+    pub train: u32,
+    /// True for bulk transfers (section 4): requests of the size with replies of a byte.
+    pub bulk: bool,
+    /// Most unanswered bytes, so that the ends do not block each other.
+    pub unanswered_bytes: u32,
+    /// Half of an interval over its value, up to which it is converged.
+    pub relative_error: f64,
 }
 
-impl Run {
-    const fn round(&self, size: u32) -> Round {
-        Round { policy: ReplyPolicy::AfterEach, ..Round::plain(self.requests, size) }
+impl Default for SignatureOptions {
+    /// Curves until they are flat, usual delays, trains of 10, 256 KiB, 5%.
+    fn default() -> Self {
+        Self {
+            max_in_flight: MOST_IN_FLIGHT,
+            deltas: [Picos::ZERO; MAX_DELTAS],
+            train: 10,
+            bulk: false,
+            unanswered_bytes: 1 << 18,
+            relative_error: 0.05,
+        }
     }
 }
 
-/// Time of issuing the requests of a run, `T(M, Δ)`.
+/// Regime of a point of the signature (section 3.1).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Regime {
+    /// No reply arrives before the last issue.
+    SendOnly,
+    /// Some replies do.
+    Transition,
+    /// The curve is flat.
+    SteadyState,
+}
+
+/// Bottleneck of the gap of request and reply.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Bottleneck {
+    /// The link: the sender is idle in between.
+    Network,
+    /// The sender, which is never idle: the link's gap is at most `o_s + o_r`.
+    Sender,
+    /// The number of requests that may be unanswered: the link's gap is at most this one.
+    Window,
+}
+
+/// Parameters at one size, from the points of its signature.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Signature {
+    /// Message size in bytes.
+    pub size: u32,
+    /// Round trip of one message; of bulk transfers a store with its short reply, `T(n)`.
+    pub round_trip: Estimate<SignedPicos>,
+    /// A get of bulk transfers: a short request and the reply.
+    pub get: Option<Estimate<SignedPicos>>,
+    /// Send overhead `o_s`.
+    pub send_overhead: Estimate<SignedPicos>,
+    /// Receive overhead `o_r`; `None` with fewer than three `Δ` beyond the idle time.
+    pub recv_overhead: Option<Estimate<SignedPicos>>,
+    /// Gap of request and reply; `None` where the curve is not flat.
+    pub gap: Option<Estimate<SignedPicos>>,
+    /// Bottleneck of that gap.
+    pub bottleneck: Bottleneck,
+    /// Latency `RTT/2 − o_s − o_r`, negative where overheads overlap the transfer; not of bulk
+    /// transfers.
+    pub latency: Option<Estimate<SignedPicos>>,
+    /// `dg(Δ)/dΔ` beyond the idle time.
+    pub slope: Option<f64>,
+    /// Requests that the link takes before a sender waits, or as many as were sent until the first
+    /// reply arrived.
+    pub capacity: u32,
+    /// True if the sender waited; otherwise the capacity is at least as large.
+    pub is_capacity_reached: bool,
+}
+
+/// Rows of one size.
 #[derive(Clone, Copy)]
-struct Issued {
-    time: Picos,
-    /// The time without the cost of empty polls.
-    without_polls: Picos,
-}
+struct Points<'r>(&'r [ProbeRow]);
 
-/// Record of a run; times in ticks.
-struct Course {
-    replies: u32,
-    /// True if a reply did not arrive in time.
-    lost: bool,
-    /// Number of empty polls.
-    polls: u64,
-    /// Time until the end of the last request's `Δ`, without the excess of waits over `Δ`.
-    busy: u64,
-    /// Time until the last reply arrived.
-    whole: u64,
-}
-
-impl<C: Clock, L: Link> Initiator<'_, C, L> {
-    /// Runs one repetition of the signature at `size`; `None` if a message was lost.
-    ///
-    /// # Errors
-    ///
-    /// As [`Initiator::run`].
-    pub fn signature(
-        &mut self,
-        size: u32,
-        options: &MethodOptions,
-    ) -> Result<Option<MethodSamples>, SessionError<L::Error>> {
-        let quantity = Quantity::RoundTrip;
-        let trip = Experiment { quantity, messages: 1, delay: Picos::ZERO, size };
-        let Some(round_trip) = self.elapsed(&trip)? else { return Ok(None) };
-        let poll = self.empty_poll()?;
-        let most = options.run_bytes / size.max(1);
-        let window = options.messages.min(most).max(SHORT);
-        let many = window.saturating_mul(LONG);
-        let delta = Picos(round_trip.0.saturating_mul(2));
-        let zero = Picos::ZERO;
-        let mut time = |requests, delta| self.issues(size, Run { requests, window, delta, poll });
-        let Some(short) = time(SHORT, zero)? else { return Ok(None) };
-        let Some(once) = time(many, zero)? else { return Ok(None) };
-        let Some(twice) = time(2 * many, zero)? else { return Ok(None) };
-        let Some(slow_once) = time(SHORT, delta)? else { return Ok(None) };
-        let Some(slow_twice) = time(2 * SHORT, delta)? else { return Ok(None) };
-        let slope = |longer: Issued, shorter: Issued, requests| {
-            longer.time.signed_difference(shorter.time) / i64::from(requests)
+impl<'r> Points<'r> {
+    /// A message and its reply, which of a store is short.
+    fn round_trip(self) -> Option<&'r ProbeRow> {
+        let of = |kind| {
+            let is = move |row: &&ProbeRow| (row.probe.kind, row.probe.messages) == (kind, 1);
+            self.0.iter().find(is)
         };
-        let signed = |time: Picos| i64::try_from(time.0).unwrap_or(i64::MAX);
-        let send = signed(short.without_polls) / i64::from(SHORT);
-        let slow = slow_twice.without_polls.signed_difference(slow_once.without_polls);
-        let slow = slow / i64::from(SHORT);
-        let receive = slow.saturating_sub(signed(delta)).saturating_sub(send);
-        let gap = slope(twice, once, many);
-        let repetition = Repetition { size, round_trip, send, receive, gap };
-        Ok(Some(repetition.samples(options.messages)))
+        of(ProbeKind::Flood).or_else(|| of(ProbeKind::Train))
     }
 
-    /// Measures `T(M, Δ)`, from before the first issue to the end of the last one's `Δ`. The excess
-    /// of waits over `Δ` and the cost of readings are subtracted.
-    fn issues(&mut self, size: u32, run: Run) -> Result<Option<Issued>, SessionError<L::Error>> {
-        let Some(Course { polls, busy, .. }) = self.course(size, run)? else { return Ok(None) };
-        let busy = without_reading(&self.clock, busy);
-        let readings = if run.delta == Picos::ZERO { 0 } else { u64::from(run.requests) };
-        let time = busy.since(Picos(self.clock.read_cost().0.saturating_mul(readings)));
-        let without_polls = time.since(Picos(run.poll.0.saturating_mul(polls)));
-        Ok(Some(Issued { time, without_polls }))
+    /// All points with `M` and `Δ`.
+    fn issues(self) -> impl Iterator<Item = &'r ProbeRow> {
+        self.0.iter().filter(|row| matches!(row.probe.kind, ProbeKind::Issue { .. }))
     }
 
-    /// Sends messages in both directions at the same time: `messages` of `size` bytes, each
-    /// answered by one of the same size, with at most `window` outstanding. Returns the time from
-    /// the first send to the last answer, or `None` if a message was lost.
-    ///
-    /// The link has to buffer `window - 1` messages; otherwise both ends block until the link's
-    /// time limit.
-    ///
-    /// # Errors
-    ///
-    /// As [`Initiator::run`].
-    pub fn both_ways(
-        &mut self,
-        size: u32,
-        messages: u32,
-        window: u32,
-    ) -> Result<Option<Picos>, SessionError<L::Error>> {
-        let zero = Picos::ZERO;
-        let run = Run { requests: messages, window: window.max(1), delta: zero, poll: zero };
-        let course = self.course(size, run)?;
-        Ok(course.map(|course| without_reading(&self.clock, course.whole)))
+    /// `T(M, Δ)`.
+    fn issue(self, messages: u32, delay: Picos) -> Option<&'r ProbeRow> {
+        self.issues().find(|row| row.probe.messages == messages && row.probe.delay == delay)
     }
 
-    /// Issues the requests of `run` and receives all replies; `None` if a message was lost.
-    fn course(&mut self, size: u32, run: Run) -> Result<Option<Course>, SessionError<L::Error>> {
-        let Some(limit) = self.begin_round(run.round(size), run.delta)? else { return Ok(None) };
-        let ticks = self.clock.ticks(run.delta);
-        let Self { clock, link, buffers, poller, .. } = self;
-        let (message, reply) = windows(buffers, size, size);
-        // Sends may remain incomplete until the last reply has arrived.
-        let course = link.exchange(message, reply, |link, reply| {
-            let (mut replies, mut polls, mut overshoot) = (0, 0, 0);
-            let started = clock.now();
-            let deadline = Deadline { since: started, limit };
-            let mut lost = false;
-            for issued in 1..=run.requests {
-                link.send(message)?;
-                while replies < issued {
-                    if link.poll_receive(reply)?.is_some() {
-                        replies += 1;
-                    } else if issued - replies < run.window {
-                        polls += 1;
-                        break;
-                    } else if poller.receive(clock, link, reply, deadline)?.is_some() {
-                        replies += 1;
-                    } else {
-                        lost = true;
-                        break;
-                    }
-                }
-                if ticks > 0 {
-                    overshoot += wait(clock, ticks);
-                }
-            }
-            let busy = clock.now().saturating_sub(started).saturating_sub(overshoot);
-            while replies < run.requests && !lost {
-                let arrived = poller.receive(clock, link, reply, deadline)?;
-                replies += u32::from(arrived.is_some());
-                lost = arrived.is_none();
-            }
-            let whole = clock.now().saturating_sub(started);
-            Ok(Course { replies, lost, polls, busy, whole })
-        });
-        let course = course.map_err(SessionError::Link)?;
-        if course.lost {
-            return self.lose_round(run.requests, course.replies).map(|()| None);
+    /// Largest `M` at `Δ`; 0 if there is none.
+    fn last(self, delay: Picos) -> u32 {
+        let of_delay = self.issues().filter(|row| row.probe.delay == delay);
+        of_delay.map(|row| row.probe.messages).max().unwrap_or(0)
+    }
+
+    /// Smallest `Δ` above `delay`.
+    fn delay_after(self, delay: Picos) -> Option<Picos> {
+        self.issues().map(|row| row.probe.delay).filter(|other| *other > delay).min()
+    }
+
+    /// All `Δ` besides 0, ascending.
+    fn deltas(self) -> impl Iterator<Item = Picos> + use<'r> {
+        core::iter::successors(self.delay_after(Picos::ZERO), move |delay| self.delay_after(*delay))
+    }
+
+    /// Slope from `T(M/2, Δ)` to `T(M, Δ)`, per message.
+    fn slope(self, messages: u32, delay: Picos) -> Option<Spread> {
+        let half = messages / 2;
+        let [longer, shorter] = [self.issue(messages, delay)?, self.issue(half, delay)?];
+        let more = Spread::of(&longer.time).minus(Spread::of(&shorter.time));
+        Some(more.times(1.0 / f64::from(half.max(1))))
+    }
+
+    /// True if the slope to `T(M, Δ)` agrees with the one before.
+    fn is_flat(self, messages: u32, delay: Picos) -> bool {
+        let slopes = self.slope(messages, delay).zip(self.slope(messages / 2, delay));
+        slopes.is_some_and(|(last, before)| last.agrees(before, FLAT))
+    }
+
+    /// Round trip over the time of an issue with `Δ`: the requests that are issued until a reply
+    /// arrives.
+    fn issued_in_round_trip(self, delay: Picos) -> Option<f64> {
+        let round_trip = self.round_trip()?.whole.value.0 as f64;
+        let first = self.issue(1, Picos::ZERO)?.time.value.0 as f64 + delay.0 as f64;
+        (first > 0.0).then(|| round_trip / first)
+    }
+
+    /// Fewest `M` for a steady state at `Δ`: four times the requests until a reply arrives.
+    fn fewest(self, delay: Picos) -> Option<u32> {
+        let until = self.issued_in_round_trip(delay)?;
+        let mut fewest = 4;
+        while fewest < MOST_IN_FLIGHT && f64::from(fewest) < 4.0 * until {
+            fewest *= 2;
         }
-        self.end_round(run.requests, run.requests, course.whole);
-        Ok(Some(course))
+        Some(fewest)
     }
 
-    /// Cost of a poll that finds no message.
-    fn empty_poll(&mut self) -> Result<Picos, SessionError<L::Error>> {
-        let Self { clock, link, buffers, traffic, .. } = self;
-        let (message, reply) = windows(buffers, 1, 1);
-        // Under the conditions of a run, in which a receive may be posted.
-        let ticks = link.exchange(message, reply, |link, reply| {
-            let started = clock.now();
-            for _ in 0..POLLS {
-                traffic.strays += u64::from(link.poll_receive(reply)?.is_some());
-            }
-            Ok(clock.now().saturating_sub(started))
-        });
-        let ticks = ticks.map_err(SessionError::Link)?;
-        Ok(Picos(without_reading(clock, ticks).0 / u64::from(POLLS)))
+    /// Slope of the flat end of the curve at `Δ`; `None` if it is not flat.
+    fn plateau(self, delay: Picos) -> Option<Spread> {
+        let last = self.last(delay);
+        let is_steady = last >= self.fewest(delay)? && self.is_flat(last, delay);
+        self.slope(last, delay).filter(|_| is_steady)
+    }
+
+    /// A short request and the reply.
+    fn get(self) -> Option<Estimate<SignedPicos>> {
+        let get = self.0.iter().find(|row| row.probe.kind == ProbeKind::Receive);
+        get.map(|row| row.whole)
+    }
+
+    /// Window of the points with more than two requests.
+    fn window(self) -> Option<u32> {
+        self.issues().find_map(|row| match row.probe.kind {
+            ProbeKind::Issue { window, .. } if row.probe.messages > 2 => Some(window),
+            _ => None,
+        })
     }
 }
 
-/// Busy-waits for `ticks` and returns the excess over them.
-fn wait<C: Clock>(clock: &C, ticks: u64) -> u64 {
-    let from = clock.now();
-    loop {
-        let kept = clock.now().saturating_sub(from);
-        if kept >= ticks {
-            return kept - ticks;
+/// Tells which probes of `size` the signature needs beyond `rows`, the medians so far, and passes
+/// them to `add`. `M` doubles until a curve is flat.
+pub fn missing_points(
+    size: u32,
+    rows: &[ProbeRow],
+    options: &SignatureOptions,
+    mut add: impl FnMut(Probe),
+) {
+    let points = Points(rows);
+    let issue = |messages, delay, window| Probe {
+        size,
+        kind: ProbeKind::Issue { window, reply: if options.bulk { 1 } else { size } },
+        messages,
+        delay,
+    };
+    let (Some(round_trip), Some(first)) = (points.round_trip(), points.issue(1, Picos::ZERO))
+    else {
+        add(Probe::round_trip(size));
+        if options.train > 1 {
+            add(Probe { messages: options.train, ..Probe::round_trip(size) });
         }
+        if options.bulk {
+            let store = ProbeKind::Flood;
+            add(Probe { kind: store, ..Probe::round_trip(size) });
+            add(Probe { kind: ProbeKind::Receive, ..Probe::round_trip(size) });
+        }
+        add(issue(1, Picos::ZERO, 2));
+        return;
+    };
+    if round_trip.samples < FEWEST || first.samples < FEWEST {
+        return;
+    }
+    let window = points.window().unwrap_or_else(|| window(points, size, options));
+    let mut ask = |delay| {
+        let last = points.last(delay);
+        let fewest = points.fewest(delay).unwrap_or(4).min(options.max_in_flight);
+        let is_open =
+            |row: &ProbeRow| row.samples < FEWEST || row.time.value.0 as f64 > LONGEST_RUN;
+        if last < fewest {
+            let mut messages = (last * 2).max(1);
+            while messages <= fewest {
+                add(issue(messages, delay, window));
+                messages *= 2;
+            }
+        } else if last.saturating_mul(2) <= options.max_in_flight
+            && !points.issue(last, delay).is_some_and(is_open)
+            && !points.is_flat(last, delay)
+        {
+            add(issue(last * 2, delay, window));
+        }
+    };
+    ask(Picos::ZERO);
+    if points.delay_after(Picos::ZERO).is_some() {
+        points.deltas().for_each(ask);
+    } else if options.deltas.iter().any(|delay| *delay > Picos::ZERO) {
+        options.deltas.into_iter().filter(|delay| *delay > Picos::ZERO).for_each(ask);
+    } else {
+        let sixteenth = round_trip.whole.value.0.unsigned_abs().max(16) / 16;
+        USUAL_DELTAS.map(|count| Picos(count * sixteenth)).into_iter().for_each(ask);
+    }
+}
+
+/// Window for all points of `size`: twice the requests until a reply arrives, a power of two.
+fn window(points: Points<'_>, size: u32, options: &SignatureOptions) -> u32 {
+    let wanted = points.fewest(Picos::ZERO).unwrap_or(4) / 2;
+    let held = options.unanswered_bytes / size.saturating_add(BOOKKEEPING);
+    wanted.clamp(4, held.max(4)).min(options.max_in_flight).max(2)
+}
+
+impl Signature {
+    /// Parameters from the medians of all points of one size; `None` before the round trip and the
+    /// cost of a single request are known.
+    #[must_use]
+    pub fn of(rows: &[ProbeRow], options: &SignatureOptions) -> Option<Self> {
+        let points = Points(rows);
+        let round_trip = points.round_trip()?;
+        let (capacity, is_capacity_reached) = capacity(points)?;
+        let send = send_overhead(points, capacity)?;
+        let plateau = points.plateau(Picos::ZERO);
+        let received = recv_overhead(points, send);
+        let share = options.relative_error;
+        let half_trip = Spread::of(&round_trip.whole).times(0.5);
+        let of_misfit = |estimate: Estimate<SignedPicos>| match received {
+            Some(found) if (found.slope - 1.0).abs() > SLOPE => {
+                Estimate { mark: Mark::Misfit, ..estimate }
+            }
+            _ => estimate,
+        };
+        let receive = received.map(|found| found.overhead);
+        let bottleneck = bottleneck(points, send, receive, plateau);
+        let both = receive.map(|receive| send.plus(receive));
+        let gap = if bottleneck == Bottleneck::Sender { both } else { plateau };
+        Some(Self {
+            size: round_trip.probe.size,
+            round_trip: round_trip.whole,
+            get: points.get().filter(|_| options.bulk),
+            send_overhead: send.estimate(share),
+            recv_overhead: receive.map(|receive| of_misfit(receive.estimate(share))),
+            gap: gap.map(|gap| gap.estimate(share)),
+            bottleneck,
+            // The two ways of a store differ.
+            latency: both
+                .filter(|_| !options.bulk)
+                .map(|both| of_misfit(half_trip.minus(both).estimate(share))),
+            slope: received.map(|found| found.slope),
+            capacity,
+            is_capacity_reached,
+        })
+    }
+
+    /// The `M` at which `g(Δ)` was read among `rows`, if `delay` is beyond the idle time, so that
+    /// it shows `o_r`.
+    #[must_use]
+    pub fn flat_beyond_idle(rows: &[ProbeRow], delay: Picos) -> Option<u32> {
+        let points = Points(rows);
+        let slowed = points.plateau(delay).filter(|_| delay > Picos::ZERO)?;
+        is_raised(points, delay, slowed).then(|| points.last(delay))
+    }
+
+    /// Regime of the point `probe` among `rows`, which this signature was computed from.
+    #[must_use]
+    pub fn regime(&self, probe: &Probe, rows: &[ProbeRow]) -> Regime {
+        let points = Points(rows);
+        let Probe { messages, delay, .. } = *probe;
+        let before_reply = points.issued_in_round_trip(delay).unwrap_or(0.0);
+        if messages == 1 || messages <= self.capacity && f64::from(messages) < before_reply {
+            return Regime::SendOnly;
+        }
+        let last = points.last(delay);
+        let Some(plateau) = points.plateau(delay) else { return Regime::Transition };
+        let longer = core::iter::successors(Some(messages), |messages| messages.checked_mul(2));
+        let mut slopes = longer.take_while(|messages| *messages <= last);
+        let is_flat = |messages| {
+            points.slope(messages, delay).is_some_and(|slope| plateau.agrees(slope, FLAT))
+        };
+        if slopes.all(is_flat) { Regime::SteadyState } else { Regime::Transition }
+    }
+}
+
+/// Requests that the link takes before a sender waits, and true if one did before the first reply
+/// could have arrived.
+fn capacity(points: Points<'_>) -> Option<(u32, bool)> {
+    let until = points.issued_in_round_trip(Picos::ZERO)?;
+    let first = Spread::of(&points.issue(1, Picos::ZERO)?.time);
+    let mut capacity = 1;
+    let mut messages = 2;
+    while f64::from(messages) < until {
+        let Some(slope) = points.slope(messages, Picos::ZERO) else { break };
+        if slope.value - slope.half > STALLED * first.value {
+            return Some((capacity, true));
+        }
+        (capacity, messages) = (messages, messages * 2);
+    }
+    Some((capacity, false))
+}
+
+/// Median of the costs in the send-only regime, with the interval of that point.
+fn send_overhead(points: Points<'_>, capacity: u32) -> Option<Spread> {
+    let mut costs = heapless::Vec::<Spread, 20>::new();
+    let mut messages = 1;
+    while messages <= capacity {
+        if let Some(row) = points.issue(messages, Picos::ZERO) {
+            costs.push(Spread::of(&row.time).times(1.0 / f64::from(messages))).ok()?;
+        }
+        messages *= 2;
+    }
+    middle(&costs)
+}
+
+/// Median of a few values; of two in the middle the one with the narrower interval.
+pub(super) fn middle(values: &[Spread]) -> Option<Spread> {
+    let below = |one: &Spread| values.iter().filter(|other| other.value < one.value).count();
+    let of_rank = |rank: usize| {
+        // Equal values share the lowest rank of theirs.
+        values.iter().filter(|one| below(one) <= rank).max_by(|a, b| a.value.total_cmp(&b.value))
+    };
+    let upper = of_rank(values.len() / 2)?;
+    let lower = of_rank(values.len().checked_sub(1)? / 2)?;
+    Some(if lower.half < upper.half { *lower } else { *upper })
+}
+
+/// Receive overhead and how well its `Δ` agree.
+#[derive(Clone, Copy)]
+struct Received {
+    overhead: Spread,
+    /// `dg(Δ)/dΔ`, by least squares.
+    slope: f64,
+}
+
+/// `o_r` from all `Δ` that raise the plateau, if there are enough.
+fn recv_overhead(points: Points<'_>, send: Spread) -> Option<Received> {
+    let mut found = heapless::Vec::<Spread, MAX_DELTAS>::new();
+    let [mut sum_x, mut sum_y, mut sum_xx, mut sum_xy] = [0.0; 4];
+    for delay in points.deltas() {
+        let Some(slowed) = points.plateau(delay) else { continue };
+        if !is_raised(points, delay, slowed) {
+            continue;
+        }
+        let (x, y) = (delay.0 as f64, slowed.value);
+        sum_x += x;
+        sum_y += y;
+        sum_xx += x * x;
+        sum_xy += x * y;
+        let rest = slowed.minus(send);
+        found.push(Spread { value: rest.value - x, ..rest }).ok()?;
+    }
+    let count = found.len() as f64;
+    let width = count * sum_xx - sum_x * sum_x;
+    if found.len() < FEWEST_DELTAS || width <= 0.0 {
+        return None;
+    }
+    let slope = (count * sum_xy - sum_x * sum_y) / width;
+    Some(Received { overhead: middle(&found)?, slope })
+}
+
+/// True if `delay`, with the plateau `slowed`, is beyond the idle time: the plateau is above that of
+/// no delay or, where the curve is not flat, the delay is a round trip.
+fn is_raised(points: Points<'_>, delay: Picos, slowed: Spread) -> bool {
+    match points.plateau(Picos::ZERO) {
+        Some(plateau) => slowed.value > (1.0 + FLAT) * plateau.value,
+        None => points.round_trip().is_some_and(|row| delay.0.cast_signed() >= row.whole.value.0),
+    }
+}
+
+fn bottleneck(
+    points: Points<'_>,
+    send: Spread,
+    receive: Option<Spread>,
+    plateau: Option<Spread>,
+) -> Bottleneck {
+    let Some(gap) = plateau else { return Bottleneck::Network };
+    let smallest = points.delay_after(Picos::ZERO);
+    let raised = smallest.and_then(|delay| Some((delay, points.plateau(delay)?)));
+    // The first Δ raises the plateau, as in Figures 11 and 13.
+    let is_raised =
+        raised.is_some_and(|(delay, slowed)| slowed.value - gap.value > 0.5 * delay.0 as f64);
+    let idle = receive.map(|receive| gap.value - send.value - receive.value);
+    if is_raised && idle.is_some_and(|idle| idle <= FLAT * gap.value) {
+        return Bottleneck::Sender;
+    }
+    let limit = points.round_trip().zip(points.window());
+    let limit = limit.map(|(trip, window)| trip.whole.value.0 as f64 / f64::from(window));
+    let is_limited = limit.is_some_and(|limit| limit >= (1.0 - FLAT) * gap.value);
+    if is_limited { Bottleneck::Window } else { Bottleneck::Network }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::methods::tests::measured;
+    use crate::measure::{Disturbance, Simulated, Truth};
+    use crate::model::Preset;
+    use crate::units::PerByte;
+    use std::vec::Vec;
+
+    /// A link with these times in nanoseconds.
+    fn link(send: u64, receive: u64, gap: u64, latency: u64) -> Truth {
+        let [send_overhead, recv_overhead, gap, latency] =
+            [send, receive, gap, latency].map(|nanos| Picos(nanos * 1_000));
+        Truth { first_size: 1, latency, send_overhead, recv_overhead, gap, ..Truth::default() }
+    }
+
+    fn signature(
+        simulated: Simulated<'_>,
+        options: &SignatureOptions,
+    ) -> (Signature, Vec<ProbeRow>) {
+        let rows = measured(simulated, |rows, add| missing_points(1, rows, options, add));
+        (Signature::of(&rows, options).unwrap(), rows)
+    }
+
+    fn near(found: Option<Estimate<SignedPicos>>, truth: Picos) -> bool {
+        found.is_some_and(|found| found.value.0.abs_diff(truth.0.cast_signed()) * 50 <= truth.0)
+    }
+
+    #[test]
+    fn the_papers_machines_are_found_within_two_percent() {
+        for name in ["paragon", "meiko", "myrinet"] {
+            let preset: Preset = name.parse().unwrap();
+            let [send, receive] = preset.ends.unwrap();
+            let set = preset.protocols[0].parameters;
+            let truth = Truth {
+                first_size: 1,
+                latency: set.latency,
+                send_overhead: send,
+                recv_overhead: receive,
+                gap: set.gap,
+                ..Truth::default()
+            };
+            let truths = [truth];
+            let simulated = Simulated::new(&truths, Disturbance::default(), Picos(20_000));
+            let (found, rows) = signature(simulated, &SignatureOptions::default());
+            assert!(near(Some(found.send_overhead), truth.send_overhead), "{name}: {found:?}");
+            assert!(near(found.recv_overhead, truth.recv_overhead), "{name}: {found:?}");
+            assert!(near(found.gap, truth.gap), "{name}: {found:?}");
+            assert!(near(found.latency, truth.latency), "{name}: {found:?}");
+            assert!(found.slope.is_some_and(|slope| (slope - 1.0).abs() < SLOPE), "{found:?}");
+            assert_eq!(found.bottleneck, Bottleneck::Network, "{name}");
+            assert!(!found.is_capacity_reached && found.capacity == 8, "{name}: {found:?}");
+            let regime = |messages| {
+                let row = rows.iter().find(|row| {
+                    let Probe { messages: of, delay, kind, .. } = row.probe;
+                    (of, delay) == (messages, Picos::ZERO) && kind != ProbeKind::Train
+                });
+                row.map(|row| found.regime(&row.probe, &rows))
+            };
+            assert_eq!(regime(8), Some(Regime::SendOnly), "{name}");
+            assert_eq!(regime(16), Some(Regime::Transition), "{name}");
+            assert_eq!(regime(Points(&rows).last(Picos::ZERO)), Some(Regime::SteadyState));
+        }
+    }
+
+    #[test]
+    fn a_capacity_limits_the_gap_to_its_share_of_the_round_trip() {
+        let truths = [link(1_000, 500, 5_000, 48_500)];
+        for (capacity, gap) in [(2, 50_000_000), (4, 25_000_000), (8, 12_500_000), (32, 5_000_000)]
+        {
+            let simulated = Simulated::new(&truths, Disturbance::default(), Picos(20_000));
+            let simulated = simulated.with_capacity(capacity);
+            let (found, _) = signature(simulated, &SignatureOptions::default());
+            assert!(near(found.gap, Picos(gap)), "{capacity}: {found:?}");
+            let reached = (found.capacity as usize, found.is_capacity_reached);
+            assert_eq!(reached, (capacity, true), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_sender_that_is_never_idle_bounds_the_gap() {
+        let truths = [link(5_000, 4_000, 2_000, 30_000)];
+        let simulated = Simulated::new(&truths, Disturbance::default(), Picos(20_000));
+        let (found, _) = signature(simulated, &SignatureOptions::default());
+        assert_eq!(found.bottleneck, Bottleneck::Sender);
+        assert!(near(found.gap, Picos(9_000_000)), "{found:?}");
+        assert!(near(found.latency, Picos(30_000_000)), "{found:?}");
+    }
+
+    #[test]
+    fn a_window_that_hides_the_gap_is_told() {
+        let truths = [link(1_000, 1_000, 2_000, 98_000)];
+        let simulated = Simulated::new(&truths, Disturbance::default(), Picos(20_000));
+        let options =
+            SignatureOptions { unanswered_bytes: 16 * 1_025, ..SignatureOptions::default() };
+        let (found, _) = signature(simulated, &options);
+        assert_eq!(found.bottleneck, Bottleneck::Window);
+        assert!(near(found.gap, Picos(200_000_000 / 16)), "{found:?}");
+    }
+
+    #[test]
+    fn stores_and_gets_take_what_the_link_takes_both_ways() {
+        let truth = Truth {
+            send_overhead_per_byte: PerByte(30 << 16),
+            recv_overhead_per_byte: PerByte(20 << 16),
+            gap_per_byte: PerByte(80 << 16),
+            ..link(2_000, 2_600, 12_400, 11_100)
+        };
+        let truths = [truth];
+        let simulated = Simulated::new(&truths, Disturbance::default(), Picos(20_000));
+        let options = SignatureOptions { bulk: true, ..SignatureOptions::default() };
+        let rows = measured(simulated, |rows, add| missing_points(4_096, rows, &options, add));
+        let found = Signature::of(&rows, &options).unwrap();
+        let w = 4_095;
+        let both_ways = 2 * (2_000_000 + 2_600_000 + 11_100_000);
+        assert!(near(Some(found.send_overhead), Picos(2_000_000 + 30 * w)), "{found:?}");
+        assert!(near(found.gap, Picos(12_400_000 + 80 * w)), "{found:?}");
+        let transfer = Picos(both_ways + (30 + 20 + 80) * w);
+        assert!(near(Some(found.round_trip), transfer), "{found:?}");
+        assert!(near(found.get, transfer) && found.latency.is_none(), "{found:?}");
+    }
+
+    #[test]
+    fn the_median_of_a_few_is_found_without_sorting() {
+        let of = |values: &[f64]| {
+            let spreads: Vec<_> =
+                values.iter().map(|&value| Spread { value, half: value }).collect();
+            middle(&spreads).map(|found| found.value)
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(of(&[4.0, 1.0, 3.0, 2.0]), Some(2.0));
+        assert_eq!(of(&[2.0, 2.0, 5.0, 2.0]), Some(2.0));
     }
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use loggap_core::model::{LogGops, Preset, Protocol, UnknownPreset};
+use loggap_core::model::{LogGops, Preset, Protocol, ReceiveOverhead, UnknownPreset};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
 use crate::cli::parameter_args::{Origin, ParameterArgs};
@@ -274,5 +274,13 @@ fn blocks(sets: &ParameterSets, block: NonZeroU32, ranks: usize) -> usize {
 fn preset_sets(preset: &Preset, parameters: &ParameterArgs) -> ParameterSets {
     let mut protocols = preset.protocols.to_vec();
     parameters.limit(&mut protocols);
-    ParameterSets::new(protocols, Vec::new())
+    let mut receive = Vec::new();
+    if let Some([send, overhead]) = preset.ends {
+        for protocol in &mut protocols {
+            let ReceiveOverhead { overhead_per_byte, .. } = protocol.parameters.receive_overhead();
+            receive.push(ReceiveOverhead { overhead, overhead_per_byte });
+            protocol.parameters.overhead = send;
+        }
+    }
+    ParameterSets::new(protocols, receive)
 }

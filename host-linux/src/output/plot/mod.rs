@@ -2,6 +2,7 @@
 //! fitted lines and changes of protocol.
 
 pub(crate) mod axis;
+mod bulk;
 pub(crate) mod canvas;
 pub mod chart;
 mod curve;
@@ -9,6 +10,7 @@ mod frame;
 pub mod heat;
 pub mod links;
 pub mod profiles;
+mod signature;
 pub mod winners;
 
 use loggap_core::model::{Curve, Range};
@@ -39,6 +41,12 @@ pub enum PlotError {
 ///
 /// [`PlotError`] if there is nothing to draw.
 pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
+    if let Some(found) = &document.signature {
+        return match &found.bulk[..] {
+            [] => signature::svg(document, found),
+            bulk => bulk::svg(document, bulk),
+        };
+    }
     let is_present = |curve: &Curve| {
         document.sizes.iter().any(|record| record.row.value(*curve).is_some())
             || document.ranges.iter().any(|record| record.range.line(*curve).is_some())
@@ -131,7 +139,7 @@ fn time_range(document: &ProfileDocument, curves: &[Curve]) -> Option<(f64, f64)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{RoundRecord, SizeRecord};
+    use crate::profile::{RoundRecord, SignatureRecord, SizeRecord, fixtures};
     use loggap_core::measure::SizeRow;
     use loggap_core::model::{Change, Estimate, Mark, Profile, SizeLine};
     use loggap_core::units::{Bytes, Picos, SignedPerByte, SignedPicos};
@@ -242,6 +250,29 @@ mod tests {
         let mut unbounded = quiet.clone();
         unbounded.sizes[3].row.gap.as_mut().unwrap().high = SignedPicos(i64::MAX);
         assert_eq!(lines(&unbounded) + 1, lines(&quiet));
+    }
+
+    #[test]
+    fn a_signature_is_drawn_as_its_curves_with_their_regimes() {
+        let record = SignatureRecord { bulk: Vec::new(), ..fixtures::signature_record() };
+        let of = |record| ProfileDocument { signature: Some(record), ..document() };
+        let picture = svg(&of(record)).unwrap();
+        for part in [
+            "requests M",
+            "cost of a message T(M, delay)/M [us]",
+            "no delay",
+            "delay 16.0 us",
+            "send only",
+            "transition",
+            "steady state",
+            "g of request and reply",
+        ] {
+            assert!(picture.contains(part), "no {part}");
+        }
+        let picture = svg(&of(fixtures::signature_record())).unwrap();
+        for part in ["length n [bytes]", "store T(n)", "send overhead o(n)", "T0 -2.00 us"] {
+            assert!(picture.contains(part), "no {part}");
+        }
     }
 
     #[test]

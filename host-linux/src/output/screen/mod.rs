@@ -13,7 +13,7 @@ use loggap_core::model::{Coefficient, Curve};
 use super::quantity::Quantity;
 use super::text::{self, ALERT, BOLD, DIM, ERROR, Line};
 use super::warnings::{self, Notes};
-use super::{calls, changes, heading};
+use super::{calls, changes, heading, methods};
 use crate::profile::{ProfileDocument, RangeRecord, Stopped, Verdict};
 
 /// Largest width of lines, columns.
@@ -51,9 +51,13 @@ pub fn write(
     let is_usable = document.verdict == Verdict::Usable;
     let fitted = is_usable.then(|| [parameters::lines(document, page), remarks(document, page)]);
     let [parameters, remarks] = fitted.unwrap_or_default();
+    let most = if page.verbose { usize::MAX } else { 1 };
+    let of_method = methods::lines(document, most).into_iter();
+    let of_method = of_method.flat_map(|text| page.kept(text)).collect();
     let parts = [
         head(document, page),
         parameters,
+        of_method,
         remarks,
         sizes::lines(document, page),
         advice(document, page),
@@ -77,6 +81,14 @@ impl Page {
     /// Wraps `text` to the page's width.
     fn wrapped(self, text: &str, style: Style) -> impl Iterator<Item = Line> + use<> {
         text::wrap(text, self.width, 2).into_iter().map(move |line| Line::styled(line, style))
+    }
+
+    /// Wraps `text` unless it fits, and may be a row of columns.
+    fn kept(self, text: String) -> Vec<Line> {
+        if text.chars().count() <= self.width {
+            return vec![Line::plain(text)];
+        }
+        self.wrapped(&text, Style::new()).collect()
     }
 }
 

@@ -1,0 +1,75 @@
+//! Bulk transfers over their length, as Figures 9 and 12 of Culler et al. 1996: times of stores and
+//! gets, send overhead and gap.
+
+use plotters::style::RGBColor;
+
+use super::super::number::{self, Unit};
+use super::super::{heading, methods};
+use super::axis::{self, Axis, Labelled};
+use super::canvas::{Align, BLUE, GREEN, ORANGE, Sheet, TITLE, VERMILION, black, grey};
+use super::{PLOT_HEIGHT, PlotError, WIDTH, frame};
+use crate::profile::{BulkRecord, ProfileDocument};
+
+/// A curve: its name, colour, and value in seconds.
+struct Quantity {
+    name: &'static str,
+    color: RGBColor,
+    of: fn(&BulkRecord) -> Option<f64>,
+}
+
+const QUANTITIES: [Quantity; 4] = [
+    Quantity { name: "store T(n)", color: BLUE, of: |one| Some(one.store_s) },
+    Quantity { name: "get", color: GREEN, of: |one| one.get_s },
+    Quantity { name: "send overhead o(n)", color: VERMILION, of: |one| Some(one.o_s) },
+    Quantity { name: "gap g(n)", color: ORANGE, of: |one| one.g_s },
+];
+
+/// Draws the times of `bulk` over the length on logarithmic axes.
+pub(super) fn svg(document: &ProfileDocument, bulk: &[BulkRecord]) -> Result<String, PlotError> {
+    let times = bulk.iter().flat_map(|one| QUANTITIES.iter().filter_map(|curve| (curve.of)(one)));
+    let times: Vec<f64> = times.filter(|time| *time > 0.0).collect();
+    let low = times.iter().copied().reduce(f64::min).ok_or(PlotError::Nothing)? / 1.5;
+    let high = times.iter().copied().fold(0.0, f64::max) * 1.5;
+    let sizes = || bulk.iter().map(|one| f64::from(one.size_bytes.max(1)));
+    let first = sizes().reduce(f64::min).ok_or(PlotError::Nothing)? / 1.25;
+    let last = sizes().fold(0.0, f64::max) * 1.25;
+    let unit = Unit::fitting(number::TIME, (low * high).sqrt(), 1.0);
+    let lines = methods::bulk_line(document);
+    let foot = i32::try_from(lines.len()).map_err(|_| PlotError::Backend)?;
+    let foot = foot.saturating_mul(frame::LINE);
+    let sheet = Sheet {
+        size: (WIDTH, PLOT_HEIGHT.saturating_add(foot)),
+        units: 1,
+        bleed: 0,
+        margins: (80, 30, 104, foot.saturating_add(56)),
+    };
+    sheet.draw(|canvas| {
+        let plot = canvas.plot_area();
+        let left = plot.across.low;
+        let across = Axis::new(first, last, plot.across);
+        let up = Axis::new(low / unit.size, high / unit.size, plot.up);
+        let head = format!("{}: bulk transfers", heading::title(document));
+        canvas.text(&head, (left, 22), black(TITLE), Align::Left)?;
+        canvas.text(&heading::ends(document).join("; "), (left, 48), grey(14), Align::Left)?;
+        let time = format!("time [{}]", unit.name);
+        axis::draw(
+            canvas,
+            &Labelled { axis: &across, ticks: across.binary_ticks(), name: "length n [bytes]" },
+            &Labelled { axis: &up, ticks: up.decimal_ticks(), name: &time },
+        )?;
+        for (curve, x) in QUANTITIES.iter().zip((left..).step_by(190)) {
+            canvas.line(vec![(x, 80), (x + 28, 80)], curve.color, 2)?;
+            canvas.text(curve.name, (x + 36, 80), black(15), Align::Left)?;
+            let place = |one: &BulkRecord| {
+                let time = (curve.of)(one).filter(|time| *time > 0.0)? / unit.size;
+                Some((across.place(f64::from(one.size_bytes)), up.place(time)))
+            };
+            let path: Vec<_> = bulk.iter().filter_map(place).collect();
+            for point in &path {
+                canvas.dot(*point, curve.color)?;
+            }
+            canvas.line(path, curve.color, 2)?;
+        }
+        frame::draw_foot(canvas, &lines)
+    })
+}
