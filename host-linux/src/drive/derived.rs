@@ -70,7 +70,7 @@ fn of_signature(probes: &Probes<'_>, options: &SignatureOptions) -> Vec<TimedSam
     let mut all = Vec::new();
     for &size in &probes.sizes {
         let rows = probes.rows_of(size);
-        let Some(signature) = Signature::of(&rows, options) else { continue };
+        let signature = Signature::of(&rows, options);
         let trip = rows.iter().find(|row| row.probe == Probe::round_trip(size));
         let round_trip = trip.map_or(0, |row| row.whole.value.0);
         let train = rows.iter().find(|row| row.probe.experiment().is_some_and(is_gap));
@@ -81,7 +81,11 @@ fn of_signature(probes: &Probes<'_>, options: &SignatureOptions) -> Vec<TimedSam
         let mut samples = Samples { size, round_trip, delay, all: Vec::new() };
         let of_size = probes.series.iter().filter(|series| series.probe.size == size);
         for series in of_size {
-            add_series(&mut samples, series, &signature, &rows);
+            match (series.probe.experiment(), &signature) {
+                (Some(experiment), _) => add_rounds(&mut samples, series, &experiment),
+                (None, Some(signature)) => add_points(&mut samples, series, signature, &rows),
+                (None, None) => {}
+            }
         }
         all.append(&mut samples.all);
     }
@@ -92,15 +96,15 @@ fn is_gap(experiment: Experiment) -> bool {
     experiment.quantity == Quantity::Gap
 }
 
-fn add_series(samples: &mut Samples, series: &Series, signature: &Signature, rows: &[ProbeRow]) {
+fn add_rounds(samples: &mut Samples, series: &Series, experiment: &Experiment) {
+    for timed in series.timings.iter().take(MOST) {
+        samples.push(experiment.quantity, experiment.messages, timed.time.whole.0, timed);
+    }
+}
+
+fn add_points(samples: &mut Samples, series: &Series, signature: &Signature, rows: &[ProbeRow]) {
     let Probe { messages, delay, .. } = series.probe;
     let timings = series.timings.iter();
-    if let Some(Experiment { quantity, .. }) = series.probe.experiment() {
-        for timed in timings.take(MOST) {
-            samples.push(quantity, messages, timed.time.whole.0, timed);
-        }
-        return;
-    }
     let count = i64::from(messages);
     if !matches!(series.probe.kind, ProbeKind::Issue { .. }) {
         return;

@@ -316,19 +316,25 @@ mod tests {
         assert!(measured.wall < Picos(3_900_000_000_000), "{:?}", measured.wall);
     }
 
-    /// Two launches of `method` over a simulated link of `gap_per_byte` picoseconds, whose ends are
-    /// preempted.
-    fn repeated(method: Method, preemptions: Preemptions, gap_per_byte: u64) -> Measured {
-        let micros = |count: u64| Picos(count * 1_000_000);
-        let truth = Truth {
+    const fn micros(count: u64) -> Picos {
+        Picos(count * 1_000_000)
+    }
+
+    /// A link of 16 Gb/s.
+    fn fast() -> Truth {
+        Truth {
             first_size: 1,
             latency: micros(5),
             send_overhead: micros(1),
             recv_overhead: micros(1),
             gap: micros(2),
-            gap_per_byte: PerByte::from_picos(gap_per_byte).unwrap(),
+            gap_per_byte: PerByte::from_picos(500).unwrap(),
             ..Truth::default()
-        };
+        }
+    }
+
+    /// Two launches of `method` over a simulated link whose ends are preempted.
+    fn repeated(method: Method, preemptions: Preemptions, truth: Truth) -> Measured {
         // Virtual time: the machine's load has no influence.
         let truths = [truth];
         let simulated = Simulated::new(&truths, Disturbance::default(), Picos(25_000));
@@ -351,7 +357,7 @@ mod tests {
         let millis = |count: u64| Picos(count * 1_000_000_000);
         let preemptions = Preemptions { interval: millis(2), length: millis(4), told: true };
         for method in [Method::Signature, Method::Plogp] {
-            let measured = repeated(method, preemptions, 500);
+            let measured = repeated(method, preemptions, fast());
             assert!(measured.left_out > 0, "{method:?}");
             let slowest = measured.samples.iter().map(|timed| timed.sample.elapsed).max();
             assert!(slowest.unwrap() < millis(1), "{method:?}: {slowest:?}");
@@ -364,7 +370,9 @@ mod tests {
         let preemptions = Preemptions { interval: millis(2), length: millis(1), told: true };
         for method in [Method::Signature, Method::Plogp] {
             // A message of 4 KiB takes 0.5 ms, as one of 64 KiB over 1 Gb/s.
-            let measured = repeated(method, preemptions, 128_000);
+            let gap_per_byte = PerByte::from_picos(128_000).unwrap();
+            let slow = Truth { send_overhead: micros(200), gap_per_byte, ..fast() };
+            let measured = repeated(method, preemptions, slow);
             for size in SIZES {
                 let of = |timed: &TimedSample| timed.sample.experiment.size == size;
                 assert!(measured.samples.iter().any(of), "{method:?}: no sample of {size} B");
@@ -374,7 +382,7 @@ mod tests {
 
     #[test]
     fn probes_are_timed_over_every_connection() {
-        let measured = repeated(Method::Plogp, Preemptions::default(), 500);
+        let measured = repeated(Method::Plogp, Preemptions::default(), fast());
         assert_eq!((measured.launches, measured.left_out), (2, 0));
         let second = measured.samples.iter().position(|timed| timed.launch == 1).unwrap();
         let [first, second] = [&measured.samples[..second], &measured.samples[second..]];

@@ -391,7 +391,7 @@ mod tests {
         assert!(error.contains("line 3, column 14"), "{error}");
         let error = refusal(&document(r#"{"first_bytes":"x"}"#, ""));
         assert!(error.contains("first_bytes") && error.contains("line 1"), "{error}");
-        assert!(refusal("").contains("line 1"));
+        assert!(refusal("").contains("it is empty"));
         assert!(refusal(&"[".repeat(100_000)).contains("line 1"));
     }
 

@@ -37,6 +37,8 @@ const FEWEST_DELTAS: usize = 3;
 const STALLED: f64 = 2.0;
 /// Longest run, 50 ms; curves end there.
 const LONGEST_RUN: f64 = 5e10;
+/// Largest ratio of `M` that is asked for before its runs' durations are known.
+const STEP: u32 = 8;
 /// Bytes that a message takes in a socket's buffer besides its own.
 const BOOKKEEPING: u32 = 1 << 10;
 /// Usual delays in sixteenths of a round trip: one that a sender with idle time hides, one within
@@ -260,17 +262,17 @@ pub fn missing_points(
         let last = points.last(delay);
         let fewest = points.fewest(delay).unwrap_or(4).min(options.max_in_flight);
         let is_open =
-            |row: &ProbeRow| row.samples < FEWEST || row.time.value.0 as f64 > LONGEST_RUN;
+            |row: &ProbeRow| row.samples < FEWEST || row.whole.value.0 as f64 > LONGEST_RUN;
+        if points.issue(last, delay).is_some_and(is_open) {
+            return;
+        }
         if last < fewest {
             let mut messages = (last * 2).max(1);
-            while messages <= fewest {
+            while messages <= fewest.min(last.max(1).saturating_mul(STEP)) {
                 add(issue(messages, delay, window));
                 messages *= 2;
             }
-        } else if last.saturating_mul(2) <= options.max_in_flight
-            && !points.issue(last, delay).is_some_and(is_open)
-            && !points.is_flat(last, delay)
-        {
+        } else if last.saturating_mul(2) <= options.max_in_flight && !points.is_flat(last, delay) {
             add(issue(last * 2, delay, window));
         }
     };
