@@ -117,7 +117,12 @@ impl PatternArgs {
             }
             (None, Some(pattern), Some(ranks)) => Ok(Source::Pattern(pattern, self.options(ranks))),
             (None, Some(pattern), None) => Err(Self::without_ranks(pattern)),
-            (None, None, _) if let Some(round) = self.round() => Ok(Source::Prtt(round)),
+            (None, None, _) if let Some(round) = self.round() => {
+                let given = self.of_pattern_but(&["--prtt", "--size"]);
+                given.map_or(Ok(Source::Prtt(round)), |option| {
+                    Err(CliError::usage(format_args!("{option} is for --pattern, not for --prtt")))
+                })
+            }
             (None, ..) => Err(CliError::usage(
                 "give a schedule's FILE, or --pattern NAME and --ranks P; \
                  'loggap goal generate --help' lists the patterns",
@@ -141,6 +146,10 @@ impl PatternArgs {
 
     /// First of the given options that only apply to patterns, if any.
     fn of_pattern(&self) -> Option<&'static str> {
+        self.of_pattern_but(&[])
+    }
+
+    fn of_pattern_but(&self, meant: &[&str]) -> Option<&'static str> {
         let given = [
             ("--prtt", self.prtt.is_some()),
             ("--ranks", self.ranks.is_some()),
@@ -158,7 +167,8 @@ impl PatternArgs {
             ("--repeat", self.repeat.is_some()),
             ("--rotate-root", self.rotate_root),
         ];
-        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+        let given = given.into_iter().find(|(option, given)| *given && !meant.contains(option));
+        given.map(|(option, _)| option)
     }
 
     /// Title of the schedule: the file or the pattern.

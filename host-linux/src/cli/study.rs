@@ -27,6 +27,15 @@ use crate::terminal::{CliError, Console, Exit, Failures, end_on_request};
 const MOST_BROADCASTS: u64 = 1 << 32;
 /// Memory limit of one simulation of a study, bytes.
 const MOST_BYTES: u64 = 8 << 30;
+/// Memory that a rank, or a segment, takes in program order, bytes.
+const BYTES_IN_ORDER: u64 = 40;
+
+/// Numbers of ranks, each from 1 to 4G - 1.
+fn numbers_of_ranks(ranks: &Sizes) -> Result<Vec<u32>, CliError> {
+    let narrow = |ranks: u64| u32::try_from(ranks).ok().filter(|&ranks| ranks > 0);
+    let ranks: Option<Vec<u32>> = ranks.list().into_iter().map(narrow).collect();
+    ranks.ok_or_else(|| CliError::usage("--ranks takes numbers from 1 to 4G - 1"))
+}
 
 /// Answer a question by a series of simulations or measurements.
 #[derive(Debug, clap::Args)]
@@ -177,9 +186,14 @@ impl Pipelining {
         if work.is_none_or(|work| work > MOST_BROADCASTS) {
             return Err(too_many());
         }
-        let narrow = |ranks: u64| u32::try_from(ranks).ok().filter(|&ranks| ranks > 0);
-        let ranks: Option<Vec<u32>> = self.ranks.list().into_iter().map(narrow).collect();
-        ranks.ok_or_else(|| CliError::usage("--ranks takes numbers from 1 to 4G - 1"))
+        let ranks = numbers_of_ranks(&self.ranks)?;
+        let most = ranks.iter().copied().max().map_or(0, u64::from).max(segments);
+        if most > MOST_BYTES / BYTES_IN_ORDER {
+            return Err(CliError::usage(format_args!(
+                "{most} ranks or segments are more than fit into {MOST_BYTES} bytes of memory"
+            )));
+        }
+        Ok(ranks)
     }
 
     /// Opens all plots, so that a wrong path is reported before the work: two per link, whose name
@@ -202,16 +216,23 @@ impl Pipelining {
 
     fn link(&self, preset: &Preset, ranks: &[u32]) -> Result<Link, CliError> {
         let none = || CliError::usage(format_args!("preset {} holds no parameters", preset.name));
-        let parameters = *preset.at(Bytes(self.size)).ok_or_else(none)?;
-        let question = Question {
-            parameters,
-            size: self.size,
-            segment: Some(self.segment_size()),
-            repetitions: self.repetitions,
+        let question = |message: u64| {
+            Ok::<_, CliError>(Question {
+                parameters: *preset.at(Bytes(message)).ok_or_else(none)?,
+                size: self.size,
+                segment: Some(self.segment_size()),
+                repetitions: self.repetitions,
+            })
         };
+        let whole = question(self.size)?;
+        let in_segments = question(self.segment_size())?;
         let mut rows = Vec::new();
         for &ranks in ranks {
             for &algorithm in &self.algorithms {
+                let question = match algorithm {
+                    Algorithm::Pipeline => &in_segments,
+                    Algorithm::Tree | Algorithm::Linear => &whole,
+                };
                 rows.push(question.answer(algorithm, ranks, |pattern, options, set| {
                     match self.rules {
                         Rules::Order => self.in_order(algorithm, options, set),
@@ -220,7 +241,7 @@ impl Pipelining {
                 })?);
             }
         }
-        Ok(Link { preset: *preset, parameters, rows })
+        Ok(Link { preset: *preset, parameters: whole.parameters, rows })
     }
 
     fn in_order(
@@ -334,6 +355,9 @@ fn conclude(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
             let law = if growth.is_linear() { "P" } else { "log P" };
             writeln!(out, "# the loop's error of {algorithm} grows like {law}")?;
         }
+    }
+    if rows.iter().all(|row| Some(row.algorithm) == rows.first().map(|row| row.algorithm)) {
+        return Ok(());
     }
     let wrong = misled(rows);
     match (wrong.first(), wrong.last()) {

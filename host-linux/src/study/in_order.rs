@@ -171,7 +171,7 @@ fn pipeline(
     set: &LogGops,
 ) -> Result<(), Overflow> {
     let segment = series.segment.max(1);
-    let segments = series.size.div_ceil(segment);
+    let segments = series.size.div_ceil(segment).max(1);
     let last = series.size - segments.saturating_sub(1) * segment;
     let (whole, rest) = (Costs::of(set, segment)?, Costs::of(set, last)?);
     let mut arrivals = vec![Picos::ZERO; usize::try_from(segments).map_err(|_| Overflow)?];

@@ -13,8 +13,8 @@ use crate::drive::{Analysis, AnalysisError};
 use crate::profile::mean_square;
 use crate::samples::Row;
 
-/// Square picoseconds in a square second.
-const SQUARE_SECOND: f64 = 1e24;
+/// Units of a deviation in a square second: squares of 100 ps, which saturate at 0.4 s.
+const SQUARE_SECOND: f64 = 1e20;
 
 /// Sizes described by one line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -58,11 +58,11 @@ impl Deviations {
         let blocks = sizes.iter().map(|size| size.blocks.len()).min().unwrap_or(0);
         let row = |(index, &messages): (usize, &u32)| {
             let each = (0..blocks).map(|block| deviation(sizes, &ranges, block, index));
-            let each: Option<Vec<u64>> = each.collect();
-            let found =
-                each.and_then(|mut each| Sorted::new(&mut each).median_interval(Confidence::P95));
+            // Blocks with a loss have none.
+            let mut each: Vec<u64> = each.flatten().collect();
+            let found = Sorted::new(&mut each).median_interval(Confidence::P95);
             #[allow(clippy::cast_precision_loss, reason = "a deviation of few digits")]
-            let square_seconds = |picos: u64| picos as f64 / SQUARE_SECOND;
+            let square_seconds = |units: u64| units as f64 / SQUARE_SECOND;
             Deviation {
                 messages,
                 gap_lsq_s2: found.map(|found| square_seconds(found.median)),
@@ -113,13 +113,13 @@ fn ranges(sizes: &[SizeGaps]) -> Result<Vec<Span>, AnalysisError> {
     Ok(ranges.map(|range| Span { first_bytes: range.first.0, last_bytes: range.last.0 }).collect())
 }
 
-/// Mean of Eq. 6 over the ranges in one block, ps²; `None` if a size has no gap, or no range three
+/// Mean of Eq. 6 over the ranges in one block, in (100 ps)²; `None` if a size has no gap, or no range three
 /// sizes.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a square of picoseconds, positive and saturating"
+    reason = "a square, positive and saturating"
 )]
 fn deviation(sizes: &[SizeGaps], ranges: &[Span], block: usize, index: usize) -> Option<u64> {
     let mut lines = vec![GrowingLine::new(); ranges.len()];

@@ -8,12 +8,16 @@ use loggap_core::units::Picos;
 use super::{Axes, Chart, Coordinates, Interval, Series};
 use crate::output::number;
 
+/// Fewest draws that noise hits for an interval.
+const FEWEST_HIT: usize = 10;
+
 /// Makespans of a collective with noise, over that without.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slowdown {
     /// Mean over the draws of phases.
     pub mean: f64,
-    /// Ends of the 95% interval of the mean; `None` for a single draw.
+    /// Ends of the 95% interval of the mean; `None` if noise hits fewer than ten draws, since rare hits
+    /// say little about their mean.
     pub interval: Option<[f64; 2]>,
     /// The largest of the draws.
     pub largest: f64,
@@ -29,11 +33,13 @@ impl Slowdown {
             moments.add(factor(makespan));
         }
         let mean = moments.mean().filter(|mean| mean.is_finite())?;
+        let hit = noisy.iter().filter(|makespan| **makespan != quiet).count();
+        let least = noisy.iter().map(factor).fold(f64::INFINITY, f64::min);
         let freedom = u32::try_from(noisy.len()).unwrap_or(u32::MAX).saturating_sub(1);
-        let interval = moments.variance().filter(|_| freedom > 0).map(|variance| {
+        let interval = moments.variance().filter(|_| hit >= FEWEST_HIT).map(|variance| {
             let error = (variance / f64::from(freedom + 1)).sqrt();
             let half = Confidence::P95.student(freedom) * error;
-            [mean - half, mean + half]
+            [(mean - half).max(least), mean + half]
         });
         Some(Self { mean, interval, largest: noisy.iter().map(factor).fold(0.0, f64::max) })
     }

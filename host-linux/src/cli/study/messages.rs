@@ -56,11 +56,19 @@ pub(super) struct Args {
     json: bool,
 }
 
+/// Fewest sizes with a deviation from their line.
+const FEWEST_SIZES: usize = 3;
+
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let mut files = NamedFiles::default();
     files.written("--plot", args.plot.as_deref(), &["svg"]);
     files.check()?;
     let plot = args.plot.as_ref().map(PendingFile::create).transpose()?;
+    if args.sizes().len() < FEWEST_SIZES {
+        return Err(CliError::usage(format_args!(
+            "a line's deviation needs {FEWEST_SIZES} sizes or more: -s 1:4K"
+        )));
+    }
     let test = args.test();
     let sizes = TestSizes::Listed(args.sizes());
     let silent = &mut |_: &LinkFingerprint, _: &SizeGaps, _: &mut Console| Ok(());

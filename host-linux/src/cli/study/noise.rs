@@ -5,17 +5,22 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use loggap_core::goal::pattern::{Options, Pattern};
+use loggap_core::random::Random;
 use serde::Serialize;
 
+use super::{MOST_BYTES, numbers_of_ranks};
 use crate::cli::digits::{Digits, FormatArgs};
 use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
+use crate::cli::parameters_used::ParametersUsed;
 use crate::cli::pattern_args::NamedPattern;
 use crate::cli::simulate::noise_args::{NoiseArgs, NoiseDocument};
 use crate::flags::parse::{self, Sizes};
 use crate::output::{PendingFile, number};
-use crate::simulation::{NoiseSource, ParameterSets, Plan, Point, Source, run_points};
+use crate::simulation::{NoiseSource, ParameterSets, Plan, Point, RunError, Source, run_points};
 use crate::study::noise::{Row, Slowdown, chart};
-use crate::terminal::{CliError, Console, Exit, Failures, NamedFiles, RunsLine, end_on_request};
+use crate::terminal::{
+    CliError, Console, Exit, Failures, Interrupt, NamedFiles, RunsLine, end_on_request,
+};
 
 /// How much does noise of the operating system slow down collectives?
 ///
@@ -80,7 +85,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     args.parameters.name_files(&mut files);
     files.written("--plot", args.plot.as_deref(), &["svg"]);
     files.check()?;
-    let _interrupt = end_on_request()?;
+    let interrupt = end_on_request()?;
     let Some(noise) = args.noise.source(args.seed)? else {
         return Err(CliError::usage(
             "give the noise: --noise FILE of 'loggap noise -o', --noise-periodic or \
@@ -89,54 +94,68 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     };
     let sets = args.parameters.sets(&args.overheads, console)?;
     let plot = args.plot.as_deref().map(PendingFile::create).transpose()?;
-    let rows = args.rows(&sets, &noise, console)?;
+    let (rows, is_whole) = args.rows(&sets, &noise, &interrupt, console)?;
     let about = args.noise.document(&noise);
     let digits = args.format.digits(console);
     let mut failures = Failures::default();
     let chart = chart(&rows, about.time_share);
     failures.add(plot.map_or(Ok(()), |file| Ok(file.commit(|out| chart.write(1, out))?)));
-    let document = Document::new(args, &about, &rows);
+    let parameters = ParametersUsed::new(&args.parameters, &sets, Some(args.size));
+    let document = Document::new(args, &about, &parameters, &rows);
     let text = |out: &mut dyn Write| write(out, digits, &document);
     failures.add(console.report(args.format.json, &document, text).map_err(CliError::from));
-    Ok(failures.end(Exit::Done, console))
+    if !is_whole {
+        console.warn("interrupted: the rows that were complete");
+    }
+    let done = if is_whole { Exit::Done } else { Exit::Interrupted };
+    Ok(failures.end(done, console))
 }
 
 impl Args {
+    /// Completed rows, and whether they are all.
     fn rows(
         &self,
         sets: &ParameterSets,
         noise: &NoiseSource,
+        interrupt: &Interrupt,
         console: &Console,
-    ) -> Result<Vec<Row>, CliError> {
-        let counts = self.ranks.list();
+    ) -> Result<(Vec<Row>, bool), CliError> {
+        let counts = numbers_of_ranks(&self.ranks)?;
+        interrupt.listen();
         let line = RunsLine::new(console, self.runs(counts.len()));
         let all = || std::thread::available_parallelism().ok();
         let threads = self.threads.or_else(all).map_or(1, NonZeroUsize::get);
-        let quiet = Plan { threads, ..Plan::new(self.settings.settings()) };
+        let quiet = Plan {
+            threads,
+            most_bytes: MOST_BYTES,
+            stop: Some(interrupt.flag()),
+            ..Plan::new(self.settings.settings())
+        };
         let noisy = Plan { noise: Some(noise), ..quiet };
         let mut rows = Vec::new();
         for &pattern in &self.pattern {
             for &ranks in &counts {
-                let ranks = u32::try_from(ranks)
-                    .ok()
-                    .filter(|ranks| *ranks > 0)
-                    .ok_or_else(|| CliError::usage("--ranks takes numbers from 1 to 4G - 1"))?;
                 let source = Source::Pattern(pattern, Options::new(ranks, self.size));
                 let point = |at: usize| Point {
                     sets: sets.clone(),
-                    phases: self.noise.phases(self.seed.wrapping_add(at as u64)),
+                    phases: self.noise.phases(Random::stream(self.seed, at as u64).draw()),
                 };
                 let run = |count: u32, plan: &Plan<'_>| {
                     let count = usize::try_from(count).unwrap_or(usize::MAX);
                     let runs = run_points(&source, count, &point, plan, &|| line.advance())?;
-                    Ok::<Vec<_>, CliError>(runs.iter().map(|run| run.makespan).collect())
+                    Ok::<Vec<_>, RunError>(runs.iter().map(|run| run.makespan).collect())
                 };
-                let alone = run(1, &quiet)?.first().copied().unwrap_or_default();
-                let slowdown = Slowdown::of(alone, &run(self.draws, &noisy)?);
+                let both = run(1, &quiet).and_then(|alone| Ok((alone, run(self.draws, &noisy)?)));
+                let (alone, noisy) = match both {
+                    Err(RunError::Interrupted) => return Ok((rows, false)),
+                    both => both?,
+                };
+                let alone = alone.first().copied().unwrap_or_default();
+                let slowdown = Slowdown::of(alone, &noisy);
                 rows.push(Row { pattern: pattern.name(), ranks, quiet: alone, slowdown });
             }
         }
-        Ok(rows)
+        Ok((rows, true))
     }
 
     /// Number of simulations for `counts` numbers of ranks: one without noise beside the draws.
@@ -151,6 +170,7 @@ struct Document<'d> {
     size_bytes: u64,
     draws: u32,
     seed: u64,
+    parameters: &'d ParametersUsed,
     noise: &'d NoiseDocument,
     rows: Vec<RowDocument>,
 }
@@ -169,7 +189,12 @@ struct RowDocument {
 }
 
 impl<'d> Document<'d> {
-    fn new(args: &Args, noise: &'d NoiseDocument, rows: &[Row]) -> Self {
+    fn new(
+        args: &Args,
+        noise: &'d NoiseDocument,
+        parameters: &'d ParametersUsed,
+        rows: &[Row],
+    ) -> Self {
         let row = |row: &Row| {
             let interval = row.slowdown.and_then(|slowdown| slowdown.interval);
             RowDocument {
@@ -188,6 +213,7 @@ impl<'d> Document<'d> {
             size_bytes: args.size,
             draws: args.draws,
             seed: args.seed,
+            parameters,
             noise,
             rows: rows.iter().map(row).collect(),
         }
@@ -195,7 +221,8 @@ impl<'d> Document<'d> {
 }
 
 fn write(out: &mut dyn Write, digits: Digits, document: &Document<'_>) -> io::Result<()> {
-    let Document { size_bytes, draws, noise, rows, .. } = document;
+    let Document { size_bytes, draws, noise, parameters, rows, .. } = document;
+    writeln!(out, "# parameters: {}", parameters.text(digits))?;
     writeln!(
         out,
         "# collectives of {size_bytes} B; noise: {}\n# slowdown: time with noise over that without, \

@@ -166,10 +166,14 @@ fn bell(
     let Some(first) = Step::run(session, size, longest)?.filter(|step| step.is_longer) else {
         return Ok(None);
     };
-    let (mut stays, mut leaves) = (Picos::ZERO, longest);
+    // Delays as they were measured, which exceed what was asked for.
+    let (mut stays, mut leaves) = (Picos::ZERO, first.delay);
     for _ in 0..BISECTIONS {
         let delay = Picos(stays.0.midpoint(leaves.0));
         let Some(step) = Step::run(session, size, delay)? else { return Ok(None) };
+        if !(stays..leaves).contains(&step.delay) {
+            break;
+        }
         *(if step.is_longer { &mut leaves } else { &mut stays }) = step.delay;
     }
     let Step { gap, eq_4, .. } = first;
