@@ -144,9 +144,11 @@ fn of_plogp(probes: &Probes<'_>, options: &PlogpOptions) -> Vec<TimedSample> {
         rows.iter().find(|row| is(&row.probe))
     };
     let zero = sent(1, 1).map_or(0, |row| row.whole.value.0);
-    let floods =
-        rows.iter().filter(|row| row.probe.size == 1 && row.probe.kind == ProbeKind::Flood);
-    let gap_of_zero = floods.max_by_key(|row| row.probe.messages).map_or(0, |row| {
+    let floods = rows.iter().filter(|row| {
+        let Probe { size, kind, messages, .. } = row.probe;
+        (size, kind) == (1, ProbeKind::Flood) && messages > 1
+    });
+    let gap_of_zero = floods.max_by_key(|row| row.probe.messages).map(|row| {
         (row.whole.value.0 - zero) / i64::from(row.probe.messages).saturating_sub(1).max(1)
     });
     let mut all = Vec::new();
@@ -155,16 +157,15 @@ fn of_plogp(probes: &Probes<'_>, options: &PlogpOptions) -> Vec<TimedSample> {
         let Some(trip) = sent(size, 1) else { continue };
         // L + g(m) = RTT(m) − RTT(0)/2
         let round_trip = 2 * trip.whole.value.0 - zero;
-        let delay = round_trip.max(trip.whole.value.0 - zero + gap_of_zero) + 1;
+        let delay = round_trip.max(trip.whole.value.0 - zero + gap_of_zero.unwrap_or(0)) + 1;
         let mut samples = Samples { size, round_trip, delay, all: Vec::new() };
         for timed in series.timings.iter().take(MOST) {
             match (kind, messages) {
                 (ProbeKind::Flood, 1) => {
                     let whole = timed.time.whole.0;
                     samples.push(Quantity::RoundTrip, 1, 2 * whole - zero, timed);
-                    if !options.flood || size == 1 {
-                        let gap = whole - zero + gap_of_zero;
-                        samples.push_gap(gap, timed);
+                    if let Some(gap_of_zero) = gap_of_zero.filter(|_| !options.flood || size == 1) {
+                        samples.push_gap(whole - zero + gap_of_zero, timed);
                     }
                     samples.push_send(timed.time.time.0, timed);
                 }

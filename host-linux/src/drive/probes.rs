@@ -3,7 +3,7 @@
 
 use loggap_core::measure::{
     AssessError, Assessment, Clock, Conclusion, Initiator, Link, PROBE_BATCH, PlanOptions,
-    PlogpOptions, Probe, ProbeRow, ProbeTime, Progress, SampleStore, SessionError,
+    PlogpOptions, Probe, ProbeKind, ProbeRow, ProbeTime, Progress, SampleStore, SessionError,
     SignatureOptions, floor, missing_points, missing_probes,
 };
 use loggap_core::model::{Estimate, Mark};
@@ -27,7 +27,8 @@ const FIRST: u64 = 4;
 const FIRST_LONG: u64 = 2;
 /// Timings of one probe after which it is exact enough in any case.
 const MOST_TIMINGS: usize = 2_048;
-/// Batches of a probe without a single timing, as messages are lost, after which it is abandoned.
+/// Batches of a probe without a timing, as messages are lost, after which it is abandoned unless it
+/// has more timings.
 const MOST_MISSES: u32 = 3;
 /// Runs of which the fastest tells how long a probe takes.
 const FEW: usize = 4;
@@ -85,7 +86,7 @@ impl Series {
                 let whole = row.whole.value.0.unsigned_abs();
                 (BRIEF / whole.max(1)).max(1)
             }
-            None if self.probe.messages > SHORT => FIRST_LONG,
+            None if self.probe.messages > SHORT || self.probe.delay >= SLICE => FIRST_LONG,
             None => FIRST,
         };
         let left = most.saturating_sub(self.timings.len()).saturating_add(1);
@@ -116,7 +117,10 @@ impl Series {
             Some(Estimate { value, low, high, mark })
         };
         let (time, whole) = (median(|time| time.time)?, median(|time| time.whole)?);
-        Some(ProbeRow { probe: self.probe, time, whole, samples: self.timings.len() })
+        let unanswered = self.timings.iter().map(|timed| u64::from(timed.time.unanswered));
+        let mut unanswered: Vec<u64> = unanswered.collect();
+        let unanswered = u32::try_from(Sorted::new(&mut unanswered).median()?).ok()?;
+        Some(ProbeRow { probe: self.probe, time, whole, unanswered, samples: self.timings.len() })
     }
 }
 
@@ -131,7 +135,11 @@ impl ProbeMethod {
 
     /// True if `row` needs no more timings.
     fn is_exact(&self, row: &ProbeRow) -> bool {
-        let is_known = row.time.mark.converged();
+        // A single way is read off the send calls or off the whole.
+        let is_known = match row.probe.kind {
+            ProbeKind::Flood | ProbeKind::Receive => row.whole.mark.converged(),
+            ProbeKind::Issue { .. } | ProbeKind::Train => row.time.mark.converged(),
+        };
         match self {
             // A batch of 50, or as few as give an interval where a batch takes long.
             Self::Signature(_) => {
@@ -140,7 +148,7 @@ impl ProbeMethod {
                 is_known && row.samples >= fewest || row.samples >= MOST_TIMINGS
             }
             Self::Plogp(options, _) => {
-                let is_known = is_known && row.whole.mark.converged();
+                let is_known = row.time.mark.converged() && row.whole.mark.converged();
                 let fewest = options.fewest(&row.probe);
                 is_known && row.samples >= fewest || row.samples >= options.most(&row.probe)
             }
@@ -287,7 +295,8 @@ impl<'m> Probes<'m> {
             times.clear();
         } else if !is_whole && times.is_empty() {
             series.misses = series.misses.saturating_add(1);
-            series.is_done |= series.misses >= MOST_MISSES && series.timings.is_empty();
+            let timings = u32::try_from(series.timings.len()).unwrap_or(u32::MAX);
+            series.is_done |= series.misses >= MOST_MISSES.max(timings);
         }
         self.lost = self.lost.saturating_add(u64::from(!is_whole));
         // The first run of a batch finds the caches of another probe.

@@ -485,11 +485,13 @@ impl Files {
         // Incomplete or unusable runs must not influence predictions of later ones.
         let is_whole = document.incomplete.is_none() && document.verdict == Verdict::Usable;
         let history = self.history.filter(|_| is_whole);
+        // As for the profile, a usable file of an earlier run is worth more.
+        let parameters = self.logp_test.filter(|_| document.is_usable());
         [
             self.profile.map_or(Ok(()), profile),
             self.samples.map_or(Ok(()), timed),
             self.plot.map_or(Ok(()), |file| draw(document, file)),
-            self.logp_test.map_or(Ok(()), logp_test),
+            parameters.map_or(Ok(()), logp_test),
             history.map_or(Ok(()), profile),
         ]
     }

@@ -70,19 +70,24 @@ pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> 
 /// Line and cause.
 pub(super) fn parse(text: &str) -> Result<ProfileDocument, String> {
     let mut columns: Vec<&str> = COLUMNS.to_vec();
-    let mut latency = 0.0;
+    let mut known_latency = None;
     let mut rows: Vec<PlogpSize> = Vec::new();
     for (line, number) in text.lines().zip(1_usize..) {
         let wrong = |why: String| format!("line {number}: {why}");
         if let Some(value) = line.strip_prefix(LATENCY) {
-            latency = seconds(value.trim()).map_err(wrong)?;
+            known_latency = Some(seconds(value.trim()).map_err(wrong)?);
         } else if let Some(heads) = line.strip_prefix('#') {
             let heads: Vec<&str> = heads.split_whitespace().collect();
             if heads.contains(&"bytes") {
                 columns = heads;
             }
         } else if !line.trim().is_empty() {
+            let no_latency = || wrong(format!("no line '{LATENCY}' before the sizes"));
+            let latency = known_latency.ok_or_else(no_latency)?;
             let mut row = row(&columns, line).map_err(wrong)?;
+            if rows.is_empty() && row.size > 0 {
+                return Err(wrong("the first size has to be 0".to_owned()));
+            }
             // RTT(m) = RTT(0) + g(m) − g(0), and RTT(0) = 2·(L + g(0))
             let of_zero = rows.first().map_or(row.gap.value.0, |zero| zero.row.gap.value.0);
             let rest = 2 * exact(latency).value.0 + of_zero;
@@ -97,6 +102,7 @@ pub(super) fn parse(text: &str) -> Result<ProfileDocument, String> {
             rows.push(PlogpSize { row, latency, flood_messages: None, is_gap_stable: None });
         }
     }
+    let latency = known_latency.unwrap_or_default();
     let range = loggp(&rows).ok_or("no size of at least one byte, or a gap above 10 ms a byte")?;
     Ok(ProfileDocument {
         schema_version: SCHEMA_VERSION,

@@ -83,6 +83,8 @@ pub struct ProbeTime {
     pub time: SignedPicos,
     /// From the first send to the end of the last receive.
     pub whole: SignedPicos,
+    /// Requests without a reply at the end of the last issue.
+    pub unanswered: u32,
 }
 
 /// Medians of a probe's timings, with their intervals.
@@ -95,6 +97,8 @@ pub struct ProbeRow {
     pub time: Estimate<SignedPicos>,
     /// Median of [`ProbeTime::whole`].
     pub whole: Estimate<SignedPicos>,
+    /// Median of [`ProbeTime::unanswered`].
+    pub unanswered: u32,
     /// Number of timings.
     pub samples: usize,
 }

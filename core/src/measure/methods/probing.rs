@@ -28,6 +28,8 @@ struct Run {
     polls: u64,
     /// Replies received; fewer than expected if one did not arrive in time.
     replies: u32,
+    /// Requests without a reply at the end of the last issue.
+    unanswered: u32,
 }
 
 impl<C: Clock, L: Link> Initiator<'_, C, L> {
@@ -50,7 +52,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
             self.run(batch.get(..repeats.into()).unwrap_or(&batch), |outcome| match outcome {
                 Outcome::Sample(sample) => {
                     let time = signed(sample.elapsed);
-                    each(ProbeTime { time, whole: time });
+                    each(ProbeTime { time, whole: time, unanswered: 0 });
                 }
                 Outcome::Late(_) | Outcome::Lost(_) => is_whole = false,
             })?;
@@ -107,6 +109,7 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         ProbeTime {
             time: without(run.part, run.part_readings, run.polls),
             whole: without(run.whole, run.whole_readings, 0),
+            unanswered: run.unanswered,
         }
     }
 
@@ -228,7 +231,15 @@ impl<C: Clock> ProbeTimer<'_, C> {
         let part =
             if *ticks > 0 { ended.saturating_sub(from) } else { sent.saturating_sub(started) };
         let (whole, replies) = (ended.saturating_sub(started), u32::from(arrived.is_some()));
-        Ok(Run { part, whole, part_readings: 0, whole_readings: 1, polls: 0, replies })
+        Ok(Run {
+            part,
+            whole,
+            part_readings: 0,
+            whole_readings: 1,
+            polls: 0,
+            replies,
+            unanswered: 0,
+        })
     }
 
     /// Issues `requests` requests, computes for the delay after each, and receives all replies.
@@ -267,13 +278,14 @@ impl<C: Clock> ProbeTimer<'_, C> {
             }
         }
         let part = clock.now().saturating_sub(started).saturating_sub(overshoot);
+        let unanswered = requests - replies;
         while replies < requests && !lost {
             lost = poller.receive(*clock, link, reply, deadline)?.is_none();
             replies += u32::from(!lost);
         }
         let whole = clock.now().saturating_sub(started);
         let part_readings = if *ticks > 0 { requests } else { 0 };
-        Ok(Run { part, whole, part_readings, whole_readings: 0, polls, replies })
+        Ok(Run { part, whole, part_readings, whole_readings: 0, polls, replies, unanswered })
     }
 }
 

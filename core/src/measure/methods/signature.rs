@@ -20,6 +20,7 @@
 
 use crate::measure::methods::probe::{FEWEST, Probe, ProbeKind, ProbeRow, Spread};
 use crate::model::{Estimate, Mark};
+use crate::number::larger;
 use crate::units::{Picos, SignedPicos};
 
 /// Most delays `Δ` besides 0.
@@ -29,13 +30,15 @@ pub const MOST_IN_FLIGHT: u32 = 1 << 16;
 
 /// Relative difference of slopes up to which a curve is flat.
 const FLAT: f64 = 0.05;
+/// Unanswered requests by which runs in a steady state differ.
+const UNEVEN: u32 = 2;
 /// Largest difference of `dg(Δ)/dΔ` from 1.
 const SLOPE: f64 = 0.02;
 /// Fewest `Δ` beyond the idle time that give `o_r`.
 const FEWEST_DELTAS: usize = 3;
 /// Factor of `o_s` from which on a message's cost shows that the capacity is reached.
 const STALLED: f64 = 2.0;
-/// Longest run, 50 ms; curves end there.
+/// Longest run, 50 ms or eight round trips; curves end there.
 const LONGEST_RUN: f64 = 5e10;
 /// Largest ratio of `M` that is asked for before its runs' durations are known.
 const STEP: u32 = 8;
@@ -179,10 +182,17 @@ impl<'r> Points<'r> {
         Some(more.times(1.0 / f64::from(half.max(1))))
     }
 
-    /// True if the slope to `T(M, Δ)` agrees with the one before.
+    /// True if the slope to `T(M, Δ)` agrees with the one before, and no more requests are unanswered
+    /// at its end than at that of half of them. While their number grows the sender is faster than the
+    /// link, and its slope a constant, too.
     fn is_flat(self, messages: u32, delay: Picos) -> bool {
         let slopes = self.slope(messages, delay).zip(self.slope(messages / 2, delay));
-        slopes.is_some_and(|(last, before)| last.agrees(before, FLAT))
+        let unanswered = |messages| self.issue(messages, delay).map(|row| row.unanswered);
+        let is_steady =
+            unanswered(messages).zip(unanswered(messages / 2)).is_some_and(|(last, half)| {
+                last <= half.saturating_add(half / 10).saturating_add(UNEVEN)
+            });
+        is_steady && slopes.is_some_and(|(last, before)| last.agrees(before, FLAT))
     }
 
     /// Round trip over the time of an issue with `Δ`: the requests that are issued until a reply
@@ -261,8 +271,8 @@ pub fn missing_points(
     let mut ask = |delay| {
         let last = points.last(delay);
         let fewest = points.fewest(delay).unwrap_or(4).min(options.max_in_flight);
-        let is_open =
-            |row: &ProbeRow| row.samples < FEWEST || row.whole.value.0 as f64 > LONGEST_RUN;
+        let longest = larger(LONGEST_RUN, 8.0 * round_trip.whole.value.0 as f64);
+        let is_open = |row: &ProbeRow| row.samples < FEWEST || row.whole.value.0 as f64 > longest;
         if points.issue(last, delay).is_some_and(is_open) {
             return;
         }
@@ -365,13 +375,14 @@ impl Signature {
 }
 
 /// Requests that the link takes before a sender waits, and true if one did before the first reply
-/// could have arrived.
+/// could have arrived, and before this end's own window was full.
 fn capacity(points: Points<'_>) -> Option<(u32, bool)> {
     let until = points.issued_in_round_trip(Picos::ZERO)?;
     let first = Spread::of(&points.issue(1, Picos::ZERO)?.time);
     let mut capacity = 1;
     let mut messages = 2;
-    while f64::from(messages) < until {
+    let window = points.window().unwrap_or(u32::MAX);
+    while f64::from(messages) < until && messages < window {
         let Some(slope) = points.slope(messages, Picos::ZERO) else { break };
         if slope.value - slope.half > STALLED * first.value {
             return Some((capacity, true));
@@ -548,6 +559,28 @@ mod tests {
             let reached = (found.capacity as usize, found.is_capacity_reached);
             assert_eq!(reached, (capacity, true), "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_sender_nearly_as_slow_as_the_link_is_not_taken_for_the_link() {
+        // While the window fills, a message costs 3/(1 − 3/7) = 5.25 µs, 0.75 of the gap.
+        for (send, receive, gap) in [(3_000, 3_000, 7_000), (4_000, 1_000, 6_000)] {
+            let truths = [link(send, receive, gap, 20_000)];
+            let simulated = Simulated::new(&truths, Disturbance::default(), Picos(20_000));
+            let (found, _) = signature(simulated, &SignatureOptions::default());
+            assert!(near(found.gap, Picos(gap * 1_000)), "{found:?}");
+            assert_eq!(found.bottleneck, Bottleneck::Network, "{found:?}");
+            assert!(near(found.recv_overhead, Picos(receive * 1_000)), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn the_own_window_is_no_capacity_of_the_link() {
+        let truths = [link(1_000, 500, 5_000, 48_500)];
+        let simulated = Simulated::new(&truths, Disturbance::default(), Picos(20_000));
+        let options = SignatureOptions { max_in_flight: 8, ..SignatureOptions::default() };
+        let (found, _) = signature(simulated, &options);
+        assert!(!found.is_capacity_reached && found.capacity < 8, "{found:?}");
     }
 
     #[test]

@@ -48,7 +48,13 @@ pub(super) fn measured(
                 let mut found = ProbeTime::default();
                 assert!(session.probe(&probe, 2, |time| found = time).unwrap());
                 let [time, whole] = [found.time, found.whole].map(Estimate::exact);
-                rows.push(ProbeRow { probe, time, whole, samples: 100 });
+                rows.push(ProbeRow {
+                    probe,
+                    time,
+                    whole,
+                    unanswered: found.unanswered,
+                    samples: 100,
+                });
             }
         }
     })
