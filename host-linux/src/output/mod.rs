@@ -11,6 +11,7 @@ pub mod flags;
 mod heading;
 pub mod junit;
 pub mod number;
+pub(crate) mod openmetrics;
 pub mod plot;
 pub mod profiles;
 mod quantity;
