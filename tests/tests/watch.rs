@@ -42,6 +42,8 @@ const AHEAD: usize = 1;
 
 /// What `loggap watch` with these arguments says of a wire that is another one from `interval` on.
 fn watched(before: Wire, interval: usize, after: Wire, arguments: &[&str]) -> Ended {
+    // Built by the first call, which takes longer than the relay lasts.
+    let mut command = loggap();
     let over = Arc::new(AtomicBool::new(false));
     let mut relay = Relay::new(before).until(Duration::from_secs(60), Arc::clone(&over));
     let address = relay.address().to_string();
@@ -62,7 +64,7 @@ fn watched(before: Wire, interval: usize, after: Wire, arguments: &[&str]) -> En
         }
     });
     let fixed = ["watch", "--transport", "udp", &address, "--interval", "0.15", "--budget", "5%"];
-    let ended = loggap().args(fixed).args(arguments).ended();
+    let ended = command.args(fixed).args(arguments).ended();
     over.store(true, Ordering::Relaxed);
     responder.join().unwrap();
     ended
