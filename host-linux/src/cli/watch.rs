@@ -19,7 +19,7 @@ use crate::terminal::{CliError, Console, Exit, NamedFiles};
 /// Each interval a new connection to 'loggap serve' at HOST measures half the round trip of a short
 /// message and the gap of long ones, and prints a line. Steps and slow drift are told as they are
 /// found, at most one false one a day of stationary noise; so are the loss of the responder and its
-/// return. Both ends sleep while waiting at this end: latency includes the wake-ups.
+/// return. This end always sleeps while it waits: latency includes the wake-ups.
 ///
 /// Ends with Ctrl-C (130), after --for (0), or when an assertion has failed for --hold (3).
 #[derive(Debug, clap::Args)]
@@ -57,9 +57,6 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let ends = args.ends.options()?;
-    if ends.remote.is_none() {
-        return Err(CliError::usage("name the HOST of a running 'loggap serve'"));
-    }
     if args.ends.link.is_read() {
         return Err(CliError::usage("--op read has no gap to watch; --op write has"));
     }
