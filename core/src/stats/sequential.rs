@@ -28,12 +28,11 @@ const LEAST_DEVIATION: f64 = 0.01;
 /// Smallest drift.
 const LEAST_DRIFT: f64 = 0.05;
 /// Weight of a new value in the share of outliers is the reciprocal of this.
-const OUTLIER_MEMORY: f64 = 200.0;
-/// Probability of a false alarm at an interval that is accepted: of 17,280 intervals a day, two
-/// streams and two sides.
-const FALSE_ALARM: f64 = 4e-6;
+const OUTLIER_MEMORY: f64 = 500.0;
+/// Probability of a false alarm that is accepted at an interval, of which a day has 17,280.
+const FALSE_ALARM: f64 = 9e-6;
 /// Values after an outlier within which another one adds to it.
-const NEAR: f64 = 3.0;
+const NEAR: f64 = 2.0;
 /// Limits of the outliers in a row that are a step.
 const FEWEST_IN_A_ROW: u32 = 2;
 const MOST_IN_A_ROW: u32 = 8;
@@ -71,12 +70,14 @@ pub struct SequentialDetector {
     level: Option<Level>,
     /// Level reported by the step that caused this warm-up.
     reported: Option<f64>,
+    /// Share of outliers before this warm-up.
+    outliers: f64,
 }
 
 impl Default for SequentialDetector {
     fn default() -> Self {
         let first = [0.0; WARM_UP];
-        Self { first, count: 0, needed: WARM_UP, level: None, reported: None }
+        Self { first, count: 0, needed: WARM_UP, level: None, reported: None, outliers: 0.0 }
     }
 }
 
@@ -117,8 +118,9 @@ impl SequentialDetector {
         }
         let Some(level) = &mut self.level else { return self.learn(value) };
         if let Some(after) = level.step(value) {
-            let before = level.mean;
-            *self = Self { needed: WARM_UP_AGAIN, reported: Some(after), ..Self::default() };
+            let Level { mean: before, outliers, .. } = *level;
+            let reported = Some(after);
+            *self = Self { needed: WARM_UP_AGAIN, reported, outliers, ..Self::default() };
             return Some(Shift { kind: ShiftKind::Step, before, after });
         }
         level.update(value);
@@ -133,7 +135,8 @@ impl SequentialDetector {
         if self.count < self.needed {
             return None;
         }
-        let level = Level::of(self.first.get_mut(..self.count)?)?;
+        let outliers = self.outliers;
+        let level = Level { outliers, ..Level::of(self.first.get_mut(..self.count)?)? };
         let before = self.reported.take();
         let least = LEAST_DRIFT.max(4.0 * libm::sqrt(level.variance));
         let after = level.mean;
@@ -221,7 +224,7 @@ impl Level {
             probability *= share;
             in_a_row += 1;
         }
-        (f64::from(in_a_row) - 0.5) * (CLIP - ALLOWANCE)
+        (f64::from(in_a_row) - 0.25) * (CLIP - ALLOWANCE)
     }
 
     /// Level after a step, if `value` completes one.
@@ -335,9 +338,10 @@ mod tests {
 
     #[test]
     fn a_halved_bandwidth_is_told_by_the_second_interval() {
-        for (noise, enough) in [(Noise::Normal, 398), (Noise::Rounds, 380)] {
+        for (noise, enough) in [(Noise::Normal, 398), (Noise::Rounds, 388)] {
             for sign in [1.0, -1.0] {
-                let told = (0..400).filter(|&seed| told_after(noise, seed, sign) <= Some(2));
+                let told =
+                    (0..400).filter(|&seed| matches!(told_after(noise, seed, sign), Some(1..=2)));
                 let told = told.count();
                 assert!(told >= enough, "{noise:?} {sign}: {told} of 400");
             }

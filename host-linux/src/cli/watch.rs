@@ -27,7 +27,7 @@ use crate::terminal::{CliError, Console, Exit, NamedFiles};
 Examples:
   loggap watch node7
   loggap watch node7 --assert 'half_rtt<50us@8' --assert 'gap<40us@4K' --hold 1min
-  loggap watch node7 --for 24h -J >> node7.jsonl
+  loggap watch node7 --for 24h -J > node7.jsonl
   loggap watch node7 --openmetrics /var/lib/node_exporter/loggap.prom")]
 pub(super) struct Args {
     #[command(flatten)]
