@@ -147,6 +147,19 @@ impl Assertion {
         self.size
     }
 
+    /// Quantity that is limited.
+    #[must_use]
+    pub const fn curve(&self) -> Curve {
+        self.curve
+    }
+
+    /// True if a value without an interval keeps the limit.
+    #[must_use]
+    pub fn is_kept(&self, value: SignedPicos) -> bool {
+        self.holds(&Estimate { value, low: value, high: value, ..Estimate::default() })
+            == Holds::Holds
+    }
+
     /// Judges the assertion by all `runs`, in the order of measuring: it fails if it fails in each,
     /// and holds if it holds in one and fails in none.
     #[must_use]
@@ -260,7 +273,10 @@ mod tests {
             let judged = text.parse::<Assertion>().unwrap().judge([&run(10)]);
             assert_eq!(judged.verdict, verdict, "{text}: {judged}");
         }
-        let judged = "half_rtt<20us@64".parse::<Assertion>().unwrap().judge([&run(10)]);
+        let assertion: Assertion = "half_rtt<20us@64".parse().unwrap();
+        let kept = [19, 20, 21].map(|us| assertion.is_kept(SignedPicos(us * 1_000_000)));
+        assert_eq!((kept, assertion.curve()), ([true, false, false], Curve::HalfRtt));
+        let judged = assertion.judge([&run(10)]);
         assert_eq!(judged.to_string(), "holds: half_rtt<20us@64, is 10.0 us (9.00 us to 11.0 us)");
         assert_eq!(serde_json::to_value(&judged).unwrap()["value_s_hi"], 11e-6);
     }

@@ -270,6 +270,11 @@ impl Relay {
         self
     }
 
+    /// Changes the network from now on.
+    pub fn set_wire(&mut self, wire: Wire) {
+        self.wire = wire;
+    }
+
     /// Whether serving is over.
     #[must_use]
     pub fn is_over(&self) -> bool {

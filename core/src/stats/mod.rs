@@ -11,15 +11,18 @@
 //! - [`Moments`] is the running mean and variance.
 //! - [`Confidence`] is a confidence level, with its quantiles of the normal and of Student's
 //!   distribution.
+//! - [`SequentialDetector`] finds steps and drift in a stream of values.
 //! - [`student_upper`] is a quantile of Student's distribution by the probability beyond it.
 
 mod confidence;
 pub(crate) mod distribution;
 pub(crate) mod heap_sort;
 mod moments;
+mod sequential;
 mod sorted;
 
 pub use confidence::Confidence;
 pub use distribution::student_upper;
 pub use moments::Moments;
+pub use sequential::{SequentialDetector, Shift, ShiftKind};
 pub use sorted::{Measure, MedianInterval, Sorted};

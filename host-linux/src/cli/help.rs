@@ -9,10 +9,10 @@ pub(super) const SHORT: &str = "\
     detector latency overhead gap gap_per_byte eager_limit profile preset topology explain \
     sensitivity timeline sweep pattern ranks size exact assume_commutative combine rules \
     summary factors form all iters duration rtt queue_pairs bidirectional \
-    report_gbits op counts draws";
+    report_gbits op counts draws budget interval time assertions hold openmetrics";
 
 /// Subcommands with further options.
-const LONG: [&str; 12] = [
+const LONG: [&str; 13] = [
     "measure",
     "lat",
     "bw",
@@ -25,6 +25,7 @@ const LONG: [&str; 12] = [
     "study messages",
     "study noise",
     "goal generate",
+    "watch",
 ];
 
 /// Most examples shown by `-h`.

@@ -62,6 +62,7 @@ mod show;
 mod simulate;
 mod study;
 mod verbs;
+mod watch;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -97,6 +98,7 @@ enum Command {
     Study(study::Args),
     Best(Box<best::Args>),
     Noise(noise::Args),
+    Watch(Box<watch::Args>),
 }
 
 /// Parser of the command line.
@@ -133,6 +135,7 @@ fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> 
         Command::Study(args) => study::run(args, console),
         Command::Best(args) => best::run(args, console),
         Command::Noise(args) => noise::run(args, console),
+        Command::Watch(args) => watch::run(args, console),
     }
 }
 

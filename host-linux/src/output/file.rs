@@ -143,7 +143,7 @@ impl PendingFile {
     }
 }
 
-/// Temporary names that this process has used, those of completed files included.
+/// Temporary names that this process uses, and some of completed files.
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Removes incomplete temporary files, before the process is terminated.
@@ -158,6 +158,7 @@ impl Target {
     fn register(&self) {
         if let Self::Replace { temporary, .. } = self {
             let mut names = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+            names.retain(|name| name.exists());
             names.push(temporary.path().to_owned());
         }
     }

@@ -12,6 +12,7 @@ mod heading;
 pub mod junit;
 pub mod methods;
 pub mod number;
+pub(crate) mod openmetrics;
 pub mod plot;
 pub mod profiles;
 mod quantity;

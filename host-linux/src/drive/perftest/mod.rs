@@ -7,6 +7,7 @@ pub(crate) mod lat;
 pub(crate) mod messages;
 pub(crate) mod rate;
 mod rounds;
+pub(crate) mod watch;
 
 use loggap_core::measure::{Experiment, Quantity, SessionError};
 use loggap_core::units::Picos;

@@ -1,0 +1,129 @@
+//! State of a watched link as `OpenMetrics` text, for the textfile collector of node_exporter.
+
+use std::io::{self, Write};
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::drive::perftest::watch::{EventKind, Interval, State};
+
+type Labels = [(&'static str, String); 1];
+type Times = Family<Labels, Gauge<f64, AtomicU64>>;
+
+/// Metrics of a watched link.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    half_rtt: Times,
+    gap: Times,
+    up: Gauge,
+    failing: Gauge,
+    lost_rounds: Counter,
+    events: Family<Labels, Counter>,
+}
+
+impl Metrics {
+    /// Metrics without values.
+    pub(crate) fn new() -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("loggap"),
+            half_rtt: Times::default(),
+            gap: Times::default(),
+            up: Gauge::default(),
+            failing: Gauge::default(),
+            lost_rounds: Counter::default(),
+            events: Family::default(),
+        };
+        let registry = &mut metrics.registry;
+        let half_rtt = metrics.half_rtt.clone();
+        registry.register_with_unit("half_rtt", "Half round trip", Unit::Seconds, half_rtt);
+        registry.register_with_unit("gap", "Gap of messages", Unit::Seconds, metrics.gap.clone());
+        registry.register("up", "1 if the responder answers", metrics.up.clone());
+        registry.register("assertions_failing", "Assertions not kept", metrics.failing.clone());
+        registry.register("lost_rounds", "Rounds that were lost", metrics.lost_rounds.clone());
+        registry.register("events", "Events by kind", metrics.events.clone());
+        metrics
+    }
+
+    /// Takes over the values of an interval: those that are unknown are then absent.
+    pub(crate) fn set(&self, interval: &Interval) {
+        let times = [
+            (&self.half_rtt, interval.half_rtt_size_bytes, interval.half_rtt_s),
+            (&self.gap, interval.gap_size_bytes, interval.gap_s),
+        ];
+        for (family, size, value) in times {
+            family.clear();
+            if let Some(value) = value {
+                family.get_or_create(&[("size_bytes", size.to_string())]).set(value);
+            }
+        }
+        self.up.set(i64::from(interval.state != State::Lost));
+        self.failing.set(i64::try_from(interval.failing.len()).unwrap_or(i64::MAX));
+        self.lost_rounds.inc_by(interval.lost_rounds);
+        for event in &interval.events {
+            self.events.get_or_create(&[("kind", event.kind.name().to_owned())]).inc();
+        }
+    }
+
+    /// Writes all metrics.
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut encoded = String::new();
+        text::encode(&mut encoded, &self.registry).map_err(io::Error::other)?;
+        out.write_all(encoded.as_bytes())
+    }
+}
+
+impl EventKind {
+    /// Name in files and on the screen.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::Drift => "drift",
+            Self::Lost => "lost",
+            Self::Back => "back",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::perftest::watch::Event;
+
+    #[test]
+    fn values_are_named_with_unit_and_size_and_absent_where_unknown() {
+        let metrics = Metrics::new();
+        metrics.set(&Interval {
+            time_unix_s: 0.0,
+            state: State::Watching,
+            half_rtt_s: Some(1.5e-5),
+            half_rtt_size_bytes: 8,
+            gap_s: None,
+            gap_size_bytes: 1_024,
+            lost_rounds: 3,
+            events: vec![Event {
+                kind: EventKind::Step,
+                parameter: Some("gap"),
+                before_s: None,
+                after_s: None,
+            }],
+            failing: Vec::new(),
+        });
+        let mut out = Vec::new();
+        metrics.write(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        for line in [
+            "loggap_half_rtt_seconds{size_bytes=\"8\"} 0.000015\n",
+            "loggap_up 1\n",
+            "loggap_lost_rounds_total 3\n",
+            "loggap_events_total{kind=\"step\"} 1\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        assert!(!text.contains("loggap_gap_seconds{") && text.ends_with("# EOF\n"), "{text}");
+    }
+}
