@@ -148,7 +148,7 @@ fn a_restarted_responder_is_lost_and_back() {
     );
     assert!(lost < back && intervals[back]["gap_s"].is_f64(), "{}", intervals[back]);
     let written = fs::read_to_string(&metrics).unwrap();
-    for part in ["loggap_up 1\n", "loggap_gap_seconds{", "loggap_events_total{kind=\"lost\"} 1\n"] {
+    for part in ["loggap_up{transport=", "loggap_gap_seconds{", ",kind=\"lost\"} 1\n"] {
         assert!(written.contains(part), "{written}");
     }
     assert_eq!(fs::read_dir(std::path::Path::new(&metrics).parent().unwrap()).unwrap().count(), 1);

@@ -69,6 +69,11 @@ impl EndArgs {
         })
     }
 
+    /// Responder as it was named.
+    pub(super) fn peer_name(&self) -> String {
+        self.host.clone().unwrap_or_else(|| "this machine".to_owned())
+    }
+
     /// Address of the responder; `None` if this command starts it.
     fn remote(&self) -> Result<Option<Endpoint>, CliError> {
         let mut endpoint = match &self.host {

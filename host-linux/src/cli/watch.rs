@@ -71,12 +71,20 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         assertions: args.assertions.clone(),
         hold: args.hold,
     };
-    let metrics = Metrics::new();
+    let peer = args.ends.peer_name();
+    let metrics = Metrics::new(ends.transport.name(), &peer);
+    if let Some(path) = &args.openmetrics {
+        PendingFile::create(path)?;
+    }
     let mut has_head = args.json;
     watch::watch(ends, &options, console, &mut |interval, console| {
         if let Some(path) = &args.openmetrics {
             metrics.set(interval);
-            PendingFile::create(path)?.commit(|out| metrics.write(out))?;
+            // A full disk may be free again at the next interval.
+            let file = PendingFile::create(path);
+            if let Err(error) = file.and_then(|file| file.commit(|out| metrics.write(out))) {
+                console.warn(error);
+            }
         }
         let out = console.data();
         if !std::mem::replace(&mut has_head, true) {

@@ -21,19 +21,23 @@ pub(crate) struct Metrics {
     half_rtt: Times,
     gap: Times,
     up: Gauge,
+    measured: Gauge<f64, AtomicU64>,
     failing: Gauge,
     lost_rounds: Counter,
     events: Family<Labels, Counter>,
 }
 
 impl Metrics {
-    /// Metrics without values.
-    pub(crate) fn new() -> Self {
+    /// Metrics without values of the link to `peer`.
+    pub(crate) fn new(transport: &str, peer: &str) -> Self {
+        let labels = [("transport", transport), ("peer", peer)];
+        let labels = labels.map(|(key, value)| (key.into(), value.to_owned().into()));
         let mut metrics = Self {
-            registry: Registry::with_prefix("loggap"),
+            registry: Registry::with_prefix_and_labels("loggap", labels.into_iter()),
             half_rtt: Times::default(),
             gap: Times::default(),
             up: Gauge::default(),
+            measured: Gauge::default(),
             failing: Gauge::default(),
             lost_rounds: Counter::default(),
             events: Family::default(),
@@ -43,6 +47,9 @@ impl Metrics {
         registry.register_with_unit("half_rtt", "Half round trip", Unit::Seconds, half_rtt);
         registry.register_with_unit("gap", "Gap of messages", Unit::Seconds, metrics.gap.clone());
         registry.register("up", "1 if the responder answers", metrics.up.clone());
+        let measured = metrics.measured.clone();
+        let help = "Time of the last measurement";
+        registry.register_with_unit("measured_timestamp", help, Unit::Seconds, measured);
         registry.register("assertions_failing", "Assertions not kept", metrics.failing.clone());
         registry.register("lost_rounds", "Rounds that were lost", metrics.lost_rounds.clone());
         registry.register("events", "Events by kind", metrics.events.clone());
@@ -62,6 +69,7 @@ impl Metrics {
             }
         }
         self.up.set(i64::from(interval.state != State::Lost));
+        self.measured.set(interval.time_unix_s);
         self.failing.set(i64::try_from(interval.failing.len()).unwrap_or(i64::MAX));
         self.lost_rounds.inc_by(interval.lost_rounds);
         for event in &interval.events {
@@ -96,7 +104,7 @@ mod tests {
 
     #[test]
     fn values_are_named_with_unit_and_size_and_absent_where_unknown() {
-        let metrics = Metrics::new();
+        let metrics = Metrics::new("tcp", "node7");
         metrics.set(&Interval {
             time_unix_s: 0.0,
             state: State::Watching,
@@ -117,12 +125,14 @@ mod tests {
         metrics.write(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         for line in [
-            "loggap_half_rtt_seconds{size_bytes=\"8\"} 0.000015\n",
-            "loggap_up 1\n",
-            "loggap_lost_rounds_total 3\n",
-            "loggap_events_total{kind=\"step\"} 1\n",
+            "loggap_half_rtt_seconds{LINK,size_bytes=\"8\"} 0.000015\n",
+            "loggap_up{LINK} 1\n",
+            "loggap_measured_timestamp_seconds{LINK} 0.0\n",
+            "loggap_lost_rounds_total{LINK} 3\n",
+            "loggap_events_total{LINK,kind=\"step\"} 1\n",
         ] {
-            assert!(text.contains(line), "{text}");
+            let line = line.replace("LINK", "transport=\"tcp\",peer=\"node7\"");
+            assert!(text.contains(&line), "{text}");
         }
         assert!(!text.contains("loggap_gap_seconds{") && text.ends_with("# EOF\n"), "{text}");
     }

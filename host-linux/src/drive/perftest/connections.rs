@@ -99,6 +99,8 @@ pub(super) struct Opening {
     pub(super) allowed: Vec<Cpu>,
     /// True once connections were open: the wait for the responder is then not announced again.
     pub(super) again: bool,
+    /// True if the first connection waits for the responder's other clients.
+    pub(super) queues: bool,
     /// Warnings already given, which are not repeated.
     pub(super) told: Vec<Warning>,
 }
@@ -132,6 +134,7 @@ impl<'b> Connections<'b> {
         let link = LinkFingerprint::default();
         let mut connections = Self { sessions: Vec::new(), ends: Vec::new(), link };
         let is_first = !std::mem::replace(&mut opening.again, true);
+        let queues = opening.queues;
         let several = memory.len() > 1;
         let opened = clock.now();
         for Memory { outgoing, incoming } in memory {
@@ -147,7 +150,7 @@ impl<'b> Connections<'b> {
             let buffers = Buffers { outgoing, incoming };
             let wait = |position: u32| {
                 // The clients ahead of a further connection are our own, so waiting would not help.
-                if connections.sessions.is_empty() {
+                if connections.sessions.is_empty() && queues {
                     if is_first {
                         let others = number::counted(position.into(), "other client");
                         console.note(format_args!("waiting for {others}"));

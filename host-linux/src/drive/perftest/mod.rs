@@ -138,7 +138,7 @@ pub(crate) fn run<T: SizeTest>(
     let interrupt = end_on_request()?;
     interrupt.listen();
     let allowed = placement::allowed();
-    let opening = Opening { options, allowed, again: false, told: Vec::new() };
+    let opening = Opening { options, allowed, again: false, queues: true, told: Vec::new() };
     let (results, reached, missing) = (Vec::new(), None, None);
     let link = None;
     let mut run =

@@ -17,7 +17,7 @@ use super::connections::{self, Connections, Memory, Opening};
 use super::rounds::Rounds;
 use crate::assertion::Assertion;
 use crate::drive::EndOptions;
-use crate::link::Waiting;
+use crate::link::{Endpoint, Waiting};
 use crate::machine::clock::HostClock;
 use crate::machine::placement;
 use crate::output::number;
@@ -148,12 +148,11 @@ struct Held {
 }
 
 impl Held {
-    /// True if the values do not keep the limit; unknown values change nothing.
+    /// True if the values do not keep the limit; unknown values do.
     fn fails(&mut self, values: &Values, now: Picos) -> bool {
-        if let Some(value) = values.of(self.assertion.curve()) {
-            let is_kept = self.assertion.is_kept(value);
-            self.since = if is_kept { None } else { self.since.or(Some(now)) };
-        }
+        let value = values.of(self.assertion.curve());
+        let is_kept = value.is_none_or(|value| self.assertion.is_kept(value));
+        self.since = if is_kept { None } else { self.since.or(Some(now)) };
         self.since.is_some()
     }
 }
@@ -175,7 +174,9 @@ pub(crate) fn watch(
     let mut options_of_ends = ends;
     options_of_ends.settings.waiting = Waiting::Block;
     let mut link = WatchedLink {
+        remote: options_of_ends.remote.clone(),
         opening: Opening {
+            queues: false,
             options: options_of_ends,
             allowed: placement::allowed(),
             again: false,
@@ -188,6 +189,16 @@ pub(crate) fn watch(
     let stopwatch = Stopwatch::start();
     let traffic = link.over(console, |session| {
         let longest = session.allowed();
+        let outside = options
+            .assertions
+            .iter()
+            .find(|assertion| !(1..=u64::from(longest)).contains(&assertion.size()));
+        if let Some(assertion) = outside {
+            let longest = number::bytes(longest.into());
+            return Err(CliError::usage(format_args!(
+                "--assert '{assertion}': this link takes messages from 1 B to {longest}"
+            )));
+        }
         let (rate, longest) = rate(session, longest.min(LONGEST))?;
         Ok(Traffic::of(options, rate, longest))
     });
@@ -217,6 +228,8 @@ pub(crate) fn watch(
 /// Link that is opened anew at each interval, so that the responder is free in between and may be
 /// restarted.
 struct WatchedLink {
+    /// Responder as it was named, whose address may change while it is lost.
+    remote: Option<Endpoint>,
     opening: Opening,
     memory: Vec<Memory>,
     largest: u32,
@@ -229,7 +242,7 @@ impl WatchedLink {
         console: &mut Console,
         work: impl FnOnce(&mut dyn Rounds) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
-        let Self { opening, memory, largest, interrupt } = self;
+        let Self { opening, memory, largest, interrupt, .. } = self;
         let mut connections = Connections::open(opening, *largest, memory, interrupt, console)?;
         let closed = || CliError::failed("no connection was opened");
         let found = work(connections.first().ok_or_else(closed)?)?;
@@ -302,6 +315,7 @@ impl Watch {
                 values
             }
             Err(error) => {
+                self.link.opening.options.remote.clone_from(&self.link.remote);
                 if !std::mem::replace(&mut self.is_lost, true) {
                     events.push(Event::of_peer(EventKind::Lost));
                     console.note(error);
@@ -403,12 +417,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_assertion_fails_from_its_first_value_on_until_one_keeps_it() {
+    fn an_assertion_fails_from_its_first_value_on_until_one_does_not_break_it() {
         let mut held = Held { assertion: "gap<2us@1K".parse().unwrap(), since: None };
         let values = |gap| Values { gap, ..Values::default() };
         let (slow, fast) = (values(Some(SignedPicos(3_000_000))), values(Some(SignedPicos(1))));
         let now = Picos(1);
-        let fails = [&slow, &values(None), &fast, &values(None)].map(|one| held.fails(one, now));
-        assert_eq!(fails, [true, true, false, false]);
+        let fails = [&slow, &slow, &values(None), &slow, &fast].map(|one| held.fails(one, now));
+        assert_eq!(fails, [true, true, false, true, false]);
     }
 }
