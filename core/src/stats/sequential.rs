@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// Number of values until a step by a factor of two is told.
+    /// Number of values until a step by a factor of two is reported.
     fn told_after(noise: Noise, seed: u64, sign: f64) -> Option<usize> {
         let (mut random, mut detector) = (Random::stream(2, seed), SequentialDetector::default());
         for _ in 0..300 {
@@ -367,7 +367,7 @@ mod tests {
         let steps: Vec<_> = found.iter().map(|(at, shift)| (*at, shift.kind)).collect();
         assert_eq!(steps, [(301, ShiftKind::Step), (601, ShiftKind::Step)], "{found:?}");
         assert!((found[0].1.after - 0.3).abs() < 0.1 && (found[1].1.before - 0.3).abs() < 0.03);
-        // A step back during the warm-up is told at its end.
+        // A step back during the warm-up is reported at its end.
         let short = shifts(600, |at| if (300..305).contains(&at) { 0.7 } else { 0.0 });
         assert_eq!(short.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [301, 313], "{short:?}");
     }

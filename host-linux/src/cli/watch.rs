@@ -17,7 +17,7 @@ use crate::terminal::{CliError, Console, Exit, NamedFiles};
 /// Watch a link for hours with little traffic, and tell when it changes.
 ///
 /// Each interval a new connection to 'loggap serve' at HOST measures half the round trip of a short
-/// message and the gap of long ones, and prints a line. Steps and slow drift are told as they are
+/// message and the gap of long ones, and prints a line. Steps and slow drift are reported as they are
 /// found, at most one false one a day of stationary noise; so are the loss of the responder and its
 /// return. This end always sleeps while it waits: latency includes the wake-ups.
 ///

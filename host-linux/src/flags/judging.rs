@@ -140,7 +140,7 @@ impl Judge<'_> {
 }
 
 impl Judgement {
-    /// What a judgement by fewer runs than are due leaves: nothing fails, and nothing is slower.
+    /// Withdraws failures and slow-downs, for which fewer runs were made than are due.
     pub(super) fn withdraw(&mut self) {
         for judged in &mut self.assertions {
             if judged.verdict == Holds::Fails {

@@ -10,7 +10,7 @@ use crate::assertion::{Holds, Judged};
 use crate::compare::{Comparison, Outcome};
 use crate::output::comparison;
 
-/// A check and what came of it.
+/// A check with its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     /// Name of the check.

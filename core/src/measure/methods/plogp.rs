@@ -157,7 +157,7 @@ impl<'r> Points<'r> {
         Some(rest.times(1.0 / f64::from((messages - 1).max(1))))
     }
 
-    /// Messages of the longest flood at `size`; 0 if there is none.
+    /// Messages of the longest flood at `size`; 0 without a flood.
     fn last_flood(self, size: u32) -> u32 {
         let is = |probe: &Probe| {
             (probe.size, probe.kind) == (on_the_wire(size), ProbeKind::Flood) && probe.messages > 1

@@ -158,7 +158,7 @@ impl<'r> Points<'r> {
         self.issues().find(|row| row.probe.messages == messages && row.probe.delay == delay)
     }
 
-    /// Largest `M` at `Δ`; 0 if there is none.
+    /// Largest `M` at `Δ`; 0 without a point.
     fn last(self, delay: Picos) -> u32 {
         let of_delay = self.issues().filter(|row| row.probe.delay == delay);
         of_delay.map(|row| row.probe.messages).max().unwrap_or(0)

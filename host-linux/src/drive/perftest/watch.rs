@@ -259,7 +259,7 @@ struct Watch {
     watched: [Watched; 2],
     held: Vec<Held>,
     is_lost: bool,
-    /// True once the time until a change is told is known from the noise.
+    /// True once the time to report a change is known from the noise.
     time_told: bool,
     intervals: u64,
     events: u64,

@@ -160,7 +160,7 @@ pub(super) fn rate(session: &mut dyn Rounds, longest: u32) -> Result<(f64, u32),
     found.ok_or_else(|| CliError::failed(format_args!("no train of messages of {size} B arrives")))
 }
 
-/// Traffic, and time until a change is told, in words.
+/// Traffic, and time to report a change, in words.
 pub(super) fn describe(traffic: &Traffic, options: &WatchOptions) -> String {
     let Traffic { size, messages, interval, rate, .. } = *traffic;
     let seconds = interval.as_secs_f64();
