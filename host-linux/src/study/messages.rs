@@ -228,6 +228,9 @@ mod tests {
         let mut sizes = sizes(&counts);
         sizes[4].blocks[7].gaps[1] = None;
         let found = Deviations::of(&sizes, &counts).unwrap();
+        assert!(found.rows[1].gap_lsq_s2.is_some(), "the other repetitions have one");
+        sizes[4].blocks.iter_mut().for_each(|block| block.gaps[1] = None);
+        let found = Deviations::of(&sizes, &counts).unwrap();
         assert!(found.rows[0].gap_lsq_s2.is_some() && found.rows[1].gap_lsq_s2.is_none());
         assert_eq!(found.chosen, Some(2));
         assert!(Deviations::of(&[], &counts).is_err());

@@ -92,12 +92,18 @@ mod tests {
 
     #[test]
     fn a_slowdown_is_the_mean_of_the_draws_with_its_interval() {
-        let found = Slowdown::of(Picos(100), &[110, 130, 120].map(Picos)).unwrap();
+        let ten = [110, 130, 120, 110, 130, 120, 110, 130, 110, 130].map(Picos);
+        let found = Slowdown::of(Picos(100), &ten).unwrap();
         assert!((found.mean - 1.2).abs() < 1e-12 && (found.largest - 1.3).abs() < 1e-12);
-        // 4.303 · 0.1 / √3.
+        // t(0.975, 9) = 2.262; 2.262 · 0.0943 / √10.
         let [low, high] = found.interval.unwrap();
-        assert!((high - 1.448).abs() < 1e-3 && (low - 0.952).abs() < 1e-3, "{low} {high}");
-        assert_eq!(Slowdown::of(Picos(100), &[Picos(110)]).unwrap().interval, None);
+        assert!((high - 1.267).abs() < 1e-3 && (low - 1.133).abs() < 1e-3, "{low} {high}");
+        // Noise that hits nine draws only, and an end below the least of them.
+        let nine = [&ten[..9], &[Picos(100)]].concat();
+        assert_eq!(Slowdown::of(Picos(100), &nine).unwrap().interval, None);
+        let skewed = [&[Picos(9_000)][..], &[Picos(110); 9]].concat();
+        let [low, _] = Slowdown::of(Picos(100), &skewed).unwrap().interval.unwrap();
+        assert!((low - 1.1).abs() < 1e-12, "{low}");
         assert_eq!(Slowdown::of(Picos(100), &[]), None);
         assert_eq!(Slowdown::of(Picos(0), &[Picos(0)]), None);
     }
