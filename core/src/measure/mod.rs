@@ -41,6 +41,7 @@ pub use methods::probing::PROBE_BATCH;
 pub use methods::signature::{
     Bottleneck, MAX_DELTAS, MOST_IN_FLIGHT, Regime, Signature, SignatureOptions, missing_points,
 };
+pub use plan::disturbed::{BRIEF_BATCH, TIME_SLICE};
 pub use plan::ladder::coarse_sizes;
 pub use plan::memory::{PlanError, PlanMemory, PlanRequirements, Slot};
 pub use plan::planner::{Conclusion, Kept, PlanOptions, Planner, Progress};

@@ -2,9 +2,9 @@
 //! exact enough. Which probes there are is the core's decision, from the medians so far.
 
 use loggap_core::measure::{
-    AssessError, Assessment, Clock, Conclusion, Initiator, Link, PROBE_BATCH, PlanOptions,
-    PlogpOptions, Probe, ProbeKind, ProbeRow, ProbeTime, Progress, SampleStore, SessionError,
-    SignatureOptions, floor, missing_points, missing_probes,
+    AssessError, Assessment, BRIEF_BATCH, Clock, Conclusion, Initiator, Link, PROBE_BATCH,
+    PlanOptions, PlogpOptions, Probe, ProbeKind, ProbeRow, ProbeTime, Progress, SampleStore,
+    SessionError, SignatureOptions, TIME_SLICE, floor, missing_points, missing_probes,
 };
 use loggap_core::model::{Estimate, Mark};
 use loggap_core::random::Random;
@@ -15,11 +15,6 @@ use super::derived;
 use super::{AssessBuffers, Memory};
 use crate::samples::TimedSample;
 
-/// Planned length of a batch, 0.3 ms: below a time slice, so that few are preempted.
-const BRIEF: u64 = 300_000_000;
-/// Length from which on runs count in any case, 2 ms: they outlast time slices and mostly wait for
-/// the link.
-const SLICE: Picos = Picos(2_000_000_000);
 /// Most messages of a run that is taken to be short.
 const SHORT: u32 = 16;
 /// Repetitions of a probe whose duration is unknown, and of one of more messages.
@@ -79,14 +74,14 @@ impl Series {
         Self { probe, timings, row: None, is_done: false, misses: 0, fastest, runs: 0 }
     }
 
-    /// Repetitions for a batch of [`BRIEF`], with one that does not count.
+    /// Repetitions for a batch of [`BRIEF_BATCH`], with one that does not count.
     fn repeats(&self, most: usize) -> u16 {
         let wanted = match &self.row {
             Some(row) => {
                 let whole = row.whole.value.0.unsigned_abs();
-                (BRIEF / whole.max(1)).max(1)
+                (BRIEF_BATCH.0 / whole.max(1)).max(1)
             }
-            None if self.probe.messages > SHORT || self.probe.delay >= SLICE => FIRST_LONG,
+            None if self.probe.messages > SHORT || self.probe.delay >= TIME_SLICE => FIRST_LONG,
             None => FIRST,
         };
         let left = most.saturating_sub(self.timings.len()).saturating_add(1);
@@ -100,7 +95,7 @@ impl Series {
         let fastest = times.iter().map(|time| time.whole).min();
         self.fastest = fastest.map_or(self.fastest, |fastest| fastest.min(self.fastest));
         self.runs = self.runs.saturating_add(times.len());
-        self.runs >= FEW && self.fastest.0.unsigned_abs() >= SLICE.0
+        self.runs >= FEW && self.fastest.0.unsigned_abs() >= TIME_SLICE.0
     }
 
     /// Medians of the timings, with intervals of `confidence` that are marked unless half of them is
@@ -143,7 +138,7 @@ impl ProbeMethod {
         match self {
             // A batch of 50, or as few as give an interval where a batch takes long.
             Self::Signature(_) => {
-                let is_long = row.whole.value.0.unsigned_abs() > BRIEF;
+                let is_long = row.whole.value.0.unsigned_abs() > BRIEF_BATCH.0;
                 let fewest = if is_long { FEWEST_LONG } else { usize::from(PROBE_BATCH) };
                 is_known && row.samples >= fewest || row.samples >= MOST_TIMINGS
             }

@@ -12,7 +12,7 @@ use crate::drive::Method;
 use crate::output::junit::{self, Check};
 use crate::output::{PendingFile, comparison, number, warnings};
 use crate::profile::{Severity, WarningRecord};
-use crate::terminal::{CliError, Console, Exit, NamedFiles};
+use crate::terminal::{CliError, Console, NamedFiles};
 
 /// Options that judge a measurement.
 #[derive(Clone, Debug, clap::Args)]
@@ -152,18 +152,12 @@ impl Judgement {
         }
     }
 
-    /// True if a limit is broken, or the link is slower.
-    pub(super) fn fails(&self) -> bool {
-        self.exit() != Exit::Done
-    }
-
     /// Why another run is worth while; `None` if it is not.
     pub(super) fn doubt(&self) -> Option<String> {
         let failing = self.assertions.iter().find(|judged| judged.verdict == Holds::Fails);
         let slower = self.baseline.as_ref().and_then(|found| {
-            let is_slower = |outcome| outcome == Outcome::Slower;
             let may_be = |change: &&compare::CurveChange| {
-                is_slower(change.verdict)
+                change.verdict == Outcome::Slower
                     || change.verdict == Outcome::Unknown
                         && change.ratio > 1.0 + found.threshold
                         && !compare::is_overhead(change.curve)
@@ -177,12 +171,10 @@ impl Judgement {
         Check::all(&self.assertions, self.baseline.as_ref())
     }
 
-    /// Exit code: 3 if an assertion fails or the link is slower.
-    pub(super) fn exit(&self) -> Exit {
-        let fails = self.assertions.iter().any(|judged| judged.verdict == Holds::Fails);
-        let is_slower =
-            self.baseline.as_ref().is_some_and(|found| found.verdict == Outcome::Slower);
-        if fails || is_slower { Exit::Differs } else { Exit::Done }
+    /// True if a limit is broken, or the link is slower.
+    pub(super) fn fails(&self) -> bool {
+        self.assertions.iter().any(|judged| judged.verdict == Holds::Fails)
+            || self.baseline.as_ref().is_some_and(|found| found.verdict == Outcome::Slower)
     }
 
     /// True if anything cannot be told.

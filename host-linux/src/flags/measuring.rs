@@ -523,7 +523,7 @@ impl Measured<'_> {
         let done = if interrupt.is_requested() {
             Exit::Interrupted
         } else if judgement.fails() {
-            judgement.exit()
+            Exit::Differs
         } else if is_unusable || args.exact.strict && is_open {
             Exit::NotConverged
         } else {

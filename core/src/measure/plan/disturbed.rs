@@ -13,11 +13,11 @@ use crate::wide::scaled;
 
 /// Planned length of a batch on a busy machine: below a time slice, 0.7 to 4 ms in Linux, so that
 /// most batches fall within one.
-pub(super) const BRIEF: Picos = Picos(300_000_000);
+pub const BRIEF_BATCH: Picos = Picos(300_000_000);
 
 /// Length from which on rounds count in any case: they outlast time slices and mostly wait for the
 /// link.
-const SLICE: Picos = Picos(2_000_000_000);
+pub const TIME_SLICE: Picos = Picos(2_000_000_000);
 
 /// Threshold of a busy machine: discarded batches take more than one part in this many of the time.
 const BUSY_SHARE: u64 = 8;
@@ -95,7 +95,7 @@ impl<const N: usize> Planner<'_, N> {
         let planned = row.and_then(|row| {
             round(&self.store, &self.warmup, row, experiment.quantity).map(|(_, length)| length)
         });
-        planned.is_some_and(|length| length >= SLICE)
+        planned.is_some_and(|length| length >= TIME_SLICE)
     }
 
     /// Number of rounds discarded because an end was preempted during their batch.

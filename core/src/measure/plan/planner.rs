@@ -19,7 +19,7 @@
 //! Once no interval is too wide, sweeps of all cells continue until [`PlanOptions::least_time`].
 
 use super::budget::{BASE_SAMPLES, Left, TIERS};
-use super::disturbed::{BRIEF, Disturbed};
+use super::disturbed::{BRIEF_BATCH, Disturbed};
 use super::memory::{PlanError, PlanMemory, PlanRequirements, Slot};
 use crate::measure::assess::ranges::{Ranges, whole};
 use crate::measure::experiment::HEADERS;
@@ -304,7 +304,7 @@ impl<'m, const N: usize> Planner<'m, N> {
         if elapsed > self.last_poll() {
             self.conclude(Conclusion::TimeSpent);
         }
-        let brief = if self.is_busy() { BRIEF } else { Picos::MAX };
+        let brief = if self.is_busy() { BRIEF_BATCH } else { Picos::MAX };
         let (begin, until) = (left, left.since(brief));
         let mut refilled = false;
         while !batch.is_full() && self.conclusion.is_none() {

@@ -35,8 +35,7 @@ pub(super) fn svg(document: &ProfileDocument, bulk: &[BulkRecord]) -> Result<Str
     let last = sizes().fold(0.0, f64::max) * 1.25;
     let unit = Unit::fitting(number::TIME, (low * high).sqrt(), 1.0);
     let lines = methods::bulk_line(document);
-    let foot = i32::try_from(lines.len()).map_err(|_| PlotError::Backend)?;
-    let foot = foot.saturating_mul(frame::LINE);
+    let foot = frame::foot_height(lines.len())?;
     let sheet = Sheet {
         size: (WIDTH, PLOT_HEIGHT.saturating_add(foot)),
         units: 1,

@@ -11,7 +11,13 @@ use super::{PLOT_HEIGHT, PlotError};
 use crate::profile::{ChangeRecord, ProfileDocument, RangeRecord, SizeRecord};
 
 /// Height of a line of small text, pixels.
-pub(super) const LINE: i32 = 20;
+const LINE: i32 = 20;
+
+/// Height of `lines` lines below a picture.
+pub(super) fn foot_height(lines: usize) -> Result<i32, PlotError> {
+    let lines = i32::try_from(lines).map_err(|_| PlotError::Backend)?;
+    Ok(lines.saturating_mul(LINE))
+}
 
 /// Draws title, subtitle and legend.
 pub(super) fn draw_head(

@@ -56,8 +56,7 @@ pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
     let unit = Unit::fitting(number::TIME, (low * high).sqrt(), 1.0);
     let (first, last) = size_range(document).ok_or(PlotError::Nothing)?;
     let lines = frame::foot(document);
-    let foot = i32::try_from(lines.len()).map_err(|_| PlotError::Backend)?;
-    let foot = foot.saturating_mul(frame::LINE);
+    let foot = frame::foot_height(lines.len())?;
     let size = (WIDTH, PLOT_HEIGHT.saturating_add(foot));
     let margins = (80, 30, 104, foot.saturating_add(56));
     let sheet = Sheet { size, units: 1, bleed: 0, margins };

@@ -33,8 +33,7 @@ pub(super) fn svg(
     }
     let unit = Unit::fitting(number::TIME, most, 1.0);
     let lines = methods::parameters(document);
-    let foot = i32::try_from(lines.len()).map_err(|_| PlotError::Backend)?;
-    let foot = foot.saturating_mul(frame::LINE);
+    let foot = frame::foot_height(lines.len())?;
     let sheet = Sheet {
         size: (WIDTH, PLOT_HEIGHT.saturating_add(foot)),
         units: 1,
