@@ -454,16 +454,16 @@ fn a_computed_run_on_two_threads_takes_the_memory_that_it_reports() {
 fn two_threads_take_little_more_memory_than_one() {
     let memory = |threads: &str| {
         let pattern = ["--pattern", "dissemination", "--ranks", "128K", "-s", "8"];
-        let run = |_| {
-            let report = simulated(&[&pattern[..], &["--threads", threads]].concat());
-            assert_eq!(report["threads"].to_string(), threads);
-            report["memory_bytes"].as_f64().unwrap()
-        };
-        // A thread that gets no processor for a while lets the other's mail grow.
-        (0..4).map(run).fold(f64::INFINITY, f64::min)
+        let report = simulated(&[&pattern[..], &["--threads", threads]].concat());
+        assert_eq!(report["threads"].to_string(), threads);
+        report["memory_bytes"].as_f64().unwrap()
     };
-    let ratio = memory("2") / memory("1");
-    assert!((1.0..1.32).contains(&ratio), "{ratio}");
+    let one = memory("1");
+    let ratios: Vec<_> = (0..16).map(|_| memory("2") / one).collect();
+    assert!(ratios.iter().all(|ratio| (1.0..1.6).contains(ratio)), "{ratios:?}");
+    // A thread that gets no processor for a while lets the other's mail grow: in most runs of a
+    // busy machine, in few of a quiet one.
+    assert!(ratios.iter().any(|ratio| *ratio < 1.3), "{ratios:?}");
 }
 
 /// Two ranks of 240,000 operations each. Reading LogGOPSim's format takes more than the

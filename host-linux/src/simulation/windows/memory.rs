@@ -41,8 +41,8 @@ pub(super) struct Mails<M> {
     chunks: Vec<Mutex<Chunks>>,
 }
 
-/// Chunks that a sender may have left beyond another: some MB of messages.
-const EXCESS: u32 = 1 << 10;
+/// Released chunks that a sender may have beyond another, which takes unused ones instead.
+const EXCESS: u32 = 1 << 6;
 
 /// Limits on the messages of a window.
 #[derive(Clone, Copy, Debug)]
@@ -104,11 +104,11 @@ impl<M: Integers> Mails<M> {
 
     /// Evens out the chunks between windows: a thread may release many more than it takes.
     pub(super) fn balance(&self) {
-        let left = |chunks: &&Mutex<Chunks>| lock(chunks).left();
-        let most = self.chunks.iter().max_by_key(left);
-        let fewest = self.chunks.iter().min_by_key(left);
+        let released = |chunks: &&Mutex<Chunks>| lock(chunks).count();
+        let most = self.chunks.iter().max_by_key(released);
+        let fewest = self.chunks.iter().min_by_key(released);
         let Some((most, fewest)) = most.zip(fewest) else { return };
-        let excess = left(&most) - left(&fewest);
+        let excess = released(&most) - released(&fewest);
         if excess > EXCESS.min(self.each / 4) {
             let [mail, _] = self.both();
             lock(most).give(&mut lock(fewest), excess / 2, &mail);
