@@ -10,6 +10,9 @@ use crate::profile::{Agreement, MethodRecord, PlogpSize, to_si};
 
 /// Relative difference up to which half round trips agree in any case.
 const SAME_ROUND_TRIP: f64 = 0.05;
+/// The same of other parameters: costs of clock readings and of empty polls, which are subtracted,
+/// are not known better.
+const SAME: f64 = 0.01;
 
 /// A value with its interval, seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -168,8 +171,8 @@ fn judged(
         return (Agreement::Unknown, Some("PRTT has no interval to compare with".to_owned()));
     };
     let cause = cause(method, parameter);
-    let is_close = parameter == Parameter::HalfRtt
-        && (value.value - prtt.value).abs() <= SAME_ROUND_TRIP * prtt.value;
+    let same = if parameter == Parameter::HalfRtt { SAME_ROUND_TRIP } else { SAME };
+    let is_close = (value.value - prtt.value).abs() <= same * prtt.value;
     match (value.overlaps(prtt) || is_close, cause) {
         (true, Some(BOTH_WAYS)) => (Agreement::Unknown, Some(BOTH_WAYS.to_owned())),
         (true, _) => (Agreement::Agrees, None),

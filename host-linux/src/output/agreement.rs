@@ -13,7 +13,7 @@ pub(super) fn lines(document: &ProfileDocument) -> Vec<String> {
     };
     let size = number::size(smallest.row.size.0);
     let mut lines = vec![format!(
-        "at {size:<9}{:<11}{:>10}  {:<24}{}",
+        "at {size:<11}{:<11}{:>10}  {:<24}{}",
         "method", "value", "interval", "beside prtt"
     )];
     lines.extend(records.iter().enumerate().map(|(index, record)| {
@@ -31,9 +31,10 @@ pub(super) fn lines(document: &ProfileDocument) -> Vec<String> {
     lines
 }
 
-fn symbol(key: &str) -> &str {
+/// Symbol of the parameter with this key.
+fn symbol(key: &str) -> &'static str {
     let is = |of: &Coefficient| !of.is_per_byte() && of.parameter().key() == key;
-    Coefficient::ALL.into_iter().find(is).map_or(key, Coefficient::symbol)
+    Coefficient::ALL.into_iter().find(is).map_or("?", Coefficient::symbol)
 }
 
 fn row(record: &MethodRecord, name: &str) -> String {

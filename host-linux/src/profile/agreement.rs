@@ -25,7 +25,7 @@ pub struct MethodRecord {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Agreement {
-    /// The intervals overlap; half round trips may also lie within 5% of each other.
+    /// The intervals overlap, or the values lie within 1% of each other (half round trips 5%).
     Agrees,
     /// They do not.
     Differs,
