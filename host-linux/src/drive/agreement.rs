@@ -212,7 +212,7 @@ const BOTH_WAYS: &str = "a gap both ways: a request and its reply share a proces
 /// Cause for which a method's value may differ from PRTT's.
 const fn cause(method: Method, parameter: Parameter) -> Option<&'static str> {
     match (method, parameter) {
-        (Method::Prtt, _) | (_, Parameter::HalfRtt) => None,
+        (Method::Prtt, _) => None,
         (_, Parameter::Latency) => Some("L is what o_s and o_r leave of RTT/2"),
         (Method::Signature, Parameter::SendOverhead) => {
             Some("requests are sent in a row, PRTT pauses after each message")
@@ -224,7 +224,9 @@ const fn cause(method: Method, parameter: Parameter) -> Option<&'static str> {
         (_, Parameter::SendOverhead) => {
             Some("a send call after a reply, PRTT's after a pause of the sender alone")
         }
-        (_, Parameter::RecvOverhead) => None,
+        (_, Parameter::HalfRtt | Parameter::RecvOverhead) => {
+            Some("repeated in a row, PRTT's rounds alternate with others")
+        }
         (_, Parameter::Gap) => Some("a flood fills the buffers that PRTT's short bursts fit into"),
     }
 }
@@ -290,7 +292,10 @@ mod tests {
         assert!(records[..].iter().step_by(3).all(|one| one.verdict == Agreement::Agrees));
         // 4% beside intervals of 0.1%, and 6%.
         assert_eq!(told("signature", "half_rtt"), agrees);
-        assert_eq!(told("plogp", "half_rtt"), (Agreement::Differs, "+6.0%"));
+        assert_eq!(
+            told("plogp", "half_rtt"),
+            (Agreement::Differs, "+6.0%: repeated in a row, PRTT's rounds alternate with others")
+        );
         assert_eq!(told("signature", "send_overhead"), agrees);
         assert_eq!(told("plogp", "send_overhead"), agrees);
         assert_eq!(told("plogp", "recv_overhead"), agrees);

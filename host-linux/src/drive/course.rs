@@ -131,18 +131,21 @@ impl Plan<'_> {
         }
     }
 
-    /// Times a batch of probes of each method between the rounds; false if none is missing.
+    /// Times a batch of probes between the rounds, of each method in turn; false if none is missing.
     fn step_beside<C: Clock, L: Link>(
         &mut self,
         session: &mut Initiator<'_, C, L>,
         now: Picos,
     ) -> Result<bool, SessionError<L::Error>> {
         let Self::Rounds(_, beside) = self else { return Ok(false) };
-        let mut has_run = false;
-        for probes in beside {
-            has_run |= probes.step(session, now)?;
+        for turn in 0..beside.len() {
+            let Some(probes) = beside.get_mut(turn) else { break };
+            if probes.step(session, now)? {
+                beside.rotate_left(turn + 1);
+                return Ok(true);
+            }
         }
-        Ok(has_run)
+        Ok(false)
     }
 
     /// Accuracy, parameters, and the table by size; `samples` of probes are computed now.

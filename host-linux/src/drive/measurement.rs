@@ -175,7 +175,7 @@ impl Options {
             plogp,
             plogp_confidence: self.plogp_confidence,
             plan,
-            max_messages_beside: self.max_messages.unwrap_or(u64::MAX),
+            max_messages_beside: self.max_messages.map_or(u64::MAX, |messages| messages / 2),
             launches: self.launches.unwrap_or(usual),
             ..RunOptions::default()
         }
