@@ -170,16 +170,15 @@ fn judged(
     let Some(prtt) = prtt else {
         return (Agreement::Unknown, Some("PRTT has no interval to compare with".to_owned()));
     };
-    let cause = cause(method, parameter);
     let same = if parameter == Parameter::HalfRtt { SAME_ROUND_TRIP } else { SAME };
     let is_close = (value.value - prtt.value).abs() <= same * prtt.value;
-    match (value.overlaps(prtt) || is_close, cause) {
-        (true, Some(BOTH_WAYS)) => (Agreement::Unknown, Some(BOTH_WAYS.to_owned())),
-        (true, _) => (Agreement::Agrees, None),
-        (false, cause) => {
+    let is_both_ways = (method, parameter) == (Method::Signature, Parameter::Gap);
+    match (value.overlaps(prtt) || is_close, is_both_ways) {
+        (true, true) => (Agreement::Unknown, Some(BOTH_WAYS.to_owned())),
+        (true, false) => (Agreement::Agrees, None),
+        (false, _) => {
             let difference = difference(value.value, prtt.value);
-            let reason =
-                cause.map_or_else(|| difference.clone(), |cause| format!("{difference}: {cause}"));
+            let reason = format!("{difference}: {}", cause(method, parameter));
             (Agreement::Differs, Some(reason))
         }
     }
@@ -209,25 +208,24 @@ const fn missing(method: Method, parameter: Parameter) -> &'static str {
 /// Cause for which the signature's gap is compared with none of one way.
 const BOTH_WAYS: &str = "a gap both ways: a request and its reply share a processor";
 
-/// Cause for which a method's value may differ from PRTT's.
-const fn cause(method: Method, parameter: Parameter) -> Option<&'static str> {
+/// Cause for which the value of `method` may differ from PRTT's.
+const fn cause(method: Method, parameter: Parameter) -> &'static str {
     match (method, parameter) {
-        (Method::Prtt, _) => None,
-        (_, Parameter::Latency) => Some("L is what o_s and o_r leave of RTT/2"),
+        (_, Parameter::Latency) => "L is what o_s and o_r leave of RTT/2",
         (Method::Signature, Parameter::SendOverhead) => {
-            Some("requests are sent in a row, PRTT pauses after each message")
+            "requests are sent in a row, PRTT pauses after each message"
         }
         (Method::Signature, Parameter::RecvOverhead) => {
-            Some("replies are received among sends, PRTT's after an idle time")
+            "replies are received among sends, PRTT's after an idle time"
         }
-        (Method::Signature, Parameter::Gap) => Some(BOTH_WAYS),
-        (_, Parameter::SendOverhead) => {
-            Some("a send call after a reply, PRTT's after a pause of the sender alone")
-        }
+        (Method::Signature, Parameter::Gap) => BOTH_WAYS,
         (_, Parameter::HalfRtt | Parameter::RecvOverhead) => {
-            Some("repeated in a row, PRTT's rounds alternate with others")
+            "repeated in a row, PRTT's rounds alternate with others"
         }
-        (_, Parameter::Gap) => Some("a flood fills the buffers that PRTT's short bursts fit into"),
+        (_, Parameter::SendOverhead) => {
+            "a send call after a reply, PRTT's after a pause of the sender alone"
+        }
+        (_, Parameter::Gap) => "a flood fills the buffers that PRTT's short bursts fit into",
     }
 }
 
