@@ -316,8 +316,8 @@ fn all_methods_stand_beside_each_other() {
         }
         assert!(screen.contains(method), "{screen}");
     }
-    let known = records.iter().filter(|record| !record["value"].is_null()).count();
-    assert!(known >= 12, "{known} values: {document}");
+    let trips = || records.iter().filter(|record| record["parameter"] == "half_rtt");
+    assert!(trips().all(|record| record["value"].as_f64() > Some(0.0)), "{document}");
     // The ranges are PRTT's, of all sizes.
     assert_eq!(document["method"], "all");
     let sizes: Vec<_> = document["sizes"].as_array().unwrap().iter().collect();
