@@ -10,8 +10,8 @@ use crate::profile::{Agreement, MethodRecord, PlogpSize, to_si};
 
 /// Relative difference up to which half round trips agree in any case.
 const SAME_ROUND_TRIP: f64 = 0.05;
-/// The same of other parameters: costs of clock readings and of empty polls, which are subtracted,
-/// are not known better.
+/// Relative difference up to which other parameters agree in any case: costs of clock readings and
+/// of empty polls, which are subtracted, are not known better.
 const SAME: f64 = 0.01;
 
 /// A value with its interval, seconds.
@@ -115,6 +115,7 @@ impl Values {
     }
 }
 
+/// Size in bytes, saturating.
 fn size_of(size: u64) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }

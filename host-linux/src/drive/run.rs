@@ -55,9 +55,9 @@ pub struct RunOptions {
 /// Probes of each method with their timings.
 #[derive(Clone, Debug, Default)]
 pub struct MethodSeries {
-    /// Those of the signature.
+    /// Probes of the signature.
     pub signature: Vec<Series>,
-    /// Those of pLogP.
+    /// Probes of pLogP.
     pub plogp: Vec<Series>,
 }
 
