@@ -294,6 +294,45 @@ fn plogp_keeps_to_its_messages_and_begins_at_size_0() {
 }
 
 #[test]
+fn all_methods_stand_beside_each_other() {
+    let _machine = machine();
+    let folder = Folder::new();
+    let path = folder.path("p.json");
+    let arguments = ["measure", "--transport", "unix", "--method", "all", "-s", "1:1K", "-o"];
+    let screen = loggap().args(arguments).arg(&path).succeeds().stdout;
+    let document: Value = serde_json::from_str(&text(&path)).unwrap();
+    let records = document["methods"].as_array().unwrap();
+    for method in ["prtt", "signature", "plogp"] {
+        let of_method = || records.iter().filter(|record| record["method"] == method);
+        let parameters: Vec<_> = of_method().map(|record| &record["parameter"]).collect();
+        let all = ["half_rtt", "latency", "send_overhead", "recv_overhead", "gap"];
+        assert_eq!(parameters, all, "{document}");
+        for record in of_method() {
+            let verdict = record["verdict"].as_str().unwrap();
+            assert!(["agrees", "differs", "unknown"].contains(&verdict), "{record}");
+            let [value, lo, hi] = ["value", "lo", "hi"].map(|key| record[key].as_f64());
+            assert!(lo <= value && value <= hi, "{record}");
+            assert_eq!(verdict == "agrees", record["reason"].is_null(), "{record}");
+        }
+        assert!(screen.contains(method), "{screen}");
+    }
+    let trips = || records.iter().filter(|record| record["parameter"] == "half_rtt");
+    assert!(trips().all(|record| record["value"].as_f64() > Some(0.0)), "{document}");
+    // The ranges are PRTT's, of all sizes.
+    assert_eq!(document["method"], "all");
+    let sizes: Vec<_> = document["sizes"].as_array().unwrap().iter().collect();
+    assert!(sizes.len() > 5 && document["ranges"][0]["gap_s"].is_f64(), "{document}");
+    let shown = loggap().arg("show").arg(&path).succeeds().stdout;
+    let table = |text: &str| {
+        let lines = text.lines().skip_while(|line| !line.contains("beside prtt"));
+        lines.take(16).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(table(&shown), table(&screen));
+    assert_eq!(table(&shown).len(), 16, "{shown}");
+    assert!(table(&shown).iter().all(|line| line.chars().count() <= 100), "{shown}");
+}
+
+#[test]
 fn options_of_another_method_are_refused_by_name() {
     for (options, told) in [
         (["--delta", "2us"], "--delta needs --method signature"),

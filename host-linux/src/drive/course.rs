@@ -12,9 +12,9 @@ use loggap_core::units::Picos;
 
 use super::analysis::size_rows;
 use super::observer::Status;
-use super::probes::{Probes, Series};
+use super::probes::{Derived, ProbeMethod, Probes};
 use super::rounds::Rounds;
-use super::{Measured, Observer};
+use super::{Measured, MethodSeries, Observer};
 use crate::machine::environment::Fingerprint;
 use crate::samples::TimedSample;
 
@@ -27,11 +27,12 @@ const NAP: Duration = Duration::from_millis(40);
 /// A keep-alive round is due after the peer's silence limit divided by this.
 const SILENCE_SHARE: u64 = 2;
 
-/// Measuring plan of the method: PRTT rounds, or probes of another method.
+/// Measuring plan of the method: PRTT rounds, with probes of other methods between them, or probes
+/// alone.
 #[derive(Debug)]
 pub(super) enum Plan<'m> {
-    Rounds(Box<Rounds<'m>>),
-    Probes(Box<Probes<'m>>),
+    Rounds(Box<Rounds<'m>>, Vec<Probes>),
+    Probes(Box<Probes>, Derived<'m>),
 }
 
 impl Plan<'_> {
@@ -39,8 +40,8 @@ impl Plan<'_> {
     /// pass over all sizes.
     fn has_enough(&self, launch: u32) -> bool {
         match self {
-            Self::Rounds(rounds) => rounds.planner.has_base(),
-            Self::Probes(probes) => launch > 0 || probes.has_base(),
+            Self::Rounds(rounds, _) => rounds.planner.has_base(),
+            Self::Probes(probes, _) => launch > 0 || probes.has_base(),
         }
     }
 
@@ -48,37 +49,40 @@ impl Plan<'_> {
     /// none to drop, or no others.
     fn limit_sizes(&mut self, longest: u32) -> bool {
         match self {
-            Self::Rounds(rounds) => rounds.planner.limit_sizes(longest),
-            Self::Probes(probes) => probes.limit_sizes(longest),
+            Self::Rounds(rounds, _) => rounds.planner.limit_sizes(longest),
+            Self::Probes(probes, _) => probes.limit_sizes(longest),
         }
     }
 
     fn store(&self) -> &SampleStore<'_> {
         match self {
-            Self::Rounds(rounds) => rounds.planner.store(),
-            Self::Probes(probes) => &probes.store,
+            Self::Rounds(rounds, _) => rounds.planner.store(),
+            Self::Probes(_, derived) => &derived.store,
         }
     }
 
     fn progress(&self) -> Progress {
         match self {
-            Self::Rounds(rounds) => rounds.planner.progress(Picos::ZERO),
-            Self::Probes(probes) => probes.progress(),
+            Self::Rounds(rounds, _) => rounds.planner.progress(Picos::ZERO),
+            Self::Probes(probes, _) => probes.progress(),
         }
     }
 
     fn conclusion(&self) -> Option<Conclusion> {
         match self {
-            Self::Rounds(rounds) => rounds.planner.conclusion(),
-            Self::Probes(probes) => probes.conclusion,
+            Self::Rounds(rounds, _) => rounds.planner.conclusion(),
+            Self::Probes(probes, _) => probes.conclusion,
         }
     }
 
     /// Number of rounds discarded because their process was preempted.
     fn left_out(&self) -> u64 {
         match self {
-            Self::Rounds(rounds) => rounds.planner.disturbed(),
-            Self::Probes(probes) => probes.left_out,
+            Self::Rounds(rounds, beside) => {
+                let of_probes: u64 = beside.iter().map(|probes| probes.left_out).sum();
+                rounds.planner.disturbed().saturating_add(of_probes)
+            }
+            Self::Probes(probes, _) => probes.left_out,
         }
     }
 
@@ -86,26 +90,29 @@ impl Plan<'_> {
     /// unlimited.
     fn messages_of_launch(&self, further: u32) -> Option<u64> {
         match self {
-            Self::Rounds(rounds) => rounds.messages_of_launch(further),
-            Self::Probes(_) => None,
+            Self::Rounds(rounds, _) => rounds.messages_of_launch(further),
+            Self::Probes(..) => None,
         }
     }
 
     /// End of the launches, where it depends on the link and the machine.
     fn end(&self) -> Option<Picos> {
         match self {
-            Self::Rounds(rounds) => {
+            Self::Rounds(rounds, _) => {
                 let (allowed, last) = (rounds.planner.allowed(), rounds.planner.last_poll());
                 Some(scaled(allowed, LAUNCHED_PERCENT, 100).min(last))
             }
-            Self::Probes(_) => None,
+            Self::Probes(..) => None,
         }
     }
 
     fn begin_launch(&mut self) {
         match self {
-            Self::Rounds(rounds) => rounds.planner.begin_launch(),
-            Self::Probes(probes) => probes.begin_launch(),
+            Self::Rounds(rounds, beside) => {
+                rounds.planner.begin_launch();
+                beside.iter_mut().for_each(Probes::begin_launch);
+            }
+            Self::Probes(probes, _) => probes.begin_launch(),
         }
     }
 
@@ -116,18 +123,41 @@ impl Plan<'_> {
         keep: &mut impl FnMut(&Sample),
     ) -> Result<bool, SessionError<L::Error>> {
         match self {
-            Self::Rounds(rounds) => rounds.planner.run_batch(session, now, keep),
-            Self::Probes(probes) => probes.step(session, now),
+            Self::Rounds(rounds, _) => {
+                let has_run = rounds.planner.run_batch(session, now, keep)?;
+                Ok(self.step_beside(session, now)? || has_run)
+            }
+            Self::Probes(probes, _) => probes.step(session, now),
         }
+    }
+
+    /// Times a batch of probes between the rounds, of each method in turn; false if none is missing.
+    fn step_beside<C: Clock, L: Link>(
+        &mut self,
+        session: &mut Initiator<'_, C, L>,
+        now: Picos,
+    ) -> Result<bool, SessionError<L::Error>> {
+        let Self::Rounds(_, beside) = self else { return Ok(false) };
+        for turn in 0..beside.len() {
+            let Some(probes) = beside.get_mut(turn) else { break };
+            if probes.step(session, now)? {
+                beside.rotate_left(turn + 1);
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Accuracy, parameters, and the table by size; `samples` of probes are computed now.
     fn assess(&mut self, samples: &mut Vec<TimedSample>) -> Assessed {
         let (exact, assessment) = match self {
-            Self::Rounds(rounds) => (rounds.planner.exactness(), rounds.planner.assess()),
-            Self::Probes(probes) => {
-                let (derived, assessment) = probes.assess();
-                *samples = derived;
+            Self::Rounds(rounds, beside) => {
+                beside.iter_mut().for_each(Probes::update);
+                (rounds.planner.exactness(), rounds.planner.assess())
+            }
+            Self::Probes(probes, derived) => {
+                let (found, assessment) = derived.assess(probes);
+                *samples = found;
                 (probes.options.assess, assessment)
             }
         };
@@ -135,11 +165,19 @@ impl Plan<'_> {
     }
 
     /// Probes with their timings.
-    fn into_series(self) -> Vec<Series> {
-        match self {
-            Self::Rounds(_) => Vec::new(),
-            Self::Probes(probes) => probes.series,
+    fn into_series(self) -> MethodSeries {
+        let all = match self {
+            Self::Rounds(_, beside) => beside,
+            Self::Probes(probes, _) => vec![*probes],
+        };
+        let mut found = MethodSeries::default();
+        for probes in all {
+            match probes.method {
+                ProbeMethod::Signature(_) => found.signature = probes.series,
+                ProbeMethod::Plogp(..) => found.plogp = probes.series,
+            }
         }
+        found
     }
 }
 
@@ -242,8 +280,8 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             responder: self.responder,
             longest: self.longest,
             reached: match &self.plan {
-                Plan::Rounds(rounds) => rounds.planner.reached(),
-                Plan::Probes(_) => None,
+                Plan::Rounds(rounds, _) => rounds.planner.reached(),
+                Plan::Probes(..) => None,
             },
             calls: Vec::new(),
             launches: self.begun,
@@ -291,7 +329,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
         self.slots.end = self.end();
         let left = self.slots.end.since(self.now());
         let wanted = self.launches.saturating_sub(1);
-        if let Plan::Rounds(rounds) = &self.plan {
+        if let Plan::Rounds(rounds, _) = &self.plan {
             self.launches = 1 + rounds.launches(wanted, self.opening, self.assessed, left);
         }
         let further = u64::from(self.launches.saturating_sub(1)).max(1);
@@ -342,7 +380,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
     /// Waits until the share of the launch's time that has passed equals the share of its messages
     /// that is spent. The samples then cover the whole time, because a machine is slower or faster
     /// for tenths of a second at a time. A silent peer counts as gone, so keep-alive rounds, which
-    /// do not count, are run during long waits.
+    /// do not count, are run during long waits. Probes between the rounds fill the time.
     fn wait_for_pace<L: Link>(
         &mut self,
         pace: &Pace,
@@ -357,6 +395,10 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             if now.since(heard) >= patience {
                 session.measure(&self.sign_of_life())?;
                 heard = now;
+            }
+            if self.plan.step_beside(session, now)? {
+                heard = now;
+                continue;
             }
             if due.since(now) > LONGEST_SPIN && self.tell(observer).is_break() {
                 break;

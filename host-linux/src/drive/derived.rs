@@ -27,7 +27,7 @@ struct Samples {
 }
 
 /// Samples of all sizes, in the order of measuring.
-pub(super) fn samples(probes: &Probes<'_>) -> Vec<TimedSample> {
+pub(super) fn samples(probes: &Probes) -> Vec<TimedSample> {
     let mut all = match &probes.method {
         ProbeMethod::Signature(options) => of_signature(probes, options),
         ProbeMethod::Plogp(options, _) => of_plogp(probes, options),
@@ -66,7 +66,7 @@ impl Samples {
 }
 
 /// Round trips and trains as they were timed, and overheads from the points of the signature.
-fn of_signature(probes: &Probes<'_>, options: &SignatureOptions) -> Vec<TimedSample> {
+fn of_signature(probes: &Probes, options: &SignatureOptions) -> Vec<TimedSample> {
     let mut all = Vec::new();
     for &size in &probes.sizes {
         let rows = probes.rows_of(size);
@@ -135,7 +135,7 @@ fn add_points(samples: &mut Samples, series: &Series, signature: &Signature, row
 }
 
 /// Half round trips `L + g(m)`, gaps and overheads from pLogP's parameters.
-fn of_plogp(probes: &Probes<'_>, options: &PlogpOptions) -> Vec<TimedSample> {
+fn of_plogp(probes: &Probes, options: &PlogpOptions) -> Vec<TimedSample> {
     let rows = probes.rows();
     let sent = |size: u32, messages: u32| {
         let is = |probe: &Probe| {

@@ -11,15 +11,15 @@ use loggap_core::units::{Bytes, Picos, SignedPicos};
 use super::analysis::{is_converged, requested};
 use super::next::{self, LaunchValues};
 use super::{
-    AnalysisError, History, MeasureError, Measured, Method, ProtocolLimit, RunOptions, Series,
-    found,
+    AnalysisError, History, MeasureError, Measured, Method, MethodSeries, ProtocolLimit,
+    RunOptions, Series, agreement, found,
 };
 use crate::link::{VerbsRecord, Waiting};
 use crate::machine::environment::Fingerprint;
 use crate::machine::warning::{self, Warning};
 use crate::output::{methods, warnings};
 use crate::profile::{
-    CanaryRecord, ChangeRecord, PlogpSize, ProfileDocument, RangeRecord, RoundRecord,
+    CanaryRecord, ChangeRecord, MethodRecord, PlogpSize, ProfileDocument, RangeRecord, RoundRecord,
     SCHEMA_VERSION, SignatureRecord, SizeRecord, Stopped, Verdict, WarningRecord, to_si,
 };
 use crate::samples::TimedSample;
@@ -65,7 +65,8 @@ impl Assessed {
         let document = self.document(failure.as_ref().map(ToString::to_string).or(interrupted));
         let mut samples = self.measured.samples;
         samples.retain(|timed| self.options.method.times(timed.sample.experiment.quantity));
-        Finished { document, samples, series: self.measured.series, failure }
+        let MethodSeries { signature, plogp } = self.measured.series;
+        Finished { document, samples, series: [signature, plogp].concat(), failure }
     }
 
     /// Profile of a run that did not fail.
@@ -106,7 +107,9 @@ impl Assessed {
         let Self { measured, host, canaries, wall, options, .. } = self;
         let assessment = measured.assessment.as_ref().ok();
         let warning_details = self.ranked_warnings();
-        let Results { signature, plogp } = self.results();
+        let results = self.results();
+        let methods = self.compared(&results);
+        let Results { signature, plogp } = results;
         let changes = assessment.map_or(&[][..], |found| &found.profile.changes);
         let limits: Vec<_> = self
             .limits
@@ -127,6 +130,7 @@ impl Assessed {
             requested: requested(&measured.exact),
             changes: changes.iter().map(|change| named(*change, &limits)).collect(),
             sizes: self.sizes(),
+            methods,
             signature,
             plogp,
             messages_sent: measured.traffic.messages(),
@@ -161,22 +165,21 @@ impl Assessed {
         document
     }
 
-    /// Results of a method of probes.
+    /// Results of the methods of probes.
     fn results(&self) -> Results {
         let (series, options) = (&self.measured.series, &self.options);
-        match options.method {
-            Method::Prtt => Results::default(),
-            Method::Signature => Results {
-                signature: found::signature(series, &options.signature),
-                plogp: Vec::new(),
-            },
-            Method::Plogp => {
-                let sizes = self.measured.rows.iter().map(|row| row.size.0);
-                let first = sizes.min().and_then(|size| u32::try_from(size).ok()).unwrap_or(1);
-                let plogp = found::plogp(first, series, &options.plogp);
-                Results { signature: None, plogp }
-            }
-        }
+        let sizes = self.measured.rows.iter().map(|row| row.size.0);
+        let first = sizes.min().and_then(|size| u32::try_from(size).ok()).unwrap_or(1);
+        let signature = found::signature(&series.signature, &options.signature);
+        Results { signature, plogp: found::plogp(first, &series.plogp, &options.plogp) }
+    }
+
+    /// Values of all methods at the smallest size.
+    fn compared(&self, results: &Results) -> Vec<MethodRecord> {
+        let row = self.measured.rows.first().filter(|_| self.options.method == Method::All);
+        let signature = results.signature.as_ref().and_then(|found| found.sizes.first());
+        let signature = signature.map(|size| &size.found);
+        row.map(|row| agreement::compared(row, signature, &results.plogp)).unwrap_or_default()
     }
 
     /// Warnings with their severity, the worst first.

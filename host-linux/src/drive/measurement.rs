@@ -127,9 +127,13 @@ impl Options {
         let max_time = self.max_time.unwrap_or(defaults.max_time);
         let seconds = max_time.0.div_ceil(1_000_000_000_000);
         let max_messages = match (self.max_messages, self.max_time, self.method) {
+            // The other half is for the probes between the rounds.
+            (Some(messages), _, Method::All) => messages / 2,
             (Some(messages), ..) => messages,
-            (None, None, Method::Prtt) => defaults.max_messages,
-            (None, Some(_), Method::Prtt) => seconds.saturating_mul(MESSAGES_PER_SECOND),
+            (None, None, Method::Prtt | Method::All) => defaults.max_messages,
+            (None, Some(_), Method::Prtt | Method::All) => {
+                seconds.saturating_mul(MESSAGES_PER_SECOND)
+            }
             // It needs more messages for the same accuracy.
             (None, _, Method::Signature) => u64::MAX,
             (None, _, Method::Plogp) => PLOGP_MESSAGES,
@@ -150,7 +154,7 @@ impl Options {
         };
         let usual = match self.method {
             Method::Plogp => 1,
-            Method::Prtt | Method::Signature => more.clamp(LAUNCHES, MOST_LAUNCHES),
+            Method::Prtt | Method::Signature | Method::All => more.clamp(LAUNCHES, MOST_LAUNCHES),
         };
         let held = if properties.reliable { UNANSWERED } else { DATAGRAM_BURST };
         let signature = SignatureOptions {
@@ -171,6 +175,7 @@ impl Options {
             plogp,
             plogp_confidence: self.plogp_confidence,
             plan,
+            max_messages_beside: self.max_messages.map_or(u64::MAX, |messages| messages / 2),
             launches: self.launches.unwrap_or(usual),
             ..RunOptions::default()
         }
@@ -194,7 +199,7 @@ impl Options {
     /// points; both add the ends.
     fn first_sizes(&self, longest: u32) -> Result<Vec<u32>, MeasureError> {
         let octaves = match self.method {
-            Method::Prtt => return self.sizes.within(longest),
+            Method::Prtt | Method::All => return self.sizes.within(longest),
             Method::Signature => 4,
             Method::Plogp => 1,
         };

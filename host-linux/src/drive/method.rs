@@ -12,11 +12,13 @@ pub enum Method {
     Signature,
     /// Parametrised `LogP` (Kielmann, Bal, Verstoep 2000).
     Plogp,
+    /// PRTT, with the others at the smallest size between its rounds, to compare them.
+    All,
 }
 
 impl Method {
     /// All methods.
-    pub const ALL: [Self; 3] = [Self::Prtt, Self::Signature, Self::Plogp];
+    pub const ALL: [Self; 4] = [Self::Prtt, Self::Signature, Self::Plogp, Self::All];
 
     /// Name on the command line and in profiles.
     #[must_use]
@@ -25,6 +27,7 @@ impl Method {
             Self::Prtt => "prtt",
             Self::Signature => "signature",
             Self::Plogp => "plogp",
+            Self::All => "all",
         }
     }
 
@@ -34,12 +37,18 @@ impl Method {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 
+    /// True if `other` is measured.
+    #[must_use]
+    pub fn includes(self, other: Self) -> bool {
+        self == other || self == Self::All
+    }
+
     /// True if single rounds of `quantity` were timed and are not computed from probes: of the
     /// signature round trips and bursts.
     #[must_use]
     pub const fn times(self, quantity: Quantity) -> bool {
         match self {
-            Self::Prtt => true,
+            Self::Prtt | Self::All => true,
             Self::Signature => matches!(quantity, Quantity::RoundTrip | Quantity::Gap),
             Self::Plogp => false,
         }

@@ -7,6 +7,7 @@
 //! - [`Analysis`]: from stored samples to parameters.
 //! - [`next`]: where another run would fall; [`History`]: earlier runs.
 
+mod agreement;
 mod analysis;
 mod calls;
 mod course;
@@ -44,5 +45,5 @@ pub use memory::{AssessBuffers, Memory};
 pub use method::Method;
 pub use observer::Observer;
 pub use probes::{Series, TimedProbe};
-pub use run::{Measured, Run, RunOptions};
+pub use run::{Measured, MethodSeries, Run, RunOptions};
 pub use sizes::{SizePlan, default_sweep};

@@ -156,9 +156,7 @@ const FEWEST_LONG: usize = 8;
 
 /// Schedule of the signature or of pLogP.
 #[derive(Debug)]
-pub(super) struct Probes<'m> {
-    pub(super) store: SampleStore<'m>,
-    memory: &'m mut AssessBuffers,
+pub(super) struct Probes {
     pub(super) method: ProbeMethod,
     pub(super) options: PlanOptions,
     pub(super) sizes: Vec<u32>,
@@ -183,17 +181,9 @@ pub(super) struct Probes<'m> {
     pub(super) conclusion: Option<Conclusion>,
 }
 
-impl<'m> Probes<'m> {
-    pub(super) fn new(
-        method: ProbeMethod,
-        sizes: &[u32],
-        options: PlanOptions,
-        memory: &'m mut Memory,
-    ) -> Self {
-        let (store, memory) = memory.lend_store();
+impl Probes {
+    pub(super) fn new(method: ProbeMethod, sizes: &[u32], options: PlanOptions) -> Self {
         Self {
-            store,
-            memory,
             method,
             options,
             sizes: sizes.to_vec(),
@@ -384,20 +374,36 @@ impl<'m> Probes<'m> {
         let of_size = self.series.iter().filter(|one| one.probe.size == size);
         of_size.filter_map(|one| one.row).collect()
     }
+}
 
-    /// Samples of the PRTT method on a link with the parameters found, in the order of measuring,
-    /// and their assessment.
-    pub(super) fn assess(&mut self) -> (Vec<TimedSample>, Result<Assessment, AssessError>) {
-        self.update();
-        let samples = derived::samples(self);
+/// Memory for samples of the PRTT method on a link with the parameters that probes found.
+#[derive(Debug)]
+pub(super) struct Derived<'m> {
+    pub(super) store: SampleStore<'m>,
+    memory: &'m mut AssessBuffers,
+}
+
+impl<'m> Derived<'m> {
+    pub(super) fn new(memory: &'m mut Memory) -> Self {
+        let (store, memory) = memory.lend_store();
+        Self { store, memory }
+    }
+
+    /// The samples in the order of measuring, and their assessment.
+    pub(super) fn assess(
+        &mut self,
+        probes: &mut Probes,
+    ) -> (Vec<TimedSample>, Result<Assessment, AssessError>) {
+        probes.update();
+        let samples = derived::samples(probes);
         for timed in &samples {
             if self.store.insert(&timed.sample).is_err() {
-                self.conclusion.get_or_insert(Conclusion::MemorySpent);
+                probes.conclusion.get_or_insert(Conclusion::MemorySpent);
                 break;
             }
         }
         let assessment =
-            Assessment::new(&self.store, &self.options.assess, &mut self.memory.lend());
+            Assessment::new(&self.store, &probes.options.assess, &mut self.memory.lend());
         (samples, assessment)
     }
 }

@@ -17,7 +17,7 @@ use loggap_core::units::Picos;
 use loggap_core::wire::FRAME_LEN;
 
 use super::course::{Course, Plan};
-use super::probes::{ProbeMethod, Probes, Series};
+use super::probes::{Derived, ProbeMethod, Probes, Series};
 use super::rounds::Rounds;
 use super::{MeasureError, Memory, Method, Observer, calls};
 use crate::link::{AnyLink, CallTimes, HostLink, LinkError, LinkVisitor};
@@ -40,6 +40,8 @@ pub struct RunOptions {
     pub plogp_confidence: Confidence,
     /// Accuracy, budget and seed.
     pub plan: PlanOptions,
+    /// Message limit of the probes between the rounds of [`Method::All`], rounds included.
+    pub max_messages_beside: u64,
     /// Most launches.
     pub launches: u32,
     /// Limits of each session.
@@ -50,13 +52,22 @@ pub struct RunOptions {
     pub opening: Picos,
 }
 
+/// Probes of each method with their timings.
+#[derive(Clone, Debug, Default)]
+pub struct MethodSeries {
+    /// Probes of the signature.
+    pub signature: Vec<Series>,
+    /// Probes of pLogP.
+    pub plogp: Vec<Series>,
+}
+
 /// Result of a run.
 #[derive(Debug)]
 pub struct Measured {
     /// All samples that count, in the order of measuring.
     pub samples: Vec<TimedSample>,
-    /// Probes of the signature or of pLogP with their timings.
-    pub series: Vec<Series>,
+    /// Probes of the signature and of pLogP with their timings.
+    pub series: MethodSeries,
     /// Parameters of the link, or why there are none.
     pub assessment: Result<Assessment, AssessError>,
     /// Accuracy that a number needs to count as converged, adapted to this machine.
@@ -110,17 +121,29 @@ impl<'m, C: Clock + Copy> Run<'m, C> {
         let RunOptions { plan: budget, launches, session, alignment, opening, .. } = options;
         let launches = launches.max(1);
         let mut largest = sizes.iter().copied().max().unwrap_or(1);
-        let probes =
-            |method, memory| Plan::Probes(Box::new(Probes::new(method, sizes, budget, memory)));
+        let smallest = sizes.iter().copied().min().unwrap_or(1);
+        let signature = ProbeMethod::Signature(options.signature);
+        let plogp = |plogp| ProbeMethod::Plogp(plogp, options.plogp_confidence);
+        let alone = |method, memory| {
+            let probes = Probes::new(method, sizes, budget);
+            Plan::Probes(Box::new(probes), Derived::new(memory))
+        };
         let plan = match options.method {
-            Method::Prtt => Plan::Rounds(Box::new(Rounds::new(budget, sizes, memory)?)),
-            Method::Signature => probes(ProbeMethod::Signature(options.signature), memory),
+            Method::Prtt => Plan::Rounds(Box::new(Rounds::new(budget, sizes, memory)?), vec![]),
+            Method::Signature => alone(signature, memory),
             Method::Plogp => {
                 largest = largest.max(options.plogp.longest);
-                probes(ProbeMethod::Plogp(options.plogp, options.plogp_confidence), memory)
+                alone(plogp(options.plogp), memory)
+            }
+            Method::All => {
+                let limit = options.max_messages_beside;
+                let budget_beside = PlanOptions { max_messages: limit, ..budget };
+                let beside = |method| Probes::new(method, &[smallest], budget_beside);
+                let of_one_size = PlogpOptions { adapt: false, ..options.plogp };
+                let beside = vec![beside(signature), beside(plogp(of_one_size))];
+                Plan::Rounds(Box::new(Rounds::new(budget, sizes, memory)?), beside)
             }
         };
-        let smallest = sizes.iter().copied().min().unwrap_or(1);
         let longest = usize::try_from(largest).unwrap_or(usize::MAX).max(FRAME_LEN);
         let mut course = Course::new(clock, plan, launches, budget.max_time);
         course.opening = opening;
@@ -237,8 +260,10 @@ impl LinkVisitor for Launch<'_, '_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drive::{agreement, found};
     use crate::link::{LinkSettings, UnixLink, Waiting};
     use crate::machine::clock::HostClock;
+    use crate::profile::Agreement;
     use crate::terminal::{Console, Interrupt};
     use loggap_core::measure::{
         Disturbance, Experiment, Preemptions, Quantity, Shared, Simulated, Truth, serve,
@@ -341,7 +366,8 @@ mod tests {
         let simulated = RefCell::new(simulated.with_preemptions(preemptions));
         let link = Shared(&simulated);
         let plan = PlanOptions { max_messages: u64::MAX, ..options(2, 3_000).plan };
-        let options = RunOptions { method, plan, ..options(2, 3_000) };
+        let options =
+            RunOptions { method, plan, max_messages_beside: u64::MAX, ..options(2, 3_000) };
         let mut memory = Memory::new(SIZES.len(), &options.plan);
         let mut run = Run::new(link, options, &SIZES, &mut memory).unwrap();
         let (interrupt, mut console) = (Interrupt::default(), Console::standard().unwatched());
@@ -377,6 +403,35 @@ mod tests {
                 let of = |timed: &TimedSample| timed.sample.experiment.size == size;
                 assert!(measured.samples.iter().any(of), "{method:?}: no sample of {size} B");
             }
+        }
+    }
+
+    #[test]
+    fn all_methods_find_the_same_link() {
+        let options = RunOptions::default();
+        let measured = repeated(Method::All, Preemptions::default(), fast());
+        assert_eq!(measured.launches, 2);
+        let MethodSeries { signature, plogp } = &measured.series;
+        assert!([signature, plogp].iter().all(|series| {
+            let timings = || series.iter().flat_map(|one| &one.timings);
+            (0..2).all(|launch| timings().any(|timed| timed.launch == launch))
+        }));
+        let signature = found::signature(signature, &options.signature).unwrap().sizes[0].found;
+        let plogp = found::plogp(1, plogp, &options.plogp);
+        let records = agreement::compared(&measured.rows[0], Some(&signature), &plogp);
+        let [latency, overhead, gap] = [5e-6, 1e-6, 2e-6];
+        for record in &records {
+            let truth = match &*record.parameter {
+                "half_rtt" => latency + 2.0 * overhead,
+                "latency" => latency,
+                "gap" => gap,
+                _ => overhead,
+            };
+            let value = record.value.unwrap();
+            assert!((value - truth).abs() < 0.05 * truth, "{record:?}");
+            let is_both_ways = record.method == "signature" && record.parameter == "gap";
+            let agrees = record.verdict == Agreement::Agrees;
+            assert!(agrees || is_both_ways, "{record:?}");
         }
     }
 

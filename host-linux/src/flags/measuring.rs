@@ -28,7 +28,7 @@ pub struct MeasureArgs {
     /// Measurement method.
     ///
     /// prtt: parametrised round trips; signature: Culler et al.; plogp:
-    /// Kielmann et al.
+    /// Kielmann et al.; all: the three beside each other, compared.
     #[arg(long, value_name = "METHOD", default_value = "prtt", value_parser = method_parser())]
     method: Method,
     /// Message sizes: 8, 1,64,4K, 1:64K or @FILE [default: 1:64K].
@@ -328,8 +328,8 @@ impl MeasureArgs {
             self.signature.given().map(|option| (Method::Signature, option)),
             self.plogp.given().map(|option| (Method::Plogp, option)),
         ];
-        if let Some((method, option)) = others.into_iter().flatten().find(|of| of.0 != self.method)
-        {
+        let is_alien = |of: &(Method, _)| !self.method.includes(of.0);
+        if let Some((method, option)) = others.into_iter().flatten().find(is_alien) {
             let told = format_args!("{option} needs --method {}", method.name());
             return Err(CliError::usage(told));
         }

@@ -1,5 +1,6 @@
 //! Exporters of results.
 
+mod agreement;
 mod calls;
 mod changes;
 pub mod comparison;

@@ -8,7 +8,7 @@ use super::number::Unit;
 use super::quantity::Quantity;
 use super::text::{self, Block, Line};
 use super::warnings::{self, Notes};
-use super::{calls, changes, heading, methods};
+use super::{agreement, calls, changes, heading, methods};
 use crate::profile::{ProfileDocument, RangeRecord, gap_deviation};
 
 /// Text for an unknown number.
@@ -51,7 +51,8 @@ pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> 
     };
     let width = rows.first().map_or(0, Vec::len);
     text::write(out, &Block::beside((0..width).map(column).collect(), 2))?;
-    let mut remarks = methods::lines(document, usize::MAX);
+    let mut remarks = agreement::lines(document);
+    remarks.extend(methods::lines(document, usize::MAX));
     remarks.extend(changes::sentences(document));
     remarks.extend(calls::sentences(document));
     let warnings = warnings::sentences(document, Notes::Shown);

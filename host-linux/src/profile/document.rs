@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::error::{ProfileError, ProfileErrorKind};
 use super::logp_test;
 use super::{
-    ChangeRecord, Literal, PlogpSize, RangeRecord, SignatureRecord, SizeRecord, WarningRecord,
+    ChangeRecord, Literal, MethodRecord, PlogpSize, RangeRecord, SignatureRecord, SizeRecord,
+    WarningRecord,
 };
 use crate::machine::environment::Fingerprint;
 
@@ -42,7 +43,7 @@ pub struct ProfileDocument {
     pub host: Fingerprint,
     /// Transport, such as `tcp`, `udp`, `unix`, `shm`.
     pub transport: String,
-    /// `prtt`, `signature` or `plogp`.
+    /// `prtt`, `signature`, `plogp` or `all`.
     pub method: String,
     /// Requested accuracy.
     pub requested: Requested,
@@ -52,6 +53,9 @@ pub struct ProfileDocument {
     pub changes: Vec<ChangeRecord>,
     /// Table of measurements by message size.
     pub sizes: Vec<SizeRecord>,
+    /// Values of the methods at the smallest size, each compared with PRTT's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<MethodRecord>,
     /// Points and parameters of the LogP signature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<SignatureRecord>,

@@ -4,6 +4,7 @@
 //! seconds, `_bytes`, `_per_byte_s` seconds per byte; a number `x_s` has its interval beside it as
 //! `x_s_lo` and `x_s_hi`. The format is described in `docs/formats.md`.
 
+mod agreement;
 mod deviation;
 mod document;
 mod draw;
@@ -17,6 +18,7 @@ mod size;
 mod span;
 mod warning;
 
+pub use agreement::{Agreement, MethodRecord};
 pub(crate) use deviation::{gap_deviation, gap_points, mean_square};
 pub use document::{
     CanaryRecord, FitDocument, FittedRange, ProfileDocument, Requested, SCHEMA_VERSION, Stopped,

@@ -13,7 +13,7 @@ use loggap_core::model::{Coefficient, Curve};
 use super::quantity::Quantity;
 use super::text::{self, ALERT, BOLD, DIM, ERROR, Line};
 use super::warnings::{self, Notes};
-use super::{calls, changes, heading, methods};
+use super::{agreement, calls, changes, heading, methods};
 use crate::profile::{ProfileDocument, RangeRecord, Stopped, Verdict};
 
 /// Largest width of lines, columns.
@@ -52,11 +52,14 @@ pub fn write(
     let fitted = is_usable.then(|| [parameters::lines(document, page), remarks(document, page)]);
     let [parameters, remarks] = fitted.unwrap_or_default();
     let most = if page.verbose { usize::MAX } else { 1 };
+    let of_methods: Vec<Line> =
+        agreement::lines(document).into_iter().flat_map(|text| page.kept(text)).collect();
     let of_method = methods::lines(document, most).into_iter();
     let of_method = of_method.flat_map(|text| page.kept(text)).collect();
     let parts = [
         head(document, page),
         parameters,
+        of_methods,
         of_method,
         remarks,
         sizes::lines(document, page),
