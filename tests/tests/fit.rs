@@ -192,3 +192,45 @@ fn wrong_files_are_named_with_line_and_column() {
     loggap().args(["fit", "/nonexistent.csv"]).assert().code(2);
     loggap().arg("fit").arg(folder.root()).assert().code(2);
 }
+
+/// netgauge's output for L = 5, o_s = 1.2, o_r = 1.5, g = 2 us and G = 0.8 ns/B, above 32 KiB
+/// 1.6 ns/B from another begin.
+fn netgauge_output() -> String {
+    let mut text = String::from(
+        "# size n PRTT(1,0,s) PRTT(n,0,s) PRTT(n,PRTT(1,0,s),s) L o_s o_r g G lsqu(g,G)\n# to get o\n",
+    );
+    for index in 0..64 {
+        let size = 1 + 1024 * index;
+        let more = f64::from(size - 1);
+        let gap = if size < 32_768 { 2.0 + more * 0.0008 } else { 10.0 + more * 0.0016 };
+        let round_trip = 2.0 * (5.0 + 1.2 + 1.5 + gap - 2.0);
+        let [burst, paced] = [gap, 1.2 + round_trip].map(|each| round_trip + 9.0 * each);
+        writeln!(text, "{size} 10 {round_trip:.6} {burst:.6} {paced:.6} 7.7 1.2 1.500000 2 0 nan")
+            .unwrap();
+    }
+    text
+}
+
+#[test]
+fn what_netgauge_wrote_is_fitted_and_is_a_profile() {
+    let folder = Folder::new();
+    let path = file(&folder, &netgauge_output());
+    let documents =
+        ["fit", "show"].map(|verb| loggap().args([verb, &path, "-J"]).succeeds().json());
+    for document in &documents {
+        let [small, large] = ranges(document) else { panic!("{document}") };
+        assert!(near(&small["gap_s"], 2e-6) && near(&small["gap_per_byte_s"], 0.8e-9), "{small}");
+        assert!(near(&large["gap_per_byte_s"], 1.6e-9), "{large}");
+        assert!(near(&small["send_overhead_s"], 1.2e-6), "{small}");
+        assert!(near(&small["recv_overhead_s"], 1.5e-6), "{small}");
+        assert!(near(&small["latency_s"], 5e-6), "{small}");
+    }
+    let simulated = ["simulate", "--pattern", "binomialtreebcast", "--ranks", "2", "-s", "1", "-J"];
+    let document = loggap().args(simulated).args(["--profile", &path]).succeeds().json();
+    assert!(near(&document["makespan_s"], 5e-6 + 1.2e-6 + 1.5e-6), "{document}");
+    let cut = file(&folder, &netgauge_output().replace("1025 10 ", "1025 ten "));
+    for verb in ["fit", "show"] {
+        let said = loggap().args([verb, &cut]).ends(2).stderr;
+        assert!(said.contains("line 4: 'ten' is no whole number"), "{said}");
+    }
+}

@@ -1,11 +1,13 @@
 //! Watching links that change.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use loggap::machine::clock::HostClock;
 use loggap_core::measure::serve;
@@ -188,6 +190,44 @@ fn a_gigabit_cut_to_a_half_is_told_by_the_second_interval() {
     assert!((ratio / 2.0 - 1.0).abs() < 0.2, "{step}");
 }
 
+/// Status line and body of the answer to a request for `path`.
+fn get(port: u16, path: &str) -> Option<(String, String)> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let (status, _) = head.split_once("\r\n").unwrap();
+    Some((status.to_owned(), body.to_owned()))
+}
+
+#[test]
+fn metrics_are_served_while_a_client_dawdles_and_one_port_serves_one_watch() {
+    let _machine = machine();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let number = port.to_string();
+    let watch = ["watch", "--transport", "unix", "--interval", "0.2", "--openmetrics", &number];
+    let running = start(loggap_process().args(watch).args(["--for", "30"]));
+    let up = || get(port, "/metrics").filter(|(_, body)| body.contains("loggap_up{"));
+    let until = Instant::now() + Duration::from_secs(20);
+    while up().is_none_or(|(_, body)| !body.contains("} 1\n")) {
+        assert!(Instant::now() < until, "no interval is shown");
+        thread::sleep(Duration::from_millis(50));
+    }
+    let mut dawdling = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    dawdling.write_all(b"GET /met").unwrap();
+    let (status, body) = get(port, "/metrics").unwrap();
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    assert!(body.contains("loggap_half_rtt_seconds{") && body.ends_with("# EOF\n"), "{body}");
+    assert_eq!(get(port, "/").unwrap().0, "HTTP/1.1 404 Not Found");
+    let second = loggap().args(watch).ends(1).stderr;
+    assert!(second.contains(&format!("--openmetrics 127.0.0.1:{number}")), "{second}");
+    send(Signal::SIGINT, running.id());
+    let ended = finish(running).exited(130);
+    assert!(ended.stdout.contains("learning"), "{ended:?}");
+}
+
 #[test]
 fn both_ends_may_run_here() {
     let _machine = machine();
@@ -206,6 +246,7 @@ fn what_cannot_be_watched_is_refused() {
         (&["node7", "--assert", "send_overhead<1us@8"], 2, "half_rtt and gap are watched"),
         (&["node7", "--assert", "gap<1us@8", "--assert", "gap<2us@9"], 2, "at one size"),
         (&["node7", "--openmetrics", "a.svg"], 2, ".prom"),
+        (&["node7", "--openmetrics", "99999"], 2, "a port is 1 to 65535"),
         (&["127.0.0.1:1"], 1, "127.0.0.1:1"),
     ] {
         let ended = loggap().arg("watch").args(arguments).ended();

@@ -1,7 +1,7 @@
 //! `loggap fit`: repeats the assessment from a file of samples.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use loggap_core::fit::{Detector, LookAhead, MOST_AHEAD};
@@ -17,7 +17,7 @@ use crate::profile::{
     ChangeRecord, FitDocument, FittedRange, Literal, LiteralRange, LiteralSettings,
     ProfileDocument, RangeRecord, SCHEMA_VERSION, SizeRecord, gap_deviation, gap_points,
 };
-use crate::samples::{Limits, Row, SampleReader, SamplesError, SamplesErrorKind};
+use crate::samples::{Limits, SampleReader, SamplesError, SamplesErrorKind, netgauge};
 use crate::schedule::Coding;
 use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles, command_line};
 
@@ -25,9 +25,10 @@ use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles, 
 ///
 /// The file is CSV with a header line: either that of `loggap measure --samples`,
 /// `size_bytes,n,delay_s,prtt_s,receive_s,launch,time_s`, with a line per timed round (the last two
-/// or three columns may be missing), or `size_bytes,value_s`, with a value of the gap per line. The
-/// samples of a run give the numbers of that run again, if --rel-err and --confidence are the same,
-/// --detector is not given, and processors were not busy.
+/// or three columns may be missing), or `size_bytes,value_s`, with a value of the gap per line; or
+/// the output of netgauge's loggp pattern. The samples of a run give the numbers of that run again,
+/// if --rel-err and --confidence are the same, --detector is not given, and processors were not
+/// busy.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -115,8 +116,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     files.check()?;
     let plot = args.report.open_plot()?;
     let _ends_at_once = Interrupt::catch().map_err(CliError::failed)?;
-    let rows = read(&args.samples)?;
-    let analysis = Analysis::of(&rows, &options).map_err(|error| at(&args.samples, error))?;
+    let analysis = analysis(&args.samples, &options)?;
     let document = document(args, &options, &analysis);
     let profile = as_profile(&args.samples, &document, &analysis);
     let drawn = plot.map_or(Ok(()), |file| draw(&profile, file));
@@ -136,7 +136,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     Ok(failures.end(done, console))
 }
 
-fn read(path: &Path) -> Result<Vec<Row>, CliError> {
+fn analysis(path: &Path, options: &AssessOptions) -> Result<Analysis, CliError> {
     let file = File::open(path).map_err(|error| at(path, error))?;
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
         return Err(at(path, "this is a folder; name a file of samples"));
@@ -144,6 +144,12 @@ fn read(path: &Path) -> Result<Vec<Row>, CliError> {
     let mut file = BufReader::new(file);
     if let Some(coding) = file.fill_buf().ok().and_then(Coding::of) {
         return Err(at(path, coding));
+    }
+    if file.fill_buf().is_ok_and(|head| head.starts_with(netgauge::MAGIC.as_bytes())) {
+        let mut text = String::new();
+        file.take(netgauge::LONGEST).read_to_string(&mut text).map_err(|error| at(path, error))?;
+        let rows = netgauge::rows(&text).map_err(|error| at(path, error))?;
+        return Analysis::of_results(&rows, options).map_err(|error| at(path, error));
     }
     let failed = |error: SamplesError| match error.kind {
         SamplesErrorKind::Io(ref source) if source.kind() != std::io::ErrorKind::InvalidData => {
@@ -156,7 +162,7 @@ fn read(path: &Path) -> Result<Vec<Row>, CliError> {
     while let Some(row) = reader.next_row().map_err(failed)? {
         rows.push(row);
     }
-    Ok(rows)
+    Analysis::of(&rows, options).map_err(|error| at(path, error))
 }
 
 /// Input error with the name of its file.
@@ -225,12 +231,8 @@ fn as_profile(samples: &Path, document: &FitDocument, analysis: &Analysis) -> Pr
         command: document.command.clone(),
         host: Fingerprint { link, ..Fingerprint::default() },
         requested: document.requested,
-        ranges: document.ranges.iter().map(|range| range.record.clone()).collect(),
-        changes: document.changes.clone(),
-        sizes: document.sizes.clone(),
-        converged: document.converged,
         warnings: document.warnings.clone(),
         warning_details: warnings::ranked(&[], &analysis.assessment.warnings, warnings::BY_OPTIONS),
-        ..ProfileDocument::default()
+        ..analysis.document()
     }
 }

@@ -1,6 +1,7 @@
 //! `loggap watch`: measures a link for hours with little traffic, and tells when it changes.
 
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use super::measure::EndArgs;
 use crate::assertion::Assertion;
 use crate::drive::perftest::watch::{self, Event, Interval, State, WatchOptions};
 use crate::flags::parse;
+use crate::output::exposition::Exposition;
 use crate::output::openmetrics::Metrics;
 use crate::output::{PendingFile, Versioned, number};
 use crate::terminal::{CliError, Console, Exit, NamedFiles};
@@ -28,6 +30,7 @@ Examples:
   loggap watch node7
   loggap watch node7 --assert 'half_rtt<50us@8' --assert 'gap<40us@4K' --hold 1min
   loggap watch node7 --for 24h -J > node7.jsonl
+  loggap watch node7 --openmetrics 9464
   loggap watch node7 --openmetrics /var/lib/node_exporter/loggap.prom")]
 pub(super) struct Args {
     #[command(flatten)]
@@ -47,12 +50,82 @@ pub(super) struct Args {
     /// Time for which a limit has to be broken to end with 3.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse::duration)]
     hold: Duration,
-    /// Write the latest values as OpenMetrics text, anew each interval.
-    #[arg(long, value_name = "FILE.prom")]
-    openmetrics: Option<PathBuf>,
+    /// Give the latest values as OpenMetrics text: at http://ADDRESS/metrics, or in a file that is
+    /// replaced each interval.
+    ///
+    /// ADDRESS is ADDRESS:PORT, or a port of 127.0.0.1.
+    #[arg(long, value_name = "ADDRESS|FILE.prom", value_parser = MetricsTarget::parse)]
+    openmetrics: Option<MetricsTarget>,
     /// Print one JSON document a line, in SI units.
     #[arg(short = 'J', long)]
     json: bool,
+}
+
+/// Place of the metrics.
+#[derive(Clone, Debug)]
+enum MetricsTarget {
+    Address(SocketAddr),
+    File(PathBuf),
+}
+
+impl MetricsTarget {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            let port = text.parse().ok().filter(|port: &u16| *port > 0);
+            let port = port.ok_or("a port is 1 to 65535")?;
+            return Ok(Self::Address((Ipv4Addr::LOCALHOST, port).into()));
+        }
+        Ok(text.parse().map_or_else(|_| Self::File(text.into()), Self::Address))
+    }
+}
+
+/// The metrics and where they go.
+struct Published<'a> {
+    metrics: Metrics,
+    exposition: Option<Exposition>,
+    file: Option<&'a PathBuf>,
+}
+
+impl<'a> Published<'a> {
+    fn start(target: Option<&'a MetricsTarget>, metrics: Metrics) -> Result<Self, CliError> {
+        let mut published = Self { metrics, exposition: None, file: None };
+        match target {
+            None => {}
+            Some(MetricsTarget::File(path)) => {
+                PendingFile::create(path)?;
+                published.file = Some(path);
+            }
+            Some(MetricsTarget::Address(address)) => {
+                let exposition = Exposition::start(*address).map_err(|error| {
+                    let text = format!("--openmetrics {address}: {error}; choose another");
+                    match error.kind() {
+                        ErrorKind::PermissionDenied => CliError::refused(text),
+                        ErrorKind::AddrNotAvailable => CliError::usage(text),
+                        _ => CliError::failed(text),
+                    }
+                })?;
+                exposition.show(published.metrics.text().map_err(CliError::failed)?);
+                published.exposition = Some(exposition);
+            }
+        }
+        Ok(published)
+    }
+
+    fn publish(&self, interval: &Interval, console: &mut Console) {
+        self.metrics.set(interval);
+        let text = self.metrics.text().unwrap_or_default();
+        if let Some(path) = self.file {
+            // A full disk may be free again at the next interval.
+            let file = PendingFile::create(path);
+            let written = file.and_then(|file| file.commit(|out| out.write_all(text.as_bytes())));
+            if let Err(error) = written {
+                console.warn(error);
+            }
+        }
+        if let Some(exposition) = &self.exposition {
+            exposition.show(text);
+        }
+    }
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
@@ -62,7 +135,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     }
     check(&args.assertions)?;
     let mut files = NamedFiles::default();
-    files.written("--openmetrics", args.openmetrics.as_deref(), &["prom"]);
+    if let Some(MetricsTarget::File(path)) = &args.openmetrics {
+        files.written("--openmetrics", Some(path), &["prom"]);
+    }
     files.check()?;
     let options = WatchOptions {
         budget: f64::from(args.budget) / 1e6,
@@ -73,19 +148,10 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     };
     let peer = args.ends.peer_name();
     let metrics = Metrics::new(ends.transport.name(), &peer);
-    if let Some(path) = &args.openmetrics {
-        PendingFile::create(path)?;
-    }
+    let published = Published::start(args.openmetrics.as_ref(), metrics)?;
     let mut has_head = args.json;
     watch::watch(ends, &options, console, &mut |interval, console| {
-        if let Some(path) = &args.openmetrics {
-            metrics.set(interval);
-            // A full disk may be free again at the next interval.
-            let file = PendingFile::create(path);
-            if let Err(error) = file.and_then(|file| file.commit(|out| metrics.write(out))) {
-                console.warn(error);
-            }
-        }
+        published.publish(interval, console);
         let out = console.data();
         if !std::mem::replace(&mut has_head, true) {
             write_head(out, interval)?;

@@ -10,7 +10,9 @@ use loggap_core::model::Profile;
 use thiserror::Error;
 
 use super::AssessBuffers;
-use crate::profile::Requested;
+use crate::profile::{
+    ChangeRecord, ProfileDocument, RangeRecord, Requested, SCHEMA_VERSION, SizeRecord,
+};
 use crate::samples::{Row, TimedSample};
 
 /// Most sizes that are measured or analysed together. A full store reserves 4 GiB of address space;
@@ -60,6 +62,29 @@ impl Analysis {
         // Values that another tool computed are results, not samples.
         let is_run = rows.iter().all(|row| matches!(row, Row::Round(_)));
         Self::claiming(is_run.then_some([floor::VALUE, floor::CHANGE]), rows, options)
+    }
+
+    /// Analyses `rows` that are results, such as medians: one of a kind and size suffices.
+    ///
+    /// # Errors
+    ///
+    /// [`AnalysisError`].
+    pub fn of_results(rows: &[Row], options: &AssessOptions) -> Result<Self, AnalysisError> {
+        Self::claiming(None, rows, options)
+    }
+
+    /// Parameters and sizes as a profile without a link.
+    #[must_use]
+    pub fn document(&self) -> ProfileDocument {
+        let Profile { ranges, changes } = &self.assessment.profile;
+        ProfileDocument {
+            schema_version: SCHEMA_VERSION,
+            ranges: ranges.iter().copied().map(RangeRecord::from).collect(),
+            changes: changes.iter().copied().map(ChangeRecord::from).collect(),
+            sizes: self.rows.iter().copied().map(SizeRecord::from).collect(),
+            converged: is_converged(&self.assessment.profile),
+            ..ProfileDocument::default()
+        }
     }
 
     /// Analyses the samples of one launch with `sizes` as one range. A launch has few samples, so

@@ -5,6 +5,7 @@ mod calls;
 mod changes;
 pub mod comparison;
 pub mod csv;
+pub(crate) mod exposition;
 mod file;
 #[cfg(test)]
 mod fixtures;

@@ -1,6 +1,7 @@
-//! State of a watched link as `OpenMetrics` text, for the textfile collector of node_exporter.
+//! State of a watched link as `OpenMetrics` text, for Prometheus or the textfile collector of
+//! node_exporter.
 
-use std::io::{self, Write};
+use std::fmt;
 use std::sync::atomic::AtomicU64;
 
 use prometheus_client::encoding::text;
@@ -77,11 +78,15 @@ impl Metrics {
         }
     }
 
-    /// Writes all metrics.
-    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Text of all metrics.
+    ///
+    /// # Errors
+    ///
+    /// None of a metric above.
+    pub(crate) fn text(&self) -> Result<String, fmt::Error> {
         let mut encoded = String::new();
-        text::encode(&mut encoded, &self.registry).map_err(io::Error::other)?;
-        out.write_all(encoded.as_bytes())
+        text::encode(&mut encoded, &self.registry)?;
+        Ok(encoded)
     }
 }
 
@@ -121,9 +126,7 @@ mod tests {
             }],
             failing: Vec::new(),
         });
-        let mut out = Vec::new();
-        metrics.write(&mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = metrics.text().unwrap();
         for line in [
             "loggap_half_rtt_seconds{LINK,size_bytes=\"8\"} 0.000015\n",
             "loggap_up{LINK} 1\n",

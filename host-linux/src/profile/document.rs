@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use loggap_core::measure::Conclusion;
+use loggap_core::measure::{AssessOptions, Conclusion};
 use loggap_core::model::{Change, Profile, Range};
 use loggap_core::units::Bytes;
 use serde::de::IgnoredAny;
@@ -16,7 +16,9 @@ use super::{
     ChangeRecord, Literal, MethodRecord, PlogpSize, RangeRecord, SignatureRecord, SizeRecord,
     WarningRecord,
 };
+use crate::drive::Analysis;
 use crate::machine::environment::Fingerprint;
+use crate::samples::netgauge;
 
 /// Version of the format. It grows when a reader of the old version would misunderstand the new
 /// one; a new key alone does not raise it.
@@ -252,7 +254,7 @@ impl ProfileDocument {
         Self::parse(&text).map_err(failed)
     }
 
-    /// Reads and checks the profile in `text`, or the file of `logp_test`.
+    /// Reads and checks the profile in `text`, or the file of `logp_test` or netgauge.
     ///
     /// # Errors
     ///
@@ -271,6 +273,10 @@ impl ProfileDocument {
         }
         if text.starts_with(logp_test::MAGIC.as_bytes()) {
             let read = logp_test::parse(&String::from_utf8_lossy(text));
+            return read.map_err(ProfileErrorKind::Inconsistent);
+        }
+        if text.starts_with(netgauge::MAGIC.as_bytes()) {
+            let read = of_netgauge(&String::from_utf8_lossy(text));
             return read.map_err(ProfileErrorKind::Inconsistent);
         }
         let versioned: Versioned = serde_json::from_slice(text).map_err(ProfileErrorKind::Json)?;
@@ -316,6 +322,13 @@ impl ProfileDocument {
         }
         Ok(profile)
     }
+}
+
+/// Profile fitted to the medians in netgauge's output.
+fn of_netgauge(text: &str) -> Result<ProfileDocument, String> {
+    let rows = netgauge::rows(text)?;
+    let analysis = Analysis::of_results(&rows, &AssessOptions::default());
+    Ok(analysis.map_err(|error| error.to_string())?.document())
 }
 
 fn too_many() -> String {

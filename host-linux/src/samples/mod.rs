@@ -24,11 +24,14 @@
 //!
 //! The short form, `size_bytes,value_s`, holds one `G_all` value a line, computed by another tool.
 //!
+//! [`netgauge`] reads the medians of netgauge's `loggp` pattern.
+//!
 //! Times are exact decimals, so a file is read back as measured and an assessment can be repeated
 //! to the last digit.
 
 mod bounded;
 mod error;
+pub mod netgauge;
 mod read;
 mod write;
 

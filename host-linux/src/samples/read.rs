@@ -193,7 +193,7 @@ impl<R: Read> SampleReader<R> {
 }
 
 /// Largest message size that a file may contain, bytes: the largest that a link takes.
-const MOST_BYTES: u32 = 1 << 30;
+pub(super) const MOST_BYTES: u32 = 1 << 30;
 
 /// Quantity that a round without `receive_s` measures.
 fn quantity(messages: u32, delay: Picos) -> Quantity {
