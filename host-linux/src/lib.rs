@@ -26,6 +26,7 @@
 
 pub mod assertion;
 pub mod best;
+pub mod check;
 pub mod cli;
 pub mod collective;
 pub mod compare;

@@ -9,10 +9,10 @@ pub(super) const SHORT: &str = "\
     detector latency overhead gap gap_per_byte eager_limit profile preset topology explain \
     sensitivity timeline sweep pattern ranks size exact assume_commutative combine rules \
     summary factors form all iters duration rtt queue_pairs bidirectional \
-    report_gbits op counts draws budget interval time assertions hold openmetrics";
+    report_gbits op counts draws budget interval time assertions hold openmetrics processes assert";
 
 /// Subcommands with further options.
-const LONG: [&str; 13] = [
+const LONG: [&str; 14] = [
     "measure",
     "lat",
     "bw",
@@ -21,6 +21,7 @@ const LONG: [&str; 13] = [
     "simulate",
     "predict",
     "best",
+    "check",
     "study overlap",
     "study messages",
     "study noise",

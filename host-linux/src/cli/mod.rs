@@ -42,6 +42,7 @@
 //!   everywhere.
 
 mod best;
+mod check;
 mod compare;
 mod digits;
 mod exit_codes;
@@ -92,6 +93,7 @@ enum Command {
     Fit(fit::Args),
     Show(show::Args),
     Compare(compare::Args),
+    Check(Box<check::Args>),
     Goal(goal::Args),
     Simulate(Box<simulate::Args>),
     Predict(predict::Args),
@@ -129,6 +131,7 @@ fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> 
         Command::Fit(args) => fit::run(args, console),
         Command::Show(args) => show::run(args, console),
         Command::Compare(args) => compare::run(args, console),
+        Command::Check(args) => check::run(args, console),
         Command::Goal(args) => goal::run(args, console),
         Command::Simulate(args) => simulate::run(args, console),
         Command::Predict(args) => predict::run(args, console),

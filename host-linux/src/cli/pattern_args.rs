@@ -134,7 +134,7 @@ impl PatternArgs {
     pub(super) fn round(&self) -> Option<PrttRound> {
         let delay = self.delay.unwrap_or_default();
         let size = self.size.unwrap_or(1);
-        self.prtt.map(|messages| PrttRound { messages, delay, size })
+        self.prtt.map(|messages| PrttRound { messages, delay, size, repliers: 1 })
     }
 
     pub(super) fn without_ranks(pattern: Pattern) -> CliError {
@@ -177,7 +177,7 @@ impl PatternArgs {
             (Some(path), _) => path.display().to_string(),
             (None, Some(pattern)) => pattern.name().to_owned(),
             (None, None) => self.round().map_or_else(String::new, |round| {
-                let PrttRound { messages, delay, size } = round;
+                let PrttRound { messages, delay, size, .. } = round;
                 let delay = number::in_units(delay.seconds(), number::TIME);
                 format!("PRTT({messages}, {delay}, {size} B)")
             }),

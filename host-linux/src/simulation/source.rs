@@ -208,7 +208,7 @@ impl Source {
             Self::File(file) => file.extent().ranks,
             Self::Pattern(_, options) => options.ranks,
             Self::Collective(call) => call.ranks,
-            Self::Prtt(_) => PrttRound::RANKS,
+            Self::Prtt(round) => round.ranks(),
         }
     }
 

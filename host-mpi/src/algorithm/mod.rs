@@ -6,13 +6,12 @@
 //! [`makespan`] simulates it with the [`MessageCost`]s of a profile,
 //! [`repeated`] repeats it under noise.
 
-mod costs;
 mod noise;
 mod program;
 mod simulate;
 mod table;
 
-pub use costs::{End, MessageCost, protocols};
+pub use loggap::check::{End, MessageCost, protocols};
 pub use loggap::collective::Shape as Tuned;
 pub use noise::{Repeated, repeated};
 pub use program::{Program, Shape, Way};

@@ -7,7 +7,6 @@ mod noise;
 mod predict;
 mod report;
 mod taking;
-mod verdict;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -24,7 +23,6 @@ use self::noise::NoiseReport;
 use self::predict::{Basis, Prediction};
 use self::report::{Document, LevelRecord, Predicted, ResultRecord};
 use self::taking::{Pair, Profiled, Taken};
-use self::verdict::Asserted;
 use super::{BufferArgs, Session, ToleranceArgs, create};
 use crate::algorithm::{self, InForce, Program};
 use crate::clocks::Domains;
@@ -34,6 +32,7 @@ use crate::collective::scheme::SchemeName;
 use crate::collective::stop::StopRule;
 use crate::job::CONTROLLER;
 use crate::library;
+use loggap::check::Asserted;
 
 /// Compare collective operations with the model's predictions: measure this
 /// system's profile and the operations in one job, simulate the library's

@@ -14,11 +14,11 @@ use serde::Serialize;
 use super::noise::NoiseReport;
 use super::predict::UnderNoise;
 use super::taking::{Level, Taken};
-use super::verdict::{Asserted, Verdict};
 use super::{Algorithms, Subject};
 use crate::algorithm::InForce;
 use crate::collective::report::{SizeTime, Times, over_size};
 use crate::job::Host;
+use loggap::check::{Asserted, Verdict};
 
 /// Document of a comparison.
 #[derive(Debug, Serialize)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Relation of the two intervals.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Verdict {
+pub enum Verdict {
     /// The intervals overlap.
     Agree,
     /// The intervals are disjoint.
@@ -18,7 +18,8 @@ pub(super) enum Verdict {
 
 impl Verdict {
     /// Name in reports.
-    pub(super) const fn name(self) -> &'static str {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Agree => "agree",
             Self::Differ => "differ",
@@ -26,7 +27,9 @@ impl Verdict {
         }
     }
 
-    pub(super) fn of(measured: &Estimate<Picos>, predicted: &Estimate<Picos>) -> Self {
+    /// Relation of a measurement to its prediction.
+    #[must_use]
+    pub fn of(measured: &Estimate<Picos>, predicted: &Estimate<Picos>) -> Self {
         /// Largest half-width of an interval relative to its value for an
         /// overlap to count.
         const KNOWN: f64 = 0.25;
@@ -43,7 +46,7 @@ impl Verdict {
 /// Outcome of the assertion that a measurement and a prediction differ by at
 /// most `allowed` (0.25 for 25%).
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Asserted {
+pub enum Asserted {
     /// The assertion holds.
     Holds,
     /// The values hold it, but the interval of one of them is wider than `allowed`.
@@ -53,11 +56,9 @@ pub(super) enum Asserted {
 }
 
 impl Asserted {
-    pub(super) fn of(
-        measured: &Estimate<Picos>,
-        predicted: &Estimate<Picos>,
-        allowed: f64,
-    ) -> Self {
+    /// Outcome for a measurement and its prediction.
+    #[must_use]
+    pub fn of(measured: &Estimate<Picos>, predicted: &Estimate<Picos>, allowed: f64) -> Self {
         let ratio = measured.value.seconds() / predicted.value.seconds();
         if !ratio.is_finite() || (ratio - 1.0).abs() > allowed {
             Self::Broken

@@ -1,4 +1,4 @@
-//! Costs of messages of an algorithm's exact sizes, from a profile's table by size.
+//! Costs of messages of exact sizes, from a profile.
 //!
 //! Lines over sizes smooth out what a library does at each size, while an
 //! algorithm's messages have only a few sizes, all of them measured. So each
@@ -8,7 +8,7 @@
 //! `L` is 0.
 
 use loggap_core::measure::SizeRow;
-use loggap_core::model::{Estimate, LogGops, Protocol};
+use loggap_core::model::{Estimate, LogGops, Protocol, Range, SizeLine};
 use loggap_core::units::{Bytes, PerByte, Picos, SignedPicos};
 
 /// Point of the confidence intervals at which parameters are taken.
@@ -64,6 +64,26 @@ impl MessageCost {
                 mark: send.mark,
             },
             gap: row.gap.as_ref().map_or(none, unsigned),
+        })
+    }
+
+    /// Cost of a message of `size` bytes by the lines of its range; `None` without round trips.
+    #[must_use]
+    pub fn at(range: &Range, size: Bytes) -> Option<Self> {
+        let estimate = |line: &SizeLine| {
+            let (value, half) = (line.at(size), line.half_width(size));
+            let half = i64::try_from(half.0).unwrap_or(i64::MAX);
+            let [low, high] = [value.0.saturating_sub(half), value.0.saturating_add(half)];
+            let [low, high] = [low, high].map(SignedPicos);
+            Estimate { low, high, mark: line.mark(), ..Estimate::exact(value) }
+        };
+        Self::of(&SizeRow {
+            size,
+            half_rtt: Some(estimate(range.half_rtt.as_ref()?)),
+            gap: Some(estimate(&range.gap)),
+            send_overhead: range.send_overhead.as_ref().map(estimate),
+            recv_overhead: range.recv_overhead.as_ref().map(estimate),
+            ..SizeRow::default()
         })
     }
 
@@ -149,70 +169,32 @@ fn unsigned(estimate: &Estimate<SignedPicos>) -> Estimate<Picos> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Program, Shape, Tuned, makespan};
     use super::*;
-    use loggap_core::sim::Parameters;
 
-    fn cost(size: u64, one_way: u64, overheads: u64) -> MessageCost {
+    fn cost(one_way: u64, overheads: u64) -> MessageCost {
         let of = |value: u64| Estimate {
             value: Picos(value),
             low: Picos(value - 10),
             high: Picos(value + 10),
             ..Estimate::default()
         };
-        MessageCost { size, one_way: of(one_way), overheads: of(overheads), gap: of(100) }
+        MessageCost { size: 8, one_way: of(one_way), overheads: of(overheads), gap: of(100) }
     }
 
     #[test]
-    fn a_message_takes_half_a_round_trip_whatever_overheads_are() {
-        let program = Program {
-            shape: Shape::Tuned(Tuned::BroadcastBinomial),
-            ranks: 2,
-            size: 8,
-            local: Picos::ZERO,
-            combine: Picos::ZERO,
-            post: Picos::ZERO,
-        };
-        for overheads in [100, 400, 900] {
-            for (end, time) in [(End::Low, 390), (End::Value, 400), (End::High, 410)] {
-                let costs = [cost(0, 300, 50), cost(8, 400, overheads)];
-                let sets = protocols(&costs, end);
-                let parameters = Parameters::per_protocol(&sets).unwrap();
-                assert_eq!(makespan(&program, parameters).unwrap(), Picos(time), "{overheads}");
-            }
-        }
-        assert_eq!(cost(8, 400, 900).hidden(), Picos(500));
-        let both = cost(8, 400, 900).with(&cost(8, 500, 900));
+    fn a_mean_covers_both_and_overheads_may_be_hidden() {
+        assert_eq!(cost(400, 900).hidden(), Picos(500));
+        let both = cost(400, 900).with(&cost(500, 900));
         let of = |estimate: Estimate<Picos>| (estimate.low.0, estimate.value.0, estimate.high.0);
         assert_eq!((of(both.one_way), of(both.gap)), ((390, 450, 510), (90, 100, 110)));
-        assert_eq!(cost(8, 400, 100).hidden(), Picos::ZERO);
+        assert_eq!(cost(400, 100).hidden(), Picos::ZERO);
     }
 
     #[test]
     fn one_of_two_ways_takes_its_share() {
-        let away = cost(8, 400, 900).of_one_way([1.0, 1.25, 1.5]);
+        let away = cost(400, 900).of_one_way([1.0, 1.25, 1.5]);
         let Estimate { low, value, high, .. } = away.one_way;
         assert_eq!((low, value, high), (Picos(390), Picos(500), Picos(615)));
-        assert_eq!(away.overheads, cost(8, 400, 900).overheads);
-    }
-
-    #[test]
-    fn who_exchanges_posts_a_receive_before_it_sends() {
-        let program = |shape| Program {
-            shape,
-            ranks: 4,
-            size: 8,
-            local: Picos::ZERO,
-            combine: Picos::ZERO,
-            post: Picos(50),
-        };
-        let sets = protocols(&[cost(8, 400, 100)], End::Value);
-        let parameters = Parameters::per_protocol(&sets).unwrap();
-        let time = |shape| makespan(&program(shape), parameters).unwrap();
-        // Two rounds of exchanges; in a tree receives are posted meanwhile.
-        assert_eq!(time(Shape::Tuned(Tuned::AllreduceDoubling)), Picos(2 * (50 + 400)));
-        let tree = program(Shape::BroadcastFarFirst);
-        let free = Program { post: Picos::ZERO, ..tree };
-        assert_eq!(makespan(&tree, parameters).unwrap(), makespan(&free, parameters).unwrap());
+        assert_eq!(away.overheads, cost(400, 900).overheads);
     }
 }

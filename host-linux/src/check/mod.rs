@@ -1,0 +1,341 @@
+//! Predictions beside measurements: of round trips and of scatters between processes, in one run.
+//!
+//! The link is measured before and after plain rounds. Each round is simulated with the costs that
+//! both profiles give a message of its size, and then compared with what it took.
+
+mod costs;
+mod fan;
+mod verdict;
+
+use std::ops::ControlFlow;
+
+use loggap_core::measure::{
+    Buffers, Clock, Experiment, Initiator, Link, Outcome, Quantity, SessionError, SessionOptions,
+};
+use loggap_core::model::Estimate;
+use loggap_core::random::Random;
+use loggap_core::sim::{Parameters, Settings};
+use loggap_core::stats::{Confidence, Sorted};
+use loggap_core::units::{Bytes, Picos};
+
+pub use self::costs::{End, MessageCost, protocols};
+pub use self::verdict::{Asserted, Verdict};
+
+use self::fan::Fan;
+use crate::drive::{EndOptions, Endpoints, Ends, Measurement, Options};
+use crate::link::{AnyLink, HostLink, LinkError, LinkVisitor};
+use crate::machine::clock::HostClock;
+use crate::machine::placement::Cpu;
+use crate::profile::ProfileDocument;
+use crate::schedule::PrttRound;
+use crate::serve::local::{Process, Responder};
+use crate::simulation::{Job, Source, makespan};
+use crate::terminal::{CliError, Console, Interrupt};
+
+/// Rounds of one size and number of processes in a row; those during which an end was preempted do
+/// not count.
+const IN_A_ROW: usize = 20;
+/// Times that each size and number of processes has its turn.
+const TURNS: usize = 20;
+/// Longest time of the turns of one size and number of processes; one turn is made in any case.
+const LONGEST: Picos = Picos(1_000_000_000_000);
+
+/// Options of a check.
+#[derive(Clone, Debug)]
+pub(crate) struct CheckOptions {
+    /// Ends of the link.
+    pub(crate) ends: EndOptions,
+    /// Processors that this thread may use.
+    pub(crate) allowed: Vec<Cpu>,
+    /// Measurement of the link.
+    pub(crate) measure: Options,
+    /// Message sizes, bytes.
+    pub(crate) sizes: Vec<u32>,
+    /// Numbers of processes that a message goes to; more than one only on this machine.
+    pub(crate) processes: Vec<u32>,
+}
+
+/// A round, predicted and measured. Unknown values are `None`.
+#[derive(Clone, Debug)]
+pub(crate) struct Checked {
+    pub(crate) processes: u32,
+    pub(crate) size: u32,
+    /// Number of rounds that count.
+    pub(crate) rounds: usize,
+    pub(crate) predicted: Option<Estimate<Picos>>,
+    pub(crate) measured: Option<Estimate<Picos>>,
+    /// True if there are fewer processors than processes: some wait for others.
+    pub(crate) is_crowded: bool,
+}
+
+impl Checked {
+    /// Relation of both, if they can be compared.
+    pub(crate) fn verdict(&self) -> Verdict {
+        match (&self.measured, &self.predicted) {
+            (Some(measured), Some(predicted)) if !self.is_crowded => {
+                Verdict::of(measured, predicted)
+            }
+            _ => Verdict::CannotTell,
+        }
+    }
+
+    /// Measured relative to predicted.
+    pub(crate) fn ratio(&self) -> Option<f64> {
+        let ratio = self.measured?.value.seconds() / self.predicted?.value.seconds();
+        Some(ratio).filter(|ratio| ratio.is_finite())
+    }
+}
+
+/// All rounds, and the profile before them.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) profile: ProfileDocument,
+    pub(crate) rounds: Vec<Checked>,
+}
+
+/// Measures the link, then the rounds, and the link again.
+///
+/// # Errors
+///
+/// [`CliError`] of a measurement or a session.
+pub(crate) fn run(
+    options: &CheckOptions,
+    interrupt: &Interrupt,
+    console: &mut Console,
+) -> Result<Check, CliError> {
+    let profile = |console: &mut Console| {
+        let longest = options.measure.longest_message();
+        let ends = Endpoints::new(options.ends.clone(), longest, options.allowed.clone());
+        Measurement::prepare(options.measure.clone())?.run(ends, interrupt, console)?.profile()
+    };
+    let before = profile(console)?;
+    if !before.is_usable() || interrupt.is_requested() {
+        return Ok(Check { profile: before, rounds: Vec::new() });
+    }
+    let mut rounds = Vec::new();
+    for &processes in &options.processes {
+        rounds.extend(measure(options, processes, interrupt)?);
+    }
+    let after = profile(console)?;
+    for round in &mut rounds {
+        round.predicted = predict(&[&before, &after], round);
+    }
+    Ok(Check { profile: before, rounds })
+}
+
+/// Simulates a round at the estimates of all costs and at both ends of their intervals.
+fn predict(profiles: &[&ProfileDocument], round: &Checked) -> Option<Estimate<Picos>> {
+    let size = Bytes(round.size.into());
+    let of_profile = |profile: &&ProfileDocument| {
+        let model = profile.model().ok()?;
+        MessageCost::at(model.range(size)?, size)
+    };
+    let costs = profiles.iter().filter_map(of_profile);
+    let cost = costs.reduce(|one, other| one.with(&other))?;
+    let prtt =
+        PrttRound { messages: 1, delay: Picos::ZERO, size: size.0, repliers: round.processes };
+    let at = |end| {
+        let sets = protocols(&[cost], end);
+        let job = Job::new(Parameters::per_protocol(&sets)?, Settings::default());
+        makespan(&Source::Prtt(prtt), &job).ok()
+    };
+    let (value, low, high) = (at(End::Value)?, at(End::Low)?, at(End::High)?);
+    Some(Estimate { low, high, ..Estimate::exact(value) })
+}
+
+/// Measures rounds of all sizes to `processes` processes.
+fn measure(
+    options: &CheckOptions,
+    processes: u32,
+    interrupt: &Interrupt,
+) -> Result<Vec<Checked>, CliError> {
+    let clock = HostClock::calibrated();
+    let plan = Plan {
+        clock,
+        sizes: &options.sizes,
+        processes,
+        is_crowded: options.ends.remote.is_none() && processes as usize >= options.allowed.len(),
+        seed: options.measure.seed,
+        interrupt,
+    };
+    if processes == 1 {
+        let longest = options.sizes.iter().copied().max().unwrap_or(1);
+        let mut ends = Endpoints::new(options.ends.clone(), longest, options.allowed.clone());
+        let measured = ends.open(&clock)?.visit(plan).map_err(failed)?;
+        return ends.close().map_or(Ok(measured), Err);
+    }
+    let (links, started) = spawn(options, processes)?;
+    let measured = plan.over(Fan::new(links)).map_err(failed)?;
+    started.into_iter().try_for_each(Process::finish)?;
+    Ok(measured)
+}
+
+fn failed(error: SessionError<LinkError>) -> CliError {
+    CliError::failed(error)
+}
+
+/// Starts `processes` responders, each on a processor of its own as long as there are any.
+fn spawn(options: &CheckOptions, processes: u32) -> Result<(Vec<AnyLink>, Vec<Process>), CliError> {
+    let others = options.allowed.iter().skip(1).chain(options.allowed.first());
+    let mut cpus = others.cycle();
+    let longest = options.sizes.iter().copied().max().unwrap_or(1);
+    let settings = options.ends.settings(longest);
+    let start = |_| {
+        let cpu = cpus.next().copied();
+        let responder = Responder {
+            settings,
+            cpu,
+            longest_message: longest,
+            ..Responder::new(options.ends.transport)?
+        };
+        Ok(responder.spawn()?)
+    };
+    let started: Result<Vec<_>, CliError> = (0..processes).map(start).collect();
+    if let Some(first) = options.allowed.first() {
+        // Its processes have the others; failure costs time, and shows as a difference.
+        let _unpinned = crate::machine::placement::pin(*first);
+    }
+    Ok(started?.into_iter().unzip())
+}
+
+/// Rounds that are measured over one session.
+struct Plan<'a> {
+    clock: HostClock,
+    sizes: &'a [u32],
+    processes: u32,
+    is_crowded: bool,
+    seed: u64,
+    interrupt: &'a Interrupt,
+}
+
+impl LinkVisitor for Plan<'_> {
+    type Output = Result<Vec<Checked>, SessionError<LinkError>>;
+
+    fn visit<L: HostLink>(self, link: L) -> Self::Output {
+        self.over(link)
+    }
+}
+
+impl Plan<'_> {
+    fn over<L: Link<Error = LinkError>>(
+        &self,
+        link: L,
+    ) -> Result<Vec<Checked>, SessionError<LinkError>> {
+        let Self { clock, sizes, processes, is_crowded, .. } = *self;
+        let longest = sizes.iter().copied().max().unwrap_or(1) as usize;
+        let length = longest.max(loggap_core::wire::FRAME_LEN);
+        let (mut outgoing, mut incoming) = (vec![0; length], vec![0; length]);
+        let buffers = Buffers { outgoing: &mut outgoing, incoming: &mut incoming };
+        let waiting = |_| match self.interrupt.is_requested() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let options = SessionOptions::default();
+        let mut session = Initiator::connect(clock, link, buffers, options, waiting)?;
+        let mut times: Vec<Vec<Picos>> = vec![Vec::new(); sizes.len()];
+        let mut spent = vec![Picos::ZERO; sizes.len()];
+        let mut order: Vec<usize> = (0..sizes.len()).collect();
+        let mut random = Random::new(self.seed);
+        for turn in 0..TURNS {
+            random.shuffle(&mut order);
+            for &at in &order {
+                let (Some(times), Some(spent)) = (times.get_mut(at), spent.get_mut(at)) else {
+                    continue;
+                };
+                if self.interrupt.is_requested() || (turn > 0 && *spent >= LONGEST) {
+                    continue;
+                }
+                let size = sizes.get(at).copied().unwrap_or(1);
+                let began = clock.now();
+                times.extend(in_a_row(&mut session, size)?);
+                spent.0 += clock.duration(clock.now().saturating_sub(began)).0;
+            }
+        }
+        session.goodbye()?;
+        let checked = sizes.iter().zip(times).map(|(&size, mut times)| Checked {
+            processes,
+            size,
+            rounds: times.len(),
+            predicted: None,
+            measured: median(&mut times),
+            is_crowded,
+        });
+        Ok(checked.collect())
+    }
+}
+
+/// Durations of rounds in a row, the first left out; none if an end was preempted meanwhile.
+fn in_a_row<L: Link<Error = LinkError>>(
+    session: &mut Initiator<'_, HostClock, L>,
+    size: u32,
+) -> Result<Vec<Picos>, SessionError<LinkError>> {
+    let round = Experiment { quantity: Quantity::RoundTrip, messages: 1, delay: Picos::ZERO, size };
+    let mut times = Vec::with_capacity(IN_A_ROW);
+    session.run(&[round; IN_A_ROW + 1], |outcome| {
+        if let Outcome::Sample(sample) = outcome {
+            times.push(sample.elapsed);
+        }
+    })?;
+    if session.was_interrupted() || times.is_empty() {
+        return Ok(Vec::new());
+    }
+    times.remove(0);
+    Ok(times)
+}
+
+fn median(times: &mut [Picos]) -> Option<Estimate<Picos>> {
+    let found = Sorted::new(times).median_interval(Confidence::P95)?;
+    Some(Estimate { low: found.low, high: found.high, ..Estimate::exact(found.median) })
+}
+
+#[cfg(test)]
+mod tests {
+    use loggap_core::model::{Range, SizeLine};
+    use loggap_core::units::{SignedPerByte, SignedPicos};
+
+    use super::*;
+    use crate::profile::RangeRecord;
+
+    fn checked(processes: u32, size: u32) -> Checked {
+        let (predicted, measured) = (None, None);
+        Checked { processes, size, rounds: 0, predicted, measured, is_crowded: false }
+    }
+
+    /// L = 5, o_s = 1.2, o_r = 1.8, g = 2 us; 1 ns a byte.
+    fn profile() -> ProfileDocument {
+        let line = |at_one: i64, per_byte| {
+            SizeLine::exact(SignedPicos(at_one), SignedPerByte::from_f64(per_byte))
+        };
+        let range = Range {
+            first: Bytes(1),
+            last: Bytes(65_536),
+            gap: line(2_000_000, 1_000.0),
+            half_rtt: Some(line(8_000_000, 1_000.0)),
+            send_overhead: Some(line(1_200_000, 0.0)),
+            recv_overhead: Some(line(1_800_000, 0.0)),
+            latency: None,
+        };
+        ProfileDocument { ranges: vec![RangeRecord::from(range)], ..ProfileDocument::default() }
+    }
+
+    #[test]
+    fn a_round_trip_is_two_messages_and_each_further_process_a_gap() {
+        let profile = profile();
+        let at = |processes, size| predict(&[&profile], &checked(processes, size)).unwrap().value;
+        assert_eq!(at(1, 1), Picos(16_000_000));
+        assert_eq!(at(1, 1_001), Picos(18_000_000));
+        // Messages of 1 B leave 2 us apart, and the answers arrive as far apart.
+        assert_eq!(at(2, 1), Picos(18_000_000));
+        assert_eq!(at(4, 1_001), Picos(18_000_000 + 3 * 3_000_000));
+        assert!(predict(&[], &checked(1, 1)).is_none());
+    }
+
+    #[test]
+    fn what_waits_for_a_processor_is_compared_with_nothing() {
+        let estimate = Some(Estimate::exact(Picos(100)));
+        let round = Checked { predicted: estimate, measured: estimate, ..checked(2, 8) };
+        assert_eq!((round.verdict(), round.ratio()), (Verdict::Agree, Some(1.0)));
+        assert_eq!(Checked { is_crowded: true, ..round }.verdict(), Verdict::CannotTell);
+        assert_eq!(checked(2, 8).verdict(), Verdict::CannotTell);
+    }
+}
