@@ -50,11 +50,10 @@ pub(super) struct Args {
     /// Time for which a limit has to be broken to end with 3.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse::duration)]
     hold: Duration,
-    /// Give the latest values as OpenMetrics text: at http://ADDRESS/metrics, or in a file that is
-    /// replaced each interval.
+    /// Show the latest values as OpenMetrics text, over HTTP or in a file.
     ///
-    /// ADDRESS is ADDRESS:PORT, or a port of 127.0.0.1.
-    #[arg(long, value_name = "ADDRESS|FILE.prom", value_parser = MetricsTarget::parse)]
+    /// A port of 127.0.0.1, or IP:PORT, answers at /metrics; FILE.prom is replaced each interval.
+    #[arg(long, value_name = "PORT|FILE", value_parser = MetricsTarget::parse)]
     openmetrics: Option<MetricsTarget>,
     /// Print one JSON document a line, in SI units.
     #[arg(short = 'J', long)]
