@@ -129,6 +129,17 @@ impl Judge<'_> {
         (Judgement { assertions: judged.collect(), baseline }, outcome)
     }
 
+    /// Reports `error`, which no measurement survived, so that no report of an earlier run stays.
+    pub(super) fn failed(self, error: CliError) -> CliError {
+        let line = error.to_string();
+        let check = Check { name: "measurement".to_owned(), verdict: Holds::Fails, line };
+        // The error says more than that its report cannot be written.
+        let _unwritten = self.junit.map(|file| {
+            file.commit(|out| junit::write(out, "loggap measure", std::slice::from_ref(&check)))
+        });
+        error
+    }
+
     /// Writes the report.
     pub(super) fn write(self, judgement: &Judgement) -> Result<(), CliError> {
         let checks = judgement.checks();

@@ -261,7 +261,11 @@ fn measure<'a, E: Ends>(
     let mut run = |measurement: Measurement, console: &mut Console| {
         measurement.run(ends(args.longest_message())?, interrupt, console)
     };
-    let Finished { document, samples, series, failure } = run(measurement, console)?.finish();
+    let first = match run(measurement, console) {
+        Ok(first) => first,
+        Err(error) => return Err(judge.failed(error)),
+    };
+    let Finished { document, samples, series, failure } = first.finish();
     let mut failures = Failures::default();
     let is_whole = failure.is_none();
     failures.add(failure.map_or(Ok(()), Err));
@@ -276,17 +280,28 @@ fn measure<'a, E: Ends>(
         let text = serde_json::to_string_pretty(&document);
         interrupt.write_at_end(text.unwrap_or_default() + "\n");
     }
-    let mut runs = vec![];
-    if is_whole && document.is_usable() {
-        runs.push(this_run(document.clone()));
-    }
-    let (mut judgement, mut compared) = judge.judge(&runs);
+    let is_judged = is_whole && document.is_usable();
+    let mut runs: Vec<_> = is_judged.then(|| this_run(document.clone())).into_iter().collect();
+    let more = |console: &mut Console| run(Measurement::prepare(args.options()?)?, console);
+    let judgement = judge_runs(&judge, &mut runs, more, &mut failures, interrupt, console);
+    Ok(Measured { document, failures, on_standard_output, judge, judgement })
+}
+
+/// Judges `runs`, after up to [`FURTHER_RUNS`] more by `measure` as long as there is doubt.
+fn judge_runs(
+    judge: &Judge<'_>,
+    runs: &mut Vec<ProfileFile>,
+    mut measure: impl FnMut(&mut Console) -> Result<Assessed, CliError>,
+    failures: &mut Failures,
+    interrupt: &Interrupt,
+    console: &mut Console,
+) -> Judgement {
+    let (mut judgement, mut compared) = judge.judge(runs);
     for number in 2..=FURTHER_RUNS + 1 {
         let doubt = judgement.doubt().filter(|_| !interrupt.is_requested());
         let Some(doubt) = doubt.filter(|_| !runs.is_empty()) else { break };
         console.note(format_args!("measuring again, since {doubt}"));
-        let again = run(Measurement::prepare(args.options()?)?, console);
-        match again.and_then(Assessed::profile) {
+        match measure(console).and_then(Assessed::profile) {
             Ok(_) if interrupt.is_requested() => break,
             Ok(profile) if profile.is_usable() => runs.push(this_run(profile)),
             Ok(profile) => {
@@ -298,7 +313,7 @@ fn measure<'a, E: Ends>(
                 break;
             }
         }
-        (judgement, compared) = judge.judge(&runs);
+        (judgement, compared) = judge.judge(runs);
     }
     if judgement.fails() && runs.len() <= FURTHER_RUNS {
         judgement.withdraw();
@@ -309,7 +324,7 @@ fn measure<'a, E: Ends>(
         ));
     }
     failures.add(compared.map_err(CliError::from));
-    Ok(Measured { document, failures, on_standard_output, judge, judgement })
+    judgement
 }
 
 fn this_run(profile: ProfileDocument) -> ProfileFile {
