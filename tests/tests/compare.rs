@@ -292,10 +292,10 @@ fn what_cannot_be_compared_is_refused_with_its_reason() {
 fn a_measurement_that_fails_replaces_the_report_of_an_earlier_run() {
     let folder = Folder::new();
     let report = folder.path("report.xml");
-    std::fs::write(&report, "all is well").unwrap();
+    fs::write(&report, "all is well").unwrap();
     let measure = ["measure", "127.0.0.1:1", "--assert", "half_rtt<1s@8", "--junit", &report];
     let said = loggap().args(measure).ends(1).stderr;
-    let xml = std::fs::read_to_string(&report).unwrap();
+    let xml = fs::read_to_string(&report).unwrap();
     assert!(xml.contains("<failure") && xml.contains("127.0.0.1:1"), "{xml}");
     assert!(said.contains("127.0.0.1:1"), "{said}");
 }

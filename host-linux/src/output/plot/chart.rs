@@ -150,9 +150,12 @@ impl Chart {
                 }
             }
             for Interval { x, low, high } in self.drawn_intervals(series) {
-                let (x, low, high) = (across.place(x), up.place(low), up.place(high));
+                let x = across.place(x);
+                // An end that has no place lies below the axis: the whisker ends there without a cap.
+                let ends = [low, high].map(|end| self.has_place(end).then(|| up.place(end)));
+                let [low, high] = ends.map(|end| end.unwrap_or(plot.up.low));
                 canvas.line(vec![(x, low), (x, high)], *colour, 1)?;
-                for end in [low, high] {
+                for end in ends.into_iter().flatten() {
                     canvas.line(vec![(x - CAP, end), (x + CAP, end)], *colour, 1)?;
                 }
             }
@@ -168,7 +171,7 @@ impl Chart {
     fn bounds(&self) -> ((f64, f64), (f64, f64)) {
         let ends = |series| {
             let both = |of: Interval| [of.low, of.high].map(|y| Coordinates { x: of.x, y });
-            self.drawn_intervals(series).flat_map(both)
+            self.drawn_intervals(series).flat_map(both).filter(|end| self.has_place(end.y))
         };
         let points = || {
             self.series
@@ -195,18 +198,18 @@ impl Chart {
 
     /// The points that can be shown on the axes.
     fn drawn(&self, points: &[Coordinates]) -> impl Iterator<Item = Coordinates> {
-        let everywhere = self.axes == Axes::Linear;
-        let has_place = move |&Coordinates { x, y }: &Coordinates| {
-            y.is_finite() && (everywhere || (x > 0.0 && y > 0.0))
-        };
-        points.iter().copied().filter(has_place)
+        let has_place = |of: &Coordinates| self.has_place(of.x) && self.has_place(of.y);
+        points.iter().copied().filter(move |point| has_place(point))
     }
 
+    /// The intervals of which a part can be shown.
     fn drawn_intervals(&self, series: &Series) -> impl Iterator<Item = Interval> {
-        let everywhere = self.axes == Axes::Linear;
-        let has_place =
-            move |of: &Interval| everywhere || (of.x > 0.0 && of.low > 0.0 && of.high > 0.0);
-        series.intervals.iter().copied().filter(has_place)
+        let has_place = |of: &Interval| self.has_place(of.x) && self.has_place(of.high);
+        series.intervals.iter().copied().filter(move |interval| has_place(interval))
+    }
+
+    fn has_place(&self, value: f64) -> bool {
+        value.is_finite() && (self.axes == Axes::Linear || value > 0.0)
     }
 }
 
@@ -290,6 +293,8 @@ mod tests {
         // A vertical line and two ends.
         assert_eq!(with(2.0, 8.0), (bounds, lines + 3));
         assert_eq!(with(0.5, 50.0).0, (0.1, 100.0));
+        // From 8 down to the axis, with one end.
+        assert_eq!(with(-1.0, 8.0), (bounds, lines + 2));
     }
 
     #[test]
