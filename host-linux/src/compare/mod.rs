@@ -14,6 +14,9 @@
 //!   `n` sizes; with fewer than four sizes it follows from the intervals of their values.
 //! - `t` is Student's quantile at 95%, corrected for the number of rows (Bonferroni).
 //!
+//! Virtual processors that were moved apart, or together, between the sides make a link of this machine
+//! slower or faster by themselves: that cannot be told then.
+//!
 //! A change counts from the threshold on; that of an overhead also has to be the same share of the
 //! half round trip.
 
@@ -30,6 +33,7 @@ use thiserror::Error;
 
 use crate::drive::next::Spread;
 use crate::drive::peer_name;
+use crate::machine::distance::differ;
 use crate::profile::{COLUMNS, ProfileDocument, ProfileError, Verdict};
 pub(crate) use variation::is_overhead;
 use variation::{between_launches, by_minute, independent, logarithm, share_of_launches};
@@ -40,7 +44,7 @@ const SCATTER: usize = 4;
 const MOST_RUNS: f64 = 1_000.0;
 
 /// A profile with its file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ProfileFile {
     /// Path of the file.
     pub path: PathBuf,
@@ -177,6 +181,39 @@ pub struct Comparison {
     pub sizes: Vec<CurveChange>,
     /// Properties that differ, those that most often explain a slow-down first.
     pub environment: Vec<EnvironmentChange>,
+    /// Distances of the same two processors before and after, seconds, if they were moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_processors: Option<MovedProcessors>,
+}
+
+/// Distances of the same two processors by number, which a hypervisor has moved: times of a cache line
+/// from one to the other and back.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct MovedProcessors {
+    /// Geometric mean before, seconds.
+    pub before_s: f64,
+    /// Geometric mean after, seconds.
+    pub after_s: f64,
+}
+
+impl MovedProcessors {
+    /// `None` if the ends were not on the same processors, their distances are unknown, or alike.
+    #[must_use]
+    pub fn between(before: &[ProfileFile], after: &[ProfileFile]) -> Option<Self> {
+        let processors = |file: &ProfileFile| {
+            let ProfileDocument { host, responder, .. } = &file.profile;
+            (host.hostname.clone(), host.cpu, responder.as_ref().and_then(|end| end.cpu))
+        };
+        let all: Vec<_> = before.iter().chain(after).map(processors).collect();
+        let mean = |side: &[ProfileFile]| {
+            let known: Option<Vec<f64>> =
+                side.iter().map(|file| Some(file.profile.processor_distance_s?.ln())).collect();
+            Some(Spread::of(known?.into_iter()).mean.exp())
+        };
+        let (before_s, after_s) = (mean(before)?, mean(after)?);
+        let is_same = all.windows(2).all(|pair| pair.first() == pair.last());
+        (is_same && differ(before_s, after_s)).then_some(Self { before_s, after_s })
+    }
 }
 
 /// Checks that `file` has numbers.
@@ -193,14 +230,13 @@ pub fn usable(ProfileFile { path, profile }: &ProfileFile) -> Result<(), Compare
 }
 
 impl Comparison {
-    /// Counts what is slower as not told.
-    pub fn withdraw_slower(&mut self) {
+    /// Counts what has this `outcome` as not told.
+    pub fn withdraw(&mut self, outcome: Outcome) {
         let changes = self.parameters.iter_mut().chain(&mut self.sizes);
-        for change in changes.filter(|change| change.verdict == Outcome::Slower) {
-            change.verdict = Outcome::Unknown;
-        }
-        if self.verdict == Outcome::Slower {
-            self.verdict = Outcome::Unknown;
+        for verdict in changes.map(|change| &mut change.verdict).chain([&mut self.verdict]) {
+            if *verdict == outcome {
+                *verdict = Outcome::Unknown;
+            }
         }
     }
 
@@ -254,7 +290,7 @@ pub fn compare(
     let any = |outcome| parameters.iter().any(|change| change.verdict == outcome);
     let order = [Outcome::Slower, Outcome::Faster, Outcome::Unknown];
     let verdict = order.into_iter().find(|outcome| any(*outcome)).unwrap_or(Outcome::Same);
-    Ok(Comparison {
+    let mut found = Comparison {
         verdict,
         threshold,
         sizes_measured: measured.len(),
@@ -262,7 +298,13 @@ pub fn compare(
         parameters,
         sizes,
         environment: environment_changes(before, after),
-    })
+        moved_processors: MovedProcessors::between(before, after),
+    };
+    if let Some(MovedProcessors { before_s, after_s }) = found.moved_processors {
+        let explained = if after_s > before_s { Outcome::Slower } else { Outcome::Faster };
+        found.withdraw(explained);
+    }
+    Ok(found)
 }
 
 /// First profile of all, which are usable, measured alike, and each another run.
@@ -577,6 +619,7 @@ mod tests {
     use loggap_core::model::{Estimate, Range};
     use loggap_core::random::Random;
     use loggap_core::units::{Bytes, SignedPicos};
+    use std::slice;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     const SIZES: [u64; 6] = [1, 16, 256, 16_384, 32_768, 65_536];
@@ -806,6 +849,31 @@ mod tests {
             alarms += u32::from(verdict == Outcome::Slower || verdict == Outcome::Faster);
         }
         assert!(alarms <= 12, "{alarms} of 400");
+    }
+
+    #[test]
+    fn what_moved_processors_explain_is_not_told() {
+        let at = |distance_s, cpu| {
+            let mut file = run(0.02);
+            file.profile.processor_distance_s = distance_s;
+            file.profile.host.cpu = cpu;
+            file
+        };
+        let verdict = |before: &ProfileFile, after: ProfileFile| {
+            let found =
+                compare(slice::from_ref(before), &[slowed(after, Curve::HalfRtt, 1, 1.5)], 0.05);
+            let found = found.unwrap();
+            (found.verdict, found.moved_processors.is_some())
+        };
+        let near = at(Some(6e-8), Some(0));
+        assert_eq!(verdict(&near, at(Some(3e-7), Some(0))), (Outcome::Unknown, true));
+        // Processors near each other do not explain what is slower.
+        let far = at(Some(3e-7), Some(0));
+        assert_eq!(verdict(&far, at(Some(6e-8), Some(0))), (Outcome::Slower, true));
+        // Equally far, on chosen processors, or with an unknown distance.
+        for after in [at(Some(8e-8), Some(0)), at(Some(3e-7), Some(1)), at(None, Some(0))] {
+            assert_eq!(verdict(&near, after), (Outcome::Slower, false));
+        }
     }
 
     #[test]

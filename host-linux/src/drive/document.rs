@@ -35,6 +35,7 @@ pub struct Assessed {
     pub(super) host: Fingerprint,
     pub(super) warnings: Vec<Warning>,
     pub(super) canaries: Vec<CanaryRecord>,
+    pub(super) processor_distance_s: Option<f64>,
     /// Time from the preparation to the end of the last session.
     pub(super) wall: Picos,
     pub(super) options: RunOptions,
@@ -152,6 +153,7 @@ impl Assessed {
             incomplete,
             responder: measured.responder.clone(),
             canaries: canaries.clone(),
+            processor_distance_s: self.processor_distance_s,
             ..ProfileDocument::default()
         };
         if let Some(verbs) = &mut document.host.link.verbs {

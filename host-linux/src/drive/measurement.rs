@@ -16,6 +16,7 @@ use super::{
 use crate::link::Waiting;
 use crate::machine::canaries::Canaries;
 use crate::machine::clock::HostClock;
+use crate::machine::distance::{Alike, Distances};
 use crate::machine::disturbance::Disturbance;
 use crate::machine::environment::Fingerprint;
 use crate::machine::interruptions;
@@ -268,6 +269,9 @@ impl Measurement {
         let cpus = placement.iter().flat_map(|both| [both.initiator, both.responder]);
         let disturbance = Disturbance::watch(clock, &cpus.collect::<Vec<_>>());
         let canaries = Canaries::before(clock, ends.waiting());
+        // Ranks of MPI wait busily on their processors.
+        let placement = placement.filter(|_| host.link.mpi.is_none());
+        let distances = Distances::before(clock, placement);
         let mut options = self.options.over(&properties);
         (options.alignment, options.opening) = (ends.alignment(), opening);
         let mut memory = Memory::new(sizes.len(), &options.plan);
@@ -275,9 +279,19 @@ impl Measurement {
         let run = Run::new(clock, options, &sizes, &mut memory)?;
         let wanted = options.plan.assess.relative_error_ppm;
         let mut observer = Observer::new(interrupt, console, wanted);
-        let mut launches = Launches { ends, disturbance, canaries, clock, refused: None };
-        let (measured, failure) = launches.run(run, link, &mut observer)?;
+        let refused = None;
+        let mut launches = Launches { ends, disturbance, canaries, distances, clock, refused };
+        let (mut measured, failure) = launches.run(run, link, &mut observer)?;
         let mut warnings = launches.warnings(&measured, &host);
+        let alike = launches.distances.alike();
+        let begun = measured.launches;
+        if let Some(Alike { distance_s, other_s: Some(other_s), launches }) = &alike
+            && measured.keep_launches(launches)
+        {
+            let left_out = begun - measured.launches;
+            let [distance_s, other_s] = [*distance_s, *other_s];
+            warnings.push(Warning::ProcessorsMoved { left_out, begun, distance_s, other_s });
+        }
         if options.launches > 1 && failure.is_none() && !interrupt.is_requested() {
             warnings.extend(about_launches(measured.launches, &host));
         }
@@ -289,6 +303,7 @@ impl Measurement {
             host,
             warnings,
             canaries: canaries.records(),
+            processor_distance_s: alike.map(|alike| alike.distance_s),
             wall: self.elapsed(),
             options,
             limits: ends.limits(),
@@ -324,6 +339,7 @@ struct Launches<E> {
     ends: E,
     disturbance: Disturbance,
     canaries: Canaries,
+    distances: Distances,
     clock: HostClock,
     /// The peer's refusal of a further launch.
     refused: Option<Warning>,
@@ -376,6 +392,7 @@ impl<E: Ends> Launches<E> {
             Some(link) => link,
             None => {
                 self.canaries.time();
+                self.distances.time();
                 self.ends.open(&self.clock)?
             }
         };
@@ -393,6 +410,7 @@ impl<E: Ends> Launches<E> {
         let mut warnings = self.ends.take_warnings();
         warnings.extend(self.refused.take());
         self.canaries.time();
+        self.distances.time();
         warnings.extend(warning::about_link(&host.link));
         warnings.extend(warning::about_path(&host.link));
         warnings.extend(self.disturbance.warnings());

@@ -19,12 +19,12 @@ use loggap_core::wire::FRAME_LEN;
 use super::course::{Course, Plan};
 use super::probes::{Derived, ProbeMethod, Probes, Series};
 use super::rounds::Rounds;
-use super::{MeasureError, Memory, Method, Observer, calls};
+use super::{Analysis, MeasureError, Memory, Method, Observer, calls};
 use crate::link::{AnyLink, CallTimes, HostLink, LinkError, LinkVisitor};
 use crate::machine::buffer::{Alignment, Buffer, BufferRole};
 use crate::machine::clock::HostClock;
 use crate::machine::environment::Fingerprint;
-use crate::samples::TimedSample;
+use crate::samples::{Row, TimedSample};
 use crate::serve::description::responder_fingerprint;
 
 /// Options of a run.
@@ -92,6 +92,32 @@ pub struct Measured {
     pub launches: u32,
     /// Time from the first batch to the end of the last.
     pub wall: Picos,
+}
+
+impl Measured {
+    /// Leaves out the rounds of launches that are not `kept`, unless too little is left; false if
+    /// nothing changes.
+    pub(super) fn keep_launches(&mut self, kept: &[bool]) -> bool {
+        let is_kept = |launch: u32| {
+            let kept = usize::try_from(launch).ok().and_then(|launch| kept.get(launch));
+            kept.copied().unwrap_or(true)
+        };
+        let timed = self.samples.iter().filter(|timed| is_kept(timed.launch));
+        let samples: Vec<TimedSample> = timed.copied().collect();
+        let left_out = self.samples.len() - samples.len();
+        if left_out == 0 {
+            return false;
+        }
+        let rounds: Vec<Row> = samples.iter().map(|timed| Row::Round(timed.sample)).collect();
+        let Ok(Analysis { assessment, rows }) = Analysis::of(&rounds, &self.exact) else {
+            return false;
+        };
+        (self.samples, self.assessment, self.rows) = (samples, Ok(assessment), rows);
+        self.left_out = self.left_out.saturating_add(left_out as u64);
+        let launches = (0..self.launches).filter(|launch| is_kept(*launch)).count();
+        self.launches = u32::try_from(launches).unwrap_or(self.launches);
+        true
+    }
 }
 
 /// A run in progress.
@@ -309,7 +335,7 @@ mod tests {
 
     #[test]
     fn every_launch_gives_samples_of_every_quantity_at_every_size() {
-        let measured = measured(options(3, 4_000), u32::MAX);
+        let mut measured = measured(options(3, 4_000), u32::MAX);
         assert_eq!(measured.launches, 3);
         for launch in 0..3 {
             for size in SIZES {
@@ -326,6 +352,14 @@ mod tests {
         }
         assert!(measured.samples.is_sorted_by_key(|timed| timed.time));
         assert!(measured.samples.iter().all(|timed| timed.sample.elapsed > Picos::ZERO));
+        let (rounds, left_out) = (measured.samples.len(), measured.left_out);
+        assert!(measured.keep_launches(&[true, false, true]));
+        assert!(measured.samples.iter().all(|timed| timed.launch != 1));
+        let gone = rounds - measured.samples.len();
+        assert_eq!((measured.launches, measured.left_out), (2, left_out + gone as u64));
+        assert!(
+            gone > 0 && !measured.keep_launches(&[true; 3]) && !measured.keep_launches(&[false; 3])
+        );
         let profile = measured.assessment.unwrap().profile;
         // At size 1 the fit may be 0 on a busy machine.
         assert!(profile.ranges.iter().all(|range| range.gap.at(range.last).0 > 0));

@@ -2,12 +2,13 @@
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::slice;
 
 use serde::Serialize;
 
 use super::parse;
 use crate::assertion::{Assertion, Holds, Judged};
-use crate::compare::{self, CompareError, Comparison, Outcome, ProfileFile};
+use crate::compare::{self, CompareError, Comparison, MovedProcessors, Outcome, ProfileFile};
 use crate::drive::Method;
 use crate::output::junit::{self, Check};
 use crate::output::{PendingFile, comparison, number, warnings};
@@ -44,6 +45,9 @@ pub(super) struct Judgement {
     assertions: Vec<Judged>,
     #[serde(skip_serializing_if = "Option::is_none")]
     baseline: Option<Comparison>,
+    /// Number of runs that count: those that could be judged alike.
+    #[serde(skip)]
+    pub(super) runs: usize,
 }
 
 /// Options with their opened files.
@@ -108,25 +112,30 @@ impl JudgeArgs {
     }
 }
 
-/// Runs after the first, before a limit counts as broken or the link as slower.
-pub(super) const FURTHER_RUNS: usize = 2;
+/// Runs that count before a limit is broken or the link slower.
+pub(super) const RUNS: usize = 3;
+/// Most runs: those whose processors were moved since the baseline do not count.
+pub(super) const MOST_RUNS: usize = 5;
 
 impl Judge<'_> {
     /// Judges `runs`, the first one first; the comparison has its own error.
     pub(super) fn judge(&self, runs: &[ProfileFile]) -> (Judgement, Result<(), CompareError>) {
         let documents = || runs.iter().map(|run| &run.profile);
         let judged = self.args.assertions.iter().map(|assertion| assertion.judge(documents()));
+        let assertions = judged.collect();
+        let Some(baseline) = self.baseline.as_ref().filter(|_| !runs.is_empty()) else {
+            return (Judgement { assertions, baseline: None, runs: runs.len() }, Ok(()));
+        };
+        let baseline = slice::from_ref(baseline);
+        let is_moved = |run| MovedProcessors::between(baseline, slice::from_ref(run)).is_some();
+        let alike: Vec<ProfileFile> = runs.iter().filter(|run| !is_moved(run)).cloned().collect();
+        let counted = if alike.is_empty() { runs } else { &alike };
         let threshold = f64::from(self.args.threshold) / 1e6;
-        let compared = self
-            .baseline
-            .as_ref()
-            .filter(|_| !runs.is_empty())
-            .map(|baseline| compare::compare(std::slice::from_ref(baseline), runs, threshold));
-        let (baseline, outcome) = match compared.transpose() {
-            Ok(found) => (found, Ok(())),
+        let (baseline, outcome) = match compare::compare(baseline, counted, threshold) {
+            Ok(found) => (Some(found), Ok(())),
             Err(error) => (None, Err(error)),
         };
-        (Judgement { assertions: judged.collect(), baseline }, outcome)
+        (Judgement { assertions, baseline, runs: alike.len() }, outcome)
     }
 
     /// Reports `error`, which no measurement survived, so that no report of an earlier run stays.
@@ -135,7 +144,7 @@ impl Judge<'_> {
         let check = Check { name: "measurement".to_owned(), verdict: Holds::Fails, line };
         // The error says more than that its report cannot be written.
         let _unwritten = self.junit.map(|file| {
-            file.commit(|out| junit::write(out, "loggap measure", std::slice::from_ref(&check)))
+            file.commit(|out| junit::write(out, "loggap measure", slice::from_ref(&check)))
         });
         error
     }
@@ -159,7 +168,7 @@ impl Judgement {
             }
         }
         if let Some(found) = &mut self.baseline {
-            found.withdraw_slower();
+            found.withdraw(Outcome::Slower);
         }
     }
 

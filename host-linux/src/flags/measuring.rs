@@ -9,7 +9,7 @@ use loggap_core::stats::Confidence;
 use loggap_core::units::Picos;
 use serde::Serialize;
 
-use super::judging::{FURTHER_RUNS, Judge, JudgeArgs, Judgement};
+use super::judging::{Judge, JudgeArgs, Judgement, MOST_RUNS, RUNS};
 use super::parse::{self, NumberError, Sizes};
 use super::{ExactArgs, ReportArgs, draw};
 use crate::compare::ProfileFile;
@@ -287,7 +287,7 @@ fn measure<'a, E: Ends>(
     Ok(Measured { document, failures, on_standard_output, judge, judgement })
 }
 
-/// Judges `runs`, after up to [`FURTHER_RUNS`] more by `measure` as long as there is doubt.
+/// Judges `runs`, with more by `measure` as long as there is doubt and fewer than [`RUNS`] count.
 fn judge_runs(
     judge: &Judge<'_>,
     runs: &mut Vec<ProfileFile>,
@@ -297,7 +297,10 @@ fn judge_runs(
     console: &mut Console,
 ) -> Judgement {
     let (mut judgement, mut compared) = judge.judge(runs);
-    for number in 2..=FURTHER_RUNS + 1 {
+    for number in 2..=MOST_RUNS {
+        if judgement.runs >= RUNS {
+            break;
+        }
         let doubt = judgement.doubt().filter(|_| !interrupt.is_requested());
         let Some(doubt) = doubt.filter(|_| !runs.is_empty()) else { break };
         console.note(format_args!("measuring again, since {doubt}"));
@@ -315,12 +318,11 @@ fn judge_runs(
         }
         (judgement, compared) = judge.judge(runs);
     }
-    if judgement.fails() && runs.len() <= FURTHER_RUNS {
+    if judgement.fails() && judgement.runs < RUNS {
         judgement.withdraw();
         console.warn(format_args!(
-            "{} of {} runs are usable: nothing is said to fail or to be slower",
-            runs.len(),
-            FURTHER_RUNS + 1
+            "{} of {RUNS} runs can be judged: nothing is said to fail or to be slower",
+            judgement.runs
         ));
     }
     failures.add(compared.map_err(CliError::from));

@@ -3,6 +3,7 @@
 pub mod buffer;
 pub mod canaries;
 pub mod clock;
+pub mod distance;
 pub mod disturbance;
 pub mod environment;
 pub mod interruptions;

@@ -81,6 +81,17 @@ pub enum Warning {
         /// Change in percent of the cost before.
         percent: u64,
     },
+    /// Launches were left out because the two processors were not as far apart as in the others.
+    ProcessorsMoved {
+        /// Number of launches left out.
+        left_out: u32,
+        /// Number of launches made.
+        begun: u32,
+        /// Time of a cache line to the other processor and back in launches that count, seconds.
+        distance_s: f64,
+        /// The same in launches that do not, seconds.
+        other_s: f64,
+    },
     /// The peer refused a further connection.
     LaunchRefused {
         /// Number of launches made.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::number;
 use super::quantity;
 use super::text::{self, Block, Line};
-use crate::compare::{Comparison, CurveChange, Outcome};
+use crate::compare::{Comparison, CurveChange, MovedProcessors, Outcome};
 
 /// Heads of the columns.
 const HEADS: [&str; 7] =
@@ -30,10 +30,20 @@ pub fn write(out: &mut dyn Write, found: &Comparison, sizes: &[CurveChange]) -> 
     };
     let mut lines = vec![Line::plain(format!("# {}", verdict(found)))];
     lines.extend(Block::beside((0..HEADS.len()).map(column).collect(), 2));
-    let mut remarks = vec![format!(
+    let mut remarks = Vec::new();
+    if let Some(MovedProcessors { before_s, after_s }) = found.moved_processors {
+        let [before, after] = [before_s, after_s].map(|time| number::in_units(time, number::TIME));
+        let (where_to, what) =
+            if after_s > before_s { ("apart", "slower") } else { ("together", "faster") };
+        remarks.push(format!(
+            "processors were moved {where_to} since: a cache line takes {after} to the other one and \
+             back, {before} before; nothing is said to be {what}: measure again"
+        ));
+    }
+    remarks.push(format!(
         "{} of {} sizes compared; values are those of each row's median change",
         found.sizes_compared, found.sizes_measured
-    )];
+    ));
     for change in &found.environment {
         let (before, after) = (list(&change.before), list(&change.after));
         remarks.push(format!("{}: {before} before, {after} after", change.property));

@@ -102,6 +102,10 @@ fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
         Of::CanaryMoved { name, percent } => {
             format!("machine speed changed during the run: {name} by {percent}%; repeat when it is quieter, or keep a --history")
         }
+        Of::ProcessorsMoved { left_out, begun, distance_s, other_s } => {
+            let [time, other] = [distance_s, other_s].map(|time| number::in_units(*time, number::TIME));
+            format!("the hypervisor moved processors: in {left_out} of {begun} launches, which are left out, a cache line took {other} to the other one and back, in the others {time}")
+        }
         Of::LaunchRefused { launches, reason } => {
             format!("connection {launches} was the last ({reason}); --launches {launches} spends the whole time on that many")
         }

@@ -101,6 +101,9 @@ pub struct ProfileDocument {
     pub responder: Option<Fingerprint>,
     /// Costs of fixed tasks before, during and after the run.
     pub canaries: Vec<CanaryRecord>,
+    /// Time of a cache line to the responder's processor and back in the launches that count, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor_distance_s: Option<f64>,
 }
 
 /// Cost of a fixed task before, during and after a run.
