@@ -138,7 +138,7 @@ impl Line {
             let mut polls = 0_u32;
             while self.0.load(Ordering::Acquire) == asked {
                 polls = polls.wrapping_add(1);
-                if polls % 1_024 == 0 && passed() > PATIENCE {
+                if polls.is_multiple_of(1_024) && passed() > PATIENCE {
                     return None;
                 }
                 spin_loop();
