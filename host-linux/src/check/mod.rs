@@ -12,11 +12,11 @@ use std::ops::ControlFlow;
 use loggap_core::measure::{
     Buffers, Clock, Experiment, Initiator, Link, Outcome, Quantity, SessionError, SessionOptions,
 };
-use loggap_core::model::Estimate;
+use loggap_core::model::{Coefficient, Curve, Estimate};
 use loggap_core::random::Random;
 use loggap_core::sim::{Parameters, Settings};
 use loggap_core::stats::{Confidence, Sorted};
-use loggap_core::units::{Bytes, Picos};
+use loggap_core::units::{Bytes, Picos, SignedPicos};
 
 pub use self::costs::{End, MessageCost, protocols};
 pub use self::verdict::{Asserted, Verdict};
@@ -26,13 +26,13 @@ use crate::drive::{EndOptions, Endpoints, Ends, Measurement, Options};
 use crate::link::{AnyLink, HostLink, LinkError, LinkVisitor};
 use crate::machine::clock::HostClock;
 use crate::machine::placement::Cpu;
-use crate::profile::ProfileDocument;
+use crate::profile::{ProfileDocument, RangeRecord, to_si};
 use crate::schedule::PrttRound;
 use crate::serve::local::{Process, Responder};
 use crate::simulation::{Job, Source, makespan};
 use crate::terminal::{CliError, Console, Interrupt};
 
-/// Rounds of one size and number of processes in a row; those during which an end was preempted do
+/// Most rounds of one size and number of processes in a row; those during which an end was preempted do
 /// not count.
 const IN_A_ROW: usize = 20;
 /// Times that each size and number of processes has its turn.
@@ -127,8 +127,10 @@ pub(crate) fn run(
 fn predict(profiles: &[&ProfileDocument], round: &Checked) -> Option<Estimate<Picos>> {
     let size = Bytes(round.size.into());
     let of_profile = |profile: &&ProfileDocument| {
-        let model = profile.model().ok()?;
-        MessageCost::at(model.range(size)?, size)
+        let within =
+            |record: &&RangeRecord| (record.range.first..=record.range.last).contains(&size);
+        let record = profile.ranges.iter().find(within)?;
+        Some(in_another_run(MessageCost::at(&record.range, size)?, record))
     };
     let costs = profiles.iter().filter_map(of_profile);
     let cost = costs.reduce(|one, other| one.with(&other))?;
@@ -141,6 +143,25 @@ fn predict(profiles: &[&ProfileDocument], round: &Checked) -> Option<Estimate<Pi
     };
     let (value, low, high) = (at(End::Value)?, at(End::Low)?, at(End::High)?);
     Some(Estimate { low, high, ..Estimate::exact(value) })
+}
+
+/// The cost with intervals that hold for another run, as far as those of `record` at its first size
+/// are known.
+fn in_another_run(cost: MessageCost, record: &RangeRecord) -> MessageCost {
+    let widened = |known: Estimate<Picos>, curve| {
+        let of = Coefficient::AtOne(curve);
+        let value = record.range.estimate(of).and_then(|found| to_si(found.value, of));
+        let Some((value, [low, high])) = value.zip(record.next.get(&of)) else { return known };
+        let picos = known.value.0 as f64 / value;
+        let end = |seconds: f64| SignedPicos::from_f64(seconds * picos).picos();
+        Estimate {
+            low: end(*low).unwrap_or(known.low).min(known.low),
+            high: end(*high).unwrap_or(known.high).max(known.high),
+            ..known
+        }
+    };
+    let (one_way, gap) = (widened(cost.one_way, Curve::HalfRtt), widened(cost.gap, Curve::Gap));
+    MessageCost { one_way, gap, ..cost }
 }
 
 /// Measures rounds of all sizes to `processes` processes.
@@ -232,35 +253,55 @@ impl Plan<'_> {
         };
         let options = SessionOptions::default();
         let mut session = Initiator::connect(clock, link, buffers, options, waiting)?;
-        let mut times: Vec<Vec<Picos>> = vec![Vec::new(); sizes.len()];
-        let mut spent = vec![Picos::ZERO; sizes.len()];
+        let mut turns: Vec<Turns> = vec![Turns::default(); sizes.len()];
         let mut order: Vec<usize> = (0..sizes.len()).collect();
         let mut random = Random::new(self.seed);
         for turn in 0..TURNS {
             random.shuffle(&mut order);
             for &at in &order {
-                let (Some(times), Some(spent)) = (times.get_mut(at), spent.get_mut(at)) else {
-                    continue;
-                };
-                if self.interrupt.is_requested() || (turn > 0 && *spent >= LONGEST) {
+                let Some(turns) = turns.get_mut(at) else { continue };
+                if self.interrupt.is_requested() || (turn > 0 && turns.spent >= LONGEST) {
                     continue;
                 }
                 let size = sizes.get(at).copied().unwrap_or(1);
                 let began = clock.now();
-                times.extend(in_a_row(&mut session, size)?);
-                spent.0 += clock.duration(clock.now().saturating_sub(began)).0;
+                turns.add(&mut in_a_row(&mut session, size, turns.rounds_of_next())?);
+                turns.spent.0 += clock.duration(clock.now().saturating_sub(began)).0;
             }
         }
         session.goodbye()?;
-        let checked = sizes.iter().zip(times).map(|(&size, mut times)| Checked {
+        let checked = sizes.iter().zip(turns).map(|(&size, mut turns)| Checked {
             processes,
             size,
-            rounds: times.len(),
+            rounds: turns.rounds,
             predicted: None,
-            measured: median(&mut times),
+            measured: median(&mut turns.medians),
             is_crowded,
         });
         Ok(checked.collect())
+    }
+}
+
+/// Turns of one size. Rounds in a row see one state of the machine, so the medians of turns count.
+#[derive(Clone, Debug, Default)]
+struct Turns {
+    medians: Vec<Picos>,
+    rounds: usize,
+    spent: Picos,
+}
+
+impl Turns {
+    /// Rounds of the next turn, as many as fit into its share of the time; a few in the first.
+    fn rounds_of_next(&self) -> usize {
+        const FIRST: usize = 2;
+        let Some(last) = self.medians.last() else { return FIRST };
+        let fit = LONGEST.0 / TURNS as u64 / last.0.max(1);
+        usize::try_from(fit).unwrap_or(IN_A_ROW).clamp(1, IN_A_ROW)
+    }
+
+    fn add(&mut self, times: &mut [Picos]) {
+        self.rounds += times.len();
+        self.medians.extend(Sorted::new(times).median());
     }
 }
 
@@ -268,10 +309,11 @@ impl Plan<'_> {
 fn in_a_row<L: Link<Error = LinkError>>(
     session: &mut Initiator<'_, HostClock, L>,
     size: u32,
+    rounds: usize,
 ) -> Result<Vec<Picos>, SessionError<LinkError>> {
     let round = Experiment { quantity: Quantity::RoundTrip, messages: 1, delay: Picos::ZERO, size };
-    let mut times = Vec::with_capacity(IN_A_ROW);
-    session.run(&[round; IN_A_ROW + 1], |outcome| {
+    let mut times = Vec::with_capacity(rounds + 1);
+    session.run(&vec![round; rounds + 1], |outcome| {
         if let Outcome::Sample(sample) = outcome {
             times.push(sample.elapsed);
         }
@@ -328,6 +370,30 @@ mod tests {
         assert_eq!(at(2, 1), Picos(18_000_000));
         assert_eq!(at(4, 1_001), Picos(18_000_000 + 3 * 3_000_000));
         assert!(predict(&[], &checked(1, 1)).is_none());
+    }
+
+    #[test]
+    fn a_prediction_is_as_uncertain_as_another_run() {
+        let mut profile = profile();
+        let record = &mut profile.ranges[0];
+        record.next.insert(Coefficient::AtOne(Curve::HalfRtt), [6e-6, 12e-6]);
+        let found = predict(&[&profile], &checked(1, 1_001)).unwrap();
+        let ends = [found.low, found.value, found.high].map(|time| time.0 / 1_000);
+        assert_eq!(ends, [13_500, 18_000, 27_000]);
+    }
+
+    #[test]
+    fn rounds_in_a_row_are_one_value_and_fit_into_the_time() {
+        let mut turns = Turns::default();
+        assert_eq!(turns.rounds_of_next(), 2);
+        turns.add(&mut [1, 2, 9].map(Picos));
+        assert_eq!((turns.rounds, &turns.medians[..]), (3, &[Picos(2)][..]));
+        assert_eq!(turns.rounds_of_next(), IN_A_ROW);
+        // 50 ms a turn.
+        turns.add(&mut [Picos(20_000_000_000)]);
+        assert_eq!(turns.rounds_of_next(), 2);
+        turns.add(&mut [Picos(900_000_000_000)]);
+        assert_eq!(turns.rounds_of_next(), 1);
     }
 
     #[test]

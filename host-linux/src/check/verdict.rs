@@ -49,9 +49,9 @@ impl Verdict {
 pub enum Asserted {
     /// The assertion holds.
     Holds,
-    /// The values hold it, but the interval of one of them is wider than `allowed`.
+    /// The intervals allow both.
     Unknown,
-    /// The values violate the assertion, or one is missing.
+    /// All values within the intervals violate the assertion, or one is missing.
     Broken,
 }
 
@@ -59,10 +59,14 @@ impl Asserted {
     /// Outcome for a measurement and its prediction.
     #[must_use]
     pub fn of(measured: &Estimate<Picos>, predicted: &Estimate<Picos>, allowed: f64) -> Self {
-        let ratio = measured.value.seconds() / predicted.value.seconds();
-        if !ratio.is_finite() || (ratio - 1.0).abs() > allowed {
+        let ratio = |measured: Picos, predicted: Picos| measured.seconds() / predicted.seconds();
+        let value = ratio(measured.value, predicted.value);
+        let (low, high) =
+            (ratio(measured.low, predicted.high), ratio(measured.high, predicted.low));
+        let are_known = || [measured, predicted].into_iter().all(|one| half_width(one) <= allowed);
+        if !value.is_finite() || low > 1.0 + allowed || high < 1.0 - allowed {
             Self::Broken
-        } else if [measured, predicted].into_iter().all(|one| half_width(one) <= allowed) {
+        } else if (value - 1.0).abs() <= allowed && are_known() {
             Self::Holds
         } else {
             Self::Unknown
@@ -106,8 +110,11 @@ mod tests {
         };
         assert_eq!(of(120, 5, 0.25), Asserted::Holds);
         assert_eq!(of(80, 5, 0.25), Asserted::Holds);
-        assert_eq!(of(130, 5, 0.25), Asserted::Broken);
-        assert_eq!(of(70, 5, 0.25), Asserted::Broken);
+        assert_eq!(of(140, 5, 0.25), Asserted::Broken);
+        assert_eq!(of(60, 5, 0.25), Asserted::Broken);
+        // Intervals reach what is allowed.
+        assert_eq!(of(130, 5, 0.25), Asserted::Unknown);
+        assert_eq!(of(70, 5, 0.25), Asserted::Unknown);
         assert_eq!(of(120, 60, 0.25), Asserted::Unknown);
         assert_eq!(of(101, 1, 0.02), Asserted::Unknown);
         let nothing = about(0, 0, 0);

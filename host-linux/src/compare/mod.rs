@@ -186,8 +186,7 @@ pub struct Comparison {
     pub moved_processors: Option<MovedProcessors>,
 }
 
-/// Distances of the same two processors by number, which a hypervisor has moved: times of a cache line
-/// from one to the other and back.
+/// Distances of the two processors, which differ: times of a cache line from one to the other and back.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MovedProcessors {
     /// Geometric mean before, seconds.
@@ -197,22 +196,27 @@ pub struct MovedProcessors {
 }
 
 impl MovedProcessors {
-    /// `None` if the ends were not on the same processors, their distances are unknown, or alike.
+    /// `None` if the distances are unknown or alike.
     #[must_use]
     pub fn between(before: &[ProfileFile], after: &[ProfileFile]) -> Option<Self> {
-        let processors = |file: &ProfileFile| {
-            let ProfileDocument { host, responder, .. } = &file.profile;
-            (host.hostname.clone(), host.cpu, responder.as_ref().and_then(|end| end.cpu))
-        };
-        let all: Vec<_> = before.iter().chain(after).map(processors).collect();
         let mean = |side: &[ProfileFile]| {
             let known: Option<Vec<f64>> =
                 side.iter().map(|file| Some(file.profile.processor_distance_s?.ln())).collect();
             Some(Spread::of(known?.into_iter()).mean.exp())
         };
         let (before_s, after_s) = (mean(before)?, mean(after)?);
-        let is_same = all.windows(2).all(|pair| pair.first() == pair.last());
-        (is_same && differ(before_s, after_s)).then_some(Self { before_s, after_s })
+        differ(before_s, after_s).then_some(Self { before_s, after_s })
+    }
+
+    /// True if the distances explain `change`: a message takes a number of cache lines, so it becomes
+    /// slower or faster by at most as much as one of them.
+    fn explains(self, change: &CurveChange) -> bool {
+        let most = self.after_s / self.before_s;
+        match change.verdict {
+            Outcome::Slower => change.ratio_lo <= most,
+            Outcome::Faster => change.ratio_hi >= most,
+            Outcome::Same | Outcome::Unknown => false,
+        }
     }
 }
 
@@ -230,14 +234,13 @@ pub fn usable(ProfileFile { path, profile }: &ProfileFile) -> Result<(), Compare
 }
 
 impl Comparison {
-    /// Counts what has this `outcome` as not told.
-    pub fn withdraw(&mut self, outcome: Outcome) {
+    /// Counts changes that are `doubted` as not told.
+    pub fn withdraw(&mut self, doubted: impl Fn(&CurveChange) -> bool) {
         let changes = self.parameters.iter_mut().chain(&mut self.sizes);
-        for verdict in changes.map(|change| &mut change.verdict).chain([&mut self.verdict]) {
-            if *verdict == outcome {
-                *verdict = Outcome::Unknown;
-            }
+        for change in changes.filter(|change| doubted(change)) {
+            change.verdict = Outcome::Unknown;
         }
+        self.verdict = overall(&self.parameters);
     }
 
     /// True if a parameter cannot be told.
@@ -287,11 +290,8 @@ pub fn compare(
     if parameters.is_empty() {
         return Err(CompareError::NoCommonSize);
     }
-    let any = |outcome| parameters.iter().any(|change| change.verdict == outcome);
-    let order = [Outcome::Slower, Outcome::Faster, Outcome::Unknown];
-    let verdict = order.into_iter().find(|outcome| any(*outcome)).unwrap_or(Outcome::Same);
     let mut found = Comparison {
-        verdict,
+        verdict: overall(&parameters),
         threshold,
         sizes_measured: measured.len(),
         sizes_compared: common.len(),
@@ -300,11 +300,17 @@ pub fn compare(
         environment: environment_changes(before, after),
         moved_processors: MovedProcessors::between(before, after),
     };
-    if let Some(MovedProcessors { before_s, after_s }) = found.moved_processors {
-        let explained = if after_s > before_s { Outcome::Slower } else { Outcome::Faster };
-        found.withdraw(explained);
+    if let Some(moved) = found.moved_processors {
+        found.withdraw(|change| moved.explains(change));
     }
     Ok(found)
+}
+
+/// Verdict of all parameters.
+fn overall(parameters: &[CurveChange]) -> Outcome {
+    let any = |outcome| parameters.iter().any(|change| change.verdict == outcome);
+    let order = [Outcome::Slower, Outcome::Faster, Outcome::Unknown];
+    order.into_iter().find(|outcome| any(*outcome)).unwrap_or(Outcome::Same)
 }
 
 /// First profile of all, which are usable, measured alike, and each another run.
@@ -619,7 +625,6 @@ mod tests {
     use loggap_core::model::{Estimate, Range};
     use loggap_core::random::Random;
     use loggap_core::units::{Bytes, SignedPicos};
-    use std::slice;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     const SIZES: [u64; 6] = [1, 16, 256, 16_384, 32_768, 65_536];
@@ -853,27 +858,30 @@ mod tests {
 
     #[test]
     fn what_moved_processors_explain_is_not_told() {
-        let at = |distance_s, cpu| {
-            let mut file = run(0.02);
+        let at = |distance_s, factor| {
+            let mut file = slowed(run(0.02), Curve::HalfRtt, 1, factor);
             file.profile.processor_distance_s = distance_s;
-            file.profile.host.cpu = cpu;
             file
         };
-        let verdict = |before: &ProfileFile, after: ProfileFile| {
-            let found =
-                compare(slice::from_ref(before), &[slowed(after, Curve::HalfRtt, 1, 1.5)], 0.05);
-            let found = found.unwrap();
+        let verdict = |before: Option<f64>, after: Option<f64>, factor| {
+            let found = compare(&[at(before, 1.0)], &[at(after, factor)], 0.05).unwrap();
             (found.verdict, found.moved_processors.is_some())
         };
-        let near = at(Some(6e-8), Some(0));
-        assert_eq!(verdict(&near, at(Some(3e-7), Some(0))), (Outcome::Unknown, true));
-        // Processors near each other do not explain what is slower.
-        let far = at(Some(3e-7), Some(0));
-        assert_eq!(verdict(&far, at(Some(6e-8), Some(0))), (Outcome::Slower, true));
-        // Equally far, on chosen processors, or with an unknown distance.
-        for after in [at(Some(8e-8), Some(0)), at(Some(3e-7), Some(1)), at(None, Some(0))] {
-            assert_eq!(verdict(&near, after), (Outcome::Slower, false));
+        let (near, far) = (Some(6e-8), Some(3e-7));
+        assert_eq!(verdict(near, far, 1.5), (Outcome::Unknown, true));
+        assert_eq!(verdict(far, near, 1.0 / 1.5), (Outcome::Unknown, true));
+        // Processors nearer to each other do not explain what is slower, nor five times what is seven.
+        for (before, after, factor, outcome) in [
+            (far, near, 1.5, Outcome::Slower),
+            (near, far, 7.0, Outcome::Slower),
+            (near, far, 1.0 / 1.5, Outcome::Faster),
+            (far, near, 1.0 / 7.0, Outcome::Faster),
+        ] {
+            assert_eq!(verdict(before, after, factor), (outcome, true), "{factor}");
         }
+        // Equally far, or unknown.
+        assert_eq!(verdict(near, Some(8e-8), 1.5), (Outcome::Slower, false));
+        assert_eq!(verdict(near, None, 1.5), (Outcome::Slower, false));
     }
 
     #[test]

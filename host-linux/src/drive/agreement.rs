@@ -14,6 +14,9 @@ const SAME_ROUND_TRIP: f64 = 0.05;
 /// of empty polls, which are subtracted, are not known better.
 const SAME: f64 = 0.01;
 
+/// Largest half width of an interval, relative to its value, for an overlap to count.
+const KNOWN: f64 = 0.25;
+
 /// A value with its interval, seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Interval {
@@ -44,6 +47,11 @@ impl Interval {
 
     fn minus(self, other: Self) -> Self {
         self.plus(Self { value: -other.value, low: -other.high, high: -other.low })
+    }
+
+    /// True if the interval is narrow enough that an overlap with another one means something.
+    fn is_known(self) -> bool {
+        (self.high - self.low) / 2.0 <= KNOWN * self.value.abs()
     }
 
     fn overlaps(self, other: Self) -> bool {
@@ -87,15 +95,17 @@ impl Values {
         else {
             return Self::default();
         };
-        let gap = Interval::of(&row.gap);
-        let latency = sizes.first().and_then(|zero| zero.latency.as_ref()).and_then(Interval::of);
-        let of_latency = latency.zip(gap).map(|(latency, gap)| latency.plus(gap));
-        let of_a_byte = Interval::of(&row.round_trip).map(Interval::half);
+        let round_trip = Interval::of(&row.round_trip);
+        let of_zero = sizes.first().and_then(|zero| Interval::of(&zero.row.round_trip));
         Self {
-            half_rtt: if size == 1 { of_a_byte } else { of_latency },
+            half_rtt: if size == 1 {
+                round_trip.map(Interval::half)
+            } else {
+                round_trip.zip(of_zero).map(|(whole, zero)| whole.minus(zero.half()))
+            },
             send_overhead: Interval::of(&row.send_overhead),
             recv_overhead: Interval::of(&row.recv_overhead),
-            gap,
+            gap: Interval::of(&row.gap),
         }
     }
 
@@ -174,8 +184,10 @@ fn judged(
     let same = if parameter == Parameter::HalfRtt { SAME_ROUND_TRIP } else { SAME };
     let is_close = (value.value - prtt.value).abs() <= same * prtt.value;
     let is_both_ways = (method, parameter) == (Method::Signature, Parameter::Gap);
+    let is_known = value.is_known() && prtt.is_known();
     match (value.overlaps(prtt) || is_close, is_both_ways) {
         (true, true) => (Agreement::Unknown, Some(BOTH_WAYS.to_owned())),
+        (true, false) if !is_known => (Agreement::Unknown, Some(WIDE.to_owned())),
         (true, false) => (Agreement::Agrees, None),
         (false, _) => {
             let difference = difference(value.value, prtt.value);
@@ -205,6 +217,9 @@ const fn missing(method: Method, parameter: Parameter) -> &'static str {
         _ => "too few timings for an interval",
     }
 }
+
+/// Reason of an overlap that does not count.
+const WIDE: &str = "an interval is wider than 25% of its value on a side";
 
 /// Cause for which the signature's gap is compared with none of one way.
 const BOTH_WAYS: &str = "a gap both ways: a request and its reply share a processor";
@@ -316,9 +331,12 @@ mod tests {
         near("prtt", 7_000.0, 30.0);
         near("signature", 6_870.0, (25.0_f64 + 400.0 + 400.0).sqrt());
         near("plogp", 7_650.0, (25.0_f64 + 1_600.0 + 400.0).sqrt());
-        // L' + g beyond a byte: 4 us + 2.5 us.
+        // RTT(64) - RTT(0)/2 beyond a byte: 12.5 us - 6 us.
         let (mut row, mut sizes) = (prtt(), plogp());
         (row.size, sizes[1].row.size) = (Bytes(64), 64);
+        let [zero, of_64, ..] = &mut sizes[..] else { unreachable!("two rows") };
+        (zero.row.round_trip, of_64.row.round_trip) =
+            (time(12_000, 20).unwrap(), time(12_500, 10).unwrap());
         let of_64 = compared(&row, None, &sizes);
         let found = verdict(&of_64, "plogp", "half_rtt").value.unwrap();
         assert!((found - 6.5e-6).abs() < 1e-12, "{found}");
@@ -335,6 +353,16 @@ mod tests {
         assert_eq!(of(time(3_000, 20)), (Agreement::Differs, format!("+50%: {BOTH_WAYS}")));
         let (verdict, reason) = of(None);
         assert!(verdict == Agreement::Unknown && reason.contains("not flat"), "{reason}");
+    }
+
+    #[test]
+    fn wide_intervals_agree_with_nothing() {
+        let of = |half| {
+            let found = Signature { recv_overhead: time(2_100, half), ..signature() };
+            let records = compared(&prtt(), Some(&found), &[]);
+            verdict(&records, "signature", "recv_overhead").verdict
+        };
+        assert_eq!([500, 600].map(of), [Agreement::Agrees, Agreement::Unknown]);
     }
 
     #[test]

@@ -64,6 +64,19 @@ impl Analysis {
         Self::claiming(is_run.then_some([floor::VALUE, floor::CHANGE]), rows, options)
     }
 
+    /// Analyses rounds of a run; a change needs `change_floor` samples on each side.
+    ///
+    /// # Errors
+    ///
+    /// [`AnalysisError`].
+    pub(super) fn of_rounds(
+        rows: &[Row],
+        options: &AssessOptions,
+        change_floor: usize,
+    ) -> Result<Self, AnalysisError> {
+        Self::claiming(Some([floor::VALUE, change_floor]), rows, options)
+    }
+
     /// Analyses `rows` that are results, such as medians: one of a kind and size suffices.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loggap_core::measure::{
     AssessError, AssessOptions, Assessment, Clock, Conclusion, Experiment, Initiator, Link,
-    Progress, Quantity, Sample, SampleStore, SessionError, SizeRow, Traffic,
+    Progress, Quantity, Sample, SampleStore, SessionError, SizeRow, Traffic, floor,
 };
 use loggap_core::units::Picos;
 
@@ -273,6 +273,12 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             exact,
             conclusion: self.conclusion(),
             samples: self.samples,
+            other_samples: Vec::new(),
+            change_floor: match &self.plan {
+                Plan::Rounds(rounds, _) => rounds.planner.change_floor(),
+                Plan::Probes(..) => floor::CHANGE,
+            },
+            has_probes: !matches!(&self.plan, Plan::Rounds(_, beside) if beside.is_empty()),
             assessment,
             rows,
             left_out: self.plan.left_out(),

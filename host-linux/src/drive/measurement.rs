@@ -16,7 +16,7 @@ use super::{
 use crate::link::Waiting;
 use crate::machine::canaries::Canaries;
 use crate::machine::clock::HostClock;
-use crate::machine::distance::{Alike, Distances};
+use crate::machine::distance::Distances;
 use crate::machine::disturbance::Disturbance;
 use crate::machine::environment::Fingerprint;
 use crate::machine::interruptions;
@@ -269,9 +269,6 @@ impl Measurement {
         let cpus = placement.iter().flat_map(|both| [both.initiator, both.responder]);
         let disturbance = Disturbance::watch(clock, &cpus.collect::<Vec<_>>());
         let canaries = Canaries::before(clock, ends.waiting());
-        // Ranks of MPI wait busily on their processors.
-        let placement = placement.filter(|_| host.link.mpi.is_none());
-        let distances = Distances::before(clock, placement);
         let mut options = self.options.over(&properties);
         (options.alignment, options.opening) = (ends.alignment(), opening);
         let mut memory = Memory::new(sizes.len(), &options.plan);
@@ -280,17 +277,18 @@ impl Measurement {
         let wanted = options.plan.assess.relative_error_ppm;
         let mut observer = Observer::new(interrupt, console, wanted);
         let refused = None;
+        let distances = Distances::new(clock);
         let mut launches = Launches { ends, disturbance, canaries, distances, clock, refused };
         let (mut measured, failure) = launches.run(run, link, &mut observer)?;
         let mut warnings = launches.warnings(&measured, &host);
-        let alike = launches.distances.alike();
         let begun = measured.launches;
-        if let Some(Alike { distance_s, other_s: Some(other_s), launches }) = &alike
-            && measured.keep_launches(launches)
-        {
+        let alike = launches
+            .distances
+            .alike()
+            .filter(|alike| alike.other_s.is_none() || measured.keep_launches(&alike.launches));
+        if let Some([least_s, largest_s]) = launches.distances.range() {
             let left_out = begun - measured.launches;
-            let [distance_s, other_s] = [*distance_s, *other_s];
-            warnings.push(Warning::ProcessorsMoved { left_out, begun, distance_s, other_s });
+            warnings.push(Warning::ProcessorsMoved { left_out, begun, least_s, largest_s });
         }
         if options.launches > 1 && failure.is_none() && !interrupt.is_requested() {
             warnings.extend(about_launches(measured.launches, &host));
@@ -359,6 +357,7 @@ impl<E: Ends> Launches<E> {
         while let Some(launch) = run.next_launch(observer) {
             let outcome = self.launch(&mut run, first.take(), observer);
             let ended = self.ends.close();
+            self.distances.after();
             let Err(error) = outcome else {
                 if let Some(error) = ended {
                     observer.console.warn(&error);
@@ -392,10 +391,10 @@ impl<E: Ends> Launches<E> {
             Some(link) => link,
             None => {
                 self.canaries.time();
-                self.distances.time();
                 self.ends.open(&self.clock)?
             }
         };
+        self.distances.before(self.ends.placement());
         let responder = self.ends.responder();
         interruptions::watch(responder);
         let outcome = self.ends.launch(run, link, observer);
@@ -410,7 +409,6 @@ impl<E: Ends> Launches<E> {
         let mut warnings = self.ends.take_warnings();
         warnings.extend(self.refused.take());
         self.canaries.time();
-        self.distances.time();
         warnings.extend(warning::about_link(&host.link));
         warnings.extend(warning::about_path(&host.link));
         warnings.extend(self.disturbance.warnings());

@@ -66,6 +66,12 @@ pub struct MethodSeries {
 pub struct Measured {
     /// All samples that count, in the order of measuring.
     pub samples: Vec<TimedSample>,
+    /// Samples of launches that were left out.
+    pub other_samples: Vec<TimedSample>,
+    /// Least count of samples on each side of a change of protocol.
+    pub change_floor: usize,
+    /// True if probes were measured, too.
+    pub has_probes: bool,
     /// Probes of the signature and of pLogP with their timings.
     pub series: MethodSeries,
     /// Parameters of the link, or why there are none.
@@ -95,25 +101,25 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Leaves out the rounds of launches that are not `kept`, unless too little is left; false if
-    /// nothing changes.
+    /// Leaves out the rounds of launches that are not `kept`, as far as anything is left; false if
+    /// nothing changes. Probes are not told apart by launches.
     pub(super) fn keep_launches(&mut self, kept: &[bool]) -> bool {
         let is_kept = |launch: u32| {
             let kept = usize::try_from(launch).ok().and_then(|launch| kept.get(launch));
             kept.copied().unwrap_or(true)
         };
-        let timed = self.samples.iter().filter(|timed| is_kept(timed.launch));
-        let samples: Vec<TimedSample> = timed.copied().collect();
-        let left_out = self.samples.len() - samples.len();
-        if left_out == 0 {
+        let all = self.samples.iter().copied();
+        let (samples, others): (Vec<_>, Vec<_>) = all.partition(|timed| is_kept(timed.launch));
+        if others.is_empty() || self.has_probes {
             return false;
         }
         let rounds: Vec<Row> = samples.iter().map(|timed| Row::Round(timed.sample)).collect();
-        let Ok(Analysis { assessment, rows }) = Analysis::of(&rounds, &self.exact) else {
+        let Ok(found) = Analysis::of_rounds(&rounds, &self.exact, self.change_floor) else {
             return false;
         };
-        (self.samples, self.assessment, self.rows) = (samples, Ok(assessment), rows);
-        self.left_out = self.left_out.saturating_add(left_out as u64);
+        (self.samples, self.assessment, self.rows) = (samples, Ok(found.assessment), found.rows);
+        self.left_out = self.left_out.saturating_add(others.len() as u64);
+        self.other_samples = others;
         let launches = (0..self.launches).filter(|launch| is_kept(*launch)).count();
         self.launches = u32::try_from(launches).unwrap_or(self.launches);
         true
@@ -356,6 +362,7 @@ mod tests {
         assert!(measured.keep_launches(&[true, false, true]));
         assert!(measured.samples.iter().all(|timed| timed.launch != 1));
         let gone = rounds - measured.samples.len();
+        assert_eq!(measured.other_samples.len(), gone);
         assert_eq!((measured.launches, measured.left_out), (2, left_out + gone as u64));
         assert!(
             gone > 0 && !measured.keep_launches(&[true; 3]) && !measured.keep_launches(&[false; 3])

@@ -45,9 +45,11 @@ pub(super) struct Judgement {
     assertions: Vec<Judged>,
     #[serde(skip_serializing_if = "Option::is_none")]
     baseline: Option<Comparison>,
-    /// Number of runs that count: those that could be judged alike.
+    /// Number of runs, and of those that are compared with the baseline.
     #[serde(skip)]
     pub(super) runs: usize,
+    #[serde(skip)]
+    pub(super) compared_runs: usize,
 }
 
 /// Options with their opened files.
@@ -124,7 +126,8 @@ impl Judge<'_> {
         let judged = self.args.assertions.iter().map(|assertion| assertion.judge(documents()));
         let assertions = judged.collect();
         let Some(baseline) = self.baseline.as_ref().filter(|_| !runs.is_empty()) else {
-            return (Judgement { assertions, baseline: None, runs: runs.len() }, Ok(()));
+            let none = Judgement { assertions, runs: runs.len(), ..Judgement::default() };
+            return (none, Ok(()));
         };
         let baseline = slice::from_ref(baseline);
         let is_moved = |run| MovedProcessors::between(baseline, slice::from_ref(run)).is_some();
@@ -135,7 +138,8 @@ impl Judge<'_> {
             Ok(found) => (Some(found), Ok(())),
             Err(error) => (None, Err(error)),
         };
-        (Judgement { assertions, baseline, runs: alike.len() }, outcome)
+        let compared_runs = if outcome.is_ok() { alike.len() } else { 0 };
+        (Judgement { assertions, baseline, runs: runs.len(), compared_runs }, outcome)
     }
 
     /// Reports `error`, which no measurement survived, so that no report of an earlier run stays.
@@ -160,22 +164,37 @@ impl Judge<'_> {
 }
 
 impl Judgement {
-    /// Withdraws failures and slow-downs, for which fewer runs were made than are due.
-    pub(super) fn withdraw(&mut self) {
-        for judged in &mut self.assertions {
-            if judged.verdict == Holds::Fails {
-                judged.verdict = Holds::Unknown;
-            }
+    /// Withdraws failures and slow-downs for which fewer than [`RUNS`] were made; returns how many
+    /// were, if any is withdrawn.
+    pub(super) fn withdraw(&mut self) -> Option<usize> {
+        let failing = self.assertions.iter_mut().filter(|judged| judged.verdict == Holds::Fails);
+        let mut withdrawn = None;
+        for judged in failing.filter(|_| self.runs < RUNS) {
+            judged.verdict = Holds::Unknown;
+            withdrawn = Some(self.runs);
         }
-        if let Some(found) = &mut self.baseline {
-            found.withdraw(Outcome::Slower);
+        let slower = self.baseline.as_mut().filter(|found| found.verdict == Outcome::Slower);
+        if let Some(found) = slower.filter(|_| self.compared_runs < RUNS) {
+            found.withdraw(|change| change.verdict == Outcome::Slower);
+            withdrawn = Some(self.compared_runs);
         }
+        withdrawn
+    }
+
+    /// True if as many runs count as a failure needs.
+    fn is_complete(&self) -> bool {
+        self.runs >= RUNS && (self.baseline.is_none() || self.compared_runs >= RUNS)
     }
 
     /// Why another run is worth while; `None` if it is not.
     pub(super) fn doubt(&self) -> Option<String> {
+        if self.is_complete() {
+            return None;
+        }
         let failing = self.assertions.iter().find(|judged| judged.verdict == Holds::Fails);
-        let slower = self.baseline.as_ref().and_then(|found| {
+        let failing = failing.filter(|_| self.runs < RUNS);
+        let compared = self.baseline.as_ref().filter(|_| self.compared_runs < RUNS);
+        let slower = compared.and_then(|found| {
             let may_be = |change: &&compare::CurveChange| {
                 change.verdict == Outcome::Slower
                     || change.verdict == Outcome::Unknown

@@ -298,9 +298,6 @@ fn judge_runs(
 ) -> Judgement {
     let (mut judgement, mut compared) = judge.judge(runs);
     for number in 2..=MOST_RUNS {
-        if judgement.runs >= RUNS {
-            break;
-        }
         let doubt = judgement.doubt().filter(|_| !interrupt.is_requested());
         let Some(doubt) = doubt.filter(|_| !runs.is_empty()) else { break };
         console.note(format_args!("measuring again, since {doubt}"));
@@ -318,11 +315,9 @@ fn judge_runs(
         }
         (judgement, compared) = judge.judge(runs);
     }
-    if judgement.fails() && judgement.runs < RUNS {
-        judgement.withdraw();
+    if let Some(counted) = judgement.withdraw() {
         console.warn(format_args!(
-            "{} of {RUNS} runs can be judged: nothing is said to fail or to be slower",
-            judgement.runs
+            "{counted} of {RUNS} runs can be judged: nothing is said to fail or to be slower by fewer"
         ));
     }
     failures.add(compared.map_err(CliError::from));

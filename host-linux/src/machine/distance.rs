@@ -25,59 +25,96 @@ const FARTHER: f64 = 2.0;
 /// Value that ends the answers.
 const END: u32 = u32::MAX;
 
-/// Distances between launches.
+/// Distances around the launches of a run.
 #[derive(Debug)]
 pub struct Distances {
     clock: HostClock,
-    /// The other processor; `None` if the ends share one, or are on two machines.
-    other: Option<Cpu>,
-    /// Distances before each launch and after the last, seconds, where they are known.
-    found: Vec<Option<f64>>,
+    launches: Vec<Launch>,
 }
 
-/// Launches whose processors were equally far apart, the most.
+/// Ends of a launch on this machine, with their distances before and after it, seconds, where they
+/// are known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Launch {
+    ends: Option<Placement>,
+    found: [Option<f64>; 2],
+}
+
+/// Launches whose processors were equally far apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alike {
     /// Their least distance, seconds.
     pub distance_s: f64,
-    /// A distance before or after another launch, seconds; `None` if there is none.
+    /// A distance of another launch, seconds; `None` if there is none.
     pub other_s: Option<f64>,
-    /// True for each launch that counts.
+    /// True for each launch that counts, at least half of all.
     pub launches: Vec<bool>,
 }
 
 impl Distances {
-    /// Times the distance for the first time. The calling thread runs on the initiator's processor.
+    /// Without launches.
     #[must_use]
-    pub fn before(clock: HostClock, placement: Option<Placement>) -> Self {
-        let other = placement.filter(|both| both.initiator != both.responder);
-        let mut distances =
-            Self { clock, other: other.map(|both| both.responder), found: Vec::new() };
-        distances.time();
-        distances
+    pub const fn new(clock: HostClock) -> Self {
+        Self { clock, launches: Vec::new() }
     }
 
-    /// Times the distance again.
-    pub fn time(&mut self) {
-        self.found.push(self.other.and_then(|cpu| distance(&self.clock, cpu)));
+    /// Times the distance before a launch between `ends`, of which the calling thread is the
+    /// initiator.
+    pub fn before(&mut self, ends: Option<Placement>) {
+        let ends = ends.filter(|both| both.initiator != both.responder);
+        self.launches.push(Launch { ends, found: [self.to(ends), None] });
     }
 
-    /// The largest group of launches whose distances before and after are alike, of two the nearer
-    /// one; `None` if no distance is known. Unknown distances are like any.
+    /// Times the distance after the launch.
+    pub fn after(&mut self) {
+        let Some(Launch { ends, found: [before, _] }) = self.launches.pop() else { return };
+        self.launches.push(Launch { ends, found: [before, self.to(ends)] });
+    }
+
+    fn to(&self, ends: Option<Placement>) -> Option<f64> {
+        distance(&self.clock, ends?.responder)
+    }
+
+    /// Known distances of all launches; none if they were between several pairs of processors.
+    fn known(&self) -> Vec<f64> {
+        let pair = |launch: &Launch| {
+            let ends = launch.ends?;
+            Some([ends.initiator.min(ends.responder), ends.initiator.max(ends.responder)])
+        };
+        if self.launches.windows(2).any(|two| two.first().map(pair) != two.last().map(pair)) {
+            return Vec::new();
+        }
+        self.launches.iter().flat_map(|launch| launch.found).flatten().collect()
+    }
+
+    /// Least and largest distance, seconds, if they differ.
+    #[must_use]
+    pub fn range(&self) -> Option<[f64; 2]> {
+        let known = self.known();
+        let least = known.iter().copied().min_by(f64::total_cmp)?;
+        let largest = known.iter().copied().max_by(f64::total_cmp)?;
+        differ(least, largest).then_some([least, largest])
+    }
+
+    /// The largest group of launches with known distances that are alike, of two the nearer one;
+    /// `None` if fewer than half of the launches are.
     #[must_use]
     pub fn alike(&self) -> Option<Alike> {
-        let mut known: Vec<f64> = self.found.iter().flatten().copied().collect();
+        let mut known = self.known();
         known.sort_unstable_by(|one, other| other.total_cmp(one));
         let group = |least: &f64| {
-            let is_like = |found: &Option<f64>| {
-                found.is_none_or(|found| found >= *least && !differ(found, *least))
+            let is_like = |found: &f64| found >= least && !differ(*found, *least);
+            let counts = |launch: &Launch| {
+                let mut found = launch.found.iter().flatten().peekable();
+                found.peek().is_some() && found.all(is_like)
             };
-            let launches = self.found.windows(2).map(|both| both.iter().all(is_like)).collect();
-            let other_s = known.iter().copied().find(|found| !is_like(&Some(*found)));
+            let launches = self.launches.iter().map(counts).collect();
+            let other_s = known.iter().copied().find(|found| !is_like(found));
             Alike { distance_s: *least, other_s, launches }
         };
-        let size = |group: &Alike| group.launches.iter().filter(|is_in| **is_in).count();
-        known.iter().map(group).max_by_key(size)
+        let size = |group: &Alike| group.launches.iter().filter(|counts| **counts).count();
+        let most = known.iter().map(group).max_by_key(size)?;
+        (2 * size(&most) >= self.launches.len()).then_some(most)
     }
 }
 
@@ -153,40 +190,63 @@ mod tests {
     use super::*;
     use crate::machine::placement::allowed;
 
-    fn distances(found: &[f64]) -> Distances {
-        let found = found.iter().map(|&found| (found > 0.0).then_some(found)).collect();
-        Distances { clock: HostClock::monotonic_raw(), other: None, found }
+    const ENDS: Placement = Placement { initiator: 0, responder: 1 };
+
+    /// Launches with distances in nanoseconds before and after, 0 if unknown.
+    fn distances(found: &[[u32; 2]]) -> Distances {
+        let known = |found: u32| (found > 0).then_some(f64::from(found) / 1e9);
+        let launch = |found: &[u32; 2]| Launch { ends: Some(ENDS), found: found.map(known) };
+        let launches = found.iter().map(launch).collect();
+        Distances { clock: HostClock::monotonic_raw(), launches }
     }
 
     #[test]
-    fn a_line_goes_to_another_processor_and_back_in_less_than_a_few_microseconds() {
+    fn a_line_goes_to_another_processor_and_back_in_less_than_ten_microseconds() {
         let &[initiator, responder] = allowed().first_chunk().expect("two processors");
-        let clock = HostClock::calibrated();
-        let of = |both| Distances::before(clock, Some(both)).found;
+        let mut distances = Distances::new(HostClock::calibrated());
+        pin(initiator).unwrap();
         // A busy processor may not answer in time.
-        let mut tries = (0..20).filter_map(|_| of(Placement { initiator, responder })[0]);
-        let distance = tries.next().unwrap();
-        assert!((1e-9..1e-5).contains(&distance), "{distance}");
-        assert_eq!(of(Placement { initiator, responder: initiator }), [None]);
-        assert_eq!(Distances::before(clock, None).alike(), None);
+        for _ in 0..20 {
+            distances.before(Some(Placement { initiator, responder }));
+            distances.after();
+        }
+        let least = distances.known().into_iter().min_by(f64::total_cmp).unwrap();
+        assert!((1e-9..1e-5).contains(&least), "{least}");
+        let mut alone = Distances::new(HostClock::calibrated());
+        alone.before(Some(Placement { initiator, responder: initiator }));
+        alone.before(None);
+        alone.after();
+        assert_eq!((alone.launches.len(), alone.alike(), alone.range()), (2, None, None));
     }
 
     #[test]
     fn launches_count_whose_processors_were_as_far_apart_as_in_most() {
-        let of = |found: &[f64]| distances(found).alike().unwrap();
-        let near = Alike {
-            distance_s: 5e-8,
-            other_s: Some(3e-7),
+        let counted = |found: &[[u32; 2]]| distances(found).alike().map(|alike| alike.launches);
+        let near = distances(&[[50, 60], [60, 300], [0, 0], [0, 55]]);
+        let expected = Alike {
+            distance_s: 50.0 / 1e9,
+            other_s: Some(300.0 / 1e9),
             launches: vec![true, false, false, true],
         };
-        assert_eq!(of(&[5e-8, 6e-8, 3e-7, 0.0, 5e-8]), near);
-        let far = Alike {
-            distance_s: 2.9e-7,
-            other_s: Some(5e-8),
-            launches: vec![false, true, true, false],
-        };
-        assert_eq!(of(&[5e-8, 3.1e-7, 2.9e-7, 3e-7, 9e-7]).launches, far.launches);
-        let always_far = of(&[3.1e-7, 2.9e-7, 3e-7]);
-        assert_eq!((always_far.other_s, always_far.launches), (None, vec![true; 2]));
+        assert_eq!(near.alike(), Some(expected));
+        assert_eq!(near.range(), Some([50.0 / 1e9, 300.0 / 1e9]));
+        let far = counted(&[[50, 310], [310, 290], [290, 300], [300, 900]]);
+        assert_eq!(far, Some(vec![false, true, true, false]));
+        let always_far = distances(&[[310, 290], [290, 300]]);
+        assert_eq!(always_far.alike().unwrap().other_s, None);
+        // Fewer than half: one of three, none of one; nothing known.
+        for few in [&[[50, 300], [300, 300], [300, 50]][..], &[[300, 86]], &[[0, 0]]] {
+            assert_eq!(counted(few), None, "{few:?}");
+        }
+    }
+
+    #[test]
+    fn distances_of_several_pairs_are_not_compared() {
+        let mut pairs = distances(&[[40, 40], [140, 140], [40, 40]]);
+        pairs.launches[1].ends = Some(Placement { initiator: 0, responder: 4 });
+        assert_eq!((pairs.alike(), pairs.range()), (None, None));
+        let mut turned = distances(&[[40, 40], [45, 45]]);
+        turned.launches[1].ends = Some(Placement { initiator: 1, responder: 0 });
+        assert_eq!(turned.alike().unwrap().launches, [true; 2]);
     }
 }

@@ -81,16 +81,16 @@ pub enum Warning {
         /// Change in percent of the cost before.
         percent: u64,
     },
-    /// Launches were left out because the two processors were not as far apart as in the others.
+    /// The two processors were farther apart at some times than at others.
     ProcessorsMoved {
-        /// Number of launches left out.
+        /// Number of launches left out because their distance was not that of most.
         left_out: u32,
         /// Number of launches made.
         begun: u32,
-        /// Time of a cache line to the other processor and back in launches that count, seconds.
-        distance_s: f64,
-        /// The same in launches that do not, seconds.
-        other_s: f64,
+        /// Shortest time of a cache line to the other processor and back, seconds.
+        least_s: f64,
+        /// Longest such time, seconds.
+        largest_s: f64,
     },
     /// The peer refused a further connection.
     LaunchRefused {

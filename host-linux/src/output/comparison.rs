@@ -33,11 +33,9 @@ pub fn write(out: &mut dyn Write, found: &Comparison, sizes: &[CurveChange]) -> 
     let mut remarks = Vec::new();
     if let Some(MovedProcessors { before_s, after_s }) = found.moved_processors {
         let [before, after] = [before_s, after_s].map(|time| number::in_units(time, number::TIME));
-        let (where_to, what) =
-            if after_s > before_s { ("apart", "slower") } else { ("together", "faster") };
         remarks.push(format!(
-            "processors were moved {where_to} since: a cache line takes {after} to the other one and \
-             back, {before} before; nothing is said to be {what}: measure again"
+            "a cache line takes {after} from one processor to the other and back, {before} before: what \
+             that explains is not told; measure again, or on the same processors"
         ));
     }
     remarks.push(format!(

@@ -163,7 +163,9 @@ fn of_zero(zero: &PlogpSize) -> String {
         time(&row.recv_overhead),
     );
     if let (Some(flood), Some(needed)) = (zero.flood_messages, zero.messages_for_gap()) {
-        text += &format!("; g(0) from {flood} messages, needs {needed}");
+        text += &format!(
+            "; g(0) from {flood} messages less a round trip; with it g(0) would need {needed}"
+        );
     }
     text
 }

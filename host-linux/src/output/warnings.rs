@@ -102,9 +102,9 @@ fn of_machine(warning: &MachineWarning, choice: &str) -> WarningRecord {
         Of::CanaryMoved { name, percent } => {
             format!("machine speed changed during the run: {name} by {percent}%; repeat when it is quieter, or keep a --history")
         }
-        Of::ProcessorsMoved { left_out, begun, distance_s, other_s } => {
-            let [time, other] = [distance_s, other_s].map(|time| number::in_units(*time, number::TIME));
-            format!("the hypervisor moved processors: in {left_out} of {begun} launches, which are left out, a cache line took {other} to the other one and back, in the others {time}")
+        Of::ProcessorsMoved { left_out, begun, least_s, largest_s } => {
+            let [least, largest] = [least_s, largest_s].map(|time| number::in_units(*time, number::TIME));
+            format!("the hypervisor moved processors: a cache line takes {least} or {largest} from one to the other and back; {left_out} of {begun} launches left out")
         }
         Of::LaunchRefused { launches, reason } => {
             format!("connection {launches} was the last ({reason}); --launches {launches} spends the whole time on that many")

@@ -97,12 +97,13 @@ pub struct PlogpSize {
 }
 
 impl PlogpSize {
-    /// Messages from which on `g(0)` is known within 1%, as a flood's latency is part of its time:
-    /// `n > (2L + g)/(0.01·g)` (Hoefler et al. 2007, section 2.5). `None` but in the row of size 0.
+    /// Messages from which on LogP/MPI's `g(0)`, which keeps the round trip in a flood's time, is known
+    /// within 1%: `n > (2L + g)/(0.01·g)` with `L = RTT/2` (Hoefler et al. 2007, section 2.5). `None` but in the row of size 0.
     #[must_use]
     pub fn messages_for_gap(&self) -> Option<f64> {
-        let (latency, gap) = (self.latency?.value.seconds(), self.row.gap.value.seconds());
-        (gap > 0.0).then(|| ((2.0 * latency.max(0.0) + gap) / (0.01 * gap)).ceil())
+        self.latency?;
+        let (trip, gap) = (self.row.round_trip.value.seconds(), self.row.gap.value.seconds());
+        (gap > 0.0).then(|| ((trip + gap) / (0.01 * gap)).ceil())
     }
 }
 
@@ -363,7 +364,7 @@ pub(crate) mod tests {
     #[test]
     fn the_messages_for_a_gap_are_the_papers() {
         // (2·4 us + 1 us)/(0.01·1 us)
-        assert_eq!(plogp_rows()[0].messages_for_gap(), Some(900.0));
+        assert_eq!(plogp_rows()[0].messages_for_gap(), Some(1_100.0));
         assert_eq!(plogp_rows()[1].messages_for_gap(), None);
     }
 }

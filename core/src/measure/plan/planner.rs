@@ -525,9 +525,14 @@ impl<'m, const N: usize> Planner<'m, N> {
     ///
     /// As [`assess`](crate::measure::assess).
     pub fn tell(&mut self, findings: &mut impl Findings) -> Result<(), AssessError> {
-        let change = if self.is_busy() { floor::CHANGE_ON_BUSY } else { floor::CHANGE };
-        self.store.claim_from(floor::VALUE, change);
+        self.store.claim_from(floor::VALUE, self.change_floor());
         assess::<N>(&self.store, &self.exactness(), &mut self.memory, findings)
+    }
+
+    /// Least count of samples on each side of a change, given how busy the machine has been.
+    #[must_use]
+    pub fn change_floor(&self) -> usize {
+        if self.is_busy() { floor::CHANGE_ON_BUSY } else { floor::CHANGE }
     }
 
     /// Accuracy at which a number counts as converged, given how busy the machine has been.

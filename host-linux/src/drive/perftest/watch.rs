@@ -148,12 +148,12 @@ struct Held {
 }
 
 impl Held {
-    /// True if the values do not keep the limit; unknown values do.
+    /// True if a known value does not keep the limit; unknown ones neither begin nor end that.
     fn fails(&mut self, values: &Values, now: Picos) -> bool {
-        let value = values.of(self.assertion.curve());
-        let is_kept = value.is_none_or(|value| self.assertion.is_kept(value));
+        let Some(value) = values.of(self.assertion.curve()) else { return false };
+        let is_kept = self.assertion.is_kept(value);
         self.since = if is_kept { None } else { self.since.or(Some(now)) };
-        self.since.is_some()
+        !is_kept
     }
 }
 
@@ -424,5 +424,10 @@ mod tests {
         let now = Picos(1);
         let fails = [&slow, &slow, &values(None), &slow, &fast].map(|one| held.fails(one, now));
         assert_eq!(fails, [true, true, false, true, false]);
+        let since = [&slow, &values(None), &slow].map(|one| {
+            held.fails(one, Picos(held.since.map_or(5, |_| 9)));
+            held.since
+        });
+        assert_eq!(since, [Some(Picos(5)); 3]);
     }
 }
