@@ -363,7 +363,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_messages_for_a_gap_are_the_papers() {
-        // (2·4 us + 1 us)/(0.01·1 us)
+        // (10 us + 1 us)/(0.01·1 us)
         assert_eq!(plogp_rows()[0].messages_for_gap(), Some(1_100.0));
         assert_eq!(plogp_rows()[1].messages_for_gap(), None);
     }
