@@ -15,9 +15,9 @@ use super::placement::{Cpu, Placement, pin};
 use crate::machine::clock::HostClock;
 
 /// Exchanges of a timing, and timings; the least one counts, as disturbances only add to it.
-const EXCHANGES: u32 = 200;
-const TIMINGS: usize = 5;
-/// Longest time for an answer, 20 ms: the other processor may be busy.
+const EXCHANGES: u32 = 20;
+const TIMINGS: usize = 50;
+/// Longest time of all timings, 20 ms: the other processor may be busy.
 const PATIENCE: Picos = Picos(20_000_000_000);
 /// Ratio of distances of different placements: neighbours take 20 to 60 ns, other caches and sockets
 /// 100 to 400 ns.
@@ -133,7 +133,8 @@ fn distance(clock: &HostClock, cpu: Cpu) -> Option<f64> {
     };
     thread::scope(|scope| {
         thread::Builder::new().name("distance".into()).spawn_scoped(scope, answer).ok()?;
-        let timings = (0..TIMINGS).map_while(|_| line.exchange(clock));
+        let began = clock.now();
+        let timings = (0..TIMINGS).map_while(|_| line.exchange(clock, began));
         let least = timings.min();
         line.0.store(END, Ordering::Release);
         Some(least?.seconds() / f64::from(EXCHANGES))
@@ -165,23 +166,23 @@ impl Line {
         }
     }
 
-    /// Duration of a number of exchanges.
-    fn exchange(&self, clock: &HostClock) -> Option<Picos> {
-        let began = clock.now();
-        let passed = || clock.duration(clock.now().saturating_sub(began));
+    /// Duration of a number of exchanges; `None` if the time since `began` is over.
+    fn exchange(&self, clock: &HostClock, began: u64) -> Option<Picos> {
+        let since = |reading| clock.duration(clock.now().saturating_sub(reading));
+        let now = clock.now();
         for _ in 0..EXCHANGES {
             let asked = self.0.load(Ordering::Acquire) + 1;
             self.0.store(asked, Ordering::Release);
             let mut polls = 0_u32;
             while self.0.load(Ordering::Acquire) == asked {
                 polls = polls.wrapping_add(1);
-                if polls.is_multiple_of(1_024) && passed() > PATIENCE {
+                if polls.is_multiple_of(1_024) && since(began) > PATIENCE {
                     return None;
                 }
                 spin_loop();
             }
         }
-        Some(passed())
+        Some(since(now))
     }
 }
 
