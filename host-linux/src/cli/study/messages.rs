@@ -13,6 +13,7 @@ use crate::drive::perftest::messages::{Bell, MessagesTest, SizeGaps};
 use crate::drive::perftest::{self, TestSizes};
 use crate::flags::parse::{self, Sizes};
 use crate::link::LinkFingerprint;
+use crate::machine::clock::Deadline;
 use crate::output::{PendingFile, number};
 use crate::study::messages::{Deviation, Deviations, Span, plogp_messages};
 use crate::terminal::{CliError, Console, Exit, Failures, NamedFiles};
@@ -42,7 +43,9 @@ pub(super) struct Args {
     /// Message sizes: 1,64,4K, 1:64K or @FILE [default: 1:64K, two an octave].
     #[arg(short, long = "size", value_name = "BYTES", value_parser = parse::message_sizes)]
     sizes: Option<Sizes>,
-    /// Time limit: seconds, or with a unit; six repetitions are made in any case.
+    /// Time limit: seconds, or with a unit. The link is busy throughout.
+    ///
+    /// Sizes for which six repetitions do not fit are left out, the longest first.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse::session_time)]
     max_time: Duration,
     /// Seed of the order of rounds; decimal or 0x hexadecimal.
@@ -73,8 +76,11 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let sizes = TestSizes::Listed(args.sizes());
     let silent = &mut |_: &LinkFingerprint, _: &SizeGaps, _: &mut Console| Ok(());
     let tested = perftest::run(&test, args.ends.options()?, &sizes, console, silent)?;
-    if tested.results.is_empty() {
+    if tested.results.is_empty() && (tested.is_stopped || tested.outcome.is_err()) {
         return tested.exit();
+    }
+    if !tested.is_stopped {
+        left_out(&tested.results, &test.sizes, console)?;
     }
     let found = Deviations::of(&tested.results, &test.counts).map_err(CliError::failed)?;
     let report = Report::new(&tested.results, found, tested.link.as_ref());
@@ -88,6 +94,19 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let printed = console.report(args.json, &report.document(), |out| report.write(out));
     failures.add(printed.map_err(CliError::from));
     Ok(failures.end(tested.exit()?, console))
+}
+
+/// Warns of `sizes` without results, for lack of time.
+fn left_out(results: &[SizeGaps], sizes: &[u32], console: &mut Console) -> Result<(), CliError> {
+    let has = |size: &u32| results.iter().any(|found| found.size == *size);
+    let Some(first) = sizes.iter().copied().find(|size| !has(size)) else { return Ok(()) };
+    let text =
+        format!("no time for messages of {} or more: --max-time", number::size(first.into()));
+    if results.len() < FEWEST_SIZES {
+        return Err(CliError::failed(text));
+    }
+    console.warn(text);
+    Ok(())
 }
 
 impl Args {
@@ -108,12 +127,11 @@ impl Args {
         let mut counts = self.counts.clone();
         counts.sort_unstable();
         counts.dedup();
-        let sizes = self.sizes();
-        let share = Picos::from_duration(self.max_time).0 / sizes.len().max(1) as u64;
         MessagesTest {
             counts,
-            smallest: sizes.first().copied().unwrap_or(1),
-            time_per_size: Picos(share),
+            max_time: Picos::from_duration(self.max_time),
+            end: Deadline::after(self.max_time),
+            sizes: self.sizes(),
             seed: self.seed,
         }
     }
