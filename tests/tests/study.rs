@@ -286,7 +286,7 @@ fn messages_ends_on_request_within_a_size() {
     thread::sleep(Duration::from_secs(1));
     send(Signal::SIGINT, study.id());
     let began = Instant::now();
-    finish(study).exited(130);
+    let _empty = finish(study).exited(130);
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }
 
