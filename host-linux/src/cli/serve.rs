@@ -336,7 +336,7 @@ struct ServedLog {
 impl ServedLog {
     /// Most lines about sessions of one host in a row.
     const LINES: u32 = 10;
-    /// Silence of a host after which the number of its sessions is told.
+    /// Silence of a host after which the number of its sessions is logged.
     const SILENCE: Duration = Duration::from_secs(300);
 
     /// Logs the result of a session; returns the error, if it failed.

@@ -25,8 +25,8 @@ const MOST_TIMINGS: usize = 2_048;
 /// Batches of a probe without a timing, as messages are lost, after which it is abandoned unless it
 /// has more timings.
 const MOST_MISSES: u32 = 3;
-/// Lost batches of long messages, none of which arrives, after which they are abandoned, if at most
-/// one in so many of the others is lost.
+/// Lost batches of long messages, none of which arrives, after which they are abandoned, if of the
+/// others at most this share is lost.
 const LOSSES_BEYOND: u64 = 3;
 const CHANCE_SHARE: u64 = 8;
 /// Part of the time limit that the computations of a single run may take.
