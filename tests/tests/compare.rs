@@ -92,6 +92,26 @@ fn several_profiles_are_rows_and_one_picture() {
 }
 
 #[test]
+fn the_papers_machines_and_profiles_are_bars_side_by_side() {
+    let folder = Folder::new();
+    let (first, _) = measured(&folder, "a.json");
+    let bars = folder.path("bars.svg");
+    let show = ["show", &first, "--preset", "paragon,meiko,myrinet", "--bars", &bars];
+    let text = loggap().args(show).succeeds().stdout;
+    assert!(text.contains("paragon") && text.lines().count() >= 5, "{text}");
+    let picture = folder.read("bars.svg");
+    for part in ["LogP parameters at 1 B", "\na\n", "\nmeiko\n", "L 11.1 us", "g 13.6 us"] {
+        assert!(picture.contains(part), "{part}: {picture}");
+    }
+    // The presets of short messages end at 16 B.
+    loggap().args(show).args(["-s", "64"]).succeeds();
+    assert!(folder.read("bars.svg").contains("\nno o_s, o_r, L, g\n"));
+    loggap().args(["show", &first, "-s", "64"]).ends(2);
+    let message = loggap().args(["show", "--preset", "paragn"]).ends(2).stderr;
+    assert!(message.contains("did you mean 'paragon'?"), "{message}");
+}
+
+#[test]
 fn a_link_nine_times_as_slow_is_told_with_exit_code_3() {
     let folder = Folder::new();
     let (before, _) = measured(&folder, "a.json");

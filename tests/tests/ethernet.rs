@@ -133,6 +133,11 @@ fn sizes_that_never_arrive_are_given_up_and_the_path_is_named() {
     let last = ranges.last().unwrap()["last_bytes"].as_u64().unwrap();
     assert!((1_024..1_500).contains(&last), "{last}");
     assert!(document["wall_s"].as_f64().unwrap() < 6.0, "{document}");
+    for method in ["signature -s 1,1K,4K", "plogp -s 1,1K,4K"] {
+        let document = run(&format!("measure --max-time 4 -J --method {method}")).exited(0).json();
+        let told = document["warnings"].to_string();
+        assert!(told.contains("nothing above 1024 B arrives: path MTU?"), "{method}: {told}");
+    }
     for command in ["lat -s 1K,8K,16K", "bw -s 1K,8K -n 640"] {
         let output = run(command).exited(1);
         let told = &output.stderr;

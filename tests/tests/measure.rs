@@ -244,6 +244,24 @@ fn other_methods_write_their_probes_and_fit_passes_over_them() {
     assert!([3, 7].iter().all(|column| filled(&signature, *column) > 10), "{signature}");
     let fitted = loggap().arg("fit").arg(&path).arg("-J").succeeds().json();
     assert!(fitted["ranges"][0]["gap_s"].is_f64(), "{fitted}");
+    // The signature's own round trips, beside PRTT's.
+    let all = samples("all");
+    let is_own = |line: &&str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        cells[1] == "1" && [3, 4, 7, 8].iter().all(|column| cells[*column].is_empty())
+    };
+    assert!(all.lines().skip(1).filter(is_own).count() > 3, "{all}");
+}
+
+#[test]
+fn delays_that_the_time_does_not_hold_are_left_out() {
+    let _machine = machine();
+    let arguments = ["measure", "--transport", "unix", "--method", "signature", "-s", "1", "-J"];
+    let limits = ["--delta", "1s", "--max-time", "2"];
+    let document = loggap().args(arguments).args(limits).succeeds().json();
+    assert!(document["wall_s"].as_f64() < Some(4.0), "{document}");
+    let told = document["warnings"].to_string();
+    assert!(told.contains("delays of 1.00 s are left out"), "{told}");
 }
 
 #[test]

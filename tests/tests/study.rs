@@ -2,8 +2,15 @@
 
 use std::fs;
 
-use loggap_tests::command::{Run, interrupted, loggap};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use loggap_tests::cable::{Cable, End, Kind, Offload, Shape, Shaper};
+use loggap_tests::command::{
+    Run, finish, interrupted, loggap, loggap_process, machine, send, skipped, start,
+};
 use loggap_tests::folder::Folder;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 #[test]
@@ -219,7 +226,7 @@ fn messages_names_an_n_and_draws_the_deviations() {
     let document =
         loggap().args(study).args(["-n", "2,16,4", "-J", "--plot", &plot]).succeeds().json();
     assert_eq!(document["study"], "messages");
-    assert_eq!(document["sizes"], 13);
+    assert!((3..=13).contains(&document["sizes"].as_u64().unwrap()), "{document}");
     assert!(document["repetitions"].as_u64().unwrap() >= 6, "{document}");
     let rows = document["messages"].as_array().unwrap();
     let counts: Vec<u64> = rows.iter().map(|row| row["messages"].as_u64().unwrap()).collect();
@@ -248,6 +255,39 @@ fn messages_names_an_n_and_draws_the_deviations() {
     for wrong in [["-n", "1"], ["-n", "2,x"], ["-s", "0"], ["-s", "8"]] {
         loggap().args(["study", "messages"]).args(wrong).ends(2);
     }
+}
+
+/// At 100 Mb/s all sizes would take over half a minute.
+#[test]
+fn messages_keeps_its_time_on_a_slow_link_and_leaves_long_sizes_out() {
+    let shape =
+        Shape { shaper: Shaper::Tbf, rate: 100_000_000, burst: 32_000, ends: &[End::Client] };
+    let kind = Kind { mtu: 1_500, offload: Offload::On, shape: Some(shape) };
+    let cable = match Cable::plug(&kind) {
+        Ok(cable) => cable,
+        Err(reason) => return skipped("a slow link", &reason),
+    };
+    let _machine = machine();
+    let (_server, endpoint) = cable.serve("tcp", &["--block"]).unwrap();
+    let mut study = cable.loggap(End::Client);
+    study.args(["study", "messages", &endpoint, "--block", "--max-time", "2", "-J"]);
+    let began = Instant::now();
+    let ended = finish(start(&mut study)).exited(0);
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    assert!(ended.stderr.contains("no time for messages of "), "{}", ended.stderr);
+    assert!(ended.json()["sizes"].as_u64().unwrap() >= 3);
+}
+
+#[test]
+fn messages_ends_on_request_within_a_size() {
+    let sizes = ["-s", "4M,6M,8M", "-n", "64", "--max-time", "60"];
+    let study = ["study", "messages", "--transport", "unix", "--block"];
+    let study = start(loggap_process().args(study).args(sizes));
+    thread::sleep(Duration::from_secs(1));
+    send(Signal::SIGINT, study.id());
+    let began = Instant::now();
+    let _empty = finish(study).exited(130);
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn describe(literal: &Literal, document: &FitDocument) -> Vec<String> {
          {ours}"
     )];
     lines.extend(literal.ranges.iter().map(|range| {
-        let LiteralRange { gap_s, gap_per_byte_s, gap_lsq_s2, .. } = *range;
+        let LiteralRange { gap_s, gap_per_byte_s, gap_lsq_literal_s2, .. } = *range;
         let known = |value: Option<f64>, text: fn(f64) -> String| {
             value.map_or_else(|| "-".to_owned(), text)
         };
@@ -217,7 +217,7 @@ fn describe(literal: &Literal, document: &FitDocument) -> Vec<String> {
             number::size(range.last_bytes),
             known(gap_s, |gap| number::in_units(gap, number::TIME)),
             known(gap_per_byte_s, |slope| number::in_units(slope, number::TIME_PER_BYTE)),
-            known(gap_lsq_s2, number::square_micros)
+            known(gap_lsq_literal_s2, number::square_micros)
         )
     }));
     lines

@@ -1,6 +1,7 @@
 //! `loggap serve`: answers measurements.
 
 use std::io;
+use std::mem;
 use std::net::IpAddr;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
@@ -14,7 +15,7 @@ use super::link::LinkArgs;
 use super::verbs::hidden_at_a_responder;
 use crate::flags::parse;
 use crate::link::AnyLink;
-use crate::machine::clock::HostClock;
+use crate::machine::clock::{Deadline, HostClock};
 use crate::machine::near::{near_node, node_of, run_on_node};
 use crate::machine::placement::{self, Cpu, Placement, PlacementError, Topology};
 use crate::machine::warning;
@@ -29,7 +30,9 @@ use crate::terminal::{CliError, Console, Exit, Interrupt};
 /// Clients are served one at a time: concurrent clients disturb each other's results. Further
 /// clients wait in a queue and learn their position. Requests are limited in size and time.
 /// Standard output has a line for the address and one per connection with its outcome (`loggap
-/// measure` opens one per launch, five by default); refusals are logged at most once per second. On
+/// measure` opens one per launch, five by default). Where a host connects more than ten times in a
+/// row, as `loggap watch` does, further ones are counted, and told once it is silent for five
+/// minutes. Refusals are logged at most once per second. On
 /// udp and eth a client has to prove that it receives at its address before anything is echoed.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -55,7 +58,8 @@ pub(super) struct Args {
     port: Option<u16>,
     /// Serve one connection and exit, with 1 if its session failed.
     ///
-    /// Measure with --launches 1. Over RDMA verbs `lat` and `bw` open one
+    /// Measure with --launches 1; `watch` connects anew at each interval and needs a
+    /// responder without --once. Over RDMA verbs `lat` and `bw` open one
     /// connection for each size above 16 KiB.
     #[arg(long)]
     once: bool,
@@ -74,6 +78,9 @@ pub(super) struct Args {
     /// Longest message accepted (K, M, G are powers of 1024).
     #[arg(long, value_name = "BYTES", default_value = "8M", value_parser = parse::size)]
     max_message: u64,
+    /// A line for every connection.
+    #[arg(short, long)]
+    verbose: bool,
     /// Clients that may wait; further ones are refused.
     #[arg(long, value_name = "CLIENTS", default_value_t = DEFAULT_CAPACITY)]
     queue: usize,
@@ -111,14 +118,17 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     // Started before the pinning, so that the queue's thread may run on any processor.
     let mut queue = ClientQueue::open(listener, args.queue).map_err(system)?;
     let clock = HostClock::calibrated();
+    let mut log = ServedLog { verbose: args.verbose, ..ServedLog::default() };
     if args.clients > 1 {
-        let served = Several::new(args.clients, clock, bounds);
+        let served = Several::new(args.clients, clock, bounds, log);
         return served.serve(queue, processor, &interrupt, console);
     }
     processor.pin(&clock, console)?;
     interrupt.listen();
     loop {
+        log.tell_if_silent(console);
         if interrupt.is_requested() {
+            log.tell(console);
             return Ok(Exit::Interrupted);
         }
         let Some(link) = next_client(&mut queue, console)? else { continue };
@@ -126,7 +136,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         processor.go_near(&link, &clock, console)?;
         let description = describe(&clock, link.fingerprint(), processor.current);
         let session = interrupt.ending_at_once(|| respond(&clock, link, bounds, &description));
-        let failed = report(&peer, &session, console);
+        let failed = log.report(&peer, &session, console);
         match (args.once, failed) {
             (false, _) => {}
             (true, None) => return Ok(Exit::Done),
@@ -183,12 +193,13 @@ struct Several {
     served: usize,
     clock: HostClock,
     bounds: Bounds,
+    log: ServedLog,
     done: (Sender<Done>, Receiver<Done>),
 }
 
 impl Several {
-    fn new(most: u16, clock: HostClock, bounds: Bounds) -> Self {
-        Self { most: usize::from(most), served: 0, clock, bounds, done: mpsc::channel() }
+    fn new(most: u16, clock: HostClock, bounds: Bounds, log: ServedLog) -> Self {
+        Self { most: usize::from(most), served: 0, clock, bounds, log, done: mpsc::channel() }
     }
 
     /// Serves clients until Ctrl-C, which also ends running sessions.
@@ -213,7 +224,9 @@ impl Several {
                 self.start(link, cpu, console);
             }
             self.report(console)?;
+            self.log.tell_if_silent(console);
         }
+        self.log.tell(console);
         Ok(Exit::Interrupted)
     }
 
@@ -244,7 +257,7 @@ impl Several {
         let first = self.done.1.recv_timeout(wait).ok();
         for (peer, session) in first.into_iter().chain(self.done.1.try_iter()) {
             self.served -= 1;
-            report(&peer, &session, console);
+            self.log.report(&peer, &session, console);
         }
         Ok(())
     }
@@ -309,30 +322,104 @@ fn best_of(allowed: &[Cpu]) -> Option<Cpu> {
     Placement::choose(allowed, &Topology::of(allowed)).map(|best| best.responder)
 }
 
-/// Logs the result of a session; returns the error, if it failed.
-fn report(peer: &str, session: &Session, console: &mut Console) -> Option<String> {
-    let (line, failed) = match session {
-        Ok((served, Ending::Goodbye)) => {
-            let counts = (served.rounds, served.received, served.replied);
-            let (rounds, received, replied) = counts;
-            (format!("served {peer} rounds {rounds} received {received} replied {replied}"), None)
+/// Log of sessions. Of one host's in a row it counts those beyond the first few.
+#[derive(Default)]
+struct ServedLog {
+    verbose: bool,
+    host: String,
+    /// Lines about this host, and sessions since then.
+    lines: u32,
+    counted: u64,
+    silent: Option<Deadline>,
+}
+
+impl ServedLog {
+    /// Most lines about sessions of one host in a row.
+    const LINES: u32 = 10;
+    /// Silence of a host after which the number of its sessions is logged.
+    const SILENCE: Duration = Duration::from_secs(300);
+
+    /// Logs the result of a session; returns the error, if it failed.
+    fn report(&mut self, peer: &str, session: &Session, console: &mut Console) -> Option<String> {
+        let why = match session {
+            Ok((served, Ending::Goodbye)) => {
+                let counts = (served.rounds, served.received, served.replied);
+                let (rounds, received, replied) = counts;
+                let line =
+                    format!("served {peer} rounds {rounds} received {received} replied {replied}");
+                self.lines_of(peer, line).into_iter().for_each(|line| console.log(line));
+                return None;
+            }
+            Ok((_, Ending::Refused(refusal))) => {
+                let why = format!("{peer}: {refusal}");
+                console.log(format_args!("refused {why}"));
+                why
+            }
+            Err(error) => {
+                let why = format!("{peer}: {error}");
+                console.log(format_args!("failed {why}"));
+                why
+            }
+        };
+        Some(why)
+    }
+
+    /// Lines about a session with `peer`, of which `line` tells the outcome.
+    fn lines_of(&mut self, peer: &str, line: String) -> Vec<String> {
+        let mut lines = Vec::new();
+        let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
+        if host != self.host {
+            lines.extend(self.counted());
+            (self.host, self.lines) = (host.to_owned(), 0);
         }
-        Ok((_, Ending::Refused(refusal))) => {
-            let why = format!("{peer}: {refusal}");
-            (format!("refused {why}"), Some(why))
+        self.silent = Some(Deadline::after(Self::SILENCE));
+        if self.verbose || self.lines < Self::LINES {
+            self.lines = self.lines.saturating_add(1);
+            lines.push(line);
+        } else {
+            self.counted += 1;
         }
-        Err(error) => {
-            let why = format!("{peer}: {error}");
-            (format!("failed {why}"), Some(why))
+        lines
+    }
+
+    /// Line with the number of counted sessions.
+    fn counted(&mut self) -> Option<String> {
+        let count = mem::take(&mut self.counted);
+        (count > 0).then(|| format!("served {} {count} times more", self.host))
+    }
+
+    fn tell(&mut self, console: &mut Console) {
+        self.counted().into_iter().for_each(|line| console.log(line));
+    }
+
+    fn tell_if_silent(&mut self, console: &mut Console) {
+        if self.silent.is_some_and(Deadline::expired) {
+            self.tell(console);
+            (self.silent, self.lines) = (None, 0);
         }
-    };
-    console.log(line);
-    failed
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_sessions_of_one_host_are_ten_lines_and_a_count() {
+        let mut log = ServedLog::default();
+        let lines_of = |log: &mut ServedLog, host: &str, port| {
+            let peer = format!("{host}:{port}");
+            log.lines_of(&peer, format!("served {peer}"))
+        };
+        let lines: Vec<_> = (0..25).flat_map(|port| lines_of(&mut log, "node7", port)).collect();
+        assert_eq!((lines.len(), lines[9].as_str()), (10, "served node7:9"));
+        let other = lines_of(&mut log, "node8", 1);
+        assert_eq!(other, ["served node7 15 times more", "served node8:1"]);
+        assert_eq!(log.counted(), None);
+        log.verbose = true;
+        let lines = (0..25).flat_map(|port| lines_of(&mut log, "node7", port));
+        assert_eq!(lines.count(), 25);
+    }
 
     #[test]
     fn an_address_is_a_network_of_one() {

@@ -34,6 +34,7 @@ use thiserror::Error;
 use crate::drive::next::Spread;
 use crate::drive::peer_name;
 use crate::machine::distance::differ;
+use crate::output::number;
 use crate::profile::{COLUMNS, ProfileDocument, ProfileError, Verdict};
 pub(crate) use variation::is_overhead;
 use variation::{between_launches, by_minute, independent, logarithm, share_of_launches};
@@ -124,6 +125,10 @@ pub struct CurveChange {
     /// Curve: `half_rtt`, `gap`, `send_overhead` or `recv_overhead`.
     #[serde(rename = "parameter", serialize_with = "key")]
     pub curve: Curve,
+    /// Name of the row that holds for all runs after the same one: the sizes of the group are those
+    /// that the runs have in common.
+    #[serde(skip)]
+    pub name: String,
     /// First size, bytes.
     pub first_bytes: u64,
     /// Last size, bytes.
@@ -276,8 +281,14 @@ pub fn compare(
             let known: Vec<u64> = ratios.iter().map(|ratio| ratio.at).collect();
             let is_by_byte = |ratio: &LogRatio| ratio.log_before >= twice;
             let split = ratios.iter().position(is_by_byte).unwrap_or(ratios.len());
-            for group in [known.get(..split), known.get(split..)].into_iter().flatten() {
-                of_groups.extend(sides.log_ratio(curve, group));
+            let of_range = |group: &str| {
+                let (first, last) = (number::bytes(*range.start()), number::bytes(*range.end()));
+                format!("{} of {first}:{last}, {group}", curve.parameter().key())
+            };
+            let (fixed, by_byte) = (known.get(..split), known.get(split..));
+            for (group, name) in [(fixed, "fixed costs"), (by_byte, "costs per byte")] {
+                let found = sides.log_ratio(curve, group.unwrap_or_default());
+                of_groups.extend(found.map(|found| LogRatio { name: of_range(name), ..found }));
             }
             at_sizes.extend(ratios);
         }
@@ -348,9 +359,10 @@ fn checked<'a>(
 }
 
 /// Logarithm of a ratio over a group of sizes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct LogRatio {
     curve: Curve,
+    name: String,
     first: u64,
     last: u64,
     at: u64,
@@ -445,6 +457,7 @@ impl Sides<'_> {
         let share = half_rtt.map_or(1.0, |half_rtt| (half_rtt.before - log_before).exp());
         Some(LogRatio {
             curve,
+            name: format!("{} of {}", curve.parameter().key(), number::bytes(at)),
             first,
             last,
             at,
@@ -538,6 +551,7 @@ impl Judge {
             (verdict == Outcome::Unknown && needed <= MOST_RUNS).then_some(needed as u32);
         CurveChange {
             curve: ratio.curve,
+            name: ratio.name.clone(),
             first_bytes: ratio.first,
             last_bytes: ratio.last,
             at_bytes: ratio.at,
@@ -797,6 +811,19 @@ mod tests {
         let [within, apart] =
             [minute, (0..5).map(|_| run(0.02)).collect()].map(|side| width(&side, &[run(0.02)]));
         assert!(apart < 0.9 * within && within < width(&[run(0.02)], &[run(0.02)]));
+    }
+
+    #[test]
+    fn rows_have_the_same_names_whichever_sizes_a_run_has() {
+        let names = |after: ProfileFile| -> Vec<String> {
+            let found = found(&[run(0.01)], &[after], 0.15);
+            found.parameters.into_iter().map(|change| change.name).collect()
+        };
+        let mut fewer = run(0.01);
+        fewer.profile.sizes.remove(0);
+        let whole = names(run(0.01));
+        assert!(whole[0].starts_with("half_rtt of 1:") && whole[0].ends_with(", fixed costs"));
+        assert_eq!(names(fewer), whole);
     }
 
     #[test]

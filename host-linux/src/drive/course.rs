@@ -287,7 +287,7 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             longest: self.longest,
             reached: match &self.plan {
                 Plan::Rounds(rounds, _) => rounds.planner.reached(),
-                Plan::Probes(..) => None,
+                Plan::Probes(probes, _) => probes.reached(),
             },
             calls: Vec::new(),
             launches: self.begun,

@@ -69,7 +69,11 @@ impl Assessed {
         samples.sort_by_key(|timed| timed.time);
         samples.retain(|timed| self.options.method.times(timed.sample.experiment.quantity));
         let MethodSeries { signature, plogp } = self.measured.series;
-        Finished { document, samples, series: [signature, plogp].concat(), failure }
+        let mut series = [signature, plogp].concat();
+        // The signature's trains are among the samples, unless these are PRTT's.
+        let is_prtt = self.options.method == Method::All;
+        series.retain(|one| is_prtt || one.probe.experiment().is_none());
+        Finished { document, samples, series, failure }
     }
 
     /// Profile of a run that did not fail.
@@ -205,6 +209,8 @@ impl Assessed {
         ranked.extend(places);
         let Results { signature, plogp } = self.results();
         ranked.extend(methods::warnings(signature.as_ref(), &plogp));
+        let left_out = self.measured.series.signature.iter().filter(|one| one.is_too_long);
+        ranked.extend(left_out.map(|one| one.probe.delay).min().map(methods::delays_left_out));
         ranked.sort_by_key(|record| record.severity);
         ranked
     }

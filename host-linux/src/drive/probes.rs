@@ -25,6 +25,12 @@ const MOST_TIMINGS: usize = 2_048;
 /// Batches of a probe without a timing, as messages are lost, after which it is abandoned unless it
 /// has more timings.
 const MOST_MISSES: u32 = 3;
+/// Lost batches of long messages, none of which arrives, after which they are abandoned, if of the
+/// others at most this share is lost.
+const LOSSES_BEYOND: u64 = 3;
+const CHANCE_SHARE: u64 = 8;
+/// Part of the time limit that the computations of a single run may take.
+const LONGEST_WAIT_SHARE: u64 = 8;
 /// Runs of which the fastest tells how long a probe takes.
 const FEW: usize = 4;
 /// Round trips at each size before a connection's first probe, which do not count.
@@ -61,7 +67,11 @@ pub struct Series {
     pub(super) row: Option<ProbeRow>,
     /// True if it is exact enough, or abandoned.
     is_done: bool,
+    /// True if it is abandoned because its delays alone would take too long.
+    pub(super) is_too_long: bool,
     misses: u32,
+    /// Batches with a lost message.
+    lost: u32,
     /// Fastest run, also of those that do not count, and number of runs.
     fastest: SignedPicos,
     runs: usize,
@@ -71,7 +81,18 @@ impl Series {
     const fn new(probe: Probe) -> Self {
         let fastest = SignedPicos(i64::MAX);
         let timings = Vec::new();
-        Self { probe, timings, row: None, is_done: false, misses: 0, fastest, runs: 0 }
+        let (is_done, is_too_long) = (false, false);
+        Self {
+            probe,
+            timings,
+            row: None,
+            is_done,
+            is_too_long,
+            misses: 0,
+            lost: 0,
+            fastest,
+            runs: 0,
+        }
     }
 
     /// Repetitions for a batch of [`BRIEF_BATCH`], with one that does not count.
@@ -87,6 +108,12 @@ impl Series {
         let left = most.saturating_sub(self.timings.len()).saturating_add(1);
         let most = u64::try_from(left).unwrap_or(u64::MAX).min(PROBE_BATCH.into());
         u16::try_from(wanted.min(most)).unwrap_or(PROBE_BATCH)
+    }
+
+    /// Time of all delays of `repeats` runs.
+    fn waits(&self, repeats: u16) -> Picos {
+        let count = u64::from(self.probe.messages).saturating_mul(repeats.into());
+        Picos(self.probe.delay.0.saturating_mul(count))
     }
 
     /// Counts the runs of a batch, and tells if the probe takes longer than other processes' time
@@ -175,6 +202,8 @@ pub(super) struct Probes {
     /// Messages sent over this connection, and over earlier ones.
     messages: u64,
     earlier_messages: u64,
+    /// Batches, and those with a lost message.
+    batches: u64,
     lost: u64,
     /// Runs that were discarded because an end was preempted.
     pub(super) left_out: u64,
@@ -197,6 +226,7 @@ impl Probes {
             is_disturbed: false,
             messages: 0,
             earlier_messages: 0,
+            batches: 0,
             lost: 0,
             left_out: 0,
             conclusion: None,
@@ -260,12 +290,18 @@ impl Probes {
         };
         self.done = self.done.saturating_add(1);
         let Some(series) = self.series.get_mut(index) else { return Ok(true) };
+        let repeats = series.repeats(self.method.most(&series.probe));
+        let limit = self.options.max_time;
+        series.is_too_long = series.waits(1).0 > limit.0 / LONGEST_WAIT_SHARE;
+        if series.is_too_long || series.waits(repeats) > limit.since(now) {
+            series.is_done = true;
+            return Ok(true);
+        }
         if self.is_disturbed {
             session.meet()?;
         }
         let before = session.clock().interruptions();
         let mut times = Vec::new();
-        let repeats = series.repeats(self.method.most(&series.probe));
         let is_whole = session.probe(&series.probe, repeats, |time| times.push(time))?;
         self.is_disturbed = session.clock().interruptions() != before;
         let outlasted = series.outlasts_slices(&[]);
@@ -275,6 +311,7 @@ impl Probes {
             series.timings.clear();
             (series.row, series.is_done) = (None, false);
         }
+        series.lost = series.lost.saturating_add(u32::from(!is_whole));
         if self.is_disturbed && !outlasts {
             self.left_out += times.len() as u64;
             times.clear();
@@ -283,12 +320,17 @@ impl Probes {
             let timings = u32::try_from(series.timings.len()).unwrap_or(u32::MAX);
             series.is_done |= series.misses >= MOST_MISSES.max(timings);
         }
+        self.batches = self.batches.saturating_add(1);
         self.lost = self.lost.saturating_add(u64::from(!is_whole));
         // The first run of a batch finds the caches of another probe.
         let cold = usize::from(times.len() > 1);
         let launch = self.launches.saturating_sub(1);
         let timed = |time| TimedProbe { time, launch, at: now };
         series.timings.extend(times.into_iter().skip(cold).map(timed));
+        if !is_whole && let Some(reached) = self.reached() {
+            let beyond = self.series.iter_mut().filter(|one| one.probe.size > reached);
+            beyond.for_each(|one| one.is_done = true);
+        }
         self.messages = session.traffic().messages();
         if self.progress().messages >= self.options.max_messages {
             self.conclusion.get_or_insert(Conclusion::MessagesSpent);
@@ -296,11 +338,24 @@ impl Probes {
         Ok(true)
     }
 
+    /// Largest size whose messages arrive, bytes, if no longer ones do: all of their batches are
+    /// lost, and few of the others, whatever preempted them.
+    pub(super) fn reached(&self) -> Option<u32> {
+        let arrived = self.series.iter().filter(|one| !one.timings.is_empty());
+        let arrived = arrived.map(|one| one.probe.size).max()?;
+        let beyond = self.series.iter().filter(|one| one.probe.size > arrived);
+        let lost: u64 = beyond.map(|one| u64::from(one.lost)).sum();
+        let by_chance = self.lost.saturating_sub(lost).max(1);
+        let is_rare = by_chance.saturating_mul(CHANCE_SHARE) <= self.batches.saturating_sub(lost);
+        (lost >= LOSSES_BEYOND && is_rare).then_some(arrived)
+    }
+
     fn warm_up<C: Clock, L: Link>(
         &self,
         session: &mut Initiator<'_, C, L>,
     ) -> Result<(), SessionError<L::Error>> {
-        for size in &self.sizes {
+        let reached = self.reached().unwrap_or(u32::MAX);
+        for size in self.sizes.iter().filter(|size| **size <= reached) {
             session.probe(&Probe::round_trip(*size), WARM_UP, |_| {})?;
         }
         Ok(())

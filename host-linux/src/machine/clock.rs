@@ -182,6 +182,10 @@ impl Deadline {
     pub(crate) fn expired(self) -> bool {
         Instant::now() >= self.0
     }
+
+    pub(crate) fn left(self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
+    }
 }
 
 /// Picoseconds per tick, in 2⁻⁴⁰ ps: below 2⁶⁰ at 1 MHz, above 2⁴⁶ at 10 GHz. The rounding error is

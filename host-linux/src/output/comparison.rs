@@ -102,12 +102,6 @@ fn verdict(found: &Comparison) -> String {
     }
 }
 
-/// Name of a row: parameter and sizes.
-#[must_use]
-pub fn name(change: &CurveChange) -> String {
-    format!("{} of {}", change.curve.parameter().key(), sizes(change))
-}
-
 /// A row as a line of text.
 #[must_use]
 pub fn line(change: &CurveChange) -> String {

@@ -32,7 +32,7 @@ impl Check {
         });
         let rows = comparison.map_or(&[][..], |found| &found.parameters);
         let rows = rows.iter().map(|change| Self {
-            name: comparison::name(change),
+            name: change.name.clone(),
             verdict: match change.verdict {
                 Outcome::Slower => Holds::Fails,
                 Outcome::Same | Outcome::Faster => Holds::Holds,

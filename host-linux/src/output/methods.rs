@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use loggap_core::measure::{Bottleneck, Signature};
 use loggap_core::model::Estimate;
-use loggap_core::units::SignedPicos;
+use loggap_core::units::{Picos, SignedPicos};
 
 use super::number::{self, TIME};
 use crate::profile::{
@@ -207,6 +207,15 @@ pub fn warnings(signature: Option<&SignatureRecord>, plogp: &[PlogpSize]) -> Vec
     warnings.extend(above_gap("os", plogp, |size| size.row.send_overhead.value));
     warnings.extend(above_gap("or", plogp, |size| size.row.recv_overhead.value));
     warnings
+}
+
+/// Warning about runs that were left out as they would take too long, of this delay or more.
+#[must_use]
+pub fn delays_left_out(delay: Picos) -> WarningRecord {
+    let delay = number::in_units(delay.seconds(), TIME);
+    let problem =
+        format!("runs with delays of {delay} are left out, as one takes an eighth of the time");
+    WarningRecord::new(Severity::Weakens, problem, "a shorter --delta, or --max-time")
 }
 
 /// Note about sizes at which an overhead is above the gap, which is supposed to contain it.

@@ -36,7 +36,7 @@ pub struct LiteralRange {
     /// G, the slope; `None` for a single size.
     pub gap_per_byte_s: Option<f64>,
     /// Eq. 6; `None` for fewer than four sizes.
-    pub gap_lsq_s2: Option<f64>,
+    pub gap_lsq_literal_s2: Option<f64>,
 }
 
 /// Result of the detector as printed.
@@ -90,7 +90,7 @@ impl LiteralRange {
             last_bytes,
             gap_s: line.gap().map(|gap| gap * PICO),
             gap_per_byte_s: line.gap_per_byte().map(|slope| slope * PICO),
-            gap_lsq_s2: lsq(line),
+            gap_lsq_literal_s2: lsq(line),
         }
     }
 }
@@ -132,10 +132,10 @@ mod tests {
     fn lsq_divides_by_the_number_of_points_less_three() {
         let four =
             Literal::of(&points(&[1_010.0, 990.0, 990.0, 1_010.0]), LiteralSettings::default());
-        let lsq = four.ranges[0].gap_lsq_s2.unwrap();
+        let lsq = four.ranges[0].gap_lsq_literal_s2.unwrap();
         assert!((lsq / 400e-24 - 1.0).abs() < 1e-9, "{lsq}");
         let three = Literal::of(&points(&[1.0, 2.0, 4.0]), LiteralSettings::default());
-        assert_eq!(three.ranges[0].gap_lsq_s2, None);
+        assert_eq!(three.ranges[0].gap_lsq_literal_s2, None);
     }
 
     #[test]

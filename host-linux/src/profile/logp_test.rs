@@ -71,6 +71,7 @@ pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> 
 pub(super) fn parse(text: &str) -> Result<ProfileDocument, String> {
     let mut columns: Vec<&str> = COLUMNS.to_vec();
     let mut known_latency = None;
+    let mut started_unix_s = 0;
     let mut rows: Vec<PlogpSize> = Vec::new();
     for (line, number) in text.lines().zip(1_usize..) {
         let wrong = |why: String| format!("line {number}: {why}");
@@ -84,6 +85,9 @@ pub(super) fn parse(text: &str) -> Result<ProfileDocument, String> {
         } else if !line.trim().is_empty() {
             let no_latency = || wrong(format!("no line '{LATENCY}' before the sizes"));
             let latency = known_latency.ok_or_else(no_latency)?;
+            if rows.is_empty() {
+                started_unix_s = started(&columns, line);
+            }
             let mut row = row(&columns, line).map_err(wrong)?;
             if rows.is_empty() && row.size > 0 {
                 return Err(wrong("the first size has to be 0".to_owned()));
@@ -106,6 +110,7 @@ pub(super) fn parse(text: &str) -> Result<ProfileDocument, String> {
     let range = loggp(&rows).ok_or("no size of at least one byte, or a gap above 10 ms a byte")?;
     Ok(ProfileDocument {
         schema_version: SCHEMA_VERSION,
+        started_unix_s,
         method: "plogp".to_owned(),
         ranges: vec![RangeRecord::from(range)],
         sizes: rows
@@ -155,6 +160,13 @@ fn record(size: &PlogpSize, latency: f64) -> SizeRecord {
         delay: None,
         samples: [0; 4],
     })
+}
+
+/// Time of a row, in seconds since 1970; 0 if unknown.
+fn started(columns: &[&str], line: &str) -> u64 {
+    let column = columns.iter().position(|column| *column == "time");
+    let field = column.and_then(|column| line.split_whitespace().nth(column));
+    field.and_then(|field| field.parse().ok()).unwrap_or_default()
 }
 
 fn row(columns: &[&str], line: &str) -> Result<PlogpRow, String> {
@@ -209,6 +221,7 @@ mod tests {
         let document = ProfileDocument::parse(FILE.as_bytes()).unwrap();
         let sizes: Vec<u32> = document.plogp.iter().map(|size| size.row.size).collect();
         assert_eq!(sizes, [0, 1, 262_144]);
+        assert_eq!(document.started_unix_s, 957_366_000);
         assert_eq!(document.plogp[1].row.recv_overhead.value, SignedPicos(11_100_000));
         let range = &document.ranges[0].range;
         // 1.2 + 18.3 − 6.2 − 11.1 us, and 6949.4 us over 262,144 B

@@ -12,6 +12,7 @@ mod error;
 mod literal;
 pub mod logp_test;
 mod methods;
+mod preset;
 mod range;
 mod record;
 mod size;

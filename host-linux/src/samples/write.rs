@@ -40,10 +40,7 @@ pub fn write<'s>(
         record.resize(columns, String::new());
         csv.write_record(record).map_err(io_error)?;
     }
-    // Trains are among the samples.
-    for Series { probe, timings, .. } in
-        series.iter().filter(|one| one.probe.experiment().is_none())
-    {
+    for Series { probe, timings, .. } in series {
         for timed in timings {
             csv.write_record(record(probe, timed)).map_err(io_error)?;
         }
@@ -58,7 +55,8 @@ fn record(probe: &Probe, timed: &TimedProbe) -> [String; RAW.len()] {
     match probe.kind {
         ProbeKind::Receive => (receive, ack) = (time, whole),
         ProbeKind::Issue { .. } => issue = time,
-        ProbeKind::Flood | ProbeKind::Train => (send, ack) = (time, whole),
+        ProbeKind::Flood => (send, ack) = (time, whole),
+        ProbeKind::Train => ack = whole,
     }
     let (launch, at) = (timed.launch.to_string(), decimal::seconds(timed.at));
     let [size, messages] = [probe.size, probe.messages].map(|count| count.to_string());

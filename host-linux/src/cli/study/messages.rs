@@ -9,10 +9,11 @@ use loggap_core::units::{Picos, SignedPicos};
 use serde::Serialize;
 
 use crate::cli::measure::EndArgs;
-use crate::drive::perftest::messages::{Bell, MessagesTest, SizeGaps};
+use crate::drive::perftest::messages::{Bell, FEWEST_SIZES, MessagesTest, SizeGaps};
 use crate::drive::perftest::{self, TestSizes};
 use crate::flags::parse::{self, Sizes};
 use crate::link::LinkFingerprint;
+use crate::machine::clock::Deadline;
 use crate::output::{PendingFile, number};
 use crate::study::messages::{Deviation, Deviations, Span, plogp_messages};
 use crate::terminal::{CliError, Console, Exit, Failures, NamedFiles};
@@ -42,7 +43,9 @@ pub(super) struct Args {
     /// Message sizes: 1,64,4K, 1:64K or @FILE [default: 1:64K, two an octave].
     #[arg(short, long = "size", value_name = "BYTES", value_parser = parse::message_sizes)]
     sizes: Option<Sizes>,
-    /// Time limit: seconds, or with a unit; six repetitions are made in any case.
+    /// Time limit: seconds, or with a unit. The link is busy throughout.
+    ///
+    /// Sizes for which six repetitions do not fit are left out, beyond the first three.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse::session_time)]
     max_time: Duration,
     /// Seed of the order of rounds; decimal or 0x hexadecimal.
@@ -55,9 +58,6 @@ pub(super) struct Args {
     #[arg(short = 'J', long)]
     json: bool,
 }
-
-/// Fewest sizes with a deviation from their line.
-const FEWEST_SIZES: usize = 3;
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let mut files = NamedFiles::default();
@@ -76,6 +76,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     if tested.results.is_empty() {
         return tested.exit();
     }
+    if !tested.is_stopped {
+        tell_left_out(&tested.results, &test.sizes, console);
+    }
     let found = Deviations::of(&tested.results, &test.counts).map_err(CliError::failed)?;
     let report = Report::new(&tested.results, found, tested.link.as_ref());
     let mut failures = Failures::default();
@@ -88,6 +91,15 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let printed = console.report(args.json, &report.document(), |out| report.write(out));
     failures.add(printed.map_err(CliError::from));
     Ok(failures.end(tested.exit()?, console))
+}
+
+/// Warns of `sizes` without results, for lack of time.
+fn tell_left_out(results: &[SizeGaps], sizes: &[u32], console: &mut Console) {
+    let has = |size: &u32| results.iter().any(|found| found.size == *size);
+    if let Some(first) = sizes.iter().copied().find(|size| !has(size)) {
+        let size = number::size(first.into());
+        console.warn(format_args!("no time for messages of {size} or more: --max-time"));
+    }
 }
 
 impl Args {
@@ -108,12 +120,11 @@ impl Args {
         let mut counts = self.counts.clone();
         counts.sort_unstable();
         counts.dedup();
-        let sizes = self.sizes();
-        let share = Picos::from_duration(self.max_time).0 / sizes.len().max(1) as u64;
         MessagesTest {
             counts,
-            smallest: sizes.first().copied().unwrap_or(1),
-            time_per_size: Picos(share),
+            max_time: Picos::from_duration(self.max_time),
+            end: Deadline::after(self.max_time),
+            sizes: self.sizes(),
             seed: self.seed,
         }
     }

@@ -10,10 +10,11 @@ use super::connections::Connections;
 use super::rounds::Rounds;
 use super::{Missing, SizeResult, SizeTest, round_trip};
 use crate::link::LinkError;
-use crate::machine::clock::HostClock;
+use crate::machine::clock::{Deadline, HostClock};
 use crate::machine::interruptions;
 
-/// Rounds of each number of messages in a block; its value is their median.
+/// Rounds of each number of messages in a block, whose value is their median, where six blocks fit
+/// into the time of a size; otherwise one.
 const ROUNDS: usize = 5;
 /// Fewest and most blocks of a size: six medians have a distribution-free interval of 95%.
 const BLOCKS: std::ops::RangeInclusive<usize> = 6..=40;
@@ -24,6 +25,9 @@ const BELL_MESSAGES: u32 = 10;
 /// Rounds of each kind in a step of that method, and its bisections of the delay.
 const BELL_ROUNDS: usize = 40;
 const BISECTIONS: u32 = 8;
+
+/// Fewest sizes with a deviation from their line: the first ones are measured in any case.
+pub(crate) const FEWEST_SIZES: usize = 3;
 
 /// Gaps at one size.
 #[derive(Clone, Debug, Default)]
@@ -67,10 +71,11 @@ pub(crate) struct Bell {
 pub(crate) struct MessagesTest {
     /// Numbers of messages, ascending.
     pub(crate) counts: Vec<u32>,
-    /// Size at which the overhead is measured, too, bytes.
-    pub(crate) smallest: u32,
-    /// Time after which a size gets no further blocks.
-    pub(crate) time_per_size: Picos,
+    /// Time in which all sizes are measured, and its end.
+    pub(crate) max_time: Picos,
+    pub(crate) end: Deadline,
+    /// All sizes, ascending; the overhead is measured at the first, too.
+    pub(crate) sizes: Vec<u32>,
     /// Seed of the order of rounds.
     pub(crate) seed: u64,
 }
@@ -87,22 +92,7 @@ impl SizeTest for MessagesTest {
         let Some(session) = connections.first() else {
             return Ok(SizeResult { row: None, failure: None });
         };
-        session.warm_up(round_trip(size), WARM_UP)?;
-        let stopwatch = HostClock::monotonic_raw();
-        let end = stopwatch.now().saturating_add(stopwatch.ticks(self.time_per_size));
-        let mut random = Random::new(self.seed ^ u64::from(size));
-        let mut gaps = SizeGaps { size, ..SizeGaps::default() };
-        for index in 0..*BLOCKS.end() {
-            if index >= *BLOCKS.start() && stopwatch.now() >= end {
-                break;
-            }
-            let samples = session.run(&self.rounds(size, &mut random))?;
-            gaps.blocks.extend(Block::of(&samples, &self.counts));
-        }
-        if size == self.smallest {
-            gaps.bell = bell(session, size)?;
-        }
-        Ok(SizeResult { row: Some(gaps), failure: None })
+        self.measure_over(session, size)
     }
 
     fn missing(row: &SizeGaps) -> Option<Missing> {
@@ -111,11 +101,67 @@ impl SizeTest for MessagesTest {
 }
 
 impl MessagesTest {
-    /// Rounds of a block in random order.
-    fn rounds(&self, size: u32, random: &mut Random) -> Vec<Experiment> {
+    /// Measures `size`; no row if it was interrupted, or if the time does not suffice for the fewest
+    /// blocks of one round.
+    fn measure_over(
+        &self,
+        session: &mut (dyn Rounds + Send + '_),
+        size: u32,
+    ) -> Result<SizeResult<SizeGaps>, SessionError<LinkError>> {
+        let none = SizeResult { row: None, failure: None };
+        let is_needed = self.sizes.iter().take(FEWEST_SIZES).any(|first| *first == size);
+        if self.end.expired() && !is_needed {
+            return Ok(none);
+        }
+        session.warm_up(round_trip(size), WARM_UP)?;
+        let stopwatch = HostClock::monotonic_raw();
+        let began = stopwatch.now();
+        let passed = || stopwatch.duration(stopwatch.now().saturating_sub(began));
+        let mut random = Random::new(self.seed ^ u64::from(size));
+        // A block of one round tells how long blocks take.
+        let first = session.run(&self.rounds(size, 1, &mut random))?;
+        let least = Picos(passed().0.saturating_mul(*BLOCKS.start() as u64));
+        let is_too_long = least > Picos::from_duration(self.end.left()) && !is_needed;
+        if session.is_interrupted() || is_too_long {
+            return Ok(none);
+        }
+        let share = self.share(size);
+        let is_short = least.0.saturating_mul(ROUNDS as u64) > share.0;
+        let mut gaps = SizeGaps { size, ..SizeGaps::default() };
+        gaps.blocks.extend(Block::of(&first, &self.counts).filter(|_| is_short));
+        let rounds = if is_short { 1 } else { ROUNDS };
+        for index in usize::from(is_short)..*BLOCKS.end() {
+            if index >= *BLOCKS.start() && passed() >= share {
+                break;
+            }
+            let samples = session.run(&self.rounds(size, rounds, &mut random))?;
+            if session.is_interrupted() {
+                return Ok(none);
+            }
+            gaps.blocks.extend(Block::of(&samples, &self.counts));
+        }
+        if self.sizes.first() == Some(&size) {
+            gaps.bell = bell(session, size)?;
+        }
+        Ok(SizeResult { row: Some(gaps), failure: None })
+    }
+
+    /// Part of the time that `size` has; long messages take longer. A quarter remains for sizes that
+    /// exceed theirs.
+    fn share(&self, size: u32) -> Picos {
+        const FIXED: u64 = 1_500;
+        let weight = |size: u32| FIXED + u64::from(size);
+        let all: u64 = self.sizes.iter().map(|size| weight(*size)).sum();
+        let all = u128::from(all.max(1)) * 4;
+        let part = u128::from(self.max_time.0) * 3 * u128::from(weight(size)) / all;
+        Picos(u64::try_from(part).unwrap_or(u64::MAX))
+    }
+
+    /// Rounds of a block in random order, `each` of every kind.
+    fn rounds(&self, size: u32, each: usize, random: &mut Random) -> Vec<Experiment> {
         let kinds = self.counts.iter().map(|&messages| burst(size, messages, Picos::ZERO));
         let kinds = kinds.chain([round_trip(size), round_trip(size)]);
-        let mut rounds: Vec<_> = kinds.flat_map(|kind| [kind; ROUNDS]).collect();
+        let mut rounds: Vec<_> = kinds.flat_map(|kind| std::iter::repeat_n(kind, each)).collect();
         random.shuffle(&mut rounds);
         rounds
     }
@@ -287,6 +333,10 @@ mod tests {
 
         fn allowed(&mut self) -> u32 {
             1
+        }
+
+        fn is_interrupted(&self) -> bool {
+            false
         }
 
         fn close(self: Box<Self>) -> Result<(), SessionError<LinkError>> {

@@ -21,8 +21,10 @@ pub(super) const HOPELESS: u64 = 10;
 /// Target duration of an announcement's rounds; Ctrl-C and time limit are checked in between.
 const CHUNK_TIME: Picos = Picos(200_000_000_000);
 
-/// Rounds that are repeated together if an end was preempted meanwhile, and most attempts.
+/// Rounds that are repeated together if an end was preempted meanwhile, of at most
+/// [`BYTES_TOGETHER`] unless it is one, and most attempts.
 const TOGETHER: usize = 12;
+const BYTES_TOGETHER: u64 = 4 << 20;
 const MOST_ATTEMPTS: u32 = 4;
 
 /// Most values of a size with a time limit, 256 MiB; the measurement then ends early.
@@ -88,7 +90,7 @@ pub(super) trait Rounds {
     ) -> Result<Values, SessionError<LinkError>>;
 
     /// Runs each round once, in order; lost rounds have no sample. Those during which an end was
-    /// preempted are repeated a few times.
+    /// preempted are repeated a few times. Ctrl-C ends them early.
     fn run(&mut self, rounds: &[Experiment]) -> Result<Vec<Sample>, SessionError<LinkError>>;
 
     /// Repeats a burst in both directions.
@@ -97,6 +99,9 @@ pub(super) trait Rounds {
         burst: BothWays,
         budget: Budget,
     ) -> Result<Values, SessionError<LinkError>>;
+
+    /// True once Ctrl-C ended rounds early.
+    fn is_interrupted(&self) -> bool;
 
     /// Longest message of the link, bytes.
     fn longest(&mut self) -> u32;
@@ -243,7 +248,13 @@ impl<L: Link<Error = LinkError>> Rounds for Test<'_, L> {
 
     fn run(&mut self, rounds: &[Experiment]) -> Result<Vec<Sample>, SessionError<LinkError>> {
         let mut samples = Vec::with_capacity(rounds.len());
-        for few in rounds.chunks(TOGETHER) {
+        let bytes = |round: &Experiment| u64::from(round.messages) * u64::from(round.size);
+        let most = rounds.iter().map(bytes).max().unwrap_or(1).max(1);
+        let together = usize::try_from(BYTES_TOGETHER / most).unwrap_or(TOGETHER);
+        for few in rounds.chunks(together.clamp(1, TOGETHER)) {
+            if self.is_interrupted() {
+                break;
+            }
             let before = samples.len();
             for _ in 0..MOST_ATTEMPTS {
                 samples.truncate(before);
@@ -280,6 +291,10 @@ impl<L: Link<Error = LinkError>> Rounds for Test<'_, L> {
             }
             Ok(())
         })
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupt.is_requested()
     }
 
     fn longest(&mut self) -> u32 {

@@ -2,6 +2,7 @@
 //! fitted lines and changes of protocol.
 
 pub(crate) mod axis;
+pub mod bars;
 mod bulk;
 pub(crate) mod canvas;
 pub mod chart;
