@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 use std::{env, mem};
 
-use loggap_core::measure::{Ending, ServeError};
+use loggap_core::measure::{Ending, ServeError, SessionError};
 use loggap_core::wire::{Bounds, Refusal};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal};
@@ -24,13 +24,14 @@ use nix::unistd::{Pid, getppid};
 use thiserror::Error;
 
 use crate::link::{
-    AnyLink, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UdpLink, UnixLink, VerbsLink,
-    VerbsSettings, Waiting,
+    AnyLink, HostLink, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UdpLink, UnixLink,
+    VerbsLink, VerbsSettings, Waiting,
 };
 use crate::machine::clock::{Deadline, HostClock};
 use crate::machine::placement::{self, Cpu, PlacementError};
 use crate::serve::description::describe;
 use crate::serve::respond::respond;
+use crate::study::contention::{End, Role};
 
 /// First argument of an embedded responder's process. No subcommand has this name.
 pub const COMMAND: &str = "respond-embedded";
@@ -51,6 +52,9 @@ pub struct Responder {
     pub cpu: Option<Cpu>,
     /// Longest message that it accepts, bytes.
     pub longest_message: u32,
+    /// Part in `loggap study contention`, with messages of the longest size; `None` to serve a
+    /// session.
+    pub part: Option<Role>,
 }
 
 /// Why an embedded responder could not be started, or failed.
@@ -100,6 +104,7 @@ impl Responder {
             settings: LinkSettings::default(),
             cpu: None,
             longest_message: Bounds::default().message,
+            part: None,
         })
     }
 
@@ -134,6 +139,7 @@ impl Responder {
             .arg(self.longest_message.to_string())
             .arg(Pid::this().to_string())
             .arg(self.settings.verbs.place())
+            .arg(serde_json::to_string(&self.part).unwrap_or_default())
             .stdin(Stdio::from(link))
             .stdout(Stdio::null())
             .stderr(Stdio::inherit());
@@ -310,6 +316,7 @@ pub fn child_main(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
         // The parent has ended, or already knows.
         Err(
             ChildError::Session(ServeError::Link(LinkError::Closed { .. }))
+            | ChildError::Contention(SessionError::Link(LinkError::Closed { .. }))
             | ChildError::Orphaned
             | ChildError::Refused(_),
         ) => ExitCode::FAILURE,
@@ -330,6 +337,7 @@ struct ChildArguments {
     parent: i32,
     /// Device and port of this end.
     verbs: VerbsSettings,
+    part: Option<Role>,
 }
 
 /// Why the child did not serve the session to its end.
@@ -346,13 +354,15 @@ enum ChildError {
     #[error(transparent)]
     Session(ServeError<LinkError>),
     #[error(transparent)]
+    Contention(SessionError<LinkError>),
+    #[error(transparent)]
     Refused(Refusal),
 }
 
 impl ChildArguments {
     fn parse(arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let words: Option<Vec<String>> = arguments.map(|word| word.into_string().ok()).collect();
-        let [transport, waiting, longest_message, parent, verbs] = words?.try_into().ok()?;
+        let [transport, waiting, longest_message, parent, verbs, part] = words?.try_into().ok()?;
         Some(Self {
             transport: Transport::from_name(&transport)?,
             waiting: [Waiting::Poll, Waiting::Block]
@@ -361,12 +371,18 @@ impl ChildArguments {
             longest_message: longest_message.parse().ok()?,
             parent: parent.parse().ok()?,
             verbs: VerbsSettings::at(&verbs)?,
+            part: serde_json::from_str(&part).ok()?,
         })
     }
 
     fn serve(self) -> Result<(), ChildError> {
         die_with(self.parent)?;
-        let link = self.link()?;
+        let mut link = self.link()?;
+        if let Some(role) = self.part {
+            let links: Vec<&mut dyn HostLink> = vec![&mut *link];
+            let end = End::new(HostClock::monotonic_raw(), links, role, self.longest_message, 0);
+            return end.run().map(drop).map_err(ChildError::Contention);
+        }
         let clock = HostClock::calibrated();
         let bounds = Bounds { message: self.longest_message, ..Bounds::default() };
         // If the parent pins this process, it does so before its hello.
