@@ -4,6 +4,7 @@ use std::fs;
 
 use loggap_tests::command::{Run, interrupted, loggap, machine};
 use loggap_tests::folder::Folder;
+use loggap_tests::timing::go_with_others;
 use serde_json::Value;
 
 #[test]
@@ -299,9 +300,10 @@ fn a_linear_broadcast_hides_its_time_in_a_loop_as_well() {
 fn contention_marks_what_shares_processors_and_a_handler_lengthens_every_gap() {
     const HANDLER_S: f64 = 100e-6;
     let _machine = machine();
+    go_with_others();
     let ask = ["study", "contention", "--transport", "unix", "--processes", "2"];
-    let ask = [&ask[..], &["--handler-time", "100us", "--max-time", "2"]].concat();
-    let output = loggap().args(&ask).arg("-J").ended();
+    let ask = [&ask[..], &["--handler-time", "100us", "--max-time", "1", "-J"]].concat();
+    let output = loggap().args(&ask).ended();
     let document: Value = serde_json::from_str(&output.stdout).unwrap();
     let rows = document["rows"].as_array().unwrap();
     let shapes: Vec<&str> = rows.iter().map(|row| row["shape"].as_str().unwrap()).collect();
@@ -320,9 +322,6 @@ fn contention_marks_what_shares_processors_and_a_handler_lengthens_every_gap() {
     }
     let is_usable = rows.iter().any(|row| row["is_shared"] == false && !row["ratio"].is_null());
     assert_eq!(output.code, Some(if is_usable { 0 } else { 4 }), "{document}");
-    let table = loggap().args(&ask).ended().stdout;
-    let marks = rows.iter().filter(|row| row["is_shared"] == true).count();
-    assert_eq!(table.matches("  SHARED").count(), marks, "{table}");
 }
 
 #[test]

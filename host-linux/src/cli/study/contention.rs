@@ -53,6 +53,6 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         },
     )?;
     let incomplete = interrupt.is_requested().then(|| "interrupted".to_owned());
-    let report = Report::new(&plan, &rows, args.transport.name().to_owned(), incomplete);
+    let report = Report::new(&plan, rows, args.transport.name().to_owned(), incomplete);
     args.study.print(&report, console)
 }

@@ -11,8 +11,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use loggap_core::model::Estimate;
-use loggap_core::stats::{Confidence, Measure, Sorted};
+use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::Picos;
 use serde::Serialize;
 
@@ -90,44 +89,73 @@ pub struct Plan {
     pub max_time: Duration,
 }
 
-/// A shape with K processes, beside a single pair. Unknown values are `None`.
-#[derive(Clone, Debug)]
+/// A shape with K processes, beside a single pair: medians of the turns, with 95% intervals. `None`
+/// for what fewer than six turns tell.
+#[derive(Clone, Debug, Serialize)]
 pub struct Row {
     shape: Shape,
-    k: u32,
+    /// K.
+    processes: u32,
     /// True if processes share processors, so that the numbers say nothing about the link.
     is_shared: bool,
-    single: Option<Estimate<Picos>>,
-    gap: Option<Estimate<Picos>>,
-    /// Median of the ratios of all turns, in millionths.
-    ratio: Option<Estimate<u64>>,
+    single_request_reply_gap_s: Option<f64>,
+    single_request_reply_gap_s_lo: Option<f64>,
+    single_request_reply_gap_s_hi: Option<f64>,
+    request_reply_gap_s: Option<f64>,
+    request_reply_gap_s_lo: Option<f64>,
+    request_reply_gap_s_hi: Option<f64>,
+    /// Of the gaps of a turn.
+    ratio: Option<f64>,
+    ratio_lo: Option<f64>,
+    ratio_hi: Option<f64>,
+    ratio_per_process: Option<f64>,
 }
 
 impl Row {
     /// True if there is a ratio, of processes with a processor each.
-    #[must_use]
-    pub const fn is_usable(&self) -> bool {
+    const fn is_usable(&self) -> bool {
         self.ratio.is_some() && !self.is_shared
     }
 
-    fn of((shape, k): (Shape, u32), is_shared: bool, gaps: &Gaps) -> Self {
+    fn of(shape: Shape, k: u32, gaps: &Gaps) -> Self {
+        const MILLION: u64 = 1_000_000;
         let of = |k| gaps.get(&(shape, k)).map(Vec::as_slice).unwrap_or_default();
         let ratio = |(single, gap): (&Option<Picos>, &Option<Picos>)| {
-            Some(gap.as_ref()?.0.saturating_mul(1_000_000) / single.as_ref()?.0.max(1))
+            Some(gap.as_ref()?.0.saturating_mul(MILLION) / single.as_ref()?.0.max(1))
         };
+        let gap = |k| median(of(k).iter().flatten().map(|gap| gap.0).collect(), 1e12);
+        let [single, single_lo, single_hi] = gap(1);
+        let [gap, gap_lo, gap_hi] = gap(k);
         let ratios = of(1).iter().zip(of(k)).filter_map(ratio).collect();
-        let gap = |k| median(of(k).iter().flatten().copied().collect());
-        Self { shape, k, is_shared, single: gap(1), gap: gap(k), ratio: median(ratios) }
+        let [ratio, ratio_lo, ratio_hi] = median(ratios, MILLION as f64);
+        Self {
+            shape,
+            processes: k,
+            is_shared: false,
+            single_request_reply_gap_s: single,
+            single_request_reply_gap_s_lo: single_lo,
+            single_request_reply_gap_s_hi: single_hi,
+            request_reply_gap_s: gap,
+            request_reply_gap_s_lo: gap_lo,
+            request_reply_gap_s_hi: gap_hi,
+            ratio,
+            ratio_lo,
+            ratio_hi,
+            ratio_per_process: ratio.map(|ratio| ratio / f64::from(k)),
+        }
     }
 }
 
 /// Gaps of all turns, by shape and number of processes.
 type Gaps = BTreeMap<(Shape, u32), Vec<Option<Picos>>>;
 
-fn median<T: Measure>(mut values: Vec<T>) -> Option<Estimate<T>> {
-    let found = Sorted::new(&mut values).median_interval(Confidence::P95)?;
-    let estimate = Estimate { low: found.low, high: found.high, ..Estimate::exact(found.median) };
-    (values.len() >= FEWEST_TURNS).then_some(estimate)
+/// Median of `values` and the ends of its interval, in `units`.
+fn median(mut values: Vec<u64>, units: f64) -> [Option<f64>; 3] {
+    let enough = values.len() >= FEWEST_TURNS;
+    let found = Sorted::new(&mut values).median_interval(Confidence::P95).filter(|_| enough);
+    found.map_or([None; 3], |found| {
+        [found.median, found.low, found.high].map(|value| Some(value as f64 / units))
+    })
 }
 
 impl Plan {
@@ -175,8 +203,10 @@ impl Plan {
                 gaps.entry((shape, k)).or_default().push(gap);
             }
         }
-        let row =
-            |&(shape, k): &(Shape, u32)| Row::of((shape, k), is_shared(shape.processes(k)), &gaps);
+        let row = |&(shape, k): &(Shape, u32)| Row {
+            is_shared: is_shared(shape.processes(k)),
+            ..Row::of(shape, k, &gaps)
+        };
         Ok(self.runs.iter().map(row).collect())
     }
 }

@@ -2,11 +2,9 @@
 
 use std::io::{self, Write};
 
-use loggap_core::model::Estimate;
-use loggap_core::units::Picos;
 use serde::Serialize;
 
-use super::{Plan, Row, Shape, TURNS, WINDOW};
+use super::{Plan, Row, TURNS, WINDOW};
 use crate::output::number;
 
 /// Rows of a study, as a JSON document and as text.
@@ -20,64 +18,16 @@ pub struct Report {
     turns: u32,
     /// `usable` if one row is, else `unusable`.
     verdict: &'static str,
-    rows: Vec<Record>,
+    rows: Vec<Row>,
     /// Why turns are missing, if any are.
     #[serde(skip_serializing_if = "Option::is_none")]
     incomplete: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
-struct Record {
-    shape: Shape,
-    processes: u32,
-    /// True if processes share processors.
-    is_shared: bool,
-    single_request_reply_gap_s: Option<f64>,
-    single_request_reply_gap_s_lo: Option<f64>,
-    single_request_reply_gap_s_hi: Option<f64>,
-    request_reply_gap_s: Option<f64>,
-    request_reply_gap_s_lo: Option<f64>,
-    request_reply_gap_s_hi: Option<f64>,
-    ratio: Option<f64>,
-    ratio_lo: Option<f64>,
-    ratio_hi: Option<f64>,
-    ratio_per_process: Option<f64>,
-}
-
-/// Value and ends of an interval.
-fn three<T>(estimate: Option<&Estimate<T>>, of: impl Fn(&T) -> f64) -> [Option<f64>; 3] {
-    let each = |estimate: &Estimate<T>| [&estimate.value, &estimate.low, &estimate.high].map(&of);
-    estimate.map_or([None; 3], |estimate| each(estimate).map(Some))
-}
-
-impl From<&Row> for Record {
-    fn from(row: &Row) -> Self {
-        let seconds = |gap: Option<&Estimate<Picos>>| three(gap, |time| time.seconds());
-        let [single, single_lo, single_hi] = seconds(row.single.as_ref());
-        let [gap, gap_lo, gap_hi] = seconds(row.gap.as_ref());
-        let [ratio, ratio_lo, ratio_hi] = three(row.ratio.as_ref(), |&ppm| ppm as f64 / 1e6);
-        Self {
-            shape: row.shape,
-            processes: row.k,
-            is_shared: row.is_shared,
-            single_request_reply_gap_s: single,
-            single_request_reply_gap_s_lo: single_lo,
-            single_request_reply_gap_s_hi: single_hi,
-            request_reply_gap_s: gap,
-            request_reply_gap_s_lo: gap_lo,
-            request_reply_gap_s_hi: gap_hi,
-            ratio,
-            ratio_lo,
-            ratio_hi,
-            ratio_per_process: ratio.map(|ratio| ratio / f64::from(row.k)),
-        }
-    }
-}
-
 impl Report {
     /// Report of the `rows` of `plan` over `transport`.
     #[must_use]
-    pub fn new(plan: &Plan, rows: &[Row], transport: String, incomplete: Option<String>) -> Self {
+    pub fn new(plan: &Plan, rows: Vec<Row>, transport: String, incomplete: Option<String>) -> Self {
         let is_usable = rows.iter().any(Row::is_usable);
         Self {
             study: "contention",
@@ -87,7 +37,7 @@ impl Report {
             window: WINDOW,
             turns: TURNS,
             verdict: if is_usable { "usable" } else { "unusable" },
-            rows: rows.iter().map(Record::from).collect(),
+            rows,
             incomplete,
         }
     }
@@ -122,9 +72,12 @@ impl Report {
             "shape", "K", "single[us]", "gap[us]", "ratio", "ratio/K"
         )?;
         for row in &self.rows {
-            let interval = |three: [Option<f64>; 3], cell: fn(Option<f64>) -> String| {
-                let [value, low, high] = three.map(cell);
-                format!("{value} ({low} to {high})")
+            let interval = |three: [Option<f64>; 3], cell: fn(Option<f64>) -> String| match (
+                three,
+                three.map(cell),
+            ) {
+                ([None, ..], _) => "-".to_owned(),
+                (_, [value, low, high]) => format!("{value} ({low} to {high})"),
             };
             let times = |value, low, high| interval([value, low, high], number::micros);
             let ratio = |value| number::decimal(value, 2);

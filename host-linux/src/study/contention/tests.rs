@@ -4,11 +4,12 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::time::Duration;
 
 use loggap_core::measure::{Clock, Link, LinkProperties};
 use loggap_core::units::{Bytes, Picos};
 
-use super::{Activity, End, Role, Shape, WINDOW, common_gap};
+use super::{Activity, End, Plan, Report, Role, Shape, WINDOW, common_gap};
 
 const LATENCY: u64 = 5_000_000;
 const SEND: u64 = 700_000;
@@ -178,7 +179,7 @@ fn the_gap_of_each_of_k_requesters_is_k_times_as_long() {
 #[test]
 fn several_repliers_shorten_the_gap_where_the_turnaround_is_the_bottleneck() {
     // Single: o_r + handler + o_s; several: g, 0.7 of that.
-    let handler = (GAP as f64 / 0.7) as u64 - SEND - RECEIVE;
+    let handler = GAP * 10 / 7 - SEND - RECEIVE;
     for k in [2, 4, 8] {
         let found = ratio(Shape::OneToMany, k, handler);
         assert!(is_near(found, 0.7, 0.02), "{k}: {found}");
@@ -193,4 +194,38 @@ fn pairs_at_the_same_time_are_as_fast_as_one() {
         let found = ratio(Shape::Pairs, k, 0);
         assert!(is_near(found, 1.0, 0.005), "{k}: {found}");
     }
+}
+
+/// Table and verdict of two processes where there are `processors`; a single pair's gap is 2 us in
+/// the first turn and rises, that of K is 1.5 times as long.
+fn table(processors: u32, turns: u64) -> (String, bool) {
+    let runs = Shape::ALL.map(|shape| (shape, 2)).to_vec();
+    let plan = Plan { size: 16, handler: Picos::ZERO, runs, max_time: Duration::from_secs(1) };
+    let mut done = 0;
+    let rows = plan.rows(
+        |processes| processes > processors,
+        |_, k| {
+            let turn = done / 6;
+            done += 1;
+            let gap = Picos((2 + turn) * 1_000_000 * u64::from(k + 1) / 2);
+            Ok::<_, Infallible>((turn < turns).then_some(Some(gap)))
+        },
+    );
+    let report = Report::new(&plan, rows.unwrap(), "shm".to_owned(), None);
+    let mut text = Vec::new();
+    report.write(&mut text).unwrap();
+    (String::from_utf8(text).unwrap(), report.is_usable())
+}
+
+#[test]
+fn a_ratio_is_of_gaps_of_a_turn_and_rows_that_share_processors_are_marked() {
+    let (text, is_usable) = table(3, 9);
+    assert!(is_usable, "{text}");
+    // Turns have 2 to 10 us: the second of nine and the last but one bound the median.
+    let row = "6.000 (3.000 to 9.000)      9.000 (4.500 to 13.500)     1.50 (1.50 to 1.50)";
+    assert_eq!(text.matches(row).count(), 3, "{text}");
+    assert_eq!((text.matches("0.75  own").count(), text.matches("0.75  SHARED").count()), (2, 1));
+    assert!(!table(2, 9).1 && table(4, 6).1);
+    let (text, is_usable) = table(4, 5);
+    assert!(!is_usable && text.matches(" -  own").count() == 3, "{text}");
 }
