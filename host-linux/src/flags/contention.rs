@@ -10,8 +10,6 @@ use crate::terminal::{CliError, Console, Exit};
 
 /// Most processes around one.
 const MOST_PROCESSES: u64 = 64;
-/// Longest computation before a reply.
-const LONGEST_HANDLER: Duration = Duration::from_millis(1);
 
 /// Runs and output of the study.
 #[derive(Clone, Debug, clap::Args)]
@@ -23,7 +21,7 @@ pub struct ContentionArgs {
     #[arg(short, long, value_name = "BYTES", default_value = "16", value_parser = parse::size)]
     size: u64,
     /// Computation of the replier before each reply, up to 1 ms.
-    #[arg(long, value_name = "SECONDS", value_parser = parse::duration)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse::handler_time)]
     handler_time: Option<Duration>,
     /// Time of all runs: seconds, or with a unit.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse::session_time)]
@@ -49,10 +47,6 @@ impl ContentionArgs {
                 "--size takes 1 to 1K: request and reply of short messages",
             ));
         }
-        let handler = self.handler_time.unwrap_or_default();
-        if handler > LONGEST_HANDLER {
-            return Err(CliError::usage("--handler-time takes up to 1ms"));
-        }
         // At most 64, as checked.
         let narrow = |list: &Vec<u64>| list.iter().filter_map(|&k| u32::try_from(k).ok()).collect();
         let asked: Option<Vec<u32>> = asked.as_ref().map(narrow);
@@ -68,7 +62,7 @@ impl ContentionArgs {
         }
         Ok(Plan {
             size: u32::try_from(self.size).unwrap_or(1),
-            handler: Picos::from_duration(handler),
+            handler: Picos::from_duration(self.handler_time.unwrap_or_default()),
             runs,
             max_time: self.max_time,
         })

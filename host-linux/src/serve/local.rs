@@ -52,9 +52,6 @@ pub struct Responder {
     pub cpu: Option<Cpu>,
     /// Longest message that it accepts, bytes.
     pub longest_message: u32,
-    /// Part in `loggap study contention`, with messages of the longest size; `None` to serve a
-    /// session.
-    pub part: Option<Role>,
 }
 
 /// Why an embedded responder could not be started, or failed.
@@ -104,7 +101,6 @@ impl Responder {
             settings: LinkSettings::default(),
             cpu: None,
             longest_message: Bounds::default().message,
-            part: None,
         })
     }
 
@@ -117,8 +113,14 @@ impl Responder {
     ///
     /// [`EmbeddedError`] if the link or the process cannot be created.
     pub fn spawn(&self) -> Result<(AnyLink, Process), EmbeddedError> {
+        self.spawn_as(None)
+    }
+
+    /// As [`Responder::spawn`], for a process that takes this part in `loggap study contention`,
+    /// with messages of the longest size.
+    pub(crate) fn spawn_as(&self, part: Option<Role>) -> Result<(AnyLink, Process), EmbeddedError> {
         let (ours, theirs) = endpoint_pair(self.transport, self.settings)?;
-        let mut process = Process { child: self.start(theirs)?, pinned: Ok(()) };
+        let mut process = Process { child: self.start(theirs, part)?, pinned: Ok(()) };
         if let Some(cpu) = self.cpu {
             process.pinned = placement::pin_process(process.id(), cpu);
         }
@@ -128,7 +130,7 @@ impl Responder {
         Ok((link, process))
     }
 
-    fn start(&self, link: OwnedFd) -> Result<Child, EmbeddedError> {
+    fn start(&self, link: OwnedFd, part: Option<Role>) -> Result<Child, EmbeddedError> {
         // `command` holds the child's end open until it is dropped here: a copy that stayed open in
         // this process would hide the child's death.
         let mut command = Command::new(&self.program);
@@ -139,7 +141,7 @@ impl Responder {
             .arg(self.longest_message.to_string())
             .arg(Pid::this().to_string())
             .arg(self.settings.verbs.place())
-            .arg(serde_json::to_string(&self.part).unwrap_or_default())
+            .arg(serde_json::to_string(&part).unwrap_or_default())
             .stdin(Stdio::from(link))
             .stdout(Stdio::null())
             .stderr(Stdio::inherit());

@@ -6,7 +6,7 @@ use loggap_core::measure::{Clock, SessionError};
 use loggap_core::units::Picos;
 
 use super::{Activity, End, Plan, Role, Shape, common_gap};
-use crate::link::{AnyLink, HostLink, LinkError, LinkSettings, Transport};
+use crate::link::{AnyLink, HostLink, LinkError, Transport};
 use crate::machine::clock::HostClock;
 use crate::machine::placement::{self, Closeness, Cpu, Topology};
 use crate::serve::local::{Process, Responder};
@@ -79,14 +79,8 @@ impl Local<'_> {
     }
 
     fn start(&self, role: Role, cpu: Option<Cpu>) -> Result<(AnyLink, Process), CliError> {
-        let settings = LinkSettings::default();
-        let responder = Responder {
-            settings,
-            cpu,
-            longest_message: self.plan.size,
-            part: Some(role),
-            ..Responder::new(self.transport)?
-        };
-        Ok(responder.spawn()?)
+        let responder =
+            Responder { cpu, longest_message: self.plan.size, ..Responder::new(self.transport)? };
+        Ok(responder.spawn_as(Some(role))?)
     }
 }
