@@ -10,7 +10,7 @@
 
 mod common;
 
-use common::{binary, document, is_open_mpi, ranks, run, with_options};
+use common::{binary, document, is_open_mpi, ranks, ranks_on, run, with_options};
 use serde_json::Value;
 
 /// A change of protocol, with its place and the setting that is named.
@@ -262,6 +262,24 @@ fn each_pair_of_a_choice_is_measured_as_often_as_asked() {
         let partners = random.iter().filter(|pair| pair.0 == rank || pair.1 == rank);
         assert_eq!(partners.count(), 2, "{rank}: {random:?}");
     }
+}
+
+#[test]
+fn contention_of_ranks_that_share_processors_is_marked() {
+    let ask = ["contention", "--max-time", "1"];
+    let output = run(ranks_on("0,1", 3).args(ask).arg("-J"));
+    assert_eq!(output.code, Some(4), "{}", output.stderr);
+    assert!(output.stderr.contains("3 ranks may use 2"), "{}", output.stderr);
+    let document: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((&document["transport"], &document["verdict"]), (&"mpi".into(), &"unusable".into()));
+    // Two pairs would be four ranks.
+    let rows = document["rows"].as_array().unwrap().iter();
+    let rows: Vec<_> =
+        rows.map(|row| (&row["shape"], &row["processes"], &row["is_shared"])).collect();
+    let [many, one] = ["K-to-1", "1-to-K"].map(Value::from);
+    assert_eq!(rows, [(&many, &2.into(), &true.into()), (&one, &2.into(), &true.into())]);
+    let output = run(ranks(3).args(ask).args(["--processes", "3"]));
+    assert!(output.stderr.contains("K = 3 needs 4 ranks, not 3"), "{}", output.stderr);
 }
 
 /// One rank asks before it sends, which takes another round trip.

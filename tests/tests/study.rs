@@ -1,7 +1,6 @@
 //! `loggap study`.
 
 use std::fs;
-
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,7 @@ use loggap_tests::command::{
     Run, finish, interrupted, loggap, loggap_process, machine, send, skipped, start,
 };
 use loggap_tests::folder::Folder;
+use loggap_tests::timing::go_with_others;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -332,5 +332,46 @@ fn a_linear_broadcast_hides_its_time_in_a_loop_as_well() {
         assert!((time("loop_error_s") / lost - 1.0).abs() < 0.02, "{row}");
         let is_large = row["ranks"].as_u64().unwrap() >= 32;
         assert!(time("rotated_error_s") >= if is_large { 0.9 * lost } else { 0.0 }, "{row}");
+    }
+}
+
+#[test]
+fn contention_marks_what_shares_processors_and_a_handler_lengthens_every_gap() {
+    const HANDLER_S: f64 = 100e-6;
+    let _machine = machine();
+    go_with_others();
+    let ask = ["study", "contention", "--transport", "unix", "--processes", "2"];
+    let ask = [&ask[..], &["--handler-time", "100us", "--max-time", "1", "-J"]].concat();
+    let output = loggap().args(&ask).ended();
+    let document: Value = serde_json::from_str(&output.stdout).unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    let shapes: Vec<&str> = rows.iter().map(|row| row["shape"].as_str().unwrap()).collect();
+    assert_eq!(shapes, ["K-to-1", "1-to-K", "pairs"]);
+    let processors = thread::available_parallelism().unwrap().get();
+    for (row, processes) in rows.iter().zip([3, 3, 4]) {
+        assert!(row["is_shared"] == true || processors >= processes, "{row}");
+        // A replier is busy for this long at least, whoever else there is.
+        let least = if row["shape"] == "K-to-1" { 2.0 * HANDLER_S } else { HANDLER_S / 2.0 };
+        for (name, least) in
+            [("single_request_reply_gap_s", HANDLER_S), ("request_reply_gap_s", least)]
+        {
+            let gap = row[name].as_f64();
+            assert!(gap.is_none_or(|gap| gap > 0.9 * least), "{name}: {row}");
+        }
+    }
+    let is_usable = rows.iter().any(|row| row["is_shared"] == false && !row["ratio"].is_null());
+    assert_eq!(output.code, Some(if is_usable { 0 } else { 4 }), "{document}");
+}
+
+#[test]
+fn contention_refuses_what_it_cannot_do() {
+    for (arguments, words) in [
+        (["--processes", "1"], "from 2 to 64"),
+        (["--size", "2K"], "1 to 1K"),
+        (["--handler-time", "2ms"], "up to 1ms"),
+        (["--transport", "udp"], "tcp, unix or shm"),
+    ] {
+        let ended = loggap().args(["study", "contention"]).args(arguments).ends(2);
+        assert!(ended.stderr.contains(words), "{arguments:?}: {}", ended.stderr);
     }
 }

@@ -221,7 +221,8 @@ impl<'t> Simulated<'t> {
     /// Delivers a message that arrives at `arrives` to the far end.
     fn deliver(&mut self, arrives: u64, message: &[u8]) {
         let overhead = self.cost(self.truths.recv_overhead(message.len()));
-        let received = self.far_free.max(arrives).saturating_add(overhead);
+        let free = self.far_free.saturating_add(self.mirror.awaited().pause.0);
+        let received = free.max(arrives).saturating_add(overhead);
         self.far_free = received;
         // As repeated calls of `serve`: one session after the other.
         if self.mirror.ending().is_some() {

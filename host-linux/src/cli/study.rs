@@ -1,5 +1,6 @@
 //! `loggap study`: studies made of many simulations or measurements.
 
+mod contention;
 mod messages;
 mod noise;
 mod overlap;
@@ -50,6 +51,7 @@ enum Study {
     Overlap(Box<overlap::Args>),
     Messages(Box<messages::Args>),
     Noise(Box<noise::Args>),
+    Contention(contention::Args),
 }
 
 /// How wrong is a broadcast measured in a loop?
@@ -127,6 +129,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         Study::Overlap(args) => overlap::run(args, console),
         Study::Messages(args) => messages::run(args, console),
         Study::Noise(args) => noise::run(args, console),
+        Study::Contention(args) => contention::run(args, console),
     }
 }
 

@@ -23,7 +23,8 @@ fn rows(series: &[Series]) -> Vec<ProbeRow> {
 /// Points and parameters of the signature; `None` without any.
 pub(super) fn signature(series: &[Series], options: &SignatureOptions) -> Option<SignatureRecord> {
     let rows = rows(series);
-    let mut record = SignatureRecord::default();
+    let handler_s = options.handler.seconds();
+    let mut record = SignatureRecord { handler_s, ..SignatureRecord::default() };
     for of_size in rows.chunk_by(|a, b| a.probe.size == b.probe.size) {
         let Some(found) = Signature::of(of_size, options) else { continue };
         let issued = |row: &&ProbeRow| matches!(row.probe.kind, ProbeKind::Issue { .. });

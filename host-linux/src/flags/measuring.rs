@@ -97,6 +97,9 @@ struct SignatureArgs {
     /// time.
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = parse::duration)]
     delta: Vec<Duration>,
+    /// Computation of the responder for each request, up to 1 ms [default: none].
+    #[arg(long, value_name = "TIME", value_parser = parse::handler_time)]
+    handler_time: Option<Duration>,
     /// Bulk transfers: requests of the size with replies of a byte, and gets.
     #[arg(long)]
     bulk: bool,
@@ -145,7 +148,8 @@ impl SignatureArgs {
             *slot = Picos::from_duration(*delta);
         }
         let max_in_flight = self.max_in_flight.unwrap_or(defaults.max_in_flight);
-        Ok(SignatureOptions { max_in_flight, deltas, bulk: self.bulk, ..defaults })
+        let handler = Picos::from_duration(self.handler_time.unwrap_or_default());
+        Ok(SignatureOptions { max_in_flight, deltas, bulk: self.bulk, handler, ..defaults })
     }
 
     /// First of these options that is given.
@@ -154,6 +158,7 @@ impl SignatureArgs {
             (self.max_in_flight.is_some(), "--max-in-flight"),
             (!self.delta.is_empty(), "--delta"),
             (self.bulk, "--bulk"),
+            (self.handler_time.is_some(), "--handler-time"),
         ];
         given.into_iter().find_map(|(is_given, name)| is_given.then_some(name))
     }

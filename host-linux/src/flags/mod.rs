@@ -1,5 +1,6 @@
 //! Flags that both programs take, the texts of their values, and what is written as they say.
 
+pub mod contention;
 mod judging;
 pub mod measuring;
 pub mod parse;

@@ -17,6 +17,8 @@ pub struct SignatureRecord {
     pub sizes: Vec<SignatureSize>,
     /// Bulk transfers by size, ascending.
     pub bulk: Vec<BulkRecord>,
+    /// Computation of the responder for each request, seconds; 0 for none.
+    pub handler_s: f64,
     /// `T₀` and `R∞`, where there are three sizes of bulk transfers.
     pub bulk_line: Option<BulkLine>,
 }
@@ -137,6 +139,9 @@ impl Serialize for SignatureRecord {
         }
         map.serialize_entry("points", &self.points)?;
         map.serialize_entry("sizes", &self.sizes)?;
+        if self.handler_s > 0.0 {
+            map.serialize_entry("handler_s", &self.handler_s)?;
+        }
         if !self.bulk.is_empty() {
             map.serialize_entry("bulk", &self.bulk)?;
         }
@@ -157,10 +162,12 @@ impl<'de> Deserialize<'de> for SignatureRecord {
             sizes: Vec<SignatureSize>,
             #[serde(default)]
             bulk: Vec<BulkRecord>,
+            #[serde(default)]
+            handler_s: f64,
             bulk_line: Option<BulkLine>,
         }
-        let Parts { points, sizes, bulk, bulk_line } = Parts::deserialize(deserializer)?;
-        Ok(Self { points, sizes, bulk, bulk_line })
+        let Parts { points, sizes, bulk, handler_s, bulk_line } = Parts::deserialize(deserializer)?;
+        Ok(Self { points, sizes, bulk, handler_s, bulk_line })
     }
 }
 
@@ -320,6 +327,7 @@ pub(crate) mod tests {
                 get_s: Some(310e-6),
                 bytes_per_s: 4_096.0 / 298e-6,
             }],
+            handler_s: 1e-6,
             bulk_line: Some(BulkLine {
                 t0_s: -2e-6,
                 t0_s_lo: -4e-6,

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 use std::{env, mem};
 
-use loggap_core::measure::{Ending, ServeError};
+use loggap_core::measure::{Ending, ServeError, SessionError};
 use loggap_core::wire::{Bounds, Refusal};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal};
@@ -24,13 +24,14 @@ use nix::unistd::{Pid, getppid};
 use thiserror::Error;
 
 use crate::link::{
-    AnyLink, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UdpLink, UnixLink, VerbsLink,
-    VerbsSettings, Waiting,
+    AnyLink, HostLink, LinkError, LinkSettings, ShmLink, TcpLink, Transport, UdpLink, UnixLink,
+    VerbsLink, VerbsSettings, Waiting,
 };
 use crate::machine::clock::{Deadline, HostClock};
 use crate::machine::placement::{self, Cpu, PlacementError};
 use crate::serve::description::describe;
 use crate::serve::respond::respond;
+use crate::study::contention::{End, Role};
 
 /// First argument of an embedded responder's process. No subcommand has this name.
 pub const COMMAND: &str = "respond-embedded";
@@ -112,8 +113,14 @@ impl Responder {
     ///
     /// [`EmbeddedError`] if the link or the process cannot be created.
     pub fn spawn(&self) -> Result<(AnyLink, Process), EmbeddedError> {
+        self.spawn_as(None)
+    }
+
+    /// As [`Responder::spawn`], for a process that takes this part in `loggap study contention`,
+    /// with messages of the longest size.
+    pub(crate) fn spawn_as(&self, part: Option<Role>) -> Result<(AnyLink, Process), EmbeddedError> {
         let (ours, theirs) = endpoint_pair(self.transport, self.settings)?;
-        let mut process = Process { child: self.start(theirs)?, pinned: Ok(()) };
+        let mut process = Process { child: self.start(theirs, part)?, pinned: Ok(()) };
         if let Some(cpu) = self.cpu {
             process.pinned = placement::pin_process(process.id(), cpu);
         }
@@ -123,7 +130,7 @@ impl Responder {
         Ok((link, process))
     }
 
-    fn start(&self, link: OwnedFd) -> Result<Child, EmbeddedError> {
+    fn start(&self, link: OwnedFd, part: Option<Role>) -> Result<Child, EmbeddedError> {
         // `command` holds the child's end open until it is dropped here: a copy that stayed open in
         // this process would hide the child's death.
         let mut command = Command::new(&self.program);
@@ -134,6 +141,7 @@ impl Responder {
             .arg(self.longest_message.to_string())
             .arg(Pid::this().to_string())
             .arg(self.settings.verbs.place())
+            .arg(serde_json::to_string(&part).unwrap_or_default())
             .stdin(Stdio::from(link))
             .stdout(Stdio::null())
             .stderr(Stdio::inherit());
@@ -310,6 +318,7 @@ pub fn child_main(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
         // The parent has ended, or already knows.
         Err(
             ChildError::Session(ServeError::Link(LinkError::Closed { .. }))
+            | ChildError::Contention(SessionError::Link(LinkError::Closed { .. }))
             | ChildError::Orphaned
             | ChildError::Refused(_),
         ) => ExitCode::FAILURE,
@@ -330,6 +339,7 @@ struct ChildArguments {
     parent: i32,
     /// Device and port of this end.
     verbs: VerbsSettings,
+    part: Option<Role>,
 }
 
 /// Why the child did not serve the session to its end.
@@ -346,13 +356,15 @@ enum ChildError {
     #[error(transparent)]
     Session(ServeError<LinkError>),
     #[error(transparent)]
+    Contention(SessionError<LinkError>),
+    #[error(transparent)]
     Refused(Refusal),
 }
 
 impl ChildArguments {
     fn parse(arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let words: Option<Vec<String>> = arguments.map(|word| word.into_string().ok()).collect();
-        let [transport, waiting, longest_message, parent, verbs] = words?.try_into().ok()?;
+        let [transport, waiting, longest_message, parent, verbs, part] = words?.try_into().ok()?;
         Some(Self {
             transport: Transport::from_name(&transport)?,
             waiting: [Waiting::Poll, Waiting::Block]
@@ -361,12 +373,18 @@ impl ChildArguments {
             longest_message: longest_message.parse().ok()?,
             parent: parent.parse().ok()?,
             verbs: VerbsSettings::at(&verbs)?,
+            part: serde_json::from_str(&part).ok()?,
         })
     }
 
     fn serve(self) -> Result<(), ChildError> {
         die_with(self.parent)?;
-        let link = self.link()?;
+        let mut link = self.link()?;
+        if let Some(role) = self.part {
+            let links: Vec<&mut dyn HostLink> = vec![&mut *link];
+            let end = End::new(HostClock::monotonic_raw(), links, role, self.longest_message, 0);
+            return end.run().map(drop).map_err(ChildError::Contention);
+        }
         let clock = HostClock::calibrated();
         let bounds = Bounds { message: self.longest_message, ..Bounds::default() };
         // If the parent pins this process, it does so before its hello.

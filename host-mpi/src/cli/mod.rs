@@ -2,6 +2,7 @@
 
 mod check;
 mod coll;
+mod contention;
 mod measure;
 mod pairs;
 mod selftest;
@@ -40,6 +41,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Measure(Box<measure::Args>),
+    Contention(contention::Args),
     Coll(Box<coll::Args>),
     Check(Box<check::Args>),
     Sync(sync::Args),
@@ -253,6 +255,7 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
     let session = Session { job: &job, interrupt: &interrupt };
     let outcome = match &cli.command {
         Command::Measure(args) => measure::run(args, &session, console),
+        Command::Contention(args) => contention::run(args, &session, console),
         Command::Sync(args) => sync::run(args, &session, console),
         Command::Coll(args) => session.told_by_first(coll::run(args, &session, console)),
         Command::Check(args) => match check::run(args, &session, console) {

@@ -26,6 +26,8 @@ pub enum ProbeKind {
         window: u32,
         /// Bytes in a reply.
         reply: u32,
+        /// Computation of the responder after each reply but the last, as of a request's handler.
+        handler: Picos,
     },
 }
 
@@ -67,8 +69,9 @@ impl Probe {
             ProbeKind::Train => plain,
             ProbeKind::Flood => Round { reply_size: 1, ..plain },
             ProbeKind::Receive => Round { size: 1, reply_size: size, ..plain },
-            ProbeKind::Issue { reply, .. } => {
-                Round { policy: ReplyPolicy::AfterEach, reply_size: reply, ..plain }
+            ProbeKind::Issue { reply, handler, .. } => {
+                let policy = ReplyPolicy::AfterEach;
+                Round { policy, reply_size: reply, pause: handler, ..plain }
             }
         }
     }

@@ -91,7 +91,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         messages: u32,
         window: u32,
     ) -> Result<Option<Picos>, SessionError<L::Error>> {
-        let kind = ProbeKind::Issue { window: window.max(1), reply: size };
+        let (window, handler) = (window.max(1), Picos::ZERO);
+        let kind = ProbeKind::Issue { window, reply: size, handler };
         let mut elapsed = None;
         let probe = Probe { size, kind, messages, delay: Picos::ZERO };
         self.probe(&probe, 1, |time| elapsed = time.whole.picos())?;
@@ -131,8 +132,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         run.map_err(SessionError::Link)
     }
 
-    /// Announces `round`, in which the initiator waits `delay` for each message, and returns the
-    /// time limit of a repetition in ticks; `None` if the responder did not answer on a datagram
+    /// Announces `round`, in which an end waits `delay` or its pause for each message, and returns
+    /// the time limit of a repetition in ticks; `None` if the responder did not answer on a datagram
     /// link.
     fn begin_rounds(
         &mut self,
@@ -147,7 +148,8 @@ impl<C: Clock, L: Link> Initiator<'_, C, L> {
         let messages = u64::from(round.messages) + u64::from(round.replies());
         let bytes = u64::from(round.messages) * u64::from(round.size)
             + u64::from(round.replies()) * u64::from(round.reply_size);
-        let waits = self.clock.ticks(delay).saturating_mul(u64::from(round.messages));
+        let waits =
+            self.clock.ticks(delay.max(round.pause)).saturating_mul(u64::from(round.messages));
         Ok(Some(self.timeout.limit(messages, bytes).saturating_add(waits)))
     }
 

@@ -60,6 +60,8 @@ pub struct SignatureOptions {
     pub train: u32,
     /// True for bulk transfers (section 4): requests of the size with replies of a byte.
     pub bulk: bool,
+    /// Computation of the responder for each request, `ZERO` for none: it lengthens the gap.
+    pub handler: Picos,
     /// Most unanswered bytes, so that the ends do not block each other.
     pub unanswered_bytes: u32,
     /// Half of an interval over its value, up to which it is converged.
@@ -74,6 +76,7 @@ impl Default for SignatureOptions {
             deltas: [Picos::ZERO; MAX_DELTAS],
             train: 10,
             bulk: false,
+            handler: Picos::ZERO,
             unanswered_bytes: 1 << 18,
             relative_error: 0.05,
         }
@@ -246,7 +249,11 @@ pub fn missing_points(
     let points = Points(rows);
     let issue = |messages, delay, window| Probe {
         size,
-        kind: ProbeKind::Issue { window, reply: if options.bulk { 1 } else { size } },
+        kind: ProbeKind::Issue {
+            window,
+            reply: if options.bulk { 1 } else { size },
+            handler: options.handler,
+        },
         messages,
         delay,
     };
@@ -292,7 +299,8 @@ pub fn missing_points(
     } else if options.deltas.iter().any(|delay| *delay > Picos::ZERO) {
         options.deltas.into_iter().filter(|delay| *delay > Picos::ZERO).for_each(ask);
     } else {
-        let sixteenth = round_trip.whole.value.0.unsigned_abs().max(16) / 16;
+        let trip = round_trip.whole.value.0.unsigned_abs().saturating_add(options.handler.0);
+        let sixteenth = trip.max(16) / 16;
         USUAL_DELTAS.map(|count| Picos(count * sixteenth)).into_iter().for_each(ask);
     }
 }
@@ -558,6 +566,21 @@ mod tests {
             assert!(near(found.gap, Picos(gap)), "{capacity}: {found:?}");
             let reached = (found.capacity as usize, found.is_capacity_reached);
             assert_eq!(reached, (capacity, true), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_handler_longer_than_the_gap_lengthens_it_and_nothing_else() {
+        // The far end of a simulated link holds 64 replies.
+        let truths = [link(700, 900, 2_500, 5_000)];
+        for (handler, gap) in [(0, 2_500), (500, 2_500), (4_000, 5_600), (20_000, 21_600)] {
+            let [handler, gap] = [handler, gap].map(|nanos| Picos(nanos * 1_000));
+            let simulated = Simulated::new(&truths, Disturbance::default(), Picos(20_000));
+            let options = SignatureOptions { handler, ..SignatureOptions::default() };
+            let (found, _) = signature(simulated, &options);
+            assert!(near(found.gap, gap), "{handler}: {found:?}");
+            assert!(near(Some(found.send_overhead), truths[0].send_overhead), "{found:?}");
+            assert!(near(found.recv_overhead, truths[0].recv_overhead), "{found:?}");
         }
     }
 

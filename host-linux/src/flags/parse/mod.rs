@@ -11,7 +11,8 @@ mod sizes;
 
 pub use axis::{AxisError, axis};
 pub use number::{
-    NumberError, duration, factor, percent, seed, session_time, threads, time, time_per_byte,
+    NumberError, duration, factor, handler_time, percent, seed, session_time, threads, time,
+    time_per_byte,
 };
 pub use ranks::{RanksError, rank_count, rank_counts};
 pub use sizes::{SizeError, Sizes, message_sizes, size, sizes};

@@ -122,6 +122,16 @@ pub fn session_time(text: &str) -> Result<Duration, NumberError> {
     time.ok_or(NumberError::Form(FORM))
 }
 
+/// Parses the computation for a request: a time up to 1 ms.
+///
+/// # Errors
+///
+/// [`NumberError`].
+pub fn handler_time(text: &str) -> Result<Duration, NumberError> {
+    let time = duration(text).ok().filter(|time| *time <= Duration::from_millis(1));
+    time.ok_or(NumberError::Form("a time above 0 and up to 1ms, such as 20us"))
+}
+
 /// Parses a seed: a decimal or `0x` hexadecimal number below 2⁶⁴.
 ///
 /// # Errors
