@@ -103,6 +103,9 @@ pub enum CompareError {
     /// Profiles without a common size.
     #[error("no size was measured in all profiles; measure with the same -s")]
     NoCommonSize,
+    /// Profiles whose values have no intervals, as files of other tools.
+    #[error("no value has an interval in all profiles; compare runs of loggap measure")]
+    NoIntervals,
 }
 
 /// Outcome of a comparison at the threshold.
@@ -299,7 +302,8 @@ pub fn compare(
     };
     let (parameters, sizes) = (judged(&of_groups), judged(&at_sizes));
     if parameters.is_empty() {
-        return Err(CompareError::NoCommonSize);
+        let none = common.is_empty();
+        return Err(if none { CompareError::NoCommonSize } else { CompareError::NoIntervals });
     }
     let mut found = Comparison {
         verdict: overall(&parameters),
@@ -571,6 +575,11 @@ fn environment_changes(before: &[ProfileFile], after: &[ProfileFile]) -> Vec<Env
     /// Beginnings of names, those that most often explain a slow-down first.
     const EXPLAINING: [&str; 6] =
         ["host.governor", "host.link", "responder.governor", "responder.link", "host.cpu", "host"];
+    // Files of other tools know nothing of their machine.
+    let is_unknown = |file: &ProfileFile| file.profile.host.hostname.is_empty();
+    if before.iter().chain(after).any(is_unknown) {
+        return Vec::new();
+    }
     let (before, after) = (properties(before), properties(after));
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let values = |side: &BTreeMap<String, BTreeMap<String, Value>>, name| -> Vec<Value> {
@@ -946,6 +955,7 @@ mod tests {
     fn properties_that_differ_are_listed_those_that_explain_first() {
         let with = |kernel: &str, peer: &str| {
             let mut file = run(0.1);
+            file.profile.host.hostname = "node7".into();
             file.profile.host.kernel = kernel.into();
             file.profile.host.link.peer = peer.into();
             file.profile.host.clock_hz = file.profile.started_unix_s;
@@ -957,6 +967,9 @@ mod tests {
         let mut after = with("C", "node8");
         after.profile.host.governor = Some("powersave".into());
         after.profile.responder = Some(after.profile.host.clone());
+        let mut unknown = after.clone();
+        unknown.profile.host.hostname = String::new();
+        assert_eq!(found(&before, &[unknown], 0.05).environment, []);
         let changes = found(&before, &[after], 0.05).environment;
         let names: Vec<&str> = changes.iter().map(|change| &*change.property).collect();
         assert_eq!(names[..3], ["host.governor", "host.link.peer", "responder.governor"]);

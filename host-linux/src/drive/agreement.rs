@@ -14,7 +14,8 @@ const SAME_ROUND_TRIP: f64 = 0.05;
 /// of empty polls, which are subtracted, are not known better.
 const SAME: f64 = 0.01;
 
-/// Largest half width of an interval, relative to its value, for an overlap to count.
+/// Largest half width of an interval, relative to PRTT's value, for an overlap to count; of `L`, which is
+/// a difference, relative to half a round trip.
 const KNOWN: f64 = 0.25;
 
 /// A value with its interval, seconds.
@@ -49,9 +50,10 @@ impl Interval {
         self.plus(Self { value: -other.value, low: -other.high, high: -other.low })
     }
 
-    /// True if the interval is narrow enough that an overlap with another one means something.
-    fn is_known(self) -> bool {
-        (self.high - self.low) / 2.0 <= KNOWN * self.value.abs()
+    /// True if the interval is narrow enough beside `scale` that an overlap with another one means
+    /// something.
+    fn is_known(self, scale: f64) -> bool {
+        (self.high - self.low) / 2.0 <= KNOWN * scale
     }
 
     fn overlaps(self, other: Self) -> bool {
@@ -153,7 +155,10 @@ pub(super) fn compared(
     let of = |parameter: Parameter| {
         methods.map(|(method, values)| {
             let value = values.get(parameter);
-            let (verdict, reason) = judged(method, parameter, value, reference.get(parameter));
+            let known = reference.get(parameter);
+            let scale = if parameter == Parameter::Latency { reference.half_rtt } else { known };
+            let scale = scale.map_or(0.0, |scale| scale.value.abs());
+            let (verdict, reason) = judged(method, parameter, value, known, scale);
             MethodRecord {
                 method: method.name().to_owned(),
                 parameter: parameter.key().to_owned(),
@@ -174,6 +179,7 @@ fn judged(
     parameter: Parameter,
     value: Option<Interval>,
     prtt: Option<Interval>,
+    scale: f64,
 ) -> (Agreement, Option<String>) {
     let Some(value) = value else {
         return (Agreement::Unknown, Some(missing(method, parameter).to_owned()));
@@ -184,7 +190,7 @@ fn judged(
     let same = if parameter == Parameter::HalfRtt { SAME_ROUND_TRIP } else { SAME };
     let is_close = (value.value - prtt.value).abs() <= same * prtt.value;
     let is_both_ways = (method, parameter) == (Method::Signature, Parameter::Gap);
-    let is_known = value.is_known() && prtt.is_known();
+    let is_known = value.is_known(scale) && prtt.is_known(scale);
     match (value.overlaps(prtt) || is_close, is_both_ways) {
         (true, true) => (Agreement::Unknown, Some(BOTH_WAYS.to_owned())),
         (true, false) if !is_known => (Agreement::Unknown, Some(WIDE.to_owned())),
@@ -219,7 +225,7 @@ const fn missing(method: Method, parameter: Parameter) -> &'static str {
 }
 
 /// Reason of an overlap that does not count.
-const WIDE: &str = "an interval is wider than 25% of its value on a side";
+const WIDE: &str = "an interval is too wide";
 
 /// Cause for which the signature's gap is compared with none of one way.
 const BOTH_WAYS: &str = "a gap both ways: a request and its reply share a processor";
@@ -362,7 +368,7 @@ mod tests {
             let records = compared(&prtt(), Some(&found), &[]);
             verdict(&records, "signature", "recv_overhead").verdict
         };
-        assert_eq!([500, 600].map(of), [Agreement::Agrees, Agreement::Unknown]);
+        assert_eq!([490, 510].map(of), [Agreement::Agrees, Agreement::Unknown]);
     }
 
     #[test]

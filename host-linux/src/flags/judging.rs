@@ -50,6 +50,14 @@ pub(super) struct Judgement {
     pub(super) runs: usize,
     #[serde(skip)]
     pub(super) compared_runs: usize,
+    /// Number of runs that are not compared, as their processors were moved since the baseline.
+    #[serde(skip_serializing_if = "is_zero")]
+    moved_runs: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Options with their opened files.
@@ -139,23 +147,30 @@ impl Judge<'_> {
             Err(error) => (None, Err(error)),
         };
         let compared_runs = if outcome.is_ok() { alike.len() } else { 0 };
-        (Judgement { assertions, baseline, runs: runs.len(), compared_runs }, outcome)
+        let moved_runs = if alike.is_empty() { 0 } else { runs.len() - alike.len() };
+        let runs = runs.len();
+        (Judgement { assertions, baseline, runs, compared_runs, moved_runs }, outcome)
     }
 
     /// Reports `error`, which no measurement survived, so that no report of an earlier run stays.
     pub(super) fn failed(self, error: CliError) -> CliError {
-        let line = error.to_string();
-        let check = Check { name: "measurement".to_owned(), verdict: Holds::Fails, line };
         // The error says more than that its report cannot be written.
-        let _unwritten = self.junit.map(|file| {
-            file.commit(|out| junit::write(out, "loggap measure", slice::from_ref(&check)))
-        });
+        let _unwritten = self.write(&Judgement::default(), Some(&error));
         error
     }
 
-    /// Writes the report.
-    pub(super) fn write(self, judgement: &Judgement) -> Result<(), CliError> {
-        let checks = judgement.checks();
+    /// Writes the report, with a failing case for the `failure` of a measurement.
+    pub(super) fn write(
+        self,
+        judgement: &Judgement,
+        failure: Option<&CliError>,
+    ) -> Result<(), CliError> {
+        let failed = failure.map(|error| Check {
+            name: "measurement".to_owned(),
+            verdict: Holds::Fails,
+            line: error.to_string(),
+        });
+        let checks: Vec<Check> = judgement.checks().into_iter().chain(failed).collect();
         match self.junit {
             Some(file) => Ok(file.commit(|out| junit::write(out, "loggap measure", &checks))?),
             None => Ok(()),
@@ -230,6 +245,12 @@ impl Judgement {
             let mut table = Vec::new();
             let _to_memory = comparison::write(&mut table, found, &[]);
             text += &String::from_utf8_lossy(&table);
+            if self.moved_runs > 0 {
+                let (moved, all) = (self.moved_runs, self.runs);
+                text += &format!(
+                    "# {moved} of {all} runs are not compared: processors were moved since\n"
+                );
+            }
         }
         text
     }
@@ -263,7 +284,8 @@ pub(crate) fn warn_of<'a>(
     }
     let host = |file: &ProfileFile| file.profile.host.hostname.clone();
     let Some(first) = files.clone().next() else { return };
-    if let Some(other) = files.clone().find(|file| host(file) != host(first)) {
+    let is_other = |file: &&ProfileFile| host(file) != host(first) && !host(file).is_empty();
+    if let Some(other) = files.clone().find(is_other).filter(|_| !host(first).is_empty()) {
         console.warn(format_args!(
             "'{}' was measured on {}, '{}' on {}",
             first.path.display(),

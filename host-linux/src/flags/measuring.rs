@@ -305,7 +305,7 @@ fn judge_runs(
     for number in 2..=MOST_RUNS {
         let doubt = judgement.doubt().filter(|_| !interrupt.is_requested());
         let Some(doubt) = doubt.filter(|_| !runs.is_empty()) else { break };
-        console.note(format_args!("measuring again, since {doubt}"));
+        console.note(format_args!("measuring again, since {doubt}: run {number}"));
         match measure(console).and_then(Assessed::profile) {
             Ok(_) if interrupt.is_requested() => break,
             Ok(profile) if profile.is_usable() => runs.push(this_run(profile)),
@@ -534,7 +534,8 @@ impl Measured<'_> {
         failures.add(args.report.print(&document, &json, console));
         failures.add(args.report.remark(&judgement.text(), console));
         judgement.annotate(console);
-        failures.add(judge.write(&judgement));
+        let written = judge.write(&judgement, failures.first());
+        failures.add(written);
         let is_unusable = document.verdict == Verdict::Unusable;
         let is_open = !document.converged || judgement.is_open();
         let done = if interrupt.is_requested() {

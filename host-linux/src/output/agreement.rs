@@ -22,12 +22,18 @@ pub(super) fn lines(document: &ProfileDocument) -> Vec<String> {
         let is_named = before.is_some_and(|before| before.parameter == record.parameter);
         row(record, if is_named { "" } else { symbol(&record.parameter) })
     }));
-    let told = |record: &MethodRecord| {
-        let reason = record.reason.as_ref()?;
-        let (method, name) = (&record.method, symbol(&record.parameter));
-        Some(format!("{name} of {method} {}, {reason}", record.verdict.name()))
-    };
-    lines.extend(records.iter().filter_map(told));
+    // Each reason is told once.
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for record in records {
+        let Some(reason) = &record.reason else { continue };
+        let told = format!("{}, {reason}", record.verdict.name());
+        let of = format!("{} of {}", symbol(&record.parameter), record.method);
+        match reasons.iter_mut().find(|(known, _)| *known == told) {
+            Some((_, all)) => all.push(of),
+            None => reasons.push((told, vec![of])),
+        }
+    }
+    lines.extend(reasons.into_iter().map(|(told, all)| format!("{} {told}", all.join(", "))));
     lines
 }
 
@@ -88,7 +94,11 @@ mod tests {
             sizes: vec![SizeRecord::from(row)],
             methods: vec![
                 record("prtt", "half_rtt", Some(0.95)),
-                record("signature", "half_rtt", Some(0.9)),
+                MethodRecord {
+                    reason: unknown.reason.clone(),
+                    verdict: Agreement::Unknown,
+                    ..record("signature", "half_rtt", Some(0.9))
+                },
                 record("prtt", "gap", Some(2.0)),
                 differs,
                 unknown,
@@ -98,12 +108,12 @@ mod tests {
         let expected = "\
 at 1 B        method          value  interval                beside prtt
 RTT/2         prtt           950 ns  850 to 1,050
-              signature      900 ns  800 to 1,000            agrees
+              signature      900 ns  800 to 1,000            unknown
 g             prtt          2.00 us  1.90 to 2.10
               signature     3.00 us  2.90 to 3.10            differs
               plogp               -                          unknown
-g of signature differs, +50%: a request and its reply
-g of plogp unknown, too few timings for an interval";
+RTT/2 of signature, g of plogp unknown, too few timings for an interval
+g of signature differs, +50%: a request and its reply";
         assert_eq!(lines(&document).join("\n"), expected);
         let text = serde_json::to_string(&document).unwrap();
         assert_eq!(serde_json::from_str::<ProfileDocument>(&text).unwrap(), document);

@@ -16,7 +16,8 @@ pub(super) fn unusable(document: &ProfileDocument) -> Option<String> {
 pub(super) fn title(document: &ProfileDocument) -> String {
     let Fingerprint { hostname, link, .. } = &document.host;
     if document.is_fit() {
-        return format!("fit of {}", link.peer);
+        let of = if link.peer.is_empty() { "a file's values" } else { &link.peer };
+        return format!("fit of {of}");
     }
     let there = match &document.responder {
         _ if is_to_itself(document) => "itself",
@@ -93,7 +94,9 @@ pub(super) fn effort(document: &ProfileDocument) -> String {
     if document.is_fit() {
         let samples: usize = document.sizes.iter().flat_map(|size| size.row.samples).sum();
         let (sizes, samples) = (document.sizes.len() as u64, number::count(samples as u64));
-        return format!("{samples} samples of {}", number::counted(sizes, "size"));
+        let sizes = number::counted(sizes, "size");
+        // Values of other tools have none.
+        return if samples == "0" { sizes } else { format!("{samples} samples of {sizes}") };
     }
     let mut parts = vec![format!("{:.1} s", document.wall_s)];
     match document.launches {

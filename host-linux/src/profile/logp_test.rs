@@ -41,7 +41,7 @@ pub fn write(out: &mut dyn Write, document: &ProfileDocument) -> io::Result<()> 
     let description = format!("{} {}", document.host.hostname, document.transport);
     writeln!(out, "{MAGIC} {}", description.trim())?;
     let latency = document.plogp.first().and_then(|zero| zero.latency);
-    let latency = latency.map_or(0.0, |latency| latency.value.seconds().max(0.0));
+    let latency = latency.map_or(0.0, |latency| latency.value.seconds());
     writeln!(out, "{LATENCY} {latency:.12}")?;
     writeln!(out, "# {}", COLUMNS.join(" "))?;
     for PlogpSize { row, .. } in &document.plogp {
@@ -76,7 +76,12 @@ pub(super) fn parse(text: &str) -> Result<ProfileDocument, String> {
     for (line, number) in text.lines().zip(1_usize..) {
         let wrong = |why: String| format!("line {number}: {why}");
         if let Some(value) = line.strip_prefix(LATENCY) {
-            known_latency = Some(seconds(value.trim()).map_err(wrong)?);
+            // RTT(0)/2 − g(0) may be negative.
+            let (sign, value) = match value.trim().strip_prefix('-') {
+                Some(value) => (-1.0, value),
+                None => (1.0, value.trim()),
+            };
+            known_latency = Some(sign * seconds(value).map_err(wrong)?);
         } else if let Some(heads) = line.strip_prefix('#') {
             let heads: Vec<&str> = heads.split_whitespace().collect();
             if heads.contains(&"bytes") {
@@ -124,7 +129,7 @@ pub(super) fn parse(text: &str) -> Result<ProfileDocument, String> {
 }
 
 /// LogGP by the pLogP paper: L = L' + g(1) − o_s(1) − o_r(1), g = g(1), and G = g(m)/m at the largest
-/// m, where L' is pLogP's latency. `None` without a size of at least one byte.
+/// m, where L' is pLogP's latency; overheads as lines through the first and the largest size. `None` without a size of at least one byte.
 fn loggp(rows: &[PlogpSize]) -> Option<Range> {
     let latency = rows.first()?.latency?.value.0;
     let one = &rows.iter().find(|size| size.row.size > 0)?.row;
@@ -135,14 +140,22 @@ fn loggp(rows: &[PlogpSize]) -> Option<Range> {
     let line = |at_one: i64, slope| SizeLine::exact(SignedPicos(at_one), slope);
     let [send, receive, gap] =
         [&one.send_overhead, &one.recv_overhead, &one.gap].map(|found| found.value.0);
-    let flat = SignedPerByte(0);
+    // The rest of the bytes of the largest size.
+    let rest = f64::from(largest.size.saturating_sub(one.size).max(1));
+    let overhead = |one: i64, largest: i64| {
+        #[allow(clippy::cast_precision_loss, reason = "a time of at most 100 s")]
+        let per_byte = (largest - one).max(0) as f64 / rest;
+        SignedPerByte::from_f64(per_byte.min(MOST_PER_BYTE))
+    };
+    let o_s = overhead(send, largest.send_overhead.value.0);
+    let o_r = overhead(receive, largest.recv_overhead.value.0);
     Some(Range {
         first: Bytes(1),
         last: Bytes(largest.size.into()),
         gap: line(gap, slope),
         half_rtt: Some(line(latency + gap, slope)),
-        send_overhead: Some(line(send, flat)),
-        recv_overhead: Some(line(receive, flat)),
+        send_overhead: Some(line(send, o_s)),
+        recv_overhead: Some(line(receive, o_r)),
         latency: Some(Estimate::exact(SignedPicos((latency + gap - send - receive).max(0)))),
     })
 }
@@ -229,7 +242,26 @@ mod tests {
         assert_eq!(range.gap.at_one.value, SignedPicos(18_300_000));
         let slope = range.gap.per_byte.value.seconds();
         assert!((slope - 6_949.4e-6 / 262_144.0).abs() < 1e-15, "{slope}");
+        let o_s = range.send_overhead.unwrap();
+        assert_eq!(o_s.at_one.value, SignedPicos(6_200_000));
+        let per_byte = o_s.per_byte.value.seconds();
+        assert!((per_byte - 6_271e-6 / 262_143.0).abs() < 1e-14, "{per_byte}");
         assert_eq!(document.sizes.len(), 2);
+    }
+
+    #[test]
+    fn a_latency_may_be_negative() {
+        let latency = |text: &str| {
+            let text = FILE.replace("0.0000012\n", &format!("{text}\n"));
+            parse(&text).map(|document| document.plogp[0].latency.unwrap().value.0)
+        };
+        assert_eq!(latency("-0.0000193"), Ok(-19_300_000));
+        assert_eq!(latency("--1"), Err("line 2: '-1' is no time in seconds".to_owned()));
+        let mut document = parse(&FILE.replace("0.0000012", "-0.0000193")).unwrap();
+        document.host.hostname = "node7".to_owned();
+        let mut text = Vec::new();
+        write(&mut text, &document).unwrap();
+        assert!(String::from_utf8(text).unwrap().contains("# Latency = -0.000019300000\n"));
     }
 
     #[test]
@@ -266,7 +298,7 @@ mod tests {
             ("0.0000077", "x", "line 4: 'x' is no time in seconds"),
             (" g\n", "\n", "line 4: 9 fields where the heads are 8"),
             ("957366001  262144", "957366001  1", "line 6: sizes do not ascend"),
-            ("= 0.0000012", "= -1", "line 2: '-1' is no time in seconds"),
+            ("= 0.0000012", "= -x", "line 2: 'x' is no time in seconds"),
         ] {
             let error = parse(&FILE.replacen(from, to, 1)).unwrap_err();
             assert_eq!(error, told);

@@ -13,6 +13,11 @@ impl Failures {
         outcome.map_err(|error| self.0.push(error)).ok()
     }
 
+    /// The first failure.
+    pub(crate) fn first(&self) -> Option<&CliError> {
+        self.0.first()
+    }
+
     /// Reports all failures below the report. Returns the outcome of the first one, or `done`
     /// without any.
     pub(crate) fn end(self, done: Exit, console: &mut Console) -> Exit {
