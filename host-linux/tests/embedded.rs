@@ -159,7 +159,7 @@ fn a_responder_dies_with_its_parent() {
     // `sh` starts the responder in the background, with itself as parent,
     // says its number and is killed.
     let script =
-        format!("'{PROGRAM}' {COMMAND} udp block 65536 $$ -:1:-:usual <&3 & echo $!; wait");
+        format!("'{PROGRAM}' {COMMAND} udp block 65536 $$ -:1:-:usual null <&3 & echo $!; wait");
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(socket.local_addr().unwrap()).unwrap();
     let mut shell = Command::new("sh")

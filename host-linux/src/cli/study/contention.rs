@@ -1,6 +1,6 @@
 //! `loggap study contention`: requests and replies between several processes at the same time.
 
-use std::iter;
+use std::{iter, thread};
 
 use crate::flags::contention::ContentionArgs;
 use crate::link::Transport;
@@ -37,7 +37,9 @@ fn transport(name: &str) -> Result<Transport, String> {
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let cpus = processors();
-    let most = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
+    // A control group may leave fewer than it names.
+    let most = cpus.len().min(thread::available_parallelism().map_or(usize::MAX, usize::from));
+    let most = u32::try_from(most).unwrap_or(u32::MAX);
     let powers: Vec<u32> = iter::successors(Some(2_u32), |k| k.checked_mul(2))
         .take_while(|&k| k == 2 || (k < most && k <= 64))
         .collect();
