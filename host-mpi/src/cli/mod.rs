@@ -232,6 +232,11 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
             outcome => outcome,
         };
     }
+    if let Command::Sync(args) = &cli.command
+        && args.reads()
+    {
+        return if is_first() { sync::read(args, console) } else { Ok(Exit::Done) };
+    }
     if let Command::Selftest(args) = &cli.command {
         return if is_first() { selftest::run(args, console) } else { Ok(Exit::Done) };
     }

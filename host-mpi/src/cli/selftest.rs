@@ -2,12 +2,14 @@
 
 use clap::builder::RangedU64ValueParser;
 use loggap::flags::parse;
+use loggap::output::number;
 use loggap::terminal::{CliError, Console, Exit};
 use loggap_core::sync::ResidualSummary;
+use loggap_core::units::Picos;
 use serde::Serialize;
 
 use super::DriftArgs;
-use crate::clocks::study::{self, PatienceRow, Scenario, SchemeRow, TrialReport, trial};
+use crate::clocks::study::{self, PatienceRow, Scenario, SchemeRow, SpanRow, TrialReport, trial};
 
 /// Synchronise virtual clocks whose true times are known, and tell whether the
 /// claimed bounds hold. Needs no mpirun.
@@ -153,31 +155,49 @@ fn trials(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
 fn patience(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let rows = study::patience(args.seed).map_err(CliError::failed)?;
     let head = "# the published scheme: a series ends after N pings without a smaller round \
-                trip; 1 us one way, exponential jitter of 1 us\n\
-                #N pings error_mean[ns] error_p99[ns] error_max[ns]\n";
-    show(args, console, &rows, head, |row| {
-        let PatienceRow { patience, mean_pings: pings, errors } = row;
-        let [mean, p99, max] =
-            [errors.mean, errors.p99, errors.max].map(|time| time.0 as f64 * 1e-3);
-        format!("{patience:>5} {pings:>8.1} {mean:>8.1} {p99:>8.1} {max:>8.1}\n")
-    })
+                trip; 1 us one way, exponential jitter of 1 us\n"
+        .to_owned();
+    show(args, console, &rows, &(head + PATIENCE_COLUMNS), patience_line)
+}
+
+/// Columns of [`patience_line`].
+pub(super) const PATIENCE_COLUMNS: &str = "#N pings error_mean[ns] error_p99[ns] error_max[ns]\n";
+
+pub(super) fn patience_line(row: &PatienceRow) -> String {
+    let PatienceRow { patience, mean_pings: pings, errors } = row;
+    let [mean, p99, max] = [errors.mean, errors.p99, errors.max].map(|time| time.0 as f64 * 1e-3);
+    format!("{patience:>5} {pings:>8.1} {mean:>8.1} {p99:>8.1} {max:>8.1}\n")
 }
 
 /// Drift study: 50,000 offsets, one a second, and whether they lie on a line.
 fn drift(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let rows = study::drift(args.seed).map_err(CliError::failed)?;
     let head = "# 50,000 offsets, one a second, on virtual clocks: is the drift a line?\n\
-                #wander[ppb/sqrt(s)] drift[ppm] residual_rms[us] residual_max[us] linear_for[s]\n";
-    show(args, console, &rows, head, |row| {
-        format!(
-            "{:>8} {:>9.4} {:>10.3} {:>10.3} {:>8.0}\n",
-            row.wander_ppb,
-            row.drift_ppm,
-            row.residual_rms.seconds() * 1e6,
-            row.residual_max.seconds() * 1e6,
-            row.linear_for.seconds()
-        )
+                #wander[ppb/sqrt(s)]";
+    let columns = format!("{head} {SPAN_COLUMNS}");
+    show(args, console, &rows, &columns, |row| {
+        let line = |span: &SpanRow| format!("{:>8} {}", row.wander_ppb, span_line(span));
+        row.study.spans.iter().map(line).collect()
     })
+}
+
+/// Columns of [`span_line`].
+pub(super) const SPAN_COLUMNS: &str = "span[s] windows linear residual_rms[us] residual_max[us] \
+                                       ahead_mean[us] ahead_p99[us] ahead_max[us]\n";
+
+pub(super) fn span_line(row: &SpanRow) -> String {
+    let SpanRow { span, windows, residual_rms, residual_max, linear, extrapolated } = row;
+    let micros = |time: Picos| time.0 as f64 * 1e-6;
+    let ahead = extrapolated.map(|errors| [errors.mean, errors.p99, errors.max].map(micros));
+    let [mean, p99, max] = ahead.map_or([None; 3], |ahead| ahead.map(Some));
+    let ahead = [mean, p99, max].map(|time| format!("{:>10}", number::decimal(time, 3))).join(" ");
+    format!(
+        "{:>8.0} {windows:>6} {:>6} {:>10.3} {:>10.3} {ahead}\n",
+        span.seconds(),
+        if *linear { "yes" } else { "no" },
+        micros(*residual_rms),
+        micros(*residual_max),
+    )
 }
 
 /// Durations and errors of the published schemes over the number of ranks.

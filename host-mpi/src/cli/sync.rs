@@ -1,5 +1,6 @@
 //! `loggap-mpi sync`: synchronisation of the ranks' clocks.
 
+mod record;
 mod report;
 
 use std::path::PathBuf;
@@ -26,17 +27,19 @@ use crate::library;
 ///
 /// Ranks of one machine share its clock; machines are synchronised over a tree
 /// from rank 0. Bounds hold as long as no two clocks drift apart by more than
-/// --max-drift.
+/// --max-drift. --record writes offsets over time, and tells drift, linearity
+/// and how many pings are enough; --from tells that of a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   mpirun -n 64 loggap-mpi sync --check 10     how far are clocks off after 10 s
-  mpirun -n 2 loggap-mpi sync --domains rank  as if both ranks had clocks of their own")]
+  mpirun -n 2 loggap-mpi sync --domains rank  as if both ranks had clocks of their own
+  mpirun -n 64 loggap-mpi sync --record clocks.csv --for 14h
+  loggap-mpi sync --from clocks.csv --plot drift.svg")]
 pub(super) struct Args {
-    /// Scheme: tree (bounds, top down), or, for comparison, linear (rank 0 with
-    /// one rank after the other) or binomial (bottom up, differences added), as
-    /// published: offsets only, without bounds, and a clock of its own for
-    /// every rank.
+    /// Scheme: tree (bounds, top down), or, as published, linear (rank 0 with
+    /// one rank after the other) or binomial (bottom up): offsets only, and a
+    /// clock of its own for every rank.
     #[arg(long, value_enum, default_value = "tree", hide_possible_values = true)]
     scheme: SchemeName,
     /// Pings without a smaller round trip that end a series of a published
@@ -65,6 +68,26 @@ pub(super) struct Args {
     /// --domains rank: the offsets that synchronising then has to find.
     #[arg(long, value_name = "SECONDS", value_parser = parse::duration)]
     shift: Option<Duration>,
+    /// Record the offsets of all ranks from rank 0 into this file instead, a
+    /// line a rank and interval, until --for or Ctrl-C.
+    #[arg(long, value_name = "FILE.csv", group = "recorded",
+          conflicts_with_all = ["scheme", "check"])]
+    record: Option<PathBuf>,
+    /// Time to record.
+    #[arg(long = "for", value_name = "SECONDS", value_parser = parse::duration,
+          requires = "record")]
+    record_for: Option<Duration>,
+    /// Time between two offsets of a rank, at least 1ms.
+    #[arg(long, value_name = "SECONDS", default_value = "1s", value_parser = parse::duration,
+          requires = "record")]
+    interval: Duration,
+    /// Evaluate a recorded file; needs no mpirun.
+    #[arg(long, value_name = "FILE.csv", group = "recorded",
+          conflicts_with_all = ["scheme", "check", "record"])]
+    from: Option<PathBuf>,
+    /// Draw how far recorded offsets lie from their lines, as SVG.
+    #[arg(long, value_name = "FILE.svg", requires = "recorded")]
+    plot: Option<PathBuf>,
     #[command(flatten)]
     drift: DriftArgs,
     /// Maximum number of ranks that are compared with rank 0.
@@ -80,6 +103,24 @@ pub(super) struct Args {
     /// Print one JSON document.
     #[arg(short = 'J', long)]
     json: bool,
+}
+
+impl Args {
+    /// True if a file is evaluated, and no job is needed.
+    pub(super) const fn reads(&self) -> bool {
+        self.from.is_some()
+    }
+
+    /// This rank's clock, not synchronised.
+    fn clock(&self, domains: Domains, job: &Job) -> GlobalClock {
+        let shift = self.shift.map_or(Picos::ZERO, Picos::from_duration);
+        GlobalClock::shifted(job, domains, self.drift.assumptions(), shift)
+    }
+}
+
+/// Evaluates the file of --from.
+pub(super) fn read(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    record::read(args, console)
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
@@ -121,6 +162,9 @@ pub(super) fn run(
     let job = session.job;
     // Rank 0 decides when to stop; the others continue until then.
     session.interrupt.listen();
+    if let Some(path) = &args.record {
+        return record::run(args, path, session, console);
+    }
     let file = session.agreed(create(args.output.as_ref().filter(|_| job.leads())))?;
     let (clock, pass, mut goes_on) = synchronised(args, session);
     let ranks = records(args, &clock, &pass, job);
@@ -217,9 +261,7 @@ fn synchronised(args: &Args, session: &Session<'_>) -> (GlobalClock, Pass, bool)
     let job = session.job;
     let waiting = job.waiting();
     let domains = if args.scheme == SchemeName::Tree { args.domains } else { Domains::Rank };
-    let shift = args.shift.and_then(|shift| u64::try_from(shift.as_nanos()).ok());
-    let shift = shift.and_then(Picos::from_nanos).unwrap_or(Picos::ZERO);
-    let mut clock = GlobalClock::shifted(job, domains, args.drift.assumptions(), shift);
+    let mut clock = args.clock(domains, job);
     let mut pass = Pass::default();
     if let Some(scheme) = args.scheme.published() {
         let began = clock.read();

@@ -9,6 +9,7 @@ pub mod check;
 mod domain;
 mod pass;
 pub mod published;
+pub mod record;
 pub mod study;
 
 use loggap::machine::clock::HostClock;
@@ -19,6 +20,7 @@ use loggap_core::sync::{
 use loggap_core::units::Picos;
 
 pub use domain::Domains;
+pub(crate) use pass::Ends;
 pub use pass::{Edge, Pass};
 
 use crate::job::{CONTROLLER, Job};

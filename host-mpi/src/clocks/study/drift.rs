@@ -1,15 +1,16 @@
-//! Linearity of clock drift: repeats the slides' 50,000 offsets, one a second for 14 hours ("yes,
-//! the clocks drift! But linearly").
+//! Linearity of clock drift: the slides' 50,000 offsets, one a second for 14 hours ("yes, the
+//! clocks drift! But linearly"), on virtual clocks or as recorded by `sync --record`.
 
 use std::convert::Infallible;
 
 use loggap_core::fit::{GrowingLine, Point};
 use loggap_core::random::Random;
-use loggap_core::sync::{Offset, Pinger as _, SeriesError, stop_after};
+use loggap_core::sync::{ClockModel, Offset, Pinger as _, SeriesError, stop_after};
 use loggap_core::units::{Picos, SignedPicos};
 use serde::Serialize;
 
 use super::clock::{ClockTruth, VirtualClock};
+use super::errors::Errors;
 use super::path::Path;
 use super::pinger::VirtualPinger;
 use super::{SECOND, seconds};
@@ -19,33 +20,63 @@ use super::{SECOND, seconds};
 const LINEAR: f64 = 2.0;
 /// Least noise, in ps: the granularity of the clocks.
 const LEAST_NOISE: f64 = 1_000.0;
-/// Least percentage of the parts of a span in which drift has to be linear.
+/// Least percentage of the windows of a span in which drift has to be linear.
 const LINEAR_PERCENT: usize = 95;
-/// Fewest offsets in a part.
-const LEAST_OFFSETS: usize = 16;
+/// Fewest offsets in a window: ten intervals, of which two may be missing.
+const LEAST_OFFSETS: usize = 8;
 
-/// Line fitted to offsets over time, and its residuals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+/// Drift of a clock, and how far its offsets lie from a line.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DriftStudy {
-    /// Wander of the clocks, 10⁻⁹ in a second.
-    pub wander_ppb: f64,
+    /// Number of offsets.
+    pub offsets: usize,
     /// Time from the first offset to the last.
     #[serde(rename = "span_s", serialize_with = "seconds")]
     pub span: Picos,
-    /// Slope of the line, 10⁻⁶.
+    /// Slope of the line, or the mean drift nearest to it that the bounds allow, 10⁻⁶.
     pub drift_ppm: f64,
+    /// Lower bound of the mean drift, by half of the round trips of the first and the last offset;
+    /// `None` if a clock was set.
+    pub drift_ppm_lo: Option<f64>,
+    /// Upper bound of the mean drift.
+    pub drift_ppm_hi: Option<f64>,
+    /// True if the drift is linear over the whole span.
+    pub linear: bool,
+    /// Longest of `spans` in which the drift is linear; zero if there is none.
+    #[serde(rename = "linear_for_s", serialize_with = "seconds")]
+    pub linear_for: Picos,
+    /// Spans of 1, 10, 100 s and so on, and the whole one.
+    pub spans: Vec<SpanRow>,
+}
+
+/// Lines fitted to offsets, one for each window of a length.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SpanRow {
+    /// Length of a window.
+    #[serde(rename = "span_s", serialize_with = "seconds")]
+    pub span: Picos,
+    /// Number of windows with a line.
+    pub windows: usize,
     /// Root mean square of the residuals.
     #[serde(rename = "residual_rms_s", serialize_with = "seconds")]
     pub residual_rms: Picos,
     /// Largest magnitude of a residual.
     #[serde(rename = "residual_max_s", serialize_with = "seconds")]
     pub residual_max: Picos,
-    /// True if the drift is linear over the whole span.
+    /// True if the root mean square is at most twice the noise in 95 percent of the windows.
     pub linear: bool,
-    /// Longest span (the whole, its half, quarter and so on) over which a line leaves at most twice
-    /// the noise, in 95 percent of the parts, each with its own line; zero if no span qualifies.
-    #[serde(rename = "linear_for_s", serialize_with = "seconds")]
-    pub linear_for: Picos,
+    /// Errors of lines that are extrapolated to the end of the next window; `None` for one window.
+    pub extrapolated: Option<Errors>,
+}
+
+/// Drift of virtual clocks.
+#[derive(Clone, Debug, Serialize)]
+pub struct WanderRow {
+    /// Wander of the clocks, 10⁻⁹ in a second.
+    pub wander_ppb: f64,
+    /// Result.
+    #[serde(flatten)]
+    pub study: DriftStudy,
 }
 
 /// Studies clocks whose drift is constant, wanders a little, and much.
@@ -53,12 +84,12 @@ pub struct DriftStudy {
 /// # Errors
 ///
 /// [`SeriesError`].
-pub fn drift(seed: u64) -> Result<Vec<DriftStudy>, SeriesError<Infallible>> {
+pub fn drift(seed: u64) -> Result<Vec<WanderRow>, SeriesError<Infallible>> {
     let study = |wander_ppb| {
         let truth = ClockTruth { wander_ppb, widest_wander_ppb: 50.0, ..ClockTruth::USUAL };
         let mut clocks = [0, 1].map(|stream| VirtualClock::new(truth, seed, stream));
         let offsets = record(&mut clocks, 50_000, Random::new(seed))?;
-        Ok(DriftStudy { wander_ppb, ..DriftStudy::of(&offsets) })
+        Ok(WanderRow { wander_ppb, study: DriftStudy::of(&offsets) })
     };
     [0.0, 1.0, 20.0].into_iter().map(study).collect()
 }
@@ -81,24 +112,76 @@ fn record(
 }
 
 impl DriftStudy {
-    /// Fits a line to `offsets`, which are in order of time.
-    fn of(offsets: &[Offset]) -> Self {
-        let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
+    /// Studies `offsets`, which are in order of time; no result for fewer than three.
+    #[must_use]
+    pub fn of(offsets: &[Offset]) -> Self {
+        let ([first, .., last], Some(whole)) = (offsets, Fit::of(offsets)) else {
             return Self::default();
         };
-        let Some(fit) = Fit::of(offsets) else { return Self::default() };
-        let picos = |value: f64| Picos(nearest(value).unsigned_abs());
         let span = last.at.since(first.at);
-        let linear_for = linear_for(offsets, span);
+        let decades = (0..).map_while(|power| 10_u64.checked_pow(power)?.checked_mul(SECOND));
+        let decades = decades.map(Picos).take_while(|length| *length < span);
+        let mut spans: Vec<SpanRow> =
+            decades.filter_map(|length| SpanRow::of(length, &windows(offsets, length))).collect();
+        spans.extend(SpanRow::of(span, &[Window { number: 0, offsets }]));
+        let linear_for = spans.iter().rfind(|row| row.linear).map_or(Picos::ZERO, |row| row.span);
+        let slope = nearest(whole.slope * SECOND as f64);
+        let bounds = ClockModel::between(first, last).ok().map(|model| {
+            let error = model.drift_error;
+            [model.drift.saturating_sub_unsigned(error), model.drift.saturating_add_unsigned(error)]
+        });
+        let ppm = |drift: i64| drift as f64 * 1e-6;
         Self {
-            wander_ppb: 0.0,
+            offsets: offsets.len(),
             span,
-            drift_ppm: nearest(fit.slope * SECOND as f64) as f64 * 1e-6,
-            residual_rms: picos(fit.rms),
-            residual_max: picos(fit.max),
+            drift_ppm: ppm(bounds.map_or(slope, |[low, high]| slope.clamp(low, high))),
+            drift_ppm_lo: bounds.map(|[low, _]| ppm(low)),
+            drift_ppm_hi: bounds.map(|[_, high]| ppm(high)),
             linear: linear_for == span,
             linear_for,
+            spans,
         }
+    }
+}
+
+/// Offsets within a part of the time.
+struct Window<'o> {
+    /// Number of windows before it, those without offsets included.
+    number: u64,
+    offsets: &'o [Offset],
+}
+
+/// Windows of `length`, except those with too few offsets for a line.
+fn windows(offsets: &[Offset], length: Picos) -> Vec<Window<'_>> {
+    let begin = offsets.first().map_or(Picos::ZERO, |first| first.at);
+    let number = |offset: &Offset| offset.at.since(begin).0 / length.0.max(1);
+    offsets
+        .chunk_by(|one, next| number(one) == number(next))
+        .filter(|offsets| offsets.len() >= LEAST_OFFSETS)
+        .filter_map(|offsets| Some(Window { number: number(offsets.first()?), offsets }))
+        .collect()
+}
+
+impl SpanRow {
+    /// Row of `windows` of this length; `None` without a line.
+    fn of(span: Picos, windows: &[Window<'_>]) -> Option<Self> {
+        let fits: Vec<Fit> = windows.iter().map_while(|one| Fit::of(one.offsets)).collect();
+        let ahead = fits.iter().zip(windows.array_windows()).filter_map(|(fit, [one, next])| {
+            let last = next.offsets.last().filter(|_| next.number == one.number + 1)?;
+            Some(picos(fit.residual(last).abs()))
+        });
+        let mut ahead: Vec<Picos> = ahead.collect();
+        let count = fits.len();
+        let linear = fits.iter().filter(|fit| fit.is_linear()).count();
+        let squares: f64 = fits.iter().map(|fit| fit.rms * fit.rms).sum();
+        (count > 0).then(|| Self {
+            span,
+            windows: count,
+            residual_rms: picos((squares / count as f64).sqrt()),
+            residual_max: picos(fits.iter().map(|fit| fit.max).fold(0.0, f64::max)),
+            linear: linear * 100 >= count * LINEAR_PERCENT,
+            extrapolated: (!ahead.is_empty()).then(|| Errors::of(&mut ahead)),
+        })
     }
 }
 
@@ -106,24 +189,14 @@ fn nearest(value: f64) -> i64 {
     SignedPicos::from_f64(value).0
 }
 
-/// Longest span over which the drift is linear.
-fn linear_for(offsets: &[Offset], span: Picos) -> Picos {
-    let mut halvings = 0;
-    let mut part = offsets.len();
-    while part >= LEAST_OFFSETS.min(offsets.len()) {
-        let fits = || offsets.chunks_exact(part).filter_map(Fit::of);
-        let linear = fits().filter(Fit::is_linear).count();
-        if linear * 100 >= fits().count() * LINEAR_PERCENT && linear > 0 {
-            return Picos(span.0 >> halvings);
-        }
-        halvings += 1;
-        part /= 2;
-    }
-    Picos::ZERO
+fn picos(value: f64) -> Picos {
+    Picos(nearest(value).unsigned_abs())
 }
 
 /// Line with its residuals' statistics, in ps.
-struct Fit {
+pub(crate) struct Fit {
+    first: Offset,
+    begin: f64,
     slope: f64,
     rms: f64,
     max: f64,
@@ -134,18 +207,17 @@ struct Fit {
 
 impl Fit {
     /// Fits a line; `None` for fewer than three offsets.
-    fn of(offsets: &[Offset]) -> Option<Self> {
-        let first = offsets.first()?;
-        let place = |offset: &Offset| {
-            // A size of 1 stands for the time 0, as a `GrowingLine` subtracts the first byte.
-            let passed = offset.at.since(first.at).0 + 1;
-            Point::new(passed, (offset.value.0 - first.value.0) as f64, 0.0).ok()
-        };
+    pub(crate) fn of(offsets: &[Offset]) -> Option<Self> {
+        let first = *offsets.first()?;
         let mut line = GrowingLine::new();
-        offsets.iter().filter_map(place).for_each(|point| line.add(point));
+        for offset in offsets {
+            // A size of 1 stands for the time 0, as a `GrowingLine` subtracts the first byte.
+            let passed = offset.at.since(first.at).0.saturating_add(1);
+            line.add(Point::new(passed, moved(offset, &first), 0.0).ok()?);
+        }
         let (begin, slope) = (line.gap()?, line.gap_per_byte()?);
-        let residual = |point: Point| point.value() - (begin + slope * (point.size() - 1) as f64);
-        let residuals: Vec<f64> = offsets.iter().filter_map(place).map(residual).collect();
+        let line = Self { first, begin, slope, rms: 0.0, max: 0.0, noise: 0.0 };
+        let residuals: Vec<f64> = offsets.iter().map(|offset| line.residual(offset)).collect();
         let squares: f64 = residuals.iter().map(|residual| residual * residual).sum();
         let max = residuals.iter().fold(0.0, |max: f64, residual| max.max(residual.abs()));
         let bends = residuals.array_windows();
@@ -156,12 +228,23 @@ impl Fit {
         }
         // A second difference of independent values has 1 + 4 + 1 times their variance.
         let noise = (bends.sum::<f64>() / (6.0 * counted as f64)).sqrt();
-        Some(Self { slope, rms: (squares / (counted + 2) as f64).sqrt(), max, noise })
+        Some(Self { rms: (squares / (counted + 2) as f64).sqrt(), max, noise, ..line })
+    }
+
+    /// Distance of `offset` from the line, in ps.
+    pub(crate) fn residual(&self, offset: &Offset) -> f64 {
+        let passed = offset.at.signed_difference(self.first.at) as f64;
+        moved(offset, &self.first) - (self.begin + self.slope * passed)
     }
 
     fn is_linear(&self) -> bool {
         self.rms <= LINEAR * self.noise.max(LEAST_NOISE)
     }
+}
+
+/// Change from one offset to another, in ps.
+fn moved(to: &Offset, from: &Offset) -> f64 {
+    to.value.0.saturating_sub(from.value.0) as f64
 }
 
 #[cfg(test)]
@@ -170,18 +253,16 @@ mod tests {
 
     const MICROSECOND: u64 = 1_000_000;
 
-    /// Study of `count` offsets, and the true drift, 10⁻⁶.
+    /// Study of `count` offsets, and the true drift on the own clock, 10⁻⁶.
     fn studied(truth: ClockTruth, count: u64) -> (DriftStudy, f64) {
         let mut clocks = [0, 1].map(|stream| VirtualClock::new(truth, 10, stream));
         let mut ahead = clocks;
-        let mut ahead_at = |now: u64| {
-            let [own, peer] = ahead.each_mut().map(|clock| clock.exact_at(Picos(now)));
-            own.signed_difference(peer)
-        };
-        let begin = ahead_at(0);
-        let gained = ahead_at(count * SECOND) - begin;
+        let mut at = |now: u64| ahead.each_mut().map(|clock| clock.exact_at(Picos(now)));
+        let ([own, peer], [own_end, peer_end]) = (at(0), at(count * SECOND));
+        let gained = own_end.signed_difference(peer_end) - own.signed_difference(peer);
+        let drift = gained as f64 / own_end.since(own).seconds() * 1e-6;
         let offsets = record(&mut clocks, count, Random::new(2)).unwrap();
-        (DriftStudy::of(&offsets), gained as f64 / count as f64 * 1e-6)
+        (DriftStudy::of(&offsets), drift)
     }
 
     #[test]
@@ -190,8 +271,17 @@ mod tests {
         assert!((study.drift_ppm - drift).abs() < 0.001 + drift.abs() * 1e-4, "{study:?} {drift}");
         assert!(study.linear, "{study:?}");
         assert!(study.span.0.abs_diff(49_999 * SECOND) < 2 * SECOND, "{study:?}");
-        assert!(study.residual_rms.0 < MICROSECOND / 10, "{study:?}");
-        assert!(study.residual_max >= study.residual_rms);
+        let spans: Vec<u64> = study.spans.iter().map(|row| row.span.0 / SECOND).collect();
+        assert!(spans.starts_with(&[10, 100, 1_000, 10_000]) && spans.len() == 5, "{spans:?}");
+        for row in &study.spans {
+            assert!(row.linear && row.residual_rms.0 < MICROSECOND / 10, "{row:?}");
+            assert!(row.residual_max >= row.residual_rms);
+            let ahead = row.extrapolated.map(|errors| errors.mean.0 < MICROSECOND / 5);
+            assert_eq!(ahead, (row.span < study.span).then_some(true), "{row:?}");
+        }
+        let bounds = [study.drift_ppm_lo, study.drift_ppm_hi].map(Option::unwrap);
+        assert!(bounds[0] <= drift && drift <= bounds[1], "{study:?} {drift}");
+        assert!(bounds[1] - bounds[0] < 1e-4, "{study:?}");
     }
 
     #[test]
@@ -201,7 +291,10 @@ mod tests {
         assert!(!study.linear, "{study:?}");
         assert!((10 * SECOND..2_000 * SECOND).contains(&study.linear_for.0), "{study:?}");
         assert!((study.drift_ppm - drift).abs() < 0.1, "{study:?} {drift}");
-        assert!(study.residual_max.0 > 20 * MICROSECOND, "{study:?}");
+        let [ten, .., whole] = &study.spans[..] else { panic!("{study:?}") };
+        assert!(whole.residual_max.0 > 20 * MICROSECOND, "{study:?}");
+        let thousand = study.spans[2].extrapolated.unwrap();
+        assert!(thousand.mean.0 > 20 * ten.extrapolated.unwrap().mean.0, "{study:?}");
     }
 
     #[test]
@@ -216,10 +309,14 @@ mod tests {
         };
         let mut offsets: Vec<Offset> = (1..=100).map(offset).collect();
         let study = DriftStudy::of(&offsets);
-        assert_eq!((study.drift_ppm, study.residual_max, study.linear), (3.0, Picos(0), true));
+        let most = |study: &DriftStudy| study.spans.last().unwrap().residual_max;
+        assert_eq!((study.drift_ppm, most(&study), study.linear), (3.0, Picos(0), true));
         assert_eq!(DriftStudy::of(&offsets[..2]), DriftStudy::default());
         offsets[60].value.0 += 90_000_000;
         let study = DriftStudy::of(&offsets);
-        assert!(study.residual_max.0.abs_diff(90_000_000) < 2_000_000, "{study:?}");
+        assert!(most(&study).0.abs_diff(90_000_000) < 2_000_000, "{study:?}");
+        // A clock that is set by 1 s.
+        offsets[60..].iter_mut().for_each(|offset| offset.value.0 += SECOND.cast_signed());
+        assert_eq!(DriftStudy::of(&offsets).drift_ppm_lo, None);
     }
 }

@@ -1,4 +1,5 @@
-//! Studies of synchronisation on virtual clocks, whose true times are known.
+//! Studies of synchronisation on virtual clocks, whose true times are known, and of
+//! [recorded](super::record) ones.
 //!
 //! [`trial()`] synchronises over the tree, as `sync` does. [`patience()`], [`drift()`] and
 //! [`schemes()`] repeat studies of Hoefler, Schneider and Lumsdaine ("Accurately Measuring
@@ -18,9 +19,10 @@ mod pinger;
 mod schemes;
 mod trial;
 
-pub use drift::{DriftStudy, drift};
+pub(crate) use drift::Fit;
+pub use drift::{DriftStudy, SpanRow, WanderRow, drift};
 pub use errors::Errors;
-pub use patience::{PatienceRow, patience};
+pub use patience::{PatienceRow, knee, patience, resampled};
 pub use schemes::{SchemeRow, schemes};
 pub use trial::{Scenario, TrialReport, trial};
 

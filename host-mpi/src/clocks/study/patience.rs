@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 
 use loggap_core::random::Random;
-use loggap_core::sync::{SeriesError, stop_after};
+use loggap_core::sync::{Offset, Ping, Pinger, SeriesError, stop_after};
 use loggap_core::units::Picos;
 use serde::Serialize;
 
@@ -12,6 +12,7 @@ use super::clock::{ClockTruth, VirtualClock};
 use super::errors::Errors;
 use super::path::Path;
 use super::pinger::VirtualPinger;
+use crate::clocks::record::RankRecording;
 
 /// Values of N that are simulated.
 const PATIENCES: [u32; 8] = [1, 2, 5, 10, 20, 50, 100, 1_000];
@@ -31,41 +32,112 @@ pub struct PatienceRow {
     pub errors: Errors,
 }
 
-/// Choice of N: a thousand series for each.
+/// Series of each N.
+const SERIES: u32 = 1_000;
+
+/// Choice of N on virtual clocks.
 ///
 /// # Errors
 ///
 /// [`SeriesError`].
 pub fn patience(seed: u64) -> Result<Vec<PatienceRow>, SeriesError<Infallible>> {
-    let row = |patience| of(patience, 1_000, Path::jittery(), seed);
-    PATIENCES.into_iter().map(row).collect()
+    PATIENCES.map(|patience| of(patience, SERIES, Path::jittery(), seed)).into_iter().collect()
 }
 
-/// Simulates `series` series that end after `patience` pings, over `path` between two clocks that
-/// agree.
+/// Choice of N for recorded pings, from which the pings of simulated series are drawn, each of one
+/// rank. The error of an offset is half of the kept round trip less the rank's smallest: that of
+/// a delay in one direction only.
+///
+/// # Errors
+///
+/// [`SeriesError`].
+pub fn resampled(
+    ranks: &[&RankRecording],
+    seed: u64,
+) -> Result<Vec<PatienceRow>, SeriesError<Infallible>> {
+    let ranks: Vec<&RankRecording> =
+        ranks.iter().filter(|rank| !rank.round_trips.is_empty()).copied().collect();
+    let row = |patience| {
+        row(patience, SERIES, |series| {
+            let rank = ranks.iter().cycle().nth(series as usize).ok_or(SeriesError::NoPing)?;
+            let random = Random::stream(seed ^ u64::from(patience) << 32, series.into());
+            stop_after(&mut Resampled { rank, random }, patience, MOST_PINGS)
+        })
+    };
+    PATIENCES.map(row).into_iter().collect()
+}
+
+/// Pings with recorded round trips between clocks that agree; all of the delay is on the way back.
+struct Resampled<'r> {
+    rank: &'r RankRecording,
+    random: Random,
+}
+
+impl Pinger for Resampled<'_> {
+    type Error = Infallible;
+
+    fn now(&mut self) -> Picos {
+        Picos::ZERO
+    }
+
+    fn ping(&mut self) -> Result<Ping, Infallible> {
+        let RankRecording { round_trips, least, .. } = self.rank;
+        let place = self.random.below(round_trips.len() as u64);
+        let drawn = usize::try_from(place).ok().and_then(|place| round_trips.get(place));
+        let received = drawn.copied().unwrap_or(*least);
+        Ok(Ping { sent: Picos::ZERO, stamped: Picos(least.0 / 2), received })
+    }
+}
+
+/// The N at the knee of `rows`, in their order: its error lies farthest below the straight line
+/// from the first to the last row, over the logarithm of the pings.
+#[must_use]
+pub fn knee(rows: &[PatienceRow]) -> Option<u32> {
+    let point = |row: &PatienceRow| (row.mean_pings.ln(), row.errors.mean.seconds());
+    let ((left, top), (right, bottom)) = (point(rows.first()?), point(rows.last()?));
+    let below = |row: &PatienceRow| {
+        let (x, y) = point(row);
+        top + (bottom - top) * (x - left) / (right - left).max(f64::MIN_POSITIVE) - y
+    };
+    let knee = rows.iter().rev().max_by(|one, other| below(one).total_cmp(&below(other)));
+    knee.map(|row| row.patience)
+}
+
+/// Simulates `series` series over `path` between two virtual clocks that agree.
 fn of(
     patience: u32,
     series: u32,
     path: Path,
     seed: u64,
 ) -> Result<PatienceRow, SeriesError<Infallible>> {
-    let mut errors = Vec::new();
-    let mut pings = 0_u64;
-    for stream in 0..series {
+    row(patience, series, |stream| {
         let random = Random::stream(seed ^ u64::from(patience) << 32, stream.into());
         let mut clocks = [VirtualClock::new(ClockTruth::EXACT, 0, 0); 2];
         let mut pinger = VirtualPinger::new(&mut clocks, path, Picos::ZERO, random);
-        let offset = stop_after(&mut pinger, patience, MOST_PINGS)?;
-        errors.push(Picos(offset.value.0.unsigned_abs()));
-        pings += u64::from(offset.pings);
-    }
-    let mean_pings = pings as f64 / f64::from(series);
+        stop_after(&mut pinger, patience, MOST_PINGS)
+    })
+}
+
+/// Row of `series` series between clocks that agree; `offset` is the result of one.
+fn row(
+    patience: u32,
+    series: u32,
+    offset: impl Fn(u32) -> Result<Offset, SeriesError<Infallible>>,
+) -> Result<PatienceRow, SeriesError<Infallible>> {
+    let offsets: Vec<Offset> = (0..series).map(offset).collect::<Result<_, _>>()?;
+    let mut errors: Vec<Picos> =
+        offsets.iter().map(|offset| Picos(offset.value.0.unsigned_abs())).collect();
+    let pings: f64 = offsets.iter().map(|offset| f64::from(offset.pings)).sum();
+    let mean_pings = pings / f64::from(series);
     Ok(PatienceRow { patience, mean_pings, errors: Errors::of(&mut errors) })
 }
 
 #[cfg(test)]
 mod tests {
+    use loggap_core::units::SignedPicos;
+
     use super::*;
+    use crate::clocks::record::{Recording, Row};
 
     #[test]
     fn a_larger_n_costs_pings_and_lowers_the_error() {
@@ -82,5 +154,32 @@ mod tests {
             let per_n = row.mean_pings / f64::from(row.patience);
             assert!((1.5..2.5).contains(&per_n), "{row:?}");
         }
+    }
+
+    #[test]
+    fn recorded_pings_have_the_errors_that_their_round_trips_allow() {
+        let mut recording = Recording::default();
+        // One of ten round trips is the smallest, the others are longer by 2 us.
+        let mut round_trips = vec![Picos(12_000_000); 9];
+        round_trips.push(Picos(10_000_000));
+        let offset = Offset {
+            at: Picos(1),
+            value: SignedPicos(0),
+            half_width: Picos(5_000_000),
+            round_trip: Picos(10_000_000),
+            pings: 10,
+            contradictions: 0,
+        };
+        recording.push(&Row { rank: 3, offset, round_trips }).unwrap();
+        let rows = resampled(&recording.ranks.values().collect::<Vec<_>>(), 1).unwrap();
+        // A series of N misses the smallest with probability 0.9^(N + 1), and is then off by 1 us.
+        for row in &rows {
+            let missed = 0.9_f64.powf(f64::from(row.patience) + 1.0) * 1e-6;
+            let error = row.errors.mean.seconds();
+            assert!((error - missed).abs() < 0.06e-6, "{row:?} {missed}");
+            assert_eq!(row.errors.max.0 % 1_000_000, 0);
+        }
+        assert!(matches!(knee(&rows), Some(20 | 50)), "{rows:?}");
+        assert!(resampled(&[], 1).is_err() && knee(&[]).is_none());
     }
 }
