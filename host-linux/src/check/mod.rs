@@ -12,11 +12,11 @@ use std::ops::ControlFlow;
 use loggap_core::measure::{
     Buffers, Clock, Experiment, Initiator, Link, Outcome, Quantity, SessionError, SessionOptions,
 };
-use loggap_core::model::{Coefficient, Curve, Estimate};
+use loggap_core::model::Estimate;
 use loggap_core::random::Random;
 use loggap_core::sim::{Parameters, Settings};
 use loggap_core::stats::{Confidence, Sorted};
-use loggap_core::units::{Bytes, Picos, SignedPicos};
+use loggap_core::units::{Bytes, Picos};
 
 pub use self::costs::{End, MessageCost, protocols};
 pub use self::verdict::{Asserted, Verdict};
@@ -26,7 +26,7 @@ use crate::drive::{EndOptions, Endpoints, Ends, Measurement, Options};
 use crate::link::{AnyLink, HostLink, LinkError, LinkVisitor};
 use crate::machine::clock::HostClock;
 use crate::machine::placement::Cpu;
-use crate::profile::{ProfileDocument, RangeRecord, to_si};
+use crate::profile::ProfileDocument;
 use crate::schedule::PrttRound;
 use crate::serve::local::{Process, Responder};
 use crate::simulation::{Job, Source, makespan};
@@ -127,10 +127,8 @@ pub(crate) fn run(
 fn predict(profiles: &[&ProfileDocument], round: &Checked) -> Option<Estimate<Picos>> {
     let size = Bytes(round.size.into());
     let of_profile = |profile: &&ProfileDocument| {
-        let within =
-            |record: &&RangeRecord| (record.range.first..=record.range.last).contains(&size);
-        let record = profile.ranges.iter().find(within)?;
-        Some(in_another_run(MessageCost::at(&record.range, size)?, record))
+        let model = profile.model().ok()?;
+        MessageCost::at(model.range(size)?, size)
     };
     let costs = profiles.iter().filter_map(of_profile);
     let cost = costs.reduce(|one, other| one.with(&other))?;
@@ -143,25 +141,6 @@ fn predict(profiles: &[&ProfileDocument], round: &Checked) -> Option<Estimate<Pi
     };
     let (value, low, high) = (at(End::Value)?, at(End::Low)?, at(End::High)?);
     Some(Estimate { low, high, ..Estimate::exact(value) })
-}
-
-/// The cost with intervals that hold for another run, as far as those of `record` at its first size
-/// are known.
-fn in_another_run(cost: MessageCost, record: &RangeRecord) -> MessageCost {
-    let widened = |known: Estimate<Picos>, curve| {
-        let of = Coefficient::AtOne(curve);
-        let value = record.range.estimate(of).and_then(|found| to_si(found.value, of));
-        let Some((value, [low, high])) = value.zip(record.next.get(&of)) else { return known };
-        let picos = known.value.0 as f64 / value;
-        let end = |seconds: f64| SignedPicos::from_f64(seconds * picos).picos();
-        Estimate {
-            low: end(*low).unwrap_or(known.low).min(known.low),
-            high: end(*high).unwrap_or(known.high).max(known.high),
-            ..known
-        }
-    };
-    let (one_way, gap) = (widened(cost.one_way, Curve::HalfRtt), widened(cost.gap, Curve::Gap));
-    MessageCost { one_way, gap, ..cost }
 }
 
 /// Measures rounds of all sizes to `processes` processes.
@@ -370,16 +349,6 @@ mod tests {
         assert_eq!(at(2, 1), Picos(18_000_000));
         assert_eq!(at(4, 1_001), Picos(18_000_000 + 3 * 3_000_000));
         assert!(predict(&[], &checked(1, 1)).is_none());
-    }
-
-    #[test]
-    fn a_prediction_is_as_uncertain_as_another_run() {
-        let mut profile = profile();
-        let record = &mut profile.ranges[0];
-        record.next.insert(Coefficient::AtOne(Curve::HalfRtt), [6e-6, 12e-6]);
-        let found = predict(&[&profile], &checked(1, 1_001)).unwrap();
-        let ends = [found.low, found.value, found.high].map(|time| time.0 / 1_000);
-        assert_eq!(ends, [13_500, 18_000, 27_000]);
     }
 
     #[test]
