@@ -202,7 +202,8 @@ fn print(out: &mut dyn Write, document: &Document<'_>) -> io::Result<()> {
     )?;
     for row in results {
         let cell = |value: Option<f64>, low: Option<f64>, high: Option<f64>| {
-            let [value, low, high] = [value, low, high].map(number::micros);
+            let Some(value) = value else { return "-".to_owned() };
+            let [value, low, high] = [Some(value), low, high].map(number::micros);
             format!("{value} ({low} to {high})")
         };
         writeln!(
