@@ -81,6 +81,7 @@ fn a_message_goes_to_several_processes_which_all_answer() {
     let crowded = &results(&document)[2];
     assert_eq!(crowded["is_crowded"], processors < 4, "{crowded}");
     assert!(crowded["is_crowded"] == false || crowded["verdict"] == "cannot_tell", "{crowded}");
+    assert!(crowded["measured_s"].as_f64() > Some(0.0), "{crowded}");
     let table = loggap().args(&check).succeeds().stdout;
     assert!(table.contains("round trip") && table.lines().count() >= 6, "{table}");
 }

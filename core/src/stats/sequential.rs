@@ -91,6 +91,12 @@ impl SequentialDetector {
         self.level.is_some()
     }
 
+    /// Mean of the values; `None` during a warm-up.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        self.level.as_ref().map(|level| level.mean)
+    }
+
     /// Standard deviation of the values; `None` during a warm-up.
     #[must_use]
     pub fn deviation(&self) -> Option<f64> {

@@ -23,9 +23,10 @@ pub use self::verdict::{Asserted, Verdict};
 
 use self::fan::Fan;
 use crate::drive::{EndOptions, Endpoints, Ends, Measurement, Options};
-use crate::link::{AnyLink, HostLink, LinkError, LinkVisitor};
+use crate::link::{AnyLink, HostLink, LinkError, LinkVisitor, Waiting};
 use crate::machine::clock::HostClock;
 use crate::machine::placement::Cpu;
+use crate::output::number;
 use crate::profile::ProfileDocument;
 use crate::schedule::PrttRound;
 use crate::serve::local::{Process, Responder};
@@ -53,6 +54,13 @@ pub(crate) struct CheckOptions {
     pub(crate) sizes: Vec<u32>,
     /// Numbers of processes that a message goes to; more than one only on this machine.
     pub(crate) processes: Vec<u32>,
+}
+
+impl CheckOptions {
+    /// True if `processes` and this one do not each have a processor.
+    fn is_crowded(&self, processes: u32) -> bool {
+        self.ends.remote.is_none() && processes as usize >= self.allowed.len()
+    }
 }
 
 /// A round, predicted and measured. Unknown values are `None`.
@@ -103,6 +111,14 @@ pub(crate) fn run(
     interrupt: &Interrupt,
     console: &mut Console,
 ) -> Result<Check, CliError> {
+    let crowded = options.processes.iter().find(|processes| options.is_crowded(**processes));
+    if let (Some(processes), Waiting::Poll) = (crowded, options.ends.settings.waiting) {
+        console.warn(format_args!(
+            "--processes {processes}: with this one more than {}, so that rounds include turns of others \
+             and have no verdict; --block helps",
+            number::counted(options.allowed.len() as u64, "processor")
+        ));
+    }
     let profile = |console: &mut Console| {
         let longest = options.measure.longest_message();
         let ends = Endpoints::new(options.ends.clone(), longest, options.allowed.clone());
@@ -154,7 +170,7 @@ fn measure(
         clock,
         sizes: &options.sizes,
         processes,
-        is_crowded: options.ends.remote.is_none() && processes as usize >= options.allowed.len(),
+        is_crowded: options.is_crowded(processes),
         seed: options.measure.seed,
         interrupt,
     };
@@ -244,7 +260,7 @@ impl Plan<'_> {
                 }
                 let size = sizes.get(at).copied().unwrap_or(1);
                 let began = clock.now();
-                turns.add(&mut in_a_row(&mut session, size, turns.rounds_of_next())?);
+                turns.add(&mut self.in_a_row(&mut session, size, turns.rounds_of_next())?);
                 turns.spent.0 += clock.duration(clock.now().saturating_sub(began)).0;
             }
         }
@@ -258,6 +274,29 @@ impl Plan<'_> {
             is_crowded,
         });
         Ok(checked.collect())
+    }
+
+    /// Durations of rounds in a row, the first left out; none if an end was preempted meanwhile, unless
+    /// that is usual for lack of processors.
+    fn in_a_row<L: Link<Error = LinkError>>(
+        &self,
+        session: &mut Initiator<'_, HostClock, L>,
+        size: u32,
+        rounds: usize,
+    ) -> Result<Vec<Picos>, SessionError<LinkError>> {
+        let round =
+            Experiment { quantity: Quantity::RoundTrip, messages: 1, delay: Picos::ZERO, size };
+        let mut times = Vec::with_capacity(rounds + 1);
+        session.run(&vec![round; rounds + 1], |outcome| {
+            if let Outcome::Sample(sample) = outcome {
+                times.push(sample.elapsed);
+            }
+        })?;
+        if (session.was_interrupted() && !self.is_crowded) || times.is_empty() {
+            return Ok(Vec::new());
+        }
+        times.remove(0);
+        Ok(times)
     }
 }
 
@@ -282,26 +321,6 @@ impl Turns {
         self.rounds += times.len();
         self.medians.extend(Sorted::new(times).median());
     }
-}
-
-/// Durations of rounds in a row, the first left out; none if an end was preempted meanwhile.
-fn in_a_row<L: Link<Error = LinkError>>(
-    session: &mut Initiator<'_, HostClock, L>,
-    size: u32,
-    rounds: usize,
-) -> Result<Vec<Picos>, SessionError<LinkError>> {
-    let round = Experiment { quantity: Quantity::RoundTrip, messages: 1, delay: Picos::ZERO, size };
-    let mut times = Vec::with_capacity(rounds + 1);
-    session.run(&vec![round; rounds + 1], |outcome| {
-        if let Outcome::Sample(sample) = outcome {
-            times.push(sample.elapsed);
-        }
-    })?;
-    if session.was_interrupted() || times.is_empty() {
-        return Ok(Vec::new());
-    }
-    times.remove(0);
-    Ok(times)
 }
 
 fn median(times: &mut [Picos]) -> Option<Estimate<Picos>> {

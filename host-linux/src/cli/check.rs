@@ -200,9 +200,14 @@ fn print(out: &mut dyn Write, document: &Document<'_>) -> io::Result<()> {
         "#{:<15} {:>9} {:>8}  {:<30} {:<30} {:>5}  verdict",
         "operation", "processes", "size[B]", "predicted[us]", "measured[us]", "ratio"
     )?;
+    let ratio = |ratio: f64| match ratio < 99.5 {
+        true => format!("{ratio:.2}"),
+        false => format!("{ratio:.0}"),
+    };
     for row in results {
         let cell = |value: Option<f64>, low: Option<f64>, high: Option<f64>| {
-            let [value, low, high] = [value, low, high].map(number::micros);
+            let Some(value) = value else { return "-".to_owned() };
+            let [value, low, high] = [Some(value), low, high].map(number::micros);
             format!("{value} ({low} to {high})")
         };
         writeln!(
@@ -213,14 +218,14 @@ fn print(out: &mut dyn Write, document: &Document<'_>) -> io::Result<()> {
             row.size_bytes,
             cell(row.predicted_s, row.predicted_s_lo, row.predicted_s_hi),
             cell(row.measured_s, row.measured_s_lo, row.measured_s_hi),
-            row.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
-            row.verdict.name()
+            row.ratio.map_or_else(|| "-".to_owned(), ratio),
+            if row.is_crowded { "cannot tell (crowded)" } else { row.verdict.name() }
         )?;
     }
     if document.results.iter().any(|row| row.is_crowded) {
         writeln!(
             out,
-            "# fewer processors than processes: rounds include turns of others; --block helps"
+            "# crowded: fewer processors than processes, rounds include turns of others; --block helps"
         )?;
     }
     Ok(())

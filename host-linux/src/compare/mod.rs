@@ -154,6 +154,9 @@ pub struct CurveChange {
     /// outcome is known, or above 1,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs_needed: Option<u32>,
+    /// Threshold from which on the interval lies within it, a fraction.
+    #[serde(skip)]
+    pub told_from: f64,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
@@ -249,6 +252,15 @@ impl Comparison {
             change.verdict = Outcome::Unknown;
         }
         self.verdict = overall(&self.parameters);
+    }
+
+    /// Threshold below 100% from which on all parameters can be told, whole percents; `None` if that
+    /// would not help.
+    #[must_use]
+    pub fn telling_percent(&self) -> Option<f64> {
+        let open = self.parameters.iter().filter(|change| change.verdict == Outcome::Unknown);
+        let percent = (open.map(|change| change.told_from).reduce(f64::max)? * 100.0).ceil();
+        (percent < 100.0 && percent > self.threshold * 100.0).then_some(percent)
     }
 
     /// True if a parameter cannot be told.
@@ -566,6 +578,7 @@ impl Judge {
             ratio_hi: high.exp(),
             verdict,
             runs_needed,
+            told_from: high.exp_m1().max(-low.exp_m1()) / ratio.share,
         }
     }
 }
@@ -876,6 +889,11 @@ mod tests {
         let side = |factor| (0..needed).map(|_| whole(factor, 0.2)).collect::<Vec<_>>();
         assert_eq!(found(&side(1.0), &side(1.12), 0.05).verdict, Outcome::Slower);
         assert_eq!(found(&[run(0.9)], &[run(0.9)], 0.001).parameters[0].runs_needed, None);
+        let percent = advised.telling_percent().unwrap();
+        let at = |percent: f64| found(&[run(0.2)], &[whole(1.12, 0.2)], percent / 100.0);
+        assert_eq!([at(percent), at(percent - 1.0)].map(|found| found.is_open()), [false, true]);
+        assert_eq!(at(percent).telling_percent(), None);
+        assert_eq!(found(&[run(0.9)], &[run(0.9)], 0.05).telling_percent(), None);
     }
 
     #[test]

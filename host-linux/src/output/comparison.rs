@@ -87,7 +87,10 @@ fn verdict(found: &Comparison) -> String {
                 let runs = change.runs_needed.map_or_else(String::new, |runs| {
                     format!("; {runs} runs a side, a minute apart, narrow it")
                 });
-                format!("{} of {} by {low} to {high}{runs}", label(change), sizes(change))
+                let tell = found.telling_percent().map_or_else(String::new, |tell| {
+                    format!("; these runs tell {tell}% (--threshold {tell}%)")
+                });
+                format!("{} of {} by {low} to {high}{runs}{tell}", label(change), sizes(change))
             });
             format!("cannot tell {percent}%: {}", best.unwrap_or_default())
         }

@@ -129,6 +129,9 @@ pub fn plus_minus(share: f64) -> String {
 #[must_use]
 pub fn signed_percent(share: f64) -> String {
     let percent = share * 100.0;
+    if percent >= 999.5 {
+        return ">+999%".to_owned();
+    }
     let places = usize::from(percent.abs() < 9.95);
     format!("{percent:+.places$}%")
 }
@@ -185,6 +188,7 @@ mod tests {
         let expected = ["±0.0%", "±0.4%", "± 2%", "±12%", "±150%", "±>999%"];
         assert_eq!(shares.map(plus_minus), expected);
         assert_eq!([0.18, 0.014, -0.3].map(signed_percent), ["+18%", "+1.4%", "-30%"]);
+        assert_eq!([9.99, 10.0, 5e6].map(signed_percent), ["+999%", ">+999%", ">+999%"]);
     }
 
     #[test]

@@ -54,6 +54,10 @@ impl Metrics {
         registry.register("assertions_failing", "Assertions not kept", metrics.failing.clone());
         registry.register("lost_rounds", "Rounds that were lost", metrics.lost_rounds.clone());
         registry.register("events", "Events by kind", metrics.events.clone());
+        for kind in EventKind::ALL {
+            // At 0 from the start: an increase to the first event is seen.
+            metrics.count(kind);
+        }
         metrics
     }
 
@@ -70,12 +74,19 @@ impl Metrics {
             }
         }
         self.up.set(i64::from(interval.state != State::Lost));
-        self.measured.set(interval.time_unix_s);
+        if interval.half_rtt_s.or(interval.gap_s).is_some() {
+            self.measured.set(interval.time_unix_s);
+        }
         self.failing.set(i64::try_from(interval.failing.len()).unwrap_or(i64::MAX));
         self.lost_rounds.inc_by(interval.lost_rounds);
         for event in &interval.events {
-            self.events.get_or_create(&[("kind", event.kind.name().to_owned())]).inc();
+            self.count(event.kind).inc();
         }
+    }
+
+    /// Count of the events of a kind.
+    fn count(&self, kind: EventKind) -> Counter {
+        self.events.get_or_create_owned(&[("kind", kind.name().to_owned())])
     }
 
     /// Text of all metrics.
@@ -91,6 +102,8 @@ impl Metrics {
 }
 
 impl EventKind {
+    const ALL: [Self; 4] = [Self::Step, Self::Drift, Self::Lost, Self::Back];
+
     /// Name in files and on the screen.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -110,33 +123,35 @@ mod tests {
     #[test]
     fn values_are_named_with_unit_and_size_and_absent_where_unknown() {
         let metrics = Metrics::new("tcp", "node7");
-        metrics.set(&Interval {
-            time_unix_s: 0.0,
+        let step =
+            Event { kind: EventKind::Step, parameter: Some("gap"), before_s: None, after_s: None };
+        let interval = Interval {
+            time_unix_s: 7.0,
             state: State::Watching,
             half_rtt_s: Some(1.5e-5),
             half_rtt_size_bytes: 8,
             gap_s: None,
             gap_size_bytes: 1_024,
             lost_rounds: 3,
-            events: vec![Event {
-                kind: EventKind::Step,
-                parameter: Some("gap"),
-                before_s: None,
-                after_s: None,
-            }],
+            events: vec![step],
             failing: Vec::new(),
-        });
+        };
+        metrics.set(&interval);
         let text = metrics.text().unwrap();
         for line in [
             "loggap_half_rtt_seconds{LINK,size_bytes=\"8\"} 0.000015\n",
             "loggap_up{LINK} 1\n",
-            "loggap_measured_timestamp_seconds{LINK} 0.0\n",
+            "loggap_measured_timestamp_seconds{LINK} 7.0\n",
             "loggap_lost_rounds_total{LINK} 3\n",
             "loggap_events_total{LINK,kind=\"step\"} 1\n",
+            "loggap_events_total{LINK,kind=\"lost\"} 0\n",
         ] {
             let line = line.replace("LINK", "transport=\"tcp\",peer=\"node7\"");
             assert!(text.contains(&line), "{text}");
         }
         assert!(!text.contains("loggap_gap_seconds{") && text.ends_with("# EOF\n"), "{text}");
+        let lost = Interval { time_unix_s: 8.0, half_rtt_s: None, events: Vec::new(), ..interval };
+        metrics.set(&lost);
+        assert!(metrics.text().unwrap().contains("\"} 7.0\n"), "nothing was measured");
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
             "a line's deviation needs {FEWEST_SIZES} sizes or more: -s 1:4K"
         )));
     }
-    let test = args.test();
+    let test = MessagesTest { is_watched: console.is_watched(), ..args.test() };
     let sizes = TestSizes::Listed(args.sizes());
     let silent = &mut |_: &LinkFingerprint, _: &SizeGaps, _: &mut Console| Ok(());
     let tested = perftest::run(&test, args.ends.options()?, &sizes, console, silent)?;
@@ -126,6 +126,7 @@ impl Args {
             end: Deadline::after(self.max_time),
             sizes: self.sizes(),
             seed: self.seed,
+            is_watched: false,
         }
     }
 }
@@ -279,6 +280,9 @@ impl Report {
                 out,
                 "# n = {messages}: the smallest within the interval of the least deviation"
             )?,
+            None if self.deviations.rows.iter().all(|row| row.gap_lsq_s2.is_none()) => {
+                writeln!(out, "# no n is chosen: too few sizes were measured without losses")?;
+            }
             None => writeln!(
                 out,
                 "# no n is chosen: the interval of the least deviation is too wide; more \
@@ -312,5 +316,29 @@ impl Report {
             time(bell.eq4_send_overhead_s_lo),
             time(bell.eq4_send_overhead_s_hi)
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_few_sizes_are_no_matter_of_time() {
+        let row = |gap_lsq_s2| Deviation {
+            messages: 2,
+            gap_lsq_s2,
+            gap_lsq_s2_lo: gap_lsq_s2,
+            gap_lsq_s2_hi: gap_lsq_s2,
+        };
+        let text = |gap_lsq_s2| {
+            let rows = vec![row(gap_lsq_s2), row(None)];
+            let deviations = Deviations { ranges: Vec::new(), rows, chosen: None };
+            let mut out = Vec::new();
+            Report::new(&[], deviations, None).write(&mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert!(text(None).ends_with("too few sizes were measured without losses\n"));
+        assert!(text(Some(1e-12)).contains("more --max-time"));
     }
 }

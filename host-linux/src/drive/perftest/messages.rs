@@ -12,6 +12,7 @@ use super::{Missing, SizeResult, SizeTest, round_trip};
 use crate::link::LinkError;
 use crate::machine::clock::{Deadline, HostClock};
 use crate::machine::interruptions;
+use crate::terminal::Bar;
 
 /// Rounds of each number of messages in a block, whose value is their median, where six blocks fit
 /// into the time of a size; otherwise one.
@@ -78,6 +79,8 @@ pub(crate) struct MessagesTest {
     pub(crate) sizes: Vec<u32>,
     /// Seed of the order of rounds.
     pub(crate) seed: u64,
+    /// True to show progress.
+    pub(crate) is_watched: bool,
 }
 
 impl SizeTest for MessagesTest {
@@ -113,6 +116,7 @@ impl MessagesTest {
         if self.end.expired() && !is_needed {
             return Ok(none);
         }
+        let bar = self.is_watched.then(|| self.bar(size));
         session.warm_up(round_trip(size), WARM_UP)?;
         let stopwatch = HostClock::monotonic_raw();
         let began = stopwatch.now();
@@ -134,6 +138,9 @@ impl MessagesTest {
             if index >= *BLOCKS.start() && passed() >= share {
                 break;
             }
+            if let Some(Bar(bar)) = &bar {
+                bar.set_message(format!("repetition {} of {size} B", index + 1));
+            }
             let samples = session.run(&self.rounds(size, rounds, &mut random))?;
             if session.is_interrupted() {
                 return Ok(none);
@@ -144,6 +151,15 @@ impl MessagesTest {
             gaps.bell = bell(session, size)?;
         }
         Ok(SizeResult { row: Some(gaps), failure: None })
+    }
+
+    /// Progress bar at the start of `size`.
+    fn bar(&self, size: u32) -> Bar {
+        let template = "measuring [{bar:12}] {pos} of {len} sizes, {msg}";
+        let bar = Bar::shown(self.sizes.len() as u64, template);
+        bar.0.set_position(self.sizes.partition_point(|other| *other < size) as u64);
+        bar.0.set_message(format!("{size} B"));
+        bar
     }
 
     /// Part of the time that `size` has; long messages take longer. A quarter remains for sizes that

@@ -259,7 +259,7 @@ struct Watch {
     watched: [Watched; 2],
     held: Vec<Held>,
     is_lost: bool,
-    /// True once the time to report a change is known from the noise.
+    /// True once the time to report a change was told.
     time_told: bool,
     intervals: u64,
     events: u64,
@@ -351,22 +351,24 @@ impl Watch {
         }
     }
 
-    /// Says how long a change takes to be told, once the noise is known, if that is longer than was
-    /// said at the start.
+    /// Says how long a change takes to be told, once the noise is known, and if the bandwidth is
+    /// hidden.
     fn tell_time(&mut self, console: &mut Console) {
         let detector = &self.watched[1].detector;
-        let Some(deviation) = detector.deviation() else { return };
+        let Some((mean, deviation)) = detector.mean().zip(detector.deviation()) else { return };
         if std::mem::replace(&mut self.time_told, true) {
             return;
         }
+        if let Some(passed) = self.traffic.burst(mean.exp()) {
+            return console.warn(passed);
+        }
         let noise = number::plus_minus(deviation);
         match detector.values_to_tell(std::f64::consts::LN_2) {
-            Some(..=2) => {}
             Some(values) => {
                 let seconds = f64::from(values) * self.traffic.interval.as_secs_f64();
                 let time = number::in_units(seconds, number::TIME);
                 console.note(format_args!(
-                    "the gap varies by {noise}: half of the bandwidth is told within {time}"
+                    "the gap varies by {noise}: a halved bandwidth is told within {time}"
                 ));
             }
             None => console.warn(format_args!(

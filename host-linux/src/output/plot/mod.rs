@@ -17,6 +17,7 @@ pub mod winners;
 use loggap_core::model::{Curve, Range};
 
 use super::number::{self, Unit};
+use crate::drive::Method;
 use crate::profile::{COLUMNS, ProfileDocument};
 use axis::{Axis, Labelled};
 use canvas::Sheet;
@@ -42,10 +43,11 @@ pub enum PlotError {
 ///
 /// [`PlotError`] if there is nothing to draw.
 pub fn svg(document: &ProfileDocument) -> Result<String, PlotError> {
-    if let Some(found) = &document.signature {
+    let signature = document.signature.as_ref();
+    if let Some(found) = signature.filter(|_| document.method != Method::All.name()) {
         return match &found.bulk[..] {
             [] => signature::svg(document, found),
-            bulk => bulk::svg(document, bulk),
+            _ => bulk::svg(document, &found.sizes),
         };
     }
     let is_present = |curve: &Curve| {
@@ -273,6 +275,16 @@ mod tests {
         for part in ["length n [bytes]", "store T(n)", "send overhead o(n)", "T0 -2.00 us"] {
             assert!(picture.contains(part), "no {part}");
         }
+        let mut record = fixtures::signature_record();
+        record.sizes[0].found.gap = None;
+        let without = svg(&of(record)).unwrap();
+        assert!(picture.contains("gap g(n)") && !without.contains("gap g(n)"));
+        // The legend, the curve and an interval.
+        let lines = |picture: &str| picture.matches("<polyline").count();
+        assert_eq!(lines(&picture), lines(&without) + 3);
+        let all = ProfileDocument { method: "all".to_owned(), ..of(fixtures::signature_record()) };
+        let picture = svg(&all).unwrap();
+        assert!(picture.contains("gap g + (s-1)G") && !picture.contains("store T(n)"));
     }
 
     #[test]

@@ -29,6 +29,9 @@ const ROUND_TRIPS: usize = 9;
 /// Headers of a message, bytes, and control frames of a connection: hello, announcements, close.
 const HEADERS: u64 = 64;
 const FRAMES: u64 = 3_072;
+/// Messages of a train that measures the rate.
+const MESSAGES_OF_RATE: u32 = 16;
+
 /// Messages of an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Traffic {
@@ -42,6 +45,8 @@ pub(super) struct Traffic {
     pub(super) interval: Duration,
     /// Rate of the link when watching began, bytes a second.
     pub(super) rate: f64,
+    /// Part of the rate with which trains are as long as those that showed it.
+    enough: f64,
 }
 
 impl Traffic {
@@ -68,7 +73,25 @@ impl Traffic {
         let messages = messages.clamp(*MESSAGES.start(), *MESSAGES.end());
         let bytes = fixed + trains * (f64::from(messages) + 1.0) * message;
         let needed = Duration::try_from_secs_f64(bytes / allowed).unwrap_or(Duration::MAX);
-        Self { short, size, messages, interval: options.interval.max(needed), rate }
+        let of_rate = f64::from(MESSAGES_OF_RATE + 2) * (u64::from(longest) + HEADERS) as f64;
+        let enough = (fixed + trains * of_rate) / rate / options.interval.as_secs_f64();
+        Self { short, size, messages, interval: options.interval.max(needed), rate, enough }
+    }
+
+    /// Says that trains with a gap of `gap_s` pass faster than the link: they fit into a burst that
+    /// it lets through.
+    pub(super) fn burst(&self, gap_s: f64) -> Option<String> {
+        let rate = f64::from(self.size) / gap_s;
+        (rate > 2.0 * self.rate).then(|| {
+            format!(
+                "trains of {} pass at {} on a link of {}: a burst is let through, and the bandwidth \
+                 is not watched; --budget {}%",
+                number::size(u64::from(self.size) * u64::from(self.messages)),
+                number::in_units(rate, number::BYTE_RATE),
+                number::in_units(self.rate, number::BYTE_RATE),
+                (self.enough * 100.0).ceil().min(99.0)
+            )
+        })
     }
 
     const fn train(&self) -> Experiment {
@@ -137,14 +160,13 @@ fn gap(samples: &[Sample], train: Experiment) -> Option<SignedPicos> {
 /// Rate of the link in bytes a second, and the longest message of which trains arrive: messages
 /// grow while the rate does, as far as trains stay short.
 pub(super) fn rate(session: &mut dyn Rounds, longest: u32) -> Result<(f64, u32), CliError> {
-    const MESSAGES: u32 = 16;
     const FIRST: u32 = 1 << 10;
     const ROUNDS: usize = 3;
     const LONG: Picos = Picos(20_000_000_000);
     let mut found: Option<(f64, u32)> = None;
     let mut size = FIRST.min(longest);
     loop {
-        let train = train(size, MESSAGES);
+        let train = train(size, MESSAGES_OF_RATE);
         let samples = session.run(&[[round_trip(size), train]; ROUNDS].concat()).map_err(failed)?;
         let Some(gap) = gap(&samples, train) else { break };
         let rate = f64::from(size) / gap.seconds();
@@ -160,19 +182,18 @@ pub(super) fn rate(session: &mut dyn Rounds, longest: u32) -> Result<(f64, u32),
     found.ok_or_else(|| CliError::failed(format_args!("no train of messages of {size} B arrives")))
 }
 
-/// Traffic, and time to report a change, in words.
+/// Traffic, and time until changes are reported, in words.
 pub(super) fn describe(traffic: &Traffic, options: &WatchOptions) -> String {
     let Traffic { size, messages, interval, rate, .. } = *traffic;
     let seconds = interval.as_secs_f64();
     let time = |intervals: f64| number::in_units(intervals * seconds, number::TIME);
     let longer = if interval > options.interval { ", so long by the budget" } else { "" };
     format!(
-        "link of {}: {} trains of {messages} messages of {} every {}{longer}; a halved bandwidth is told within {}, from {} on",
+        "link of {}: {} trains of {messages} messages of {} every {}{longer}; changes are told from {} on",
         number::in_units(rate, number::BYTE_RATE),
         TRAINS + 1,
         number::size(size.into()),
         time(1.0),
-        time(2.0),
         time(SequentialDetector::WARM_UP as f64)
     )
 }
@@ -209,6 +230,19 @@ mod tests {
         assert_eq!((gigabit.size, gigabit.messages, gigabit.short), (8 << 10, 11, 8));
         assert_eq!(Traffic::of(&options(5), 125e6, 1_400).size, 1_400);
         let text = describe(&gigabit, &options(5));
-        assert!(text.contains("told within 10.0 s, from 120 s on"), "{text}");
+        assert!(text.contains("every 5.00 s; changes are told from 120 s on"), "{text}");
+    }
+
+    #[test]
+    fn a_train_within_a_burst_is_told_with_a_budget_that_exceeds_it() {
+        // 50 Mb/s, which trains of 16 messages of 4 KiB showed.
+        let traffic = Traffic::of(&options(5), 6.25e6, 4 << 10);
+        assert_eq!((traffic.size, traffic.burst(256.0 / 12e6)), (256, None));
+        let text = traffic.burst(256.0 / 46e6).unwrap();
+        assert!(text.contains("pass at 46.0 MB/s on a link of 6.25 MB/s: a burst"), "{text}");
+        assert!(text.ends_with("--budget 2%"), "{text}");
+        let larger = WatchOptions { budget: 0.02, ..options(5) };
+        let Traffic { size, messages, .. } = Traffic::of(&larger, 6.25e6, 4 << 10);
+        assert!(size * messages >= 16 * (4 << 10), "{messages} of {size}");
     }
 }
