@@ -220,6 +220,7 @@ fn ctrl_c_leaves_the_runs_of_overlap_that_are_complete() {
 
 #[test]
 fn messages_names_an_n_and_draws_the_deviations() {
+    let _machine = machine();
     let folder = Folder::new();
     let plot = folder.path("fig4.svg");
     let study = ["study", "messages", "--transport", "unix", "-s", "1:4K", "--max-time", "1"];
@@ -280,6 +281,7 @@ fn messages_keeps_its_time_on_a_slow_link_and_leaves_long_sizes_out() {
 
 #[test]
 fn messages_ends_on_request_within_a_size() {
+    let _machine = machine();
     let sizes = ["-s", "4M,6M,8M", "-n", "64", "--max-time", "60"];
     let study = ["study", "messages", "--transport", "unix", "--block"];
     let study = start(loggap_process().args(study).args(sizes));

@@ -371,6 +371,16 @@ mod tests {
     }
 
     #[test]
+    fn the_profiles_before_and_after_bound_a_prediction() {
+        let (before, mut after) = (profile(), profile());
+        let line = SizeLine::exact(SignedPicos(12_000_000), SignedPerByte::from_f64(1_000.0));
+        after.ranges[0].range.half_rtt = Some(line);
+        let found = predict(&[&before, &after], &checked(1, 1)).unwrap();
+        let ends = [found.low, found.value, found.high].map(|time| time.0 / 1_000_000);
+        assert_eq!(ends, [16, 20, 24]);
+    }
+
+    #[test]
     fn rounds_in_a_row_are_one_value_and_fit_into_the_time() {
         let mut turns = Turns::default();
         assert_eq!(turns.rounds_of_next(), 2);

@@ -919,11 +919,14 @@ mod tests {
         };
         let verdict = |before: Option<f64>, after: Option<f64>, factor| {
             let found = compare(&[at(before, 1.0)], &[at(after, factor)], 0.05).unwrap();
+            assert_eq!(found.sizes[0].verdict, found.verdict, "{factor}");
             (found.verdict, found.moved_processors.is_some())
         };
         let (near, far) = (Some(6e-8), Some(3e-7));
         assert_eq!(verdict(near, far, 1.5), (Outcome::Unknown, true));
         assert_eq!(verdict(far, near, 1.0 / 1.5), (Outcome::Unknown, true));
+        // By 5.1, or by less.
+        assert_eq!(verdict(near, far, 5.1), (Outcome::Unknown, true));
         // Processors nearer to each other do not explain what is slower, nor five times what is seven.
         for (before, after, factor, outcome) in [
             (far, near, 1.5, Outcome::Slower),

@@ -369,6 +369,15 @@ mod tests {
             verdict(&records, "signature", "recv_overhead").verdict
         };
         assert_eq!([490, 510].map(of), [Agreement::Agrees, Agreement::Unknown]);
+        let of = |half| {
+            let row = SizeRow { recv_overhead: time(2_000, half), ..prtt() };
+            let found = Signature { recv_overhead: time(2_100, 10), ..signature() };
+            let records = compared(&row, Some(&found), &[]);
+            ["recv_overhead", "latency"].map(|of| verdict(&records, "signature", of).verdict)
+        };
+        // L is known within 25% of half a round trip of 10 us.
+        assert_eq!(of(490), [Agreement::Agrees, Agreement::Agrees]);
+        assert_eq!(of(510), [Agreement::Unknown, Agreement::Agrees]);
     }
 
     #[test]

@@ -273,7 +273,6 @@ impl<'m, C: Clock + Copy> Course<'m, C> {
             exact,
             conclusion: self.conclusion(),
             samples: self.samples,
-            other_samples: Vec::new(),
             change_floor: match &self.plan {
                 Plan::Rounds(rounds, _) => rounds.planner.change_floor(),
                 Plan::Probes(..) => floor::CHANGE,

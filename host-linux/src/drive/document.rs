@@ -65,8 +65,6 @@ impl Assessed {
         let interrupted = is_stopped.then(|| "interrupted".to_owned());
         let document = self.document(failure.as_ref().map(ToString::to_string).or(interrupted));
         let mut samples = self.measured.samples;
-        samples.append(&mut self.measured.other_samples);
-        samples.sort_by_key(|timed| timed.time);
         samples.retain(|timed| self.options.method.times(timed.sample.experiment.quantity));
         let MethodSeries { signature, plogp } = self.measured.series;
         let mut series = [signature, plogp].concat();

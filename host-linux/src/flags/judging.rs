@@ -45,19 +45,14 @@ pub(super) struct Judgement {
     assertions: Vec<Judged>,
     #[serde(skip_serializing_if = "Option::is_none")]
     baseline: Option<Comparison>,
-    /// Number of runs, and of those that are compared with the baseline.
+    /// Number of runs; of those compared with the baseline; and of those with processors as far apart
+    /// as there.
     #[serde(skip)]
-    pub(super) runs: usize,
+    runs: usize,
     #[serde(skip)]
-    pub(super) compared_runs: usize,
-    /// Number of runs that are not compared, as their processors were moved since the baseline.
-    #[serde(skip_serializing_if = "is_zero")]
-    moved_runs: usize,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
+    compared_runs: usize,
+    #[serde(skip)]
+    alike_runs: usize,
 }
 
 /// Options with their opened files.
@@ -146,10 +141,8 @@ impl Judge<'_> {
             Ok(found) => (Some(found), Ok(())),
             Err(error) => (None, Err(error)),
         };
-        let compared_runs = if outcome.is_ok() { alike.len() } else { 0 };
-        let moved_runs = if alike.is_empty() { 0 } else { runs.len() - alike.len() };
-        let runs = runs.len();
-        (Judgement { assertions, baseline, runs, compared_runs, moved_runs }, outcome)
+        let (runs, compared_runs, alike_runs) = (runs.len(), counted.len(), alike.len());
+        (Judgement { assertions, baseline, runs, compared_runs, alike_runs }, outcome)
     }
 
     /// Reports `error`, which no measurement survived, so that no report of an earlier run stays.
@@ -196,19 +189,11 @@ impl Judgement {
         withdrawn
     }
 
-    /// True if as many runs count as a failure needs.
-    fn is_complete(&self) -> bool {
-        self.runs >= RUNS && (self.baseline.is_none() || self.compared_runs >= RUNS)
-    }
-
     /// Why another run is worth while; `None` if it is not.
     pub(super) fn doubt(&self) -> Option<String> {
-        if self.is_complete() {
-            return None;
-        }
         let failing = self.assertions.iter().find(|judged| judged.verdict == Holds::Fails);
         let failing = failing.filter(|_| self.runs < RUNS);
-        let compared = self.baseline.as_ref().filter(|_| self.compared_runs < RUNS);
+        let compared = self.baseline.as_ref().filter(|_| self.alike_runs < RUNS);
         let slower = compared.and_then(|found| {
             let may_be = |change: &&compare::CurveChange| {
                 change.verdict == Outcome::Slower
@@ -245,8 +230,8 @@ impl Judgement {
             let mut table = Vec::new();
             let _to_memory = comparison::write(&mut table, found, &[]);
             text += &String::from_utf8_lossy(&table);
-            if self.moved_runs > 0 {
-                let (moved, all) = (self.moved_runs, self.runs);
+            let (moved, all) = (self.runs - self.compared_runs, self.runs);
+            if moved > 0 {
                 text += &format!(
                     "# {moved} of {all} runs are not compared: processors were moved since\n"
                 );
@@ -293,5 +278,80 @@ pub(crate) fn warn_of<'a>(
             other.path.display(),
             host(other)
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{ProfileDocument, RangeRecord, SizeRecord};
+    use loggap_core::measure::SizeRow;
+    use loggap_core::model::{Estimate, Range};
+    use loggap_core::units::{Bytes, SignedPicos};
+
+    /// A run with this half round trip in microseconds, and the distance of its processors in
+    /// nanoseconds.
+    fn run(number: u64, half_rtt_us: i64, distance_ns: f64) -> ProfileFile {
+        let [value, low, high] =
+            [1_000, 999, 1_001].map(|share| SignedPicos(half_rtt_us * share * 1_000));
+        let half_rtt = Some(Estimate { value, low, high, ..Estimate::default() });
+        let row = SizeRow { size: Bytes(1), half_rtt, ..SizeRow::default() };
+        let range = Range { first: Bytes(1), last: Bytes(1), ..Range::default() };
+        let profile = ProfileDocument {
+            method: "prtt".to_owned(),
+            started_unix_s: 60 * number,
+            sizes: vec![SizeRecord::from(row)],
+            ranges: vec![RangeRecord::from(range)],
+            launches: 5,
+            processor_distance_s: Some(distance_ns * 1e-9),
+            ..ProfileDocument::default()
+        };
+        ProfileFile { path: format!("{number}.json").into(), profile }
+    }
+
+    /// Of runs with these half round trips and distances, beside a baseline of 10 us and 60 ns, and
+    /// a limit of 50 us: whether there is a doubt, how many runs withdraw what, if any is, and
+    /// whether anything fails.
+    fn judged(runs: &[(i64, f64)]) -> (bool, Option<usize>, bool) {
+        let args = JudgeArgs {
+            baseline: None,
+            threshold: 50_000,
+            assertions: vec!["half_rtt<50us@1".parse().unwrap()],
+            junit: None,
+        };
+        let judge = Judge { args: &args, baseline: Some(run(0, 10, 60.0)), junit: None };
+        let runs = runs.iter().zip(1..);
+        let runs: Vec<_> = runs.map(|(&(time, distance), at)| run(at, time, distance)).collect();
+        let (mut judgement, compared) = judge.judge(&runs);
+        compared.unwrap();
+        let doubt = judgement.doubt().is_some();
+        (doubt, judgement.withdraw(), judgement.fails())
+    }
+
+    #[test]
+    fn three_runs_that_count_have_to_fail() {
+        let (same, slower) = ((10, 60.0), (18, 60.0));
+        assert_eq!(judged(&[same]), (false, None, false));
+        assert_eq!(judged(&[slower]), (true, Some(1), false));
+        assert_eq!(judged(&[slower; 2]), (true, Some(2), false));
+        assert_eq!(judged(&[slower; 3]), (false, None, true));
+    }
+
+    #[test]
+    fn runs_of_moved_processors_do_not_count_beside_others() {
+        let (slower, moved) = ((18, 60.0), (18, 300.0));
+        assert_eq!(judged(&[moved, slower, moved, slower]), (true, Some(2), false));
+        assert_eq!(judged(&[moved, slower, slower, moved, slower]), (false, None, true));
+        // All were moved: what that explains is not told, and what it does not is.
+        let (doubt, withdrawn, fails) = judged(&[moved; 5]);
+        assert_eq!((doubt, withdrawn, fails), (true, None, false));
+        assert_eq!(judged(&[(80, 300.0); 3]), (true, None, true));
+    }
+
+    #[test]
+    fn a_limit_needs_no_runs_like_the_baseline() {
+        let (once, thrice) = (judged(&[(60, 300.0)]), judged(&[(60, 900.0); 3]));
+        assert_eq!((once.1, once.2), (Some(1), false));
+        assert!(thrice.2);
     }
 }

@@ -233,6 +233,9 @@ mod tests {
         assert_eq!(near.range(), Some([50.0 / 1e9, 300.0 / 1e9]));
         let far = counted(&[[50, 310], [310, 290], [290, 300], [300, 900]]);
         assert_eq!(far, Some(vec![false, true, true, false]));
+        // Of two groups the nearer one; twice is alike.
+        assert_eq!(counted(&[[300, 300], [50, 50]]), Some(vec![false, true]));
+        assert_eq!([100.0, 101.0].map(|other| differ(50.0, other)), [false, true]);
         let always_far = distances(&[[310, 290], [290, 300]]);
         assert_eq!(always_far.alike().unwrap().other_s, None);
         // Fewer than half: one of three, none of one; nothing known.

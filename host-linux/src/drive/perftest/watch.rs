@@ -141,10 +141,11 @@ impl Watched {
     }
 }
 
-/// An assertion, and since when it fails.
+/// An assertion, since when it fails, and when it was last seen to.
 struct Held {
     assertion: Assertion,
     since: Option<Picos>,
+    last: Picos,
 }
 
 impl Held {
@@ -153,7 +154,13 @@ impl Held {
         let Some(value) = values.of(self.assertion.curve()) else { return false };
         let is_kept = self.assertion.is_kept(value);
         self.since = if is_kept { None } else { self.since.or(Some(now)) };
+        self.last = now;
         !is_kept
+    }
+
+    /// True if it was seen to fail over `hold`.
+    fn is_broken(&self, hold: Picos) -> bool {
+        self.since.is_some_and(|since| self.last.since(since) >= hold)
     }
 }
 
@@ -209,7 +216,7 @@ pub(crate) fn watch(
     console.note(describe(&traffic, options));
     let watched = [Watched::new(Curve::HalfRtt), Watched::new(Curve::Gap)];
     let held = options.assertions.iter().cloned();
-    let held = held.map(|assertion| Held { assertion, since: None }).collect();
+    let held = held.map(|assertion| Held { assertion, since: None, last: Picos::ZERO }).collect();
     let time_told = false;
     let is_lost = false;
     let (intervals, events) = (0, 0);
@@ -379,9 +386,7 @@ impl Watch {
 
     /// Assertion that has failed for `hold`.
     fn broken(&self, hold: Picos) -> Option<&Assertion> {
-        let now = self.stopwatch.now();
-        let is_broken = |held: &&Held| held.since.is_some_and(|since| now.since(since) >= hold);
-        self.held.iter().find(is_broken).map(|held| &held.assertion)
+        self.held.iter().find(|held| held.is_broken(hold)).map(|held| &held.assertion)
     }
 }
 
@@ -420,7 +425,8 @@ mod tests {
 
     #[test]
     fn an_assertion_fails_from_its_first_value_on_until_one_does_not_break_it() {
-        let mut held = Held { assertion: "gap<2us@1K".parse().unwrap(), since: None };
+        let mut held =
+            Held { assertion: "gap<2us@1K".parse().unwrap(), since: None, last: Picos::ZERO };
         let values = |gap| Values { gap, ..Values::default() };
         let (slow, fast) = (values(Some(SignedPicos(3_000_000))), values(Some(SignedPicos(1))));
         let now = Picos(1);
@@ -431,5 +437,8 @@ mod tests {
             held.since
         });
         assert_eq!(since, [Some(Picos(5)); 3]);
+        // What is unknown does not last.
+        held.fails(&values(None), Picos(99));
+        assert_eq!([4, 5].map(|hold| held.is_broken(Picos(hold))), [true, false]);
     }
 }
