@@ -13,7 +13,7 @@ use crate::drive::{Options, SizePlan};
 use crate::flags::parse::{self, Sizes};
 use crate::link::Transport;
 use crate::machine::placement;
-use crate::output::{Versioned, number};
+use crate::output::number;
 use crate::terminal::{CliError, Console, Exit, end_on_request};
 
 /// Most processes that a message goes to.
@@ -125,7 +125,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         reason: check.profile.reason.as_deref().filter(|_| !usable),
         results: check.rounds.iter().map(Row::from).collect(),
     };
-    console.report(args.json, &Versioned::new(&document), |out| print(out, &document))?;
+    console.report(args.json, &document, |out| print(out, &document))?;
     if !usable && !args.json {
         let reason = document.reason.unwrap_or("there is no range");
         console.warn(format_args!("unusable: {reason}"));
