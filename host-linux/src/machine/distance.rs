@@ -45,7 +45,7 @@ struct Launch {
 pub struct Alike {
     /// Their least distance, seconds.
     pub distance_s: f64,
-    /// A distance of another launch, seconds; `None` if there is none.
+    /// A distance of another launch, seconds.
     pub other_s: Option<f64>,
     /// True for each launch that counts, at least half of all.
     pub launches: Vec<bool>,

@@ -22,7 +22,7 @@ pub(super) fn lines(document: &ProfileDocument) -> Vec<String> {
         let is_named = before.is_some_and(|before| before.parameter == record.parameter);
         row(record, if is_named { "" } else { symbol(&record.parameter) })
     }));
-    // Each reason is told once.
+    // Each reason has one line.
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for record in records {
         let Some(reason) = &record.reason else { continue };

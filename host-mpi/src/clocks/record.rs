@@ -105,7 +105,7 @@ pub struct RankRecording {
     pub least: Picos,
     last: Picos,
     rows: usize,
-    /// One of so many rows is kept.
+    /// Number of rows of which one is kept.
     stride: usize,
     pings: u64,
     random: Random,

@@ -186,11 +186,11 @@ impl Plan {
     }
 
     /// Makes all runs in turn by `run`, which returns the gap of a run, until it returns `None`:
-    /// then the rest is left out. `is_shared` tells if so many processes share processors.
+    /// then the rest is left out. `is_shared` tells if that number of processes share processors.
     ///
     /// # Errors
     ///
-    /// Those of `run`.
+    /// Errors of `run`.
     pub fn rows<E>(
         &self,
         is_shared: impl Fn(u32) -> bool,

@@ -58,7 +58,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Write errors of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,

@@ -289,7 +289,7 @@ fn compare(
     exit(args, session, &document)
 }
 
-/// What was measured of the subjects of one number of ranks.
+/// Measurements among one number of ranks.
 struct Part {
     /// The farthest level among these ranks.
     level: Level,
