@@ -10,8 +10,8 @@ use crate::terminal::{CliError, Console, Exit, end_on_request};
 /// How does a link serve several processes at the same time?
 ///
 /// Starts processes on this machine that exchange requests and replies, and compares the gap of a
-/// requester with that of a single pair (section 3.5 and Table 4 of "Assessing Fast Network
-/// Interfaces"): K-to-1, K requesters of one replier, whose gap is K times as long where the replier
+/// requester with that of a single pair (section 3.5 and Table 4 of "LogP Performance
+/// Assessment of Fast Network Interfaces"): K-to-1, K requesters of one replier, whose gap is K times as long where the replier
 /// is the bottleneck; 1-to-K, one requester of K repliers, 1 or less; and K pairs, 1. Only the span in
 /// which all are active counts.
 ///

@@ -1,5 +1,5 @@
 //! Requests and replies between several processes at the same time (Culler, Liu, Martin, Yoshikawa,
-//! "Assessing Fast Network Interfaces", section 3.5): K requesters of one replier (Table 4), one
+//! "LogP Performance Assessment of Fast Network Interfaces", section 3.5): K requesters of one replier (Table 4), one
 //! requester of K repliers, and K pairs, each beside a single pair.
 
 mod end;
