@@ -8,7 +8,7 @@ use std::{fmt, io, thread};
 use mpi::collective::CommunicatorCollectives as _;
 use mpi::environment::Universe;
 use mpi::point_to_point::{Destination, Source};
-use mpi::topology::{Communicator, Process, SimpleCommunicator};
+use mpi::topology::{Color, Communicator, Process, SimpleCommunicator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +29,8 @@ pub struct Job {
     control: SimpleCommunicator,
     places: Vec<Place>,
     watch: Watch,
-    // Finalizes MPI when dropped: after the communicators.
-    _universe: Universe,
+    // Finalizes MPI when dropped: after the communicators. A part of a job has none.
+    _universe: Option<Universe>,
 }
 
 impl fmt::Debug for Job {
@@ -117,13 +117,27 @@ impl Job {
         });
         match begun {
             Ok((data, control, places)) => {
-                Ok(Self { data, control, places, watch, _universe: universe })
+                Ok(Self { data, control, places, watch, _universe: Some(universe) })
             }
             Err(error) => {
                 watch.during(|| drop(universe));
                 Err(error)
             }
         }
+    }
+
+    /// The first `ranks` of this job as a job of their own, which has to be dropped before this
+    /// one; `None` at the others. All ranks call this together.
+    #[must_use]
+    pub fn first(&self, ranks: u32) -> Option<Self> {
+        let count = usize::try_from(ranks).unwrap_or(usize::MAX);
+        let takes_part = self.rank().unsigned_abs() < ranks;
+        let color = if takes_part { Color::with_value(0) } else { Color::undefined() };
+        let split = |all: &SimpleCommunicator| self.watch.during(|| all.split_by_color(color));
+        let (data, control) = (split(&self.data), split(&self.control));
+        let places = self.places.iter().take(count).cloned().collect();
+        let watch = self.watch.clone();
+        Some(Self { data: data?, control: control?, places, watch, _universe: None })
     }
 
     /// Number of this rank.

@@ -121,7 +121,7 @@ fn an_assertion_that_does_not_hold_exits_with_3() {
     let [head, row] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
     assert!(head.starts_with("op,size_bytes,algorithm,measured_s,"), "{text}");
     assert!(row.starts_with("bcast,8,\"binomial\","), "{text}");
-    assert_eq!(head.split(',').count(), 12, "{text}");
+    assert_eq!(head.split(',').count(), 13, "{text}");
     assert!(std::fs::read_to_string(picture).unwrap().contains("bcast, predicted"));
 }
 
@@ -147,6 +147,30 @@ fn four_ranks_on_two_processors_are_compared() {
         }
     }
     assert!(compared > 0, "{document}");
+}
+
+/// As on two processors: what counts is that each number of ranks has its rows and its points.
+#[test]
+fn numbers_of_ranks_are_compared_in_one_document_and_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("curve.svg");
+    let arguments = ["check", "--op", "bcast,barrier", "-s", "8", "--max-time", "0.5", "-J"];
+    let mut command = ranks(3);
+    command.args(arguments).args(["--processes", "2,3", "--plot"]).arg(&picture);
+    let document = document(&mut command);
+    let results = document["results"].as_array().unwrap();
+    let rows: Vec<_> =
+        results.iter().map(|row| (row["op"].as_str(), row["ranks"].as_u64())).collect();
+    let both = |ranks| [(Some("bcast"), Some(ranks)), (Some("barrier"), Some(ranks))];
+    assert_eq!(rows, [both(2), both(3)].concat(), "{document}");
+    assert_eq!(document["processes"], serde_json::json!([2, 3]));
+    assert_eq!(document["levels"].as_array().unwrap().len(), 1);
+    assert!(results.iter().any(|row| row["ratio"].is_number()), "{document}");
+    let picture = std::fs::read_to_string(picture).unwrap();
+    assert!(picture.contains("bcast, 8 B, predicted") && picture.contains(">ranks<"), "{picture}");
+    let refused = run(ranks(2).args(["check", "--processes", "2,4"]));
+    assert_eq!(refused.code, Some(2));
+    assert_eq!(refused.stderr.matches("--processes 4: expected 2 to 2").count(), 1);
 }
 
 #[test]

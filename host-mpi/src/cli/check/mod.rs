@@ -22,7 +22,8 @@ use self::cause::{Evidence, System};
 use self::noise::NoiseReport;
 use self::predict::{Basis, Prediction};
 use self::report::{Document, LevelRecord, Predicted, ResultRecord};
-use self::taking::{Pair, Profiled, Taken};
+use self::taking::{Level, Pair, Profiled, Taken};
+use super::measure::DONE;
 use super::{BufferArgs, Session, ToleranceArgs, create};
 use crate::algorithm::{self, InForce, Program};
 use crate::clocks::Domains;
@@ -51,6 +52,7 @@ use loggap::check::Asserted;
 Examples:
   mpirun -n 2 --bind-to core loggap-mpi check
   mpirun -n 8 loggap-mpi check --op bcast,gather,alltoall -s 8,1K,64K -o profile.json
+  mpirun -n 8 loggap-mpi check --op bcast --processes 2:8:x2 --plot curve.svg
   mpirun -n 4 loggap-mpi check --algorithms library --assert 25%
   mpirun -n 2 --bind-to core loggap-mpi check --noise 5s
   mpirun -n 4 loggap-mpi check --demonstrate")]
@@ -64,6 +66,11 @@ pub(super) struct Args {
     #[arg(short, long = "size", value_name = "SIZES", default_value = "8,1K",
           value_parser = parse::message_sizes)]
     sizes: Sizes,
+    /// Numbers of ranks, such as 2,4,8: each operation is compared among the
+    /// first ranks of the job. All unless given.
+    #[arg(long, value_name = "P", value_parser = parse::rank_counts,
+          conflicts_with = "demonstrate")]
+    processes: Option<Sizes>,
     /// Algorithms to compare: known (ask the library for algorithms that loggap
     /// knows, unless its variables are set), library (the library's own choice;
     /// without a prediction if that is unknown).
@@ -100,7 +107,8 @@ pub(super) struct Args {
     /// Write the profile measured before the operations, as JSON.
     #[arg(short, long, value_name = "PROFILE.json")]
     output: Option<PathBuf>,
-    /// Draw measured and predicted times over size, with their intervals, as SVG.
+    /// Draw measured and predicted times with their intervals over size, or
+    /// over several --processes, as SVG.
     #[arg(long, value_name = "FILE.svg", conflicts_with = "demonstrate")]
     plot: Option<PathBuf>,
     /// Print comma-separated values.
@@ -138,7 +146,37 @@ pub(super) fn run(
     if args.demonstrate {
         return demonstrate::run(args, session, console);
     }
-    compare(args, &list, session, console)
+    let processes = processes(args, session)?;
+    compare(args, &subjects(args, &list, &processes)?, session, console)
+}
+
+/// Numbers of ranks to compare, or an error that all ranks find.
+fn processes(args: &Args, session: &Session<'_>) -> Result<Vec<u32>, CliError> {
+    let all = session.job.size().unsigned_abs();
+    let Some(given) = &args.processes else { return Ok(vec![all]) };
+    let valid = |ranks: u64| {
+        u32::try_from(ranks).ok().filter(|ranks| (2..=all).contains(ranks)).ok_or_else(|| {
+            CliError::usage(format_args!("--processes {ranks}: expected 2 to {all}, as started"))
+        })
+    };
+    given.list().into_iter().map(valid).collect()
+}
+
+/// Subjects by their number of ranks.
+fn subjects(
+    args: &Args,
+    list: &[Operation],
+    processes: &[u32],
+) -> Result<Vec<Vec<Subject>>, CliError> {
+    let of_ranks = |&ranks: &u32| {
+        let cells = operation::cells(list, &args.sizes.list(), ranks.into());
+        let subject = |cell: Cell| {
+            let algorithm = algorithm::in_force(cell.operation.collective, ranks);
+            Subject { cell, algorithm, ranks }
+        };
+        Ok(cells.map_err(CliError::usage)?.into_iter().map(subject).collect())
+    };
+    processes.iter().map(of_ranks).collect()
 }
 
 /// Operations to compare, or an error that all ranks find.
@@ -190,30 +228,23 @@ impl Subject {
     }
 }
 
+/// Measures profiles, each of `parts`, which are subjects of one number of ranks, and profiles
+/// again; compares.
 fn compare(
     args: &Args,
-    list: &[Operation],
+    parts: &[Vec<Subject>],
     session: &Session<'_>,
     console: &mut Console,
 ) -> Result<Exit, CliError> {
-    let ranks = u32::try_from(session.job.size()).unwrap_or(0);
-    let cells =
-        operation::cells(list, &args.sizes.list(), ranks.into()).map_err(CliError::usage)?;
-    let subject = |cell: Cell| {
-        let algorithm = algorithm::in_force(cell.operation.collective, ranks);
-        Subject { cell, algorithm, ranks }
-    };
-    let subjects: Vec<Subject> = cells.into_iter().map(subject).collect();
     session.interrupt.listen();
     let is_shared = session.job.sharing().is_shared();
     let pairs = taking::pairs(session);
-    let sizes = profiled(&subjects);
+    let sizes = profiled(parts.iter().flatten());
     let noise = args.noise.map(|time| noise::take(time, session)).transpose();
     // Profiles are measured before and after the operations, so that a machine
     // that changes meanwhile shows.
-    let plan = plan(args, session, SchemeName::Roundtime);
-    let profiled =
-        Profiled { pairs: &pairs, sizes: &sizes, time: args.max_time, alignment: plan.alignment };
+    let alignment = args.buffers.alignment();
+    let profiled = Profiled { pairs: &pairs, sizes: &sizes, time: args.max_time, alignment };
     let profiles = match taking::profiles(&profiled, session, console) {
         // Interrupted before the first number.
         Err(_) if session.interrupt.is_requested() => Ok(Vec::new()),
@@ -222,34 +253,78 @@ fn compare(
     let prepared =
         profiles.and_then(|profiles| Ok((profiles, Files::open(args, session)?, noise?)));
     let (profiles, files, noise) = session.agreed(prepared)?;
-    let max_time = Picos(plan.rule.max_time.0 / u64::from(taking::ROUNDS));
-    let plan = Plan { rule: StopRule { max_time, ..plan.rule }, ..plan };
-    let mut bench = Bench::new(session.job, session.interrupt, &plan);
-    let peer = pairs.last().map_or(1, |pair| pair.peer);
-    let taken = take(&mut bench, &subjects, peer).map_err(CliError::failed)?;
+    let mut taken = Vec::new();
+    for subjects in parts {
+        taken.push(take_among_first(args, subjects, session)?);
+    }
     let left = if session.interrupt.is_requested() { &[] } else { &pairs[..] };
     let after = taking::profiles(&Profiled { pairs: left, ..profiled }, session, console)?;
-    if !bench.leads() {
+    if !session.job.leads() {
         return Ok(Exit::Done);
     }
-    let eager_limit = library::limits(library::route(session.job, peer))
+    let farthest = pairs.last().map_or(1, |pair| pair.peer);
+    let eager_limit = library::limits(library::route(session.job, farthest))
         .iter()
         .filter(|limit| limit.about == "eager limit" || limit.about == "rendezvous")
         .map(|limit| limit.bytes)
         .min();
     let interrupted = session.interrupt.is_requested();
     let system = System { is_shared, eager_limit, interrupted };
-    let farthest = profiles.last();
-    let both: Vec<&ProfileDocument> = farthest.into_iter().chain(after.last()).collect();
-    let basis = Basis { profiles: &both, noise: noise.as_deref(), seed: args.seed, system };
-    let subjects = subjects.iter().zip(&taken);
-    let results = subjects.map(|(subject, taken)| subject.record(taken.as_ref(), &basis)).collect();
+    let mut results = Vec::new();
+    for (subjects, Part { level, taken }) in parts.iter().zip(&taken) {
+        let level = pairs.iter().position(|pair| pair.level == *level).unwrap_or(0);
+        let both: Vec<&ProfileDocument> =
+            profiles.get(level).into_iter().chain(after.get(level)).collect();
+        let ranks = subjects.first().map_or(0, |subject| subject.ranks as usize);
+        let noise = noise.as_deref().map(|noise| noise.get(..ranks).unwrap_or(noise));
+        let basis = Basis { profiles: &both, noise, seed: args.seed, system };
+        let subjects = subjects.iter().zip(taken);
+        results.extend(subjects.map(|(subject, taken)| subject.record(taken.as_ref(), &basis)));
+    }
     let levels = levels(&pairs, &profiles, &after);
     let mut document = document(args, session, results, system, levels);
     document.noise = noise.zip(args.noise).and_then(|(noise, time)| NoiseReport::of(&noise, time));
-    files.write(farthest, &document)?;
+    files.write(profiles.last(), &document)?;
     print(args, &document, console)?;
     exit(args, session, &document)
+}
+
+/// What was measured of the subjects of one number of ranks.
+struct Part {
+    /// The farthest level among these ranks.
+    level: Level,
+    /// Of each subject; empty but at the leader.
+    taken: Vec<taking::Round>,
+}
+
+/// Measures `subjects` among the first ranks of the job, as many as they name; the others sleep.
+/// All ranks call this together.
+fn take_among_first(
+    args: &Args,
+    subjects: &[Subject],
+    session: &Session<'_>,
+) -> Result<Part, CliError> {
+    /// Ranks that measure end the job if one of them does not answer.
+    const LONGEST: Duration = Duration::from_hours(24);
+    let ranks = subjects.first().map_or(0, |subject| subject.ranks);
+    let Some(job) = session.job.first(ranks) else {
+        let _done = session.job.hear_after(LONGEST, CONTROLLER);
+        return session
+            .agreed::<_, CliError>(Ok(Part { level: Level::Machine, taken: Vec::new() }));
+    };
+    let first = Session { job: &job, interrupt: session.interrupt };
+    let plan = plan(args, &first, SchemeName::Roundtime);
+    let max_time = Picos(plan.rule.max_time.0 / u64::from(taking::ROUNDS));
+    let plan = Plan { rule: StopRule { max_time, ..plan.rule }, ..plan };
+    let farthest = taking::pairs(&first).last().copied();
+    let Pair { level, peer } = farthest.unwrap_or(Pair { level: Level::Machine, peer: 1 });
+    let taken = take(&mut Bench::new(&job, session.interrupt, &plan), subjects, peer);
+    if job.leads() {
+        let idle = session.job.others().skip(ranks.saturating_sub(1) as usize);
+        idle.for_each(|rank| session.job.tell(rank, DONE));
+    }
+    let taken = session.agreed(taken.map_err(CliError::failed))?;
+    Ok(Part { level, taken })
 }
 
 /// Prints warnings, and the document in the requested format.
@@ -282,10 +357,12 @@ fn take(
 }
 
 /// Sizes of messages whose costs are needed.
-fn profiled(subjects: &[Subject]) -> Vec<u32> {
-    let programs = subjects.iter().filter_map(Subject::program);
-    let sizes = programs.flat_map(|program| program.message_sizes());
-    let sizes = sizes.chain(subjects.iter().map(|subject| subject.cell.bytes())).chain([1]);
+fn profiled<'s>(subjects: impl Iterator<Item = &'s Subject>) -> Vec<u32> {
+    let sizes = subjects.flat_map(|subject| {
+        let sent = subject.program().map(|program| program.message_sizes());
+        sent.into_iter().flatten().chain([subject.cell.bytes()])
+    });
+    let sizes = sizes.chain([1]);
     // An empty message is measured beside the operation.
     let sizes = sizes.filter(|size| *size > 0).map(|size| u32::try_from(size).unwrap_or(u32::MAX));
     sizes.collect::<BTreeSet<_>>().into_iter().collect()
@@ -377,11 +454,14 @@ fn document(
     warnings.extend(problems.into_iter().map(|problem| {
         format!("while the profile was measured, {problem}: predictions are worth as little")
     }));
+    let mut processes: Vec<u32> = results.iter().map(|result| result.ranks).collect();
+    processes.dedup();
     Document {
         loggap_version: env!("CARGO_PKG_VERSION"),
         command: command_line(),
         library: library::version(),
         ranks: session.job.places().len(),
+        processes,
         hosts: sharing.hosts().to_vec(),
         oversubscribed: sharing.is_shared(),
         alignment: args.buffers.alignment(),
@@ -416,7 +496,7 @@ impl Files {
         }
         if let Some(file) = self.plot {
             let chart = report::chart(document);
-            file.commit(|out| chart.write(1, out)).map_err(failed)?;
+            file.commit(|out| chart.write(2, out)).map_err(failed)?;
         }
         Ok(())
     }

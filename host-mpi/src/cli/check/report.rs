@@ -16,7 +16,7 @@ use super::predict::UnderNoise;
 use super::taking::{Level, Taken};
 use super::{Algorithms, Subject};
 use crate::algorithm::InForce;
-use crate::collective::report::{SizeTime, Times, over_size};
+use crate::collective::report::{TimeAt, Times, over_size};
 use crate::job::Host;
 use loggap::check::{Asserted, Verdict};
 
@@ -27,6 +27,8 @@ pub(super) struct Document {
     pub(super) command: Vec<String>,
     pub(super) library: String,
     pub(super) ranks: usize,
+    /// Numbers of ranks that were compared.
+    pub(super) processes: Vec<u32>,
     pub(super) hosts: Vec<Host>,
     pub(super) oversubscribed: bool,
     #[serde(flatten)]
@@ -66,7 +68,7 @@ pub(super) struct Predicted {
 pub(super) struct ResultRecord {
     op: String,
     size_bytes: u64,
-    ranks: u32,
+    pub(super) ranks: u32,
     algorithm: String,
     /// Variable that selects the algorithm.
     variable: Option<String>,
@@ -217,7 +219,7 @@ pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> 
     let noise = if document.noise.is_some() { " quiet[us] slow[%] pred.slow[%]" } else { "" };
     writeln!(
         out,
-        "#op          size[B] measured[us]   lo[us]   hi[us] predicted[us]   lo[us]   hi[us]\
+        "#op          size[B] ranks measured[us]   lo[us]   hi[us] predicted[us]   lo[us]   hi[us]\
          {noise}\x20 ratio  verdict     algorithm            cause"
     )?;
     document.results.iter().try_for_each(|result| row(out, result, document))
@@ -227,7 +229,7 @@ pub(super) fn table(out: &mut dyn Write, document: &Document) -> io::Result<()> 
 pub(super) fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
     writeln!(
         out,
-        "op,size_bytes,algorithm,measured_s,measured_s_lo,measured_s_hi,predicted_s,predicted_s_lo,predicted_s_hi,ratio,verdict,cause"
+        "op,size_bytes,algorithm,measured_s,measured_s_lo,measured_s_hi,predicted_s,predicted_s_lo,predicted_s_hi,ratio,verdict,cause,ranks"
     )?;
     for r in &document.results {
         let numbers = [r.measured_s(), r.predicted_s()].concat().into_iter().chain([r.ratio]);
@@ -235,28 +237,38 @@ pub(super) fn csv(out: &mut dyn Write, document: &Document) -> io::Result<()> {
         let [algorithm, cause] = [&r.algorithm, r.cause.as_deref().unwrap_or_default()]
             .map(|words| format!("\"{}\"", words.replace('"', "\"\"")));
         let verdict = r.verdict.name();
-        writeln!(out, "{},{},{algorithm},{numbers},{verdict},{cause}", r.op, r.size_bytes)?;
+        let ResultRecord { op, size_bytes, ranks, .. } = r;
+        writeln!(out, "{op},{size_bytes},{algorithm},{numbers},{verdict},{cause},{ranks}")?;
     }
     Ok(())
 }
 
-/// Chart of measured and predicted times over size, with their intervals.
+/// Chart of measured and predicted times over size, or over ranks if there are several numbers of
+/// them, with their intervals: two lines next to each other.
 pub(super) fn chart(document: &Document) -> Chart {
-    let line = |label: String, results: &[&ResultRecord], times: fn(&ResultRecord) -> Times| {
-        let time = |r: &&ResultRecord| SizeTime::new(r.size_bytes, times(r));
-        SizeTime::line(label, &results.iter().filter_map(time).collect::<Vec<_>>())
+    let over_ranks = document.processes.len() > 1;
+    let name = |r: &ResultRecord| match over_ranks {
+        true => format!("{}, {} B", r.op, r.size_bytes),
+        false => r.op.clone(),
     };
-    let lines = |op: &str, results: &[&ResultRecord]| {
+    let at = |r: &ResultRecord| if over_ranks { r.ranks.into() } else { r.size_bytes };
+    let line = |label: String, results: &[&ResultRecord], times: fn(&ResultRecord) -> Times| {
+        let time = |r: &&ResultRecord| TimeAt::new(at(r), times(r));
+        TimeAt::line(label, &results.iter().filter_map(time).collect::<Vec<_>>())
+    };
+    let lines = |name: &str, results: &[&ResultRecord]| {
         vec![
-            line(format!("{op}, measured"), results, ResultRecord::measured_s),
-            line(format!("{op}, predicted"), results, ResultRecord::predicted_s),
+            line(format!("{name}, measured"), results, ResultRecord::measured_s),
+            line(format!("{name}, predicted"), results, ResultRecord::predicted_s),
         ]
     };
-    Chart {
+    let chart = Chart {
         title: format!("Measured and predicted, {} ranks, {}", document.ranks, document.library),
         y_label: "common start to last exit, 95% interval [us]".to_owned(),
-        ..over_size(&document.results, |result| &result.op, lines)
-    }
+        ..over_size(&document.results, name, lines)
+    };
+    let x_label = if over_ranks { "ranks".to_owned() } else { chart.x_label };
+    Chart { x_label, ..chart }
 }
 
 /// Prints the noise of the ranks, and explains the columns about it.
@@ -305,10 +317,11 @@ fn row(out: &mut dyn Write, result: &ResultRecord, document: &Document) -> io::R
     let [predicted, predicted_low, predicted_high] = result.predicted_s().map(micros);
     writeln!(
         out,
-        "{:<10} {:>9} {measured:>12} {low:>8} {high:>8} {predicted:>13} {predicted_low:>8} \
+        "{:<10} {:>9} {:>5} {measured:>12} {low:>8} {high:>8} {predicted:>13} {predicted_low:>8} \
          {predicted_high:>8}{noise} {ratio:>6}  {:<11} {known:<20} {}",
         result.op,
         result.size_bytes,
+        result.ranks,
         result.verdict.name(),
         result.cause.as_deref().unwrap_or("-"),
     )

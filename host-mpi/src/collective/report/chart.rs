@@ -1,4 +1,4 @@
-//! Charts of times over size.
+//! Charts of times over size or ranks.
 
 use loggap::study::{Axes, Chart, Coordinates, Interval, Series};
 
@@ -7,11 +7,11 @@ use super::{Document, ResultRecord};
 /// A time and the lower and upper end of its interval, in seconds.
 pub type Times = [Option<f64>; 3];
 
-/// Time of an operation of a size, in seconds, and the ends of its interval.
+/// Time of an operation, in seconds, and the ends of its interval.
 #[derive(Clone, Copy, Debug)]
-pub struct SizeTime {
-    /// Size, bytes.
-    pub size_bytes: u64,
+pub struct TimeAt {
+    /// Size in bytes, or number of ranks.
+    pub at: u64,
     /// Median or prediction.
     pub value_s: f64,
     /// Lower end.
@@ -20,16 +20,16 @@ pub struct SizeTime {
     pub high_s: Option<f64>,
 }
 
-impl SizeTime {
+impl TimeAt {
     /// `None` without a time.
     #[must_use]
-    pub fn new(size_bytes: u64, [value_s, low_s, high_s]: Times) -> Option<Self> {
-        Some(Self { size_bytes, value_s: value_s?, low_s, high_s })
+    pub fn new(at: u64, [value_s, low_s, high_s]: Times) -> Option<Self> {
+        Some(Self { at, value_s: value_s?, low_s, high_s })
     }
 
     #[allow(clippy::cast_precision_loss, reason = "a pixel is coarser")]
     const fn x(&self) -> f64 {
-        if self.size_bytes > 0 { self.size_bytes as f64 } else { 1.0 }
+        if self.at > 0 { self.at as f64 } else { 1.0 }
     }
 
     /// Line through `times`, with their intervals.
@@ -44,17 +44,17 @@ impl SizeTime {
     }
 }
 
-/// Chart of times over size: those that `lines` gives for each of the `results`' operations.
+/// Chart of times over size: the lines that `lines` gives for each of the `results`' operations.
 pub fn over_size<'r, R>(
     results: &'r [R],
-    op: impl Fn(&R) -> &str,
+    op: impl Fn(&R) -> String,
     lines: impl Fn(&str, &[&'r R]) -> Vec<Series>,
 ) -> Chart {
     let mut rest: Vec<&R> = results.iter().collect();
     let mut series = Vec::new();
     while let Some(first) = rest.first().copied() {
         let (same, others): (Vec<&R>, Vec<&R>) = rest.into_iter().partition(|r| op(r) == op(first));
-        series.extend(lines(op(first), &same));
+        series.extend(lines(&op(first), &same));
         rest = others;
     }
     let (title, y_label) = Default::default();
@@ -66,17 +66,17 @@ pub fn over_size<'r, R>(
 #[must_use]
 pub fn chart(document: &Document) -> Chart {
     let time =
-        |r: &&ResultRecord| SizeTime::new(r.size_bytes, [r.median_s, r.median_s_lo, r.median_s_hi]);
+        |r: &&ResultRecord| TimeAt::new(r.size_bytes, [r.median_s, r.median_s_lo, r.median_s_hi]);
     let scheme = document.results.first().map_or("", |result| &result.scheme);
     Chart {
         title: format!("Collectives, {} ranks, {}, {scheme}", document.ranks, document.library),
         y_label: "median of the last exit, 95% interval [us]".to_owned(),
         ..over_size(
             &document.results,
-            |result| &result.op,
+            |result| result.op.clone(),
             |op, results| {
-                let times: Vec<SizeTime> = results.iter().filter_map(time).collect();
-                vec![SizeTime::line(op.to_owned(), &times)]
+                let times: Vec<TimeAt> = results.iter().filter_map(time).collect();
+                vec![TimeAt::line(op.to_owned(), &times)]
             },
         )
     }

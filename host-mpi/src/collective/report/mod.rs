@@ -14,7 +14,7 @@ use super::scheme::SchemeName;
 use super::series::Measured;
 use crate::job::Host;
 
-pub use chart::{SizeTime, Times, chart, over_size};
+pub use chart::{TimeAt, Times, chart, over_size};
 pub use table::table;
 pub use values::{CellSamples, SAMPLES_HEAD, csv, samples};
 
