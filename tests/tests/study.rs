@@ -23,6 +23,9 @@ fn the_papers_conclusions_come_out() {
     let misled: Vec<u64> =
         serde_json::from_value(links[0]["loop_misleads_at_ranks"].clone()).unwrap();
     assert_eq!(misled, [8, 16, 32, 64, 128, 256]);
+    let near = ["study", "pipelining", "--ranks", "460,470,512,1024", "--preset", "mpich2-tcp"];
+    let near = loggap().args(near).arg("-J").succeeds().json();
+    assert_eq!(near["links"][0]["loop_misleads_at_ranks"], serde_json::json!([460]));
     for link in links {
         let error = |algorithm: &str, ranks: u64| {
             let rows = link["rows"].as_array().unwrap().iter();

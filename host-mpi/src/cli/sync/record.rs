@@ -17,7 +17,7 @@ use super::super::selftest::{PATIENCE_COLUMNS, SPAN_COLUMNS, patience_line, span
 use super::super::{Session, create};
 use super::{Args, goes_on_after};
 use crate::clocks::record::{HEADER, RankRecording, Recording, Row};
-use crate::clocks::study::{DriftStudy, Fit, PatienceRow, knee, resampled};
+use crate::clocks::study::{DriftStudy, Fit, PatienceRow, knee, resampled, undisturbed};
 use crate::clocks::{Ends, GlobalClock};
 use crate::job::CONTROLLER;
 use crate::library;
@@ -189,16 +189,18 @@ fn report(
 
 fn text(document: &Document) -> String {
     let mut text = format!(
-        "# {}: clocks minus rank 0's; lo and hi bound the mean drift\n\
-         #rank offsets span[s] offset[us] drift[ppm] lo[ppm] hi[ppm] linear_for[s]\n",
+        "# {}: clocks minus rank 0's; lo and hi bound the mean drift; left out: \
+         round trips above four times the median\n\
+         #rank offsets left_out span[s] offset[us] drift[ppm] lo[ppm] hi[ppm] linear_for[s]\n",
         document.file
     );
     for RankRecord { rank, offset_s, study } in &document.ranks {
         let [low, high] =
             [study.drift_ppm_lo, study.drift_ppm_hi].map(|bound| number::decimal(bound, 5));
         text += &format!(
-            "{rank:>5} {:>7} {:>7.0} {:>10.3} {:>10.5} {low:>9} {high:>9} {:>8.0}\n",
+            "{rank:>5} {:>7} {:>8} {:>7.0} {:>10.3} {:>10.5} {low:>9} {high:>9} {:>8.0}\n",
             study.offsets,
+            study.left_out,
             study.span.seconds(),
             offset_s * 1e6,
             study.drift_ppm,
@@ -232,8 +234,8 @@ fn chart(recording: &Recording) -> Chart {
     /// Most points of a line.
     const MOST: usize = 1_000;
     let line = |(rank, recorded): (&u32, &RankRecording)| {
-        let offsets = &recorded.offsets;
-        let fit = Fit::of(offsets)?;
+        let offsets = undisturbed(&recorded.offsets);
+        let fit = Fit::of(&offsets)?;
         let point = |offset: &Offset| Coordinates {
             x: offset.at.seconds(),
             y: fit.residual(offset) * 1e-6,

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 
 use loggap_core::fit::{GrowingLine, Point};
 use loggap_core::random::Random;
+use loggap_core::stats::Sorted;
 use loggap_core::sync::{ClockModel, Offset, Pinger as _, SeriesError, stop_after};
 use loggap_core::units::{Picos, SignedPicos};
 use serde::Serialize;
@@ -28,8 +29,10 @@ const LEAST_OFFSETS: usize = 8;
 /// Drift of a clock, and how far its offsets lie from a line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DriftStudy {
-    /// Number of offsets.
+    /// Number of offsets, without those left out.
     pub offsets: usize,
+    /// Number of [disturbed](undisturbed) offsets, which are left out.
+    pub left_out: usize,
     /// Time from the first offset to the last.
     #[serde(rename = "span_s", serialize_with = "seconds")]
     pub span: Picos,
@@ -114,9 +117,11 @@ fn record(
 impl DriftStudy {
     /// Studies `offsets`, which are in order of time; no result for fewer than three.
     #[must_use]
-    pub fn of(offsets: &[Offset]) -> Self {
+    pub fn of(all: &[Offset]) -> Self {
+        let offsets = &undisturbed(all)[..];
+        let left_out = all.len() - offsets.len();
         let ([first, .., last], Some(whole)) = (offsets, Fit::of(offsets)) else {
-            return Self::default();
+            return Self { left_out, ..Self::default() };
         };
         let span = last.at.since(first.at);
         let decades = (0..).map_while(|power| 10_u64.checked_pow(power)?.checked_mul(SECOND));
@@ -133,6 +138,7 @@ impl DriftStudy {
         let ppm = |drift: i64| drift as f64 * 1e-6;
         Self {
             offsets: offsets.len(),
+            left_out,
             span,
             drift_ppm: ppm(bounds.map_or(slope, |[low, high]| slope.clamp(low, high))),
             drift_ppm_lo: bounds.map(|[low, _]| ppm(low)),
@@ -142,6 +148,15 @@ impl DriftStudy {
             spans,
         }
     }
+}
+
+/// Offsets except those whose round trip exceeds four times the median: a rank lost its processor
+/// in every ping.
+pub(crate) fn undisturbed(offsets: &[Offset]) -> Vec<Offset> {
+    let mut round_trips: Vec<Picos> = offsets.iter().map(|offset| offset.round_trip).collect();
+    let median = Sorted::new(&mut round_trips).median().unwrap_or_default();
+    let most = Picos(median.0.saturating_mul(4));
+    offsets.iter().filter(|offset| offset.round_trip <= most).copied().collect()
 }
 
 /// Offsets within a part of the time.
@@ -315,6 +330,10 @@ mod tests {
         offsets[60].value.0 += 90_000_000;
         let study = DriftStudy::of(&offsets);
         assert!(most(&study).0.abs_diff(90_000_000) < 2_000_000, "{study:?}");
+        // In a longer round trip than the others'.
+        offsets[60].round_trip = Picos(1);
+        let study = DriftStudy::of(&offsets);
+        assert_eq!((study.offsets, study.left_out, most(&study)), (99, 1, Picos(0)));
         // A clock that is set by 1 s.
         offsets[60..].iter_mut().for_each(|offset| offset.value.0 += SECOND.cast_signed());
         assert_eq!(DriftStudy::of(&offsets).drift_ppm_lo, None);

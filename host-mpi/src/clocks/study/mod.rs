@@ -19,8 +19,8 @@ mod pinger;
 mod schemes;
 mod trial;
 
-pub(crate) use drift::Fit;
 pub use drift::{DriftStudy, SpanRow, WanderRow, drift};
+pub(crate) use drift::{Fit, undisturbed};
 pub use errors::Errors;
 pub use patience::{PatienceRow, knee, patience, resampled};
 pub use schemes::{SchemeRow, schemes};
