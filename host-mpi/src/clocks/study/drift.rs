@@ -31,7 +31,7 @@ const LEAST_OFFSETS: usize = 8;
 pub struct DriftStudy {
     /// Number of offsets, without those left out.
     pub offsets: usize,
-    /// Number of [disturbed](undisturbed) offsets, which are left out.
+    /// Number of disturbed offsets, which are left out.
     pub left_out: usize,
     /// Time from the first offset to the last.
     #[serde(rename = "span_s", serialize_with = "seconds")]
