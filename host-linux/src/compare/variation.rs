@@ -10,7 +10,7 @@
 //!    `s² = s_w²/(1 − 2/K)²` with `K − 3` degrees of freedom (Tukey and McLaughlin, "Less
 //!    Vulnerable Confidence and Significance Procedures", Sankhyā A 25, 1963).
 //! 3. It is drawn towards a prior of 4 to 6 degrees of freedom: standard deviations of 11% of the part
-//!    of the time that the machines take, at most `4(o_s + o_r) + 20 µs`, and of 2% of the rest; of 15%
+//!    of the time that the machines take (7% where the distance of the processors is known), at most `4(o_s + o_r) + 20 µs`, and of 2% of the rest; of 15%
 //!    of overheads.
 //! 4. The variance of a run is `s²·(1/K + SLOW)`. `s²` counts at most as 10 degrees of freedom, so that
 //!    the scatter of many runs decides over it.
@@ -37,6 +37,8 @@ const MOST_DEGREES: u32 = 10;
 /// times, and of the rest.
 const OVERHEAD: f64 = 0.15;
 const MACHINE: f64 = 0.11;
+/// The same where the distance of the processors is known, so that only runs with like ones are compared.
+const PLACED_MACHINE: f64 = 0.07;
 const WIRE: f64 = 0.02;
 /// Variance of states that outlast a run, as a part of the variance between launches.
 const SLOW: f64 = 1.0 / 6.0;
@@ -66,13 +68,18 @@ impl Launches {
             prior: if is_overhead(curve) {
                 OVERHEAD.powi(2)
             } else {
-                (MACHINE * machine).powi(2) + (WIRE * (1.0 - machine)).powi(2)
+                (machine_deviation(profile) * machine).powi(2) + (WIRE * (1.0 - machine)).powi(2)
             },
             prior_degrees: WIRE_DEGREES + (MACHINE_DEGREES - WIRE_DEGREES) * machine,
             observed: if degrees > 0.0 { winsorised(&mut levels) } else { 0.0 },
             degrees,
         })
     }
+}
+
+/// Prior of the machines' part for a run.
+const fn machine_deviation(profile: &ProfileDocument) -> f64 {
+    if profile.processor_distance_s.is_some() { PLACED_MACHINE } else { MACHINE }
 }
 
 /// Variance of the logarithm of a group's values between launches, with its degrees of freedom, from
@@ -226,6 +233,12 @@ mod tests {
         let (found, degrees) = variance(20, &[&varying, &[0.0; 5]]);
         assert!((found - (6.0 * 0.0121 + 2.0 * 0.01 / 0.36) / 10.0).abs() < 1e-12, "{found}");
         assert_eq!((degrees, variance(20, &[&[0.0; 5][..]; 9]).1), (10, 10));
+        // Less where the distance of the processors is known.
+        let mut placed = run(20, &[0.0; 3]);
+        placed.processor_distance_s = Some(6e-8);
+        let (found, _) =
+            between_launches(std::iter::once(&placed), Curve::HalfRtt, &SIZES).unwrap();
+        assert!((found - 0.07_f64.powi(2)).abs() < 1e-12, "{found}");
         // Of 280 µs the machines take at most 28.
         let (found, degrees) = variance(280, &[&[0.0; 3]]);
         assert!((found - (0.011_f64.powi(2) + 0.018_f64.powi(2))).abs() < 1e-12, "{found}");
