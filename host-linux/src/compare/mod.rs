@@ -192,7 +192,7 @@ pub struct Comparison {
     pub sizes: Vec<CurveChange>,
     /// Properties that differ, those that most often explain a slow-down first.
     pub environment: Vec<EnvironmentChange>,
-    /// Distances of the same two processors before and after, seconds, if they were moved.
+    /// Distances of the processors before and after, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_processors: Option<MovedProcessors>,
 }

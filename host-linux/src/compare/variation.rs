@@ -10,8 +10,8 @@
 //!    `s² = s_w²/(1 − 2/K)²` with `K − 3` degrees of freedom (Tukey and McLaughlin, "Less
 //!    Vulnerable Confidence and Significance Procedures", Sankhyā A 25, 1963).
 //! 3. It is drawn towards a prior of 4 to 6 degrees of freedom: standard deviations of 11% of the part
-//!    of the time that the machines take (7% where the distance of the processors is known), at most `4(o_s + o_r) + 20 µs`, and of 2% of the rest; of 15%
-//!    of overheads.
+//!    of the time that the machines take, at most `4(o_s + o_r) + 20 µs`, or of 7% where the distance
+//!    of the processors is known; of 2% of the rest; of 15% of overheads.
 //! 4. The variance of a run is `s²·(1/K + SLOW)`. `s²` counts at most as 10 degrees of freedom, so that
 //!    the scatter of many runs decides over it.
 //!
@@ -37,7 +37,7 @@ const MOST_DEGREES: u32 = 10;
 /// times, and of the rest.
 const OVERHEAD: f64 = 0.15;
 const MACHINE: f64 = 0.11;
-/// The same where the distance of the processors is known, so that only runs with like ones are compared.
+/// The machines' part where the distance of the processors is known: moves are told apart then.
 const PLACED_MACHINE: f64 = 0.07;
 const WIRE: f64 = 0.02;
 /// Variance of states that outlast a run, as a part of the variance between launches.

@@ -102,6 +102,9 @@ impl Measured {
     /// Leaves out the rounds of launches that are not `kept`, as far as anything is left; false if
     /// nothing changes. Probes are not told apart by launches.
     pub(super) fn keep_launches(&mut self, kept: &[bool]) -> bool {
+        if self.has_probes {
+            return false;
+        }
         let is_kept = |launch: u32| {
             let kept = usize::try_from(launch).ok().and_then(|launch| kept.get(launch));
             kept.copied().unwrap_or(true)
@@ -109,7 +112,7 @@ impl Measured {
         let counted = self.samples.iter().filter(|timed| is_kept(timed.launch));
         let samples: Vec<TimedSample> = counted.copied().collect();
         let left_out = self.samples.len() - samples.len();
-        if left_out == 0 || self.has_probes {
+        if left_out == 0 {
             return false;
         }
         let rounds: Vec<Row> = samples.iter().map(|timed| Row::Round(timed.sample)).collect();

@@ -45,7 +45,7 @@ pub struct DriftStudy {
     pub drift_ppm_hi: Option<f64>,
     /// True if the drift is linear over the whole span.
     pub linear: bool,
-    /// Longest of `spans` in which the drift is linear; zero if there is none.
+    /// Longest of `spans` in which the drift is linear; zero without one.
     #[serde(rename = "linear_for_s", serialize_with = "seconds")]
     pub linear_for: Picos,
     /// Spans of 1, 10, 100 s and so on, and the whole one.
