@@ -135,7 +135,11 @@ fn a_link_nine_times_as_slow_is_told_with_exit_code_3() {
     let report = folder.path("report.xml");
     let annotated = ["compare", &before, &after, "--junit", &report];
     let ended = loggap().args(annotated).env("GITHUB_ACTIONS", "true").ended();
-    assert!(ended.stderr.contains("::error title=loggap::slower: RTT/2 of 1:4K"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("::error title=loggap::slower: RTT/2 of 1:4K"),
+        "{}",
+        ended.stderr
+    );
     let report = folder.read("report.xml");
     assert!(report.contains(r#"testsuite name="loggap compare""#), "{report}");
     assert!(report.contains("<failure "), "{report}");
