@@ -12,13 +12,13 @@ the streaming detector alone|9984|loggap_detector_init loggap_detector_push logg
 a profile encoded and decoded|8192|loggap_profile_encode loggap_profile_decode
 predictions from a profile|8640|loggap_predict_message loggap_predict_prtt loggap_profile_loggops
 closed forms of collectives|2944|loggap_loggops_message loggap_loggops_collective
-simulation of patterns|96256|loggap_simulate_pattern loggap_pattern_options_default
-simulation of schedules|98048|loggap_simulate_goal loggap_goal_survey
+simulation of patterns|101888|loggap_simulate_pattern loggap_pattern_options_default
+simulation of schedules|103808|loggap_simulate_goal loggap_goal_survey
 readers of GOAL text and binary|25728|loggap_goal_read loggap_goal_survey
 reader of noise traces|2496|loggap_noise_read
 control frames, both ways|8896|loggap_frame_parse loggap_frame_emit
 texts of statuses and reasons|5760|loggap_status_text loggap_reason_text
-the self-test|178048|loggap_selftest'
+the self-test|184064|loggap_selftest'
 
 # The limits hold for this compiler; another one may make up to a twentieth more.
 pinned='rustc 1.96'

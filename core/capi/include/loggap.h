@@ -401,6 +401,30 @@ enum loggap_pattern_kind
    * The root sends to all ranks: root, window.
    */
   LOGGAP_PATTERN_KIND_MPI_OUTCAST = 26,
+  /**
+   * One message from each rank to another, each met once: seed.
+   */
+  LOGGAP_PATTERN_KIND_PERMUTATION = 27,
+  /**
+   * One message from each rank to the one nearly half around the ring.
+   */
+  LOGGAP_PATTERN_KIND_TORNADO = 28,
+  /**
+   * Messages between 4 neighbours on the most balanced grid: compute.
+   */
+  LOGGAP_PATTERN_KIND_HALO2D = 29,
+  /**
+   * Messages between 6 neighbours on the most balanced grid: compute.
+   */
+  LOGGAP_PATTERN_KIND_HALO3D = 30,
+  /**
+   * Messages between 26 neighbours on the most balanced grid: compute.
+   */
+  LOGGAP_PATTERN_KIND_HALO26 = 31,
+  /**
+   * From one corner of the most balanced grid to the opposite one: compute.
+   */
+  LOGGAP_PATTERN_KIND_SWEEP = 32,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

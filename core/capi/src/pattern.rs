@@ -68,10 +68,22 @@ pub enum PatternKind {
     MpiIncast = 25,
     /// The root sends to all ranks: root, window.
     MpiOutcast = 26,
+    /// One message from each rank to another, each met once: seed.
+    Permutation = 27,
+    /// One message from each rank to the one nearly half around the ring.
+    Tornado = 28,
+    /// Messages between 4 neighbours on the most balanced grid: compute.
+    Halo2d = 29,
+    /// Messages between 6 neighbours on the most balanced grid: compute.
+    Halo3d = 30,
+    /// Messages between 26 neighbours on the most balanced grid: compute.
+    Halo26 = 31,
+    /// From one corner of the most balanced grid to the opposite one: compute.
+    Sweep = 32,
 }
 
 /// The core's pattern for each kind.
-const PATTERNS: [(PatternKind, Pattern); 27] = [
+const PATTERNS: [(PatternKind, Pattern); 33] = [
     (PatternKind::BinomialBroadcast, Pattern::BinomialBroadcast),
     (PatternKind::BinomialReduce, Pattern::BinomialReduce),
     (PatternKind::BinaryBroadcast, Pattern::BinaryBroadcast),
@@ -99,6 +111,12 @@ const PATTERNS: [(PatternKind, Pattern); 27] = [
     (PatternKind::MpiAllToAll, Pattern::Mpi(Collective::AllToAll)),
     (PatternKind::MpiIncast, Pattern::Mpi(Collective::Incast)),
     (PatternKind::MpiOutcast, Pattern::Mpi(Collective::Outcast)),
+    (PatternKind::Permutation, Pattern::Permutation),
+    (PatternKind::Tornado, Pattern::Tornado),
+    (PatternKind::Halo2d, Pattern::Halo2d),
+    (PatternKind::Halo3d, Pattern::Halo3d),
+    (PatternKind::Halo26, Pattern::Halo26),
+    (PatternKind::Sweep, Pattern::Sweep),
 ];
 
 /// Algorithm of a collective of Schedgen 2.

@@ -325,6 +325,8 @@ fn option_error(error: OptionError) -> Detail {
         }
         OptionError::TooLarge => because(Reason::PatternLarge),
         OptionError::PowerOfTwo { ranks } => because(Reason::PatternPower).found(ranks.into()),
+        // A pattern from C has the most balanced grid.
+        OptionError::Grid { .. } => Detail::of(Status::Option).named("grid"),
         OptionError::Algorithm { .. } => because(Reason::PatternAlgorithm),
         OptionError::Scratch { .. } => Detail::of(Status::Memory),
     }

@@ -218,7 +218,7 @@ static void check_patterns(void) {
   CHECK(simulated.makespan_ps == 3 * (5500000 + 99 * 6000));
   for (uint32_t i = 0; i <= LOGGAP_PATTERN_KIND_MPI_OUTCAST; i++)
     CHECK_STATUS(pattern(i, 8, 64, &simulated), LOGGAP_STATUS_OK, &detail);
-  CHECK_STATUS(pattern(27, 8, 64, &simulated), LOGGAP_STATUS_OPTION, &detail);
+  CHECK_STATUS(pattern(33, 8, 64, &simulated), LOGGAP_STATUS_OPTION, &detail);
   CHECK_STATUS(pattern(3, 0, 64, &simulated), LOGGAP_STATUS_OPTION, &detail);
   CHECK(detail.reason == LOGGAP_REASON_PATTERN_ZERO);
   CHECK_OK(loggap_pattern_named("binomialtreebcast", 17, &kind, &detail));

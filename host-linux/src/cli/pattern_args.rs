@@ -53,11 +53,15 @@ pub(super) struct PatternArgs {
     #[arg(long, value_name = "BYTES", value_parser = parse::size, allow_hyphen_values = true)]
     segment: Option<u64>,
 
+    /// Extents of the grid of ranks along x, y, z, such as 8x4 [default: the most balanced].
+    #[arg(long, value_name = "AxBxC", value_parser = grid)]
+    grid: Option<[u32; 3]>,
+
     /// Concurrent sends of Schedgen 2's linear collectives [default: all].
     #[arg(long, value_name = "SENDS", allow_hyphen_values = true)]
     window: Option<u32>,
 
-    /// Computation between rounds, in ns or with a unit [default: none].
+    /// Computation between rounds, or before messages to neighbours, in ns or with a unit [default: none].
     #[arg(long, value_name = "NS", value_parser = parse::time, allow_hyphen_values = true)]
     compute: Option<Picos>,
 
@@ -157,6 +161,7 @@ impl PatternArgs {
             ("--root", self.root.is_some()),
             ("--nway", self.nway.is_some()),
             ("--segment", self.segment.is_some()),
+            ("--grid", self.grid.is_some()),
             ("--window", self.window.is_some()),
             ("--compute", self.compute.is_some()),
             ("--skew", self.skew.is_some()),
@@ -196,6 +201,7 @@ impl PatternArgs {
             ways: self.nway.unwrap_or(1),
             segment: self.segment,
             window: self.window,
+            grid: self.grid,
             compute: self.compute,
             skew: self.skew.unwrap_or(1),
             outcast: self.outcast,
@@ -208,6 +214,16 @@ impl PatternArgs {
             ..Options::new(ranks, self.size.unwrap_or(1))
         }
     }
+}
+
+fn grid(text: &str) -> Result<[u32; 3], String> {
+    let wrong = || format!("'{text}' is no grid; expected extents such as 8x4 or 8x4x2");
+    let mut extents = [1; 3];
+    let mut given = text.split('x');
+    for (place, extent) in extents.iter_mut().zip(given.by_ref()) {
+        *place = extent.parse().map_err(|_| wrong())?;
+    }
+    if given.next().is_some() { Err(wrong()) } else { Ok(extents) }
 }
 
 /// Help text of all patterns, two lines each, for the end of `--help`.

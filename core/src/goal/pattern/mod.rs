@@ -18,18 +18,22 @@
 mod dissemination;
 mod doubling;
 mod glibc;
+mod grid;
 mod linear;
 mod mpi;
 mod name;
 mod options;
 mod pairs;
+mod permutation;
 mod resnet;
 mod ring;
 mod script;
 mod tree;
 
+pub use grid::{Grid, Stencil, SweepStep};
 pub use name::{Algorithm, Collective, Description, Pattern, UnknownName};
 pub use options::{Background, OptionError, Options};
+pub use permutation::Permutation;
 
 use super::Sink;
 use crate::units::Picos;
@@ -117,6 +121,7 @@ struct Plan<'a> {
     pattern: Pattern,
     options: Options,
     algorithm: Algorithm,
+    grid: Grid,
     scratch: &'a [u32],
 }
 
@@ -139,7 +144,8 @@ impl<'a> Plan<'a> {
             }
             _ => {}
         }
-        Ok(Self { pattern, options, algorithm, scratch })
+        let grid = options.grid(pattern)?;
+        Ok(Self { pattern, options, algorithm, grid, scratch })
     }
 
     /// Emits one rank: background calculations, then every repetition.
@@ -201,6 +207,14 @@ impl<'a> Plan<'a> {
             Pattern::ResNet => resnet::resnet(out, at),
             Pattern::RandomPairs => pairs::pairs(out, at, self.maps(), Traffic::OneWay),
             Pattern::RandomPairsBothWays => pairs::pairs(out, at, self.maps(), Traffic::BothWays),
+            Pattern::Permutation | Pattern::Tornado => {
+                permutation::permutation(out, at, options.permutation(self.pattern))
+            }
+            Pattern::Halo2d | Pattern::Halo3d | Pattern::Halo26 => {
+                let stencil = self.pattern.stencil();
+                grid::halo(out, at, &self.grid, stencil, options.compute)
+            }
+            Pattern::Sweep => grid::sweep(out, at, &self.grid, options.compute),
             Pattern::Mpi(collective) => {
                 mpi::collective(out, at, &self.mpi_settings(collective, group))
             }

@@ -3,6 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use super::grid::Stencil;
+
 /// A communication pattern.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -45,6 +47,18 @@ pub enum Pattern {
     RandomPairs,
     /// Random pairs of ranks, one message each way.
     RandomPairsBothWays,
+    /// A random permutation of the ranks, one message each.
+    Permutation,
+    /// One message from each rank nearly half around the ring.
+    Tornado,
+    /// A message each way between neighbours on a grid in two dimensions.
+    Halo2d,
+    /// The same in three dimensions.
+    Halo3d,
+    /// The same in three dimensions, also across edges and corners.
+    Halo26,
+    /// A wavefront over a grid in two dimensions, from one corner to the opposite one.
+    Sweep,
     /// A collective as written by Schedgen 2.
     Mpi(Collective),
 }
@@ -112,7 +126,7 @@ const fn entry(
 }
 
 /// All patterns with their names.
-static DESCRIPTIONS: [Description; 27] = [
+static DESCRIPTIONS: [Description; 33] = [
     entry(
         Pattern::BinomialBroadcast,
         "binomialtreebcast",
@@ -193,6 +207,42 @@ static DESCRIPTIONS: [Description; 27] = [
         "one message each way in each random pair; seed",
     ),
     entry(
+        Pattern::Permutation,
+        "permutation",
+        "random-permutation",
+        "one message from each rank to another, each met once; seed",
+    ),
+    entry(
+        Pattern::Tornado,
+        "tornado",
+        "half-ring-shift",
+        "one message from each rank to the one nearly half around the ring",
+    ),
+    entry(
+        Pattern::Halo2d,
+        "halo2d",
+        "halo-2d",
+        "messages between 4 neighbours on a grid; grid, compute",
+    ),
+    entry(
+        Pattern::Halo3d,
+        "halo3d",
+        "halo-3d",
+        "messages between 6 neighbours on a grid; grid, compute",
+    ),
+    entry(
+        Pattern::Halo26,
+        "halo26",
+        "halo-3d-26",
+        "messages between 26 neighbours on a grid; grid, compute",
+    ),
+    entry(
+        Pattern::Sweep,
+        "sweep",
+        "wavefront",
+        "from one corner of a grid to the opposite one; grid, compute",
+    ),
+    entry(
         Pattern::Mpi(Collective::Broadcast),
         "bcast",
         "mpi-bcast",
@@ -249,6 +299,20 @@ impl Pattern {
     pub fn name(self) -> &'static str {
         let described = DESCRIPTIONS.iter().find(|description| description.pattern == self);
         described.map_or("", |description| description.name)
+    }
+
+    /// Neighbours of an exchange on a grid.
+    pub(crate) const fn stencil(self) -> Stencil {
+        if matches!(self, Self::Halo26) { Stencil::Around } else { Stencil::Faces }
+    }
+
+    /// Dimensions of the pattern's grid; 0 without one.
+    pub(super) const fn dimensions(self) -> u32 {
+        match self {
+            Self::Halo2d | Self::Sweep => 2,
+            Self::Halo3d | Self::Halo26 => 3,
+            _ => 0,
+        }
     }
 }
 

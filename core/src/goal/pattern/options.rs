@@ -1,6 +1,8 @@
 //! Options of patterns, and their errors.
 
+use super::grid::Grid;
 use super::name::{Algorithm, Collective, Pattern};
+use super::permutation::Permutation;
 use super::ring::segments;
 use crate::goal::ANY;
 use crate::units::Picos;
@@ -22,7 +24,10 @@ pub struct Options {
     pub segment: Option<u64>,
     /// Largest number of sends in flight in linear collectives of Schedgen 2.
     pub window: Option<u32>,
-    /// Duration of a calculation between the rounds: in recursive doubling it replaces the
+    /// Extents of the grid along x, y and z, whose product is the number of ranks; `None` for the
+    /// most balanced one.
+    pub grid: Option<[u32; 3]>,
+    /// Duration of a calculation before the messages to neighbours, or between the rounds: in recursive doubling it replaces the
     /// dependency on the last receive (`--rpl-dep-cmp`), in collectives of Schedgen 2 it follows it
     /// (`--compute_time_dependency`).
     pub compute: Option<Picos>,
@@ -68,6 +73,7 @@ impl Options {
             ways: 1,
             segment: None,
             window: None,
+            grid: None,
             compute: None,
             skew: 1,
             outcast: false,
@@ -83,6 +89,27 @@ impl Options {
     /// Size of a segment, at least 1, bytes.
     pub(super) fn segment(&self) -> u64 {
         self.segment.unwrap_or(self.size).max(1)
+    }
+
+    /// Grid of `pattern`.
+    pub(crate) fn grid(&self, pattern: Pattern) -> Result<Grid, OptionError> {
+        let dimensions = pattern.dimensions();
+        match self.grid.filter(|_| dimensions > 0) {
+            None => Ok(Grid::balanced(self.ranks, dimensions)),
+            Some(extents) => {
+                let grid = Grid::of(extents, self.ranks);
+                let grid = grid.filter(|_| dimensions == 3 || matches!(extents, [_, _, 1]));
+                grid.ok_or(OptionError::Grid { dimensions, ranks: self.ranks })
+            }
+        }
+    }
+
+    /// Permutation of `pattern`.
+    pub(crate) const fn permutation(&self, pattern: Pattern) -> Permutation {
+        match pattern {
+            Pattern::Tornado => Permutation::tornado(self.ranks),
+            _ => Permutation::Random { seed: self.seed },
+        }
     }
 
     /// Checks that the options make a schedule.
@@ -150,6 +177,13 @@ errors! {
             /// Size that it divides, bytes.
             size: u64,
         } => "skew {skew} leaves less than one of {size} bytes; take a skew of at most {size}";
+        /// The extents of the grid do not make as many ranks, or are too many.
+        Grid {
+            /// Dimensions of the pattern's grid.
+            dimensions: u32,
+            /// Number of ranks.
+            ranks: u32,
+        } => "the grid needs up to {dimensions} extents whose product is {ranks}, the ranks";
         /// There are 2³² or more ranks, or operations on one rank.
         TooLarge => "more than 2^32 - 2 ranks, or operations on one rank; \
                  take fewer ranks or repetitions, or larger segments";

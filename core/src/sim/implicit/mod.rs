@@ -46,8 +46,8 @@ pub use ordered::Ordered;
 pub use pool::Node;
 pub use program::{Program, Release, Transfer};
 pub use programs::{
-    Doubling, Linear, LinearKind, PatternProgram, Reduction, Ring, RingKind, Round, Rounds, Tree,
-    TreeKind,
+    Doubling, Halo, Linear, LinearKind, PatternProgram, Permuted, Reduction, Ring, RingKind, Round,
+    Rounds, Sweep, Tree, TreeKind,
 };
 pub use rank::RankState;
 pub use runner::{ProgramFinished, Simulation};

@@ -413,7 +413,7 @@ fn numbers_that_stand_for_nothing_are_refused() {
         crate::name(&detail)
     };
     let (usual, gather) = (SimulateOptions::zeros(), PatternKind::Gather as u32);
-    assert_eq!(refused(27, &wanted, &usual), "pattern");
+    assert_eq!(refused(33, &wanted, &usual), "pattern");
     let algorithm = PatternOptions { algorithm: 5, ..wanted };
     assert_eq!(refused(gather, &algorithm, &usual), "algorithm");
     let receive = SimulateOptions { receive: 2, ..usual };

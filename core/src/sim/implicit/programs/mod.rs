@@ -1,14 +1,18 @@
 //! Built-in patterns as programs.
 
 mod doubling;
+mod grid;
 mod linear;
+mod permuted;
 mod place;
 mod ring;
 mod rounds;
 mod tree;
 
 pub use doubling::Doubling;
+pub use grid::{Halo, Sweep};
 pub use linear::{Linear, LinearKind};
+pub use permuted::Permuted;
 pub use ring::{Ring, RingKind};
 pub use rounds::{Round, Rounds};
 pub use tree::{Reduction, Tree, TreeKind};
@@ -31,6 +35,12 @@ pub enum PatternProgram {
     Rounds(Rounds),
     /// Recursive halving and doubling, on any number of ranks.
     Doubling(Doubling),
+    /// Exchange with the neighbours on a grid.
+    Halo(Halo),
+    /// Wavefront over a grid.
+    Sweep(Sweep),
+    /// Permutation of the ranks.
+    Permuted(Permuted),
 }
 
 /// Evaluates an expression with the program in a [`PatternProgram`], whichever it is:
@@ -45,6 +55,9 @@ macro_rules! with_program {
             $crate::sim::implicit::PatternProgram::Ring($one) => $does,
             $crate::sim::implicit::PatternProgram::Rounds($one) => $does,
             $crate::sim::implicit::PatternProgram::Doubling($one) => $does,
+            $crate::sim::implicit::PatternProgram::Halo($one) => $does,
+            $crate::sim::implicit::PatternProgram::Sweep($one) => $does,
+            $crate::sim::implicit::PatternProgram::Permuted($one) => $does,
         }
     };
 }
@@ -81,6 +94,22 @@ impl PatternProgram {
                 place: make.place,
                 size: options.size,
                 compute: options.compute,
+            })),
+            Pattern::Permutation | Pattern::Tornado => Some(Self::Permuted(Permuted {
+                permutation: options.permutation(pattern),
+                ranks: options.ranks,
+                size: options.size,
+            })),
+            Pattern::Halo2d | Pattern::Halo3d | Pattern::Halo26 => Some(Self::Halo(Halo {
+                grid: options.grid(pattern)?,
+                stencil: pattern.stencil(),
+                size: options.size,
+                compute: options.compute,
+            })),
+            Pattern::Sweep => Some(Self::Sweep(Sweep {
+                grid: options.grid(pattern)?,
+                size: options.size,
+                compute: options.compute.unwrap_or_default(),
             })),
             Pattern::Mpi(collective) => make.mpi(collective, algorithm),
             Pattern::NWayDissemination

@@ -1,0 +1,139 @@
+//! Permutations: each rank sends a message to one other, and receives one.
+
+use super::script::{Place, Script};
+use crate::goal::Sink;
+use crate::random::Random;
+
+/// Rounds of the Feistel network.
+const ROUNDS: u64 = 8;
+
+/// A permutation of the ranks, with its inverse computed, too.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Permutation {
+    /// Each rank sends to the one at this distance above it on the ring.
+    Shift(u32),
+    /// A random one: a Feistel network that is repeated until it leads to a rank (Black and Rogaway,
+    /// "Ciphers with Arbitrary Finite Domains", 2002, method 2).
+    Random {
+        /// Seed of the network's keys.
+        seed: u64,
+    },
+}
+
+impl Permutation {
+    /// Half of the way around the ring less one, but to another rank: Dally and Towles, "Principles
+    /// and Practices of Interconnection Networks", 3.2.
+    #[must_use]
+    pub const fn tornado(ranks: u32) -> Self {
+        let half = ranks.div_ceil(2).saturating_sub(1);
+        Self::Shift(if half == 0 && ranks > 1 { 1 } else { half })
+    }
+
+    /// Rank that `rank` of `ranks` sends to; itself if to none.
+    #[must_use]
+    pub fn to(self, rank: u32, ranks: u32) -> u32 {
+        match self {
+            Self::Shift(distance) => on_ring(rank, distance, ranks),
+            Self::Random { seed } => walk(rank, ranks, |half, pair| {
+                (0..ROUNDS).fold(pair, |[left, right], round| {
+                    [right, left ^ mixed(seed, round, right, half)]
+                })
+            }),
+        }
+    }
+
+    /// Rank that `rank` of `ranks` receives from; itself if from none.
+    #[must_use]
+    pub fn from(self, rank: u32, ranks: u32) -> u32 {
+        match self {
+            Self::Shift(distance) => on_ring(rank, ranks.saturating_sub(distance), ranks),
+            Self::Random { seed } => walk(rank, ranks, |half, pair| {
+                (0..ROUNDS).rev().fold(pair, |[left, right], round| {
+                    [right ^ mixed(seed, round, left, half), left]
+                })
+            }),
+        }
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "a remainder of a u32 fits")]
+fn on_ring(rank: u32, distance: u32, ranks: u32) -> u32 {
+    ((u64::from(rank) + u64::from(distance)) % u64::from(ranks.max(1))) as u32
+}
+
+/// Random number of `half` bits.
+#[allow(clippy::cast_possible_truncation, reason = "half of 32 bits at most")]
+fn mixed(seed: u64, round: u64, value: u32, half: u32) -> u32 {
+    let drawn = Random::stream(seed, round << 32 | u64::from(value)).draw();
+    (drawn >> (64 - half)) as u32
+}
+
+/// Applies `network` to both halves of `rank` until they are a rank again.
+fn walk(rank: u32, ranks: u32, network: impl Fn(u32, [u32; 2]) -> [u32; 2]) -> u32 {
+    let bits = u32::BITS - ranks.saturating_sub(1).leading_zeros();
+    let half = bits.div_ceil(2).max(1);
+    let mut at = rank;
+    loop {
+        let [left, right] = network(half, [at >> half, at & ((1 << half) - 1)]);
+        at = left << half | right;
+        if at < ranks || rank >= ranks {
+            return at;
+        }
+    }
+}
+
+/// Emits the message that a rank sends and the one that it receives.
+pub(super) fn permutation<S: Sink>(
+    out: &mut Script<'_, S>,
+    at: &Place,
+    permutation: Permutation,
+) -> Result<(), S::Error> {
+    let to = permutation.to(at.rank, at.ranks);
+    if to == at.rank {
+        return Ok(());
+    }
+    let send = out.send(to, at.size)?;
+    out.start(send)?;
+    out.end(send)?;
+    let receive = out.receive(permutation.from(at.rank, at.ranks), at.size)?;
+    out.start(receive)?;
+    out.end(receive)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec;
+
+    #[test]
+    fn every_rank_is_met_once_and_the_inverse_leads_back() {
+        for ranks in [1, 2, 3, 7, 16, 100, 1_025] {
+            let random = |seed| Permutation::Random { seed };
+            for permutation in [random(0), random(1), Permutation::tornado(ranks)] {
+                let mut met = vec![false; ranks as usize];
+                for rank in 0..ranks {
+                    let to = permutation.to(rank, ranks);
+                    assert!(!core::mem::replace(&mut met[to as usize], true), "{ranks} {rank}");
+                    assert_eq!(permutation.from(to, ranks), rank, "{permutation:?} of {ranks}");
+                }
+            }
+        }
+        assert_eq!(Permutation::tornado(8), Permutation::Shift(3));
+        assert_eq!(Permutation::tornado(9), Permutation::Shift(4));
+        assert_eq!(Permutation::tornado(2), Permutation::Shift(1));
+    }
+
+    #[test]
+    fn random_targets_are_spread_like_a_permutation_s() {
+        // Of a random permutation one rank on average keeps its place, and neighbours are parted.
+        let ranks = 1_000;
+        let (mut kept, mut together) = (0, 0);
+        for seed in 0..100 {
+            let to = |rank| Permutation::Random { seed }.to(rank, ranks);
+            kept += (0..ranks).filter(|&rank| to(rank) == rank).count();
+            together += (1..ranks).filter(|&rank| to(rank) == to(rank - 1) + 1).count();
+        }
+        assert!((70..=130).contains(&kept) && (70..=130).contains(&together), "{kept} {together}");
+    }
+}

@@ -1,0 +1,55 @@
+//! Permutations: each rank sends a message to one other, and receives one.
+
+use crate::goal::pattern::Permutation;
+use crate::sim::implicit::{Program, Release, Transfer};
+
+/// One message from each rank to another.
+#[derive(Clone, Copy, Debug)]
+pub struct Permuted {
+    pub(super) permutation: Permutation,
+    pub(super) ranks: u32,
+    pub(super) size: u64,
+}
+
+impl Program for Permuted {
+    type State = ();
+
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn sizes(&self) -> [u64; 2] {
+        [self.size; 2]
+    }
+
+    fn messages(&self) -> u64 {
+        self.ranks.into()
+    }
+
+    fn waiting(&self) -> u64 {
+        u64::from(self.ranks).saturating_mul(4)
+    }
+
+    fn interchangeable(&self, _rank: u32) -> bool {
+        true
+    }
+
+    fn start(&self, rank: u32, _state: &mut ()) -> Release {
+        if self.permutation.to(rank, self.ranks) == rank {
+            return Release::NOTHING;
+        }
+        Release::send(0).and_receives(1)
+    }
+
+    fn received(&self, _rank: u32, _state: &mut (), _receive: u32) -> Release {
+        Release::NOTHING
+    }
+
+    fn transfer(&self, rank: u32, _send: u32) -> Transfer {
+        Transfer { to: self.permutation.to(rank, self.ranks), receive: 0, size: self.size }
+    }
+
+    fn expected(&self, _rank: u32, _receive: u32) -> u64 {
+        self.size
+    }
+}
