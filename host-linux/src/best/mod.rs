@@ -16,7 +16,7 @@ mod spread;
 pub use cell::{Candidate, Cell, Contest, Time, Timed};
 pub use choice::{Choice, settle};
 pub use question::{Answer, Case, Offer, Question, Refused, SEGMENTS, TooShort};
-pub use rules::{CommunicatorRules, Rule, Rules, Threshold};
+pub use rules::{CommunicatorRules, Rule, Rules, RulesFormat, Threshold};
 
 /// Share of the draws, in percent, that a significant winner must win.
 pub const TOLD_APART_PERCENT: usize = 95;

@@ -44,6 +44,16 @@ pub struct CommunicatorRules {
     pub thresholds: Vec<Threshold>,
 }
 
+/// Format of a rules file.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum RulesFormat {
+    /// That of Open MPI 4.1, which 5 reads, too.
+    #[default]
+    First,
+    /// Version 2, from Open MPI 5.0.7 on.
+    Second,
+}
+
 /// The rules of one operation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rules {
@@ -127,7 +137,20 @@ impl Rules {
     /// # Errors
     ///
     /// Errors of `out`.
-    pub fn write(&self, out: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
+    pub fn write(
+        &self,
+        out: &mut dyn Write,
+        format: RulesFormat,
+        remarks: &[String],
+    ) -> io::Result<()> {
+        // Version 2 ends a rule with the most requests of linear_sync; 0 leaves them to the library.
+        let rest = match format {
+            RulesFormat::First => "",
+            RulesFormat::Second => {
+                writeln!(out, "rule-file-version-2")?;
+                " 0"
+            }
+        };
         for remark in remarks {
             // Control characters, such as a line feed, would end the comment.
             writeln!(out, "# {}", remark.replace(char::is_control, "?"))?;
@@ -140,7 +163,7 @@ impl Rules {
             writeln!(out, "{} {} # {ranks} ranks", row.ranks, row.thresholds.len())?;
             for Threshold { from, rule } in &row.thresholds {
                 let Rule { algorithm, fanout, segment, name } = rule;
-                writeln!(out, "{from} {algorithm} {fanout} {segment} # {name}")?;
+                writeln!(out, "{from} {algorithm} {fanout} {segment}{rest} # {name}")?;
             }
         }
         Ok(())

@@ -345,8 +345,12 @@ fn read(text: &str) -> (u64, Vec<Row>) {
 }
 
 fn written(rules: &Rules) -> String {
+    written_as(rules, RulesFormat::First)
+}
+
+fn written_as(rules: &Rules, format: RulesFormat) -> String {
     let mut out = Vec::new();
-    rules.write(&mut out, &["a remark\n1 2 3".to_owned()]).unwrap();
+    rules.write(&mut out, format, &["a remark\n1 2 3".to_owned()]).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -365,6 +369,16 @@ fn rules_are_read_back_by_a_strict_reader() {
     let eight = (8, vec![[0; 4], [8, 1, 0, 0], [32, 2, 4, 8_192], [64, 0, 0, 0]]);
     let more = (32, vec![[0; 4], [8, 6, 0, 0], [16, 0, 0, 0]]);
     assert_eq!(rows, [(0, vec![[0; 4]]), eight, more, (64, vec![[0; 4]])]);
+    // Version 2 begins with its name, and its rules have a fifth number.
+    let longer = |line: &str| {
+        let is_rule = line.split(" # ").next().unwrap().split_whitespace().count() == 4;
+        let line = if is_rule { line.replacen(" # ", " 0 # ", 1) } else { line.to_owned() };
+        line + "\n"
+    };
+    let expected: String = written(&rules).lines().map(longer).collect();
+    let second = written_as(&rules, RulesFormat::Second);
+    assert_eq!(second, format!("rule-file-version-2\n{expected}"));
+    assert!(second.contains("\n32 2 4 8192 0 # "), "{second}");
     let (_, probe) = read(&written(&rules.probe()));
     assert_eq!(probe[1].1, [[0; 4], [8, 99, 0, 0], [32, 99, 0, 0], [64, 0, 0, 0]]);
 }

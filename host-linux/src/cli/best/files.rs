@@ -30,7 +30,8 @@ impl Files {
             let remarks = remarks(report, &file.path().display().to_string());
             let rules =
                 if report.args.rules_probe { report.rules.probe() } else { report.rules.clone() };
-            file.commit(|out| rules.write(out, &remarks)).map_err(CliError::failed)
+            file.commit(|out| rules.write(out, report.args.rules_format, &remarks))
+                .map_err(CliError::failed)
         });
         let plot = plot.map_or(Ok(()), |file| {
             let svg = map(report).svg().map_err(CliError::failed)?;

@@ -16,7 +16,7 @@ use self::files::Files;
 use super::digits::FormatArgs;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::parameters_used::ParametersUsed;
-use crate::best::{Answer, Cell, Offer, Question, Refused, Rules, TooShort};
+use crate::best::{Answer, Cell, Offer, Question, Refused, Rules, RulesFormat, TooShort};
 use crate::collective::Operation;
 use crate::flags::help;
 use crate::flags::parse::{self, Sizes};
@@ -112,9 +112,14 @@ pub(super) struct Args {
     #[arg(help_heading = "Run", long, value_name = "COUNT", value_parser = parse::threads, allow_hyphen_values = true)]
     threads: Option<NonZeroUsize>,
 
-    /// Write a rules file for Open MPI 4.1's tuned component.
+    /// Write a rules file for Open MPI's tuned component.
     #[arg(help_heading = "Output", long, value_name = "FILE")]
     rules: Option<PathBuf>,
+
+    /// Format of the rules: 1 (Open MPI 4.1 and 5) or 2 (rule-file-version-2, from 5.0.7 on).
+    #[arg(help_heading = "Output", long, value_name = "VERSION", requires = "rules",
+          default_value = "1", value_parser = rules_format)]
+    rules_format: RulesFormat,
 
     /// Write rules that fail, to prove that Open MPI reads the file.
     ///
@@ -177,6 +182,14 @@ pub(super) struct Report<'a> {
     parameters: ParametersUsed,
     /// Algorithms that were left out because their vectors have too few elements, with the cells.
     short: Vec<TooShort>,
+}
+
+fn rules_format(text: &str) -> Result<RulesFormat, String> {
+    match text {
+        "1" => Ok(RulesFormat::First),
+        "2" => Ok(RulesFormat::Second),
+        _ => Err("expected 1 or 2".to_owned()),
+    }
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
