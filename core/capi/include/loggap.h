@@ -402,7 +402,7 @@ enum loggap_pattern_kind
    */
   LOGGAP_PATTERN_KIND_MPI_OUTCAST = 26,
   /**
-   * One message from each rank to another, each met once: seed.
+   * One message from each rank to the next in a random order: seed.
    */
   LOGGAP_PATTERN_KIND_PERMUTATION = 27,
   /**

@@ -68,7 +68,7 @@ pub enum PatternKind {
     MpiIncast = 25,
     /// The root sends to all ranks: root, window.
     MpiOutcast = 26,
-    /// One message from each rank to another, each met once: seed.
+    /// One message from each rank to the next in a random order: seed.
     Permutation = 27,
     /// One message from each rank to the one nearly half around the ring.
     Tornado = 28,

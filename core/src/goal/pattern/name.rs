@@ -210,7 +210,7 @@ static DESCRIPTIONS: [Description; 33] = [
         Pattern::Permutation,
         "permutation",
         "random-permutation",
-        "one message from each rank to another, each met once; seed",
+        "one message from each rank to the next in a random order; seed",
     ),
     entry(
         Pattern::Tornado,

@@ -7,14 +7,15 @@ use crate::random::Random;
 /// Rounds of the Feistel network.
 const ROUNDS: u64 = 8;
 
-/// A permutation of the ranks, with its inverse computed, too.
+/// A permutation of the ranks that leaves none in its place, with its inverse.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Permutation {
     /// Each rank sends to the one at this distance above it on the ring.
     Shift(u32),
-    /// A random one: a Feistel network that is repeated until it leads to a rank (Black and Rogaway,
-    /// "Ciphers with Arbitrary Finite Domains", 2002, method 2).
+    /// Each rank sends to the next one in a random order of all: a Feistel network that is repeated
+    /// until it leads to a rank (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002,
+    /// method 2).
     Random {
         /// Seed of the network's keys.
         seed: u64,
@@ -27,34 +28,49 @@ impl Permutation {
     #[must_use]
     pub const fn tornado(ranks: u32) -> Self {
         let half = ranks.div_ceil(2).saturating_sub(1);
-        Self::Shift(if half == 0 && ranks > 1 { 1 } else { half })
+        Self::Shift(if half == 0 { 1 } else { half })
     }
 
-    /// Rank that `rank` of `ranks` sends to; itself if to none.
+    /// Rank that `rank` of `ranks` sends to; itself only if it is alone.
     #[must_use]
     pub fn to(self, rank: u32, ranks: u32) -> u32 {
         match self {
             Self::Shift(distance) => on_ring(rank, distance, ranks),
-            Self::Random { seed } => walk(rank, ranks, |half, pair| {
-                (0..ROUNDS).fold(pair, |[left, right], round| {
-                    [right, left ^ mixed(seed, round, right, half)]
-                })
-            }),
+            Self::Random { seed } => {
+                let place = on_ring(place_of(seed, rank, ranks), 1, ranks);
+                rank_at(seed, place, ranks)
+            }
         }
     }
 
-    /// Rank that `rank` of `ranks` receives from; itself if from none.
+    /// Rank that `rank` of `ranks` receives from.
     #[must_use]
     pub fn from(self, rank: u32, ranks: u32) -> u32 {
         match self {
             Self::Shift(distance) => on_ring(rank, ranks.saturating_sub(distance), ranks),
-            Self::Random { seed } => walk(rank, ranks, |half, pair| {
-                (0..ROUNDS).rev().fold(pair, |[left, right], round| {
-                    [right ^ mixed(seed, round, left, half), left]
-                })
-            }),
+            Self::Random { seed } => {
+                let place = on_ring(place_of(seed, rank, ranks), ranks.saturating_sub(1), ranks);
+                rank_at(seed, place, ranks)
+            }
         }
     }
+}
+
+/// Place of `rank` in the random order.
+fn place_of(seed: u64, rank: u32, ranks: u32) -> u32 {
+    walk(rank, ranks, |half, pair| {
+        (0..ROUNDS)
+            .fold(pair, |[left, right], round| [right, left ^ mixed(seed, round, right, half)])
+    })
+}
+
+/// Rank at `place` of the random order.
+fn rank_at(seed: u64, place: u32, ranks: u32) -> u32 {
+    walk(place, ranks, |half, pair| {
+        (0..ROUNDS)
+            .rev()
+            .fold(pair, |[left, right], round| [right ^ mixed(seed, round, left, half), left])
+    })
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "a remainder of a u32 fits")]
@@ -126,14 +142,19 @@ mod tests {
 
     #[test]
     fn random_targets_are_spread_like_a_permutation_s() {
-        // Of a random permutation one rank on average keeps its place, and neighbours are parted.
+        // On average one rank sends to its neighbour, one keeps its place in the order, and one pair of
+        // neighbours has neighbours as targets.
         let ranks = 1_000;
-        let (mut kept, mut together) = (0, 0);
+        let [mut kept, mut near, mut together] = [0; 3];
         for seed in 0..100 {
             let to = |rank| Permutation::Random { seed }.to(rank, ranks);
-            kept += (0..ranks).filter(|&rank| to(rank) == rank).count();
+            kept += (0..ranks).filter(|&rank| place_of(seed, rank, ranks) == rank).count();
+            near += (0..ranks).filter(|&rank| to(rank) == rank + 1).count();
             together += (1..ranks).filter(|&rank| to(rank) == to(rank - 1) + 1).count();
+            assert!((0..ranks).all(|rank| to(rank) != rank));
         }
-        assert!((70..=130).contains(&kept) && (70..=130).contains(&together), "{kept} {together}");
+        for count in [kept, near, together] {
+            assert!((70..=130).contains(&count), "{kept} {near} {together}");
+        }
     }
 }
