@@ -10,7 +10,6 @@ use super::memory::{Memory, Requirements};
 use super::network::{Flat, Network, NetworkStopped};
 use super::parameters::{Parameters, Receive, Settings};
 use super::price::Prices;
-use super::queues::chain::Chain;
 use super::queues::heap::Heaps;
 use super::queues::queue::{Entry, Queue};
 use super::rank::Rank;
@@ -159,8 +158,6 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat, S = Stored<'m>> {
     pub(super) charges: Charges<'p, N, O>,
     pub(super) settings: Settings,
     pub(super) network: W,
-    /// For each protocol: last message of its list in flight, and travel time.
-    pub(super) flights: [(u32, u64); Parameters::MOST],
     pub(super) now: u64,
     /// Second part of the next stamp, counted within an instant.
     seq: u32,
@@ -189,7 +186,7 @@ impl<'m, 'p, N: Noise, O: Observer, S: Storage> Engine<'m, 'p, N, O, Flat, S> {
         noise: N,
         observer: O,
     ) -> Self {
-        Engine::on_network(schedule, parameters, settings, noise, observer, Flat)
+        Engine::on_network(schedule, parameters, settings, noise, observer, Flat::default())
     }
 }
 
@@ -218,10 +215,6 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             ..
         } = memory;
         let Requirements { cpus, nics, .. } = requirements;
-        let mut flights = [(NONE, 0); Parameters::MOST];
-        for (flight, delay) in flights.iter_mut().zip(parameters.delays()) {
-            flight.1 = delay;
-        }
         Self {
             records: Records::new(records, times, units),
             storage,
@@ -240,7 +233,6 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             charges: Charges { prices: Prices::new(parameters), noise, observer },
             settings,
             network,
-            flights,
             now: 0,
             seq: 0,
             events: 0,
@@ -304,14 +296,11 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     #[inline]
     fn step(&mut self) -> Result<bool, SimError> {
         let queued = self.queue.first();
-        let flight = if W::SHARED {
-            self.network.first(queued.map_or(u64::MAX, |entry| entry.time))?.map(|first| (0, first))
-        } else {
-            self.next_flight()
-        };
-        match (queued, flight) {
+        let next = queued.map_or(u64::MAX, |entry| entry.time);
+        let arrival = self.network.first(next, &self.records)?;
+        match (queued, arrival) {
             (None, None) => return Ok(false),
-            (Some(entry), flight) if flight.is_none_or(|(_, first)| entry.before(&first)) => {
+            (Some(entry), arrival) if arrival.is_none_or(|first| entry.before(&first)) => {
                 self.advance(entry.time);
                 match self.candidate(entry.index) {
                     Some(next) => {
@@ -320,10 +309,10 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
                     None => self.queue.drop(entry.index),
                 }
             }
-            (_, Some((protocol, first))) => {
-                self.advance(first.time);
-                self.land(protocol);
-                let rank = self.arrive(first.index);
+            (_, Some(arrival)) => {
+                self.advance(arrival.time);
+                self.network.land(&mut self.records);
+                let rank = self.arrive(arrival.index);
                 self.changed(rank);
             }
             (Some(_), None) => {}
@@ -347,37 +336,6 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         self.seq = seq.checked_add(1).ok_or(SimError::TooManyAtOnce { time: Picos(self.now) })?;
         self.events += 1;
         Ok(seq)
-    }
-
-    /// Next message to arrive: its protocol, and an entry that has its record in place of the rank.
-    #[inline]
-    fn next_flight(&self) -> Option<(usize, Entry)> {
-        let mut next: Option<(usize, Entry)> = None;
-        for (protocol, &(last, delay)) in self.flights.iter().enumerate() {
-            if last == NONE {
-                continue;
-            }
-            let first = self.records.at(last).link;
-            let record = self.records.at(first);
-            // The sum was checked when the message left.
-            let arrival = record.entry(record.created.wrapping_add(delay), first);
-            if next.is_none_or(|(_, next)| arrival.before(&next)) {
-                next = Some((protocol, arrival));
-            }
-        }
-        next
-    }
-
-    /// Removes the first message in flight of a protocol.
-    #[inline]
-    fn land(&mut self, protocol: usize) {
-        if W::SHARED {
-            return self.network.land();
-        }
-        if let Some((last, _)) = self.flights.get_mut(protocol) {
-            let (before, first) = (*last, self.records.at(*last).link);
-            self.records.remove(last, before, first);
-        }
     }
 
     /// Notes that the next event of a rank may have changed.

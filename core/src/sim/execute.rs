@@ -81,22 +81,17 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let record = self.records.at_mut(op);
         record.created = now;
         record.seq = seq;
-        if W::SHARED {
-            let departure = Departure {
-                op,
-                source,
-                target: record.peer,
-                now,
-                seq,
-                bytes: record.message_kind().bytes(record.amount),
-                volume: leaving.volume,
-                delay: leaving.arrival - now,
-            };
-            self.network.launch(&departure)?;
-        } else if let Some((last, _)) = self.flights.get_mut(leaving.protocol) {
-            self.records.push(last, op);
-        }
-        Ok(())
+        let departure = Departure {
+            op,
+            source,
+            target: record.peer,
+            now,
+            seq,
+            bytes: record.message_kind().bytes(record.amount),
+            volume: leaving.volume,
+            delay: leaving.arrival - now,
+        };
+        Ok(self.network.launch(&departure, &mut self.records)?)
     }
 
     /// Delivers a message, which waits on its rank from now on.

@@ -2,7 +2,9 @@
 
 use super::hooks::MessageKind;
 use super::lent::Checked;
+use super::network::InFlight;
 use super::queues::chain::Chain;
+use super::queues::queue::Entry;
 use super::record::{Kind, NONE, Record, Successors};
 use super::release::Operations;
 use super::rules::Units;
@@ -72,6 +74,15 @@ impl Chain for Records<'_> {
     #[inline]
     fn set_next(&mut self, at: u32, next: u32) {
         self.at_mut(at).link = next;
+    }
+}
+
+impl InFlight for Records<'_> {
+    #[inline]
+    fn arrival(&self, message: u32, delay: u64) -> Entry {
+        let record = self.at(message);
+        // The sum was checked when the message left.
+        record.entry(record.created.wrapping_add(delay), message)
     }
 }
 

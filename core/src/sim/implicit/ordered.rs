@@ -84,7 +84,7 @@ impl<W: Network> Driver for Ordered<'_, W> {
             volume: message.volume,
             delay: simulation.delay.get(),
         };
-        Ok(simulation.driver.network.launch(&departure)?)
+        Ok(simulation.driver.network.launch(&departure, &mut ())?)
     }
 
     fn begin_all<P: Program, N: Noise>(
@@ -104,8 +104,8 @@ impl<W: Network> Driver for Ordered<'_, W> {
         simulation: &mut Simulation<'_, '_, P, N, Self>,
     ) -> Result<bool, ImplicitError> {
         let queued = simulation.driver.queue.first();
-        let landing =
-            simulation.driver.network.first(queued.map_or(u64::MAX, |entry| entry.time))?;
+        let next = queued.map_or(u64::MAX, |entry| entry.time);
+        let landing = simulation.driver.network.first(next, &())?;
         match (queued, landing) {
             (None, None) => return Ok(false),
             (Some(queued), landing) if landing.is_none_or(|landing| queued.before(&landing)) => {
@@ -182,7 +182,7 @@ impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> 
     #[inline]
     fn land(&mut self, landing: Entry) -> Result<(), ImplicitError> {
         self.driver.advance(landing.time);
-        self.driver.network.land();
+        self.driver.network.land(&mut ());
         let node = landing.index;
         let rank = self.pool.item(node).first;
         let Some(state) = self.ranks.get(rank as usize) else { return Ok(()) };
