@@ -1,20 +1,17 @@
 //! Event loop: executes one event after the other, in the order of (time, stamp).
 
 use core::fmt;
+use core::mem::{replace, take};
 
 use super::charge::Charges;
-use super::clocks::{Clock, ClockQueue};
 use super::hooks::{NoNoise, Noise, Observer, Silent};
-use super::lent::Checked;
-use super::memory::{Memory, Requirements};
+use super::memory::Requirements;
 use super::network::{Flat, Network, NetworkStopped};
-use super::parameters::{Parameters, Receive, Settings};
+use super::parameters::{Parameters, Settings};
 use super::price::Prices;
-use super::queues::heap::Heaps;
-use super::queues::queue::{Entry, Queue};
-use super::rank::Rank;
+use super::queues::queue::Queue;
+use super::ranks::Ranks;
 use super::record::NONE;
-use super::records::Records;
 use super::release::ReadyOn;
 use super::schedule::Schedule;
 use super::storage::{Storage, Stored};
@@ -132,33 +129,13 @@ impl Finished {
 /// Simulation of one schedule in global order.
 #[derive(Debug)]
 pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat, S = Stored<'m>> {
-    pub(super) records: Records<'m>,
+    pub(super) ranks: Ranks<'m>,
     pub(super) storage: S,
-    pub(super) ranks: Checked<'m, Rank>,
     pub(super) firsts: &'m [u32],
-    /// For each rank: its processors except the first, then the sending sides and the receiving
-    /// sides of its interfaces except the first.
-    pub(super) clocks: &'m mut [u64],
-    /// For each rank and each of its clocks, the first ones included: the queue of records that
-    /// wait. Empty if `single`.
-    pub(super) clock_queues: &'m mut [ClockQueue],
-    /// For each rank: heap of the clocks for which something waits.
-    pub(super) clock_heap: &'m mut [Entry],
-    /// For each message: time of its next attempt to be received; or, if it claims a receive, that
-    /// receive and the heap of its followers.
-    pub(super) next_attempts: &'m mut [u64],
-    pub(super) done: &'m mut [u64],
     queue: Queue<'m>,
-    pub(super) cpus: usize,
-    pub(super) nics: usize,
-    /// True if all records of a class have the same time, so that each class is a list; otherwise
-    /// they wait in heaps.
-    pub(super) single: bool,
-    pub(super) heaps: Heaps<&'m mut [u64]>,
     pub(super) charges: Charges<'p, N, O>,
     pub(super) settings: Settings,
     pub(super) network: W,
-    pub(super) now: u64,
     /// Second part of the next stamp, counted within an instant.
     seq: u32,
     events: u64,
@@ -201,39 +178,17 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         observer: O,
         network: W,
     ) -> Self {
-        let Schedule { memory, storage, firsts, requirements, .. } = schedule;
-        let Memory { records, times, units, ranks, .. } = memory;
-        let Memory {
-            clocks,
-            clock_queues,
-            clock_heap,
-            next_attempts,
-            links,
-            done,
-            queue,
-            places,
-            ..
-        } = memory;
+        let Schedule { mut memory, storage, firsts, requirements, .. } = schedule;
         let Requirements { cpus, nics, .. } = requirements;
+        let queue = Queue::new(take(&mut memory.queue), &mut [], take(&mut memory.places));
         Self {
-            records: Records::new(records, times, units),
+            ranks: Ranks::new(memory, [cpus, nics], settings.receive),
             storage,
-            ranks: Checked::new(ranks),
             firsts,
-            clocks,
-            clock_queues,
-            clock_heap,
-            next_attempts,
-            done,
-            queue: Queue::new(queue, &mut [], places),
-            cpus,
-            nics,
-            single: cpus == 1 && nics == 1 && settings.receive == Receive::Hold,
-            heaps: Heaps::new(links),
+            queue,
             charges: Charges { prices: Prices::new(parameters), noise, observer },
             settings,
             network,
-            now: 0,
             seq: 0,
             events: 0,
             released: [ReadyOn::default(); 2],
@@ -279,12 +234,12 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
 
     /// Releases the operations without dependencies, rank by rank. Does nothing when called again.
     fn start(&mut self) -> Result<(), SimError> {
-        if core::mem::replace(&mut self.started, true) {
+        if replace(&mut self.started, true) {
             return Ok(());
         }
         for rank in 0..self.rank_count() {
-            if !self.single {
-                *self.ranks.at_mut(rank).waited_for() = 0;
+            if !self.ranks.single {
+                *self.ranks.states.at_mut(rank).waited_for() = 0;
             }
             self.release_roots(rank)?;
             self.refresh_touched();
@@ -297,12 +252,12 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     fn step(&mut self) -> Result<bool, SimError> {
         let queued = self.queue.first();
         let next = queued.map_or(u64::MAX, |entry| entry.time);
-        let arrival = self.network.first(next, &self.records)?;
+        let arrival = self.network.first(next, &self.ranks.records)?;
         match (queued, arrival) {
             (None, None) => return Ok(false),
             (Some(entry), arrival) if arrival.is_none_or(|first| entry.before(&first)) => {
                 self.advance(entry.time);
-                match self.candidate(entry.index) {
+                match self.ranks.candidate(entry.index) {
                     Some(next) => {
                         self.execute(entry.index, next).map_err(|error| error.on(entry.index))?;
                     }
@@ -311,7 +266,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             }
             (_, Some(arrival)) => {
                 self.advance(arrival.time);
-                self.network.land(&mut self.records);
+                self.network.land(&mut self.ranks.records);
                 let rank = self.arrive(arrival.index);
                 self.changed(rank);
             }
@@ -322,9 +277,9 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     }
 
     fn advance(&mut self, time: u64) {
-        debug_assert!(time >= self.now, "time goes on");
-        if time > self.now {
-            self.now = time;
+        debug_assert!(time >= self.ranks.now, "time goes on");
+        if time > self.ranks.now {
+            self.ranks.now = time;
             self.seq = 0;
         }
     }
@@ -333,7 +288,8 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     #[inline]
     pub(super) fn draw(&mut self) -> Result<u32, SimError> {
         let seq = self.seq;
-        self.seq = seq.checked_add(1).ok_or(SimError::TooManyAtOnce { time: Picos(self.now) })?;
+        self.seq =
+            seq.checked_add(1).ok_or(SimError::TooManyAtOnce { time: Picos(self.ranks.now) })?;
         self.events += 1;
         Ok(seq)
     }
@@ -352,7 +308,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
 
     #[inline]
     fn refresh_touched(&mut self) {
-        for rank in core::mem::replace(&mut self.touched, [NONE; 2]) {
+        for rank in replace(&mut self.touched, [NONE; 2]) {
             if rank != NONE {
                 self.refresh(rank);
             }
@@ -362,7 +318,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     /// Updates a rank's entry in the queue.
     #[inline]
     fn refresh(&mut self, rank: u32) {
-        match self.candidate(rank) {
+        match self.ranks.candidate(rank) {
             Some(next) => self.queue.set(next.entry),
             None => self.queue.drop(rank),
         }
@@ -385,10 +341,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     /// Finishing time of `rank`: when its processors are free and its last message is complete.
     #[must_use]
     pub fn finish(&self, rank: u32) -> Picos {
-        let processors =
-            (0..=u16::MAX).take(self.cpus).map(|cpu| self.clock_of(rank, Clock::Cpu(cpu))).max();
-        let done = self.done.get(rank as usize).copied().unwrap_or_default();
-        Picos(processors.unwrap_or_default().max(done))
+        self.ranks.finish(rank)
     }
 
     /// The observer, with its results.

@@ -60,6 +60,7 @@ mod pending;
 mod price;
 mod queues;
 mod rank;
+mod ranks;
 mod record;
 mod records;
 mod release;

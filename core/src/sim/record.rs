@@ -3,8 +3,7 @@
 use super::hooks::MessageKind;
 use super::matching::Envelope;
 use super::queues::queue::Entry;
-use super::rank::Class;
-use super::rules::Units;
+use super::rank::{Class, Units};
 use crate::goal::{ANY_TAG, Op, OpKind};
 use crate::units::Picos;
 

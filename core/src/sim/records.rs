@@ -5,9 +5,9 @@ use super::lent::Checked;
 use super::network::InFlight;
 use super::queues::chain::Chain;
 use super::queues::queue::Entry;
+use super::rank::Units;
 use super::record::{Kind, NONE, Record, Successors};
 use super::release::Operations;
-use super::rules::Units;
 
 /// Records of a schedule. Every index in a list, an edge or a slot is valid here.
 #[derive(Debug)]

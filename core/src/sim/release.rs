@@ -5,15 +5,14 @@
 
 use core::ops::Range;
 
-use super::clocks::Clock;
 use super::engine::{Engine, SimError};
 use super::hooks::{MessageKind, Noise, Observer, Released};
 use super::matching::Envelope;
 use super::network::Network;
 use super::queues::chain::Chain;
-use super::rank::Class;
+use super::rank::{Class, Clock, Units};
 use super::record::{Kind, NONE, Successors};
-use super::rules::{Rules, Units};
+use super::rules::Rules;
 use super::storage::Storage;
 
 /// Operations of a stored schedule, for either driver.
@@ -205,7 +204,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
 
     pub(super) fn release_on(&mut self, on: ReadyOn) -> Result<(), SimError> {
         let ReadyOn { rank, mut ready } = on;
-        while let Some(op) = ready.take(&mut self.records) {
+        while let Some(op) = ready.take(&mut self.ranks.records) {
             self.release_op(rank, op)?;
         }
         self.changed(rank);
@@ -214,7 +213,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
 
     /// Releases the operations of a rank that have no dependencies.
     pub(super) fn release_roots(&mut self, rank: u32) -> Result<(), SimError> {
-        let ready = self.storage.roots(&mut self.records, self.firsts, rank);
+        let ready = self.storage.roots(&mut self.ranks.records, self.firsts, rank);
         self.storage.check()?;
         self.release_on(ReadyOn { rank, ready })
     }
@@ -223,19 +222,20 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     #[inline]
     fn release_op(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
         let seq = self.draw()?;
-        let (kind, cpu) = (self.records.at(op).kind(), self.records.units_of(op).cpu);
+        let (kind, cpu) = (self.ranks.records.at(op).kind(), self.ranks.records.units_of(op).cpu);
         let number = self.op_number(op);
         self.charges.observer.released(&Released { rank, op: number, cpu });
-        let posting = (kind == Kind::Receive)
-            .then(|| self.clock_of(rank, Clock::Cpu(cpu)).max(self.records.time_of(op)));
-        let record = self.records.at_mut(op);
-        record.created = self.now;
+        let posting = (kind == Kind::Receive).then(|| {
+            self.ranks.clock_of(rank, Clock::Cpu(cpu)).max(self.ranks.records.time_of(op))
+        });
+        let record = self.ranks.records.at_mut(op);
+        record.created = self.ranks.now;
         record.seq = seq;
         if let Some(time) = posting {
             record.amount = time;
         }
-        self.storage.note_released(&mut self.records, op);
-        self.enlist(rank, Class::of(kind), op);
+        self.storage.note_released(&mut self.ranks.records, op);
+        self.ranks.enlist(rank, Class::of(kind), op);
         Ok(())
     }
 }

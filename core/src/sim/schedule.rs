@@ -9,9 +9,8 @@ use super::matching::Waiting;
 use super::matching::match_index::{MatchIndex, Receives, SHORT};
 use super::matching::slots::SlotRange;
 use super::memory::{Memory, Requirements};
-use super::rank::Rank;
+use super::rank::{Rank, Units};
 use super::record::{NONE, Record, Successors};
-use super::rules::Units;
 use super::storage::Stored;
 use crate::goal::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 

@@ -6,6 +6,7 @@ use super::engine::Engine;
 use super::hooks::{Noise, Observer};
 use super::matching::Matching;
 use super::network::Network;
+use super::ranks::Ranks;
 use super::record::widen;
 use super::records::bounds;
 use super::release::Operations;
@@ -74,10 +75,11 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// Calls `tell` with everything that did not complete, by rank: unmatched messages, unmatched
     /// receives, then operations that never became ready. After a successful run there are none.
     pub fn unfinished(&mut self, mut tell: impl FnMut(Unfinished)) {
-        self.storage.matching().prepare_lists(&mut self.records, &mut self.ranks);
+        let Ranks { records, states, .. } = &mut self.ranks;
+        self.storage.matching().prepare_lists(records, states);
         for rank in 0..self.rank_count() {
-            let Self { storage, records, .. } = &*self;
-            let (waiting, state) = (storage.waiting(), self.rank(rank));
+            let Self { storage, ranks: Ranks { records, states, .. }, .. } = &*self;
+            let (waiting, state) = (storage.waiting(), states.at(rank));
             let number = |op| storage.number(records, op);
             let mut left =
                 Left { ops: records, firsts: self.firsts, rank, number, tell: &mut tell };

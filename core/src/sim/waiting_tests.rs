@@ -79,7 +79,8 @@ impl Program {
         let mut engine = Engine::new(schedule, parameters, settings);
         assert_eq!(engine.run().unwrap().events, events);
         engine.unfinished(|left| panic!("{left}"));
-        [engine.storage.waiting.looks.get(), engine.heaps.looks].map(|looks| looks / survey.ops())
+        [engine.storage.waiting.looks.get(), engine.ranks.heaps.looks]
+            .map(|looks| looks / survey.ops())
     }
 }
 

@@ -8,10 +8,10 @@ use crate::sim::engine::SimError;
 use crate::sim::hooks::MessageKind;
 use crate::sim::matching::OnRank;
 use crate::sim::queues::chain::Chain;
+use crate::sim::rank::Units;
 use crate::sim::record::{NONE, Record};
 use crate::sim::records::{Records, bounds, owner};
 use crate::sim::release::{Operations, Reached, Ready};
-use crate::sim::rules::Units;
 use crate::sim::storage::{OperationStore, Storage};
 
 /// Operations of a file.

@@ -10,9 +10,10 @@ use super::shared::Element;
 use crate::sim::hooks::{MessageKind, Noise, Observer, Turn};
 use crate::sim::matching::Envelope;
 use crate::sim::queues::chain::Chain;
+use crate::sim::rank::Units;
 use crate::sim::record::NONE;
 use crate::sim::release::Operations;
-use crate::sim::rules::{Letter, Rules, Units};
+use crate::sim::rules::{Letter, Rules};
 use crate::units::Overflow;
 
 /// Contiguous slots that can be inspected in the time of one history step.
