@@ -66,7 +66,7 @@ impl Ranks<'_> {
             Class::Receives => record.amount,
             // A message is not handled before it arrives.
             Class::Arrived => self.now,
-            Class::Sends | Class::Calcs | Class::Taken => 0,
+            _ => 0,
         };
         let time = self.rank(rank).free.begin(class, Receive::Hold).max(due);
         let from = WaitsIn::List { before: last };

@@ -31,7 +31,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
             }
             Class::Sends => self.send(rank, op)?,
             Class::Receives => self.receive(&mut rank, op, now)?,
-            Class::Arrived | Class::Taken => self.message(rank, next)?,
+            Class::Arrived | Class::Taken | Class::Mailed => self.message(rank, next)?,
         }
         self.release()?;
         self.changed(rank);

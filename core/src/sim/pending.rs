@@ -173,7 +173,7 @@ impl Ranks<'_> {
         let units = match class {
             Class::Receives => return None,
             Class::Sends | Class::Calcs => records.units(at),
-            Class::Arrived | Class::Taken => match record.message_kind() {
+            Class::Arrived | Class::Taken | Class::Mailed => match record.message_kind() {
                 MessageKind::Data => records.units_of(record.tag),
                 MessageKind::Cts => records.units_of(at),
                 MessageKind::Whole | MessageKind::Rts if record.is(Mark::Claimed) => {
@@ -501,8 +501,8 @@ fn due(records: &Records<'_>, at: u32, next_attempts: &[u64]) -> u64 {
     match record.class() {
         Class::Receives => record.amount,
         Class::Sends | Class::Calcs => records.time_of(at),
-        Class::Arrived | Class::Taken if record.is(Mark::Claimed) => 0,
-        Class::Arrived | Class::Taken => {
+        Class::Arrived | Class::Taken | Class::Mailed if record.is(Mark::Claimed) => 0,
+        Class::Arrived | Class::Taken | Class::Mailed => {
             next_attempts.get(at as usize).copied().unwrap_or_default()
         }
     }

@@ -78,8 +78,13 @@ impl Clocks {
     /// concerned: receives are posted at a time of their own.
     #[inline]
     pub(super) fn begin(&self, class: Class, receive: Receive) -> u64 {
-        let [one, other] = class.needs(Units::default(), receive);
-        if class == Class::Receives { 0 } else { self.of(one).max(self.of(other)) }
+        match class {
+            Class::Receives => 0,
+            _ => {
+                let [one, other] = class.needs(Units::default(), receive);
+                self.of(one).max(self.of(other))
+            }
+        }
     }
 }
 
@@ -101,6 +106,8 @@ pub(super) enum Class {
     Arrived = 3,
     /// Messages that an interface has taken and that wait for a processor.
     Taken = 4,
+    /// Messages in the mail of this window, which are in no list.
+    Mailed = 5,
 }
 
 impl Class {
@@ -118,8 +125,8 @@ impl Class {
     pub(super) const fn needs(self, Units { cpu, nic }: Units, receive: Receive) -> Need {
         match (self, receive) {
             (Self::Sends, _) => [Clock::Cpu(cpu), Clock::Out(nic)],
-            (Self::Arrived, Receive::Hold) => [Clock::Cpu(cpu), Clock::Into(nic)],
-            (Self::Arrived, Receive::Overlap) => [Clock::Into(nic); 2],
+            (Self::Arrived | Self::Mailed, Receive::Hold) => [Clock::Cpu(cpu), Clock::Into(nic)],
+            (Self::Arrived | Self::Mailed, Receive::Overlap) => [Clock::Into(nic); 2],
             (Self::Receives | Self::Calcs | Self::Taken, _) => [Clock::Cpu(cpu); 2],
         }
     }
@@ -129,7 +136,7 @@ impl Class {
             Self::Calcs => Turn::Calculation,
             Self::Sends => Turn::Send,
             Self::Receives => Turn::Receive,
-            Self::Arrived | Self::Taken => Turn::Message,
+            Self::Arrived | Self::Taken | Self::Mailed => Turn::Message,
         }
     }
 }
@@ -178,7 +185,7 @@ impl Rank {
             Class::Receives => receives,
             Class::Calcs => calcs,
             Class::Arrived => arrived,
-            Class::Taken => taken,
+            Class::Taken | Class::Mailed => taken,
         }
     }
 }

@@ -8,12 +8,13 @@ use super::pool::{Item, NONE};
 use super::program::Program;
 use super::rank::Rank;
 use super::runner::{Next, Simulation, kind};
-use super::step::next_work;
+use super::step::{begin, next_work};
 use crate::sim::engine::SimError;
 use crate::sim::hooks::Noise;
 use crate::sim::network::{Departure, Network};
 use crate::sim::parameters::Parameters;
 use crate::sim::queues::queue::{Entry, Queue};
+use crate::sim::rank::Class;
 use crate::units::Picos;
 
 /// Driver in global order. Stamps are those of the [`Engine`](crate::sim::Engine): the instant, and
@@ -231,7 +232,7 @@ impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> 
             return work;
         }
         let item = self.pool.item(self.pool.first(state.inbox));
-        let time = self.driver.now.max(state.cpu).max(state.into);
+        let time = begin(state, Class::Arrived).max(self.driver.now);
         let message = Next { time, before: state.inbox, item, open: false };
         work.filter(|work| entry(0, work).before(&entry(0, &message))).or(Some(message))
     }
