@@ -7,7 +7,7 @@ use loggap_core::goal::pattern::{
 use loggap_core::model::Protocol as CoreProtocol;
 use loggap_core::noise::{Phases, Trace};
 use loggap_core::sim::{
-    Builder, ClockQueue, Engine, Entry, MatchIndex, Memory, Noise, Parameters, Rank, Receive,
+    Builder, ClockQueue, Engine, Entry, Memory, Noise, Parameters, Rank, Receive,
     Record, Rendezvous, Requirements, Settings, Silent, SimError, Slot, Survey, TraceNoise,
     Unfinished,
 };
@@ -151,8 +151,7 @@ fn sim_sizer(program: Sizer, needs: &Requirements) -> Sizer {
         .array::<Rank>(needs.ranks)
         .array::<u32>(needs.firsts)
         .array::<Slot>(needs.slots)
-        .array::<MatchIndex>(needs.match_indexes)
-        .array::<u32>(needs.index_words)
+        .array::<u32>(needs.buckets)
         .array::<u64>(needs.clocks)
         .array::<ClockQueue>(needs.clock_queues)
         .array::<Entry>(needs.clock_heap)
@@ -173,8 +172,7 @@ fn sim_memory<'m>(arena: &mut Arena<'m>, needs: &Requirements) -> Outcome<Memory
         ranks: arena.array(needs.ranks)?,
         firsts: arena.array(needs.firsts)?,
         slots: arena.array(needs.slots)?,
-        match_indexes: arena.array(needs.match_indexes)?,
-        index_words: arena.array(needs.index_words)?,
+        buckets: arena.array(needs.buckets)?,
         clocks: arena.array(needs.clocks)?,
         clock_queues: arena.array(needs.clock_queues)?,
         clock_heap: arena.array(needs.clock_heap)?,

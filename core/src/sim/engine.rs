@@ -7,86 +7,71 @@ use super::charge::Charges;
 use super::hooks::{NoNoise, Noise, Observer, Silent};
 use super::memory::Requirements;
 use super::network::{Flat, Network, NetworkStopped};
+use super::order::{Due, Order};
 use super::parameters::{Parameters, Settings};
 use super::price::Prices;
-use super::queues::queue::Queue;
+use super::queues::queue::{Entry, Queue};
 use super::ranks::Ranks;
 use super::record::NONE;
 use super::release::ReadyOn;
 use super::schedule::Schedule;
 use super::storage::{Storage, Stored};
 use crate::units::{Overflow, Picos};
+use crate::worded::errors;
 
-/// Reason why a run stopped.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum SimError {
-    /// A time exceeds 2⁶⁴ ps, on this rank or for a message that it sent.
-    Overflow {
-        /// Rank of the event; `u32::MAX` for a time in the network.
-        rank: u32,
-    },
-    /// More than 2³² operations and messages were created at one instant.
-    TooManyAtOnce {
-        /// The instant.
-        time: Picos,
-    },
-    /// More messages are under way than the network has memory for; run again with more.
-    NetworkFull {
-        /// Capacity in messages.
-        messages: usize,
-    },
-    /// More operations of a [streamed](super::streamed) schedule are under way than there are
-    /// records.
-    RecordsFull {
-        /// Capacity in records.
-        records: usize,
-    },
-    /// An operation of a streamed schedule has changed in its file.
-    Unreadable {
-        /// Rank of the operation.
-        rank: u32,
-        /// Index of the operation on its rank.
-        op: u32,
-    },
+errors! {
+    /// Reason why a run stopped.
+    pub enum SimError {
+        /// A time exceeds 2⁶⁴ ps, on this rank or for a message that it sent.
+        Overflow {
+            /// Rank of the event; `u32::MAX` for a time in the network.
+            rank: u32,
+        } => "{}", TooLate(*rank);
+        /// More than 2³² operations and messages were created at one instant.
+        TooManyAtOnce {
+            /// The instant.
+            time: Picos,
+        } => "more than 2^32 operations become ready at {time}";
+        /// More messages are under way than the network has memory for; run again with more.
+        NetworkFull {
+            /// Capacity in messages.
+            messages: usize,
+        } => "more than {messages} messages are under way; lend the network more memory";
+        /// More operations of a [streamed](super::streamed) schedule are under way than there are
+        /// records.
+        RecordsFull {
+            /// Capacity in records.
+            records: usize,
+        } => "more than {records} operations are under way at once, for which there is no memory";
+        /// An operation of a streamed schedule has changed in its file.
+        Unreadable {
+            /// Rank of the operation.
+            rank: u32,
+            /// Index of the operation on its rank.
+            op: u32,
+        } => "operation {op} of rank {rank} is not what it was before the run: another program \
+              wrote to the file";
+    }
 }
 
-impl fmt::Display for SimError {
+/// Formats an overflow on a rank or in the network.
+struct TooLate(u32);
+
+impl fmt::Display for TooLate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Overflow { rank: NONE } => write!(
-                f,
+        match self.0 {
+            NONE => f.write_str(
                 "in the network a time passes 2^64 ps (213 days); make messages or parameters \
-                 smaller, or links wider"
+                 smaller, or links wider",
             ),
-            Self::Overflow { rank } => write!(
+            rank => write!(
                 f,
                 "on rank {rank} a time passes 2^64 ps (213 days); make calculations, messages or \
                  parameters smaller"
             ),
-            Self::TooManyAtOnce { time } => {
-                write!(f, "more than 2^32 operations become ready at {time}")
-            }
-            Self::NetworkFull { messages } => {
-                write!(
-                    f,
-                    "more than {messages} messages are under way; lend the network more memory"
-                )
-            }
-            Self::RecordsFull { records } => write!(
-                f,
-                "more than {records} operations are under way at once, for which there is no memory"
-            ),
-            Self::Unreadable { rank, op } => write!(
-                f,
-                "operation {op} of rank {rank} is not what it was before the run: another program \
-                 wrote to the file"
-            ),
         }
     }
 }
-
-impl core::error::Error for SimError {}
 
 impl From<Overflow> for SimError {
     /// The event loop fills in the rank.
@@ -132,12 +117,9 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat, S = Stored<'m>> {
     pub(super) ranks: Ranks<'m>,
     pub(super) storage: S,
     pub(super) firsts: &'m [u32],
-    queue: Queue<'m>,
+    pub(super) order: Order<'m, W>,
     pub(super) charges: Charges<'p, N, O>,
     pub(super) settings: Settings,
-    pub(super) network: W,
-    /// Second part of the next stamp, counted within an instant.
-    seq: u32,
     events: u64,
     pub(super) released: [ReadyOn; 2],
     /// Ranks whose next event may have changed.
@@ -178,18 +160,16 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         observer: O,
         network: W,
     ) -> Self {
-        let Schedule { mut memory, storage, firsts, requirements, .. } = schedule;
+        let Schedule { mut memory, waiting, storage, firsts, requirements, .. } = schedule;
         let Requirements { cpus, nics, .. } = requirements;
         let queue = Queue::new(take(&mut memory.queue), &mut [], take(&mut memory.places));
         Self {
-            ranks: Ranks::new(memory, [cpus, nics], settings.receive),
+            ranks: Ranks::new(memory, waiting, [cpus, nics], settings.receive),
             storage,
             firsts,
-            queue,
+            order: Order::new(queue, network),
             charges: Charges { prices: Prices::new(parameters), noise, observer },
             settings,
-            network,
-            seq: 0,
             events: 0,
             released: [ReadyOn::default(); 2],
             touched: [NONE; 2],
@@ -250,48 +230,27 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     /// Executes the next event; `false` at the end of the run.
     #[inline]
     fn step(&mut self) -> Result<bool, SimError> {
-        let queued = self.queue.first();
-        let next = queued.map_or(u64::MAX, |entry| entry.time);
-        let arrival = self.network.first(next, &self.ranks.records)?;
-        match (queued, arrival) {
-            (None, None) => return Ok(false),
-            (Some(entry), arrival) if arrival.is_none_or(|first| entry.before(&first)) => {
-                self.advance(entry.time);
-                match self.ranks.candidate(entry.index) {
-                    Some(next) => {
-                        self.execute(entry.index, next).map_err(|error| error.on(entry.index))?;
-                    }
-                    None => self.queue.drop(entry.index),
-                }
-            }
-            (_, Some(arrival)) => {
-                self.advance(arrival.time);
-                self.network.land(&mut self.ranks.records);
-                let rank = self.arrive(arrival.index);
+        let Some(due) = self.order.next(&mut self.ranks.records)? else { return Ok(false) };
+        self.ranks.now = self.order.now;
+        match due {
+            Due::Event(Entry { index: rank, .. }) => match self.ranks.candidate(rank) {
+                Some(next) => self.execute(rank, next).map_err(|error| error.on(rank))?,
+                None => self.order.queue.drop(rank),
+            },
+            Due::Arrival(Entry { index: message, .. }) => {
+                let rank = self.arrive(message);
                 self.changed(rank);
             }
-            (Some(_), None) => {}
         }
         self.refresh_touched();
         Ok(true)
     }
 
-    fn advance(&mut self, time: u64) {
-        debug_assert!(time >= self.ranks.now, "time goes on");
-        if time > self.ranks.now {
-            self.ranks.now = time;
-            self.seq = 0;
-        }
-    }
-
     /// Draws the second part of a stamp.
     #[inline]
     pub(super) fn draw(&mut self) -> Result<u32, SimError> {
-        let seq = self.seq;
-        self.seq =
-            seq.checked_add(1).ok_or(SimError::TooManyAtOnce { time: Picos(self.ranks.now) })?;
         self.events += 1;
-        Ok(seq)
+        self.order.draw(1)
     }
 
     /// Notes that the next event of a rank may have changed.
@@ -319,8 +278,8 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     #[inline]
     fn refresh(&mut self, rank: u32) {
         match self.ranks.candidate(rank) {
-            Some(next) => self.queue.set(next.entry),
-            None => self.queue.drop(rank),
+            Some(next) => self.order.queue.set(next.entry),
+            None => self.order.queue.drop(rank),
         }
     }
 
@@ -356,7 +315,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
 
     /// The network, with its statistics.
     pub const fn network(&self) -> &W {
-        &self.network
+        &self.order.network
     }
 }
 

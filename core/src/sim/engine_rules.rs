@@ -3,8 +3,8 @@
 use super::charge::Charges;
 use super::engine::{Engine, SimError};
 use super::hooks::{MessageKind, Noise, Observer, Released, Resumed, Satisfied};
+use super::matching::OnRank;
 use super::matching::slots::Found;
-use super::matching::{Matching, OnRank};
 use super::network::Network;
 use super::parameters::{Receive, Rendezvous};
 use super::price::Reception;
@@ -80,16 +80,16 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
 
     #[inline]
     fn take_message(&mut self, rank: &mut u32, receive: u32) -> Option<u32> {
-        let receive = self.ranks.records.envelope(receive);
-        let Self { storage, ranks: Ranks { records, states, .. }, .. } = self;
-        storage.matching().take_message(records, *rank, states.at_mut(*rank), receive)
+        let Ranks { records, states, waiting, .. } = &mut self.ranks;
+        let receive = records.envelope(receive);
+        waiting.take_message(records, *rank, states.at_mut(*rank), receive)
     }
 
     #[inline]
     fn post(&mut self, rank: &mut u32, receive: u32) {
-        let Self { storage, ranks: Ranks { records, states, .. }, .. } = self;
+        let Ranks { records, states, waiting, .. } = &mut self.ranks;
         let on = OnRank { rank: *rank, op: receive };
-        storage.matching().post(records, on, states.at_mut(*rank));
+        waiting.post(records, on, states.at_mut(*rank));
     }
 
     #[inline]
@@ -97,15 +97,15 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         if self.ranks.records.at(found.op).is(Mark::Claimed) {
             self.ranks.dispossess(*rank, found.op);
         }
-        let Self { storage, ranks: Ranks { records, states, .. }, .. } = self;
-        storage.matching().take_posted(records, states.at_mut(*rank), found);
+        let Ranks { records, states, waiting, .. } = &mut self.ranks;
+        waiting.take_posted(records, states.at_mut(*rank), found);
     }
 
     #[inline]
     fn await_receive(&mut self, rank: &mut u32, message: &Letter) {
-        let Self { storage, ranks: Ranks { records, states, .. }, .. } = self;
+        let Ranks { records, states, waiting, .. } = &mut self.ranks;
         let on = OnRank { rank: *rank, op: message.send };
-        storage.matching().await_receive(records, on, states.at_mut(*rank));
+        waiting.await_receive(records, on, states.at_mut(*rank));
     }
 
     fn answer(&mut self, rank: &mut u32, pair: &Match, _creator: Creator) -> Result<(), SimError> {

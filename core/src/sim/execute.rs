@@ -3,7 +3,6 @@
 use super::engine::{Engine, SimError};
 use super::event::Candidate;
 use super::hooks::{Arrived, Begun, MessageKind, Noise, Observer};
-use super::matching::Matching;
 use super::network::{Departure, Network};
 use super::parameters::{Receive, Rendezvous};
 use super::pending::Attempt;
@@ -74,7 +73,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
             volume: leaving.volume,
             delay: leaving.arrival - now,
         };
-        Ok(self.network.launch(&departure, &mut self.ranks.records)?)
+        Ok(self.order.network.launch(&departure, &mut self.ranks.records)?)
     }
 
     /// Delivers a message, which waits on its rank from now on.
@@ -99,8 +98,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         let found = match record.message_kind() {
             MessageKind::Whole | MessageKind::Rts => {
                 let message = record.envelope();
-                let Self { storage, ranks: Ranks { records, states, .. }, .. } = self;
-                storage.matching().find_posted(records, rank, states.at(rank), message)
+                let Ranks { records, states, waiting, .. } = &mut self.ranks;
+                waiting.find_posted(records, rank, states.at_mut(rank), message)
             }
             MessageKind::Cts | MessageKind::Data => None,
         };

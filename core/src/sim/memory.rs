@@ -2,7 +2,6 @@
 
 use super::clocks::ClockQueue;
 use super::lent::lent_memory;
-use super::matching::match_index::MatchIndex;
 use super::queues::queue::Entry;
 use super::rank::Rank;
 use super::record::{Record, Slot};
@@ -19,10 +18,8 @@ lent_memory! {
         firsts: u32,
         /// Slots of posted receives.
         slots: Slot,
-        /// Match indexes of ranks with more than a hundred receives.
-        match_indexes: MatchIndex,
-        /// Hash tables and logs of the match indexes.
-        index_words: u32,
+        /// Buckets of posted receives and unexpected messages, where many wait.
+        buckets: u32,
         /// Clocks of processors and interfaces, except the first ones.
         clocks: u64,
         /// Queue of each clock, where records wait in heaps: with several processors or interfaces,

@@ -2,6 +2,7 @@
 //! order.
 
 use super::hooks::Turn;
+use super::matching::Part;
 use super::matching::slots::SlotRange;
 use super::parameters::Receive;
 use super::record::{Kind, NONE};
@@ -149,16 +150,13 @@ pub struct Rank {
     pub(super) free: Clocks,
     /// Last record of each list, by [`Class`]; or five words of [`super::pending`].
     pub(super) lists: [u32; 5],
-    /// Unexpected messages: the last record of their list.
-    pub(super) unexpected: u32,
     /// Slots of posted receives.
     pub(super) posted: SlotRange,
-    /// Posted receives of a streamed schedule with wildcards, in place of slots: the last record of
+    /// Unexpected messages; at the end of a run, also receives of the table: the last record of
     /// their list.
-    pub(super) receives: u32,
-    /// Index of the rank's [`MatchIndex`](super::matching::match_index::MatchIndex); [`NONE`] for a
-    /// rank with few receives.
-    pub(super) match_index: u32,
+    pub(super) unexpected: u32,
+    /// Its part of the table of posted receives and unexpected messages.
+    pub(super) part: Part,
 }
 
 const _: () = assert!(size_of::<Rank>() == 64, "one cache line");
@@ -168,10 +166,9 @@ impl Default for Rank {
         Self {
             free: Clocks::default(),
             lists: [NONE; 5],
-            unexpected: NONE,
             posted: SlotRange::at(0),
-            receives: NONE,
-            match_index: NONE,
+            unexpected: NONE,
+            part: Part::default(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::clocks::ClockQueue;
 use super::lent::Checked;
+use super::matching::Waiting;
 use super::memory::Memory;
 use super::parameters::Receive;
 use super::queues::heap::Heaps;
@@ -14,6 +15,8 @@ use super::records::Records;
 pub(super) struct Ranks<'m> {
     pub(super) records: Records<'m>,
     pub(super) states: Checked<'m, Rank>,
+    /// Posted receives and unexpected messages.
+    pub(super) waiting: Waiting<'m>,
     /// For each rank: its processors except the first, then the sending sides and the receiving
     /// sides of its interfaces except the first.
     pub(super) clocks: &'m mut [u64],
@@ -39,12 +42,18 @@ pub(super) struct Ranks<'m> {
 }
 
 impl<'m> Ranks<'m> {
-    pub(super) fn new(memory: Memory<'m>, [cpus, nics]: [usize; 2], receive: Receive) -> Self {
+    pub(super) fn new(
+        memory: Memory<'m>,
+        waiting: Waiting<'m>,
+        [cpus, nics]: [usize; 2],
+        receive: Receive,
+    ) -> Self {
         let Memory { records, times, units, ranks, clocks, clock_queues, clock_heap, .. } = memory;
         let Memory { next_attempts, links, done, .. } = memory;
         Self {
             records: Records::new(records, times, units),
             states: Checked::new(ranks),
+            waiting,
             clocks,
             clock_queues,
             clock_heap,

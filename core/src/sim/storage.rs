@@ -4,7 +4,7 @@
 
 use super::engine::SimError;
 use super::hooks::MessageKind;
-use super::matching::{Matching, OnRank, Waiting};
+use super::matching::OnRank;
 use super::queues::chain::Chain;
 use super::record::{Mark, Record, Successors};
 use super::records::{Records, bounds, owner};
@@ -19,12 +19,6 @@ pub trait Storage: OperationStore {
 
 /// Functions of a [`Storage`] that the engine calls.
 pub(super) trait OperationStore {
-    /// Posted receives and unexpected messages.
-    type Matching: Matching;
-
-    fn matching(&mut self) -> &mut Self::Matching;
-    fn waiting(&self) -> &Self::Matching;
-
     /// True if the record shows that no operation waits for this one.
     #[inline]
     fn is_last(_record: &Record) -> bool {
@@ -82,7 +76,6 @@ pub(super) trait OperationStore {
 #[derive(Debug)]
 pub struct Stored<'m> {
     pub(super) edges: &'m [u32],
-    pub(super) waiting: Waiting<'m>,
 }
 
 impl Storage for Stored<'_> {
@@ -91,18 +84,7 @@ impl Storage for Stored<'_> {
     }
 }
 
-impl<'m> OperationStore for Stored<'m> {
-    type Matching = Waiting<'m>;
-
-    #[inline]
-    fn matching(&mut self) -> &mut Waiting<'m> {
-        &mut self.waiting
-    }
-
-    fn waiting(&self) -> &Waiting<'m> {
-        &self.waiting
-    }
-
+impl OperationStore for Stored<'_> {
     #[inline]
     fn is_last(record: &Record) -> bool {
         record.successors() == Successors::None

@@ -1,8 +1,8 @@
 //! Number of inspected records if very many wait.
 
 use super::{
-    BuildError, Builder, ClockQueue, Engine, Entry, MatchIndex, Memory, Parameters, Rank, Receive,
-    Record, Settings, Slot, Survey,
+    BuildError, Builder, ClockQueue, Engine, Entry, Memory, Parameters, Rank, Receive, Record,
+    Settings, Slot, Survey,
 };
 use crate::goal::{ANY, ANY_TAG, Op, OpKind, Sink};
 use crate::model::{LogGops, Preset};
@@ -56,8 +56,7 @@ impl Program {
             ranks: &mut vec![Rank::default(); needs.ranks],
             firsts: &mut vec![0; needs.firsts],
             slots: &mut vec![Slot::default(); needs.slots],
-            match_indexes: &mut vec![MatchIndex::default(); needs.match_indexes],
-            index_words: &mut vec![7; needs.index_words],
+            buckets: &mut vec![7; needs.buckets],
             clocks: &mut vec![0; needs.clocks],
             clock_queues: &mut vec![ClockQueue::default(); needs.clock_queues],
             clock_heap: &mut vec![Entry::default(); needs.clock_heap],
@@ -79,7 +78,7 @@ impl Program {
         let mut engine = Engine::new(schedule, parameters, settings);
         assert_eq!(engine.run().unwrap().events, events);
         engine.unfinished(|left| panic!("{left}"));
-        [engine.storage.waiting.looks.get(), engine.ranks.heaps.looks]
+        [engine.ranks.waiting.looks.get(), engine.ranks.heaps.looks]
             .map(|looks| looks / survey.ops())
     }
 }

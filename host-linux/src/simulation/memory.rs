@@ -2,7 +2,7 @@
 
 use std::io;
 
-use loggap_core::sim::{ClockQueue, Entry, MatchIndex, Memory, Rank, Record, Requirements, Slot};
+use loggap_core::sim::{ClockQueue, Entry, Memory, Rank, Record, Requirements, Slot};
 
 use crate::sys::pages::Pages;
 
@@ -43,8 +43,7 @@ owned_memory! {
         ranks: Rank,
         firsts: u32,
         slots: Slot,
-        match_indexes: MatchIndex,
-        index_words: u32,
+        buckets: u32,
         clocks: u64,
         clock_queues: ClockQueue,
         clock_heap: Entry,

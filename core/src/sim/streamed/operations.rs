@@ -1,7 +1,6 @@
 //! Operations of a streamed schedule.
 
 use super::partly::Partly;
-use super::waiting::StreamedMatching;
 use crate::goal::{ANY, DependsOn, Lookup, Op, OpIndex, OpKind};
 use crate::sim::Requirements;
 use crate::sim::engine::SimError;
@@ -23,7 +22,6 @@ pub struct Streamed<'m, F> {
     firsts: &'m [u32],
     /// Operations with both a fulfilled and an unfulfilled dependency.
     partly: Partly<'m>,
-    waiting: StreamedMatching<'m>,
     /// One bit for each operation: set when it is ready, and so released.
     released: &'m mut [u64],
     /// First record of the free list.
@@ -41,24 +39,12 @@ impl<'m, F: Lookup> Streamed<'m, F> {
         file: F,
         firsts: &'m [u32],
         partly: Partly<'m>,
-        waiting: StreamedMatching<'m>,
         released: &'m mut [u64],
         requirements: &Requirements,
     ) -> Self {
         released.fill(0);
         let &Requirements { cpus, nics, .. } = requirements;
-        Self {
-            file,
-            firsts,
-            partly,
-            waiting,
-            released,
-            free: NONE,
-            used: 0,
-            cpus,
-            nics,
-            stopped: None,
-        }
+        Self { file, firsts, partly, released, free: NONE, used: 0, cpus, nics, stopped: None }
     }
 
     fn stop(&mut self, error: SimError) {
@@ -111,7 +97,6 @@ impl<'m, F: Lookup> Streamed<'m, F> {
         } else if (self.used as usize) < records.len() {
             self.used += 1;
             self.partly.grow(records, self.used);
-            self.waiting.grow(records, self.used);
             self.used - 1
         } else {
             return Err(SimError::RecordsFull { records: records.len() });
@@ -186,18 +171,7 @@ impl<F: Lookup> Storage for Streamed<'_, F> {
     }
 }
 
-impl<'m, F: Lookup> OperationStore for Streamed<'m, F> {
-    type Matching = StreamedMatching<'m>;
-
-    #[inline]
-    fn matching(&mut self) -> &mut StreamedMatching<'m> {
-        &mut self.waiting
-    }
-
-    fn waiting(&self) -> &StreamedMatching<'m> {
-        &self.waiting
-    }
-
+impl<F: Lookup> OperationStore for Streamed<'_, F> {
     fn satisfy(
         &mut self,
         records: &mut Records<'_>,
