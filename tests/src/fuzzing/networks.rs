@@ -8,7 +8,7 @@ use loggap_core::sim::network::{Departure, Fabric, Network, NetworkStopped, Topo
 use super::Numbers;
 use oracle::Message;
 
-#[path = "../../../core/src/sim/network/oracle.rs"]
+#[path = "../../../core/src/sim/network/tests/oracle.rs"]
 mod oracle;
 
 /// Hosts and links of a topology on which messages travel.

@@ -51,8 +51,6 @@ mod flows;
 mod free_list;
 mod memory;
 mod observer;
-#[cfg(test)]
-mod oracle;
 mod order;
 mod rates;
 mod routes;

@@ -4,9 +4,11 @@ use std::format;
 use std::vec;
 use std::vec::Vec;
 
-use super::oracle::{self, Message};
+mod oracle;
+
 use super::*;
 use crate::random::Random;
+use oracle::Message;
 
 const SEED: u64 = 3;
 /// Number of time steps in which link loads are recorded.
