@@ -26,7 +26,6 @@ impl Default for ClockQueue {
     }
 }
 
-/// Clocks beyond a rank's last one read as 0.
 impl Ranks<'_> {
     #[inline]
     pub(super) fn rank(&self, rank: u32) -> &Rank {
@@ -41,37 +40,25 @@ impl Ranks<'_> {
         Picos(processors.unwrap_or_default().max(done))
     }
 
-    /// Position of a clock among the additional ones; `None` for a rank's first processor or
-    /// interface.
-    #[inline]
-    fn extra(&self, rank: u32, clock: Clock) -> Option<usize> {
-        let (Clock::Cpu(index) | Clock::Out(index) | Clock::Into(index)) = clock;
-        let offset = usize::from(index).checked_sub(1)?;
-        let (cpus, nics) = (self.cpus - 1, self.nics - 1);
-        let before = match clock {
-            Clock::Cpu(_) => 0,
-            Clock::Out(_) => cpus,
-            Clock::Into(_) => cpus + nics,
-        };
-        let place = rank as usize * (cpus + 2 * nics) + before + offset;
-        debug_assert!(place < self.clocks.len(), "no clock {place}");
-        Some(place)
-    }
-
     #[inline]
     pub(super) fn clock_of(&self, rank: u32, clock: Clock) -> u64 {
-        if let Some(place) = self.extra(rank, clock) {
-            return self.clocks.get(place).copied().unwrap_or_default();
+        if self.clocks.is_empty() {
+            return self.rank(rank).free.of(clock);
         }
-        self.rank(rank).free.of(clock)
+        let place = self.clocks_of(rank).start + self.clock_number(clock);
+        debug_assert!(place < self.clocks.len(), "no clock {place}");
+        self.clocks.get(place).copied().unwrap_or_default()
     }
 
     #[inline]
-    pub(super) fn clock_mut(&mut self, rank: u32, clock: Clock) -> &mut u64 {
-        let extra = self.extra(rank, clock).and_then(|place| self.clocks.get_mut(place));
-        match extra {
-            Some(extra) => extra,
-            None => self.states.at_mut(rank).free.of_mut(clock),
+    pub(super) fn set_clock(&mut self, rank: u32, clock: Clock, time: u64) {
+        if self.clocks.is_empty() {
+            *self.states.at_mut(rank).free.of_mut(clock) = time;
+            return;
+        }
+        let place = self.clocks_of(rank).start + self.clock_number(clock);
+        if let Some(own) = self.clocks.get_mut(place) {
+            *own = time;
         }
     }
 

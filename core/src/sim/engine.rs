@@ -13,7 +13,7 @@ use super::price::Prices;
 use super::queues::queue::{Entry, Queue};
 use super::ranks::Ranks;
 use super::record::NONE;
-use super::release::ReadyOn;
+use super::release::Touched;
 use super::schedule::Schedule;
 use super::storage::{Storage, Stored};
 use crate::units::{Overflow, Picos};
@@ -121,9 +121,8 @@ pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat, S = Stored<'m>> {
     pub(super) charges: Charges<'p, N, O>,
     pub(super) settings: Settings,
     events: u64,
-    pub(super) released: [ReadyOn; 2],
-    /// Ranks whose next event may have changed.
-    touched: [u32; 2],
+    /// The ranks that the event touches: its own, and at most one other.
+    pub(super) touched: [Touched; 2],
     started: bool,
 }
 
@@ -171,8 +170,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             charges: Charges { prices: Prices::new(parameters), noise, observer },
             settings,
             events: 0,
-            released: [ReadyOn::default(); 2],
-            touched: [NONE; 2],
+            touched: [Touched::default(); 2],
             started: false,
         }
     }
@@ -221,8 +219,10 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
             if !self.ranks.single {
                 *self.ranks.states.at_mut(rank).waited_for() = 0;
             }
-            self.release_roots(rank)?;
-            self.refresh_touched();
+            let Self { storage, ranks, .. } = self;
+            let ready = storage.roots(&mut ranks.records, self.firsts, rank);
+            storage.check()?;
+            self.release(Touched { rank, ready })?;
         }
         Ok(())
     }
@@ -234,15 +234,18 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         self.ranks.now = self.order.now;
         match due {
             Due::Event(Entry { index: rank, .. }) => match self.ranks.candidate(rank) {
-                Some(next) => self.execute(rank, next).map_err(|error| error.on(rank))?,
+                Some(next) => {
+                    Touched::note(&mut self.touched, rank);
+                    self.execute(rank, next).map_err(|error| error.on(rank))?;
+                    self.release_touched()?;
+                }
                 None => self.order.queue.drop(rank),
             },
             Due::Arrival(Entry { index: message, .. }) => {
                 let rank = self.arrive(message);
-                self.changed(rank);
+                self.refresh(rank);
             }
         }
-        self.refresh_touched();
         Ok(true)
     }
 
@@ -253,30 +256,23 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         self.order.draw(1)
     }
 
-    /// Notes that the next event of a rank may have changed.
+    /// Releases the ready operations of the touched ranks, in ascending order of ranks.
     #[inline]
-    pub(super) fn changed(&mut self, rank: u32) {
-        let [own, other] = &mut self.touched;
-        if *own == NONE || *own == rank {
-            *own = rank;
-        } else {
-            debug_assert!(*other == NONE || *other == rank, "an event touches two ranks");
-            *other = rank;
-        }
-    }
-
-    #[inline]
-    fn refresh_touched(&mut self) {
-        for rank in replace(&mut self.touched, [NONE; 2]) {
-            if rank != NONE {
-                self.refresh(rank);
+    fn release_touched(&mut self) -> Result<(), SimError> {
+        self.storage.check()?;
+        let [own, other] = replace(&mut self.touched, [Touched::default(); 2]);
+        let (first, second) = if other.rank < own.rank { (other, own) } else { (own, other) };
+        for on in [first, second] {
+            if on.rank != NONE {
+                self.release(on)?;
             }
         }
+        Ok(())
     }
 
     /// Updates a rank's entry in the queue.
     #[inline]
-    fn refresh(&mut self, rank: u32) {
+    pub(super) fn refresh(&mut self, rank: u32) {
         match self.ranks.candidate(rank) {
             Some(next) => self.order.queue.set(next.entry),
             None => self.order.queue.drop(rank),

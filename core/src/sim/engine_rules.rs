@@ -10,9 +10,9 @@ use super::parameters::{Receive, Rendezvous};
 use super::price::Reception;
 use super::rank::{Class, Clock, Units};
 use super::ranks::Ranks;
-use super::record::{Mark, NONE};
+use super::record::Mark;
 use super::records::Records;
-use super::release::{Operations, Reached};
+use super::release::{Operations, Reached, Touched};
 use super::rules::{Creator, Letter, Match, Rules};
 use super::storage::Storage;
 use crate::units::Picos;
@@ -52,7 +52,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
 
     #[inline]
     fn set_clock(&mut self, rank: &mut u32, clock: Clock, time: u64) {
-        *self.ranks.clock_mut(*rank, clock) = time;
+        self.ranks.set_clock(*rank, clock, time);
     }
 
     #[inline]
@@ -68,14 +68,10 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
             return;
         }
         let on = self.op_number(op);
-        let Self { ranks: Ranks { records, .. }, storage, released, charges, .. } = self;
-        // An event touches its own rank, and at most one other.
-        let [own, other] = released;
-        let place = if own.rank == NONE || own.rank == rank { own } else { other };
-        debug_assert!(place.rank == NONE || place.rank == rank, "an event touches two ranks");
-        place.rank = rank;
+        let Self { ranks: Ranks { records, .. }, storage, touched, charges, .. } = self;
+        let ready = Touched::note(touched, rank);
         let satisfied = |op, end| charges.observer.satisfied(&Satisfied { rank, op, on, end });
-        storage.satisfy(records, OnRank { rank, op }, reached, &mut place.ready, satisfied);
+        storage.satisfy(records, OnRank { rank, op }, reached, ready, satisfied);
     }
 
     #[inline]
@@ -135,13 +131,12 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         let noise = self.charges.noise.lost(rank, sent, length).0;
         let end = price.sent(record.created, noise)?;
         for clock in [Clock::Cpu(cpu), Clock::Out(nic)] {
-            let free = self.ranks.clock_mut(rank, clock);
-            *free = (*free).max(now);
+            self.ranks.set_clock(rank, clock, self.ranks.clock_of(rank, clock).max(now));
         }
         let (number, time) = (self.op_number(op), Picos(now));
         self.charges.observer.resumed(&Resumed { rank, op: number, cpu, nic, time });
         self.satisfy(&mut rank, op, Creator::Op(op), Reached::end(end.max(now)));
-        self.changed(rank);
+        Touched::note(&mut self.touched, rank);
         Ok(())
     }
 

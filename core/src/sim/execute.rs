@@ -32,8 +32,6 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
             Class::Receives => self.receive(&mut rank, op, now)?,
             Class::Arrived | Class::Taken | Class::Mailed => self.message(rank, next)?,
         }
-        self.release()?;
-        self.changed(rank);
         Ok(())
     }
 

@@ -20,7 +20,7 @@ lent_memory! {
         slots: Slot,
         /// Buckets of posted receives and unexpected messages, where many wait.
         buckets: u32,
-        /// Clocks of processors and interfaces, except the first ones.
+        /// Clocks of processors and interfaces, if ranks have several.
         clocks: u64,
         /// Queue of each clock, where records wait in heaps: with several processors or interfaces,
         /// or with overlap.

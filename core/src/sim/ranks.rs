@@ -17,11 +17,10 @@ pub(super) struct Ranks<'m> {
     pub(super) states: Checked<'m, Rank>,
     /// Posted receives and unexpected messages.
     pub(super) waiting: Waiting<'m>,
-    /// For each rank: its processors except the first, then the sending sides and the receiving
-    /// sides of its interfaces except the first.
+    /// For each rank: its processors, then the sending sides and the receiving sides of its
+    /// interfaces. Empty if it has one of each.
     pub(super) clocks: &'m mut [u64],
-    /// For each rank and each of its clocks, the first ones included: the queue of records that
-    /// wait. Empty if `single`.
+    /// For each clock: the queue of records that wait. Empty if `single`.
     pub(super) clock_queues: &'m mut [ClockQueue],
     /// For each rank: heap of the clocks for which something waits.
     pub(super) clock_heap: &'m mut [Entry],

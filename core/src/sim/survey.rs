@@ -95,9 +95,9 @@ impl Survey {
         }
         let ranks = u64::from(self.ranks);
         let several = self.cpu > 0 || self.nic > 0;
-        let extra = u64::from(self.cpu) + 2 * u64::from(self.nic);
         let timed = several || settings.receive == Receive::Overlap;
-        let waited_for = if timed { size(ranks * (extra + 3))? } else { 0 };
+        let clocks = size(ranks * (u64::from(self.cpu) + 2 * u64::from(self.nic) + 3))?;
+        let waited_for = if timed { clocks } else { 0 };
         Ok(Requirements {
             records: size(self.ops)?,
             // A list has two words more than operations, and at least two operations.
@@ -106,7 +106,7 @@ impl Survey {
             firsts: size(ranks + 1)?,
             slots: size(self.receives)?,
             buckets: size(self.buckets)?,
-            clocks: size(ranks * extra)?,
+            clocks: if several { clocks } else { 0 },
             clock_queues: waited_for,
             clock_heap: waited_for,
             units: if self.cpu.max(self.nic) > u8::MAX.into() { size(self.ops)? } else { 0 },
