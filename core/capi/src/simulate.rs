@@ -303,11 +303,12 @@ fn stopped(error: SimError) -> Detail {
         SimError::TooManyAtOnce { time } => {
             Detail::because(Status::Schedule, Reason::AtOnce).at(time.0)
         }
-        // Only networks that share links and streamed schedules cause these;
-        // the C interface has neither.
+        // Only networks that share links, streamed schedules and a defect cause
+        // these; the C interface has neither of the former.
         SimError::NetworkFull { .. }
         | SimError::RecordsFull { .. }
-        | SimError::Unreadable { .. } => Detail::of(Status::Memory),
+        | SimError::Unreadable { .. }
+        | SimError::Defect => Detail::of(Status::Memory),
     }
 }
 

@@ -51,6 +51,8 @@ errors! {
             op: u32,
         } => "operation {op} of rank {rank} is not what it was before the run: another program \
               wrote to the file";
+        /// A record or rank that does not exist was written, so the results are wrong.
+        Defect => "the simulator wrote beyond its memory; this is a defect, please report it";
     }
 }
 
@@ -184,7 +186,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     pub fn run(&mut self) -> Result<Finished, SimError> {
         self.start()?;
         while self.step()? {}
-        Ok(self.finished())
+        self.finished()
     }
 
     /// Runs for at most `turns` turns of the loop, so that the caller can show progress or stop;
@@ -198,7 +200,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         self.start()?;
         for _ in 0..turns {
             if !self.step()? {
-                return Ok(Some(self.finished()));
+                return self.finished().map(Some);
             }
         }
         Ok(None)
@@ -279,12 +281,15 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         }
     }
 
-    fn finished(&self) -> Finished {
+    fn finished(&self) -> Result<Finished, SimError> {
+        if self.ranks.records.lost() || self.ranks.states.lost() {
+            return Err(SimError::Defect);
+        }
         let mut finished = Finished { events: self.events, ..Finished::default() };
         for rank in 0..self.rank_count() {
             finished.add(rank, self.finish(rank));
         }
-        finished
+        Ok(finished)
     }
 
     /// Number of ranks.

@@ -47,6 +47,11 @@ impl<'m> Records<'m> {
         self.all.len()
     }
 
+    /// True if a record was written that does not exist.
+    pub(super) const fn lost(&self) -> bool {
+        self.all.lost()
+    }
+
     #[inline]
     pub(super) fn at(&self, index: u32) -> &Record {
         self.all.at(index)

@@ -11,14 +11,11 @@ use super::records::{Records, bounds, owner};
 use super::release::{Operations, Reached, Ready};
 
 /// Storage of a schedule's operations: [`Stored`] or [`Streamed`](super::streamed::Streamed).
-#[allow(private_bounds, reason = "what it does is between it and the engine")]
-pub trait Storage: OperationStore {
+#[allow(private_interfaces, reason = "what it does is between it and the engine")]
+pub trait Storage {
     /// Largest number of records in use at a time; `None` if every operation has a record.
     fn most_records(&self) -> Option<u32>;
-}
 
-/// Functions of a [`Storage`] that the engine calls.
-pub(super) trait OperationStore {
     /// True if the record shows that no operation waits for this one.
     #[inline]
     fn is_last(_record: &Record) -> bool {
@@ -78,13 +75,12 @@ pub struct Stored<'m> {
     pub(super) edges: &'m [u32],
 }
 
+#[allow(private_interfaces, reason = "as of the trait")]
 impl Storage for Stored<'_> {
     fn most_records(&self) -> Option<u32> {
         None
     }
-}
 
-impl OperationStore for Stored<'_> {
     #[inline]
     fn is_last(record: &Record) -> bool {
         record.successors() == Successors::None

@@ -11,7 +11,7 @@ use crate::sim::rank::Units;
 use crate::sim::record::{NONE, Record};
 use crate::sim::records::{Records, bounds, owner};
 use crate::sim::release::{Operations, Reached, Ready};
-use crate::sim::storage::{OperationStore, Storage};
+use crate::sim::storage::Storage;
 
 /// Operations of a file.
 ///
@@ -165,13 +165,12 @@ const fn unreadable(OpIndex { rank, op }: OpIndex) -> SimError {
     SimError::Unreadable { rank, op }
 }
 
+#[allow(private_interfaces, reason = "as of the trait")]
 impl<F: Lookup> Storage for Streamed<'_, F> {
     fn most_records(&self) -> Option<u32> {
         Some(self.used)
     }
-}
 
-impl<F: Lookup> OperationStore for Streamed<'_, F> {
     fn satisfy(
         &mut self,
         records: &mut Records<'_>,
