@@ -107,26 +107,26 @@ impl Case {
         if self.chained {
             for op in 0..u32::try_from(ends.len()).unwrap() {
                 if op == 0 || last(op - 1) {
-                    network.launch(&departure(op, 0)).unwrap();
+                    network.launch(&departure(op, 0), &mut ()).unwrap();
                 }
             }
             waiting = u32::MAX;
         }
         loop {
             let next = self.messages.get(waiting as usize).map_or(u64::MAX, |message| message.0);
-            match network.first(next).unwrap() {
+            match network.first(next, &()).unwrap() {
                 Some(entry) if entry.time().0 <= next => {
                     let (op, time) = (entry.index(), entry.time().0);
-                    network.land();
+                    network.land(&mut ());
                     ends[op as usize] = time;
                     if self.chained && !last(op) {
-                        network.launch(&departure(op + 1, time)).unwrap();
+                        network.launch(&departure(op + 1, time), &mut ()).unwrap();
                         begins[op as usize + 1] = time;
                     }
                 }
                 _ if next == u64::MAX => break,
                 _ => {
-                    network.launch(&departure(waiting, next)).unwrap();
+                    network.launch(&departure(waiting, next), &mut ()).unwrap();
                     waiting += 1;
                 }
             }

@@ -7,9 +7,8 @@ use loggap_core::goal::pattern::{
 use loggap_core::model::Protocol as CoreProtocol;
 use loggap_core::noise::{Phases, Trace};
 use loggap_core::sim::{
-    Builder, ClockQueue, Engine, Entry, MatchIndex, Memory, Noise, Parameters, Rank, Receive,
-    Record, Rendezvous, Requirements, Settings, Silent, SimError, Slot, Survey, TraceNoise,
-    Unfinished,
+    Builder, Engine, Memory, Noise, Parameters, Receive, Rendezvous, Requirements, Settings,
+    Silent, SimError, Survey, TraceNoise, Unfinished,
 };
 use loggap_core::units::{Bytes, Picos};
 
@@ -143,51 +142,20 @@ impl Program<'_> {
     }
 }
 
-/// Memory of a program and its simulation, in the order in which the arena is cut.
-fn sim_sizer(program: Sizer, needs: &Requirements) -> Sizer {
-    program
-        .array::<Record>(needs.records)
-        .array::<u32>(needs.edges)
-        .array::<Rank>(needs.ranks)
-        .array::<u32>(needs.firsts)
-        .array::<Slot>(needs.slots)
-        .array::<MatchIndex>(needs.match_indexes)
-        .array::<u32>(needs.index_words)
-        .array::<u64>(needs.clocks)
-        .array::<ClockQueue>(needs.clock_queues)
-        .array::<Entry>(needs.clock_heap)
-        .array::<u32>(needs.units)
-        .array::<u64>(needs.times)
-        .array::<u64>(needs.next_attempts)
-        .array::<u64>(needs.links)
-        .array::<u64>(needs.done)
-        .array::<Entry>(needs.queue)
-        .array::<u32>(needs.places)
-        .array::<[u32; 2]>(needs.scratch)
+macro_rules! simulation_memory {
+    ($($(#[$doc:meta])* $part:ident: $element:ty,)*) => {
+        /// Memory of a program and its simulation, in the order in which the arena is cut.
+        fn sim_sizer(program: Sizer, needs: &Requirements) -> Sizer {
+            program$(.array::<$element>(needs.$part))*
+        }
+
+        fn sim_memory<'m>(arena: &mut Arena<'m>, needs: &Requirements) -> Outcome<Memory<'m>> {
+            Ok(Memory { $($part: arena.array(needs.$part)?,)* })
+        }
+    };
 }
 
-fn sim_memory<'m>(arena: &mut Arena<'m>, needs: &Requirements) -> Outcome<Memory<'m>> {
-    Ok(Memory {
-        records: arena.array(needs.records)?,
-        edges: arena.array(needs.edges)?,
-        ranks: arena.array(needs.ranks)?,
-        firsts: arena.array(needs.firsts)?,
-        slots: arena.array(needs.slots)?,
-        match_indexes: arena.array(needs.match_indexes)?,
-        index_words: arena.array(needs.index_words)?,
-        clocks: arena.array(needs.clocks)?,
-        clock_queues: arena.array(needs.clock_queues)?,
-        clock_heap: arena.array(needs.clock_heap)?,
-        units: arena.array(needs.units)?,
-        times: arena.array(needs.times)?,
-        next_attempts: arena.array(needs.next_attempts)?,
-        links: arena.array(needs.links)?,
-        done: arena.array(needs.done)?,
-        queue: arena.array(needs.queue)?,
-        places: arena.array(needs.places)?,
-        scratch: arena.array(needs.scratch)?,
-    })
-}
+loggap_core::with_memory_parts!(simulation_memory);
 
 impl SimulateOptions {
     fn settings(&self) -> Outcome<Settings> {
@@ -305,11 +273,12 @@ fn stopped(error: SimError) -> Detail {
         SimError::TooManyAtOnce { time } => {
             Detail::because(Status::Schedule, Reason::AtOnce).at(time.0)
         }
-        // Only networks that share links and streamed schedules cause these;
-        // the C interface has neither.
+        // Only networks that share links, streamed schedules and a defect cause
+        // these; the C interface has neither of the former.
         SimError::NetworkFull { .. }
         | SimError::RecordsFull { .. }
-        | SimError::Unreadable { .. } => Detail::of(Status::Memory),
+        | SimError::Unreadable { .. }
+        | SimError::Defect => Detail::of(Status::Memory),
     }
 }
 

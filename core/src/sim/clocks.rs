@@ -1,21 +1,13 @@
-//! Clocks: the times at which processors and interfaces are free, and the queues that wait for
-//! them.
+//! Clocks of all ranks in global order, and the queues that wait for them.
 
 use core::ops::Range;
 
-use super::engine::Engine;
 use super::queues::agenda::Agenda;
 use super::queues::queue::Entry;
-use super::rank::Rank;
+use super::rank::{Clock, Rank};
+use super::ranks::Ranks;
 use super::record::NONE;
-
-/// Clock of a processor, or of the sending or receiving side of an interface.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Clock {
-    Cpu(u16),
-    Out(u16),
-    Into(u16),
-}
+use crate::units::Picos;
 
 /// Groups of records that wait for one clock.
 #[derive(Clone, Copy, Debug)]
@@ -34,52 +26,39 @@ impl Default for ClockQueue {
     }
 }
 
-/// Clocks beyond a rank's last one read as 0.
-impl<N, O, W, S> Engine<'_, '_, N, O, W, S> {
+impl Ranks<'_> {
     #[inline]
     pub(super) fn rank(&self, rank: u32) -> &Rank {
-        self.ranks.at(rank)
+        self.states.at(rank)
     }
 
-    /// Position of a clock among the additional ones; `None` for a rank's first processor or
-    /// interface.
-    #[inline]
-    fn extra(&self, rank: u32, clock: Clock) -> Option<usize> {
-        let (Clock::Cpu(index) | Clock::Out(index) | Clock::Into(index)) = clock;
-        let offset = usize::from(index).checked_sub(1)?;
-        let (cpus, nics) = (self.cpus - 1, self.nics - 1);
-        let before = match clock {
-            Clock::Cpu(_) => 0,
-            Clock::Out(_) => cpus,
-            Clock::Into(_) => cpus + nics,
-        };
-        let place = rank as usize * (cpus + 2 * nics) + before + offset;
-        debug_assert!(place < self.clocks.len(), "no clock {place}");
-        Some(place)
+    /// Finishing time of `rank`: when its processors are free and its last message is complete.
+    pub(super) fn finish(&self, rank: u32) -> Picos {
+        let processors =
+            (0..=u16::MAX).take(self.cpus).map(|cpu| self.clock_of(rank, Clock::Cpu(cpu))).max();
+        let done = self.done.get(rank as usize).copied().unwrap_or_default();
+        Picos(processors.unwrap_or_default().max(done))
     }
 
     #[inline]
     pub(super) fn clock_of(&self, rank: u32, clock: Clock) -> u64 {
-        if let Some(place) = self.extra(rank, clock) {
-            return self.clocks.get(place).copied().unwrap_or_default();
+        if self.clocks.is_empty() {
+            return self.rank(rank).free.of(clock);
         }
-        let state = self.rank(rank);
-        match clock {
-            Clock::Cpu(_) => state.cpu,
-            Clock::Out(_) => state.out,
-            Clock::Into(_) => state.into,
-        }
+        let place = self.clocks_of(rank).start + self.clock_number(clock);
+        debug_assert!(place < self.clocks.len(), "no clock {place}");
+        self.clocks.get(place).copied().unwrap_or_default()
     }
 
     #[inline]
-    pub(super) fn clock_mut(&mut self, rank: u32, clock: Clock) -> &mut u64 {
-        let extra = self.extra(rank, clock).and_then(|place| self.clocks.get_mut(place));
-        let state = self.ranks.at_mut(rank);
-        match (extra, clock) {
-            (Some(extra), _) => extra,
-            (None, Clock::Cpu(_)) => &mut state.cpu,
-            (None, Clock::Out(_)) => &mut state.out,
-            (None, Clock::Into(_)) => &mut state.into,
+    pub(super) fn set_clock(&mut self, rank: u32, clock: Clock, time: u64) {
+        if self.clocks.is_empty() {
+            *self.states.at_mut(rank).free.of_mut(clock) = time;
+            return;
+        }
+        let place = self.clocks_of(rank).start + self.clock_number(clock);
+        if let Some(own) = self.clocks.get_mut(place) {
+            *own = time;
         }
     }
 
@@ -127,7 +106,7 @@ impl<N, O, W, S> Engine<'_, '_, N, O, W, S> {
     /// Entry of the earliest clock of a rank for which something waits; its time may be too early.
     pub(super) fn first_clock(&mut self, rank: u32) -> Option<Entry> {
         let first = self.clock_heap.get(self.clocks_of(rank).start).copied();
-        first.filter(|_| *self.ranks.at_mut(rank).waited_for() > 0)
+        first.filter(|_| *self.states.at_mut(rank).waited_for() > 0)
     }
 
     /// Updates a clock's position in the heap of clocks for which something waits.
@@ -136,10 +115,10 @@ impl<N, O, W, S> Engine<'_, '_, N, O, W, S> {
         let ClockQueue { groups, place, .. } = self.clock_queue(rank, clock);
         let (all, number) = (self.clocks_of(rank), self.clock_number(clock));
         let time = self.clock_of(rank, clock).max(self.now);
-        let Self { records, ranks, clock_queues, clock_heap, .. } = self;
+        let Self { records, states, clock_queues, clock_heap, .. } = self;
         let Some(queues) = clock_queues.get_mut(all.clone()) else { return };
         let Some(heap) = clock_heap.get_mut(all) else { return };
-        let waited_for = ranks.at_mut(rank).waited_for();
+        let waited_for = states.at_mut(rank).waited_for();
         let mut agenda = Agenda::of_heap(heap, *waited_for as usize);
         if groups == NONE && place == NONE {
             return;

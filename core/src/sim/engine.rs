@@ -1,96 +1,79 @@
 //! Event loop: executes one event after the other, in the order of (time, stamp).
 
 use core::fmt;
+use core::mem::{replace, take};
 
 use super::charge::Charges;
-use super::clocks::{Clock, ClockQueue};
 use super::hooks::{NoNoise, Noise, Observer, Silent};
-use super::lent::Checked;
-use super::memory::{Memory, Requirements};
+use super::memory::Requirements;
 use super::network::{Flat, Network, NetworkStopped};
-use super::parameters::{Parameters, Receive, Settings};
+use super::order::{Due, Order};
+use super::parameters::{Parameters, Settings};
 use super::price::Prices;
-use super::queues::chain::Chain;
-use super::queues::heap::Heaps;
 use super::queues::queue::{Entry, Queue};
-use super::rank::Rank;
+use super::ranks::Ranks;
 use super::record::NONE;
-use super::records::Records;
-use super::release::ReadyOn;
+use super::release::Touched;
 use super::schedule::Schedule;
 use super::storage::{Storage, Stored};
 use crate::units::{Overflow, Picos};
+use crate::worded::errors;
 
-/// Reason why a run stopped.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum SimError {
-    /// A time exceeds 2⁶⁴ ps, on this rank or for a message that it sent.
-    Overflow {
-        /// Rank of the event; `u32::MAX` for a time in the network.
-        rank: u32,
-    },
-    /// More than 2³² operations and messages were created at one instant.
-    TooManyAtOnce {
-        /// The instant.
-        time: Picos,
-    },
-    /// More messages are under way than the network has memory for; run again with more.
-    NetworkFull {
-        /// Capacity in messages.
-        messages: usize,
-    },
-    /// More operations of a [streamed](super::streamed) schedule are under way than there are
-    /// records.
-    RecordsFull {
-        /// Capacity in records.
-        records: usize,
-    },
-    /// An operation of a streamed schedule has changed in its file.
-    Unreadable {
-        /// Rank of the operation.
-        rank: u32,
-        /// Index of the operation on its rank.
-        op: u32,
-    },
+errors! {
+    /// Reason why a run stopped.
+    pub enum SimError {
+        /// A time exceeds 2⁶⁴ ps, on this rank or for a message that it sent.
+        Overflow {
+            /// Rank of the event; `u32::MAX` for a time in the network.
+            rank: u32,
+        } => "{}", TooLate(*rank);
+        /// More than 2³² operations and messages were created at one instant.
+        TooManyAtOnce {
+            /// The instant.
+            time: Picos,
+        } => "more than 2^32 operations become ready at {time}";
+        /// More messages are under way than the network has memory for; run again with more.
+        NetworkFull {
+            /// Capacity in messages.
+            messages: usize,
+        } => "more than {messages} messages are under way; lend the network more memory";
+        /// More operations of a [streamed](super::streamed) schedule are under way than there are
+        /// records.
+        RecordsFull {
+            /// Capacity in records.
+            records: usize,
+        } => "more than {records} operations are under way at once, for which there is no memory";
+        /// An operation of a streamed schedule has changed in its file.
+        Unreadable {
+            /// Rank of the operation.
+            rank: u32,
+            /// Index of the operation on its rank.
+            op: u32,
+        } => "operation {op} of rank {rank} is not what it was before the run: another program \
+              wrote to the file";
+        /// A record or rank that does not exist was written, so the results are wrong.
+        Defect => "the simulator wrote beyond its memory; this is a defect, please report it";
+    }
 }
 
-impl fmt::Display for SimError {
+/// Formats an overflow on a rank or in the network.
+struct TooLate(u32);
+
+impl fmt::Display for TooLate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Overflow { rank: NONE } => write!(
-                f,
+        match self.0 {
+            NONE => f.write_str(
                 "in the network a time passes 2^64 ps (213 days); make messages or parameters \
-                 smaller, or links wider"
+                 smaller, or links wider",
             ),
-            Self::Overflow { rank } => write!(
+            rank => write!(
                 f,
                 "on rank {rank} a time passes 2^64 ps (213 days); make calculations, messages or \
                  parameters smaller"
             ),
-            Self::TooManyAtOnce { time } => {
-                write!(f, "more than 2^32 operations become ready at {time}")
-            }
-            Self::NetworkFull { messages } => {
-                write!(
-                    f,
-                    "more than {messages} messages are under way; lend the network more memory"
-                )
-            }
-            Self::RecordsFull { records } => write!(
-                f,
-                "more than {records} operations are under way at once, for which there is no memory"
-            ),
-            Self::Unreadable { rank, op } => write!(
-                f,
-                "operation {op} of rank {rank} is not what it was before the run: another program \
-                 wrote to the file"
-            ),
         }
     }
 }
-
-impl core::error::Error for SimError {}
 
 impl From<Overflow> for SimError {
     /// The event loop fills in the rank.
@@ -133,41 +116,15 @@ impl Finished {
 /// Simulation of one schedule in global order.
 #[derive(Debug)]
 pub struct Engine<'m, 'p, N = NoNoise, O = Silent, W = Flat, S = Stored<'m>> {
-    pub(super) records: Records<'m>,
+    pub(super) ranks: Ranks<'m>,
     pub(super) storage: S,
-    pub(super) ranks: Checked<'m, Rank>,
     pub(super) firsts: &'m [u32],
-    /// For each rank: its processors except the first, then the sending sides and the receiving
-    /// sides of its interfaces except the first.
-    pub(super) clocks: &'m mut [u64],
-    /// For each rank and each of its clocks, the first ones included: the queue of records that
-    /// wait. Empty if `single`.
-    pub(super) clock_queues: &'m mut [ClockQueue],
-    /// For each rank: heap of the clocks for which something waits.
-    pub(super) clock_heap: &'m mut [Entry],
-    /// For each message: time of its next attempt to be received; or, if it claims a receive, that
-    /// receive and the heap of its followers.
-    pub(super) next_attempts: &'m mut [u64],
-    pub(super) done: &'m mut [u64],
-    queue: Queue<'m>,
-    pub(super) cpus: usize,
-    pub(super) nics: usize,
-    /// True if all records of a class have the same time, so that each class is a list; otherwise
-    /// they wait in heaps.
-    pub(super) single: bool,
-    pub(super) heaps: Heaps<&'m mut [u64]>,
+    pub(super) order: Order<'m, W>,
     pub(super) charges: Charges<'p, N, O>,
     pub(super) settings: Settings,
-    pub(super) network: W,
-    /// For each protocol: last message of its list in flight, and travel time.
-    pub(super) flights: [(u32, u64); Parameters::MOST],
-    pub(super) now: u64,
-    /// Second part of the next stamp, counted within an instant.
-    seq: u32,
     events: u64,
-    pub(super) released: [ReadyOn; 2],
-    /// Ranks whose next event may have changed.
-    touched: [u32; 2],
+    /// The ranks that the event touches: its own, and at most one other.
+    pub(super) touched: [Touched; 2],
     started: bool,
 }
 
@@ -189,7 +146,7 @@ impl<'m, 'p, N: Noise, O: Observer, S: Storage> Engine<'m, 'p, N, O, Flat, S> {
         noise: N,
         observer: O,
     ) -> Self {
-        Engine::on_network(schedule, parameters, settings, noise, observer, Flat)
+        Engine::on_network(schedule, parameters, settings, noise, observer, Flat::default())
     }
 }
 
@@ -204,48 +161,18 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         observer: O,
         network: W,
     ) -> Self {
-        let Schedule { memory, storage, firsts, requirements, .. } = schedule;
-        let Memory { records, times, units, ranks, .. } = memory;
-        let Memory {
-            clocks,
-            clock_queues,
-            clock_heap,
-            next_attempts,
-            links,
-            done,
-            queue,
-            places,
-            ..
-        } = memory;
+        let Schedule { mut memory, waiting, storage, firsts, requirements, .. } = schedule;
         let Requirements { cpus, nics, .. } = requirements;
-        let mut flights = [(NONE, 0); Parameters::MOST];
-        for (flight, delay) in flights.iter_mut().zip(parameters.delays()) {
-            flight.1 = delay;
-        }
+        let queue = Queue::new(take(&mut memory.queue), &mut [], take(&mut memory.places));
         Self {
-            records: Records::new(records, times, units),
+            ranks: Ranks::new(memory, waiting, [cpus, nics], settings.receive),
             storage,
-            ranks: Checked::new(ranks),
             firsts,
-            clocks,
-            clock_queues,
-            clock_heap,
-            next_attempts,
-            done,
-            queue: Queue::new(queue, &mut [], places),
-            cpus,
-            nics,
-            single: cpus == 1 && nics == 1 && settings.receive == Receive::Hold,
-            heaps: Heaps::new(links),
+            order: Order::new(queue, network),
             charges: Charges { prices: Prices::new(parameters), noise, observer },
             settings,
-            network,
-            flights,
-            now: 0,
-            seq: 0,
             events: 0,
-            released: [ReadyOn::default(); 2],
-            touched: [NONE; 2],
+            touched: [Touched::default(); 2],
             started: false,
         }
     }
@@ -259,7 +186,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     pub fn run(&mut self) -> Result<Finished, SimError> {
         self.start()?;
         while self.step()? {}
-        Ok(self.finished())
+        self.finished()
     }
 
     /// Runs for at most `turns` turns of the loop, so that the caller can show progress or stop;
@@ -273,7 +200,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
         self.start()?;
         for _ in 0..turns {
             if !self.step()? {
-                return Ok(Some(self.finished()));
+                return self.finished().map(Some);
             }
         }
         Ok(None)
@@ -287,15 +214,17 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
 
     /// Releases the operations without dependencies, rank by rank. Does nothing when called again.
     fn start(&mut self) -> Result<(), SimError> {
-        if core::mem::replace(&mut self.started, true) {
+        if replace(&mut self.started, true) {
             return Ok(());
         }
         for rank in 0..self.rank_count() {
-            if !self.single {
-                *self.ranks.at_mut(rank).waited_for() = 0;
+            if !self.ranks.single {
+                *self.ranks.states.at_mut(rank).waited_for() = 0;
             }
-            self.release_roots(rank)?;
-            self.refresh_touched();
+            let Self { storage, ranks, .. } = self;
+            let ready = storage.roots(&mut ranks.records, self.firsts, rank);
+            storage.check()?;
+            self.release(Touched { rank, ready })?;
         }
         Ok(())
     }
@@ -303,119 +232,64 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     /// Executes the next event; `false` at the end of the run.
     #[inline]
     fn step(&mut self) -> Result<bool, SimError> {
-        let queued = self.queue.first();
-        let flight = if W::SHARED {
-            self.network.first(queued.map_or(u64::MAX, |entry| entry.time))?.map(|first| (0, first))
-        } else {
-            self.next_flight()
-        };
-        match (queued, flight) {
-            (None, None) => return Ok(false),
-            (Some(entry), flight) if flight.is_none_or(|(_, first)| entry.before(&first)) => {
-                self.advance(entry.time);
-                match self.candidate(entry.index) {
-                    Some(next) => {
-                        self.execute(entry.index, next).map_err(|error| error.on(entry.index))?;
-                    }
-                    None => self.queue.drop(entry.index),
+        let Some(due) = self.order.next(&mut self.ranks.records)? else { return Ok(false) };
+        self.ranks.now = self.order.now;
+        match due {
+            Due::Event(Entry { index: rank, .. }) => match self.ranks.candidate(rank) {
+                Some(next) => {
+                    Touched::note(&mut self.touched, rank);
+                    self.execute(rank, next).map_err(|error| error.on(rank))?;
+                    self.release_touched()?;
                 }
+                None => self.order.queue.drop(rank),
+            },
+            Due::Arrival(Entry { index: message, .. }) => {
+                let rank = self.arrive(message);
+                self.refresh(rank);
             }
-            (_, Some((protocol, first))) => {
-                self.advance(first.time);
-                self.land(protocol);
-                let rank = self.arrive(first.index);
-                self.changed(rank);
-            }
-            (Some(_), None) => {}
         }
-        self.refresh_touched();
         Ok(true)
-    }
-
-    fn advance(&mut self, time: u64) {
-        debug_assert!(time >= self.now, "time goes on");
-        if time > self.now {
-            self.now = time;
-            self.seq = 0;
-        }
     }
 
     /// Draws the second part of a stamp.
     #[inline]
     pub(super) fn draw(&mut self) -> Result<u32, SimError> {
-        let seq = self.seq;
-        self.seq = seq.checked_add(1).ok_or(SimError::TooManyAtOnce { time: Picos(self.now) })?;
         self.events += 1;
-        Ok(seq)
+        self.order.draw(1)
     }
 
-    /// Next message to arrive: its protocol, and an entry that has its record in place of the rank.
+    /// Releases the ready operations of the touched ranks, in ascending order of ranks.
     #[inline]
-    fn next_flight(&self) -> Option<(usize, Entry)> {
-        let mut next: Option<(usize, Entry)> = None;
-        for (protocol, &(last, delay)) in self.flights.iter().enumerate() {
-            if last == NONE {
-                continue;
-            }
-            let first = self.records.at(last).link;
-            let record = self.records.at(first);
-            // The sum was checked when the message left.
-            let arrival = record.entry(record.created.wrapping_add(delay), first);
-            if next.is_none_or(|(_, next)| arrival.before(&next)) {
-                next = Some((protocol, arrival));
+    fn release_touched(&mut self) -> Result<(), SimError> {
+        self.storage.check()?;
+        let [own, other] = replace(&mut self.touched, [Touched::default(); 2]);
+        let (first, second) = if other.rank < own.rank { (other, own) } else { (own, other) };
+        for on in [first, second] {
+            if on.rank != NONE {
+                self.release(on)?;
             }
         }
-        next
-    }
-
-    /// Removes the first message in flight of a protocol.
-    #[inline]
-    fn land(&mut self, protocol: usize) {
-        if W::SHARED {
-            return self.network.land();
-        }
-        if let Some((last, _)) = self.flights.get_mut(protocol) {
-            let (before, first) = (*last, self.records.at(*last).link);
-            self.records.remove(last, before, first);
-        }
-    }
-
-    /// Notes that the next event of a rank may have changed.
-    #[inline]
-    pub(super) fn changed(&mut self, rank: u32) {
-        let [own, other] = &mut self.touched;
-        if *own == NONE || *own == rank {
-            *own = rank;
-        } else {
-            debug_assert!(*other == NONE || *other == rank, "an event touches two ranks");
-            *other = rank;
-        }
-    }
-
-    #[inline]
-    fn refresh_touched(&mut self) {
-        for rank in core::mem::replace(&mut self.touched, [NONE; 2]) {
-            if rank != NONE {
-                self.refresh(rank);
-            }
-        }
+        Ok(())
     }
 
     /// Updates a rank's entry in the queue.
     #[inline]
-    fn refresh(&mut self, rank: u32) {
-        match self.candidate(rank) {
-            Some(next) => self.queue.set(next.entry),
-            None => self.queue.drop(rank),
+    pub(super) fn refresh(&mut self, rank: u32) {
+        match self.ranks.candidate(rank) {
+            Some(next) => self.order.queue.set(next.entry),
+            None => self.order.queue.drop(rank),
         }
     }
 
-    fn finished(&self) -> Finished {
+    fn finished(&self) -> Result<Finished, SimError> {
+        if self.ranks.records.lost() || self.ranks.states.lost() {
+            return Err(SimError::Defect);
+        }
         let mut finished = Finished { events: self.events, ..Finished::default() };
         for rank in 0..self.rank_count() {
             finished.add(rank, self.finish(rank));
         }
-        finished
+        Ok(finished)
     }
 
     /// Number of ranks.
@@ -427,10 +301,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     /// Finishing time of `rank`: when its processors are free and its last message is complete.
     #[must_use]
     pub fn finish(&self, rank: u32) -> Picos {
-        let processors =
-            (0..=u16::MAX).take(self.cpus).map(|cpu| self.clock_of(rank, Clock::Cpu(cpu))).max();
-        let done = self.done.get(rank as usize).copied().unwrap_or_default();
-        Picos(processors.unwrap_or_default().max(done))
+        self.ranks.finish(rank)
     }
 
     /// The observer, with its results.
@@ -445,7 +316,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
 
     /// The network, with its statistics.
     pub const fn network(&self) -> &W {
-        &self.network
+        &self.order.network
     }
 }
 

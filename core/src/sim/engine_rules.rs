@@ -1,19 +1,19 @@
 //! Rules of a rank for the driver in global order.
 
 use super::charge::Charges;
-use super::clocks::Clock;
 use super::engine::{Engine, SimError};
 use super::hooks::{MessageKind, Noise, Observer, Released, Resumed, Satisfied};
+use super::matching::OnRank;
 use super::matching::slots::Found;
-use super::matching::{Matching, OnRank};
 use super::network::Network;
 use super::parameters::{Receive, Rendezvous};
 use super::price::Reception;
-use super::rank::Class;
-use super::record::{Mark, NONE};
+use super::rank::{Class, Clock, Units};
+use super::ranks::Ranks;
+use super::record::Mark;
 use super::records::Records;
-use super::release::{Operations, Reached};
-use super::rules::{Creator, Letter, Match, Rules, Units};
+use super::release::{Operations, Reached, Touched};
+use super::rules::{Creator, Letter, Match, Rules};
 use super::storage::Storage;
 use crate::units::Picos;
 
@@ -32,7 +32,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
 
     #[inline]
     fn ops(&mut self) -> &mut Records<'m> {
-        &mut self.records
+        &mut self.ranks.records
     }
 
     #[inline]
@@ -47,69 +47,65 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
 
     #[inline]
     fn clock(&self, rank: &u32, clock: Clock) -> u64 {
-        self.clock_of(*rank, clock)
+        self.ranks.clock_of(*rank, clock)
     }
 
     #[inline]
     fn set_clock(&mut self, rank: &mut u32, clock: Clock, time: u64) {
-        *self.clock_mut(*rank, clock) = time;
+        self.ranks.set_clock(*rank, clock, time);
     }
 
     #[inline]
     fn op_number(&self, op: u32) -> u32 {
-        self.storage.number(&self.records, op)
+        self.storage.number(&self.ranks.records, op)
     }
 
     /// Operations that become ready are released at the end of the event.
     #[inline]
     fn satisfy(&mut self, rank: &mut u32, op: u32, _by: Creator, reached: Reached) {
         let rank = *rank;
-        if S::is_last(self.records.at(op)) {
+        if S::is_last(self.ranks.records.at(op)) {
             return;
         }
         let on = self.op_number(op);
-        let Self { records, storage, released, charges, .. } = self;
-        // An event touches its own rank, and at most one other.
-        let [own, other] = released;
-        let place = if own.rank == NONE || own.rank == rank { own } else { other };
-        debug_assert!(place.rank == NONE || place.rank == rank, "an event touches two ranks");
-        place.rank = rank;
+        let Self { ranks: Ranks { records, .. }, storage, touched, charges, .. } = self;
+        let ready = Touched::note(touched, rank);
         let satisfied = |op, end| charges.observer.satisfied(&Satisfied { rank, op, on, end });
-        storage.satisfy(records, OnRank { rank, op }, reached, &mut place.ready, satisfied);
+        storage.satisfy(records, OnRank { rank, op }, reached, ready, satisfied);
     }
 
     #[inline]
     fn take_message(&mut self, rank: &mut u32, receive: u32) -> Option<u32> {
-        let receive = self.records.envelope(receive);
-        let Self { storage, records, ranks, .. } = self;
-        storage.matching().take_message(records, *rank, ranks.at_mut(*rank), receive)
+        let Ranks { records, states, waiting, .. } = &mut self.ranks;
+        let receive = records.envelope(receive);
+        waiting.take_message(records, *rank, states.at_mut(*rank), receive)
     }
 
     #[inline]
     fn post(&mut self, rank: &mut u32, receive: u32) {
-        let Self { storage, records, ranks, .. } = self;
+        let Ranks { records, states, waiting, .. } = &mut self.ranks;
         let on = OnRank { rank: *rank, op: receive };
-        storage.matching().post(records, on, ranks.at_mut(*rank));
+        waiting.post(records, on, states.at_mut(*rank));
     }
 
     #[inline]
     fn take_posted(&mut self, rank: &mut u32, found: Found) {
-        if self.records.at(found.op).is(Mark::Claimed) {
-            self.dispossess(*rank, found.op);
+        if self.ranks.records.at(found.op).is(Mark::Claimed) {
+            self.ranks.dispossess(*rank, found.op);
         }
-        let Self { storage, records, ranks, .. } = self;
-        storage.matching().take_posted(records, ranks.at_mut(*rank), found);
+        let Ranks { records, states, waiting, .. } = &mut self.ranks;
+        waiting.take_posted(records, states.at_mut(*rank), found);
     }
 
     #[inline]
     fn await_receive(&mut self, rank: &mut u32, message: &Letter) {
-        let Self { storage, records, ranks, .. } = self;
+        let Ranks { records, states, waiting, .. } = &mut self.ranks;
         let on = OnRank { rank: *rank, op: message.send };
-        storage.matching().await_receive(records, on, ranks.at_mut(*rank));
+        waiting.await_receive(records, on, states.at_mut(*rank));
     }
 
     fn answer(&mut self, rank: &mut u32, pair: &Match, _creator: Creator) -> Result<(), SimError> {
-        self.records.at_mut(pair.send).tag = pair.receive;
+        self.ranks.records.at_mut(pair.send).tag = pair.receive;
         self.depart(*rank, pair.send, MessageKind::Cts)
     }
 
@@ -125,8 +121,8 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
             return Ok(());
         }
         let (op, now) = (pair.send, pair.time);
-        let record = *self.records.at(op);
-        let (mut rank, Units { cpu, nic }) = (record.peer, self.records.units_of(op));
+        let record = *self.ranks.records.at(op);
+        let (mut rank, Units { cpu, nic }) = (record.peer, self.ranks.records.units_of(op));
         let price = self.charges.prices.between(rank, *receiver, record.amount)?;
         if !price.costs.rendezvous {
             return Ok(());
@@ -135,26 +131,25 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimE
         let noise = self.charges.noise.lost(rank, sent, length).0;
         let end = price.sent(record.created, noise)?;
         for clock in [Clock::Cpu(cpu), Clock::Out(nic)] {
-            let free = self.clock_mut(rank, clock);
-            *free = (*free).max(now);
+            self.ranks.set_clock(rank, clock, self.ranks.clock_of(rank, clock).max(now));
         }
         let (number, time) = (self.op_number(op), Picos(now));
         self.charges.observer.resumed(&Resumed { rank, op: number, cpu, nic, time });
         self.satisfy(&mut rank, op, Creator::Op(op), Reached::end(end.max(now)));
-        self.changed(rank);
+        Touched::note(&mut self.touched, rank);
         Ok(())
     }
 
     #[inline]
     fn note_done(&mut self, rank: &u32, time: u64) {
-        if let Some(done) = self.done.get_mut(*rank as usize) {
+        if let Some(done) = self.ranks.done.get_mut(*rank as usize) {
             *done = (*done).max(time);
         }
     }
 
     #[inline]
     fn retire(&mut self, op: u32) {
-        self.storage.retire(&mut self.records, op);
+        self.storage.retire(&mut self.ranks.records, op);
     }
 }
 
@@ -162,13 +157,13 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// Queues the next message of a handshake to leave from `rank`.
     fn depart(&mut self, rank: u32, op: u32, message_kind: MessageKind) -> Result<(), SimError> {
         let seq = self.draw()?;
-        let record = self.records.at_mut(op);
+        let record = self.ranks.records.at_mut(op);
         record.set_message_kind(message_kind);
-        record.created = self.now;
+        record.created = self.ranks.now;
         record.seq = seq;
-        let (number, cpu) = (self.op_number(op), self.records.units(op).cpu);
+        let (number, cpu) = (self.op_number(op), self.ranks.records.units(op).cpu);
         self.charges.observer.released(&Released { rank, op: number, cpu });
-        self.enlist(rank, Class::Sends, op);
+        self.ranks.enlist(rank, Class::Sends, op);
         Ok(())
     }
 }

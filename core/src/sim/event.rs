@@ -1,15 +1,12 @@
 //! Selection of a rank's next event.
 
-use super::clocks::Clock;
-use super::engine::Engine;
-use super::hooks::{Noise, Observer};
-use super::network::Network;
 use super::parameters::Receive;
+use super::pending::Attempt;
+use super::queues::chain::Chain;
 use super::queues::queue::Entry;
-use super::rank::Class;
+use super::rank::{Class, Clock};
+use super::ranks::Ranks;
 use super::record::NONE;
-use super::rules::Units;
-use super::storage::Storage;
 
 /// The next event of a rank.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +35,7 @@ pub(super) enum WaitsIn {
 const CLASSES: [Class; 5] =
     [Class::Sends, Class::Receives, Class::Calcs, Class::Arrived, Class::Taken];
 
-impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
+impl Ranks<'_> {
     /// The next event of `rank`, at or after the current time.
     #[inline]
     pub(super) fn candidate(&mut self, rank: u32) -> Option<Candidate> {
@@ -65,25 +62,47 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     fn first_of(&self, rank: u32, class: Class, last: u32) -> Candidate {
         let at = self.records.at(last).link;
         let record = self.records.at(at);
-        let state = self.rank(rank);
-        let time = match class {
-            Class::Sends => state.cpu.max(state.out),
+        let due = match class {
             Class::Receives => record.amount,
-            Class::Calcs | Class::Taken => state.cpu,
             // A message is not handled before it arrives.
-            Class::Arrived => state.cpu.max(state.into).max(self.now),
+            Class::Arrived => self.now,
+            _ => 0,
         };
+        let time = self.rank(rank).free.begin(class, Receive::Hold).max(due);
         let from = WaitsIn::List { before: last };
         Candidate { entry: record.entry(time, rank), class, from, at }
     }
 
-    /// Time at which the processor or interface that a message of `class` waits for is free.
-    pub(super) fn free_to_receive(&self, rank: u32, class: Class, units: Units) -> u64 {
-        let Units { cpu, nic } = units;
-        match (class, self.settings.receive) {
-            (Class::Taken, _) => self.clock_of(rank, Clock::Cpu(cpu)),
-            (_, Receive::Overlap) => self.clock_of(rank, Clock::Into(nic)),
-            _ => self.clock_of(rank, Clock::Cpu(cpu)).max(self.clock_of(rank, Clock::Into(nic))),
+    /// Removes the record of an event of `rank` from its container.
+    #[inline]
+    pub(super) fn leave(&mut self, rank: u32, next: &Candidate) {
+        match next.from {
+            WaitsIn::List { before } => {
+                let last = self.states.at_mut(rank).list_mut(next.class);
+                self.records.remove(last, before, next.at);
+            }
+            _ => self.leave_heap(rank, next),
+        }
+    }
+
+    /// Queues an operation on `rank`.
+    #[inline]
+    pub(super) fn enlist(&mut self, rank: u32, class: Class, op: u32) {
+        if self.single {
+            self.records.push(self.states.at_mut(rank).list_mut(class), op);
+        } else {
+            self.await_turn(rank, class, op);
+        }
+    }
+
+    /// Queues a message on its rank.
+    #[inline]
+    pub(super) fn wait(&mut self, rank: u32, op: u32, next: &Attempt) {
+        if self.single {
+            let last = self.states.at_mut(rank).list_mut(next.class);
+            self.records.insert_by_stamp(last, op);
+        } else {
+            self.await_attempt(rank, op, next);
         }
     }
 }

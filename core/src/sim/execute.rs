@@ -1,43 +1,25 @@
 //! Execution of events in global order, and transport of messages.
 
 use super::engine::{Engine, SimError};
-use super::event::{Candidate, WaitsIn};
-use super::hooks::{Arrived, Begun, MessageKind, Noise, Observer, Turn};
-use super::matching::Matching;
+use super::event::Candidate;
+use super::hooks::{Arrived, Begun, MessageKind, Noise, Observer};
 use super::network::{Departure, Network};
 use super::parameters::{Receive, Rendezvous};
 use super::pending::Attempt;
 use super::price::Leaving;
-use super::queues::chain::Chain;
 use super::rank::Class;
+use super::ranks::Ranks;
 use super::record::{NONE, Record};
 use super::rules::{Letter, Rules};
 use super::storage::Storage;
 use crate::units::Picos;
 
-impl Class {
-    const fn turn(self) -> Turn {
-        match self {
-            Self::Calcs => Turn::Calculation,
-            Self::Sends => Turn::Send,
-            Self::Receives => Turn::Receive,
-            Self::Arrived | Self::Taken => Turn::Message,
-        }
-    }
-}
-
 impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// Executes the next event of `rank`, which is due now.
     #[inline]
     pub(super) fn execute(&mut self, mut rank: u32, next: Candidate) -> Result<(), SimError> {
-        match next.from {
-            WaitsIn::List { before } => {
-                let state = self.ranks.at_mut(rank);
-                self.records.remove(state.list_mut(next.class), before, next.at);
-            }
-            _ => self.leave_heap(rank, &next),
-        }
-        let (op, now) = (next.at, self.now);
+        self.ranks.leave(rank, &next);
+        let (op, now) = (next.at, self.ranks.now);
         let turn = next.class.turn();
         let begun = Begun { rank, op: self.op_number(op), turn, time: Picos(now) };
         self.charges.observer.begun(&begun);
@@ -48,26 +30,24 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
             }
             Class::Sends => self.send(rank, op)?,
             Class::Receives => self.receive(&mut rank, op, now)?,
-            Class::Arrived | Class::Taken => self.message(rank, next)?,
+            Class::Arrived | Class::Taken | Class::Mailed => self.message(rank, next)?,
         }
-        self.release()?;
-        self.changed(rank);
         Ok(())
     }
 
     /// Sends the message of a send, or a CTS or data message. A send above the limit starts a
     /// handshake in that mode.
     fn send(&mut self, mut rank: u32, op: u32) -> Result<(), SimError> {
-        let record = self.records.at(op);
+        let record = self.ranks.records.at(op);
         let (peer, amount) = (record.peer, record.amount);
         if record.message_kind() == MessageKind::Whole
             && self.settings.rendezvous == Rendezvous::Handshake
             && self.charges.prices.between(rank, peer, amount)?.costs.rendezvous
         {
-            self.records.at_mut(op).set_message_kind(MessageKind::Rts);
+            self.ranks.records.at_mut(op).set_message_kind(MessageKind::Rts);
         }
-        let leaving = self.leave(&mut rank, op, self.now)?;
-        let record = self.records.at_mut(op);
+        let leaving = self.leave(&mut rank, op, self.ranks.now)?;
+        let record = self.ranks.records.at_mut(op);
         if record.message_kind() == MessageKind::Whole && !leaving.rendezvous {
             S::note_sender(record, rank);
         }
@@ -77,63 +57,47 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// Puts a message in flight.
     #[inline]
     fn launch(&mut self, source: u32, op: u32, leaving: &Leaving) -> Result<(), SimError> {
-        let (now, seq) = (self.now, self.draw()?);
-        let record = self.records.at_mut(op);
+        let (now, seq) = (self.ranks.now, self.draw()?);
+        let record = self.ranks.records.at_mut(op);
         record.created = now;
         record.seq = seq;
-        if W::SHARED {
-            let departure = Departure {
-                op,
-                source,
-                target: record.peer,
-                now,
-                seq,
-                bytes: record.message_kind().bytes(record.amount),
-                volume: leaving.volume,
-                delay: leaving.arrival - now,
-            };
-            self.network.launch(&departure)?;
-        } else if let Some((last, _)) = self.flights.get_mut(leaving.protocol) {
-            self.records.push(last, op);
-        }
-        Ok(())
+        let departure = Departure {
+            op,
+            source,
+            target: record.peer,
+            now,
+            seq,
+            bytes: record.message_kind().bytes(record.amount),
+            volume: leaving.volume,
+            delay: leaving.arrival - now,
+        };
+        Ok(self.order.network.launch(&departure, &mut self.ranks.records)?)
     }
 
     /// Delivers a message, which waits on its rank from now on.
     pub(super) fn arrive(&mut self, op: u32) -> u32 {
-        let rank = self.records.at(op).peer;
-        let source = self.storage.sender(&self.records, self.firsts, op);
-        self.records.at_mut(op).peer = source;
+        let rank = self.ranks.records.at(op).peer;
+        let source = self.storage.sender(&self.ranks.records, self.firsts, op);
+        self.ranks.records.at_mut(op).peer = source;
         if W::SHARED {
-            let (number, time) = (self.op_number(op), Picos(self.now));
+            let (number, time) = (self.op_number(op), Picos(self.ranks.now));
             let arrived = Arrived { rank, op: number, time };
             self.charges.observer.arrived(&arrived);
         }
-        self.wait(rank, op, &Attempt::at(self.now, Class::Arrived));
+        self.ranks.wait(rank, op, &Attempt::at(self.ranks.now, Class::Arrived));
         rank
-    }
-
-    /// Queues a message on its rank.
-    #[inline]
-    fn wait(&mut self, rank: u32, op: u32, next: &Attempt) {
-        if self.single {
-            let state = self.ranks.at_mut(rank);
-            self.records.insert_by_stamp(state.list_mut(next.class), op);
-        } else {
-            self.await_attempt(rank, op, next);
-        }
     }
 
     /// The interface takes a message, or the processor handles it.
     pub(super) fn message(&mut self, mut rank: u32, next: Candidate) -> Result<(), SimError> {
-        let (op, now) = (next.at, self.now);
-        let followers = self.disclaim(op);
-        let record = *self.records.at(op);
+        let (op, now) = (next.at, self.ranks.now);
+        let followers = self.ranks.disclaim(op);
+        let record = *self.ranks.records.at(op);
         let found = match record.message_kind() {
             MessageKind::Whole | MessageKind::Rts => {
                 let message = record.envelope();
-                let Self { storage, records, ranks, .. } = self;
-                storage.matching().find_posted(records, rank, ranks.at(rank), message)
+                let Ranks { records, states, waiting, .. } = &mut self.ranks;
+                waiting.find_posted(records, rank, states.at_mut(rank), message)
             }
             MessageKind::Cts | MessageKind::Data => None,
         };
@@ -141,25 +105,25 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
             MessageKind::Data => record.tag,
             _ => found.map_or(op, |found| found.op),
         };
-        let units = self.records.units_of(place);
-        let free = self.free_to_receive(rank, next.class, units);
+        let units = self.ranks.records.units_of(place);
+        let free = self.ranks.free(rank, next.class.needs(units, self.settings.receive));
         let receive = found.map(|found| found.op);
         if free > now {
-            debug_assert!(!self.single, "its turn had come");
+            debug_assert!(!self.ranks.single, "its turn had come");
             let again = Attempt { receive, followers, ..Attempt::at(free, next.class) };
-            self.wait(rank, op, &again);
+            self.ranks.wait(rank, op, &again);
             return Ok(());
         }
         let Record { created, peer: source, tag, amount: size, .. } = record;
         let message = Letter { created, send: op, source, tag, size };
         if next.class == Class::Arrived && self.settings.receive == Receive::Overlap {
             self.take(&mut rank, &message, units.nic, now)?;
-            self.wait(rank, op, &Attempt { receive, ..Attempt::at(now, Class::Taken) });
+            self.ranks.wait(rank, op, &Attempt { receive, ..Attempt::at(now, Class::Taken) });
             return Ok(());
         }
         self.handle(&mut rank, &message, found, units, now)?;
         if followers != NONE {
-            self.promote(rank, followers);
+            self.ranks.promote(rank, followers);
         }
         Ok(())
     }

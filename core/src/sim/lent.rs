@@ -49,21 +49,27 @@ macro_rules! lent_memory {
 
 pub(super) use lent_memory;
 
-/// Lent elements with a sentinel: a read out of range returns a default element, and a write out of
-/// range is lost, so that no index can panic. Debug builds assert.
+/// Lent elements that no index can make panic: one out of range reads and writes a sentinel, and is
+/// noted when it writes. Debug builds assert.
 #[derive(Debug)]
 pub(super) struct Checked<'m, T> {
     all: &'m mut [T],
     sentinel: T,
+    lost: bool,
 }
 
 impl<'m, T: Default> Checked<'m, T> {
     pub(super) fn new(all: &'m mut [T]) -> Self {
-        Self { all, sentinel: T::default() }
+        Self { all, sentinel: T::default(), lost: false }
     }
 
     pub(super) const fn len(&self) -> usize {
         self.all.len()
+    }
+
+    /// True if an element was written that does not exist.
+    pub(super) const fn lost(&self) -> bool {
+        self.lost
     }
 
     #[inline]
@@ -75,6 +81,9 @@ impl<'m, T: Default> Checked<'m, T> {
     #[inline]
     pub(super) fn at_mut(&mut self, index: u32) -> &mut T {
         debug_assert!((index as usize) < self.all.len(), "no element {index}");
-        self.all.get_mut(index as usize).unwrap_or(&mut self.sentinel)
+        self.all.get_mut(index as usize).unwrap_or_else(|| {
+            self.lost = true;
+            &mut self.sentinel
+        })
     }
 }

@@ -1,62 +1,70 @@
 //! Memory of a simulation.
 
-use super::clocks::ClockQueue;
 use super::lent::lent_memory;
-use super::matching::match_index::MatchIndex;
-use super::queues::queue::Entry;
-use super::rank::Rank;
-use super::record::{Record, Slot};
 
-lent_memory! {
-    parts {
-        /// Records of operations.
-        records: Record,
-        /// Lists of dependants.
-        edges: u32,
-        /// States of ranks.
-        ranks: Rank,
-        /// Index of each rank's first operation.
-        firsts: u32,
-        /// Slots of posted receives.
-        slots: Slot,
-        /// Match indexes of ranks with more than a hundred receives.
-        match_indexes: MatchIndex,
-        /// Hash tables and logs of the match indexes.
-        index_words: u32,
-        /// Clocks of processors and interfaces, except the first ones.
-        clocks: u64,
-        /// Queue of each clock, where records wait in heaps: with several processors or interfaces,
-        /// or with overlap.
-        clock_queues: ClockQueue,
-        /// Heap of each rank's clocks for which something waits.
-        clock_heap: Entry,
-        /// Processor and interface of each operation, if one is above 255.
-        units: u32,
-        /// A time for each operation; with several processors or interfaces, or with overlap.
-        times: u64,
-        /// Time of each message's next attempt to be received, or the receive that it claims; with
-        /// several processors or interfaces.
-        next_attempts: u64,
-        /// Links of the heaps of waiting records; with several processors or interfaces, or with
-        /// overlap.
-        links: u64,
-        /// Time at which the last message of each rank was complete; with overlap, where that can
-        /// be later than the time at which the processor is free.
-        done: u64,
-        /// Event queue.
-        queue: Entry,
-        /// Position of each rank's entry in the event queue.
-        places: u32,
-        /// Dependencies of one rank, while the schedule is built.
-        scratch: [u32; 2],
-    }
-    further {
-        /// Processors of each rank.
-        cpus: usize,
-        /// Interfaces of each rank.
-        nics: usize,
-    }
+/// Calls the macro `$then` with the parts of [`Memory`](crate::sim::Memory), each as `name: element,`
+/// after its documentation.
+#[macro_export]
+macro_rules! with_memory_parts {
+    ($then:ident) => {
+        $then! {
+            /// Records of operations.
+            records: $crate::sim::Record,
+            /// Lists of dependants.
+            edges: u32,
+            /// States of ranks.
+            ranks: $crate::sim::Rank,
+            /// Index of each rank's first operation.
+            firsts: u32,
+            /// Slots of posted receives.
+            slots: $crate::sim::Slot,
+            /// Buckets of posted receives and unexpected messages, where many wait.
+            buckets: u32,
+            /// Clocks of processors and interfaces, if ranks have several.
+            clocks: u64,
+            /// Queue of each clock, where records wait in heaps: with several processors or interfaces,
+            /// or with overlap.
+            clock_queues: $crate::sim::ClockQueue,
+            /// Heap of each rank's clocks for which something waits.
+            clock_heap: $crate::sim::Entry,
+            /// Processor and interface of each operation, if one is above 255.
+            units: u32,
+            /// A time for each operation; with several processors or interfaces, or with overlap.
+            times: u64,
+            /// Time of each message's next attempt to be received, or the receive that it claims; with
+            /// several processors or interfaces.
+            next_attempts: u64,
+            /// Links of the heaps of waiting records; with several processors or interfaces, or with
+            /// overlap.
+            links: u64,
+            /// Time at which the last message of each rank was complete; with overlap, where that can
+            /// be later than the time at which the processor is free.
+            done: u64,
+            /// Event queue.
+            queue: $crate::sim::Entry,
+            /// Position of each rank's entry in the event queue.
+            places: u32,
+            /// Dependencies of one rank, while the schedule is built.
+            scratch: [u32; 2],
+        }
+    };
 }
+
+macro_rules! declare {
+    ($($(#[$doc:meta])* $part:ident: $element:ty,)*) => {
+        lent_memory! {
+            parts { $($(#[$doc])* $part: $element,)* }
+            further {
+                /// Processors of each rank.
+                cpus: usize,
+                /// Interfaces of each rank.
+                nics: usize,
+            }
+        }
+    };
+}
+
+with_memory_parts!(declare);
 
 impl Requirements {
     /// True if ranks have several processors or interfaces.

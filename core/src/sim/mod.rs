@@ -55,11 +55,13 @@ pub mod mail;
 mod matching;
 mod memory;
 pub mod network;
+mod order;
 mod parameters;
 mod pending;
 mod price;
 mod queues;
 mod rank;
+mod ranks;
 mod record;
 mod records;
 mod release;
@@ -85,7 +87,6 @@ pub use hooks::{
     Arrived, Begun, Calculated, Handled, Matched, MessageKind, NoNoise, Noise, Observer, Released,
     Resumed, Satisfied, Sent, Silent, Taken, TraceNoise, Turn,
 };
-pub use matching::match_index::MatchIndex;
 pub use memory::{Memory, Requirements};
 pub use parameters::{Level, Parameters, Receive, Rendezvous, Settings};
 pub use queues::queue::Entry;

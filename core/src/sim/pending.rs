@@ -24,26 +24,18 @@
 //! The link of a group's first member is the heap of the others; the link of a message with a
 //! planned attempt is the heap of its followers.
 
-use super::clocks::Clock;
-use super::engine::Engine;
 use super::event::{Candidate, WaitsIn};
-use super::hooks::{MessageKind, Noise, Observer};
+use super::hooks::MessageKind;
 use super::matching::Envelope;
-use super::network::Network;
 use super::parameters::Receive;
-use super::queues::chain::Chain;
 use super::queues::heap::Heaps;
 use super::queues::queue::Entry;
-use super::rank::{Class, Rank};
+use super::rank::{Class, Clock, Need, Rank, Units};
+use super::ranks::Ranks;
 use super::record::{Mark, NONE, Record};
 use super::records::Records;
 use super::release::Operations;
-use super::rules::Units;
-use super::storage::Storage;
 use crate::goal::{ANY, ANY_TAG};
-
-/// Clocks that a record needs to be free; twice the same if it needs one.
-type Need = [Clock; 2];
 
 /// Planned attempt of a message to be received.
 #[derive(Clone, Copy, Debug)]
@@ -140,18 +132,7 @@ impl Heaps<&mut [u64]> {
     }
 }
 
-impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
-    /// Queues an operation on `rank`.
-    #[inline]
-    pub(super) fn enlist(&mut self, rank: u32, class: Class, op: u32) {
-        if self.single {
-            let state = self.ranks.at_mut(rank);
-            self.records.push(state.list_mut(class), op);
-        } else {
-            self.await_turn(rank, class, op);
-        }
-    }
-
+impl Ranks<'_> {
     /// Inserts a record into the heap for its time or its clocks.
     pub(super) fn await_turn(&mut self, rank: u32, class: Class, at: u32) {
         self.records.at_mut(at).set_class(class);
@@ -160,9 +141,9 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
                 self.await_clocks(rank, need, at);
             }
             _ => {
-                let Self { records, heaps, ranks, next_attempts, .. } = self;
+                let Self { records, heaps, states, next_attempts, .. } = self;
                 let key = |at| (due(records, at, next_attempts), records.at(at).stamp());
-                heaps.push(ranks.at_mut(rank).later(), at, |a, b| key(a) < key(b));
+                heaps.push(states.at_mut(rank).later(), at, |a, b| key(a) < key(b));
             }
         }
     }
@@ -173,7 +154,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     pub(super) fn await_attempt(&mut self, rank: u32, message: u32, next: &Attempt) {
         let &Attempt { time, class, receive, followers } = next;
         self.records.at_mut(message).set_class(class);
-        let by_interface = class == Class::Arrived && self.settings.receive == Receive::Overlap;
+        let by_interface = class == Class::Arrived && self.receive == Receive::Overlap;
         let claims = receive
             .is_some_and(|receive| !by_interface && self.claim(rank, message, receive, followers));
         if !claims {
@@ -189,10 +170,10 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     fn need(&self, rank: u32, at: u32) -> Option<Need> {
         let record = self.records.at(at);
         let (class, records) = (record.class(), &self.records);
-        let Units { cpu, nic } = match class {
+        let units = match class {
             Class::Receives => return None,
             Class::Sends | Class::Calcs => records.units(at),
-            Class::Arrived | Class::Taken => match record.message_kind() {
+            Class::Arrived | Class::Taken | Class::Mailed => match record.message_kind() {
                 MessageKind::Data => records.units_of(record.tag),
                 MessageKind::Cts => records.units_of(at),
                 MessageKind::Whole | MessageKind::Rts if record.is(Mark::Claimed) => {
@@ -201,17 +182,11 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
                 MessageKind::Whole | MessageKind::Rts => self.rank(rank).unit()?,
             },
         };
-        let (cpu, into) = (Clock::Cpu(cpu), Clock::Into(nic));
-        Some(match class {
-            Class::Sends => [cpu, Clock::Out(nic)],
-            Class::Arrived if self.settings.receive == Receive::Overlap => [into; 2],
-            Class::Arrived => [cpu, into],
-            Class::Receives | Class::Calcs | Class::Taken => [cpu; 2],
-        })
+        Some(class.needs(units, self.receive))
     }
 
     /// Time at which both clocks are free.
-    fn free(&self, rank: u32, [one, other]: Need) -> u64 {
+    pub(super) fn free(&self, rank: u32, [one, other]: Need) -> u64 {
         self.clock_of(rank, one).max(self.clock_of(rank, other))
     }
 
@@ -450,9 +425,9 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     }
 
     fn pop_later(&mut self, rank: u32) {
-        let Self { records, heaps, ranks, next_attempts, .. } = self;
+        let Self { records, heaps, states, next_attempts, .. } = self;
         let key = |at| (due(records, at, next_attempts), records.at(at).stamp());
-        heaps.pop(ranks.at_mut(rank).later(), |a, b| key(a) < key(b));
+        heaps.pop(states.at_mut(rank).later(), |a, b| key(a) < key(b));
     }
 
     /// The next event of `rank`.
@@ -468,7 +443,7 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// First record that waits for a time; records whose time is reached move to their clocks.
     fn first_later(&mut self, rank: u32) -> Option<Candidate> {
         loop {
-            let at = *self.ranks.at_mut(rank).later();
+            let at = *self.states.at_mut(rank).later();
             if at == NONE {
                 return None;
             }
@@ -526,8 +501,8 @@ fn due(records: &Records<'_>, at: u32, next_attempts: &[u64]) -> u64 {
     match record.class() {
         Class::Receives => record.amount,
         Class::Sends | Class::Calcs => records.time_of(at),
-        Class::Arrived | Class::Taken if record.is(Mark::Claimed) => 0,
-        Class::Arrived | Class::Taken => {
+        Class::Arrived | Class::Taken | Class::Mailed if record.is(Mark::Claimed) => 0,
+        Class::Arrived | Class::Taken | Class::Mailed => {
             next_attempts.get(at as usize).copied().unwrap_or_default()
         }
     }

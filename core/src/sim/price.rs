@@ -40,8 +40,6 @@ pub(super) struct Leaving {
     pub(super) out: u64,
     /// Arrival time of the first byte.
     pub(super) arrival: u64,
-    /// Index of the parameter set.
-    pub(super) protocol: usize,
     /// True if the message is above the eager limit.
     pub(super) rendezvous: bool,
     /// (s − 1)·G.
@@ -114,7 +112,6 @@ impl Price {
             cpu: sum(sum(now, self.send?)?, noise)?,
             out: sum(now, self.gap?)?,
             arrival: sum(now, self.delay?)?,
-            protocol: self.costs.protocol,
             rendezvous: self.costs.rendezvous,
             volume: self.costs.gap_bytes,
         })

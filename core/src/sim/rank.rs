@@ -1,7 +1,96 @@
-//! State of one rank.
+//! A rank: its processors and interfaces, when an event may begin on them, and its state in global
+//! order.
 
+use super::hooks::Turn;
+use super::matching::Part;
 use super::matching::slots::SlotRange;
+use super::parameters::Receive;
 use super::record::{Kind, NONE};
+
+/// Processor and interface of an operation.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Units {
+    pub(super) cpu: u16,
+    pub(super) nic: u16,
+}
+
+impl Units {
+    /// Both in 16 bits, 8 for each; `u16::MAX` if they do not fit, 0 only for the first of both.
+    pub(super) const fn packed(self) -> u16 {
+        let ([cpu, cpu_high], [nic, nic_high]) = (self.cpu.to_le_bytes(), self.nic.to_le_bytes());
+        if cpu_high | nic_high == 0 { u16::from_le_bytes([cpu, nic]) } else { u16::MAX }
+    }
+
+    /// Inverse of [`Units::packed`], for units that fitted.
+    pub(super) const fn of_packed(packed: u16) -> Self {
+        let [cpu, nic] = packed.to_le_bytes();
+        Self { cpu: cpu as u16, nic: nic as u16 }
+    }
+
+    /// Both in 32 bits.
+    pub(super) const fn wide(self) -> u32 {
+        self.cpu as u32 | (self.nic as u32) << 16
+    }
+
+    /// Inverse of [`Units::wide`].
+    pub(super) const fn of_wide(wide: u32) -> Self {
+        let [a, b, c, d] = wide.to_le_bytes();
+        Self { cpu: u16::from_le_bytes([a, b]), nic: u16::from_le_bytes([c, d]) }
+    }
+}
+
+/// Clock: the time at which a processor, or the sending or receiving side of an interface, is free.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Clock {
+    Cpu(u16),
+    Out(u16),
+    Into(u16),
+}
+
+/// Clocks of a rank's first processor and interface, ps.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(super) struct Clocks {
+    pub(super) cpu: u64,
+    pub(super) out: u64,
+    pub(super) into: u64,
+}
+
+impl Clocks {
+    #[inline]
+    pub(super) const fn of(&self, clock: Clock) -> u64 {
+        match clock {
+            Clock::Cpu(_) => self.cpu,
+            Clock::Out(_) => self.out,
+            Clock::Into(_) => self.into,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn of_mut(&mut self, clock: Clock) -> &mut u64 {
+        match clock {
+            Clock::Cpu(_) => &mut self.cpu,
+            Clock::Out(_) => &mut self.out,
+            Clock::Into(_) => &mut self.into,
+        }
+    }
+
+    /// Time at which an event of `class` may begin, as far as processor and interface are
+    /// concerned: receives are posted at a time of their own.
+    #[inline]
+    pub(super) fn begin(&self, class: Class, receive: Receive) -> u64 {
+        match class {
+            Class::Receives => 0,
+            _ => {
+                let [one, other] = class.needs(Units::default(), receive);
+                self.of(one).max(self.of(other))
+            }
+        }
+    }
+}
+
+/// Clocks that must be free for an event; twice the same if it needs one.
+pub(super) type Need = [Clock; 2];
 
 /// Class of a waiting record on its rank. With one processor, one interface and
 /// [`Receive::Hold`](super::parameters::Receive::Hold) each class is a circular list in stamp
@@ -18,6 +107,8 @@ pub(super) enum Class {
     Arrived = 3,
     /// Messages that an interface has taken and that wait for a processor.
     Taken = 4,
+    /// Messages in the mail of this window, which are in no list.
+    Mailed = 5,
 }
 
 impl Class {
@@ -29,30 +120,43 @@ impl Class {
             Kind::Calc => Self::Calcs,
         }
     }
+
+    /// Clocks that must be free for an event of this class on these units; a receive needs none.
+    #[inline]
+    pub(super) const fn needs(self, Units { cpu, nic }: Units, receive: Receive) -> Need {
+        match (self, receive) {
+            (Self::Sends, _) => [Clock::Cpu(cpu), Clock::Out(nic)],
+            (Self::Arrived | Self::Mailed, Receive::Hold) => [Clock::Cpu(cpu), Clock::Into(nic)],
+            (Self::Arrived | Self::Mailed, Receive::Overlap) => [Clock::Into(nic); 2],
+            (Self::Receives | Self::Calcs | Self::Taken, _) => [Clock::Cpu(cpu); 2],
+        }
+    }
+
+    pub(super) const fn turn(self) -> Turn {
+        match self {
+            Self::Calcs => Turn::Calculation,
+            Self::Sends => Turn::Send,
+            Self::Receives => Turn::Receive,
+            Self::Arrived | Self::Taken | Self::Mailed => Turn::Message,
+        }
+    }
 }
 
 /// State of one rank: 64 bytes, one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct Rank {
-    /// Time at which the first processor is free, ps.
-    pub(super) cpu: u64,
-    /// Time at which the first interface can send, ps.
-    pub(super) out: u64,
-    /// Time at which the first interface can receive, ps.
-    pub(super) into: u64,
+    /// Clocks of the first processor and interface.
+    pub(super) free: Clocks,
     /// Last record of each list, by [`Class`]; or five words of [`super::pending`].
     pub(super) lists: [u32; 5],
-    /// Unexpected messages: the last record of their list.
-    pub(super) unexpected: u32,
     /// Slots of posted receives.
     pub(super) posted: SlotRange,
-    /// Posted receives of a streamed schedule with wildcards, in place of slots: the last record of
+    /// Unexpected messages; at the end of a run, also receives of the table: the last record of
     /// their list.
-    pub(super) receives: u32,
-    /// Index of the rank's [`MatchIndex`](super::matching::match_index::MatchIndex); [`NONE`] for a
-    /// rank with few receives.
-    pub(super) match_index: u32,
+    pub(super) unexpected: u32,
+    /// Its part of the table of posted receives and unexpected messages.
+    pub(super) part: Part,
 }
 
 const _: () = assert!(size_of::<Rank>() == 64, "one cache line");
@@ -60,14 +164,11 @@ const _: () = assert!(size_of::<Rank>() == 64, "one cache line");
 impl Default for Rank {
     fn default() -> Self {
         Self {
-            cpu: 0,
-            out: 0,
-            into: 0,
+            free: Clocks::default(),
             lists: [NONE; 5],
-            unexpected: NONE,
             posted: SlotRange::at(0),
-            receives: NONE,
-            match_index: NONE,
+            unexpected: NONE,
+            part: Part::default(),
         }
     }
 }
@@ -81,7 +182,7 @@ impl Rank {
             Class::Receives => receives,
             Class::Calcs => calcs,
             Class::Arrived => arrived,
-            Class::Taken => taken,
+            Class::Taken | Class::Mailed => taken,
         }
     }
 }

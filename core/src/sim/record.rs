@@ -3,8 +3,7 @@
 use super::hooks::MessageKind;
 use super::matching::Envelope;
 use super::queues::queue::Entry;
-use super::rank::Class;
-use super::rules::Units;
+use super::rank::{Class, Units};
 use crate::goal::{ANY_TAG, Op, OpKind};
 use crate::units::Picos;
 
@@ -103,7 +102,7 @@ impl Content {
 #[repr(C)]
 pub struct Record {
     /// Send and receive: bytes; calculation: picoseconds. Released receive: the time at which it is
-    /// posted. Indexed receive: its slot.
+    /// posted.
     pub(super) amount: u64,
     /// First part of the stamp: creation time of the operation or message. Claimed receive: the
     /// message that claims it.
@@ -117,8 +116,8 @@ pub struct Record {
     pub(super) next: u32,
     /// Before the release: number of unfulfilled dependencies. After it: next record of the list.
     pub(super) link: u32,
-    /// Second part of the stamp. In a hash table: the next list of the bucket (`matching::index`),
-    /// the next record (`streamed::partly`) or the key (`streamed::waiting`).
+    /// Second part of the stamp. In a hash table: the key (`matching::Waiting`) or the next record
+    /// (`streamed::partly`).
     pub(super) seq: u32,
     /// Bit fields: kind, successors, kind of message, processor and interface, and the class of a
     /// record that waits in a heap.
@@ -127,7 +126,7 @@ pub struct Record {
 
 const _: () = assert!(size_of::<Record>() == 40, "docs/lab/performance.md assumes it");
 
-/// Slot of a posted receive.
+/// Slot of a posted receive, in windows.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     /// Hash of sender and tag; see [`super::matching`].
@@ -150,8 +149,6 @@ const CLASS_SHIFT: u32 = 24;
 pub(super) enum Mark {
     /// The operation has been released.
     Started = 1 << 6,
-    /// The message, in the log of a match index, is matched.
-    Met = 1 << 7,
     /// A posted receive claimed by a message, or the message that claims it; see
     /// [`super::pending`].
     Claimed = 1 << 27,

@@ -2,10 +2,12 @@
 
 use super::hooks::MessageKind;
 use super::lent::Checked;
+use super::network::InFlight;
 use super::queues::chain::Chain;
+use super::queues::queue::Entry;
+use super::rank::Units;
 use super::record::{Kind, NONE, Record, Successors};
 use super::release::Operations;
-use super::rules::Units;
 
 /// Records of a schedule. Every index in a list, an edge or a slot is valid here.
 #[derive(Debug)]
@@ -45,6 +47,11 @@ impl<'m> Records<'m> {
         self.all.len()
     }
 
+    /// True if a record was written that does not exist.
+    pub(super) const fn lost(&self) -> bool {
+        self.all.lost()
+    }
+
     #[inline]
     pub(super) fn at(&self, index: u32) -> &Record {
         self.all.at(index)
@@ -72,6 +79,15 @@ impl Chain for Records<'_> {
     #[inline]
     fn set_next(&mut self, at: u32, next: u32) {
         self.at_mut(at).link = next;
+    }
+}
+
+impl InFlight for Records<'_> {
+    #[inline]
+    fn arrival(&self, message: u32, delay: u64) -> Entry {
+        let record = self.at(message);
+        // The sum was checked when the message left.
+        record.entry(record.created.wrapping_add(delay), message)
     }
 }
 

@@ -5,15 +5,14 @@
 
 use core::ops::Range;
 
-use super::clocks::Clock;
 use super::engine::{Engine, SimError};
 use super::hooks::{MessageKind, Noise, Observer, Released};
 use super::matching::Envelope;
 use super::network::Network;
 use super::queues::chain::Chain;
-use super::rank::Class;
+use super::rank::{Class, Clock, Units};
 use super::record::{Kind, NONE, Successors};
-use super::rules::{Rules, Units};
+use super::rules::Rules;
 use super::storage::Storage;
 
 /// Operations of a stored schedule, for either driver.
@@ -177,65 +176,58 @@ impl Ready {
 
 /// Ready operations of one of the ranks that an event touches.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ReadyOn {
+pub(super) struct Touched {
     pub(super) rank: u32,
     pub(super) ready: Ready,
 }
 
-impl Default for ReadyOn {
+impl Default for Touched {
     fn default() -> Self {
         Self { rank: NONE, ready: Ready::default() }
     }
 }
 
-impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
-    /// Releases all ready operations, in ascending order of ranks.
+impl Touched {
+    /// Notes that an event touches `rank`: its own, or at most one other.
     #[inline]
-    pub(super) fn release(&mut self) -> Result<(), SimError> {
-        self.storage.check()?;
-        let [own, other] = self.released;
-        if own.rank == NONE {
-            return Ok(());
-        }
-        self.released = [ReadyOn::default(); 2];
-        let (first, second) = if other.rank < own.rank { (other, own) } else { (own, other) };
-        self.release_on(first)?;
-        if second.rank == NONE { Ok(()) } else { self.release_on(second) }
+    pub(super) fn note([own, other]: &mut [Self; 2], rank: u32) -> &mut Ready {
+        let place = if own.rank == NONE || own.rank == rank { own } else { other };
+        debug_assert!(place.rank == NONE || place.rank == rank, "an event touches two ranks");
+        place.rank = rank;
+        &mut place.ready
     }
+}
 
-    pub(super) fn release_on(&mut self, on: ReadyOn) -> Result<(), SimError> {
-        let ReadyOn { rank, mut ready } = on;
-        while let Some(op) = ready.take(&mut self.records) {
+impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
+    /// Releases the ready operations of a rank, and updates its entry in the queue.
+    #[inline]
+    pub(super) fn release(&mut self, touched: Touched) -> Result<(), SimError> {
+        let Touched { rank, mut ready } = touched;
+        while let Some(op) = ready.take(&mut self.ranks.records) {
             self.release_op(rank, op)?;
         }
-        self.changed(rank);
+        self.refresh(rank);
         Ok(())
-    }
-
-    /// Releases the operations of a rank that have no dependencies.
-    pub(super) fn release_roots(&mut self, rank: u32) -> Result<(), SimError> {
-        let ready = self.storage.roots(&mut self.records, self.firsts, rank);
-        self.storage.check()?;
-        self.release_on(ReadyOn { rank, ready })
     }
 
     /// Draws a stamp for an operation and appends it to its list.
     #[inline]
     fn release_op(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
         let seq = self.draw()?;
-        let (kind, cpu) = (self.records.at(op).kind(), self.records.units_of(op).cpu);
+        let (kind, cpu) = (self.ranks.records.at(op).kind(), self.ranks.records.units_of(op).cpu);
         let number = self.op_number(op);
         self.charges.observer.released(&Released { rank, op: number, cpu });
-        let posting = (kind == Kind::Receive)
-            .then(|| self.clock_of(rank, Clock::Cpu(cpu)).max(self.records.time_of(op)));
-        let record = self.records.at_mut(op);
-        record.created = self.now;
+        let posting = (kind == Kind::Receive).then(|| {
+            self.ranks.clock_of(rank, Clock::Cpu(cpu)).max(self.ranks.records.time_of(op))
+        });
+        let record = self.ranks.records.at_mut(op);
+        record.created = self.ranks.now;
         record.seq = seq;
         if let Some(time) = posting {
             record.amount = time;
         }
-        self.storage.note_released(&mut self.records, op);
-        self.enlist(rank, Class::of(kind), op);
+        self.storage.note_released(&mut self.ranks.records, op);
+        self.ranks.enlist(rank, Class::of(kind), op);
         Ok(())
     }
 }

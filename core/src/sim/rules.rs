@@ -2,45 +2,13 @@
 //! driver in global order and the one in windows.
 
 use super::charge::{Charges, Received};
-use super::clocks::Clock;
 use super::hooks::{Calculated, Handled, Matched, MessageKind, Noise, Observer, Sent, Taken};
 use super::matching::slots::Found;
 use super::price::{Leaving, Reception};
+use super::rank::{Clock, Units};
 use super::record::widen;
 use super::release::{Operations, Reached};
 use crate::units::{Overflow, Picos};
-
-/// Processor and interface of an operation.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Units {
-    pub(super) cpu: u16,
-    pub(super) nic: u16,
-}
-
-impl Units {
-    /// Both in 16 bits, 8 for each; `u16::MAX` if they do not fit, 0 only for the first of both.
-    pub(super) const fn packed(self) -> u16 {
-        let ([cpu, cpu_high], [nic, nic_high]) = (self.cpu.to_le_bytes(), self.nic.to_le_bytes());
-        if cpu_high | nic_high == 0 { u16::from_le_bytes([cpu, nic]) } else { u16::MAX }
-    }
-
-    /// Inverse of [`Units::packed`], for units that fitted.
-    pub(super) const fn of_packed(packed: u16) -> Self {
-        let [cpu, nic] = packed.to_le_bytes();
-        Self { cpu: cpu as u16, nic: nic as u16 }
-    }
-
-    /// Both in 32 bits.
-    pub(super) const fn wide(self) -> u32 {
-        self.cpu as u32 | (self.nic as u32) << 16
-    }
-
-    /// Inverse of [`Units::wide`].
-    pub(super) const fn of_wide(wide: u32) -> Self {
-        let [a, b, c, d] = wide.to_le_bytes();
-        Self { cpu: u16::from_le_bytes([a, b]), nic: u16::from_le_bytes([c, d]) }
-    }
-}
 
 /// Contents of a message.
 #[derive(Clone, Copy, Debug)]

@@ -5,21 +5,20 @@ use core::mem::take;
 use super::build_error::BuildError;
 use super::clocks::ClockQueue;
 use super::draft::{Dependent, Draft};
-use super::matching::Waiting;
-use super::matching::match_index::{MatchIndex, Receives, SHORT};
 use super::matching::slots::SlotRange;
+use super::matching::{Part, Waiting, Wildcards};
 use super::memory::{Memory, Requirements};
-use super::rank::Rank;
+use super::rank::{Rank, Units};
 use super::record::{NONE, Record, Successors};
-use super::rules::Units;
 use super::storage::Stored;
-use crate::goal::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
+use crate::goal::{ANY_TAG, Edge, Op, OpKind, Sink};
 
 /// A schedule in lent memory. It can run once; [`Schedule::copy`] it first to run it again.
 #[derive(Debug)]
 pub struct Schedule<'m, S = Stored<'m>> {
     /// Lent memory without edges and first operations, which copies share.
     pub(super) memory: Memory<'m>,
+    pub(super) waiting: Waiting<'m>,
     pub(super) storage: S,
     pub(super) firsts: &'m [u32],
     /// Requirements of `memory`.
@@ -44,13 +43,13 @@ impl<'m> Schedule<'m> {
         copy.memory.records.copy_from_slice(self.memory.records);
         copy.memory.ranks.copy_from_slice(self.memory.ranks);
         copy.memory.units.copy_from_slice(self.memory.units);
-        copy.storage.waiting.copy_from(&self.storage.waiting);
+        copy.waiting.copy_from(&self.waiting);
         Some(copy)
     }
 }
 
 impl<'m> Schedule<'m> {
-    /// A stored schedule with the records, ranks, slots and match indexes of `memory`.
+    /// A stored schedule with the records and ranks of `memory`.
     fn stored(
         memory: Memory<'m>,
         requirements: Requirements,
@@ -59,13 +58,8 @@ impl<'m> Schedule<'m> {
         sends: u32,
     ) -> Option<Self> {
         let mut memory = memory.cut(&requirements)?;
-        let waiting = Waiting::new(
-            take(&mut memory.slots),
-            take(&mut memory.match_indexes),
-            take(&mut memory.index_words),
-        );
-        let storage = Stored { edges, waiting };
-        Some(Self::in_memory(memory, requirements, firsts, storage, sends))
+        let waiting = Waiting::new(take(&mut memory.slots), take(&mut memory.buckets));
+        Some(Self::in_memory(memory, requirements, firsts, waiting, Stored { edges }, sends))
     }
 }
 
@@ -75,6 +69,7 @@ impl<'m, S> Schedule<'m, S> {
         memory: Memory<'m>,
         requirements: Requirements,
         firsts: &'m [u32],
+        waiting: Waiting<'m>,
         storage: S,
         sends: u32,
     ) -> Self {
@@ -82,7 +77,7 @@ impl<'m, S> Schedule<'m, S> {
         memory.clock_queues.fill(ClockQueue::default());
         memory.times.fill(0);
         memory.done.fill(0);
-        Self { memory, storage, firsts, requirements, sends }
+        Self { memory, waiting, storage, firsts, requirements, sends }
     }
 
     /// Index of each rank's first operation in the whole schedule, as observers see it, then the
@@ -131,11 +126,12 @@ pub struct Builder<'m> {
     draft: Draft,
     /// Number of receives of the ranks before the open one.
     receives_before: u32,
-    /// True if a receive of the open rank has a wildcard.
-    wild: bool,
-    match_indexes: u32,
-    /// Words used by the match indexes.
-    index_words: u32,
+    /// Wildcards of the receives of the open rank.
+    wildcards: Wildcards,
+    /// True if a message has any tag, which leaves the tag open on all ranks.
+    any_tag: bool,
+    /// Buckets of the ranks before the open one.
+    buckets: u32,
 }
 
 impl Dependent for Record {
@@ -168,9 +164,9 @@ impl<'m> Builder<'m> {
             requirements,
             draft: Draft::default(),
             receives_before: 0,
-            wild: false,
-            match_indexes: 0,
-            index_words: 0,
+            wildcards: Wildcards::default(),
+            any_tag: false,
+            buckets: 0,
         })
     }
 
@@ -180,7 +176,7 @@ impl<'m> Builder<'m> {
     ///
     /// [`BuildError::Order`] if ranks are missing.
     pub fn finish(self) -> Result<Schedule<'m>, BuildError> {
-        let Self { mut memory, requirements, draft, .. } = self;
+        let Self { mut memory, requirements, draft, any_tag, buckets, .. } = self;
         let Draft { ranks, ops, receives, sends, .. } = draft;
         let firsts = take(&mut memory.firsts);
         let edges = take(&mut memory.edges);
@@ -190,33 +186,16 @@ impl<'m> Builder<'m> {
             ranks: ranks as usize,
             firsts: 0,
             slots: receives as usize,
+            buckets: buckets as usize,
             places: ranks as usize,
             scratch: 0,
             ..requirements
         };
         let (firsts, edges) = draft.finish(firsts, edges)?;
-        Schedule::stored(memory, requirements, edges, firsts, sends).ok_or(BuildError::Full)
-    }
-
-    /// Gives the open rank, which has `receives` receives, a [`MatchIndex`].
-    fn match_index(&mut self, receives: u32) -> Result<(), BuildError> {
-        let receives = Receives { count: receives.into(), wild: self.wild };
-        let match_index =
-            MatchIndex::new(self.index_words, receives).ok_or(BuildError::TooManyOps)?;
-        let place = self
-            .memory
-            .match_indexes
-            .get_mut(self.match_indexes as usize)
-            .ok_or(BuildError::Full)?;
-        let rank = self.memory.ranks.get_mut(self.draft.rank() as usize);
-        rank.ok_or(BuildError::Full)?.match_index = self.match_indexes;
-        *place = match_index;
-        self.index_words = match_index.end();
-        self.match_indexes += 1;
-        if self.index_words as usize > self.memory.index_words.len() {
-            return Err(BuildError::Full);
+        if any_tag {
+            memory.ranks.iter_mut().for_each(|rank| rank.part.wildcards.add_tag());
         }
-        Ok(())
+        Schedule::stored(memory, requirements, edges, firsts, sends).ok_or(BuildError::Full)
     }
 }
 
@@ -251,7 +230,7 @@ impl Sink for Builder<'_> {
     fn begin_rank(&mut self, rank: u32) -> Result<(), BuildError> {
         self.draft.begin(rank, self.memory.firsts)?;
         self.receives_before = self.draft.receives;
-        self.wild = false;
+        self.wildcards = Wildcards::default();
         let state = self.memory.ranks.get_mut(rank as usize).ok_or(BuildError::Full)?;
         // Sends to this rank may have been noted before.
         let lists = if self.requirements.several() { state.lists } else { [NONE; 5] };
@@ -269,12 +248,14 @@ impl Sink for Builder<'_> {
         if self.requirements.several() {
             note_messages(self.memory.ranks, rank, &op);
         }
-        if let OpKind::Receive { peer, tag, .. } = op.kind {
-            self.wild |= peer == ANY || tag == ANY_TAG;
-        }
         let ops = &mut self.draft.ops;
         let record = self.memory.records.get_mut(*ops as usize).ok_or(BuildError::Full)?;
         *record = Record { next: 0, ..Record::new(op) };
+        match op.kind {
+            OpKind::Send { tag: ANY_TAG, .. } => self.any_tag = true,
+            OpKind::Receive { .. } => self.wildcards.add(record.envelope()),
+            _ => {}
+        }
         if let Some(units) = self.memory.units.get_mut(*ops as usize) {
             *units = Units { cpu: op.cpu, nic: op.nic }.wide();
         }
@@ -288,8 +269,12 @@ impl Sink for Builder<'_> {
 
     fn end_rank(&mut self) -> Result<(), BuildError> {
         let receives = self.draft.receives - self.receives_before;
-        if receives > SHORT {
-            self.match_index(receives)?;
+        let state =
+            self.memory.ranks.get_mut(self.draft.rank() as usize).ok_or(BuildError::Full)?;
+        let part = Part::new(self.buckets, receives, self.wildcards);
+        (state.part, self.buckets) = part.ok_or(BuildError::TooManyOps)?;
+        if self.buckets as usize > self.memory.buckets.len() {
+            return Err(BuildError::Full);
         }
         let Memory { records, edges, scratch, .. } = &mut self.memory;
         self.draft.group(records, edges, scratch).ok_or(BuildError::Full)

@@ -4,26 +4,17 @@
 
 use super::engine::SimError;
 use super::hooks::MessageKind;
-use super::matching::{Matching, OnRank, Waiting};
+use super::matching::OnRank;
 use super::queues::chain::Chain;
 use super::record::{Mark, Record, Successors};
 use super::records::{Records, bounds, owner};
 use super::release::{Operations, Reached, Ready};
 
 /// Storage of a schedule's operations: [`Stored`] or [`Streamed`](super::streamed::Streamed).
-#[allow(private_bounds, reason = "what it does is between it and the engine")]
-pub trait Storage: OperationStore {
+#[allow(private_interfaces, reason = "what it does is between it and the engine")]
+pub trait Storage {
     /// Largest number of records in use at a time; `None` if every operation has a record.
     fn most_records(&self) -> Option<u32>;
-}
-
-/// Functions of a [`Storage`] that the engine calls.
-pub(super) trait OperationStore {
-    /// Posted receives and unexpected messages.
-    type Matching: Matching;
-
-    fn matching(&mut self) -> &mut Self::Matching;
-    fn waiting(&self) -> &Self::Matching;
 
     /// True if the record shows that no operation waits for this one.
     #[inline]
@@ -82,25 +73,12 @@ pub(super) trait OperationStore {
 #[derive(Debug)]
 pub struct Stored<'m> {
     pub(super) edges: &'m [u32],
-    pub(super) waiting: Waiting<'m>,
 }
 
+#[allow(private_interfaces, reason = "as of the trait")]
 impl Storage for Stored<'_> {
     fn most_records(&self) -> Option<u32> {
         None
-    }
-}
-
-impl<'m> OperationStore for Stored<'m> {
-    type Matching = Waiting<'m>;
-
-    #[inline]
-    fn matching(&mut self) -> &mut Waiting<'m> {
-        &mut self.waiting
-    }
-
-    fn waiting(&self) -> &Waiting<'m> {
-        &self.waiting
     }
 
     #[inline]

@@ -1,10 +1,10 @@
 //! Survey: size of a schedule, and memory requirements of its simulation.
 
 use super::build_error::BuildError;
-use super::matching::match_index::{self, Receives, SHORT};
+use super::matching::{Part, SHORT};
 use super::memory::Requirements;
 use super::parameters::{Receive, Settings};
-use crate::goal::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
+use crate::goal::{Edge, Op, OpKind, Sink};
 
 /// Sink that only counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -23,11 +23,8 @@ pub struct Survey {
     pub(super) ops_most: u32,
     ops_here: u32,
     receives_here: u64,
-    /// True if a receive of the open rank has a wildcard.
-    wild_here: bool,
-    /// Ranks with more than `SHORT` receives, and the words of their match indexes.
-    match_indexes: u64,
-    index_words: u64,
+    /// Buckets of posted receives and unexpected messages.
+    buckets: u64,
     /// Highest processor and interface in use.
     pub(super) cpu: u16,
     pub(super) nic: u16,
@@ -36,15 +33,13 @@ pub struct Survey {
 impl Survey {
     /// Upper bounds for a schedule of which only these are known: number of ranks, and operations
     /// and dependencies of all ranks and of the largest rank. The memory suffices if every rank has
-    /// one processor and one interface, and no rank with many receives has wildcards, which the
-    /// builder finds out. It is too large for receives.
+    /// one processor and one interface. It is too large for receives.
     #[must_use]
     pub const fn bound(
         ranks: u32,
         [ops, ops_most]: [u64; 2],
         [edges, edges_most]: [u64; 2],
     ) -> Self {
-        let many = ops_most > SHORT as u64;
         Self {
             ranks,
             ops,
@@ -56,9 +51,7 @@ impl Survey {
             ops_most: 0,
             ops_here: 0,
             receives_here: 0,
-            wild_here: false,
-            match_indexes: if many { ops / SHORT as u64 } else { 0 },
-            index_words: if many { match_index::index_words_most(ops) } else { 0 },
+            buckets: if ops_most > SHORT as u64 { ops } else { 0 },
             cpu: 0,
             nic: 0,
         }
@@ -85,8 +78,9 @@ impl Survey {
     /// The survey with `records` operations, and without lists of dependants and slots for
     /// receives.
     pub(super) const fn of_records(&self, records: u64) -> Self {
-        let (receives, edges, match_indexes, index_words) = (0, 0, 0, 0);
-        Self { ops: records, receives, edges, edges_most: 0, match_indexes, index_words, ..*self }
+        let most = if records > 0 { records } else { 1 };
+        let (receives, edges, edges_most, buckets) = (0, 0, 0, 1 << most.ilog2());
+        Self { ops: records, receives, edges, edges_most, buckets, ..*self }
     }
 
     /// Memory to lend for a simulation with `settings`.
@@ -101,9 +95,9 @@ impl Survey {
         }
         let ranks = u64::from(self.ranks);
         let several = self.cpu > 0 || self.nic > 0;
-        let extra = u64::from(self.cpu) + 2 * u64::from(self.nic);
         let timed = several || settings.receive == Receive::Overlap;
-        let waited_for = if timed { size(ranks * (extra + 3))? } else { 0 };
+        let clocks = size(ranks * (u64::from(self.cpu) + 2 * u64::from(self.nic) + 3))?;
+        let waited_for = if timed { clocks } else { 0 };
         Ok(Requirements {
             records: size(self.ops)?,
             // A list has two words more than operations, and at least two operations.
@@ -111,9 +105,8 @@ impl Survey {
             ranks: size(ranks)?,
             firsts: size(ranks + 1)?,
             slots: size(self.receives)?,
-            match_indexes: size(self.match_indexes.min(ranks))?,
-            index_words: size(self.index_words)?,
-            clocks: size(ranks * extra)?,
+            buckets: size(self.buckets)?,
+            clocks: if several { clocks } else { 0 },
             clock_queues: waited_for,
             clock_heap: waited_for,
             units: if self.cpu.max(self.nic) > u8::MAX.into() { size(self.ops)? } else { 0 },
@@ -142,7 +135,6 @@ impl Sink for Survey {
         self.edges_here = 0;
         self.ops_here = 0;
         self.receives_here = 0;
-        self.wild_here = false;
         Ok(())
     }
 
@@ -151,10 +143,9 @@ impl Sink for Survey {
         self.ops_here = index.checked_add(1).ok_or(BuildError::TooManyOps)?;
         self.ops_most = self.ops_most.max(self.ops_here);
         self.ops += 1;
-        if let OpKind::Receive { peer, tag, .. } = op.kind {
+        if let OpKind::Receive { .. } = op.kind {
             self.sure_receives += 1;
             self.receives_here += 1;
-            self.wild_here |= peer == ANY || tag == ANY_TAG;
         }
         self.cpu = self.cpu.max(op.cpu);
         self.nic = self.nic.max(op.nic);
@@ -171,11 +162,7 @@ impl Sink for Survey {
     fn end_rank(&mut self) -> Result<(), BuildError> {
         let receives = self.receives_here;
         self.receives += receives;
-        if receives > u64::from(SHORT) {
-            self.match_indexes += 1;
-            self.index_words +=
-                match_index::index_words(Receives { count: receives, wild: self.wild_here });
-        }
+        self.buckets += Part::count(receives);
         Ok(())
     }
 }

@@ -4,9 +4,10 @@ use core::fmt;
 
 use super::engine::Engine;
 use super::hooks::{Noise, Observer};
-use super::matching::Matching;
+use super::matching::listed;
 use super::network::Network;
-use super::record::widen;
+use super::ranks::Ranks;
+use super::record::{Kind, widen};
 use super::records::bounds;
 use super::release::Operations;
 use super::storage::Storage;
@@ -74,14 +75,15 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
     /// Calls `tell` with everything that did not complete, by rank: unmatched messages, unmatched
     /// receives, then operations that never became ready. After a successful run there are none.
     pub fn unfinished(&mut self, mut tell: impl FnMut(Unfinished)) {
-        self.storage.matching().prepare_lists(&mut self.records, &mut self.ranks);
+        let Ranks { records, states, waiting, .. } = &mut self.ranks;
+        waiting.list(records, states);
         for rank in 0..self.rank_count() {
-            let Self { storage, records, .. } = &*self;
-            let (waiting, state) = (storage.waiting(), self.rank(rank));
+            let Self { storage, ranks: Ranks { records, states, waiting, .. }, .. } = &*self;
             let number = |op| storage.number(records, op);
             let mut left =
                 Left { ops: records, firsts: self.firsts, rank, number, tell: &mut tell };
-            left.unreceived(waiting.messages(records, state));
+            let state = states.at(rank);
+            left.unreceived(listed(records, state, Kind::Send));
             waiting.receives(records, state).for_each(|op| left.waiting(op));
             left.never_ready(|number| storage.is_released(records, number));
         }

@@ -1,12 +1,10 @@
 //! Number of inspected records if very many wait.
 
-use super::{
-    BuildError, Builder, ClockQueue, Engine, Entry, MatchIndex, Memory, Parameters, Rank, Receive,
-    Record, Settings, Slot, Survey,
-};
+use super::{BuildError, Builder, Engine, Memory, Parameters, Receive, Settings, Slot, Survey};
 use crate::goal::{ANY, ANY_TAG, Op, OpKind, Sink};
 use crate::model::{LogGops, Preset};
 use crate::units::{Bytes, PerByte, Picos};
+use crate::with_memory_parts;
 use std::vec;
 use std::vec::Vec;
 
@@ -50,26 +48,12 @@ impl Program {
         let mut survey = Survey::default();
         self.play(&mut survey).unwrap();
         let needs = survey.requirements(settings).unwrap();
-        let memory = Memory {
-            records: &mut vec![Record::default(); needs.records],
-            edges: &mut vec![0; needs.edges],
-            ranks: &mut vec![Rank::default(); needs.ranks],
-            firsts: &mut vec![0; needs.firsts],
-            slots: &mut vec![Slot::default(); needs.slots],
-            match_indexes: &mut vec![MatchIndex::default(); needs.match_indexes],
-            index_words: &mut vec![7; needs.index_words],
-            clocks: &mut vec![0; needs.clocks],
-            clock_queues: &mut vec![ClockQueue::default(); needs.clock_queues],
-            clock_heap: &mut vec![Entry::default(); needs.clock_heap],
-            units: &mut vec![0; needs.units],
-            times: &mut vec![0; needs.times],
-            next_attempts: &mut vec![0; needs.next_attempts],
-            links: &mut vec![7; needs.links],
-            done: &mut vec![0; needs.done],
-            queue: &mut vec![Entry::default(); needs.queue],
-            places: &mut vec![0; needs.places],
-            scratch: &mut vec![[0; 2]; needs.scratch],
-        };
+        macro_rules! lend {
+            ($($(#[$doc:meta])* $part:ident: $element:ty,)*) => {
+                Memory { $($part: &mut vec![<$element>::default(); needs.$part],)* }
+            };
+        }
+        let memory = with_memory_parts!(lend);
         let mut builder = Builder::new(memory, needs).unwrap();
         self.play(&mut builder).unwrap();
         let preset: Preset = "loggopsim".parse().unwrap();
@@ -79,7 +63,8 @@ impl Program {
         let mut engine = Engine::new(schedule, parameters, settings);
         assert_eq!(engine.run().unwrap().events, events);
         engine.unfinished(|left| panic!("{left}"));
-        [engine.storage.waiting.looks.get(), engine.heaps.looks].map(|looks| looks / survey.ops())
+        [engine.ranks.waiting.looks.get(), engine.ranks.heaps.looks]
+            .map(|looks| looks / survey.ops())
     }
 }
 

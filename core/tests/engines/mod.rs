@@ -21,9 +21,8 @@ use loggap_core::sim::windows::{
     self, Mail, Message, Outbox, Partition, Receiving, Unsuitable, WindowRank, WindowRecord,
 };
 use loggap_core::sim::{
-    BuildError, Builder, ClockQueue, Engine, Entry, MatchIndex, Memory, Noise, Observer,
-    Parameters, Rank, Record, Rendezvous, Schedule, Settings, Silent, SimError, Slot, Survey,
-    Unfinished,
+    BuildError, Builder, ClockQueue, Engine, Entry, Memory, Noise, Observer, Parameters, Rank,
+    Record, Rendezvous, Schedule, Settings, Silent, SimError, Slot, Survey, Unfinished,
 };
 use loggap_core::units::Picos;
 use loggap_core::with_program;
@@ -71,8 +70,7 @@ pub fn with_schedule<T>(
         ranks: &mut vec![Rank::default(); needs.ranks],
         firsts: &mut vec![0; needs.firsts],
         slots: &mut vec![Slot::default(); needs.slots],
-        match_indexes: &mut vec![MatchIndex::default(); needs.match_indexes],
-        index_words: &mut vec![0; needs.index_words],
+        buckets: &mut vec![7; needs.buckets],
         clocks: &mut vec![0; needs.clocks],
         units: &mut vec![0; needs.units],
         times: &mut vec![0; needs.times],

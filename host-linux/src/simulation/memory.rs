@@ -2,7 +2,7 @@
 
 use std::io;
 
-use loggap_core::sim::{ClockQueue, Entry, MatchIndex, Memory, Rank, Record, Requirements, Slot};
+use loggap_core::sim::{Memory, Requirements};
 
 use crate::sys::pages::Pages;
 
@@ -35,26 +35,13 @@ macro_rules! owned_memory {
 
 pub(super) use owned_memory;
 
-owned_memory! {
-    /// Owner of the parts of [`Memory`], each as long as a simulation requires.
-    pub struct OwnedMemory {
-        records: Record,
-        edges: u32,
-        ranks: Rank,
-        firsts: u32,
-        slots: Slot,
-        match_indexes: MatchIndex,
-        index_words: u32,
-        clocks: u64,
-        clock_queues: ClockQueue,
-        clock_heap: Entry,
-        units: u32,
-        times: u64,
-        next_attempts: u64,
-        links: u64,
-        done: u64,
-        queue: Entry,
-        places: u32,
-        scratch: [u32; 2],
-    }
+macro_rules! declare {
+    ($($(#[$doc:meta])* $part:ident: $element:ty,)*) => {
+        owned_memory! {
+            /// Owner of the parts of [`Memory`], each as long as a simulation requires.
+            pub struct OwnedMemory { $($part: $element,)* }
+        }
+    };
 }
+
+loggap_core::with_memory_parts!(declare);

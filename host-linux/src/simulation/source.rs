@@ -224,8 +224,7 @@ impl Source {
     }
 
     /// Loads the schedule, lends it to `run` and returns the result of that. A file is read once if
-    /// its ranks have one processor and one interface, and no wildcards on ranks with many
-    /// receives; otherwise twice.
+    /// its ranks have one processor and one interface; otherwise twice.
     ///
     /// # Errors
     ///

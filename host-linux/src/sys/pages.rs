@@ -11,7 +11,7 @@ use loggap_core::sim::implicit;
 use loggap_core::sim::mail::ChunkList;
 use loggap_core::sim::network::{Delivery, Flow, Hop, Link, QueuedLink};
 use loggap_core::sim::windows::{Message, Receiving, WindowRank, WindowRecord};
-use loggap_core::sim::{ClockQueue, Entry, MatchIndex, Rank, Record, Slot};
+use loggap_core::sim::{ClockQueue, Entry, Rank, Record, Slot};
 use memmap2::{Advice, MmapMut, MmapOptions};
 
 /// Smallest allocation for which huge pages are requested, bytes.
@@ -49,8 +49,6 @@ unsafe impl Integers for Rank {}
 unsafe impl Integers for Entry {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for ClockQueue {}
-// SAFETY: its fields are integers and booleans, for which 0 is valid.
-unsafe impl Integers for MatchIndex {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for WindowRank {}
 // SAFETY: its fields are integers.

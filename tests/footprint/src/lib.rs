@@ -161,12 +161,12 @@ pub extern "C" fn footprint_network(
             let (now, volume, delay) = (op.into(), first.into(), second.into());
             let message =
                 Departure { op, source: op, target: second, now, seq: op, bytes: 1, volume, delay };
-            if network.launch(&message).is_err() {
+            if network.launch(&message, &mut ()).is_err() {
                 break;
             }
         }
-        while let Ok(Some(entry)) = network.first(u64::MAX) {
-            network.land();
+        while let Ok(Some(entry)) = network.first(u64::MAX, &()) {
+            network.land(&mut ());
             last = entry.time().0;
         }
         last = last.wrapping_add(network.carried().filter(|carried| *carried > 1.0).count() as u64);

@@ -8,7 +8,7 @@ use loggap_core::sim::network::{Departure, Fabric, Network, NetworkStopped, Topo
 use super::Numbers;
 use oracle::Message;
 
-#[path = "../../../core/src/sim/network/oracle.rs"]
+#[path = "../../../core/src/sim/network/tests/oracle.rs"]
 mod oracle;
 
 /// Hosts and links of a topology on which messages travel.
@@ -95,7 +95,7 @@ fn run<N: Network>(
                      arrived: &mut [(Departure, u64)],
                      until: u64| {
         loop {
-            let entry = match network.first(until) {
+            let entry = match network.first(until, &()) {
                 Ok(entry) => entry.filter(|entry| entry.time().0 < until || until == u64::MAX),
                 Err(NetworkStopped::Overflow) => return false,
                 Err(NetworkStopped::Full { .. }) => panic!("there is room for every message"),
@@ -108,7 +108,7 @@ fn run<N: Network>(
             assert!(time >= alone && time >= last, "{time} of {alone} after {last}");
             last = time;
             arrived[op as usize].1 = time;
-            network.land();
+            network.land(&mut ());
         }
     };
     let mut now = 0_u64;
@@ -122,7 +122,7 @@ fn run<N: Network>(
         if !drain(network, &mut earliest, &mut arrived, now) {
             return None;
         }
-        match network.launch(&departure) {
+        match network.launch(&departure, &mut ()) {
             Ok(()) => {}
             Err(NetworkStopped::Overflow) => return None,
             Err(NetworkStopped::Full { .. }) => panic!("there is room for every message"),

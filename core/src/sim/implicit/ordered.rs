@@ -8,13 +8,13 @@ use super::pool::{Item, NONE};
 use super::program::Program;
 use super::rank::Rank;
 use super::runner::{Next, Simulation, kind};
-use super::step::next_work;
-use crate::sim::engine::SimError;
+use super::step::{begin, next_work};
 use crate::sim::hooks::Noise;
 use crate::sim::network::{Departure, Network};
+use crate::sim::order::{Due, Order};
 use crate::sim::parameters::Parameters;
 use crate::sim::queues::queue::{Entry, Queue};
-use crate::units::Picos;
+use crate::sim::rank::Class;
 
 /// Driver in global order. Stamps are those of the [`Engine`](crate::sim::Engine): the instant, and
 /// a number counted within it. The instant is `Item::created` of a node. The number is
@@ -23,22 +23,7 @@ use crate::units::Picos;
 /// operations has the stamp of the first; their stamps are consecutive.
 #[derive(Debug)]
 pub struct Ordered<'m, W> {
-    /// Event queue.
-    queue: Queue<'m>,
-    network: W,
-    now: u64,
-    /// Number of the next stamp.
-    seq: u32,
-}
-
-impl<W> Ordered<'_, W> {
-    fn advance(&mut self, time: u64) {
-        debug_assert!(time >= self.now, "time goes on");
-        if time > self.now {
-            self.now = time;
-            self.seq = 0;
-        }
-    }
+    order: Order<'m, W>,
 }
 
 impl<W: Network> Driver for Ordered<'_, W> {
@@ -51,9 +36,7 @@ impl<W: Network> Driver for Ordered<'_, W> {
 
     #[inline]
     fn draw(&mut self, stamps: Stamps, count: u32) -> Result<Stamps, ImplicitError> {
-        let (seq, time) = (self.seq, Picos(self.now));
-        self.seq = seq.checked_add(count).ok_or(SimError::TooManyAtOnce { time })?;
-        Ok(Stamps { parent: seq.into(), ..stamps })
+        Ok(Stamps { parent: self.order.draw(count)?.into(), ..stamps })
     }
 
     #[inline]
@@ -84,7 +67,7 @@ impl<W: Network> Driver for Ordered<'_, W> {
             volume: message.volume,
             delay: simulation.delay.get(),
         };
-        Ok(simulation.driver.network.launch(&departure)?)
+        Ok(simulation.driver.order.network.launch(&departure, &mut ())?)
     }
 
     fn begin_all<P: Program, N: Noise>(
@@ -103,26 +86,20 @@ impl<W: Network> Driver for Ordered<'_, W> {
     fn advance<P: Program, N: Noise>(
         simulation: &mut Simulation<'_, '_, P, N, Self>,
     ) -> Result<bool, ImplicitError> {
-        let queued = simulation.driver.queue.first();
-        let landing =
-            simulation.driver.network.first(queued.map_or(u64::MAX, |entry| entry.time))?;
-        match (queued, landing) {
-            (None, None) => return Ok(false),
-            (Some(queued), landing) if landing.is_none_or(|landing| queued.before(&landing)) => {
-                simulation.driver.advance(queued.time);
-                let Some(state) = simulation.ranks.get(queued.index as usize) else {
-                    return Ok(false);
-                };
-                let mut state = state.load();
-                let result = simulation.next_in_order(&state).map_or(Ok(()), |next| {
-                    debug_assert_eq!(entry(queued.index, &next), queued, "the queue knows it");
-                    simulation.execute_next(queued.index, &mut state, &next)
-                });
-                simulation.put(queued.index, &state, result)?;
+        let Some(due) = simulation.driver.order.next(&mut ())? else { return Ok(false) };
+        let queued = match due {
+            Due::Event(queued) => queued,
+            Due::Arrival(landing) => {
+                simulation.land(landing)?;
+                return Ok(true);
             }
-            (_, Some(landing)) => simulation.land(landing)?,
-            (Some(_), None) => {}
-        }
+        };
+        let Some(mut state) = simulation.state(queued.index) else { return Ok(false) };
+        let result = simulation.next_in_order(&state).map_or(Ok(()), |next| {
+            debug_assert_eq!(entry(queued.index, &next), queued, "the queue knows it");
+            simulation.execute_next(queued.index, &mut state, &next)
+        });
+        simulation.put(queued.index, &state, result)?;
         Ok(true)
     }
 }
@@ -164,10 +141,7 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
         let places = places.get_mut(..count).ok_or(ImplicitError::Memory)?;
         let queue = Queue::new(queue, ring, places);
         Self::driven(program, parameters, noise, ranks, nodes, |_| Ordered {
-            queue,
-            network,
-            now: 0,
-            seq: 0,
+            order: Order::new(queue, network),
         })
     }
 }
@@ -175,14 +149,12 @@ impl<'m, 'p, P: Program, N: Noise, W: Network> Simulation<'m, 'p, P, N, Ordered<
 impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> {
     /// The network, with its statistics.
     pub const fn network(&self) -> &W {
-        &self.driver.network
+        &self.driver.order.network
     }
 
     /// Delivers a message, which waits on its rank from now on.
     #[inline]
     fn land(&mut self, landing: Entry) -> Result<(), ImplicitError> {
-        self.driver.advance(landing.time);
-        self.driver.network.land();
         let node = landing.index;
         let rank = self.pool.item(node).first;
         let Some(state) = self.ranks.get(rank as usize) else { return Ok(()) };
@@ -194,7 +166,7 @@ impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> 
                 self.execute_next(rank, &mut state, &next)
             }
             Some(next) => {
-                self.driver.queue.set(entry(rank, &next));
+                self.driver.order.queue.set(entry(rank, &next));
                 Ok(())
             }
             None => Ok(()),
@@ -218,8 +190,8 @@ impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> 
     #[inline]
     fn refresh(&mut self, rank: u32, state: &Rank<P::State>) {
         match self.next_in_order(state) {
-            Some(next) => self.driver.queue.set(entry(rank, &next)),
-            None => self.driver.queue.drop(rank),
+            Some(next) => self.driver.order.queue.set(entry(rank, &next)),
+            None => self.driver.order.queue.drop(rank),
         }
     }
 
@@ -231,7 +203,7 @@ impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> 
             return work;
         }
         let item = self.pool.item(self.pool.first(state.inbox));
-        let time = self.driver.now.max(state.cpu).max(state.into);
+        let time = begin(state, Class::Arrived).max(self.driver.order.now);
         let message = Next { time, before: state.inbox, item, open: false };
         work.filter(|work| entry(0, work).before(&entry(0, &message))).or(Some(message))
     }

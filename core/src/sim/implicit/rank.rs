@@ -1,13 +1,14 @@
 //! State of one rank.
 
 use super::pool::NONE;
+use crate::sim::rank::Clocks;
 
 /// State of one rank in memory: 44 bytes, plus the state of its program. Zeroed memory is the
 /// initial state.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct RankState<S> {
-    /// Times of [`Rank`], split in halves to avoid an alignment of 8.
+    /// [`Rank::free`], split in halves to avoid an alignment of 8.
     times: [[u32; 2]; 3],
     lists: [u32; 4],
     posted: u32,
@@ -20,12 +21,8 @@ const _: () = assert!(NONE == 0, "the default is the state at the start");
 /// State of one rank during its turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rank<S> {
-    /// Time at which the processor is free, ps.
-    pub(super) cpu: u64,
-    /// Time at which the interface can send, ps.
-    pub(super) out: u64,
-    /// Time at which the interface can receive, ps.
-    pub(super) into: u64,
+    /// Clocks of processor and interface.
+    pub(super) free: Clocks,
     /// Released operations, oldest first: last node of the list.
     pub(super) work: u32,
     /// Messages sent to this rank since its last turn, unordered: last node of the list.
@@ -54,9 +51,7 @@ impl<S: Copy> RankState<S> {
         let [cpu, out, into] = self.times;
         let [work, incoming, inbox, unexpected] = self.lists;
         Rank {
-            cpu: whole(cpu),
-            out: whole(out),
-            into: whole(into),
+            free: Clocks { cpu: whole(cpu), out: whole(out), into: whole(into) },
             work,
             incoming,
             inbox,
@@ -68,8 +63,9 @@ impl<S: Copy> RankState<S> {
 
     #[inline]
     pub(super) const fn store(&mut self, rank: &Rank<S>) {
+        let Clocks { cpu, out, into } = rank.free;
         *self = Self {
-            times: [halves(rank.cpu), halves(rank.out), halves(rank.into)],
+            times: [halves(cpu), halves(out), halves(into)],
             lists: [rank.work, rank.incoming, rank.inbox, rank.unexpected],
             posted: rank.posted,
             state: rank.state,

@@ -7,8 +7,10 @@ use super::program::{Program, Release};
 use super::rank::Rank;
 use super::runner::{Next, Simulation, kind};
 use crate::sim::hooks::{Calculated, Handled, Noise, Sent};
+use crate::sim::parameters::Receive;
 use crate::sim::price::{Leaving, Reception};
 use crate::sim::queues::chain::Chain;
+use crate::sim::rank::Class;
 use crate::units::Picos;
 
 #[allow(private_bounds, reason = "both drivers are here")]
@@ -31,7 +33,8 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
             self.events += u64::from(count);
             let Stamps { created, parent } = self.driver.draw(stamps, count)?;
             let item = Item { first: range.start, last: range.end, kind, created, parent };
-            let item = if kind == kind::RECEIVES { D::receives(item, state.cpu) } else { item };
+            let item =
+                if kind == kind::RECEIVES { D::receives(item, state.free.cpu) } else { item };
             self.pool.push(&mut state.work, item)?;
         }
         Ok(())
@@ -74,7 +77,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         next: &Next,
     ) -> Result<(), ImplicitError> {
         let (now, send) = (next.time, next.item.first);
-        debug_assert!(now >= state.cpu && now >= state.out, "its turn had come");
+        debug_assert!(now >= begin(state, Class::Sends), "its turn had come");
         self.started(state, next);
         let transfer = self.program.transfer(rank, send);
         let event = Sent {
@@ -85,7 +88,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
             ..Sent::default()
         };
         let Leaving { cpu, out, arrival, volume, .. } = self.charges.send(event)?;
-        (state.cpu, state.out) = (cpu, out);
+        (state.free.cpu, state.free.out) = (cpu, out);
         let stamps = D::stamps(now, next.item.created);
         let drawn = self.driver.draw(stamps, 1)?;
         let message = Outgoing { source: rank, transfer, stamps: drawn, arrival, volume };
@@ -115,10 +118,10 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
             taken: Picos(now),
             ..Handled::default()
         };
-        let received = self.charges.handle(event, size, state.cpu, how)?;
-        state.cpu = received.cpu;
+        let received = self.charges.handle(event, size, state.free.cpu, how)?;
+        state.free.cpu = received.cpu;
         if let Some(into) = received.into {
-            state.into = into;
+            state.free.into = into;
         }
         let receive = self.program.met(rank, &mut state.state, next.item.last);
         if receive >= state.posted {
@@ -180,10 +183,16 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         let work = self.program.calc(rank, calc);
         let event =
             Calculated { rank, op: calc, cpu: 0, start: Picos(now), work, noise: Picos::ZERO };
-        state.cpu = self.charges.calculate(event)?;
+        state.free.cpu = self.charges.calculate(event)?;
         let release = self.program.calculated(rank, &mut state.state, calc);
         self.release(state, release, D::stamps(now, next.item.created))
     }
+}
+
+/// Time at which processor and interface are free for an event of a class.
+#[inline]
+pub(super) fn begin<S>(state: &Rank<S>, class: Class) -> u64 {
+    state.free.begin(class, Receive::Hold)
 }
 
 /// Next of the released operations: the earliest among the oldest of each kind.
@@ -201,9 +210,9 @@ pub(super) fn next_work<S>(pool: &Pool<'_>, state: &Rank<S>) -> Option<Next> {
         if seen & 1 << item.kind == 0 {
             seen |= 1 << item.kind;
             let time = match item.kind {
-                kind::SENDS => state.cpu.max(state.out),
+                kind::SENDS => begin(state, Class::Sends),
                 kind::RECEIVES => item.parent,
-                _ => state.cpu,
+                _ => begin(state, Class::Calcs),
             };
             if best.is_none_or(|best| time < best.time) {
                 best = Some(Next { time, before, item, open: false });

@@ -10,13 +10,14 @@ use super::pool::{Item, NONE};
 use super::program::Program;
 use super::rank::Rank;
 use super::runner::{Next, Simulation, created, kind};
-use super::step::next_work;
+use super::step::{begin, next_work};
 use crate::sim::hooks::Noise;
 use crate::sim::mail::{self, Chunks};
 use crate::sim::parameters::Parameters;
 use crate::sim::price::sum;
 use crate::sim::queues::chain::{self, Chain};
 use crate::sim::queues::wheel::Wheel;
+use crate::sim::rank::Class;
 
 /// Range of the ranks of a [`Simulation::part`]: 2^`shift` ranks from `index` · 2^`shift` on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -305,7 +306,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
             return work;
         }
         let item = self.pool.item(self.pool.next(state.inbox));
-        let time = self.arrival(&item).max(state.cpu).max(state.into);
+        let time = begin(state, Class::Arrived).max(self.arrival(&item));
         let message = Next { time, before: state.inbox, item, open: false };
         let Some(work) = work else { return Some(message) };
         if work.time != time {

@@ -7,7 +7,7 @@ use super::observer::{FlowObserver, Unobserved};
 use super::rates::Rates;
 use super::topology::Topology;
 use super::usage::Usage;
-use super::{Departure, Network, NetworkStopped};
+use super::{Departure, InFlight, Network, NetworkStopped};
 use crate::sim::queues::agenda::Agenda;
 use crate::sim::queues::queue::Entry;
 
@@ -125,10 +125,15 @@ impl<'m, F: Fabric, T: FlowObserver> Flows<'m, F, T> {
     }
 }
 
+#[allow(private_bounds, reason = "as of the trait")]
 impl<F: Fabric, T: FlowObserver> Network for Flows<'_, F, T> {
     const SHARED: bool = true;
 
-    fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped> {
+    fn launch(
+        &mut self,
+        departure: &Departure,
+        _messages: &mut impl InFlight,
+    ) -> Result<(), NetworkStopped> {
         let Departure { op, source, target, now, seq, volume, delay, .. } = *departure;
         debug_assert!(now >= self.now, "messages leave in the order of time");
         if self.under_way == self.capacity {
@@ -154,7 +159,11 @@ impl<F: Fabric, T: FlowObserver> Network for Flows<'_, F, T> {
     }
 
     #[inline]
-    fn first(&mut self, next: u64) -> Result<Option<Entry>, NetworkStopped> {
+    fn first(
+        &mut self,
+        next: u64,
+        _messages: &impl InFlight,
+    ) -> Result<Option<Entry>, NetworkStopped> {
         loop {
             let arrival = self.arrivals.first();
             let limit = arrival.map_or(next, |arrival| arrival.time.min(next));
@@ -171,7 +180,7 @@ impl<F: Fabric, T: FlowObserver> Network for Flows<'_, F, T> {
         }
     }
 
-    fn land(&mut self) {
+    fn land(&mut self, _messages: &mut impl InFlight) {
         debug_assert!(self.under_way > 0, "what lands was under way");
         self.arrivals.remove_first(|_, _| {});
         self.under_way = self.under_way.saturating_sub(1);

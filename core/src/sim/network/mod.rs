@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `topology`, `routes` | a [`Topology`]: hosts, links and routes, computed from a few numbers |
 //! | `fabric` | [`Fabric`], the trait of topologies; placement of ranks, routes of messages |
+//! | `flat` | [`Flat`]: messages in flight, by o + L |
 //! | `flows` | [`Flows`]: launches messages and delivers arrivals |
 //! | `rates` | flows on links, and the queue of their ends |
 //! | `filling` | the rates of flows after a change |
@@ -45,12 +46,11 @@ mod build_error;
 mod crossing;
 mod fabric;
 mod filling;
+mod flat;
 mod flows;
 mod free_list;
 mod memory;
 mod observer;
-#[cfg(test)]
-mod oracle;
 mod order;
 mod rates;
 mod routes;
@@ -62,6 +62,7 @@ mod usage;
 pub use build_error::NetworkBuildError;
 pub use crossing::{Crossing, Taper};
 pub use fabric::{Fabric, Tenants};
+pub use flat::Flat;
 pub use flows::Flows;
 pub use memory::{
     Delivery, Flow, Hop, Link, Memory as FlowsMemory, QueuedLink, Requirements as FlowsRequirements,
@@ -71,6 +72,7 @@ pub use routes::LinkName;
 pub use topology::{DIMENSIONS, Topology, TopologyError};
 pub use usage::Usage;
 
+use super::queues::chain::Chain;
 use super::queues::queue::Entry;
 
 /// A message that leaves.
@@ -108,9 +110,17 @@ pub enum NetworkStopped {
     },
 }
 
+/// Messages in flight, as far as the caller stores them: a network may list those that it carries
+/// through their links. `()` has none, for a network with memory of its own.
+pub(in crate::sim) trait InFlight: Chain {
+    /// Arrival of `message`, `delay` ps after it left.
+    fn arrival(&self, message: u32, delay: u64) -> Entry;
+}
+
 /// Network between ranks.
+#[allow(private_bounds, reason = "messages are stored by the engine, or not at all")]
 pub trait Network {
-    /// True if messages share links, so that the network decides when they arrive.
+    /// True if messages share links: they arrive with their last byte, when the network says.
     const SHARED: bool;
 
     /// Launches a message. `now` must not decrease.
@@ -118,7 +128,11 @@ pub trait Network {
     /// # Errors
     ///
     /// [`NetworkStopped`]; the network cannot be used after it.
-    fn launch(&mut self, departure: &Departure) -> Result<(), NetworkStopped>;
+    fn launch(
+        &mut self,
+        departure: &Departure,
+        messages: &mut impl InFlight,
+    ) -> Result<(), NetworkStopped>;
 
     /// First arrival, provided that nothing leaves before `next`, the time of the next event at a
     /// rank.
@@ -126,29 +140,28 @@ pub trait Network {
     /// # Errors
     ///
     /// As [`Network::launch`].
-    fn first(&mut self, next: u64) -> Result<Option<Entry>, NetworkStopped>;
+    fn first(
+        &mut self,
+        next: u64,
+        messages: &impl InFlight,
+    ) -> Result<Option<Entry>, NetworkStopped>;
 
     /// Removes the message that [`Network::first`] returned.
-    fn land(&mut self);
+    fn land(&mut self, messages: &mut impl InFlight);
 }
 
-/// Flat network: messages do not interact, and the first byte arrives after o + L.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Flat;
+impl Chain for () {
+    const END: u32 = u32::MAX;
 
-impl Network for Flat {
-    const SHARED: bool = false;
-
-    #[inline]
-    fn launch(&mut self, _departure: &Departure) -> Result<(), NetworkStopped> {
-        Ok(())
+    fn next(&self, _at: u32) -> u32 {
+        Self::END
     }
 
-    #[inline]
-    fn first(&mut self, _next: u64) -> Result<Option<Entry>, NetworkStopped> {
-        Ok(None)
-    }
+    fn set_next(&mut self, _at: u32, _next: u32) {}
+}
 
-    #[inline]
-    fn land(&mut self) {}
+impl InFlight for () {
+    fn arrival(&self, message: u32, delay: u64) -> Entry {
+        Entry { time: delay, index: message, ..Entry::default() }
+    }
 }

@@ -1,14 +1,16 @@
 //! Prepares the memory of a streamed schedule.
 
-use super::buckets::Buckets;
 use super::memory::{Memory, Requirements};
 use super::operations::Streamed;
 use super::partly::Partly;
-use super::waiting::StreamedMatching;
-use crate::goal::{ANY, ANY_TAG, Edge, Lookup, Op, OpKind, Sink};
+use core::mem::take;
+
+use crate::goal::{Edge, Lookup, Op, OpKind, Sink};
 use crate::sim::build_error::BuildError;
 use crate::sim::draft::Draft;
+use crate::sim::matching::{Part, Waiting, Wildcards};
 use crate::sim::rank::Rank;
+use crate::sim::record::Record;
 use crate::sim::schedule::{Schedule, note_messages};
 
 /// Sink that checks a schedule and builds the parts that a streamed run keeps in memory.
@@ -17,8 +19,8 @@ pub struct Builder<'m> {
     memory: Memory<'m>,
     requirements: Requirements,
     draft: Draft,
-    /// True if a receive or a message has a wildcard.
-    wild: bool,
+    /// Wildcards of all receives and messages.
+    wildcards: Wildcards,
 }
 
 impl<'m> Builder<'m> {
@@ -34,7 +36,7 @@ impl<'m> Builder<'m> {
             buckets: buckets.get_mut(..requirements.buckets).ok_or(BuildError::Full)?,
             released: released.get_mut(..requirements.released).ok_or(BuildError::Full)?,
         };
-        Ok(Self { memory, requirements, draft: Draft::default(), wild: false })
+        Ok(Self { memory, requirements, draft: Draft::default(), wildcards: Wildcards::default() })
     }
 
     /// The schedule; `file` is the one that was fed to this sink.
@@ -43,19 +45,17 @@ impl<'m> Builder<'m> {
     ///
     /// [`BuildError::Order`] if ranks are missing.
     pub fn finish<F: Lookup>(self, file: F) -> Result<Schedule<'m, Streamed<'m, F>>, BuildError> {
-        let Self { memory: Memory { mut simulation, buckets, released }, draft, wild, .. } = self;
-        let requirements = self.requirements.simulation;
-        let (firsts, _) = draft.finish(core::mem::take(&mut simulation.firsts), &[])?;
-        let (partly, waiting) = buckets.split_at_mut(buckets.len() / 2);
-        let partly = Partly::new(Buckets::new(partly));
-        let waiting = if wild {
-            StreamedMatching::Lists
-        } else {
-            StreamedMatching::without_wildcards(Buckets::new(waiting))
-        };
-        let storage = Streamed::new(file, firsts, partly, waiting, released, &requirements);
-        let requirements = crate::sim::Requirements { firsts: 0, ..requirements };
-        Ok(Schedule::in_memory(simulation, requirements, firsts, storage, draft.sends))
+        let Self { memory, draft, wildcards, requirements } = self;
+        let Memory { mut simulation, buckets, released } = memory;
+        let requirements = requirements.simulation;
+        let (firsts, _) = draft.finish(take(&mut simulation.firsts), &[])?;
+        simulation.ranks.iter_mut().for_each(|rank| rank.part = Part::shared(wildcards));
+        let waiting = Waiting::shared(take(&mut simulation.buckets));
+        let partly = Partly::new(buckets);
+        let storage = Streamed::new(file, firsts, partly, released, &requirements);
+        let requirements = crate::sim::Requirements { firsts: 0, buckets: 0, ..requirements };
+        let sends = draft.sends;
+        Ok(Schedule::in_memory(simulation, requirements, firsts, waiting, storage, sends))
     }
 }
 
@@ -80,11 +80,9 @@ impl Sink for Builder<'_> {
             return Err(BuildError::Unit { rank, op: index });
         }
         self.draft.count_message(op.kind)?;
-        self.wild |= match op.kind {
-            OpKind::Receive { peer, tag, .. } => peer == ANY || tag == ANY_TAG,
-            OpKind::Send { tag, .. } => tag == ANY_TAG,
-            OpKind::Calc { .. } => false,
-        };
+        if let OpKind::Send { .. } | OpKind::Receive { .. } = op.kind {
+            self.wildcards.add(Record::new(op).envelope());
+        }
         if simulation.several() {
             note_messages(self.memory.simulation.ranks, rank, &op);
         }

@@ -29,7 +29,7 @@ impl Requirements {
         let simulation = survey.of_records(records).requirements(settings)?;
         Ok(Self {
             simulation,
-            buckets: 2 << simulation.records.max(1).ilog2(),
+            buckets: 1 << simulation.records.max(1).ilog2(),
             released: released.map_err(|_| BuildError::TooManyOps)?,
         })
     }
@@ -49,8 +49,7 @@ impl Requirements {
 pub struct Memory<'m> {
     /// Memory of the simulation.
     pub simulation: sim::Memory<'m>,
-    /// Buckets of two hash tables: operations with an unfulfilled dependency, and posted receives
-    /// and unexpected messages.
+    /// Buckets of operations with both a fulfilled and an unfulfilled dependency.
     pub buckets: &'m mut [u32],
     /// One bit for each operation: released.
     pub released: &'m mut [u64],

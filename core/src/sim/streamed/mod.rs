@@ -10,15 +10,13 @@
 //! Each operation has one more bit, set when it is released, so that no change to the file during
 //! the run can make an operation run twice.
 //!
-//! Posted receives and unexpected messages are in a hash table by rank, sender and tag; in a
-//! schedule with wildcards they are in lists of their ranks, which are searched linearly.
+//! The ranks share the buckets of posted receives and unexpected messages, so that memory follows
+//! what is under way; a wildcard of one rank's receives leaves sender or tag open on all.
 
-mod buckets;
 mod builder;
 mod memory;
 mod operations;
 mod partly;
-mod waiting;
 
 pub use builder::Builder;
 pub use memory::{Memory, Requirements};

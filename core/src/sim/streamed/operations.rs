@@ -1,18 +1,17 @@
 //! Operations of a streamed schedule.
 
 use super::partly::Partly;
-use super::waiting::StreamedMatching;
 use crate::goal::{ANY, DependsOn, Lookup, Op, OpIndex, OpKind};
 use crate::sim::Requirements;
 use crate::sim::engine::SimError;
 use crate::sim::hooks::MessageKind;
 use crate::sim::matching::OnRank;
 use crate::sim::queues::chain::Chain;
+use crate::sim::rank::Units;
 use crate::sim::record::{NONE, Record};
 use crate::sim::records::{Records, bounds, owner};
 use crate::sim::release::{Operations, Reached, Ready};
-use crate::sim::rules::Units;
-use crate::sim::storage::{OperationStore, Storage};
+use crate::sim::storage::Storage;
 
 /// Operations of a file.
 ///
@@ -23,7 +22,6 @@ pub struct Streamed<'m, F> {
     firsts: &'m [u32],
     /// Operations with both a fulfilled and an unfulfilled dependency.
     partly: Partly<'m>,
-    waiting: StreamedMatching<'m>,
     /// One bit for each operation: set when it is ready, and so released.
     released: &'m mut [u64],
     /// First record of the free list.
@@ -41,24 +39,12 @@ impl<'m, F: Lookup> Streamed<'m, F> {
         file: F,
         firsts: &'m [u32],
         partly: Partly<'m>,
-        waiting: StreamedMatching<'m>,
         released: &'m mut [u64],
         requirements: &Requirements,
     ) -> Self {
         released.fill(0);
         let &Requirements { cpus, nics, .. } = requirements;
-        Self {
-            file,
-            firsts,
-            partly,
-            waiting,
-            released,
-            free: NONE,
-            used: 0,
-            cpus,
-            nics,
-            stopped: None,
-        }
+        Self { file, firsts, partly, released, free: NONE, used: 0, cpus, nics, stopped: None }
     }
 
     fn stop(&mut self, error: SimError) {
@@ -111,7 +97,6 @@ impl<'m, F: Lookup> Streamed<'m, F> {
         } else if (self.used as usize) < records.len() {
             self.used += 1;
             self.partly.grow(records, self.used);
-            self.waiting.grow(records, self.used);
             self.used - 1
         } else {
             return Err(SimError::RecordsFull { records: records.len() });
@@ -180,22 +165,10 @@ const fn unreadable(OpIndex { rank, op }: OpIndex) -> SimError {
     SimError::Unreadable { rank, op }
 }
 
+#[allow(private_interfaces, reason = "as of the trait")]
 impl<F: Lookup> Storage for Streamed<'_, F> {
     fn most_records(&self) -> Option<u32> {
         Some(self.used)
-    }
-}
-
-impl<'m, F: Lookup> OperationStore for Streamed<'m, F> {
-    type Matching = StreamedMatching<'m>;
-
-    #[inline]
-    fn matching(&mut self) -> &mut StreamedMatching<'m> {
-        &mut self.waiting
-    }
-
-    fn waiting(&self) -> &StreamedMatching<'m> {
-        &self.waiting
     }
 
     fn satisfy(

@@ -12,8 +12,10 @@
 use super::partition::Partition;
 use super::rank::{Active, WindowRank};
 use super::shared::{HeapLinks, Shared};
-use super::step::{Class, Next};
+use super::step::Next;
 use crate::sim::hooks::{Noise, Observer};
+use crate::sim::parameters::Receive;
+use crate::sim::rank::Class;
 use crate::sim::record::{Kind, NONE};
 use crate::sim::release::Operations;
 
@@ -67,14 +69,13 @@ impl Shared<'_> {
     /// Queues a released operation until its turn.
     #[cold]
     pub(super) fn await_turn(&self, heaps: &mut HeapLinks<'_>, state: &mut WindowRank, op: u32) {
-        let (root, free) = match self.at(op).kind() {
-            Kind::Send => (&mut state.sends, state.cpu.max(state.out)),
-            Kind::Calc => (&mut state.calcs, state.cpu),
-            Kind::Receive => {
-                return heaps.push(&mut state.receives, op, self.by_time::<OPS>());
-            }
+        let class = Class::of(self.at(op).kind());
+        let root = match class {
+            Class::Sends => &mut state.sends,
+            Class::Calcs => &mut state.calcs,
+            _ => return heaps.push(&mut state.receives, op, self.by_time::<OPS>()),
         };
-        if self.time_of(op) <= free {
+        if self.time_of(op) <= state.free.begin(class, Receive::Overlap) {
             heaps.push(root, op, self.by_number::<OPS>());
         } else {
             heaps.push(&mut state.receives, op, self.by_time::<OPS>());
@@ -134,7 +135,8 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     pub(super) fn next_overlapping(&mut self, rank: &mut Active) -> Option<Next> {
         let Heaped { shared, heaps, receiving } = self.heaped(rank);
         let state = &mut rank.state;
-        let (cpu, into, send) = (state.cpu, state.into, state.cpu.max(state.out));
+        let [send, cpu, into] = [Class::Sends, Class::Calcs, Class::Arrived]
+            .map(|class| state.free.begin(class, Receive::Overlap));
         let (mut class, mut due) = (Class::Receives, 0);
         while state.receives != NONE {
             let op = state.receives;
@@ -167,8 +169,8 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         ]);
         let &mut Receiving { arrived, taken, .. } = receiving;
         let message = shared.first_of::<MESSAGES>([
-            next(Class::Waiting, state.waiting, shared.time_of(state.waiting)),
-            next(Class::Waiting, arrived, into),
+            next(Class::Arrived, state.waiting, shared.time_of(state.waiting)),
+            next(Class::Arrived, arrived, into),
             next(Class::Taken, taken, cpu.max(shared.time_of(taken))),
         ]);
         match (op, message) {
@@ -193,8 +195,8 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
             Class::Receives | Class::Calcs => {
                 heaps.pop(&mut state.calcs, shared.by_number::<OPS>());
             }
-            Class::Waiting => heaps.pop(&mut receiving.arrived, shared.by_number::<MESSAGES>()),
-            Class::Taken | Class::Incoming => {
+            Class::Arrived => heaps.pop(&mut receiving.arrived, shared.by_number::<MESSAGES>()),
+            Class::Taken | Class::Mailed => {
                 heaps.pop(&mut receiving.taken, shared.by_number::<MESSAGES>());
             }
         }

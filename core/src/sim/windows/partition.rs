@@ -340,7 +340,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     /// Finishing time of each rank.
     pub fn finish(&self) -> impl Iterator<Item = (u32, Picos)> {
         let done = self.receiving.iter().map(|rank| rank.done).chain(core::iter::repeat(0));
-        let times = self.ranks.iter().zip(done).map(|(rank, done)| Picos(rank.cpu.max(done)));
+        let times = self.ranks.iter().zip(done).map(|(rank, done)| Picos(rank.free.cpu.max(done)));
         (self.first..).zip(times)
     }
 

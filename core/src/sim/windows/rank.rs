@@ -1,6 +1,7 @@
 //! State of one rank.
 
 use crate::sim::matching::slots::SlotRange;
+use crate::sim::rank::Clocks;
 use crate::sim::record::NONE;
 
 /// State of one rank: 64 bytes, one cache line. Lists of operations and of waiting messages are
@@ -8,12 +9,8 @@ use crate::sim::record::NONE;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct WindowRank {
-    /// Time at which the processor is free, ps.
-    pub(super) cpu: u64,
-    /// Time at which the interface can send, ps.
-    pub(super) out: u64,
-    /// Time at which the interface can receive, ps.
-    pub(super) into: u64,
+    /// Clocks of processor and interface.
+    pub(super) free: Clocks,
     /// Released sends.
     pub(super) sends: u32,
     /// Released receives that are not posted yet.
@@ -46,9 +43,7 @@ const _: () = assert!(size_of::<WindowRank>() == 64, "one cache line");
 impl Default for WindowRank {
     fn default() -> Self {
         Self {
-            cpu: 0,
-            out: 0,
-            into: 0,
+            free: Clocks::default(),
             sends: NONE,
             receives: NONE,
             calcs: NONE,

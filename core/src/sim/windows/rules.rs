@@ -9,12 +9,12 @@ use super::rank::{Active, WindowRank};
 use super::record::{BY_ARRIVAL, BY_MATCH};
 use super::shared::{HeapLinks, Shared};
 use crate::sim::charge::Charges;
-use crate::sim::clocks::Clock;
 use crate::sim::hooks::{Noise, Observer, Released, Satisfied};
 use crate::sim::matching::first_message;
 use crate::sim::matching::slots::Found;
 use crate::sim::price::Reception;
 use crate::sim::queues::chain::Chain;
+use crate::sim::rank::Clock;
 use crate::sim::record::{Kind, Successors};
 use crate::sim::release::{Operations, Reached, Ready};
 use crate::sim::rules::{Creator, Letter, Match, Rules};
@@ -67,17 +67,13 @@ impl<'s, N: Noise, O: Observer> Rules<'s, N, O, Overflow> for Partition<'s, N, O
     }
 
     #[inline]
-    fn clock(&self, rank: &Active, _clock: Clock) -> u64 {
-        rank.state.cpu
+    fn clock(&self, rank: &Active, clock: Clock) -> u64 {
+        rank.state.free.of(clock)
     }
 
     #[inline]
     fn set_clock(&mut self, rank: &mut Active, clock: Clock, time: u64) {
-        match clock {
-            Clock::Cpu(_) => rank.state.cpu = time,
-            Clock::Out(_) => rank.state.out = time,
-            Clock::Into(_) => rank.state.into = time,
-        }
+        *rank.state.free.of_mut(clock) = time;
     }
 
     /// Operations that become ready are released immediately.
@@ -203,7 +199,7 @@ impl Shared<'_> {
             Kind::Send => &mut state.sends,
             Kind::Calc => &mut state.calcs,
             Kind::Receive => {
-                record.time.set(state.cpu.max(self.time_of(op)));
+                record.time.set(state.free.cpu.max(self.time_of(op)));
                 &mut state.receives
             }
         };

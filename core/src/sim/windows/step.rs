@@ -7,48 +7,27 @@ use super::mail::{END, Mail, Outbox};
 use super::partition::Partition;
 use super::rank::{Active, WindowRank};
 use super::shared::Element;
-use crate::sim::hooks::{MessageKind, Noise, Observer, Turn};
+use crate::sim::hooks::{MessageKind, Noise, Observer};
 use crate::sim::matching::Envelope;
+use crate::sim::parameters::Receive;
 use crate::sim::queues::chain::Chain;
+use crate::sim::rank::{Class, Units};
 use crate::sim::record::NONE;
 use crate::sim::release::Operations;
-use crate::sim::rules::{Letter, Rules, Units};
+use crate::sim::rules::{Letter, Rules};
 use crate::units::Overflow;
 
 /// Contiguous slots that can be inspected in the time of one history step.
 const SLOTS_OF_STEP: u64 = 32;
 
-/// Container in which a record waits.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Class {
-    Sends,
-    Receives,
-    Calcs,
-    /// Messages of earlier windows; with overlap, all messages that the interface has not taken.
-    Waiting,
-    /// Messages that the interface has taken.
-    Taken,
-    /// Messages in the mail.
-    Incoming,
-}
-
-impl Class {
-    pub(super) const fn turn(self) -> Turn {
-        match self {
-            Self::Calcs => Turn::Calculation,
-            Self::Sends => Turn::Send,
-            Self::Receives => Turn::Receive,
-            Self::Waiting | Self::Taken | Self::Incoming => Turn::Message,
-        }
-    }
-}
-
 /// The next event of a rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Next {
     pub(super) time: u64,
+    /// [`Class::Arrived`] are messages of earlier windows; with overlap, all messages that the
+    /// interface has not taken.
     pub(super) class: Class,
-    /// Preceding record in its list; for an incoming message, its position in the mail.
+    /// Preceding record in its list, or position in the mail.
     pub(super) before: u32,
     /// Operation, or send of the message.
     pub(super) op: u32,
@@ -59,7 +38,7 @@ impl Next {
     pub(super) const fn element(&self) -> Element {
         match self.class {
             Class::Sends | Class::Receives | Class::Calcs => Element::Op(self.op),
-            Class::Waiting | Class::Taken | Class::Incoming => Element::Message(self.op),
+            Class::Arrived | Class::Taken | Class::Mailed => Element::Message(self.op),
         }
     }
 }
@@ -79,23 +58,24 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         } else if let Some(letter) = inbox.message(state.incoming) {
             let arrival = letter.created.get().saturating_add(self.wheel.width.get());
             best = Some(Next {
-                time: state.cpu.max(state.into).max(arrival),
-                class: Class::Incoming,
+                time: state.free.begin(Class::Arrived, Receive::Hold).max(arrival),
+                class: Class::Mailed,
                 before: state.incoming,
                 op: letter.send.get(),
             });
         }
+        let free = |class| state.free.begin(class, Receive::Hold);
         let classes = [
-            (Class::Sends, state.sends, state.cpu.max(state.out)),
-            (Class::Receives, state.receives, 0),
-            (Class::Calcs, state.calcs, state.cpu),
+            (Class::Sends, state.sends, free(Class::Sends)),
+            (Class::Receives, state.receives, free(Class::Receives)),
+            (Class::Calcs, state.calcs, free(Class::Calcs)),
         ];
-        for (class, before, time) in classes {
+        for (class, before, free) in classes {
             if before == NONE {
                 continue;
             }
             let op = self.shared.at(before).link.get();
-            let time = if class == Class::Receives { self.shared.at(op).time.get() } else { time };
+            let time = if class == Class::Receives { self.shared.at(op).time.get() } else { free };
             let next = Next { time, class, before, op };
             if best.is_none_or(|best| self.comes_before(&next, &best)) {
                 best = Some(next);
@@ -108,12 +88,13 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
     #[inline]
     fn next_waiting(&self, rank: &Active) -> Option<Next> {
         let state = &rank.state;
-        let free = state.cpu.max(state.into);
-        let class = Class::Waiting;
+        let class = Class::Arrived;
+        let free = state.free.begin(class, Receive::Hold);
         if !self.several {
             let op = self.shared.at(state.waiting).link.get();
             let arrival = self.shared.at(op).time.get().saturating_add(self.wheel.width.get());
-            return Some(Next { time: free.max(arrival), class, before: state.waiting, op });
+            let time = free.max(arrival);
+            return Some(Next { time, class, before: state.waiting, op });
         }
         let mut best: Option<Next> = None;
         for (before, op) in self.shared.walk(state.waiting) {
@@ -165,15 +146,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
                 self.shared.at(op).time.set(time);
                 Ok(())
             }
-            Class::Waiting if self.overlap => {
-                self.take(rank, &self.shared.kept(op), 0, time)?;
-                self.await_processor(rank, op);
-                Ok(())
-            }
-            Class::Waiting | Class::Taken => {
-                self.receive_message(rank, &self.shared.kept(op), time)
-            }
-            Class::Incoming => {
+            Class::Mailed => {
                 let Some(message) = inbox.message(next.before) else {
                     debug_assert!(false, "it was in the mail just now");
                     return Ok(());
@@ -186,6 +159,14 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
                 }
                 self.receive_message(rank, &message, time)
             }
+            Class::Arrived if self.overlap => {
+                self.take(rank, &self.shared.kept(op), 0, time)?;
+                self.await_processor(rank, op);
+                Ok(())
+            }
+            Class::Arrived | Class::Taken => {
+                self.receive_message(rank, &self.shared.kept(op), time)
+            }
         }
     }
 
@@ -196,8 +177,8 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
             Class::Sends => &mut state.sends,
             Class::Receives => &mut state.receives,
             Class::Calcs => &mut state.calcs,
-            Class::Waiting | Class::Taken => &mut state.waiting,
-            Class::Incoming => return,
+            Class::Mailed => return,
+            Class::Arrived | Class::Taken => &mut state.waiting,
         };
         self.shared.remove(last, next.before, next.op);
     }

@@ -4,9 +4,11 @@ use std::format;
 use std::vec;
 use std::vec::Vec;
 
-use super::oracle::{self, Message};
+mod oracle;
+
 use super::*;
 use crate::random::Random;
+use oracle::Message;
 
 const SEED: u64 = 3;
 /// Number of time steps in which link loads are recorded.
@@ -44,9 +46,9 @@ fn on<F: Fabric, T>(fabric: &F, messages: usize, then: impl FnOnce(&mut Flows<'_
 
 /// Lands the arrivals before `until`; `landed` is called with each and its time.
 fn drain<F: Fabric>(network: &mut Flows<'_, F>, until: u64, mut landed: impl FnMut(u32, u64)) {
-    while let Some(entry) = network.first(until).unwrap().filter(|entry| entry.time < until) {
+    while let Some(entry) = network.first(until, &()).unwrap().filter(|entry| entry.time < until) {
         landed(entry.index, entry.time);
-        network.land();
+        network.land(&mut ());
     }
 }
 
@@ -56,7 +58,7 @@ const fn departure(op: u32, message: &Message) -> Departure {
 }
 
 fn launch<F: Fabric>(network: &mut Flows<'_, F>, op: u32, message: &Message) {
-    network.launch(&departure(op, message)).unwrap();
+    network.launch(&departure(op, message), &mut ()).unwrap();
 }
 
 /// Arrivals of the messages, which are in the order of time.
@@ -471,8 +473,8 @@ fn a_message_that_would_be_through_past_all_times_is_refused() {
     for (early, is_refused) in [(0, true), (1, true), (2, false)] {
         let message = undelayed((u64::MAX - early, 0, 1, 1));
         let first = on(&half, 1, |network| {
-            network.launch(&departure(0, &message))?;
-            network.first(u64::MAX)
+            network.launch(&departure(0, &message), &mut ())?;
+            network.first(u64::MAX, &())
         });
         assert_eq!(first == Err(NetworkStopped::Overflow), is_refused, "{early} ps before");
         assert_eq!(first.is_ok_and(|first| first.is_some()), !is_refused, "{early} ps before");
