@@ -4,7 +4,7 @@ use loggap_core::noise::InvalidTrace;
 use loggap_core::sim::{SimError, Unfinished};
 use loggap_core::units::Picos;
 
-use super::{Job, LoadError, NetworkError, PatternError, SetsError, Source};
+use super::{Elsewhere, Job, LoadError, NetworkError, PatternError, SetsError, Source};
 
 /// Error of a simulation.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +33,20 @@ pub enum RunError {
     /// The runs were stopped before this one started.
     #[error("interrupted before this was run")]
     Interrupted,
+    /// Several processes cannot run the simulation together.
+    #[error("{0}: run it on one process, with 'loggap simulate'")]
+    OneProcess(String),
+    /// Another process of the simulation failed.
+    #[error("another process failed")]
+    Elsewhere,
+}
+
+impl Elsewhere for RunError {
+    const ELSEWHERE: Self = Self::Elsewhere;
+
+    fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::Elsewhere | Self::Pattern(PatternError::Elsewhere))
+    }
 }
 
 impl RunError {

@@ -9,7 +9,10 @@ use loggap_core::measure::Clock;
 use loggap_core::sim::{Finished, Parameters, RankCounters, Settings, Unfinished};
 use loggap_core::units::Picos;
 
-use super::{Limit, LoadError, Needs, NetworkPlan, NetworkUse, PhasedNoise, RunError, Source};
+use super::{
+    Alone, Limit, LoadError, Needs, NetworkPlan, NetworkUse, PhasedNoise, Processes, RunError,
+    Source,
+};
 use crate::machine::clock::HostClock;
 use crate::schedule::TagNumbers;
 use crate::timeline::causes::{Causes, Transfer};
@@ -33,6 +36,8 @@ pub struct Job<'a> {
     /// Location of a file's operations during the run. By default they are read from the file only
     /// if they do not all fit into memory.
     pub program: Option<ProgramForm>,
+    /// Processes that share the ranks.
+    pub processes: &'a dyn Processes,
     /// Requested results besides the makespan.
     pub wanted: Wanted,
 }
@@ -138,6 +143,8 @@ pub struct Outcome {
     pub timeline: Option<Timeline>,
     /// Causes of each event.
     pub causes: Option<Causes>,
+    /// Messages between processes.
+    pub crossing: u64,
     /// Method, and the reason for it.
     pub method: Method,
     /// Largest number of operations in progress at a time, if only these were in memory.
@@ -245,6 +252,7 @@ impl<'a> Job<'a> {
             most_bytes: u64::MAX,
             threads: 1,
             program: None,
+            processes: &Alone,
             wanted: Wanted::default(),
         }
     }
@@ -263,6 +271,9 @@ impl<'a> Job<'a> {
 
     /// As [`Job::simulate`], with numbers instead of large tags.
     fn numbered(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
+        if self.processes.count() > 1 {
+            return self.across(source, watch);
+        }
         if self.program == Some(ProgramForm::Streamed) {
             return self.streamed(source, "asked for", watch);
         }
@@ -289,6 +300,29 @@ impl<'a> Job<'a> {
             Ok(outcome) => Ok(outcome),
             Err(reason) => self.in_order(source, &reason, watch),
         }
+    }
+
+    /// Runs a schedule on several processes.
+    fn across(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
+        let reason = if self.network.is_some() {
+            SHARED_LINKS
+        } else if self.wanted.observed() {
+            "counters, timelines and causes need all operations in one memory"
+        } else if let Some(outcome) = self.computed(source, watch)? {
+            return Ok(outcome);
+        } else {
+            "operations that have to be stored, as those of this schedule, stay in one memory"
+        };
+        Err(RunError::OneProcess(reason.to_owned()))
+    }
+
+    /// Times of all processes, in their order, at the first one.
+    fn of_all(&self, own: Vec<Picos>) -> Vec<Picos> {
+        if self.processes.count() == 1 {
+            return own;
+        }
+        let all = self.processes.at_first(own.into_iter().map(|time| time.0).collect());
+        all.into_iter().map(Picos).collect()
     }
 
     /// Memory limit of the simulation, without the memory of observers.

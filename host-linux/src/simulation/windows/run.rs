@@ -3,12 +3,14 @@
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use loggap_core::sim::mail::Block;
 use loggap_core::sim::windows::{Mail, Message, Outbox, Partition, Schedule};
 use loggap_core::sim::{Finished, Noise, Observer, SimError, Unfinished};
 use loggap_core::units::Picos;
 
 use super::memory::{MailRoom, Mails};
-use super::parts::{InWindows, Ran, WindowLimits, run_parts};
+use super::parts::{Border, InWindows, Ran, WindowLimits, run_parts};
+use crate::simulation::Alone;
 
 /// Why a run in windows was aborted.
 #[derive(Debug, thiserror::Error)]
@@ -145,7 +147,8 @@ pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
     let room = MailRoom { messages: sends, bytes: resources.mail_bytes };
     let mails = Mails::new(threads, partitions.len(), room).map_err(WindowError::Memory)?;
     let windows = WindowLimits { small: resources.small, sparse: u64::MAX };
-    let ran = run_parts(&partitions, &mails, windows, watch);
+    let mut border = Border::new(&Alone, Block::ALL, 0);
+    let ran = run_parts(&partitions, &mails, windows, &mut border, watch);
     let mail_bytes = mails.bytes();
     let partitions: Vec<_> = (partitions.into_iter())
         .map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner))
