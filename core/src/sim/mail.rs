@@ -7,6 +7,7 @@
 //! type of a message must be atomic, because sender and receiver use it in turn; they never use it
 //! in the same window.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Messages in a chunk.
@@ -22,9 +23,25 @@ pub struct Block {
     pub each: u32,
 }
 
+impl Default for Block {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
 impl Block {
     /// Partitions of the only process.
     pub const ALL: Self = Self { first: 0, each: u32::MAX };
+
+    /// Ranks of the process, of `ranks` in partitions of 2^`shift`.
+    #[must_use]
+    pub fn ranks(self, shift: u32, ranks: u32) -> Range<u32> {
+        let at = |partition: u64| {
+            u32::try_from(partition << shift).map_or(ranks, |rank| rank.min(ranks))
+        };
+        let (first, each) = (u64::from(self.first), u64::from(self.each));
+        at(first)..at(first + each)
+    }
 
     /// Process that has `partition`.
     #[must_use]

@@ -173,6 +173,7 @@ pub fn observe_in_windows<O: Observer>(
         times: &mut zeroed::<AtomicU64>(needs.times),
         links: &mut zeroed::<AtomicU64>(needs.links),
         receiving: &mut vec![Receiving::default(); needs.receiving],
+        foreign: &mut [],
         scratch: &mut vec![[0; 2]; needs.scratch],
     };
     let mut builder = windows::Builder::new(memory, needs, parameters).unwrap();

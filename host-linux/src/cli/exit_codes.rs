@@ -12,10 +12,7 @@ impl From<RunError> for CliError {
             ) => Self::failed(error),
             RunError::Parameters(error) => (*error).into(),
             error if error.is_elsewhere() => Self::ELSEWHERE,
-            RunError::Load(_)
-            | RunError::Noise(_)
-            | RunError::Network(_)
-            | RunError::OneProcess(_) => Self::usage(error),
+            RunError::Load(_) | RunError::Noise(_) | RunError::Network(_) => Self::usage(error),
             RunError::Unfinished(_) => Self::failed(format_args!(
                 "{error}; 'loggap simulate' lists everything that is left"
             )),

@@ -33,9 +33,6 @@ pub enum RunError {
     /// The runs were stopped before this one started.
     #[error("interrupted before this was run")]
     Interrupted,
-    /// Several processes cannot run the simulation together.
-    #[error("{0}: run it on one process, with 'loggap simulate'")]
-    OneProcess(String),
     /// Another process of the simulation failed.
     #[error("another process failed")]
     Elsewhere,
@@ -45,7 +42,11 @@ impl Elsewhere for RunError {
     const ELSEWHERE: Self = Self::Elsewhere;
 
     fn is_elsewhere(&self) -> bool {
-        matches!(self, Self::Elsewhere | Self::Pattern(PatternError::Elsewhere))
+        match self {
+            Self::Load(error) => error.is_elsewhere(),
+            Self::Pattern(error) => error.is_elsewhere(),
+            error => matches!(error, Self::Elsewhere),
+        }
     }
 }
 

@@ -72,7 +72,7 @@ impl Words for Message {
     }
 
     fn target(words: &[u32]) -> Option<u32> {
-        words.get(4).copied()
+        words.get(4).copied().filter(|target| *target != END)
     }
 }
 

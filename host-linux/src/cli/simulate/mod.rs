@@ -234,7 +234,6 @@ impl Args {
         let of_one = [
             ("--topology", self.network.is_shared()),
             ("--timeline", self.picture.is_asked()),
-            ("--counters", self.counters),
             ("--program streamed", self.program == Some(ProgramName::Streamed)),
         ];
         let given = of_one.into_iter().find_map(|(option, given)| given.then_some(option));
@@ -426,7 +425,10 @@ impl Prepared {
             report.add_processes(processes.count(), &outcome, console);
         }
         if !report.is_whole() {
-            report.add_buffering(Buffering::of(&source, &sets, &job, &outcome.stuck), console);
+            if processes.count() == 1 {
+                let found = Buffering::of(&source, &sets, &job, &outcome.stuck);
+                report.add_buffering(found, console);
+            }
             return report.print(args, console);
         }
         // Later failures do not discard the result of the first run.

@@ -1,6 +1,7 @@
 //! A whole simulation in one call: computed if the pattern allows it, also on a network; otherwise
 //! in windows on several threads; otherwise in order of events, which is always possible.
 
+mod across;
 mod computed;
 mod in_order;
 mod windows;
@@ -179,6 +180,10 @@ impl Stuck {
 
     fn add(&mut self, left: Unfinished) {
         self.total += 1;
+        self.list(left);
+    }
+
+    fn list(&mut self, left: Unfinished) {
         let kind = match left {
             Unfinished::Unreceived { .. } => &mut self.unreceived,
             Unfinished::Waiting { .. } => &mut self.waiting,
@@ -300,29 +305,6 @@ impl<'a> Job<'a> {
             Ok(outcome) => Ok(outcome),
             Err(reason) => self.in_order(source, &reason, watch),
         }
-    }
-
-    /// Runs a schedule on several processes.
-    fn across(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
-        let reason = if self.network.is_some() {
-            SHARED_LINKS
-        } else if self.wanted.observed() {
-            "counters, timelines and causes need all operations in one memory"
-        } else if let Some(outcome) = self.computed(source, watch)? {
-            return Ok(outcome);
-        } else {
-            "operations that have to be stored, as those of this schedule, stay in one memory"
-        };
-        Err(RunError::OneProcess(reason.to_owned()))
-    }
-
-    /// Times of all processes, in their order, at the first one.
-    fn of_all(&self, own: Vec<Picos>) -> Vec<Picos> {
-        if self.processes.count() == 1 {
-            return own;
-        }
-        let all = self.processes.at_first(own.into_iter().map(|time| time.0).collect());
-        all.into_iter().map(Picos).collect()
     }
 
     /// Memory limit of the simulation, without the memory of observers.

@@ -10,9 +10,10 @@ use loggap_core::sim::mail::Block;
 use loggap_core::sim::{Noise, Parameters};
 use loggap_core::units::Picos;
 
-use super::memory::{MailRoom, Mails};
+use super::Resources;
+use super::load::blocks;
+use super::memory::{MailRoom, Mails, chains};
 use super::parts::{Border, InWindows, Ran, WindowLimits, run_parts};
-use super::{Resources, partition_shift};
 use crate::simulation::implicit::{Computed, Means, PatternError, PatternMemory, steps_of};
 use crate::simulation::{Processes, Progress, agreed};
 
@@ -77,26 +78,23 @@ struct Division {
 impl Division {
     /// `None` if a single thread of a single process is as fast, or if memory is insufficient.
     fn of<P: Program>(program: &P, means: &Means<'_>, nodes: usize) -> Option<Self> {
-        let (ranks, processes) = (program.ranks(), means.processes.count());
+        let (ranks, processes) = (program.ranks(), means.processes);
         let enough = program.messages() >= means.least_messages && program.busy() >= LEAST_BUSY;
         let threads = if enough { means.threads } else { 1 };
-        if threads < 2 && processes < 2 {
+        if threads < 2 && processes.count() < 2 {
             return None;
         }
-        // Every process gets some.
-        let most = (ranks / processes).max(1).ilog2();
-        let shift = partition_shift(ranks, threads.saturating_mul(processes as usize)).min(most);
+        let (shift, block) = blocks(ranks, threads, processes);
         let needs = Requirements::of_ranks(program, 1 << shift);
         let all = ranks.div_ceil(1 << shift);
-        let each = all.div_ceil(processes);
-        let block = Block { first: means.processes.index() * each, each };
-        let parts = all.saturating_sub(block.first).min(each) as usize;
+        let parts = all.saturating_sub(block.first).min(block.each) as usize;
         let messages = u32::try_from(needs.nodes_most.saturating_mul(2)).unwrap_or(u32::MAX);
         let mail = MailRoom { messages, bytes: 0 };
         let division = Self { shift, needs, all, block, parts, threads, nodes: 0, mail };
         let half = means.most_bytes.checked_sub(division.fixed_bytes())? / 2;
         // Unused memory costs only address space.
-        let most = half / (each as usize * size_of::<Node>()) as u64;
+        let each = u64::from(all.min(block.each));
+        let most = half / (each * size_of::<Node>() as u64);
         let usual = needs.nodes_most.min(needs.nodes.saturating_mul(nodes));
         let nodes = usual.min(usize::try_from(most).unwrap_or(usize::MAX));
         (nodes >= needs.nodes).then_some(Self {
@@ -109,14 +107,6 @@ impl Division {
     /// Memory independent of the number of nodes, bytes.
     const fn fixed_bytes(&self) -> u64 {
         self.needs.bytes_with(0).saturating_mul(self.parts as u64)
-    }
-
-    /// Chains of the mail: one for each partition, and one for each process if there are several.
-    fn chains(&self, means: &Means<'_>) -> usize {
-        match means.processes.count() {
-            1 => self.parts,
-            processes => self.block.each as usize + processes as usize,
-        }
     }
 }
 
@@ -170,7 +160,8 @@ impl Division {
         let processes = means.processes;
         let senders = self.threads.clamp(1, parts.max(1));
         let memory = PatternMemory::new(needs, parts, nodes);
-        let mails = Mails::new(senders, self.chains(means), self.mail);
+        let chains = chains(parts, block, processes);
+        let mails = Mails::new(senders, chains, self.mail);
         let [mut fits] = [u64::from(memory.is_ok() && mails.is_ok())];
         fits = processes.all(&[fits]).into_iter().min().unwrap_or(fits);
         let (Ok(mut memory), Ok(mails), 1) = (memory, mails, fits) else { return Ok(None) };
