@@ -27,7 +27,7 @@ use std::process::Command;
 use loggap::machine::clock::HostClock;
 use loggap::schedule::{ScheduleFile, WriteError, write_text};
 use loggap::simulation::windows::{self, Resources};
-use loggap::simulation::{Limit, Means, OwnedMemory, Source, bytes_needed, run_pattern};
+use loggap::simulation::{Alone, Limit, Means, OwnedMemory, Source, bytes_needed, run_pattern};
 use loggap_core::goal::pattern::{Options, Pattern, generate, scratch_words};
 use loggap_core::goal::{Edge, Op, OpKind, Sink};
 use loggap_core::measure::Clock;
@@ -278,8 +278,8 @@ fn text(clock: HostClock, path: &Path) -> Ran {
     .unwrap()
 }
 
-const fn resources(threads: usize) -> Resources {
-    Resources { threads, mail_bytes: u64::MAX, small: Resources::SMALL }
+const fn resources(threads: usize) -> Resources<'static> {
+    Resources { threads, mail_bytes: u64::MAX, small: Resources::SMALL, processes: &Alone }
 }
 
 fn parameters() -> Parameters<'static> {

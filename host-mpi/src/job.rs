@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{fmt, io, thread};
 
 use mpi::collective::CommunicatorCollectives as _;
-use mpi::environment::Universe;
+use mpi::environment::{Threading, Universe};
 use mpi::point_to_point::{Destination, Source};
 use mpi::topology::{Color, Communicator, Process, SimpleCommunicator};
 use serde::de::DeserializeOwned;
@@ -101,7 +101,9 @@ impl Job {
     pub fn begin(give_up: Duration) -> Result<Self, JobError> {
         // MPI waits for all ranks to begin, and one may have ended before.
         let watch = Watch::start(launched_as().unwrap_or(0), give_up)?;
-        let universe = watch.during(mpi::initialize).ok_or(JobError::Twice)?;
+        // Only the main thread calls MPI; the watchdog and simulations have others.
+        let begin = || mpi::initialize_with_threading(Threading::Funneled);
+        let (universe, _provided) = watch.during(begin).ok_or(JobError::Twice)?;
         let world = universe.world();
         if world.size() == 1
             && let Some(ranks) = launched().filter(|ranks| *ranks > 1)

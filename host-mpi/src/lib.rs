@@ -28,6 +28,7 @@ pub mod link;
 pub mod matrix;
 pub mod pairs;
 pub mod place;
+pub mod processes;
 pub mod slower;
 mod sys;
 pub mod waiting;

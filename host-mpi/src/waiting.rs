@@ -103,21 +103,34 @@ impl<'a> Waiting<'a> {
         request::scope(|scope| self.end(peer.immediate_receive_into(scope, numbers)));
     }
 
+    /// Calls `is_done` until it returns true. Others may take any time: they compute.
+    pub fn poll(self, mut is_done: impl FnMut() -> bool) {
+        let mut tests = 0;
+        while !is_done() {
+            if tests < self.patience {
+                tests += 1;
+            } else {
+                thread::yield_now();
+            }
+        }
+    }
+
     fn end<'s, D: ?Sized, S: Scope<'s>>(self, request: Request<'s, D, S>) {
         self.end_after(Duration::ZERO, request);
     }
 
     fn end_after<'s, D: ?Sized, S: Scope<'s>>(self, later: Duration, request: Request<'s, D, S>) {
         self.watch.during_work(later, || {
-            let (mut pending, mut tests) = (request, 0);
-            while let Err(unfinished) = pending.test() {
-                pending = unfinished;
-                if tests < self.patience {
-                    tests += 1;
-                } else {
-                    thread::yield_now();
-                }
-            }
+            let mut pending = Some(request);
+            self.poll(|| is_done(&mut pending));
         });
     }
+}
+
+/// True if a request is complete; tests it if it is pending.
+pub(crate) fn is_done<'s, D: ?Sized, S: Scope<'s>>(
+    pending: &mut Option<Request<'s, D, S>>,
+) -> bool {
+    *pending = pending.take().and_then(|request| request.test().err());
+    pending.is_none()
 }

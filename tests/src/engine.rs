@@ -3,7 +3,9 @@
 use crate::program::Program;
 use crate::shadow::{self, Outcome};
 use loggap::simulation::windows::{Resources, WindowError, WindowMemory};
-use loggap::simulation::{self, NetworkPlan, OwnedMemory, ParameterSets, Placement, TopologyPlan};
+use loggap::simulation::{
+    self, Alone, NetworkPlan, OwnedMemory, ParameterSets, Placement, TopologyPlan,
+};
 use loggap::timeline::causes::{CauseRecorder, Causes};
 use loggap::timeline::link_holds::LinkHolds;
 use loggap::timeline::{Recorder, Selection, Timeline};
@@ -156,7 +158,8 @@ fn in_windows<N: Noise + Clone + Send, O: Observer + Send>(
         other => other.unwrap(),
     }
     let schedule = builder.finish().unwrap();
-    let resources = Resources { threads: cut.threads, mail_bytes: cut.mail_bytes, small: 0 };
+    let resources =
+        Resources { threads: cut.threads, mail_bytes: cut.mail_bytes, small: 0, processes: &Alone };
     let first_ops = schedule.first_ops().to_vec();
     let observe = |_| observe(&first_ops);
     let ended = simulation::windows::run(schedule, noise, observe, &resources, &mut |_| {})

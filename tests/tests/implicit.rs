@@ -41,6 +41,7 @@ fn computed_with<N: Noise + Copy + Send>(
         Ok(computed) => Ok((computed, finish)),
         Err(PatternError::Stopped(error)) => Err(error),
         Err(PatternError::Memory { .. }) => Err(ImplicitError::Memory),
+        Err(PatternError::Elsewhere) => panic!("there is one process"),
     }
 }
 

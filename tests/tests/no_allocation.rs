@@ -5,7 +5,7 @@
 mod counting;
 
 use loggap::simulation::windows::{Resources, WindowMemory, run};
-use loggap::simulation::{NetworkPlan, OwnedMemory, Placement, TopologyPlan};
+use loggap::simulation::{Alone, NetworkPlan, OwnedMemory, Placement, TopologyPlan};
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Preset};
 use loggap_core::random::Random;
@@ -100,7 +100,8 @@ fn windows_of(pattern: Pattern) -> (u64, u64) {
     let mut builder = windows::Builder::new(memory.lend(), needs, parameters).unwrap();
     program.replay(&mut builder).unwrap();
     let schedule = builder.finish().unwrap();
-    let resources = Resources { threads: 1, mail_bytes: u64::MAX, small: Resources::SMALL };
+    let resources =
+        Resources { threads: 1, mail_bytes: u64::MAX, small: Resources::SMALL, processes: &Alone };
     let (ended, calls) =
         calls_of(|| run(schedule, NoNoise, |_| Silent, &resources, &mut |_| {}).unwrap());
     (ended.finished().events, calls)

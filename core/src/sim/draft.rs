@@ -26,7 +26,10 @@ const START: u32 = 1 << 31;
 /// Counts of a schedule while it is built, and its open rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Draft {
+    /// Number of ranks, and those that are built.
     pub(super) ranks: u32,
+    first_rank: u32,
+    end_rank: u32,
     /// Rank that must come next, or after the open one.
     next: u32,
     pub(super) ops: u32,
@@ -45,25 +48,41 @@ impl Draft {
         if ranks as usize > room {
             return Err(BuildError::Full);
         }
-        self.ranks = ranks;
+        self.announce_some(ranks, 0, ranks);
         Ok(())
+    }
+
+    /// Takes the number of ranks, of which those from `first` to before `end` are built.
+    pub(super) const fn announce_some(&mut self, ranks: u32, first: u32, end: u32) {
+        self.ranks = ranks;
+        (self.next, self.first_rank, self.end_rank) = (first, first, end);
     }
 
     /// Opens a rank and notes its first operation.
     pub(super) fn begin(&mut self, rank: u32, firsts: &mut [u32]) -> Result<(), BuildError> {
-        if rank != self.next || rank >= self.ranks {
+        if rank != self.next || rank >= self.end_rank {
             return Err(BuildError::Order { rank: self.next });
         }
         self.next += 1;
         self.first = self.ops;
         self.pending = 0;
-        *firsts.get_mut(rank as usize).ok_or(BuildError::Full)? = self.ops;
+        *firsts.get_mut(self.place() as usize).ok_or(BuildError::Full)? = self.ops;
         Ok(())
     }
 
     /// The open rank.
     pub(super) const fn rank(&self) -> u32 {
         self.next.wrapping_sub(1)
+    }
+
+    /// First of the ranks that are built.
+    pub(super) const fn first_rank(&self) -> u32 {
+        self.first_rank
+    }
+
+    /// The open rank among those that are built.
+    pub(super) const fn place(&self) -> u32 {
+        self.rank().wrapping_sub(self.first_rank)
     }
 
     /// Number of operations of the open rank so far.
@@ -180,10 +199,11 @@ impl Draft {
         firsts: &'m mut [u32],
         words: &'m [u32],
     ) -> Result<(&'m [u32], &'m [u32]), BuildError> {
-        if self.next != self.ranks {
+        if self.next != self.end_rank {
             return Err(BuildError::Order { rank: self.next });
         }
-        let firsts = firsts.get_mut(..=self.ranks as usize).ok_or(BuildError::Full)?;
+        let count = self.end_rank - self.first_rank;
+        let firsts = firsts.get_mut(..=count as usize).ok_or(BuildError::Full)?;
         if let Some(end) = firsts.last_mut() {
             *end = self.ops;
         }

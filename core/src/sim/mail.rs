@@ -7,10 +7,72 @@
 //! type of a message must be atomic, because sender and receiver use it in turn; they never use it
 //! in the same window.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Messages in a chunk.
 pub const CHUNK: u32 = 32;
+
+/// Partitions of one process of several: `each` from `first` on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Block {
+    /// First partition.
+    pub first: u32,
+    /// Number of partitions of every process; the last ones may have fewer.
+    pub each: u32,
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+impl Block {
+    /// Partitions of the only process.
+    pub const ALL: Self = Self { first: 0, each: u32::MAX };
+
+    /// Ranks of the process, of `ranks` in partitions of 2^`shift`.
+    #[must_use]
+    pub fn ranks(self, shift: u32, ranks: u32) -> Range<u32> {
+        let at = |partition: u64| {
+            u32::try_from(partition << shift).map_or(ranks, |rank| rank.min(ranks))
+        };
+        let (first, each) = (u64::from(self.first), u64::from(self.each));
+        at(first)..at(first + each)
+    }
+
+    /// Process that has `partition`.
+    #[must_use]
+    pub const fn process(self, partition: u32) -> u32 {
+        partition / self.each
+    }
+
+    /// Chain of the mail for `partition`: that of the partition, or of the process that has it.
+    #[inline]
+    #[must_use]
+    pub const fn chain(self, partition: u32) -> u32 {
+        let local = partition.wrapping_sub(self.first);
+        if local < self.each { local } else { self.each + self.process(partition) }
+    }
+}
+
+/// A message that can be copied to another process.
+pub trait Words {
+    /// Number of words.
+    const WORDS: usize;
+
+    /// Appends the words of the message with `push`.
+    fn read(&self, push: impl FnMut(u32));
+
+    /// Sets the message to `words`, which [`Words::read`] gave.
+    fn write(&self, words: &[u32]);
+
+    /// Rank that receives the message with these words; `None` for a continuation of the message
+    /// before it.
+    fn target(words: &[u32]) -> Option<u32>;
+}
 
 /// Chain of chunks: messages of one sender to one partition.
 #[derive(Debug, Default)]
@@ -78,7 +140,7 @@ impl<'s, M> Mail<'s, M> {
 
     /// Calls `take` with all messages to a partition, those of each sender from last to first. They
     /// stay until [`Outbox::release`].
-    pub(in crate::sim) fn collect(&self, partition: u32, mut take: impl FnMut(u32, &'s M)) {
+    pub fn collect(&self, partition: u32, mut take: impl FnMut(u32, &'s M)) {
         let mut at = partition as usize;
         while let Some(chain) = self.chains.get(at) {
             at += self.partitions;
@@ -216,7 +278,7 @@ impl<'s, M> Outbox<'s, M> {
 
     /// Takes over the chunks of all messages to a partition in `inbox`, a mail over the same
     /// chunks, and empties its chains.
-    pub(in crate::sim) fn release(&mut self, inbox: &Mail<'_, M>, partition: u32) {
+    pub fn release(&mut self, inbox: &Mail<'_, M>, partition: u32) {
         let mut at = partition as usize;
         while let Some(chain) = inbox.chains.get(at) {
             at += inbox.partitions;
@@ -233,7 +295,7 @@ impl<'s, M> Outbox<'s, M> {
 
     /// Reserves a message to a partition, for the caller to write; `None` if there is no room.
     #[inline]
-    pub(in crate::sim) fn send(&mut self, partition: u32) -> Option<&'s M> {
+    pub fn send(&mut self, partition: u32) -> Option<&'s M> {
         let at = self.sender * self.mail.partitions + partition as usize;
         let chain = self.mail.chains.get(at)?;
         let mut newest = chain.newest.load(Relaxed);

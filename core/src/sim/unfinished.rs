@@ -80,8 +80,14 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
         for rank in 0..self.rank_count() {
             let Self { storage, ranks: Ranks { records, states, waiting, .. }, .. } = &*self;
             let number = |op| storage.number(records, op);
-            let mut left =
-                Left { ops: records, firsts: self.firsts, rank, number, tell: &mut tell };
+            let mut left = Left {
+                ops: records,
+                firsts: self.firsts,
+                first_rank: 0,
+                rank,
+                number,
+                tell: &mut tell,
+            };
             let state = states.at(rank);
             left.unreceived(listed(records, state, Kind::Send));
             waiting.receives(records, state).for_each(|op| left.waiting(op));
@@ -94,6 +100,8 @@ impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
 pub(super) struct Left<'o, P, F, T> {
     pub(super) ops: &'o P,
     pub(super) firsts: &'o [u32],
+    /// Rank of the first of `firsts`; sends of others are numbered on their rank.
+    pub(super) first_rank: u32,
     pub(super) rank: u32,
     /// Index in the whole schedule of the operation of a record.
     pub(super) number: F,
@@ -101,19 +109,25 @@ pub(super) struct Left<'o, P, F, T> {
 }
 
 impl<P: Operations, F: Fn(u32) -> u32, T: FnMut(Unfinished)> Left<'_, P, F, T> {
+    /// As [`bounds`]; of another process 0.
+    fn bounds(&self, rank: u32) -> (u32, u32) {
+        let place = rank.wrapping_sub(self.first_rank);
+        if (place as usize) < self.firsts.len() - 1 { bounds(self.firsts, place) } else { (0, 0) }
+    }
+
     /// Reports messages without a receive.
     pub(super) fn unreceived(&mut self, unexpected: impl Iterator<Item = u32>) {
         let rank = self.rank;
         for message in unexpected {
             let (from, tag) = (self.ops.peer(message), widen(self.ops.tag(message)));
-            let op = (self.number)(message).wrapping_sub(bounds(self.firsts, from).0);
+            let op = (self.number)(message).wrapping_sub(self.bounds(from).0);
             (self.tell)(Unfinished::Unreceived { rank, from, op, tag });
         }
     }
 
     /// Reports a receive without a message.
     pub(super) fn waiting(&mut self, receive: u32) {
-        let (rank, first) = (self.rank, bounds(self.firsts, self.rank).0);
+        let (rank, first) = (self.rank, self.bounds(self.rank).0);
         let (peer, tag) = (self.ops.peer(receive), widen(self.ops.tag(receive)));
         let op = (self.number)(receive).wrapping_sub(first);
         (self.tell)(Unfinished::Waiting { rank, op, peer, tag });
@@ -121,7 +135,7 @@ impl<P: Operations, F: Fn(u32) -> u32, T: FnMut(Unfinished)> Left<'_, P, F, T> {
 
     /// Reports operations for which `released` is false.
     pub(super) fn never_ready(&mut self, released: impl Fn(u32) -> bool) {
-        let (rank, (first, end)) = (self.rank, bounds(self.firsts, self.rank));
+        let (rank, (first, end)) = (self.rank, self.bounds(self.rank));
         for op in (first..end).filter(|&op| !released(op)) {
             (self.tell)(Unfinished::NeverReady { rank, op: op.wrapping_sub(first) });
         }

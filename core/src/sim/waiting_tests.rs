@@ -108,6 +108,7 @@ impl Program {
             links: &mut zeroed::<AtomicU64>(needs.links),
             receiving: &mut vec![Receiving::default(); needs.receiving],
             scratch: &mut vec![[0; 2]; needs.scratch],
+            foreign: &mut [],
         };
         let mut builder = Builder::new(memory, needs, parameters).unwrap();
         self.play(&mut builder).unwrap();

@@ -15,7 +15,7 @@ use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::sim::implicit::{
     self, ImplicitError, PatternProgram, RankRange, RankState, Simulation,
 };
-use loggap_core::sim::mail::{CHUNK, ChunkList, Chunks};
+use loggap_core::sim::mail::{Block, CHUNK, ChunkList, Chunks};
 use loggap_core::sim::network::Network;
 use loggap_core::sim::windows::{
     self, Mail, Message, Outbox, Partition, Receiving, Unsuitable, WindowRank, WindowRecord,
@@ -171,6 +171,7 @@ pub fn observe_in_windows<O: Observer>(
         times: &mut zeroed::<AtomicU64>(needs.times),
         links: &mut zeroed::<AtomicU64>(needs.links),
         receiving: &mut vec![Receiving::default(); needs.receiving],
+        foreign: &mut [],
         scratch: &mut vec![[0; 2]; needs.scratch],
     };
     let mut builder = windows::Builder::new(memory, needs, parameters).unwrap();
@@ -310,7 +311,8 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
         .zip(nodes.chunks_mut(needs.nodes_most))
         .map(|((ranks, words), nodes)| implicit::Memory { ranks, words, nodes });
     let parts = memories.zip(0..).map(|(memory, index)| {
-        Simulation::part(program, parameters, noise, memory, RankRange { index, shift })
+        let part = RankRange { index, shift, block: Block::ALL };
+        Simulation::part(program, parameters, noise, memory, part)
     });
     let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
     let mut chunks = Chunks::new(0, chunks);
@@ -339,7 +341,7 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
         };
     }
     let finish = (0..program.ranks()).map(|rank| parts[(rank >> shift) as usize].finish(rank).0);
-    Ok((Simulation::outcome_of(&parts)?, finish.collect()))
+    Ok((Simulation::outcome_of(&parts).complete()?, finish.collect()))
 }
 
 /// Operations of `program` that are sends, and those that are receives.

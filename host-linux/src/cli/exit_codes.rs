@@ -1,6 +1,6 @@
 //! Exit codes of the errors of simulations.
 
-use crate::simulation::{LoadError, RunError, SetsError};
+use crate::simulation::{Elsewhere, LoadError, RunError, SetsError};
 use crate::terminal::CliError;
 
 impl From<RunError> for CliError {
@@ -11,13 +11,15 @@ impl From<RunError> for CliError {
                 LoadError::Memory { .. } | LoadError::UnderWay { .. } | LoadError::Pages(_),
             ) => Self::failed(error),
             RunError::Parameters(error) => (*error).into(),
+            error if error.is_elsewhere() => Self::ELSEWHERE,
             RunError::Load(_) | RunError::Noise(_) | RunError::Network(_) => Self::usage(error),
             RunError::Unfinished(_) => Self::failed(format_args!(
                 "{error}; 'loggap simulate' lists everything that is left"
             )),
-            RunError::Stopped(_) | RunError::Pattern(_) | RunError::Interrupted => {
-                Self::failed(error)
-            }
+            RunError::Stopped(_)
+            | RunError::Pattern(_)
+            | RunError::Interrupted
+            | RunError::Elsewhere => Self::failed(error),
         }
     }
 }

@@ -59,7 +59,7 @@ mod predict;
 mod profile_warnings;
 mod serve;
 mod show;
-mod simulate;
+pub mod simulate;
 mod study;
 mod verbs;
 mod watch;

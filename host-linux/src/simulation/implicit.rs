@@ -13,7 +13,7 @@ use loggap_core::with_program;
 use super::noise::{PhasedNoise, with_noise};
 use super::simulate::{Progress, WATCHED, Watch};
 use super::windows::run_in_parts;
-use super::{NetworkUse, RunError};
+use super::{Alone, Elsewhere, NetworkUse, Processes, RunError};
 use crate::sys::pages::Pages;
 
 /// Error of a computed run.
@@ -32,6 +32,17 @@ pub enum PatternError {
         /// The kernel's error.
         error: io::Error,
     },
+    /// Another process of the simulation failed.
+    #[error("another process failed")]
+    Elsewhere,
+}
+
+impl Elsewhere for PatternError {
+    const ELSEWHERE: Self = Self::Elsewhere;
+
+    fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::Elsewhere)
+    }
 }
 
 /// Resources of a computed run, and the callback for its progress.
@@ -45,6 +56,8 @@ pub struct Means<'w> {
     pub most_bytes: u64,
     /// Callback for the progress.
     pub watch: Watch<'w>,
+    /// Processes that share the ranks.
+    pub processes: &'w dyn Processes,
 }
 
 impl fmt::Debug for Means<'_> {
@@ -59,12 +72,13 @@ impl fmt::Debug for Means<'_> {
 }
 
 impl Means<'_> {
-    /// One thread, unlimited memory, no progress reports.
+    /// One thread of one process, unlimited memory, no progress reports.
     pub const ONE_THREAD: Self = Self {
         threads: 1,
         least_messages: Self::LEAST_MESSAGES,
         most_bytes: u64::MAX,
         watch: &|_| {},
+        processes: &Alone,
     };
 
     /// Default number of messages below which further threads do not help.
@@ -77,7 +91,7 @@ pub(super) fn steps_of<P: Program>(program: &P) -> u64 {
 }
 
 /// Result of a computed run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Computed {
     /// Makespan and counts.
     pub outcome: ProgramFinished,
@@ -87,6 +101,8 @@ pub struct Computed {
     pub threads: usize,
     /// Number of partitions of the ranks.
     pub parts: usize,
+    /// Messages between processes.
+    pub crossing: u64,
     /// Utilization of the links, for networks with shared links.
     pub network: Option<NetworkUse>,
 }
@@ -102,7 +118,7 @@ pub(super) fn needs_of(program: &PatternProgram) -> Requirements {
     with_program!(program, program => Requirements::of(program))
 }
 
-/// Runs `program` with `noise`, and calls `each` with every rank and its finishing time. `None` if
+/// Runs `program` with `noise`, and calls `each` with every rank of this process and its finishing time. `None` if
 /// the pattern must be stored, to resolve ties or because of the message costs.
 ///
 /// # Errors
@@ -130,7 +146,7 @@ pub(super) fn settled(result: Result<Computed, RunError>) -> Result<Option<Compu
     }
 }
 
-/// Runs `program`, and calls `each` with every rank and its finishing time. If more messages wait
+/// Runs `program`, and calls `each` with every rank of this process and its finishing time. If more messages wait
 /// than estimated, the run is repeated with more memory.
 ///
 /// # Errors
@@ -155,6 +171,9 @@ fn run<P: Program<State: Send> + Sync, N: Noise + Copy + Send>(
 ) -> Result<Computed, PatternError> {
     if let Some(computed) = run_in_parts(program, parameters, noise, means, &mut each)? {
         return Ok(computed);
+    }
+    if means.processes.count() > 1 {
+        return Err(ImplicitError::Memory.into());
     }
     let needs = Requirements::of(program);
     PatternMemory::new(needs, 1, needs.nodes)?.run(program, parameters, noise, means, each)
@@ -249,7 +268,7 @@ impl<S: Copy + Default> PatternMemory<S> {
                         memory_bytes,
                         threads: 1,
                         parts: 1,
-                        network: None,
+                        ..Computed::default()
                     });
                 }
             }

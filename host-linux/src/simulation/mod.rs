@@ -11,6 +11,7 @@ mod noise;
 mod ordered;
 mod parameter_sets;
 mod points;
+mod processes;
 mod run;
 mod side_by_side;
 mod simulate;
@@ -30,6 +31,8 @@ pub use network::{
 pub use noise::{NoiseError, NoiseSource, NoiseSummary, PhasedNoise};
 pub use parameter_sets::{LevelSet, ParameterSets, SetsError, UnusableRange};
 pub use points::{Completed, Ended, Plan, Point, run_each_point, run_points};
+pub use processes::{Alone, Processes};
+pub(crate) use processes::{Elsewhere, agreed};
 pub use run::{RunError, makespan};
 pub use simulate::{
     Job, Method, Outcome, ProgramForm, Progress, SHARED_LINKS, Stuck, Wanted, Watch,

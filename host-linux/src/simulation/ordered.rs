@@ -90,7 +90,10 @@ impl OnNetwork<'_> {
                 result => {
                     let (outcome, network) = result?;
                     let network = Some(network);
-                    return Ok(Computed { outcome, memory_bytes, threads: 1, parts: 1, network });
+                    let (threads, parts) = (1, 1);
+                    let computed =
+                        Computed { outcome, memory_bytes, threads, parts, ..Computed::default() };
+                    return Ok(Computed { network, ..computed });
                 }
             }
         }

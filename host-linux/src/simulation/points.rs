@@ -18,7 +18,7 @@ use super::noise::{PhasedNoise, with_noise};
 use super::side_by_side::side_by_side;
 use super::windows::{self, Resources, Split, WindowError, WindowMemory};
 use super::{
-    Limit, LoadError, NetworkPlan, NoiseSource, OwnedMemory, ParameterSets, RunError, Source,
+    Alone, Limit, LoadError, NetworkPlan, NoiseSource, OwnedMemory, ParameterSets, RunError, Source,
 };
 
 /// Parameters of one run.
@@ -241,10 +241,13 @@ impl Batch<'_> {
         mail_bytes: u64,
         noise: N,
     ) -> Result<Option<Completed>, RunError> {
-        let resources = Resources { threads: 1, mail_bytes, small: Resources::SMALL };
+        let resources =
+            Resources { threads: 1, mail_bytes, small: Resources::SMALL, processes: &Alone };
         let ended = match windows::run(schedule, noise, |_| Silent, &resources, &mut |_| {}) {
             Ok(ended) => ended,
-            Err(WindowError::Steps) => return Ok(None),
+            Err(WindowError::Steps | WindowError::Unknown | WindowError::Elsewhere) => {
+                return Ok(None);
+            }
             Err(WindowError::Stopped(error)) => return Err(RunError::Stopped(error)),
             Err(WindowError::Memory(error)) => {
                 return Err(RunError::Load(LoadError::Pages(error)));

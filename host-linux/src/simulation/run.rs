@@ -4,7 +4,7 @@ use loggap_core::noise::InvalidTrace;
 use loggap_core::sim::{SimError, Unfinished};
 use loggap_core::units::Picos;
 
-use super::{Job, LoadError, NetworkError, PatternError, SetsError, Source};
+use super::{Elsewhere, Job, LoadError, NetworkError, PatternError, SetsError, Source};
 
 /// Error of a simulation.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +33,21 @@ pub enum RunError {
     /// The runs were stopped before this one started.
     #[error("interrupted before this was run")]
     Interrupted,
+    /// Another process of the simulation failed.
+    #[error("another process failed")]
+    Elsewhere,
+}
+
+impl Elsewhere for RunError {
+    const ELSEWHERE: Self = Self::Elsewhere;
+
+    fn is_elsewhere(&self) -> bool {
+        match self {
+            Self::Load(error) => error.is_elsewhere(),
+            Self::Pattern(error) => error.is_elsewhere(),
+            error => matches!(error, Self::Elsewhere),
+        }
+    }
 }
 
 impl RunError {

@@ -8,7 +8,7 @@ use loggap_core::goal::pattern::{GenerateError, Options, Pattern, generate, scra
 use loggap_core::sim::implicit::PatternProgram;
 use loggap_core::sim::{BuildError, Builder, Receive, Requirements, Schedule, Settings, Survey};
 
-use super::OwnedMemory;
+use super::{Elsewhere, OwnedMemory};
 use crate::collective::Call;
 use crate::schedule::{FeedError, Form, PrttRound, RefusedInput, ScheduleFile};
 
@@ -82,6 +82,20 @@ pub enum LoadError {
     /// The kernel cannot provide the memory.
     #[error("there is no memory for the simulation: {0}")]
     Pages(io::Error),
+    /// Several processes cannot run the schedule together.
+    #[error("{0}; run it on one process, with 'loggap simulate'")]
+    OneProcess(String),
+    /// Another process of the simulation failed.
+    #[error("another process failed")]
+    Elsewhere,
+}
+
+impl Elsewhere for LoadError {
+    const ELSEWHERE: Self = Self::Elsewhere;
+
+    fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::Elsewhere)
+    }
 }
 
 impl From<FeedError<BuildError>> for LoadError {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use nix::sys::signal::{SigSet, Signal};
 
 use super::Console;
+use crate::simulation::Elsewhere;
 
 /// Exit codes for the end of `--help`.
 pub const EXIT_CODES: &str = "\
@@ -64,9 +65,18 @@ pub enum CliError {
         /// Cause, place and remedy.
         text: String,
     },
-    /// The reader of standard output has closed the pipe: not a failure, and nothing to report.
+    /// The reader of standard output has closed the pipe, or another process reports the error: not a
+    /// failure, and nothing to report.
     #[error("the reader of standard output has gone")]
     ReaderGone,
+}
+
+impl Elsewhere for CliError {
+    const ELSEWHERE: Self = Self::ReaderGone;
+
+    fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::ReaderGone)
+    }
 }
 
 impl CliError {

@@ -6,6 +6,7 @@ mod contention;
 mod measure;
 mod pairs;
 mod selftest;
+mod simulate;
 mod sync;
 
 use std::ffi::OsString;
@@ -46,6 +47,11 @@ enum Command {
     Coll(Box<coll::Args>),
     Check(Box<check::Args>),
     Sync(sync::Args),
+    /// Simulate a schedule on several processes, each with a part of the ranks.
+    ///
+    /// Options and results are those of 'loggap simulate'; --threads and
+    /// --max-memory are those of each process.
+    Simulate(Box<loggap::cli::simulate::Args>),
     Selftest(selftest::Args),
 }
 
@@ -272,6 +278,7 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
         Command::Measure(args) => measure::run(args, &session, console),
         Command::Contention(args) => contention::run(args, &session, console),
         Command::Sync(args) => sync::run(args, &session, console),
+        Command::Simulate(args) => simulate::run(args, &session, console),
         Command::Coll(args) => session.told_by_first(coll::run(args, &session, console)),
         Command::Check(args) => match check::run(args, &session, console) {
             // Rank 0 prints the error.

@@ -1,9 +1,8 @@
 //! Messages between parts of the ranks.
 
 use super::pool::Item;
-use super::rank::{halves, whole};
-use crate::sim::mail;
-use crate::sim::word::Word32;
+use crate::sim::mail::{self, Words};
+use crate::sim::word::{Word32, halves, whole};
 
 /// Messages between parts in one window.
 pub type Mail<'s> = mail::Mail<'s, Message>;
@@ -61,12 +60,36 @@ impl Message {
         Some(())
     }
 
+    /// All words; the fifth is the target.
+    const fn all(&self) -> [&Word32; 6] {
+        let Self { times: [first, second], highs, source, target, receive } = self;
+        [first, second, highs, source, target, receive]
+    }
+
     fn set(&self, times: [u32; 2], highs: u32, target: u32) {
         for (place, half) in self.times.iter().zip(times) {
             place.set(half);
         }
         self.highs.set(highs);
         self.target.set(target);
+    }
+}
+
+impl Words for Message {
+    const WORDS: usize = 6;
+
+    fn read(&self, push: impl FnMut(u32)) {
+        self.all().map(Word32::get).into_iter().for_each(push);
+    }
+
+    fn write(&self, words: &[u32]) {
+        for (place, word) in self.all().into_iter().zip(words) {
+            place.set(*word);
+        }
+    }
+
+    fn target(words: &[u32]) -> Option<u32> {
+        words.get(4).copied().filter(|target| *target != TIMES)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::pool::NONE;
 use crate::sim::rank::Clocks;
+use crate::sim::word::{halves, whole};
 
 /// State of one rank in memory: 44 bytes, plus the state of its program. Zeroed memory is the
 /// initial state.
@@ -34,15 +35,6 @@ pub(super) struct Rank<S> {
     /// Number of receives posted.
     pub(super) posted: u32,
     pub(super) state: S,
-}
-
-pub(super) const fn whole([low, high]: [u32; 2]) -> u64 {
-    low as u64 | (high as u64) << 32
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "the halves are meant")]
-pub(super) const fn halves(time: u64) -> [u32; 2] {
-    [time as u32, (time >> 32) as u32]
 }
 
 impl<S: Copy> RankState<S> {

@@ -28,8 +28,42 @@ pub struct ProgramFinished {
     pub events: u64,
     /// Messages created.
     pub messages: u64,
+    /// Messages matched.
+    pub matched: u64,
+    /// Receives posted.
+    pub receives: u64,
     /// Ties that were decided by rank number. If 0, the result equals that of the stored schedule.
     pub open_ties: u64,
+}
+
+impl ProgramFinished {
+    /// Adds the result of parts with higher ranks.
+    pub fn add(&mut self, other: &Self) {
+        self.events += other.events;
+        self.messages += other.messages;
+        self.matched += other.matched;
+        self.receives += other.receives;
+        self.open_ties += other.open_ties;
+        if other.makespan > self.makespan {
+            (self.makespan, self.last_rank) = (other.makespan, other.last_rank);
+        }
+    }
+
+    /// This result, if it is that of a complete run.
+    ///
+    /// # Errors
+    ///
+    /// [`ImplicitError::Unreceived`] and [`ImplicitError::Waiting`].
+    pub const fn complete(self) -> Result<Self, ImplicitError> {
+        let Self { messages, matched, receives, .. } = self;
+        if messages > matched {
+            return Err(ImplicitError::Unreceived { messages: messages - matched });
+        }
+        if receives > matched {
+            return Err(ImplicitError::Waiting { receives: receives - matched });
+        }
+        Ok(self)
+    }
 }
 
 /// Kinds of operations in a node.
@@ -167,7 +201,7 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
         self.begin_once()?;
         while self.events < until {
             if !D::advance(self)? {
-                return Self::outcome_of([&*self]).map(Some);
+                return Self::outcome_of([&*self]).complete().map(Some);
             }
         }
         Ok(None)
@@ -179,25 +213,18 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
         if core::mem::replace(&mut self.begun, true) { Ok(()) } else { D::begin_all(self) }
     }
 
-    /// Result of the run of all `parts` of a program, in the order of their ranks.
-    ///
-    /// # Errors
-    ///
-    /// [`ImplicitError::Unreceived`] and [`ImplicitError::Waiting`].
-    pub fn outcome_of<'a>(
-        parts: impl IntoIterator<Item = &'a Self>,
-    ) -> Result<ProgramFinished, ImplicitError>
+    /// Result of the run of `parts` of a program, in the order of their ranks.
+    pub fn outcome_of<'a>(parts: impl IntoIterator<Item = &'a Self>) -> ProgramFinished
     where
         Self: 'a,
     {
         let mut outcome = ProgramFinished::default();
-        let (mut matched, mut receives) = (0, 0);
         for part in parts {
             outcome.events += part.events;
             outcome.messages += part.sent;
             outcome.open_ties += part.open_ties;
-            matched += part.matched;
-            receives += part.receives;
+            outcome.matched += part.matched;
+            outcome.receives += part.receives;
             for (rank, state) in (part.first..).zip(part.ranks.iter()) {
                 if state.cpu() > outcome.makespan.0 {
                     outcome.makespan = Picos(state.cpu());
@@ -205,13 +232,7 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
                 }
             }
         }
-        if outcome.messages > matched {
-            return Err(ImplicitError::Unreceived { messages: outcome.messages - matched });
-        }
-        if receives > matched {
-            return Err(ImplicitError::Waiting { receives: receives - matched });
-        }
-        Ok(outcome)
+        outcome
     }
 
     /// State of `rank`; `None` if it is in another part.

@@ -12,7 +12,7 @@ use super::rank::Rank;
 use super::runner::{Next, Simulation, created, kind};
 use super::step::{begin, next_work};
 use crate::sim::hooks::Noise;
-use crate::sim::mail::{self, Chunks};
+use crate::sim::mail::{self, Block, Chunks};
 use crate::sim::parameters::Parameters;
 use crate::sim::price::sum;
 use crate::sim::queues::chain::{self, Chain};
@@ -20,6 +20,9 @@ use crate::sim::queues::wheel::Wheel;
 use crate::sim::rank::Class;
 
 /// Range of the ranks of a [`Simulation::part`]: 2^`shift` ranks from `index` · 2^`shift` on.
+///
+/// Parts of other processes are in `block`s of equal size. The mail of a process has a chain for each
+/// part of its own, then one for each process.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct RankRange {
@@ -27,16 +30,23 @@ pub struct RankRange {
     pub index: u32,
     /// Binary logarithm of the ranks of a part, at most 32.
     pub shift: u32,
+    /// Parts of this process.
+    pub block: Block,
 }
 
 impl RankRange {
     /// All ranks.
-    pub const WHOLE: Self = Self { index: 0, shift: 32 };
+    pub const WHOLE: Self = Self { index: 0, shift: 32, block: Block::ALL };
 
-    /// Index of the part that has `rank`.
+    /// Chain of the mail for `rank`.
     #[allow(clippy::cast_possible_truncation, reason = "at most the rank")]
-    const fn of(self, rank: u32) -> u32 {
-        (rank as u64 >> self.shift) as u32
+    const fn chain(self, rank: u32) -> u32 {
+        self.block.chain((rank as u64 >> self.shift) as u32)
+    }
+
+    /// Chain of the mail for this part.
+    const fn own_chain(self) -> u32 {
+        self.block.chain(self.index)
     }
 
     /// First rank and number of ranks, if the program has `ranks` ranks.
@@ -61,8 +71,8 @@ impl Windows<'_> {
     /// Sends a message to a rank of another part.
     #[cfg_attr(target_os = "none", inline(never))]
     fn post(&mut self, to: u32, message: &Item) -> Result<(), ImplicitError> {
-        let part = self.part.of(to);
-        Message::write(|| self.outbox.send(part), to, message).ok_or(ImplicitError::Mail)
+        let chain = self.part.chain(to);
+        Message::write(|| self.outbox.send(chain), to, message).ok_or(ImplicitError::Mail)
     }
 }
 
@@ -207,7 +217,7 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
         self.begin_once()?;
         self.go_to(window);
         self.collect(inbox)?;
-        self.driver.outbox.release(inbox, self.driver.part.index);
+        self.driver.outbox.release(inbox, self.driver.part.own_chain());
         self.run_due()
     }
 
@@ -226,7 +236,7 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
         let Self { driver, ranks, pool, first, .. } = self;
         let mut result = Ok(());
         let mut reader = Reader::default();
-        inbox.collect(driver.part.index, |_, message| {
+        inbox.collect(driver.part.own_chain(), |_, message| {
             let Some(Received { target, item }) = reader.read(message) else { return };
             let local = target.wrapping_sub(*first);
             debug_assert!((local as usize) < ranks.len(), "it came to the wrong part");

@@ -10,6 +10,7 @@ use super::shared::Shared;
 use crate::goal::{Edge, Op, OpKind, Sink};
 use crate::sim::build_error::BuildError;
 use crate::sim::draft::{Dependent, Draft};
+use crate::sim::mail::Block;
 use crate::sim::matching::slots::SlotRange;
 use crate::sim::parameters::Parameters;
 use crate::sim::queues::heap::Heaps;
@@ -61,20 +62,36 @@ impl<'m> Builder<'m> {
         let [handshakes, _] = self.handshakes;
         let further = if handshakes > 0 { self.further(0)? } else { NONE };
         let Self { mut memory, requirements, draft, parameters, .. } = self;
-        let Draft { ranks, ops, receives, sends, .. } = draft;
+        let Draft { ops, receives, sends, .. } = draft;
+        let first_foreign = match requirements.block {
+            Block::ALL => NONE,
+            _ => u32::try_from(requirements.ops).map_err(|_| BuildError::Full)?,
+        };
         let (firsts, edges) = (take(&mut memory.firsts), take(&mut memory.edges));
         let (firsts, edges) = draft.finish(firsts, edges)?;
         let requirements = Requirements {
             ops: ops as usize,
             edges: 0,
-            ranks: ranks as usize,
+            ranks: firsts.len() - 1,
             firsts: 0,
             slots: receives as usize,
             scratch: 0,
             ..requirements
         };
         let memory = memory.cut(&requirements).ok_or(BuildError::Full)?;
-        Ok(Schedule { memory, edges, firsts, parameters, requirements, further, handshakes, sends })
+        let first_rank = draft.first_rank();
+        Ok(Schedule {
+            memory,
+            edges,
+            firsts,
+            parameters,
+            requirements,
+            further,
+            first_foreign,
+            first_rank,
+            handshakes,
+            sends,
+        })
     }
 
     /// Releases the operations of the open rank that have no dependencies.
@@ -82,7 +99,7 @@ impl<'m> Builder<'m> {
         let records = &*self.memory.records;
         let mut shared = Shared::new(records, &[], &[], self.parameters, &*self.memory.times);
         let mut ready = shared.roots(self.draft.first..self.draft.ops);
-        let state = self.memory.ranks.get_mut(self.draft.rank() as usize)?;
+        let state = self.memory.ranks.get_mut(self.draft.place() as usize)?;
         let overlap = !self.memory.links.is_empty();
         let mut heaps = Heaps::new(&*self.memory.links);
         while let Some(op) = ready.take(&mut shared) {
@@ -150,6 +167,9 @@ impl<'m> Builder<'m> {
         let level = self.parameters.level(self.draft.rank(), peer);
         // An overflow of the costs is reported by the run.
         if self.parameters.costs(level, size).is_ok_and(|costs| costs.rendezvous) {
+            if self.requirements.block != Block::ALL {
+                return Err(BuildError::Unsuitable(Unsuitable::Handshake { size }));
+            }
             if self.requirements.records > self.requirements.ops {
                 return Ok(true);
             }
@@ -164,12 +184,19 @@ impl Sink for Builder<'_> {
     type Error = BuildError;
 
     fn ranks(&mut self, ranks: u32) -> Result<(), BuildError> {
-        self.draft.announce(ranks, self.requirements.ranks)
+        let Requirements { ranks: room, shift, block, .. } = self.requirements;
+        if block == Block::ALL {
+            return self.draft.announce(ranks, room);
+        }
+        let own = block.ranks(shift, ranks);
+        self.draft.announce_some(ranks, own.start, own.end);
+        Ok(())
     }
 
     fn begin_rank(&mut self, rank: u32) -> Result<(), BuildError> {
         self.draft.begin(rank, self.memory.firsts)?;
-        let state = self.memory.ranks.get_mut(rank as usize).ok_or(BuildError::Full)?;
+        let place = self.draft.place() as usize;
+        let state = self.memory.ranks.get_mut(place).ok_or(BuildError::Full)?;
         *state = WindowRank { posted: SlotRange::at(self.draft.receives), ..WindowRank::default() };
         Ok(())
     }

@@ -3,10 +3,10 @@
 //! A message for which the sender has no room in the [mail](crate::sim::mail) stays in the record
 //! of its send; these records are chained instead.
 
-use crate::sim::mail;
+use crate::sim::mail::{self, Words};
 use crate::sim::record::NONE;
 use crate::sim::rules::Letter;
-use crate::sim::word::{Word32, Word64};
+use crate::sim::word::{Word32, Word64, halves, whole};
 
 /// Messages of one window.
 pub type Mail<'s> = mail::Mail<'s, Message>;
@@ -49,6 +49,30 @@ impl Message {
             tag: self.tag.get(),
             size: self.size.get().into(),
         }
+    }
+}
+
+impl Words for Message {
+    const WORDS: usize = 7;
+
+    fn read(&self, mut push: impl FnMut(u32)) {
+        let Self { created, send, source, target, tag, size, .. } = self;
+        halves(created.get()).into_iter().for_each(&mut push);
+        [send, source, target, tag, size].map(Word32::get).into_iter().for_each(push);
+    }
+
+    fn write(&self, words: &[u32]) {
+        let Self { created, send, source, target, tag, size, .. } = self;
+        if let [low, high, rest @ ..] = words {
+            created.set(whole([*low, *high]));
+            for (place, word) in [send, source, target, tag, size].into_iter().zip(rest) {
+                place.set(*word);
+            }
+        }
+    }
+
+    fn target(words: &[u32]) -> Option<u32> {
+        words.get(4).copied().filter(|target| *target != END)
     }
 }
 

@@ -2,10 +2,12 @@
 
 use core::sync::atomic::AtomicU64;
 
+use super::foreign::Foreign;
 use super::overlap::Receiving;
 use super::rank::WindowRank;
 use super::record::{MOST, MOST_OF_RANK, WindowRecord};
 use crate::sim::lent::lent_memory;
+use crate::sim::mail::Block;
 use crate::sim::parameters::{Parameters, Receive, Rendezvous, Settings};
 use crate::sim::queues::wheel;
 use crate::sim::record::Slot;
@@ -32,6 +34,8 @@ lent_memory! {
         links: AtomicU64,
         /// Receiving state of each rank; with overlap.
         receiving: Receiving,
+        /// Histories of messages of other processes.
+        foreign: Foreign,
         /// Dependencies of one rank, while the schedule is built.
         scratch: [u32; 2],
     }
@@ -42,6 +46,8 @@ lent_memory! {
         partitions: usize,
         /// Partition of a rank: its number, shifted right by this.
         shift: u32,
+        /// Partitions of this process.
+        block: Block,
     }
 }
 
@@ -57,6 +63,22 @@ impl Requirements {
         settings: Settings,
         shift: u32,
     ) -> Result<Self, Unsuitable> {
+        Self::of_block(survey, parameters, settings, shift, Block::ALL)
+    }
+
+    /// As [`Requirements::of`], for the ranks of one process of several, of which alone `survey` has
+    /// the operations.
+    ///
+    /// # Errors
+    ///
+    /// As [`Requirements::of`].
+    pub fn of_block(
+        survey: &Survey,
+        parameters: &Parameters<'_>,
+        settings: Settings,
+        shift: u32,
+        block: Block,
+    ) -> Result<Self, Unsuitable> {
         if parameters.lookahead().0 == 0 {
             return Err(Unsuitable::NoLookahead);
         }
@@ -70,13 +92,20 @@ impl Requirements {
         }
         // Each handshake has three records in addition to that of its send.
         let sends = survey.ops.saturating_sub(survey.sure_receives);
-        let further = if settings.rendezvous == Rendezvous::Handshake { 3 * sends } else { 0 };
+        let further = match settings.rendezvous {
+            // The builder refuses them.
+            _ if block != Block::ALL => 0,
+            Rendezvous::Handshake => 3 * sends,
+            Rendezvous::Instant => 0,
+        };
+        let foreign = if block == Block::ALL { 0 } else { survey.receives };
+        let further = further + foreign;
         if survey.ops + further > MOST {
             return Err(Unsuitable::TooManyOps);
         }
         let size = |count: u64| usize::try_from(count).map_err(|_| Unsuitable::TooManyOps);
-        let ranks = survey.ranks() as usize;
         let shift = shift.min(u32::BITS - 1);
+        let ranks = block.ranks(shift, survey.ranks()).len();
         let each = 1usize.checked_shl(shift).ok_or(Unsuitable::TooManyOps)?;
         let partitions = ranks.div_ceil(each);
         Ok(Self {
@@ -91,9 +120,11 @@ impl Requirements {
             times: if overlap { size(survey.ops + further)? } else { 0 },
             links: if overlap { size(survey.ops + further)? } else { 0 },
             receiving: if overlap { ranks } else { 0 },
+            foreign: size(foreign)?,
             scratch: size(survey.edges_most)?,
             partitions,
             shift,
+            block,
         })
     }
 }

@@ -19,6 +19,7 @@
 //! [`Unsuitable`] lists the schedules that cannot run in windows.
 
 mod build;
+mod foreign;
 mod incoming;
 mod mail;
 mod memory;
@@ -33,6 +34,7 @@ mod shared;
 mod step;
 
 pub use build::Builder;
+pub use foreign::{Foreign, UNKNOWN};
 pub use mail::{Mail, Message, Outbox};
 pub use memory::{Memory, Requirements, Unsuitable};
 pub use overlap::Receiving;

@@ -2,17 +2,21 @@
 
 use core::cmp::Ordering;
 use core::num::NonZeroU64;
+use core::ops::Range;
 use core::sync::atomic::AtomicU64;
 
+use super::foreign::{Foreign, UNKNOWN};
 use super::incoming;
 use super::mail::{END, Mail, Outbox};
 use super::overlap::Receiving;
 use super::rank::{Active, WindowRank};
+use super::record::WindowRecord;
 use super::shared::{Element, HeapLinks, Shared};
 use super::step::Next;
 use crate::sim::charge::Charges;
 use crate::sim::engine::{Finished, SimError};
 use crate::sim::hooks::{Begun, Noise, Observer, Silent};
+use crate::sim::mail::Block;
 use crate::sim::matching::slots::Slots;
 use crate::sim::price::{Prices, sum};
 use crate::sim::queues::chain::Chain;
@@ -44,6 +48,11 @@ pub struct Partition<'s, N, O = Silent> {
     index: u32,
     /// Partition of a rank: its number, shifted right by this.
     pub(super) shift: u32,
+    /// Partitions of this process.
+    block: Block,
+    /// Free records for messages of other processes, and the number of those in use.
+    stand_ins: Range<u32>,
+    used: u32,
     /// First rank of the partition.
     pub(super) first: u32,
     pub(super) ranks: &'s mut [WindowRank],
@@ -76,6 +85,8 @@ pub struct Partition<'s, N, O = Silent> {
 pub(super) struct Share<'s> {
     pub(super) index: u32,
     pub(super) shift: u32,
+    pub(super) block: Block,
+    pub(super) stand_ins: Range<u32>,
     pub(super) ranks: &'s mut [WindowRank],
     pub(super) slots: Slots<'s>,
     pub(super) words: &'s mut [u64],
@@ -85,12 +96,13 @@ pub(super) struct Share<'s> {
 
 impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     pub(super) fn new(shared: Shared<'s>, share: Share<'s>, noise: N, observer: O) -> Self {
-        let Share { index, shift, ranks, slots, words, links, receiving } = share;
+        let Share { index, shift, block, stand_ins, ranks, slots, words, links, receiving } = share;
         receiving.fill(Receiving::default());
         let overlap = !links.is_empty();
         // Least o + L; the requirements refuse 0.
         let width = NonZeroU64::new(shared.parameters.lookahead().0);
         let mut wheel = Wheel::new(words, ranks.len(), width.unwrap_or(NonZeroU64::MIN));
+        let first = shared.first_rank + (index << shift);
         let mut events = 0;
         for (local, rank) in (0u32..).zip(ranks.iter()) {
             events += u64::from(rank.released);
@@ -104,7 +116,10 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
             shared,
             index,
             shift,
-            first: index << shift,
+            block,
+            stand_ins,
+            used: 0,
+            first,
             ranks,
             slots,
             wheel,
@@ -171,8 +186,21 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
 
     /// Distributes incoming messages to the ranks.
     fn collect(&mut self, inbox: &Mail<'_>) {
-        let Self { shared, ranks, wheel, first, .. } = self;
+        let Self { shared, ranks, wheel, first, stand_ins, used, steps, .. } = self;
+        // The two that follow a message of another process.
+        let mut more = [None; 2];
         inbox.collect(self.index, |at, message| {
+            if message.target.get() == END {
+                more = [Some(message), more[0]];
+                return;
+            }
+            if let [Some(first), Some(second)] = core::mem::take(&mut more) {
+                *used += 1;
+                if !Self::stand_in(shared, stand_ins, message, [first, second]) {
+                    *steps += UNKNOWN;
+                    return;
+                }
+            }
             let local = message.target.get().wrapping_sub(*first);
             debug_assert!((local as usize) < ranks.len(), "it came to the wrong partition");
             if let Some(state) = ranks.get_mut(local as usize) {
@@ -271,6 +299,25 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         }
     }
 
+    /// Chain of the mail for a rank.
+    #[inline]
+    pub(super) const fn chain_of(&self, rank: u32) -> u32 {
+        self.block.chain(rank >> self.shift)
+    }
+
+    /// True for a rank of another process.
+    #[inline]
+    pub(super) const fn is_away(&self, rank: u32) -> bool {
+        self.chain_of(rank) >= self.block.each
+    }
+
+    /// Memory for messages of other processes, bytes.
+    #[must_use]
+    pub fn foreign_bytes(&self) -> u64 {
+        let each = size_of::<WindowRecord>() + size_of::<Foreign>();
+        u64::from(self.used) * each as u64
+    }
+
     /// Arrival time of the stored message of `send` at `rank`; it was checked for overflow when it
     /// left.
     pub(super) fn arrival(&self, rank: u32, send: u32) -> u64 {
@@ -360,8 +407,10 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         for (rank, state) in (self.first..).zip(self.ranks.iter()) {
             let unexpected = self.shared.walk(state.unexpected).map(|(_, message)| message);
             let posted = self.slots.receives(state.posted);
-            let (ops, firsts) = (&self.shared, self.shared.firsts);
-            let mut left = Left { ops, firsts, rank, number: |op| op, tell: &mut tell };
+            let (ops, firsts, first_rank) =
+                (&self.shared, self.shared.firsts, self.shared.first_rank);
+            let number = |op| if ops.is_foreign(op) { ops.at(op).creator.get() } else { op };
+            let mut left = Left { ops, firsts, first_rank, rank, number, tell: &mut tell };
             left.unreceived(unexpected);
             posted.for_each(|receive| left.waiting(receive));
             left.never_ready(|op| ops.at(op).released());

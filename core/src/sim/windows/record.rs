@@ -8,6 +8,7 @@
 use crate::goal::OpKind;
 use crate::sim::draft::Dependent;
 use crate::sim::record::{Content, Kind, Successors};
+use crate::sim::rules::Letter;
 use crate::sim::word::{Word32, Word64};
 
 /// Record of an operation of a schedule in windows.
@@ -143,6 +144,16 @@ impl WindowRecord {
     pub(super) fn met(&self) -> (u32, u64) {
         let time = u64::from(self.tag.get()) | u64::from(self.next.get()) << 32;
         (self.peer.get(), time)
+    }
+
+    /// Makes the record that of a send of another process. Its creator is its index on its rank.
+    #[allow(clippy::cast_possible_truncation, reason = "the builder refuses longer messages")]
+    pub(super) fn stand_for(&self, letter: &Letter, number: u32) {
+        self.time.set(letter.created);
+        self.meta.set(Kind::Send as u32);
+        self.release(letter.send, number);
+        self.tag.set(letter.tag);
+        self.keep(letter.source, letter.size);
     }
 
     /// Stores a message that waits at its receiver in the record of its send.

@@ -9,6 +9,7 @@ use super::rank::WindowRank;
 use super::record::WindowRecord;
 use super::shared::Shared;
 use crate::sim::hooks::{Noise, Observer, Silent};
+use crate::sim::mail::Block;
 use crate::sim::matching::slots::Slots;
 use crate::sim::parameters::Parameters;
 use crate::sim::queues::wheel;
@@ -25,6 +26,10 @@ pub struct Schedule<'m> {
     pub(super) requirements: Requirements,
     /// See [`Shared::further`].
     pub(super) further: u32,
+    /// See [`Shared::first_foreign`].
+    pub(super) first_foreign: u32,
+    /// First rank of this process.
+    pub(super) first_rank: u32,
     /// Number of handshakes.
     pub(super) handshakes: u32,
     pub(super) sends: u32,
@@ -43,10 +48,27 @@ impl<'m> Schedule<'m> {
         self.requirements.shift
     }
 
+    /// Partitions of this process.
+    #[must_use]
+    pub const fn block(&self) -> Block {
+        self.requirements.block
+    }
+
     /// Number of sends of all ranks.
     #[must_use]
     pub const fn sends(&self) -> u32 {
         self.sends
+    }
+
+    /// Largest number of places that messages take in the mail at a time: one each, three each to
+    /// and from other processes.
+    #[must_use]
+    pub fn messages(&self) -> u32 {
+        if self.requirements.block == Block::ALL {
+            return self.sends;
+        }
+        let receives = u32::try_from(self.requirements.slots).unwrap_or(u32::MAX);
+        self.sends.saturating_add(receives).saturating_mul(3)
     }
 
     /// Memory in use, bytes; the lent memory may be larger.
@@ -54,7 +76,7 @@ impl<'m> Schedule<'m> {
     pub fn bytes(&self) -> u64 {
         let records = self.requirements.ops + self.further_records().len();
         let shared = size_of_val(self.edges) + size_of_val(self.firsts);
-        Requirements { records, ..self.requirements }.bytes() + shared as u64
+        Requirements { records, foreign: 0, ..self.requirements }.bytes() + shared as u64
     }
 
     /// Range of the additional records of handshakes.
@@ -87,9 +109,11 @@ impl<'m> Schedule<'m> {
     ) -> impl Iterator<Item = Partition<'m, N, O>> {
         let shift = self.requirements.shift;
         let each = 1usize.checked_shl(shift).unwrap_or(usize::MAX);
-        let Self { memory, edges, firsts, parameters, further, .. } = self;
-        let Memory { records, times, links, mut slots, receiving, .. } = memory;
-        let (records, times, links) = (&*records, &*times, &*links);
+        let Self { memory, edges, firsts, parameters, further, first_foreign, first_rank, .. } =
+            self;
+        let block = self.requirements.block;
+        let Memory { records, times, links, mut slots, receiving, foreign, .. } = memory;
+        let (records, times, links, foreign) = (&*records, &*times, &*links, &*foreign);
         let words = wheel::words(each.min(memory.ranks.len())).max(1);
         let mut first = 0;
         let end_of = |next: Option<&&mut [WindowRank]>| {
@@ -104,14 +128,29 @@ impl<'m> Schedule<'m> {
             let all = core::mem::take(&mut slots);
             let count = end_of(ranks.peek()).map_or(all.len(), |end| (end - first) as usize);
             let (own_slots, rest) = all.split_at_mut_checked(count)?;
+            let own_slots_count = u32::try_from(count).unwrap_or(u32::MAX);
             slots = rest;
             let slots = Slots::new(own_slots, first);
             let receiving = receiving.next().unwrap_or_default();
-            let share = Share { index, shift, ranks: own, slots, words, links, receiving };
+            // As many as receives; without other processes they are not used.
+            let start = first_foreign.wrapping_add(first);
+            let stand_ins = start..start.wrapping_add(own_slots_count);
+            let share = Share {
+                index,
+                shift,
+                block,
+                stand_ins,
+                ranks: own,
+                slots,
+                words,
+                links,
+                receiving,
+            };
             first = end_of(ranks.peek()).unwrap_or(first);
-            let shared =
-                Shared { further, ..Shared::new(records, edges, firsts, parameters, times) };
-            Some(Partition::new(shared, share, noise.clone(), observe(index << shift)))
+            let shared = Shared::new(records, edges, firsts, parameters, times);
+            let shared = Shared { further, first_foreign, foreign, first_rank, ..shared };
+            let observer = observe(first_rank + (index << shift));
+            Some(Partition::new(shared, share, noise.clone(), observer))
         })
     }
 }

@@ -4,6 +4,7 @@
 use core::cmp::Ordering;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::foreign::Foreign;
 use super::record::{BY_ARRIVAL, BY_MATCH, WindowRecord};
 use crate::sim::hooks::MessageKind;
 use crate::sim::parameters::Parameters;
@@ -38,6 +39,11 @@ pub(in crate::sim) struct Shared<'s> {
     /// First additional record of handshakes. Each handshake has three: the departure of the CTS,
     /// that of the data, and the state of both.
     pub(super) further: u32,
+    /// First record of the sends of other processes, and the summaries of these.
+    pub(super) first_foreign: u32,
+    pub(super) foreign: &'s [Foreign],
+    /// First rank of this process.
+    pub(super) first_rank: u32,
     pub(super) sentinel: WindowRecord,
 }
 
@@ -49,8 +55,18 @@ impl<'s> Shared<'s> {
         parameters: Parameters<'s>,
         times: &'s [AtomicU64],
     ) -> Self {
-        let sentinel = WindowRecord::default();
-        Self { records, edges, firsts, parameters, times, further: NONE, sentinel }
+        Self {
+            records,
+            edges,
+            firsts,
+            parameters,
+            times,
+            further: NONE,
+            first_foreign: NONE,
+            foreign: &[],
+            first_rank: 0,
+            sentinel: WindowRecord::default(),
+        }
     }
 
     /// State of the handshake that the departure of a CTS or of data belongs to: the receive, the
@@ -86,7 +102,7 @@ impl<'s> Shared<'s> {
     /// Creation time and creator of an element; `None` for operations without dependencies, which
     /// precede everything else.
     #[inline]
-    fn origin(&self, element: Element) -> Option<(u64, Element)> {
+    pub(super) fn origin(&self, element: Element) -> Option<(u64, Element)> {
         match element {
             Element::Message(send) => Some((self.at(send).time.get(), Element::Op(send))),
             Element::Op(op) => {
@@ -122,6 +138,16 @@ impl<'s> Shared<'s> {
         let (mut a, mut b) = (a, b);
         loop {
             *steps += 1;
+            if let Element::Op(op) = a
+                && self.is_foreign(op)
+            {
+                return self.order_foreign(a, b, steps);
+            }
+            if let Element::Op(op) = b
+                && self.is_foreign(op)
+            {
+                return self.order_foreign(a, b, steps);
+            }
             let (first, second) = match (self.origin(a), self.origin(b)) {
                 (None, None) => return self.order_roots(a, b),
                 (None, Some(_)) => return Ordering::Less,

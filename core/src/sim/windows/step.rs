@@ -198,16 +198,23 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         let record = self.shared.at(op);
         record.time.set(now);
         let (target, tag) = (record.peer.get(), record.tag.get());
-        if let Some(place) = outbox.send(target >> self.shift) {
-            place.write(target, &Letter { created: now, send: op, source: rank.number, tag, size });
+        let letter = Letter { created: now, send: op, source: rank.number, tag, size };
+        if self.is_away(target) {
+            self.send_away(target, &letter, outbox);
+            return Ok(());
+        }
+        let chain = self.chain_of(target);
+        if let Some(place) = outbox.send(chain) {
+            place.write(target, &letter);
             return Ok(());
         }
         // The rank of the send does not use its record any more.
+        let record = self.shared.at(op);
         record.keep(target, size);
         if matches!(self.shared.message_kind(op), MessageKind::Cts | MessageKind::Data) {
             self.shared.handshake(op).link.set(rank.number);
         }
-        record.link.set(outbox.spill(target >> self.shift, op).unwrap_or(END));
+        record.link.set(outbox.spill(chain, op).unwrap_or(END));
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use crate::output::number;
 use crate::simulation::{Method, Outcome, SHARED_LINKS};
 
 /// Way a schedule was simulated.
@@ -14,6 +15,13 @@ pub(super) struct How {
     /// Why not in windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     engine_reason: Option<String>,
+    /// Number of processes, if the command is one of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processes: Option<u32>,
+    /// Share of the messages that are sent to another process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) crossing_share: Option<f64>,
+    /// Of each process.
     threads: usize,
     partitions: usize,
     /// Location of operations: "stored" in memory, "computed" from the pattern, or "streamed" from
@@ -32,6 +40,8 @@ impl How {
         let sequential = |reason: &str| Self {
             engine: "sequential",
             engine_reason: Some(reason.to_owned()),
+            processes: None,
+            crossing_share: None,
             threads: 1,
             partitions: 1,
             program: "stored",
@@ -64,6 +74,14 @@ impl How {
         }
     }
 
+    /// Adds the number of processes that ran this command together.
+    #[allow(clippy::cast_precision_loss, reason = "a share of few digits")]
+    pub(super) fn add_processes(&mut self, processes: u32, outcome: &Outcome) {
+        let messages = outcome.finished.events.saturating_sub(outcome.ops);
+        self.processes = Some(processes);
+        self.crossing_share = Some(outcome.crossing as f64 / messages.max(1) as f64);
+    }
+
     /// Numbers of threads and partitions, in words.
     fn divided(&self) -> String {
         let counted = |count: usize, what: &str| match count {
@@ -71,7 +89,12 @@ impl How {
             _ => format!("{count} {what}s"),
         };
         let (threads, parts) = (self.threads, self.partitions);
-        format!("{}, ranks in {}", counted(threads, "thread"), counted(parts, "partition"))
+        let threads = counted(threads, "thread");
+        let processes = match self.processes {
+            Some(processes) if processes > 1 => format!("{processes} processes with "),
+            _ => String::new(),
+        };
+        format!("{processes}{threads}, ranks in {}", counted(parts, "partition"))
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -81,7 +104,7 @@ impl How {
                 "simulated              event by event, computed from the pattern: {reason}"
             )?,
             (Some(reason), _) => writeln!(out, "simulated              event by event: {reason}")?,
-            (None, "computed") if self.threads == 1 => {
+            (None, "computed") if self.threads == 1 && self.processes.unwrap_or(1) == 1 => {
                 writeln!(out, "simulated              computed from the pattern")?;
             }
             (None, "computed") => writeln!(
@@ -90,6 +113,10 @@ impl How {
                 self.divided()
             )?,
             (None, _) => writeln!(out, "simulated              in windows, on {}", self.divided())?,
+        }
+        if let (Some(2..), Some(share)) = (self.processes, self.crossing_share) {
+            let percent = number::significant(share * 100.0);
+            writeln!(out, "between processes      {percent}% of the messages")?;
         }
         if let (Some(reason), Some(most)) = (&self.program_reason, self.under_way_most) {
             writeln!(

@@ -14,11 +14,13 @@ mod report;
 mod sensitivity;
 mod sweep;
 
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use loggap_core::measure::Clock;
 use loggap_core::sim::{Parameters, Rendezvous};
+use loggap_core::units::Picos;
 
 use self::further::Further;
 use self::level_args::LevelArgs;
@@ -28,19 +30,20 @@ use self::noise_args::NoiseArgs;
 use self::picture::{Picture, PictureArgs};
 use self::progress::{Pace, ProgressLine};
 use self::report::Report;
-use self::sweep::SweepArgs;
+use self::sweep::{SweepArgs, SweepJob};
 use super::digits::FormatArgs;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
 use crate::flags::parse;
 use crate::machine::clock::HostClock;
 use crate::output::plot::links::LinksTitle;
+use crate::profile::ProfileDocument;
 use crate::schedule::Form;
 use crate::simulation::{
-    Buffering, Job, LoadError, NetworkPlan, NoiseSource, Outcome, PhasedNoise, Plan, ProgramForm,
-    RunError, Source, Wanted,
+    Alone, Buffering, Job, LoadError, NetworkPlan, NoiseSource, Outcome, ParameterSets,
+    PhasedNoise, Plan, Processes, ProgramForm, RunError, Source, Wanted, agreed,
 };
-use crate::terminal::{CliError, Console, Exit, Failures, NamedFiles, end_on_request};
+use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles, end_on_request};
 
 /// Simulate a schedule under LogGOPS.
 ///
@@ -67,7 +70,7 @@ use crate::terminal::{CliError, Console, Exit, Failures, NamedFiles, end_on_requ
   loggap simulate app.goal --level 8:node.json --level 64:rack.json --profile fabric.json
 'loggap goal generate --help' lists the patterns."
 )]
-pub(super) struct Args {
+pub struct Args {
     /// Schedule to read; '-' is standard input.
     #[arg(value_name = "FILE", conflicts_with = "pattern")]
     input: Option<PathBuf>,
@@ -226,6 +229,22 @@ impl Args {
         Ok(())
     }
 
+    /// Refuses options of results that only one process can find.
+    fn check_across(&self, processes: &dyn Processes) -> Result<(), CliError> {
+        let of_one = [
+            ("--topology", self.network.is_shared()),
+            ("--timeline", self.picture.is_asked()),
+            ("--program streamed", self.program == Some(ProgramName::Streamed)),
+        ];
+        let given = of_one.into_iter().find_map(|(option, given)| given.then_some(option));
+        match given.or_else(|| self.stored_for()) {
+            Some(option) if processes.count() > 1 => Err(CliError::usage(format_args!(
+                "{option} needs all ranks in one process: run it with 'loggap simulate'"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses output files that would overwrite inputs or each other.
     fn check_files(&self) -> Result<(), CliError> {
         let mut files = NamedFiles::default();
@@ -289,8 +308,7 @@ impl Args {
     }
 
     fn threads(&self) -> usize {
-        let all = || std::thread::available_parallelism().ok();
-        self.threads.or_else(all).map_or(1, NonZeroUsize::get)
+        self.threads.map_or_else(|| Alone.threads(), NonZeroUsize::get)
     }
 }
 
@@ -321,63 +339,118 @@ impl Pictures {
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
-    args.check()?;
-    let (sets, profile) = args.parameters.sets_and_profile(&args.overheads)?;
-    args.parameters.warn_of(profile.as_ref(), console);
-    let monte_carlo = MonteCarlo::new(args, profile.as_ref(), &sets)?;
-    let sets = args.levels.add_to(sets, &args.parameters, console)?;
-    let sweep = args.sweep.open(&sets)?;
-    let noise = args.noise.source(args.pattern.seed)?;
-    let network = args.network()?;
-    let pictures = Pictures::open(args)?;
-    // There is no result before the end of the first run, so Ctrl-C ends the process.
     let interrupt = end_on_request()?;
-    let clock = HostClock::monotonic_raw();
-    let started = clock.now();
-    let source = args.pattern.source(args.input())?;
-    let opening = clock.duration(clock.now().saturating_sub(started));
-    args.levels.check(&sets, &source, console)?;
-    if let Some(network) = &network {
-        network_args::warn(network, source.ranks(), console);
+    Prepared::new(args, console)?.run(args, &Alone, &interrupt, console)
+}
+
+/// Runs the command as one of several processes, each with a part of the ranks; the first one
+/// prints.
+///
+/// # Errors
+///
+/// [`CliError`], if it is this process that has to print it.
+pub fn run_across(
+    args: &Args,
+    processes: &dyn Processes,
+    interrupt: &Interrupt,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
+    let mut silent = Console::new(Box::new(io::sink()), Box::new(io::sink()));
+    let console = if processes.index() == 0 { console } else { &mut silent };
+    let prepared = args.check_across(processes).and_then(|()| Prepared::new(args, console));
+    agreed(processes, prepared)?.run(args, processes, interrupt, console)
+}
+
+/// What a run needs: everything that can be refused before it.
+struct Prepared {
+    sets: ParameterSets,
+    profile: Option<ProfileDocument>,
+    monte_carlo: Option<MonteCarlo>,
+    sweep: Option<SweepJob>,
+    noise: Option<NoiseSource>,
+    network: Option<NetworkPlan>,
+    pictures: Pictures,
+    source: Source,
+    /// Time to open the source.
+    opening: Picos,
+}
+
+impl Prepared {
+    fn new(args: &Args, console: &mut Console) -> Result<Self, CliError> {
+        args.check()?;
+        let (sets, profile) = args.parameters.sets_and_profile(&args.overheads)?;
+        args.parameters.warn_of(profile.as_ref(), console);
+        let monte_carlo = MonteCarlo::new(args, profile.as_ref(), &sets)?;
+        let sets = args.levels.add_to(sets, &args.parameters, console)?;
+        let sweep = args.sweep.open(&sets)?;
+        let noise = args.noise.source(args.pattern.seed)?;
+        let network = args.network()?;
+        let pictures = Pictures::open(args)?;
+        let clock = HostClock::monotonic_raw();
+        let started = clock.now();
+        let source = args.pattern.source(args.input())?;
+        let opening = clock.duration(clock.now().saturating_sub(started));
+        args.levels.check(&sets, &source, console)?;
+        if let Some(network) = &network {
+            network_args::warn(network, source.ranks(), console);
+        }
+        Ok(Self { sets, profile, monte_carlo, sweep, noise, network, pictures, source, opening })
     }
-    let mut job = args.job(sets.parameters()?, noise.as_ref(), network.as_ref());
-    job.wanted.selection = pictures.timeline.as_ref().map(Picture::selection);
-    let progress = ProgressLine::new(console, args.pace());
-    let ran = job.simulate(&source, &|so_far| progress.show(so_far));
-    drop(progress);
-    let mut outcome = ran.map_err(|error| args.refused(error, &source))?;
-    outcome.load = outcome.load.plus(opening).unwrap_or(outcome.load);
-    let mut report = Report::new(args, &source, &sets, noise.as_ref(), &outcome)?;
-    report.add_hosts_used(network.as_ref(), source.ranks());
-    if !report.is_whole() {
-        report.add_buffering(Buffering::of(&source, &sets, &job, &outcome.stuck), console);
-        return report.print(args, console);
+
+    /// There is no result before the end of the first run, so `interrupt` ends the process at first.
+    fn run(
+        self,
+        args: &Args,
+        processes: &dyn Processes,
+        interrupt: &Interrupt,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let Self { sets, profile, monte_carlo, sweep, noise, network, pictures, source, opening } =
+            self;
+        let mut job = args.job(sets.parameters()?, noise.as_ref(), network.as_ref());
+        job.wanted.selection = pictures.timeline.as_ref().map(Picture::selection);
+        job.processes = processes;
+        job.threads = args.threads.map_or_else(|| processes.threads(), NonZeroUsize::get);
+        let progress = ProgressLine::new(console, args.pace());
+        let ran = agreed(processes, job.simulate(&source, &|so_far| progress.show(so_far)));
+        drop(progress);
+        let mut outcome = ran.map_err(|error| args.refused(error, &source))?;
+        if processes.index() > 0 {
+            return Ok(Exit::Done);
+        }
+        outcome.load = outcome.load.plus(opening).unwrap_or(outcome.load);
+        let mut report = Report::new(args, &source, &sets, noise.as_ref(), &outcome)?;
+        report.add_hosts_used(network.as_ref(), source.ranks());
+        if !processes.is_alone() {
+            report.add_processes(processes.count(), &outcome, console);
+        }
+        if !report.is_whole() {
+            if processes.count() == 1 {
+                let found = Buffering::of(&source, &sets, &job, &outcome.stuck);
+                report.add_buffering(found, console);
+            }
+            return report.print(args, console);
+        }
+        // Later failures do not discard the result of the first run.
+        let mut failures = Failures::default();
+        let unwatched = network.as_ref().map(NetworkPlan::unwatched);
+        let plan = Plan {
+            noise: noise.as_ref(),
+            network: unwatched.as_ref(),
+            stop: Some(interrupt.flag()),
+            ..args.plan()
+        };
+        let further =
+            Further { args, sets: &sets, source: &source, plan, outcome: &outcome, interrupt };
+        failures.add(further.warn_of_extrapolation(profile.as_ref(), console));
+        report.add_taper(failures.add(further.taper()).flatten());
+        if args.sensitivity {
+            report.add_sensitivities(failures.add(further.sensitivities(sweep.as_ref(), console)));
+        }
+        pictures.draw(args, &outcome, &mut failures);
+        further.run(monte_carlo, sweep, &mut report, &mut failures, console);
+        let printed = report.print(args, console).map(drop);
+        failures.add(printed);
+        Ok(failures.end(report.exit(), console))
     }
-    // Later failures do not discard the result of the first run.
-    let mut failures = Failures::default();
-    let unwatched = network.as_ref().map(NetworkPlan::unwatched);
-    let plan = Plan {
-        noise: noise.as_ref(),
-        network: unwatched.as_ref(),
-        stop: Some(interrupt.flag()),
-        ..args.plan()
-    };
-    let further = Further {
-        args,
-        sets: &sets,
-        source: &source,
-        plan,
-        outcome: &outcome,
-        interrupt: &interrupt,
-    };
-    failures.add(further.warn_of_extrapolation(profile.as_ref(), console));
-    report.add_taper(failures.add(further.taper()).flatten());
-    if args.sensitivity {
-        report.add_sensitivities(failures.add(further.sensitivities(sweep.as_ref(), console)));
-    }
-    pictures.draw(args, &outcome, &mut failures);
-    further.run(monte_carlo, sweep, &mut report, &mut failures, console);
-    let printed = report.print(args, console).map(drop);
-    failures.add(printed);
-    Ok(failures.end(report.exit(), console))
 }

@@ -75,6 +75,11 @@ pub(super) struct Picture {
 }
 
 impl PictureArgs {
+    /// True if a timeline is requested.
+    pub(super) const fn is_asked(&self) -> bool {
+        self.timeline.is_some()
+    }
+
     /// Adds the files of these options.
     pub(super) fn name_files(&self, files: &mut NamedFiles) {
         files.written("--timeline", self.timeline.as_deref(), &[]);

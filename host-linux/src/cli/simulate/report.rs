@@ -228,6 +228,25 @@ impl Report {
         })
     }
 
+    /// Adds the number of processes, and tells if most messages are sent between them.
+    pub(super) fn add_processes(
+        &mut self,
+        processes: u32,
+        outcome: &Outcome,
+        console: &mut Console,
+    ) {
+        /// Share of the messages above which processes mostly wait for each other.
+        const MOST: f64 = 0.5;
+        self.how.add_processes(processes, outcome);
+        if let Some(share) = self.how.crossing_share.filter(|share| *share > MOST) {
+            console.warn(format_args!(
+                "{}% of the messages are sent to another process, which takes longer; fewer processes, \
+                 with more threads each, may be faster",
+                number::significant(share * 100.0)
+            ));
+        }
+    }
+
     pub(super) fn add_hosts_used(&mut self, plan: Option<&NetworkPlan>, ranks: u32) {
         if let Some(plan) = plan {
             self.network.add_hosts_used(hosts_used(plan, ranks));

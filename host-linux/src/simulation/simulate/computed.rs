@@ -23,17 +23,19 @@ impl Job<'_> {
         let Some(program) = program else { return Ok(None) };
         let loading = Stopwatch::start();
         let ranks = source.ranks();
+        let processes = self.processes.count();
         let listed = if self.wanted.finish { ranks } else { 0 };
         let listed_bytes = u64::from(listed) * size_of::<Picos>() as u64;
         let mut finish = Vec::new();
         // On a network, memory grows during the run, which checks the limit itself.
         if self.network.is_none() {
-            let needed = bytes_needed(&program).saturating_add(listed_bytes);
+            let needed = bytes_needed(&program) / u64::from(processes);
+            let needed = needed.saturating_add(listed_bytes);
             if needed > self.most_bytes {
                 let error = LoadError::Memory { needed, allowed: self.most_bytes };
                 return Err(RunError::Load(error));
             }
-            finish.reserve_exact(listed as usize);
+            finish.reserve_exact(listed.div_ceil(processes) as usize);
         }
         let load = loading.read();
         let running = Stopwatch::start();
@@ -48,11 +50,13 @@ impl Job<'_> {
             let on_network = OnNetwork { parameters, plan, most_bytes, watch };
             on_network.compute(&program, self.noise, each)?
         } else {
-            let means = Means { threads: self.threads, most_bytes, watch, ..Means::ONE_THREAD };
+            let Self { threads, processes, .. } = *self;
+            let means = Means { threads, most_bytes, watch, processes, ..Means::ONE_THREAD };
             compute(&program, parameters, self.noise, &means, each)?
         };
         let Some(computed) = computed else { return Ok(None) };
-        let Computed { outcome, memory_bytes, threads, parts: partitions, network } = computed;
+        let Computed { outcome, memory_bytes, threads, parts: partitions, network, crossing } =
+            computed;
         let implicit::ProgramFinished { makespan, last_rank, events, messages, .. } = outcome;
         Ok(Some(Outcome {
             ranks,
@@ -61,9 +65,10 @@ impl Job<'_> {
             finished: Finished { makespan, last_rank, events },
             load,
             run: running.read(),
-            finish: self.wanted.finish.then_some(finish),
+            finish: self.wanted.finish.then(|| self.of_all(finish)),
             method: Method::Computed { threads, partitions },
             network,
+            crossing,
             ..Outcome::default()
         }))
     }

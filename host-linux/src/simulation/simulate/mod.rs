@@ -1,6 +1,7 @@
 //! A whole simulation in one call: computed if the pattern allows it, also on a network; otherwise
 //! in windows on several threads; otherwise in order of events, which is always possible.
 
+mod across;
 mod computed;
 mod in_order;
 mod windows;
@@ -9,7 +10,10 @@ use loggap_core::measure::Clock;
 use loggap_core::sim::{Finished, Parameters, RankCounters, Settings, Unfinished};
 use loggap_core::units::Picos;
 
-use super::{Limit, LoadError, Needs, NetworkPlan, NetworkUse, PhasedNoise, RunError, Source};
+use super::{
+    Alone, Limit, LoadError, Needs, NetworkPlan, NetworkUse, PhasedNoise, Processes, RunError,
+    Source,
+};
 use crate::machine::clock::HostClock;
 use crate::schedule::TagNumbers;
 use crate::timeline::causes::{Causes, Transfer};
@@ -33,6 +37,8 @@ pub struct Job<'a> {
     /// Location of a file's operations during the run. By default they are read from the file only
     /// if they do not all fit into memory.
     pub program: Option<ProgramForm>,
+    /// Processes that share the ranks.
+    pub processes: &'a dyn Processes,
     /// Requested results besides the makespan.
     pub wanted: Wanted,
 }
@@ -138,6 +144,8 @@ pub struct Outcome {
     pub timeline: Option<Timeline>,
     /// Causes of each event.
     pub causes: Option<Causes>,
+    /// Messages between processes.
+    pub crossing: u64,
     /// Method, and the reason for it.
     pub method: Method,
     /// Largest number of operations in progress at a time, if only these were in memory.
@@ -172,6 +180,10 @@ impl Stuck {
 
     fn add(&mut self, left: Unfinished) {
         self.total += 1;
+        self.list(left);
+    }
+
+    fn list(&mut self, left: Unfinished) {
         let kind = match left {
             Unfinished::Unreceived { .. } => &mut self.unreceived,
             Unfinished::Waiting { .. } => &mut self.waiting,
@@ -245,6 +257,7 @@ impl<'a> Job<'a> {
             most_bytes: u64::MAX,
             threads: 1,
             program: None,
+            processes: &Alone,
             wanted: Wanted::default(),
         }
     }
@@ -263,6 +276,9 @@ impl<'a> Job<'a> {
 
     /// As [`Job::simulate`], with numbers instead of large tags.
     fn numbered(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
+        if self.processes.count() > 1 {
+            return self.across(source, watch);
+        }
         if self.program == Some(ProgramForm::Streamed) {
             return self.streamed(source, "asked for", watch);
         }

@@ -7,7 +7,7 @@ use loggap_core::sim::{Counters, Noise, Observer, RankCounters, Silent};
 
 use super::{Job, Method, Outcome, Progress, Stopwatch, Stuck, Watch};
 use crate::simulation::noise::with_noise;
-use crate::simulation::windows::{Resources, Split, WindowError, load, run};
+use crate::simulation::windows::{Resources, Split, WindowError, load, load_across, run};
 use crate::simulation::{LoadError, Needs, RunError, Source};
 use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
@@ -46,6 +46,33 @@ impl Job<'_> {
     }
 }
 
+impl Job<'_> {
+    /// Runs the ranks of this process in windows.
+    pub(super) fn own_in_windows(
+        &self,
+        source: &Source,
+        watch: Watch<'_>,
+    ) -> Result<Outcome, RunError> {
+        let besides = |needs: &Needs| self.besides(needs);
+        let loading = Stopwatch::start();
+        let ran = load_across(
+            source,
+            self.parameters,
+            self.settings,
+            &self.limit(&besides),
+            (self.threads, self.processes),
+            |schedule, needs, mail_bytes| {
+                let load = loading.read();
+                let loaded = Loaded { job: self, needs, mail_bytes };
+                let outcome = with_noise!(self.noise, noise => loaded.run(schedule, noise, watch)?);
+                Ok(outcome.map(|outcome| Outcome { load, ..outcome }))
+            },
+        );
+        let ran: Result<_, RunError> = ran.map_err(RunError::Load)?;
+        ran?.map_err(|why| RunError::Load(LoadError::OneProcess(why)))
+    }
+}
+
 /// A loaded schedule that is ready to run.
 struct Loaded<'a> {
     job: &'a Job<'a>,
@@ -65,7 +92,7 @@ impl Loaded<'_> {
             let silent = |_| Silent;
             return Ok(self.observed(schedule, noise, silent, watch)?.map(|(outcome, _)| outcome));
         }
-        let counted = if wanted.counters { self.needs.ranks as usize } else { 0 };
+        let counted = if wanted.counters { schedule.first_ops().len() - 1 } else { 0 };
         let mut ranks = vec![RankCounters::default(); counted];
         let mut parts = ranks.chunks_mut(1 << schedule.shift());
         let first_ops: Arc<[u32]> = schedule.first_ops().into();
@@ -99,11 +126,16 @@ impl Loaded<'_> {
         let Self { job, needs, mail_bytes } = *self;
         let (stored, of) = (schedule.bytes(), schedule.events());
         let running = Stopwatch::start();
-        let resources = Resources { threads: job.threads, mail_bytes, small: Resources::SMALL };
+        let (threads, processes) = (job.threads, job.processes);
+        let resources = Resources { threads, mail_bytes, small: Resources::SMALL, processes };
         let mut progress = |done| watch(Progress { done, of });
         let ended = match run(schedule, noise, observe, &resources, &mut progress) {
             Ok(ended) => ended,
             Err(error @ WindowError::Steps) => return Ok(Err(error.to_string())),
+            Err(error @ WindowError::Unknown) => {
+                return Err(RunError::Load(LoadError::OneProcess(error.to_string())));
+            }
+            Err(WindowError::Elsewhere) => return Err(RunError::Elsewhere),
             Err(WindowError::Stopped(error)) => return Err(RunError::Stopped(error)),
             Err(WindowError::Memory(error)) => {
                 return Err(RunError::Load(LoadError::Pages(error)));
@@ -120,6 +152,7 @@ impl Loaded<'_> {
             stuck,
             run,
             finish: job.wanted.finish.then(|| ended.finish().collect()),
+            crossing: ended.crossing(),
             method: Method::Windows { threads: ended.threads(), partitions: ended.partitions() },
             ..Outcome::default()
         };

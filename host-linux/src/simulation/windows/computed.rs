@@ -3,16 +3,19 @@
 use std::sync::{Mutex, PoisonError};
 
 use loggap_core::sim::implicit::{
-    ImplicitError, Mail, Message, Node, Outbox, Program, RankRange, Requirements, Simulation,
+    ImplicitError, Mail, Message, Node, Outbox, Program, ProgramFinished, RankRange, Requirements,
+    Simulation,
 };
+use loggap_core::sim::mail::Block;
 use loggap_core::sim::{Noise, Parameters};
 use loggap_core::units::Picos;
 
-use super::memory::{MailRoom, Mails};
-use super::parts::{InWindows, Ran, WindowLimits, run_parts};
-use super::{Resources, partition_shift};
-use crate::simulation::Progress;
+use super::Resources;
+use super::load::blocks;
+use super::memory::{MailRoom, Mails, chains};
+use super::parts::{Border, InWindows, Ran, WindowLimits, run_parts};
 use crate::simulation::implicit::{Computed, Means, PatternError, PatternMemory, steps_of};
+use crate::simulation::{Processes, Progress, agreed};
 
 /// Limit on the nodes of a partition, as a multiple of the estimate.
 const NODES: usize = 16;
@@ -54,12 +57,16 @@ where
     }
 }
 
-/// Division of the ranks into partitions, and its memory.
+/// Division of the ranks into partitions, those of this process, and their memory.
 struct Division {
     shift: u32,
     /// Requirements of one partition.
     needs: Requirements,
+    /// Partitions of all processes, of each process, and of this one.
+    all: u32,
+    block: Block,
     parts: usize,
+    threads: usize,
     /// Nodes of a partition.
     nodes: usize,
     /// Memory for messages to other partitions in a window: at most the messages that can wait in
@@ -69,23 +76,26 @@ struct Division {
 }
 
 impl Division {
-    /// `None` if a single thread is as fast, or if memory is insufficient.
-    fn of<P: Program>(program: &P, means: &Means<'_>) -> Option<Self> {
-        let ranks = program.ranks();
+    /// `None` if a single thread of a single process is as fast, or if memory is insufficient.
+    fn of<P: Program>(program: &P, means: &Means<'_>, nodes: usize) -> Option<Self> {
+        let (ranks, processes) = (program.ranks(), means.processes);
         let enough = program.messages() >= means.least_messages && program.busy() >= LEAST_BUSY;
-        if means.threads < 2 || !enough {
+        let threads = if enough { means.threads } else { 1 };
+        if threads < 2 && processes.count() < 2 {
             return None;
         }
-        let shift = partition_shift(ranks, means.threads);
+        let (shift, block) = blocks(ranks, threads, processes);
         let needs = Requirements::of_ranks(program, 1 << shift);
-        let parts = (ranks as usize).div_ceil(1 << shift);
+        let all = ranks.div_ceil(1 << shift);
+        let parts = all.saturating_sub(block.first).min(block.each) as usize;
         let messages = u32::try_from(needs.nodes_most.saturating_mul(2)).unwrap_or(u32::MAX);
         let mail = MailRoom { messages, bytes: 0 };
-        let division = Self { shift, needs, parts, nodes: 0, mail };
+        let division = Self { shift, needs, all, block, parts, threads, nodes: 0, mail };
         let half = means.most_bytes.checked_sub(division.fixed_bytes())? / 2;
         // Unused memory costs only address space.
-        let most = half / (parts * size_of::<Node>()) as u64;
-        let usual = needs.nodes_most.min(needs.nodes.saturating_mul(NODES));
+        let each = u64::from(all.min(block.each));
+        let most = half / (each * size_of::<Node>() as u64);
+        let usual = needs.nodes_most.min(needs.nodes.saturating_mul(nodes));
         let nodes = usual.min(usize::try_from(most).unwrap_or(usize::MAX));
         (nodes >= needs.nodes).then_some(Self {
             nodes,
@@ -100,8 +110,9 @@ impl Division {
     }
 }
 
-/// Runs `program` in partitions on several threads, and calls `each` with every rank and its
-/// finishing time. `None` if a single thread is as fast, or if memory is insufficient.
+/// Runs `program` in partitions on several threads or processes, and calls `each` with every rank of
+/// this process and its finishing time. The outcome is that of all processes. `None` if a single
+/// thread is as fast, or if memory is insufficient.
 ///
 /// # Errors
 ///
@@ -117,41 +128,118 @@ where
     P: Program<State: Send> + Sync,
     N: Noise + Copy + Send,
 {
-    let Some(division) = Division::of(program, means) else { return Ok(None) };
-    let Division { shift, needs, parts, nodes, .. } = division;
-    let Ok(mut memory) = PatternMemory::new(needs, parts, nodes) else { return Ok(None) };
-    let Ok(mails) = Mails::new(means.threads.min(parts), parts, division.mail) else {
-        return Ok(None);
-    };
-    let parts = memory.lend().zip(0..).map(|(memory, index)| {
-        let ranks = RankRange { index, shift };
-        let simulation = Simulation::part(program, parameters, noise, memory, ranks)?;
-        Ok(Mutex::new(ComputedPart { simulation, stopped: None }))
-    });
-    let parts = parts.collect::<Result<Vec<_>, ImplicitError>>()?;
-    let of = steps_of(program);
-    let mut watch = |done| (means.watch)(Progress { done, of });
-    let ran = run_parts(
-        &parts,
-        &mails,
-        WindowLimits { small: Resources::SMALL, sparse: SPARSE },
-        &mut watch,
-    );
-    let parts: Vec<_> = (parts.into_iter())
-        .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
-        .collect();
-    let threads = match (parts.iter().find_map(|part| part.stopped), ran) {
-        (Some(ImplicitError::Nodes { .. } | ImplicitError::Mail), _) => return Ok(None),
-        (Some(error), _) => return Err(error.into()),
-        (None, None) => return Ok(None),
-        (None, Some(threads)) => threads,
-    };
-    let simulations = || parts.iter().map(|part| &part.simulation);
-    let outcome = Simulation::outcome_of(simulations())?;
-    let mut memory_bytes = division.fixed_bytes().saturating_add(mails.bytes());
-    for simulation in simulations() {
-        memory_bytes += u64::from(simulation.nodes_used()) * size_of::<Node>() as u64;
-        simulation.finishes().for_each(|(rank, time)| each(rank, time));
+    let mut nodes = NODES;
+    loop {
+        let Some(division) = Division::of(program, means, nodes) else { return Ok(None) };
+        if let Some(computed) = division.run(program, parameters, noise, means, &mut each)? {
+            return Ok(Some(computed));
+        }
+        // A single process runs on one thread.
+        if means.processes.count() == 1 || division.nodes >= division.needs.nodes_most {
+            return Ok(None);
+        }
+        nodes = nodes.saturating_mul(NODES);
     }
-    Ok(Some(Computed { outcome, memory_bytes, threads, parts: division.parts, network: None }))
+}
+
+impl Division {
+    /// As [`run_in_parts`]; `None` if there are too few nodes, or too little room for messages.
+    fn run<P, N>(
+        &self,
+        program: &P,
+        parameters: Parameters<'_>,
+        noise: N,
+        means: &Means<'_>,
+        each: &mut impl FnMut(u32, Picos),
+    ) -> Result<Option<Computed>, PatternError>
+    where
+        P: Program<State: Send> + Sync,
+        N: Noise + Copy + Send,
+    {
+        let &Self { shift, needs, block, parts, nodes, .. } = self;
+        let processes = means.processes;
+        let senders = self.threads.clamp(1, parts.max(1));
+        let memory = PatternMemory::new(needs, parts, nodes);
+        let chains = chains(parts, block, processes);
+        let mails = Mails::new(senders, chains, self.mail);
+        let [mut fits] = [u64::from(memory.is_ok() && mails.is_ok())];
+        fits = processes.all(&[fits]).into_iter().min().unwrap_or(fits);
+        let (Ok(mut memory), Ok(mails), 1) = (memory, mails, fits) else { return Ok(None) };
+        let parts = memory.lend().zip(block.first..).map(|(memory, index)| {
+            let ranks = RankRange { index, shift, block };
+            let simulation = Simulation::part(program, parameters, noise, memory, ranks)?;
+            Ok(Mutex::new(ComputedPart { simulation, stopped: None }))
+        });
+        let parts = parts.collect::<Result<Vec<_>, ImplicitError>>().map_err(PatternError::from);
+        let parts = agreed(processes, parts)?;
+        let of = steps_of(program);
+        let mut watch = |done| (means.watch)(Progress { done, of });
+        let mut border = Border::new(processes, block, shift);
+        let ran = run_parts(
+            &parts,
+            &mails,
+            WindowLimits { small: Resources::SMALL, sparse: SPARSE },
+            &mut border,
+            &mut watch,
+        );
+        let parts: Vec<_> = (parts.into_iter())
+            .map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect();
+        let stopped = match parts.iter().find_map(|part| part.stopped) {
+            None | Some(ImplicitError::Nodes { .. } | ImplicitError::Mail) => Ok(()),
+            Some(error) => Err(PatternError::from(error)),
+        };
+        agreed(processes, stopped)?;
+        let Some(threads) = ran else { return Ok(None) };
+        let simulations = || parts.iter().map(|part| &part.simulation);
+        let own = Simulation::outcome_of(simulations());
+        let mut memory_bytes = self.fixed_bytes().saturating_add(mails.bytes());
+        for simulation in simulations() {
+            memory_bytes += u64::from(simulation.nodes_used()) * size_of::<Node>() as u64;
+            simulation.finishes().for_each(|(rank, time)| each(rank, time));
+        }
+        let own = Computed {
+            outcome: own,
+            memory_bytes,
+            crossing: border.received,
+            ..Computed::default()
+        };
+        let together = together(processes, &own);
+        let outcome = together.outcome.complete()?;
+        Ok(Some(Computed { outcome, threads, parts: self.all as usize, ..together }))
+    }
+}
+
+/// Outcome, memory and messages between processes, of all processes.
+fn together(processes: &dyn Processes, own: &Computed) -> Computed {
+    let ProgramFinished { makespan, last_rank, events, messages, matched, receives, open_ties } =
+        own.outcome;
+    let numbers = [
+        own.memory_bytes,
+        own.crossing,
+        makespan.0,
+        last_rank.into(),
+        events,
+        messages,
+        matched,
+        receives,
+        open_ties,
+    ];
+    let mut all = Computed::default();
+    for &[memory, crossing, makespan, rank, events, messages, matched, receives, open_ties] in
+        processes.all(&numbers).as_chunks().0
+    {
+        all.memory_bytes += memory;
+        all.crossing += crossing;
+        all.outcome.add(&ProgramFinished {
+            makespan: Picos(makespan),
+            last_rank: u32::try_from(rank).unwrap_or(u32::MAX),
+            events,
+            messages,
+            matched,
+            receives,
+            open_ties,
+        });
+    }
+    all
 }

@@ -1,10 +1,14 @@
 //! Loads schedules for runs in windows.
 
+use std::ops::Range;
+
+use loggap_core::goal::{Edge, Op, Sink};
+use loggap_core::sim::mail::Block;
 use loggap_core::sim::windows::{Builder, Requirements, Schedule, Unsuitable};
 use loggap_core::sim::{BuildError, Parameters, Settings, Survey};
 
 use super::WindowMemory;
-use crate::simulation::{Limit, LoadError, Needs, Source};
+use crate::simulation::{Limit, LoadError, Needs, Processes, Source, agreed};
 
 /// log₂ of the largest number of ranks in a partition: their states fit into a second-level cache.
 const MOST_SHIFT: u32 = 13;
@@ -23,21 +27,38 @@ pub fn partition_shift(ranks: u32, threads: usize) -> u32 {
     (ranks / parts).max(1).ilog2().clamp(LEAST_SHIFT, MOST_SHIFT)
 }
 
+/// log₂ of the number of ranks in a partition, and the partitions of this process, for a run on
+/// several processes with `threads` threads each.
+pub(super) fn blocks(ranks: u32, threads: usize, processes: &dyn Processes) -> (u32, Block) {
+    let count = processes.count();
+    if count < 2 {
+        return (partition_shift(ranks, threads), Block::ALL);
+    }
+    // Every process gets some.
+    let most = (ranks / count).max(1).ilog2();
+    let shift = partition_shift(ranks, threads.saturating_mul(count as usize)).min(most);
+    let each = ranks.div_ceil(1 << shift).div_ceil(count).max(1);
+    (shift, Block { first: processes.index() * each, each })
+}
+
 /// Division of the ranks into partitions.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Split {
+#[derive(Clone, Copy, Debug)]
+pub enum Split<'p> {
     /// Suitable for this number of threads.
     Threads(usize),
     /// A single partition, so that observers see causes before effects.
     Whole,
+    /// Suitable for this number of threads on each of several processes.
+    Processes(usize, &'p dyn Processes),
 }
 
-impl Split {
-    /// log₂ of the number of ranks in a partition.
-    fn shift(self, ranks: u32) -> u32 {
+impl Split<'_> {
+    /// log₂ of the number of ranks in a partition, and the partitions of this process.
+    fn of(self, ranks: u32) -> (u32, Block) {
         match self {
-            Self::Threads(threads) => partition_shift(ranks, threads),
-            Self::Whole => u32::BITS - ranks.leading_zeros(),
+            Self::Threads(threads) => (partition_shift(ranks, threads), Block::ALL),
+            Self::Whole => (u32::BITS - ranks.leading_zeros(), Block::ALL),
+            Self::Processes(threads, processes) => blocks(ranks, threads, processes),
         }
     }
 }
@@ -54,7 +75,7 @@ pub fn load<T>(
     parameters: Parameters<'_>,
     settings: Settings,
     limit: &Limit<'_>,
-    split: Split,
+    split: Split<'_>,
     run: impl FnOnce(Schedule<'_>, &Needs, u64) -> T,
 ) -> Result<Result<T, Unsuitable>, LoadError> {
     let prepare = |survey: &Survey| Loader::new(survey, parameters, settings, limit, split);
@@ -85,6 +106,91 @@ pub fn load<T>(
     Ok(Ok(run(schedule, &loader.needs, loader.mail_bytes.saturating_sub(tags))))
 }
 
+/// As [`load`], for the ranks of this process; `run` is called if all processes can run the schedule.
+///
+/// # Errors
+///
+/// [`LoadError`]; `run` was not called in this case.
+pub fn load_across<T>(
+    source: &Source,
+    parameters: Parameters<'_>,
+    settings: Settings,
+    limit: &Limit<'_>,
+    (threads, processes): (usize, &dyn Processes),
+    run: impl FnOnce(Schedule<'_>, &Needs, u64) -> T,
+) -> Result<T, LoadError> {
+    let split = Split::Processes(threads, processes);
+    let (shift, block) = split.of(source.ranks());
+    let own = || block.ranks(shift, source.ranks());
+    let prepare = || -> Result<_, LoadError> {
+        let mut survey = Survey::default();
+        source.feed(&mut OwnRanks::new(&mut survey, own()))?;
+        let loader = Loader::new(&survey, parameters, settings, limit, split)?;
+        let loader = loader.map_err(|why| LoadError::OneProcess(why.to_string()))?;
+        let memory = WindowMemory::new(&loader.requirements).map_err(LoadError::Pages)?;
+        Ok((loader, memory))
+    };
+    let (loader, mut memory) = agreed(processes, prepare())?;
+    let lent = memory.lend();
+    let build = || -> Result<_, LoadError> {
+        let mut builder = Builder::new(lent, loader.requirements, parameters)?;
+        source.feed(&mut OwnRanks::new(&mut builder, own()))?;
+        loader.needs.with_tags(source.tag_bytes()).within(limit)?;
+        Ok(builder.finish()?)
+    };
+    let built = build().map_err(|error| match error {
+        LoadError::Schedule { error: BuildError::Unsuitable(why), .. }
+        | LoadError::Build(BuildError::Unsuitable(why)) => LoadError::OneProcess(why.to_string()),
+        error => error,
+    });
+    let schedule = agreed(processes, built)?;
+    Ok(run(schedule, &loader.needs, loader.mail_bytes.saturating_sub(source.tag_bytes())))
+}
+
+/// Passes on the operations of some ranks.
+struct OwnRanks<'s, S> {
+    sink: &'s mut S,
+    own: Range<u32>,
+    /// True if the open rank is one of them; otherwise the number of its operations counts.
+    is_own: bool,
+    ops: u32,
+}
+
+impl<'s, S> OwnRanks<'s, S> {
+    const fn new(sink: &'s mut S, own: Range<u32>) -> Self {
+        Self { sink, own, is_own: false, ops: 0 }
+    }
+}
+
+impl<S: Sink> Sink for OwnRanks<'_, S> {
+    type Error = S::Error;
+
+    fn ranks(&mut self, ranks: u32) -> Result<(), S::Error> {
+        self.sink.ranks(ranks)
+    }
+
+    fn begin_rank(&mut self, rank: u32) -> Result<(), S::Error> {
+        (self.is_own, self.ops) = (self.own.contains(&rank), 0);
+        if self.is_own { self.sink.begin_rank(rank) } else { Ok(()) }
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, S::Error> {
+        if self.is_own {
+            return self.sink.op(op);
+        }
+        self.ops += 1;
+        Ok(self.ops - 1)
+    }
+
+    fn edge(&mut self, edge: Edge) -> Result<(), S::Error> {
+        if self.is_own { self.sink.edge(edge) } else { Ok(()) }
+    }
+
+    fn end_rank(&mut self) -> Result<(), S::Error> {
+        if self.is_own { self.sink.end_rank() } else { Ok(()) }
+    }
+}
+
 /// Requirements and limits, known before a schedule is built.
 struct Loader {
     requirements: Requirements,
@@ -98,12 +204,13 @@ impl Loader {
         parameters: Parameters<'_>,
         settings: Settings,
         limit: &Limit<'_>,
-        split: Split,
+        split: Split<'_>,
     ) -> Result<Result<Self, Unsuitable>, LoadError> {
         // A typical number: one message from each rank in a window.
         const EACH_RANK: u64 = 64;
-        let shift = split.shift(survey.ranks());
-        let requirements = match Requirements::of(survey, &parameters, settings, shift) {
+        let (shift, block) = split.of(survey.ranks());
+        let requirements = Requirements::of_block(survey, &parameters, settings, shift, block);
+        let requirements = match requirements {
             Ok(requirements) => requirements,
             Err(why) => return Ok(Err(why)),
         };

@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::{io, mem};
 
 use loggap_core::sim::Slot;
-use loggap_core::sim::mail::{CHUNK, ChunkList, Chunks, Mail, Outbox};
-use loggap_core::sim::windows::{Memory, Receiving, Requirements, WindowRank, WindowRecord};
+use loggap_core::sim::mail::{Block, CHUNK, ChunkList, Chunks, Mail, Outbox};
+use loggap_core::sim::windows::{
+    Foreign, Memory, Receiving, Requirements, WindowRank, WindowRecord,
+};
 
 use super::parts::lock;
+use crate::simulation::Processes;
 use crate::simulation::memory::owned_memory;
 use crate::sys::pages::{Integers, Pages};
 
@@ -24,6 +27,7 @@ owned_memory! {
         times: AtomicU64,
         links: AtomicU64,
         receiving: Receiving,
+        foreign: Foreign,
         scratch: [u32; 2],
     }
 }
@@ -51,6 +55,15 @@ pub(super) struct MailRoom {
     pub(super) messages: u32,
     /// Total memory, bytes.
     pub(super) bytes: u64,
+}
+
+/// Chains of the mail of a process with `parts` partitions: one for each, and one for each process
+/// if there are several.
+pub(super) fn chains(parts: usize, block: Block, processes: &dyn Processes) -> usize {
+    match processes.count() {
+        1 => parts,
+        count => block.each as usize + count as usize,
+    }
 }
 
 impl<M: Integers> Mails<M> {

@@ -9,6 +9,6 @@ mod threads;
 mod workers;
 
 pub(super) use computed::run_in_parts;
-pub use load::{Split, load, partition_shift};
+pub use load::{Split, load, load_across, partition_shift};
 pub use memory::WindowMemory;
 pub use run::{Resources, WindowError, WindowRun, run};

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use loggap_core::sim::mail::{Mail, Outbox};
+use loggap_core::sim::mail::{Block, Mail, Outbox, Words};
 use loggap_core::sim::windows::STEPS;
 
 use super::memory::Mails;
 use super::workers::{AtEnd, Workers};
+use crate::simulation::Processes;
 use crate::simulation::simulate::WATCHED;
 use crate::sys::pages::Integers;
 
@@ -18,7 +19,7 @@ const FREE_STEPS: u64 = 1 << 20;
 /// A partition of the ranks, which runs one window after the other.
 pub(super) trait InWindows<'r>: Send {
     /// Message between partitions.
-    type Message: Integers + Sync + 'r;
+    type Message: Integers + Words + Sync + 'r;
 
     /// Next window in which it has events without new messages; a lower bound.
     fn next(&self) -> Option<u64>;
@@ -121,8 +122,8 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
     }
 
     /// Runs one window after the other, as the leader; `workers` coordinates the other threads, if
-    /// any. False if the run was aborted.
-    fn lead(&self, workers: &Workers, watch: &mut dyn FnMut(u64)) -> bool {
+    /// any. False if the run was aborted, by any process.
+    fn lead(&self, workers: &Workers, border: &mut Border<'_>, watch: &mut dyn FnMut(u64)) -> bool {
         let (mut events, mut steps, mut sparse) = (0, 0, 0);
         let (mut expected, mut watched) = (u64::MAX, 0);
         loop {
@@ -145,7 +146,14 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
             sparse += u64::from(executed * 8 < self.parts.len() as u64);
             let most = STEPS * events + FREE_STEPS;
             let too_many = steps > most || sparse > self.windows.sparse;
-            if too_many || self.aborted.load(Ordering::Relaxed) {
+            let aborts = too_many || self.aborted.load(Ordering::Relaxed);
+            let mut next = if aborts { ABORTED } else { window + 1 };
+            if sent == 0 && !aborts {
+                let due = self.due.iter().map(|due| due.load(Ordering::Relaxed));
+                next = due.min().unwrap_or(u64::MAX);
+            }
+            let (next, received) = border.cross(self.mails, self.mail()[1], next);
+            if next == ABORTED {
                 return false;
             }
             self.free.store(most - steps, Ordering::Relaxed);
@@ -154,24 +162,80 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
                 watched = events + WATCHED;
             }
             self.turn.fetch_xor(1, Ordering::Relaxed);
-            expected = sent.max(executed);
-            let mut next = window + 1;
-            if sent == 0 {
-                next = self
-                    .due
-                    .iter()
-                    .map(|due| due.load(Ordering::Relaxed))
-                    .min()
-                    .unwrap_or(u64::MAX);
-                if next == u64::MAX {
-                    return true;
-                }
-                if next > window + 1 {
-                    expected = u64::MAX;
-                }
+            expected = sent.max(executed).max(received);
+            if next == u64::MAX {
+                return true;
+            }
+            if next > window + 1 {
+                expected = u64::MAX;
             }
             self.window.store(next, Ordering::Relaxed);
         }
+    }
+}
+
+/// [`Processes::exchange`]'s next window if the run is aborted.
+const ABORTED: u64 = 0;
+
+/// Exchange of messages with other processes at the end of each window.
+pub(super) struct Border<'x> {
+    processes: &'x dyn Processes,
+    /// Partitions of this process.
+    block: Block,
+    /// Binary logarithm of the ranks of a partition.
+    shift: u32,
+    /// Words for each process, and from all others.
+    outgoing: Vec<Vec<u32>>,
+    incoming: Vec<u32>,
+    /// True if messages from others found no room: the next window is aborted, as by then all
+    /// processes can agree on it.
+    full: bool,
+    /// Messages received from other processes.
+    pub(super) received: u64,
+}
+
+impl<'x> Border<'x> {
+    /// Border of this process, which has the partitions `block`.
+    pub(super) fn new(processes: &'x dyn Processes, block: Block, shift: u32) -> Self {
+        let outgoing = (0..processes.count()).map(|_| Vec::new()).collect();
+        Self { processes, block, shift, outgoing, incoming: Vec::new(), full: false, received: 0 }
+    }
+
+    /// Ends a window in which messages went to `mail`: exchanges those for other processes, and
+    /// agrees on the next window. Returns it with the number of messages received.
+    fn cross<M: Integers + Words>(
+        &mut self,
+        mails: &Mails<M>,
+        mail: &Mail<'_, M>,
+        next: u64,
+    ) -> (u64, u64) {
+        if self.processes.count() == 1 {
+            return (next, 0);
+        }
+        let mut outbox = mails.outbox(*mail, 0);
+        for (process, words) in (0u32..).zip(&mut self.outgoing) {
+            words.clear();
+            let chain = self.block.each + process;
+            mail.collect(chain, |_, message| message.read(|word| words.push(word)));
+            outbox.release(mail, chain);
+        }
+        self.incoming.clear();
+        let next = if self.full { ABORTED } else { next };
+        let next = self.processes.exchange(&self.outgoing, &mut self.incoming, next);
+        let (mut chain, before) = (0, self.received);
+        // Chains are collected from last to first.
+        for words in self.incoming.rchunks(M::WORDS) {
+            if let Some(target) = M::target(words) {
+                chain = self.block.chain(target >> self.shift);
+                self.received += 1;
+            }
+            match outbox.send(chain) {
+                Some(place) => place.write(words),
+                None => self.full = true,
+            }
+        }
+        mails.keep(0, outbox);
+        (next, self.received - before)
     }
 }
 
@@ -187,6 +251,7 @@ pub(super) fn run_parts<'r, P: InWindows<'r>>(
     parts: &[Mutex<P>],
     mails: &'r Mails<P::Message>,
     windows: WindowLimits,
+    border: &mut Border<'_>,
     watch: &mut dyn FnMut(u64),
 ) -> Option<usize> {
     let workers = Workers::new(parts.len());
@@ -204,6 +269,6 @@ pub(super) fn run_parts<'r, P: InWindows<'r>>(
             }
             started += 1;
         }
-        shared.lead(workers, watch).then_some(started)
+        shared.lead(workers, border, watch).then_some(started)
     })
 }

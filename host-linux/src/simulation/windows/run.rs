@@ -3,12 +3,13 @@
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use loggap_core::sim::windows::{Mail, Message, Outbox, Partition, Schedule};
+use loggap_core::sim::windows::{Mail, Message, Outbox, Partition, Schedule, UNKNOWN};
 use loggap_core::sim::{Finished, Noise, Observer, SimError, Unfinished};
 use loggap_core::units::Picos;
 
-use super::memory::{MailRoom, Mails};
-use super::parts::{InWindows, Ran, WindowLimits, run_parts};
+use super::memory::{MailRoom, Mails, chains};
+use super::parts::{Border, InWindows, Ran, WindowLimits, run_parts};
+use crate::simulation::{Elsewhere, Processes, agreed};
 
 /// Why a run in windows was aborted.
 #[derive(Debug, thiserror::Error)]
@@ -23,11 +24,20 @@ pub enum WindowError {
     /// of events is faster.
     #[error("very many receives or messages wait at once, or happen at once")]
     Steps,
+    /// The order of two simultaneous events follows from a history in other processes.
+    #[error(
+        "the order of simultaneous events depends on what happened long before in other processes; \
+         run it on one process, with 'loggap simulate'"
+    )]
+    Unknown,
+    /// Another process of the simulation failed.
+    #[error("another process failed")]
+    Elsewhere,
 }
 
 /// Resources of a run in windows.
 #[derive(Clone, Copy, Debug)]
-pub struct Resources {
+pub struct Resources<'p> {
     /// Number of threads, at least one.
     pub threads: usize,
     /// Memory for messages in flight, bytes. Messages for which it is too small wait in the
@@ -35,9 +45,11 @@ pub struct Resources {
     pub mail_bytes: u64,
     /// Windows with fewer expected events are run by a single thread.
     pub small: u64,
+    /// Processes that share the ranks.
+    pub processes: &'p dyn Processes,
 }
 
-impl Resources {
+impl Resources<'_> {
     /// Default for `small`.
     pub const SMALL: u64 = 1_000;
 }
@@ -48,6 +60,8 @@ pub struct WindowRun<'s, N, O> {
     partitions: Vec<Partition<'s, N, O>>,
     mail_bytes: u64,
     threads: usize,
+    /// Messages received from other processes.
+    crossing: u64,
 }
 
 impl<N: Noise, O: Observer> WindowRun<'_, N, O> {
@@ -82,10 +96,16 @@ impl<N: Noise, O: Observer> WindowRun<'_, N, O> {
         self.partitions.into_iter().map(Partition::into_observer)
     }
 
-    /// Memory that messages in flight have taken, bytes.
+    /// Memory that messages have taken: those in flight, and all of other processes. Bytes.
     #[must_use]
-    pub const fn mail_bytes(&self) -> u64 {
-        self.mail_bytes
+    pub fn mail_bytes(&self) -> u64 {
+        self.mail_bytes + self.partitions.iter().map(Partition::foreign_bytes).sum::<u64>()
+    }
+
+    /// Number of messages received from other processes.
+    #[must_use]
+    pub const fn crossing(&self) -> u64 {
+        self.crossing
     }
 
     /// Number of threads.
@@ -126,6 +146,27 @@ impl<'r, N: Noise + Send, O: Observer + Send> InWindows<'r> for Partition<'_, N,
     }
 }
 
+impl Elsewhere for WindowError {
+    const ELSEWHERE: Self = Self::Elsewhere;
+
+    fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::Elsewhere)
+    }
+}
+
+/// End of a run that all processes complete or abort: the first process that knows why it was
+/// aborted has the error.
+fn told<T>(processes: &dyn Processes, ended: Result<T, WindowError>) -> Result<T, WindowError> {
+    let knows = match &ended {
+        Ok(_) | Err(WindowError::Elsewhere | WindowError::Memory(_)) => 0,
+        Err(WindowError::Steps) => 1,
+        Err(WindowError::Unknown) => 2,
+        Err(WindowError::Stopped(_)) => 3,
+    };
+    let most = processes.all(&[knows]).into_iter().max().unwrap_or(knows);
+    agreed(processes, if knows < most { Err(WindowError::Elsewhere) } else { ended })
+}
+
 /// Runs a schedule with noise. `observe` creates the observer of a partition from its first rank;
 /// `watch` is called regularly with the number of events.
 ///
@@ -136,24 +177,31 @@ pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
     schedule: Schedule<'s>,
     noise: N,
     observe: impl FnMut(u32) -> O,
-    resources: &Resources,
+    resources: &Resources<'_>,
     watch: &mut dyn FnMut(u64),
 ) -> Result<WindowRun<'s, N, O>, WindowError> {
-    let sends = schedule.sends();
+    let (shift, block, processes) = (schedule.shift(), schedule.block(), resources.processes);
+    let room = schedule.messages();
     let partitions: Vec<_> = schedule.observed(noise, observe).map(Mutex::new).collect();
     let threads = resources.threads.clamp(1, partitions.len().max(1));
-    let room = MailRoom { messages: sends, bytes: resources.mail_bytes };
-    let mails = Mails::new(threads, partitions.len(), room).map_err(WindowError::Memory)?;
+    let room = MailRoom { messages: room, bytes: resources.mail_bytes };
+    let chains = chains(partitions.len(), block, processes);
+    let mails = Mails::new(threads, chains, room).map_err(WindowError::Memory);
+    let mails = agreed(processes, mails)?;
     let windows = WindowLimits { small: resources.small, sparse: u64::MAX };
-    let ran = run_parts(&partitions, &mails, windows, watch);
+    let mut border = Border::new(processes, block, shift);
+    let ran = run_parts(&partitions, &mails, windows, &mut border, watch);
     let mail_bytes = mails.bytes();
     let partitions: Vec<_> = (partitions.into_iter())
         .map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner))
         .collect();
-    let threads = match (ran, Partition::error(&partitions)) {
-        (_, Some(error)) => return Err(WindowError::Stopped(error)),
-        (None, None) => return Err(WindowError::Steps),
-        (Some(threads), None) => threads,
+    let steps: u64 = partitions.iter().map(Partition::steps).sum();
+    let ended = match (ran, Partition::error(&partitions)) {
+        (_, Some(error)) => Err(WindowError::Stopped(error)),
+        (None, None) if steps >= UNKNOWN => Err(WindowError::Unknown),
+        (None, None) => Err(WindowError::Steps),
+        (Some(threads), None) => Ok(threads),
     };
-    Ok(WindowRun { partitions, mail_bytes, threads })
+    let threads = told(processes, ended)?;
+    Ok(WindowRun { partitions, mail_bytes, threads, crossing: border.received })
 }

@@ -1,0 +1,148 @@
+//! Simulations on several processes: the results of all, at the first one.
+
+use loggap_core::sim::{Finished, RankCounters, Unfinished};
+use loggap_core::units::{Bytes, Picos};
+
+use super::{Job, Method, Outcome, SHARED_LINKS, Watch};
+use crate::simulation::{LoadError, RunError, Source};
+
+impl Job<'_> {
+    /// Runs a schedule on several processes. The outcome is complete at the first one.
+    pub(super) fn across(&self, source: &Source, watch: Watch<'_>) -> Result<Outcome, RunError> {
+        if self.network.is_some() {
+            return Err(RunError::Load(LoadError::OneProcess(SHARED_LINKS.to_owned())));
+        }
+        match self.computed(source, watch)? {
+            Some(outcome) => Ok(outcome),
+            None => self.own_in_windows(source, watch).map(|own| self.together(own)),
+        }
+    }
+
+    /// Times of all processes, in their order, at the first one.
+    pub(super) fn of_all(&self, own: Vec<Picos>) -> Vec<Picos> {
+        if self.processes.count() == 1 {
+            return own;
+        }
+        let all = self.processes.at_first(own.into_iter().map(|time| time.0).collect());
+        all.into_iter().map(Picos).collect()
+    }
+
+    /// Outcome of all processes.
+    fn together(&self, own: Outcome) -> Outcome {
+        let Finished { makespan, last_rank, events } = own.finished;
+        let partitions = match own.method {
+            Method::Windows { partitions, .. } => partitions as u64,
+            _ => 0,
+        };
+        let (ops, memory, stuck) = (own.ops, own.memory_bytes, own.stuck.total);
+        let counts = [events, ops, memory, own.crossing, stuck, partitions];
+        let numbers = [&[makespan.0, last_rank.into()], &counts[..]].concat();
+        let mut whole =
+            Outcome { ranks: own.ranks, load: own.load, run: own.run, ..Outcome::default() };
+        let mut partitions = 0;
+        for &[makespan, rank, events, ops, memory, crossing, stuck, parts] in
+            self.processes.all(&numbers).as_chunks().0
+        {
+            whole.finished.events += events;
+            whole.ops += ops;
+            whole.memory_bytes += memory;
+            whole.crossing += crossing;
+            whole.stuck.total += stuck;
+            partitions += usize::try_from(parts).unwrap_or_default();
+            if makespan > whole.finished.makespan.0 {
+                whole.finished.makespan = Picos(makespan);
+                whole.finished.last_rank = narrow(rank);
+            }
+        }
+        let left = own.stuck.listed().flat_map(words_of).collect();
+        for words in self.processes.at_first(left).as_chunks().0 {
+            whole.stuck.list(unfinished(words));
+        }
+        whole.finish = own.finish.map(|finish| self.of_all(finish));
+        whole.counters = own.counters.map(|counters| {
+            let own = counters.iter().flat_map(numbers_of).collect();
+            self.processes.at_first(own).as_chunks().0.iter().map(counters_of).collect()
+        });
+        whole.method = match own.method {
+            Method::Windows { threads, .. } => Method::Windows { threads, partitions },
+            other => other,
+        };
+        whole
+    }
+}
+
+/// A number that was one of 32 bits.
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// An unfinished operation as numbers, the first of which is its kind.
+fn words_of(left: &Unfinished) -> [u64; 5] {
+    match *left {
+        Unfinished::Unreceived { rank, from, op, tag } => {
+            [0, rank.into(), from.into(), op.into(), tag]
+        }
+        Unfinished::Waiting { rank, op, peer, tag } => {
+            [1, rank.into(), peer.into(), op.into(), tag]
+        }
+        Unfinished::NeverReady { rank, op } => [2, rank.into(), 0, op.into(), 0],
+    }
+}
+
+/// Inverse of [`words_of`].
+fn unfinished(&[kind, rank, peer, op, tag]: &[u64; 5]) -> Unfinished {
+    let [rank, peer, op] = [rank, peer, op].map(narrow);
+    match kind {
+        0 => Unfinished::Unreceived { rank, from: peer, op, tag },
+        1 => Unfinished::Waiting { rank, op, peer, tag },
+        _ => Unfinished::NeverReady { rank, op },
+    }
+}
+
+/// Counters as numbers.
+fn numbers_of(counters: &RankCounters) -> [u64; 12] {
+    let c = counters;
+    let times = [c.calculating, c.sending, c.receiving, c.noise, c.messages_waited];
+    let [calculating, sending, receiving, noise, waited] = times.map(|time| time.0);
+    let (posted, unexpected) = (c.max_posted.into(), c.max_unexpected.into());
+    let [calcs, sent, bytes, received] = [c.calcs, c.sent, c.bytes_sent.0, c.received];
+    [
+        calcs,
+        sent,
+        bytes,
+        received,
+        c.unexpected,
+        calculating,
+        sending,
+        receiving,
+        noise,
+        waited,
+        posted,
+        unexpected,
+    ]
+}
+
+/// Inverse of [`numbers_of`].
+fn counters_of(numbers: &[u64; 12]) -> RankCounters {
+    let mut c = RankCounters::default();
+    let &[
+        calcs,
+        sent,
+        bytes,
+        received,
+        unexpected,
+        calculating,
+        sending,
+        receiving,
+        noise,
+        waited,
+        posted,
+        most_unexpected,
+    ] = numbers;
+    (c.calcs, c.sent, c.bytes_sent, c.received, c.unexpected) =
+        (calcs, sent, Bytes(bytes), received, unexpected);
+    let times = [calculating, sending, receiving, noise, waited].map(Picos);
+    [c.calculating, c.sending, c.receiving, c.noise, c.messages_waited] = times;
+    (c.max_posted, c.max_unexpected) = (narrow(posted), narrow(most_unexpected));
+    c
+}
