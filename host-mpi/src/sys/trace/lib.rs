@@ -144,10 +144,11 @@ fn prepare(call: &Call, language: Language, words: &mut [usize]) {
 /// What is done after a call returned.
 fn after(call: &Call, language: Language, words: &mut [usize], code: c_int, ticket: Ticket) {
     let Some(enter) = ticket else { return };
-    let leave = clock();
+    let mut leave = clock();
     if let Some(library) = Library::loaded() {
         if call.action == Action::Init && code == 0 {
             start(library, enter);
+            leave = clock();
         }
         // Nothing is known of what a call did that failed.
         let failed = Call { action: Action::Name, ..*call };
