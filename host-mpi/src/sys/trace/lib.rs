@@ -28,6 +28,7 @@ use std::ffi::{CStr, c_int};
 use std::fmt::Arguments as Text;
 use std::hint::black_box;
 use std::io::Write as _;
+use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -257,6 +258,28 @@ fn flush() {
 extern "C" fn at_exit() {
     if ACTIVE.swap(false, Ordering::Relaxed) && PROCESS.load(Ordering::Relaxed) == process::id() {
         flush();
+    }
+}
+
+/// The process that `loggap-mpi trace` became says so if there was nothing to trace.
+extern "C" fn loaded() {
+    let process = std::env::var("LOGGAP_TRACE_PROCESS").unwrap_or_default();
+    if process == process::id().to_string() {
+        // SAFETY: the function is there as long as the process.
+        unsafe { libc::atexit(unused) };
+    }
+}
+
+// SAFETY: the loader calls functions of this section, of any signature that takes nothing.
+#[unsafe(link_section = ".init_array")]
+#[used]
+static LOADED: extern "C" fn() = loaded;
+
+extern "C" fn unused() {
+    // A program that it started may have been traced.
+    let directory = std::env::var("LOGGAP_TRACE_DIR").unwrap_or_default();
+    if PROCESS.load(Ordering::Relaxed) == 0 && !Path::new(&directory).join("trace.json").exists() {
+        complain(format_args!("the program ended without MPI_Init: there is no trace"));
     }
 }
 
