@@ -119,6 +119,17 @@ impl Positions {
     };
 }
 
+impl Positions {
+    /// True if the call changes handles that are recorded, or has statuses that a caller may ignore.
+    pub(crate) const fn are_kept(&self) -> bool {
+        self.status != NONE
+            || self.statuses != NONE
+            || self.request != NONE
+            || self.newcomm != NONE
+            || self.message != NONE
+    }
+}
+
 /// A line of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {

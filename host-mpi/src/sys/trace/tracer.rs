@@ -130,12 +130,16 @@ impl Recorder<'_> {
 
     /// Calls `work` with a communicator, which is defined if it was not known.
     fn with_comm<T>(&mut self, handle: usize, work: impl FnOnce(&Communicator) -> T) -> Option<T> {
-        let (comm, parts) = self.tracer.communicators.get(handle);
-        let result = comm.map(work);
-        if !parts.is_empty() {
-            self.tracer.file.define(&parts);
+        let communicators = &mut self.tracer.communicators;
+        if let Some(comm) = communicators.get(handle) {
+            return Some(work(comm));
         }
-        result
+        if handle == 0 || handle == self.tracer.library.no_comm {
+            return None;
+        }
+        let parts = communicators.define(handle, 0, "(found)");
+        self.tracer.file.define(&parts);
+        communicators.get(handle).map(work)
     }
 
     /// Identity of an operation that begins; 0 while nothing is recorded.
