@@ -40,10 +40,11 @@ impl Arguments<'_> {
         words(self.word(at), count)
     }
 
-    /// Index from 0, of one that Fortran counts from 1.
-    pub(crate) fn index(&self, index: i32) -> Option<usize> {
-        let from_one = i32::from(self.language != Language::C);
-        usize::try_from(index.checked_sub(from_one)?).ok()
+    /// Indices from 0, of those that Fortran counts from 1. (`mpi_f08` of MPICH 4.0 counts from 0.)
+    pub(crate) fn indices(&self, at: u8, count: usize) -> impl Iterator<Item = Option<usize>> {
+        let given = self.ints(at, count);
+        let from_one = i32::from(self.language != Language::C && !given.contains(&0));
+        given.iter().map(move |index| usize::try_from(index.checked_sub(from_one)?).ok())
     }
 
     /// A communicator.

@@ -279,10 +279,15 @@ extern "C" fn at_exit() {
     }
 }
 
-/// The process that `loggap-mpi trace` became says so if there was nothing to trace.
-extern "C" fn loaded() {
+/// True in the process that `loggap-mpi trace` became, and not in those that it started.
+fn is_command() -> bool {
     let process = std::env::var("LOGGAP_TRACE_PROCESS").unwrap_or_default();
-    if process == process::id().to_string() {
+    process == process::id().to_string()
+}
+
+/// The command says so if there was nothing to trace.
+extern "C" fn loaded() {
+    if is_command() {
         // SAFETY: the function is there as long as the process.
         unsafe { libc::atexit(unused) };
     }

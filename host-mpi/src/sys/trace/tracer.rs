@@ -278,19 +278,19 @@ impl Recorder<'_> {
                 return self.test();
             };
             self.begin(count);
-            for (status, index) in arguments.ints(at.indices, count).iter().enumerate() {
-                self.completed(returned, arguments.index(*index), at.statuses, status);
+            for (status, index) in arguments.indices(at.indices, count).enumerate() {
+                self.completed(returned, index, at.statuses, status);
             }
         } else if !is_set {
             self.test();
         } else if arguments.has(at.index) {
-            let index = arguments.result(at.index);
-            if index == UNDEFINED {
+            if arguments.result(at.index) == UNDEFINED {
                 // No operation was active.
                 return self.test();
             }
             self.begin(1);
-            self.completed(returned, arguments.index(index), at.status, 0);
+            let index = arguments.indices(at.index, 1).next().flatten();
+            self.completed(returned, index, at.status, 0);
         } else {
             let list = if arguments.has(at.statuses) { at.statuses } else { at.status };
             self.begin(all);
