@@ -90,7 +90,7 @@ fn library() -> Result<PathBuf, CliError> {
     let program = env::current_exe().map_err(CliError::failed)?;
     let folder = program.parent().unwrap_or(Path::new("/"));
     let places =
-        ["", "deps", "../lib", "../lib/loggap"].map(|place| folder.join(place).join(LIBRARY));
+        ["deps", "", "../lib", "../lib/loggap"].map(|place| folder.join(place).join(LIBRARY));
     let found = places.iter().find(|path| path.is_file());
     found.and_then(|path| path.canonicalize().ok()).ok_or_else(|| {
         CliError::refused(format_args!(

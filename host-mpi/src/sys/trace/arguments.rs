@@ -40,11 +40,15 @@ impl Arguments<'_> {
         words(self.word(at), count)
     }
 
-    /// Indices from 0, of those that Fortran counts from 1. (`mpi_f08` of MPICH 4.0 counts from 0.)
+    /// Indices from 0, of those that Fortran counts from 1, or where it is wrong from 0.
     pub(crate) fn indices(&self, at: u8, count: usize) -> impl Iterator<Item = Option<usize>> {
         let given = self.ints(at, count);
-        let from_one = i32::from(self.language != Language::C && !given.contains(&0));
-        given.iter().map(move |index| usize::try_from(index.checked_sub(from_one)?).ok())
+        let first = match self.language {
+            Language::C => 0,
+            Language::Fortran => 1,
+            Language::Modern | Language::Descriptors => self.library.first_index(),
+        };
+        given.iter().map(move |index| usize::try_from(index.checked_sub(first)?).ok())
     }
 
     /// A communicator.
@@ -89,7 +93,7 @@ impl Arguments<'_> {
         self.has(at)
             && match self.language {
                 Language::C => buffer == c,
-                Language::Fortran => buffer == fortran,
+                Language::Fortran | Language::Modern => buffer == fortran,
                 // A descriptor begins with the address.
                 Language::Descriptors => self.stored_word(at) == descriptor,
             }

@@ -153,8 +153,10 @@ impl Call {
 pub(crate) enum Language {
     /// By value; handles are the library's own.
     C,
-    /// By reference; handles are integers.
+    /// By reference; handles are integers. Fortran 77 and 90.
     Fortran,
-    /// As Fortran, with descriptors of buffers (`mpi_f08` of MPICH).
+    /// As Fortran, of Fortran 2008.
+    Modern,
+    /// As Fortran 2008, with descriptors of buffers (`mpi_f08` of MPICH).
     Descriptors,
 }
