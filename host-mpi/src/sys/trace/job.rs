@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::env;
 use std::ffi::c_void;
 use std::fs;
+use std::path;
 use std::sync::OnceLock;
 
 use loggap_core::sync::{Ping, Pinger, SeriesOptions, measure_offset};
@@ -52,6 +53,9 @@ impl Job {
         library::broadcast(run.as_mut_ptr().cast(), length, library.byte, 0, comm);
         let [rank, ranks] = [rank, ranks].map(|number| usize::try_from(number).unwrap_or(0));
         let directory = env::var("LOGGAP_TRACE_DIR").unwrap_or_else(|_| "loggap-trace".to_owned());
+        // The program may go to another directory.
+        let directory = path::absolute(&directory)
+            .map_or(directory, |absolute| absolute.to_string_lossy().into_owned());
         let mut job = Self {
             library,
             comm,

@@ -201,6 +201,12 @@ impl Local {
 
 /// Begins the trace, after MPI was initialised at `base`.
 fn start(library: &'static Library, base: u64, local: &Local) {
+    // What a traced program spawns has ranks of its own, whose files would have the same names.
+    let mut parent = library.no_comm;
+    library::comm_get_parent(&mut parent);
+    if parent != library.no_comm {
+        return;
+    }
     let cost = cost(library, local);
     let (job, file) = Job::begin(library, base, cost);
     *tracer() = Some(Tracer::new(library, base, file));
