@@ -46,6 +46,7 @@
 //!   that it causes to an operation.
 //! - [`sim`]: the LogGOPS simulator.
 //! - [`sync`]: offset and drift of clocks, and trees that synchronise many.
+//! - [`trace`]: records of traced MPI calls as bytes.
 //! - [`selftest`]: known-answer tests of all of this, to run on the target.
 //!
 //! # What this crate does not do
@@ -82,6 +83,7 @@ pub mod sim;
 mod slice;
 pub mod stats;
 pub mod sync;
+pub mod trace;
 pub mod units;
 mod wide;
 pub mod wire;

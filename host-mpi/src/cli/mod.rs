@@ -8,6 +8,7 @@ mod pairs;
 mod selftest;
 mod simulate;
 mod sync;
+mod trace;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -53,6 +54,7 @@ enum Command {
     /// --max-memory are those of each process.
     Simulate(Box<loggap::cli::simulate::Args>),
     Selftest(selftest::Args),
+    Trace(trace::Args),
 }
 
 /// Assumptions about clocks.
@@ -237,6 +239,16 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
     if let Command::Check(args) = &cli.command {
         check::prepare(args);
     }
+    // Before anything changes what the program inherits.
+    if let Command::Trace(args) = &cli.command {
+        return match trace::run(args, console) {
+            Err(CliError::Message { .. }) if !is_first() => {
+                thread::sleep(FIRST_SPEAKS);
+                Ok(Exit::Usage)
+            }
+            outcome => outcome,
+        };
+    }
     // Before MPI starts threads, which inherit the signal mask.
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
@@ -285,8 +297,8 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
             Err(CliError::Message { exit, .. }) if !job.leads() => Ok(exit),
             outcome => outcome,
         },
-        // Needs no job: done above.
-        Command::Selftest(_) => Ok(Exit::Done),
+        // Need no job: done above.
+        Command::Selftest(_) | Command::Trace(_) => Ok(Exit::Done),
     };
     // Flushed before MPI is finalised, which may never return.
     let flushed = console.flush();
