@@ -286,24 +286,33 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
     };
     let watch = job.watch().clone();
     let session = Session { job: &job, interrupt: &interrupt };
-    let outcome = match &cli.command {
-        Command::Measure(args) => measure::run(args, &session, console),
-        Command::Contention(args) => contention::run(args, &session, console),
-        Command::Sync(args) => sync::run(args, &session, console),
-        Command::Simulate(args) => simulate::run(args, &session, console),
-        Command::Coll(args) => session.told_by_first(coll::run(args, &session, console)),
-        Command::Check(args) => match check::run(args, &session, console) {
-            // Rank 0 prints the error.
-            Err(CliError::Message { exit, .. }) if !job.leads() => Ok(exit),
-            outcome => outcome,
-        },
-        // Need no job: done above.
-        Command::Selftest(_) | Command::Trace(_) => Ok(Exit::Done),
-    };
+    let outcome = run_in(&session, &cli.command, console);
     // Flushed before MPI is finalised, which may never return.
     let flushed = console.flush();
     watch.during(|| drop(job));
     outcome.and_then(|exit| Ok(flushed.map(|()| exit)?))
+}
+
+/// Runs a command in a job.
+fn run_in(
+    session: &Session<'_>,
+    command: &Command,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
+    match command {
+        Command::Measure(args) => measure::run(args, session, console),
+        Command::Contention(args) => contention::run(args, session, console),
+        Command::Sync(args) => sync::run(args, session, console),
+        Command::Simulate(args) => simulate::run(args, session, console),
+        Command::Coll(args) => session.told_by_first(coll::run(args, session, console)),
+        Command::Check(args) => match check::run(args, session, console) {
+            // Rank 0 prints the error.
+            Err(CliError::Message { exit, .. }) if !session.job.leads() => Ok(exit),
+            outcome => outcome,
+        },
+        // Need no job: done above.
+        Command::Selftest(_) | Command::Trace(_) => Ok(Exit::Done),
+    }
 }
 
 #[cfg(test)]
