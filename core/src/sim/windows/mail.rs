@@ -4,8 +4,8 @@
 //! of its send; these records are chained instead.
 
 use crate::sim::mail;
+use crate::sim::rank::rules::Letter;
 use crate::sim::record::NONE;
-use crate::sim::rules::Letter;
 use crate::sim::word::{Word32, Word64};
 
 /// Messages of one window.
