@@ -306,13 +306,13 @@ impl Waiting<'_> {
     /// Bucket of a key.
     #[inline]
     fn place(&self, key: u32, rank: &Rank) -> usize {
-        let mixed = key.wrapping_mul(0x9e37_79b1);
-        let mixed = (mixed ^ mixed >> 15) as usize;
         if self.shared > 0 {
-            return mixed & (self.shared - 1);
+            let mixed = key.wrapping_mul(0x9e37_79b1);
+            return (mixed ^ mixed >> 15) as usize & (self.shared - 1);
         }
+        // Consecutive senders are in different buckets.
         let Part { first, log, .. } = rank.part;
-        first as usize + (mixed & ((1 << log) - 1))
+        first as usize + (key as usize & ((1 << log) - 1))
     }
 
     #[inline]
