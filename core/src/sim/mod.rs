@@ -16,19 +16,17 @@
 //!
 //! # Rooms
 //!
-//! | | files |
+//! | | |
 //! |---|---|
-//! | a rank's rules at an event | `rules`, `charge`, `price`, `parameters`, `release` |
-//! | matching of messages and receives | `matching` |
-//! | driver in global order | `engine`, `engine_rules`, `event`, `execute` |
-//! | its ranks, clocks and pending records | `rank`, `clocks`, `pending` |
-//! | driver in windows | [`windows`], [`mail`]; for computed programs `implicit::windows` |
-//! | stored programs | `survey`, `draft`, `schedule`, `record`, `records`, `storage` |
-//! | streamed and computed programs | [`streamed`], [`implicit`] |
-//! | network between ranks | [`network`] |
-//! | output of a run | `hooks`, `counters`, `unfinished` |
-//! | lists, heaps, queues | `queues` |
-//! | lent memory, errors | `lent`, `memory`, `word`, `build_error`, `unsuitable` |
+//! | `rank` | what happens on a rank at an event, for all programs and drivers: when it may begin (`Class::needs`, `Clocks::begin`), `rules`, costs with noise (`charge`, `price`), `dependencies`, `matching` |
+//! | `in_order` | driver in global order: `engine`, `rules`, `execute`; `order` (which event is next); `ranks` with `clocks`, `pending`, `waiting` |
+//! | [`windows`], [`mail`] | driver in windows; for computed programs `implicit::windows` |
+//! | `survey`, `draft`, `schedule`, `record`, `records`, `storage` | stored programs |
+//! | [`streamed`], [`implicit`] | streamed and computed programs |
+//! | [`network`] | network between ranks: flat, or with shared links |
+//! | `hooks`, `counters`, `unfinished`, `outcome` | output of a run |
+//! | `queues` | lists, heaps, queues |
+//! | `lent`, `memory`, `word`, `build_error`, `unsuitable` | lent memory, errors |
 //!
 //! # Rules
 //!
@@ -40,32 +38,21 @@
 //! calculations, each in the order in which they became ready.
 
 mod build_error;
-mod charge;
-mod clocks;
 mod counters;
 mod draft;
-mod engine;
-mod engine_rules;
-mod event;
-mod execute;
 mod hooks;
 pub mod implicit;
+mod in_order;
 mod lent;
 pub mod mail;
-mod matching;
 mod memory;
 pub mod network;
-mod order;
+mod outcome;
 mod parameters;
-mod pending;
-mod price;
 mod queues;
 mod rank;
-mod ranks;
 mod record;
 mod records;
-mod release;
-mod rules;
 mod schedule;
 mod storage;
 pub mod streamed;
@@ -80,17 +67,18 @@ mod word;
 pub mod windows;
 
 pub use build_error::BuildError;
-pub use clocks::ClockQueue;
 pub use counters::{Counters, RankCounters};
-pub use engine::{Engine, Finished, SimError};
 pub use hooks::{
     Arrived, Begun, Calculated, Handled, Matched, MessageKind, NoNoise, Noise, Observer, Released,
     Resumed, Satisfied, Sent, Silent, Taken, TraceNoise, Turn,
 };
+pub use in_order::clocks::ClockQueue;
+pub use in_order::engine::Engine;
+pub use in_order::rank::Rank;
 pub use memory::{Memory, Requirements};
+pub use outcome::{Finished, SimError};
 pub use parameters::{Level, Parameters, Receive, Rendezvous, Settings};
 pub use queues::queue::Entry;
-pub use rank::Rank;
 pub use record::{Record, Slot};
 pub use schedule::{Builder, Schedule};
 pub use storage::{Storage, Stored};

@@ -1,8 +1,8 @@
 //! Record of an operation, and of the message that it becomes, in 40 bytes.
 
 use super::hooks::MessageKind;
-use super::matching::Envelope;
 use super::queues::queue::Entry;
+use super::rank::matching::Envelope;
 use super::rank::{Class, Units};
 use crate::goal::{ANY_TAG, Op, OpKind};
 use crate::units::Picos;

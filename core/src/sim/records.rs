@@ -6,8 +6,8 @@ use super::network::InFlight;
 use super::queues::chain::Chain;
 use super::queues::queue::Entry;
 use super::rank::Units;
+use super::rank::dependencies::Operations;
 use super::record::{Kind, NONE, Record, Successors};
-use super::release::Operations;
 
 /// Records of a schedule. Every index in a list, an edge or a slot is valid here.
 #[derive(Debug)]

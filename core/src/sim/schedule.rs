@@ -3,12 +3,13 @@
 use core::mem::take;
 
 use super::build_error::BuildError;
-use super::clocks::ClockQueue;
 use super::draft::{Dependent, Draft};
-use super::matching::slots::SlotRange;
-use super::matching::{Part, Waiting, Wildcards};
+use super::in_order::clocks::ClockQueue;
+use super::in_order::rank::Rank;
+use super::in_order::waiting::{Part, Waiting, Wildcards};
 use super::memory::{Memory, Requirements};
-use super::rank::{Rank, Units};
+use super::rank::Units;
+use super::rank::matching::slots::SlotRange;
 use super::record::{NONE, Record, Successors};
 use super::storage::Stored;
 use crate::goal::{ANY_TAG, Edge, Op, OpKind, Sink};

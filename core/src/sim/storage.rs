@@ -2,13 +2,13 @@
 //! ([`Stored`]), or those under way in records and the others in a file
 //! ([`Streamed`](super::streamed::Streamed)).
 
-use super::engine::SimError;
 use super::hooks::MessageKind;
-use super::matching::OnRank;
+use super::in_order::waiting::OnRank;
+use super::outcome::SimError;
 use super::queues::chain::Chain;
+use super::rank::dependencies::{Operations, Reached, Ready};
 use super::record::{Mark, Record, Successors};
 use super::records::{Records, bounds, owner};
-use super::release::{Operations, Reached, Ready};
 
 /// Storage of a schedule's operations: [`Stored`] or [`Streamed`](super::streamed::Streamed).
 #[allow(private_interfaces, reason = "what it does is between it and the engine")]

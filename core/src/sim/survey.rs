@@ -1,7 +1,7 @@
 //! Survey: size of a schedule, and memory requirements of its simulation.
 
 use super::build_error::BuildError;
-use super::matching::{Part, SHORT};
+use super::in_order::waiting::{Part, SHORT};
 use super::memory::Requirements;
 use super::parameters::{Receive, Settings};
 use crate::goal::{Edge, Op, OpKind, Sink};

@@ -2,15 +2,9 @@
 
 use core::fmt;
 
-use super::engine::Engine;
-use super::hooks::{Noise, Observer};
-use super::matching::listed;
-use super::network::Network;
-use super::ranks::Ranks;
-use super::record::{Kind, widen};
+use super::rank::dependencies::Operations;
+use super::record::widen;
 use super::records::bounds;
-use super::release::Operations;
-use super::storage::Storage;
 use crate::goal::{ANY, ANY_TAG};
 use crate::worded::worded;
 
@@ -68,31 +62,6 @@ struct OrAny(u32);
 impl fmt::Display for OrAny {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == ANY { f.write_str("any") } else { write!(f, "{}", self.0) }
-    }
-}
-
-impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
-    /// Calls `tell` with everything that did not complete, by rank: unmatched messages, unmatched
-    /// receives, then operations that never became ready. After a successful run there are none.
-    pub fn unfinished(&mut self, mut tell: impl FnMut(Unfinished)) {
-        let Ranks { records, states, waiting, .. } = &mut self.ranks;
-        waiting.list(records, states);
-        for rank in 0..self.rank_count() {
-            let Self { storage, ranks: Ranks { records, states, waiting, .. }, .. } = &*self;
-            let number = |op| storage.number(records, op);
-            let mut left = Left {
-                ops: records,
-                firsts: self.firsts,
-                first_rank: 0,
-                rank,
-                number,
-                tell: &mut tell,
-            };
-            let state = states.at(rank);
-            left.unreceived(listed(records, state, Kind::Send));
-            waiting.receives(records, state).for_each(|op| left.waiting(op));
-            left.never_ready(|number| storage.is_released(records, number));
-        }
     }
 }
 

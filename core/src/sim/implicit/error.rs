@@ -1,6 +1,6 @@
 //! Errors of a computed schedule.
 
-use crate::sim::engine::SimError;
+use crate::sim::outcome::SimError;
 use crate::worded::errors;
 
 errors! {

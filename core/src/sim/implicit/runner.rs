@@ -9,11 +9,11 @@ use super::pool::{Item, NONE, Node, Pool};
 use super::program::Program;
 use super::rank::{Rank, RankState};
 use super::windows::Windows;
-use crate::sim::charge::Charges;
-use crate::sim::engine::SimError;
 use crate::sim::hooks::{NoNoise, Noise, Silent};
+use crate::sim::outcome::SimError;
 use crate::sim::parameters::{EVERYWHERE, Parameters};
-use crate::sim::price::{Price, Prices};
+use crate::sim::rank::charge::Charges;
+use crate::sim::rank::price::{Price, Prices};
 use crate::units::Picos;
 
 /// Result of a complete run.

@@ -8,9 +8,9 @@ use super::rank::Rank;
 use super::runner::{Next, Simulation, kind};
 use crate::sim::hooks::{Calculated, Handled, Noise, Sent};
 use crate::sim::parameters::Receive;
-use crate::sim::price::{Leaving, Reception};
 use crate::sim::queues::chain::Chain;
 use crate::sim::rank::Class;
+use crate::sim::rank::price::{Leaving, Reception};
 use crate::units::Picos;
 
 #[allow(private_bounds, reason = "both drivers are here")]

@@ -14,10 +14,10 @@ use super::step::{begin, next_work};
 use crate::sim::hooks::Noise;
 use crate::sim::mail::{self, Block, Chunks};
 use crate::sim::parameters::Parameters;
-use crate::sim::price::sum;
 use crate::sim::queues::chain::{self, Chain};
 use crate::sim::queues::wheel::Wheel;
 use crate::sim::rank::Class;
+use crate::sim::rank::price::sum;
 
 /// Range of the ranks of a [`Simulation::part`]: 2^`shift` ranks from `index` · 2^`shift` on.
 ///

@@ -1,8 +1,9 @@
 //! Least taper at which a network would limit a flat run.
 
 use crate::goal::{Edge, Op, OpKind, Sink};
+use crate::sim::BuildError;
 use crate::sim::parameters::Parameters;
-use crate::sim::{BuildError, price::Prices};
+use crate::sim::rank::price::Prices;
 use crate::units::{Overflow, Picos};
 
 /// Number of ranks of the smallest leaf considered.

@@ -8,8 +8,8 @@ use core::mem::take;
 use crate::goal::{Edge, Lookup, Op, OpKind, Sink};
 use crate::sim::build_error::BuildError;
 use crate::sim::draft::Draft;
-use crate::sim::matching::{Part, Waiting, Wildcards};
-use crate::sim::rank::Rank;
+use crate::sim::in_order::rank::Rank;
+use crate::sim::in_order::waiting::{Part, Waiting, Wildcards};
 use crate::sim::record::Record;
 use crate::sim::schedule::{Schedule, note_messages};
 

@@ -3,14 +3,14 @@
 use super::partly::Partly;
 use crate::goal::{ANY, DependsOn, Lookup, Op, OpIndex, OpKind};
 use crate::sim::Requirements;
-use crate::sim::engine::SimError;
 use crate::sim::hooks::MessageKind;
-use crate::sim::matching::OnRank;
+use crate::sim::in_order::waiting::OnRank;
+use crate::sim::outcome::SimError;
 use crate::sim::queues::chain::Chain;
 use crate::sim::rank::Units;
+use crate::sim::rank::dependencies::{Operations, Reached, Ready};
 use crate::sim::record::{NONE, Record};
 use crate::sim::records::{Records, bounds, owner};
-use crate::sim::release::{Operations, Reached, Ready};
 use crate::sim::storage::Storage;
 
 /// Operations of a file.

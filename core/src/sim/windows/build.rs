@@ -11,11 +11,11 @@ use crate::goal::{Edge, Op, OpKind, Sink};
 use crate::sim::build_error::BuildError;
 use crate::sim::draft::{Dependent, Draft};
 use crate::sim::mail::Block;
-use crate::sim::matching::slots::SlotRange;
 use crate::sim::parameters::Parameters;
 use crate::sim::queues::heap::Heaps;
+use crate::sim::rank::dependencies::Operations;
+use crate::sim::rank::matching::slots::SlotRange;
 use crate::sim::record::NONE;
-use crate::sim::release::Operations;
 use crate::units::Picos;
 
 /// Sink that builds a [`Schedule`].

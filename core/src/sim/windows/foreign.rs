@@ -14,9 +14,9 @@ use super::partition::Partition;
 use super::shared::{Element, Shared};
 use crate::sim::hooks::{Noise, Observer};
 use crate::sim::mail::Outbox;
+use crate::sim::rank::rules::Letter;
 use crate::sim::record::NONE;
 use crate::sim::records::{bounds, owner};
-use crate::sim::rules::Letter;
 use crate::sim::word::{Word32, Word64, halves, whole};
 
 /// Creation times in a summary.

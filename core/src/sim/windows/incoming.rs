@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 use super::mail::{END, Mail};
 use super::shared::{Element, Shared};
 use crate::sim::queues::chain::{self, Chain};
-use crate::sim::rules::Letter;
+use crate::sim::rank::rules::Letter;
 
 impl Chain for Mail<'_> {
     const END: u32 = END;

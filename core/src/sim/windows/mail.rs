@@ -4,8 +4,8 @@
 //! of its send; these records are chained instead.
 
 use crate::sim::mail::{self, Words};
+use crate::sim::rank::rules::Letter;
 use crate::sim::record::NONE;
-use crate::sim::rules::Letter;
 use crate::sim::word::{Word32, Word64, halves, whole};
 
 /// Messages of one window.

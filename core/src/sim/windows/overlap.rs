@@ -16,8 +16,8 @@ use super::step::Next;
 use crate::sim::hooks::{Noise, Observer};
 use crate::sim::parameters::Receive;
 use crate::sim::rank::Class;
+use crate::sim::rank::dependencies::Operations;
 use crate::sim::record::{Kind, NONE};
-use crate::sim::release::Operations;
 
 /// State of a rank that receives with overlap.
 #[derive(Clone, Copy, Debug)]

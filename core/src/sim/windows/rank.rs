@@ -1,7 +1,7 @@
 //! State of one rank.
 
-use crate::sim::matching::slots::SlotRange;
 use crate::sim::rank::Clocks;
+use crate::sim::rank::matching::slots::SlotRange;
 use crate::sim::record::NONE;
 
 /// State of one rank: 64 bytes, one cache line. Lists of operations and of waiting messages are

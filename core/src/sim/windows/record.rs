@@ -7,8 +7,8 @@
 
 use crate::goal::OpKind;
 use crate::sim::draft::Dependent;
+use crate::sim::rank::rules::Letter;
 use crate::sim::record::{Content, Kind, Successors};
-use crate::sim::rules::Letter;
 use crate::sim::word::{Word32, Word64};
 
 /// Record of an operation of a schedule in windows.

@@ -8,16 +8,16 @@ use super::partition::Partition;
 use super::rank::{Active, WindowRank};
 use super::record::{BY_ARRIVAL, BY_MATCH};
 use super::shared::{HeapLinks, Shared};
-use crate::sim::charge::Charges;
 use crate::sim::hooks::{Noise, Observer, Released, Satisfied};
-use crate::sim::matching::first_message;
-use crate::sim::matching::slots::Found;
-use crate::sim::price::Reception;
 use crate::sim::queues::chain::Chain;
 use crate::sim::rank::Clock;
+use crate::sim::rank::charge::Charges;
+use crate::sim::rank::dependencies::{Operations, Reached, Ready};
+use crate::sim::rank::matching::first_message;
+use crate::sim::rank::matching::slots::Found;
+use crate::sim::rank::price::Reception;
+use crate::sim::rank::rules::{Creator, Letter, Match, Rules};
 use crate::sim::record::{Kind, Successors};
-use crate::sim::release::{Operations, Reached, Ready};
-use crate::sim::rules::{Creator, Letter, Match, Rules};
 use crate::units::Overflow;
 
 /// Scattered messages that can be inspected in the time of one history step.

@@ -10,9 +10,9 @@ use super::record::WindowRecord;
 use super::shared::Shared;
 use crate::sim::hooks::{Noise, Observer, Silent};
 use crate::sim::mail::Block;
-use crate::sim::matching::slots::Slots;
 use crate::sim::parameters::Parameters;
 use crate::sim::queues::wheel;
+use crate::sim::rank::matching::slots::Slots;
 
 /// A schedule in lent memory. It can run once.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use crate::sim::parameters::Parameters;
 use crate::sim::queues::chain::Chain;
 use crate::sim::queues::heap::Heaps;
 use crate::sim::rank::Units;
+use crate::sim::rank::dependencies::Operations;
+use crate::sim::rank::rules::Letter;
 use crate::sim::record::{Kind, NONE, Successors};
-use crate::sim::release::Operations;
-use crate::sim::rules::Letter;
 
 /// Heaps of waiting records; with overlap.
 pub(super) type HeapLinks<'s> = Heaps<&'s [AtomicU64]>;

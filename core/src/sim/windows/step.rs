@@ -8,13 +8,13 @@ use super::partition::Partition;
 use super::rank::{Active, WindowRank};
 use super::shared::Element;
 use crate::sim::hooks::{MessageKind, Noise, Observer};
-use crate::sim::matching::Envelope;
 use crate::sim::parameters::Receive;
 use crate::sim::queues::chain::Chain;
+use crate::sim::rank::dependencies::Operations;
+use crate::sim::rank::matching::Envelope;
+use crate::sim::rank::rules::{Letter, Rules};
 use crate::sim::rank::{Class, Units};
 use crate::sim::record::NONE;
-use crate::sim::release::Operations;
-use crate::sim::rules::{Letter, Rules};
 use crate::units::Overflow;
 
 /// Contiguous slots that can be inspected in the time of one history step.

@@ -4,8 +4,8 @@
 //! most other messages, so few records are inspected; a wildcard's hash is 0 and fits all.
 
 use super::Envelope;
+use crate::sim::rank::dependencies::Operations;
 use crate::sim::record::{NONE, Slot};
-use crate::sim::release::Operations;
 
 /// Hash of receives, and of messages, with a wildcard: their records must be compared.
 pub(in crate::sim) const WILD: u32 = 0;

@@ -1,17 +1,18 @@
 //! Execution of events in global order, and transport of messages.
 
-use super::engine::{Engine, SimError};
-use super::event::Candidate;
-use super::hooks::{Arrived, Begun, MessageKind, Noise, Observer};
-use super::network::{Departure, Network};
-use super::parameters::{Receive, Rendezvous};
-use super::pending::Attempt;
-use super::price::Leaving;
-use super::rank::Class;
-use super::ranks::Ranks;
-use super::record::{NONE, Record};
-use super::rules::{Letter, Rules};
-use super::storage::Storage;
+use crate::sim::hooks::{Arrived, Begun, MessageKind, Noise, Observer};
+use crate::sim::in_order::engine::Engine;
+use crate::sim::in_order::event::Candidate;
+use crate::sim::in_order::pending::Attempt;
+use crate::sim::in_order::ranks::Ranks;
+use crate::sim::network::{Departure, Network};
+use crate::sim::outcome::SimError;
+use crate::sim::parameters::{Receive, Rendezvous};
+use crate::sim::rank::Class;
+use crate::sim::rank::price::Leaving;
+use crate::sim::rank::rules::{Letter, Rules};
+use crate::sim::record::{NONE, Record};
+use crate::sim::storage::Storage;
 use crate::units::Picos;
 
 impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {

@@ -2,11 +2,12 @@
 
 use core::ops::Range;
 
-use super::queues::agenda::Agenda;
-use super::queues::queue::Entry;
-use super::rank::{Clock, Rank};
-use super::ranks::Ranks;
-use super::record::NONE;
+use crate::sim::in_order::rank::Rank;
+use crate::sim::in_order::ranks::Ranks;
+use crate::sim::queues::agenda::Agenda;
+use crate::sim::queues::queue::Entry;
+use crate::sim::rank::Clock;
+use crate::sim::record::NONE;
 use crate::units::Picos;
 
 /// Groups of records that wait for one clock.

@@ -1,12 +1,12 @@
 //! Selection of a rank's next event.
 
-use super::parameters::Receive;
-use super::pending::Attempt;
-use super::queues::chain::Chain;
-use super::queues::queue::Entry;
-use super::rank::{Class, Clock};
-use super::ranks::Ranks;
-use super::record::NONE;
+use crate::sim::in_order::pending::Attempt;
+use crate::sim::in_order::ranks::Ranks;
+use crate::sim::parameters::Receive;
+use crate::sim::queues::chain::Chain;
+use crate::sim::queues::queue::Entry;
+use crate::sim::rank::{Class, Clock};
+use crate::sim::record::NONE;
 
 /// The next event of a rank.
 #[derive(Clone, Copy, Debug)]

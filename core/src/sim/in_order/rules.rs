@@ -1,20 +1,22 @@
 //! Rules of a rank for the driver in global order.
 
-use super::charge::Charges;
-use super::engine::{Engine, SimError};
-use super::hooks::{MessageKind, Noise, Observer, Released, Resumed, Satisfied};
-use super::matching::OnRank;
-use super::matching::slots::Found;
-use super::network::Network;
-use super::parameters::{Receive, Rendezvous};
-use super::price::Reception;
-use super::rank::{Class, Clock, Units};
-use super::ranks::Ranks;
-use super::record::Mark;
-use super::records::Records;
-use super::release::{Operations, Reached, Touched};
-use super::rules::{Creator, Letter, Match, Rules};
-use super::storage::Storage;
+use crate::sim::hooks::{MessageKind, Noise, Observer, Released, Resumed, Satisfied};
+use crate::sim::in_order::engine::Engine;
+use crate::sim::in_order::ranks::Ranks;
+use crate::sim::in_order::release::Touched;
+use crate::sim::in_order::waiting::OnRank;
+use crate::sim::network::Network;
+use crate::sim::outcome::SimError;
+use crate::sim::parameters::{Receive, Rendezvous};
+use crate::sim::rank::charge::Charges;
+use crate::sim::rank::dependencies::{Operations, Reached};
+use crate::sim::rank::matching::slots::Found;
+use crate::sim::rank::price::Reception;
+use crate::sim::rank::rules::{Creator, Letter, Match, Rules};
+use crate::sim::rank::{Class, Clock, Units};
+use crate::sim::record::Mark;
+use crate::sim::records::Records;
+use crate::sim::storage::Storage;
 use crate::units::Picos;
 
 impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Rules<'p, N, O, SimError>

@@ -24,18 +24,19 @@
 //! The link of a group's first member is the heap of the others; the link of a message with a
 //! planned attempt is the heap of its followers.
 
-use super::event::{Candidate, WaitsIn};
-use super::hooks::MessageKind;
-use super::matching::Envelope;
-use super::parameters::Receive;
-use super::queues::heap::Heaps;
-use super::queues::queue::Entry;
-use super::rank::{Class, Clock, Need, Rank, Units};
-use super::ranks::Ranks;
-use super::record::{Mark, NONE, Record};
-use super::records::Records;
-use super::release::Operations;
 use crate::goal::{ANY, ANY_TAG};
+use crate::sim::hooks::MessageKind;
+use crate::sim::in_order::event::{Candidate, WaitsIn};
+use crate::sim::in_order::rank::Rank;
+use crate::sim::in_order::ranks::Ranks;
+use crate::sim::parameters::Receive;
+use crate::sim::queues::heap::Heaps;
+use crate::sim::queues::queue::Entry;
+use crate::sim::rank::dependencies::Operations;
+use crate::sim::rank::matching::Envelope;
+use crate::sim::rank::{Class, Clock, Need, Units};
+use crate::sim::record::{Mark, NONE, Record};
+use crate::sim::records::Records;
 
 /// Planned attempt of a message to be received.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +79,7 @@ impl Rank {
     }
 
     /// Notes a processor and an interface that messages for this rank may need.
-    pub(super) fn note_units(&mut self, noted: Units) {
+    pub(in crate::sim) fn note_units(&mut self, noted: Units) {
         let [_, _, units, many, ..] = &mut self.lists;
         let noted = noted.wide();
         *many = match *many {
@@ -90,7 +91,7 @@ impl Rank {
     }
 
     /// Notes what a receive of this rank names.
-    pub(super) const fn note_receive(&mut self, peer: u32, tag: u64) {
+    pub(in crate::sim) const fn note_receive(&mut self, peer: u32, tag: u64) {
         let [.., open] = &mut self.lists;
         if peer != ANY {
             *open &= !SENDERS;

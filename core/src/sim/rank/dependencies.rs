@@ -5,18 +5,14 @@
 
 use core::ops::Range;
 
-use super::engine::{Engine, SimError};
-use super::hooks::{MessageKind, Noise, Observer, Released};
-use super::matching::Envelope;
-use super::network::Network;
-use super::queues::chain::Chain;
-use super::rank::{Class, Clock, Units};
-use super::record::{Kind, NONE, Successors};
-use super::rules::Rules;
-use super::storage::Storage;
+use crate::sim::hooks::MessageKind;
+use crate::sim::queues::chain::Chain;
+use crate::sim::rank::Units;
+use crate::sim::rank::matching::Envelope;
+use crate::sim::record::{Kind, NONE, Successors};
 
 /// Operations of a stored schedule, for either driver.
-pub(super) trait Operations: Chain {
+pub(in crate::sim) trait Operations: Chain {
     fn kind(&self, op: u32) -> Kind;
 
     /// Message of its send that the record is, or will be.
@@ -128,17 +124,17 @@ fn listed(edges: &[u32], place: u32) -> Option<[&[u32]; 2]> {
 
 /// Start and end of an operation, ps, as far as they are known in an event.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Reached {
-    pub(super) start: Option<u64>,
-    pub(super) end: Option<u64>,
+pub(in crate::sim) struct Reached {
+    pub(in crate::sim) start: Option<u64>,
+    pub(in crate::sim) end: Option<u64>,
 }
 
 impl Reached {
-    pub(super) const fn start(time: u64) -> Self {
+    pub(in crate::sim) const fn start(time: u64) -> Self {
         Self { start: Some(time), end: None }
     }
 
-    pub(super) const fn end(time: u64) -> Self {
+    pub(in crate::sim) const fn end(time: u64) -> Self {
         Self { start: None, end: Some(time) }
     }
 }
@@ -146,7 +142,7 @@ impl Reached {
 /// Operations of one rank that became ready in an event: lists of sends, receives and calculations,
 /// each in the order of becoming ready.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ready {
+pub(in crate::sim) struct Ready {
     lists: [u32; 3],
 }
 
@@ -158,7 +154,7 @@ impl Default for Ready {
 
 impl Ready {
     #[inline]
-    pub(super) fn add(&mut self, ops: &mut (impl Operations + ?Sized), op: u32) {
+    pub(in crate::sim) fn add(&mut self, ops: &mut (impl Operations + ?Sized), op: u32) {
         if let Some(last) = self.lists.get_mut(ops.kind(op) as usize) {
             ops.push(last, op);
         }
@@ -166,68 +162,10 @@ impl Ready {
 
     /// Removes the operation that is released next.
     #[inline]
-    pub(super) fn take(&mut self, ops: &mut impl Operations) -> Option<u32> {
+    pub(in crate::sim) fn take(&mut self, ops: &mut impl Operations) -> Option<u32> {
         let last = self.lists.iter_mut().find(|last| **last != NONE)?;
         let (before, op) = (*last, ops.next(*last));
         ops.remove(last, before, op);
         Some(op)
-    }
-}
-
-/// Ready operations of one of the ranks that an event touches.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Touched {
-    pub(super) rank: u32,
-    pub(super) ready: Ready,
-}
-
-impl Default for Touched {
-    fn default() -> Self {
-        Self { rank: NONE, ready: Ready::default() }
-    }
-}
-
-impl Touched {
-    /// Notes that an event touches `rank`: its own, or at most one other.
-    #[inline]
-    pub(super) fn note([own, other]: &mut [Self; 2], rank: u32) -> &mut Ready {
-        let place = if own.rank == NONE || own.rank == rank { own } else { other };
-        debug_assert!(place.rank == NONE || place.rank == rank, "an event touches two ranks");
-        place.rank = rank;
-        &mut place.ready
-    }
-}
-
-impl<N: Noise, O: Observer, W: Network, S: Storage> Engine<'_, '_, N, O, W, S> {
-    /// Releases the ready operations of a rank, and updates its entry in the queue.
-    #[inline]
-    pub(super) fn release(&mut self, touched: Touched) -> Result<(), SimError> {
-        let Touched { rank, mut ready } = touched;
-        while let Some(op) = ready.take(&mut self.ranks.records) {
-            self.release_op(rank, op)?;
-        }
-        self.refresh(rank);
-        Ok(())
-    }
-
-    /// Draws a stamp for an operation and appends it to its list.
-    #[inline]
-    fn release_op(&mut self, rank: u32, op: u32) -> Result<(), SimError> {
-        let seq = self.draw()?;
-        let (kind, cpu) = (self.ranks.records.at(op).kind(), self.ranks.records.units_of(op).cpu);
-        let number = self.op_number(op);
-        self.charges.observer.released(&Released { rank, op: number, cpu });
-        let posting = (kind == Kind::Receive).then(|| {
-            self.ranks.clock_of(rank, Clock::Cpu(cpu)).max(self.ranks.records.time_of(op))
-        });
-        let record = self.ranks.records.at_mut(op);
-        record.created = self.ranks.now;
-        record.seq = seq;
-        if let Some(time) = posting {
-            record.amount = time;
-        }
-        self.storage.note_released(&mut self.ranks.records, op);
-        self.ranks.enlist(rank, Class::of(kind), op);
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Prices of messages for a processor and an interface: the one place where the rules of sending
 //! and receiving become times, for all engines.
 
-use super::parameters::{Costs, Parameters};
+use crate::sim::parameters::{Costs, Parameters};
 use crate::units::Overflow;
 
 /// Checked sum in ps; `Err` past 2⁶⁴ ps.
@@ -9,16 +9,16 @@ type Sum = Result<u64, Overflow>;
 
 /// Checked sum of two times, ps.
 #[inline]
-pub(super) fn sum(a: u64, b: u64) -> Sum {
+pub(in crate::sim) fn sum(a: u64, b: u64) -> Sum {
     a.checked_add(b).ok_or(Overflow)
 }
 
 /// Costs of a message, with sums precomputed for all messages of the same size and level.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Price {
+pub(in crate::sim) struct Price {
     level: usize,
     size: u64,
-    pub(super) costs: Costs,
+    pub(in crate::sim) costs: Costs,
     /// o_s + (s − 1)·O_s.
     send: Sum,
     /// g + (s − 1)·G.
@@ -33,44 +33,44 @@ pub(super) struct Price {
 
 /// Times that result from sending a message, ps.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Leaving {
+pub(in crate::sim) struct Leaving {
     /// Time at which the processor is free again.
-    pub(super) cpu: u64,
+    pub(in crate::sim) cpu: u64,
     /// Time at which the interface can send again.
-    pub(super) out: u64,
+    pub(in crate::sim) out: u64,
     /// Arrival time of the first byte.
-    pub(super) arrival: u64,
+    pub(in crate::sim) arrival: u64,
     /// True if the message is above the eager limit.
-    pub(super) rendezvous: bool,
+    pub(in crate::sim) rendezvous: bool,
     /// (s − 1)·G.
-    pub(super) volume: u64,
+    pub(in crate::sim) volume: u64,
 }
 
 /// Mode in which messages are received.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reception {
+pub(in crate::sim) struct Reception {
     /// True if interfaces take messages without the processor (overlap).
-    pub(super) overlap: bool,
+    pub(in crate::sim) overlap: bool,
     /// True if a message arrives with its last byte, because links were charged for all its bytes.
-    pub(super) last: bool,
+    pub(in crate::sim) last: bool,
 }
 
 /// Times that result from handling a message, ps.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Handling {
+pub(in crate::sim) struct Handling {
     /// Time for which the processor is held, without noise.
-    pub(super) held: u64,
+    pub(in crate::sim) held: u64,
     /// Time at which the processor is free again.
-    pub(super) cpu: u64,
+    pub(in crate::sim) cpu: u64,
     /// Time at which the message is completely received and handled.
-    pub(super) done: u64,
+    pub(in crate::sim) done: u64,
 }
 
 impl Price {
     /// Price of messages of `size` bytes at a level of nearness. Out of line, to keep the lookup of
     /// the cached price inlined.
     #[inline(never)]
-    pub(super) fn of(
+    pub(in crate::sim) fn of(
         parameters: &Parameters<'_>,
         level: usize,
         size: u64,
@@ -90,7 +90,7 @@ impl Price {
     }
 
     /// `Err` if a single message exceeds 2⁶⁴ ps.
-    pub(super) fn check(&self) -> Result<(), Overflow> {
+    pub(in crate::sim) fn check(&self) -> Result<(), Overflow> {
         self.send
             .and(self.gap)
             .and(self.receive)
@@ -101,13 +101,13 @@ impl Price {
 
     /// o_s + L: time from the start of a send to the arrival of its message.
     #[inline]
-    pub(super) const fn delay(&self) -> Sum {
+    pub(in crate::sim) const fn delay(&self) -> Sum {
         self.delay
     }
 
     /// Sends a message at `now`.
     #[inline]
-    pub(super) fn leave(&self, now: u64, noise: u64) -> Result<Leaving, Overflow> {
+    pub(in crate::sim) fn leave(&self, now: u64, noise: u64) -> Result<Leaving, Overflow> {
         Ok(Leaving {
             cpu: sum(sum(now, self.send?)?, noise)?,
             out: sum(now, self.gap?)?,
@@ -118,14 +118,14 @@ impl Price {
     }
 
     /// End of a send that began at `start`.
-    pub(super) fn sent(&self, start: u64, noise: u64) -> Sum {
+    pub(in crate::sim) fn sent(&self, start: u64, noise: u64) -> Sum {
         sum(sum(start, self.send?)?, noise)
     }
 
     /// Time at which an interface that takes a message at `now` can take the next. Only g if links
     /// were charged for the bytes.
     #[inline]
-    pub(super) fn take(&self, how: Reception, now: u64) -> Sum {
+    pub(in crate::sim) fn take(&self, how: Reception, now: u64) -> Sum {
         sum(now, if how.last { self.costs.gap } else { self.gap? })
     }
 
@@ -133,14 +133,14 @@ impl Price {
     /// `taken`: (s − 1)·G earlier, when the first byte would have arrived had the message come
     /// alone.
     #[inline]
-    pub(super) fn begin_last(&self, free: u64, taken: u64) -> u64 {
+    pub(in crate::sim) fn begin_last(&self, free: u64, taken: u64) -> u64 {
         free.max(taken.saturating_sub(self.costs.gap_bytes))
     }
 
     /// Handles a message from `start` on. The interface began to take it at `taken`, or with
     /// `how.last` had all of it then. Without overlap the processor is held until it is complete.
     #[inline]
-    pub(super) fn handle(
+    pub(in crate::sim) fn handle(
         &self,
         how: Reception,
         start: u64,
@@ -162,26 +162,31 @@ impl Price {
 
 /// Prices under some parameters, with the last one cached.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Prices<'p> {
+pub(in crate::sim) struct Prices<'p> {
     parameters: Parameters<'p>,
     last: Option<Price>,
 }
 
 impl<'p> Prices<'p> {
-    pub(super) const fn new(parameters: Parameters<'p>) -> Self {
+    pub(in crate::sim) const fn new(parameters: Parameters<'p>) -> Self {
         Self { parameters, last: None }
     }
 
     /// Price of messages of `size` bytes between two ranks.
     #[cfg_attr(target_os = "none", inline(never))]
     #[cfg_attr(not(target_os = "none"), inline)]
-    pub(super) fn between(&mut self, one: u32, other: u32, size: u64) -> Result<&Price, Overflow> {
+    pub(in crate::sim) fn between(
+        &mut self,
+        one: u32,
+        other: u32,
+        size: u64,
+    ) -> Result<&Price, Overflow> {
         self.at(self.parameters.level(one, other), size)
     }
 
     /// Price of messages of `size` bytes at a level of nearness.
     #[inline]
-    pub(super) fn at(&mut self, level: usize, size: u64) -> Result<&Price, Overflow> {
+    pub(in crate::sim) fn at(&mut self, level: usize, size: u64) -> Result<&Price, Overflow> {
         if self.last.as_ref().is_none_or(|last| last.size != size || last.level != level) {
             self.last = Some(Price::of(&self.parameters, level, size)?);
         }

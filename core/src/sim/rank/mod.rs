@@ -1,39 +1,50 @@
-//! A rank: its processors and interfaces, when an event may begin on them, and its state in global
-//! order.
+//! What happens on a rank at an event, for all programs and drivers.
+//!
+//! An event may begin once its clocks are free ([`Class::needs`], [`Clocks::begin`]), and not before
+//! its operation was released, its receive is posted or its message has arrived. Then:
+//!
+//! - [`rules`]: what an event does, for stored programs; `implicit::step` for computed ones.
+//! - [`charge`], [`price`]: how long that takes, with noise.
+//! - [`dependencies`]: what it releases.
+//! - [`matching`]: which receive takes which message.
 
-use super::hooks::Turn;
-use super::matching::Part;
-use super::matching::slots::SlotRange;
-use super::parameters::Receive;
-use super::record::{Kind, NONE};
+pub(in crate::sim) mod charge;
+pub(in crate::sim) mod dependencies;
+pub(in crate::sim) mod matching;
+pub(in crate::sim) mod price;
+pub(in crate::sim) mod rules;
+
+use crate::sim::hooks::Turn;
+use crate::sim::parameters::Receive;
+use crate::sim::record::Kind;
 
 /// Processor and interface of an operation.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Units {
-    pub(super) cpu: u16,
-    pub(super) nic: u16,
+pub(in crate::sim) struct Units {
+    pub(in crate::sim) cpu: u16,
+    pub(in crate::sim) nic: u16,
 }
 
 impl Units {
     /// Both in 16 bits, 8 for each; `u16::MAX` if they do not fit, 0 only for the first of both.
-    pub(super) const fn packed(self) -> u16 {
+    pub(in crate::sim) const fn packed(self) -> u16 {
         let ([cpu, cpu_high], [nic, nic_high]) = (self.cpu.to_le_bytes(), self.nic.to_le_bytes());
         if cpu_high | nic_high == 0 { u16::from_le_bytes([cpu, nic]) } else { u16::MAX }
     }
 
     /// Inverse of [`Units::packed`], for units that fitted.
-    pub(super) const fn of_packed(packed: u16) -> Self {
+    pub(in crate::sim) const fn of_packed(packed: u16) -> Self {
         let [cpu, nic] = packed.to_le_bytes();
         Self { cpu: cpu as u16, nic: nic as u16 }
     }
 
     /// Both in 32 bits.
-    pub(super) const fn wide(self) -> u32 {
+    pub(in crate::sim) const fn wide(self) -> u32 {
         self.cpu as u32 | (self.nic as u32) << 16
     }
 
     /// Inverse of [`Units::wide`].
-    pub(super) const fn of_wide(wide: u32) -> Self {
+    pub(in crate::sim) const fn of_wide(wide: u32) -> Self {
         let [a, b, c, d] = wide.to_le_bytes();
         Self { cpu: u16::from_le_bytes([a, b]), nic: u16::from_le_bytes([c, d]) }
     }
@@ -41,7 +52,7 @@ impl Units {
 
 /// Clock: the time at which a processor, or the sending or receiving side of an interface, is free.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Clock {
+pub(in crate::sim) enum Clock {
     Cpu(u16),
     Out(u16),
     Into(u16),
@@ -50,15 +61,15 @@ pub(super) enum Clock {
 /// Clocks of a rank's first processor and interface, ps.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub(super) struct Clocks {
-    pub(super) cpu: u64,
-    pub(super) out: u64,
-    pub(super) into: u64,
+pub(in crate::sim) struct Clocks {
+    pub(in crate::sim) cpu: u64,
+    pub(in crate::sim) out: u64,
+    pub(in crate::sim) into: u64,
 }
 
 impl Clocks {
     #[inline]
-    pub(super) const fn of(&self, clock: Clock) -> u64 {
+    pub(in crate::sim) const fn of(&self, clock: Clock) -> u64 {
         match clock {
             Clock::Cpu(_) => self.cpu,
             Clock::Out(_) => self.out,
@@ -67,7 +78,7 @@ impl Clocks {
     }
 
     #[inline]
-    pub(super) const fn of_mut(&mut self, clock: Clock) -> &mut u64 {
+    pub(in crate::sim) const fn of_mut(&mut self, clock: Clock) -> &mut u64 {
         match clock {
             Clock::Cpu(_) => &mut self.cpu,
             Clock::Out(_) => &mut self.out,
@@ -78,7 +89,7 @@ impl Clocks {
     /// Time at which an event of `class` may begin, as far as processor and interface are
     /// concerned: receives are posted at a time of their own.
     #[inline]
-    pub(super) fn begin(&self, class: Class, receive: Receive) -> u64 {
+    pub(in crate::sim) fn begin(&self, class: Class, receive: Receive) -> u64 {
         match class {
             Class::Receives => 0,
             _ => {
@@ -90,13 +101,13 @@ impl Clocks {
 }
 
 /// Clocks that must be free for an event; twice the same if it needs one.
-pub(super) type Need = [Clock; 2];
+pub(in crate::sim) type Need = [Clock; 2];
 
 /// Class of a waiting record on its rank. With one processor, one interface and
 /// [`Receive::Hold`](super::parameters::Receive::Hold) each class is a circular list in stamp
 /// order, known by its last record; otherwise see [`super::pending`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Class {
+pub(in crate::sim) enum Class {
     /// Released sends, and CTS and data messages that are ready to leave.
     Sends = 0,
     /// Released receives that are not posted yet.
@@ -113,7 +124,7 @@ pub(super) enum Class {
 
 impl Class {
     /// Class of a released operation.
-    pub(super) const fn of(kind: Kind) -> Self {
+    pub(in crate::sim) const fn of(kind: Kind) -> Self {
         match kind {
             Kind::Send => Self::Sends,
             Kind::Receive => Self::Receives,
@@ -123,7 +134,7 @@ impl Class {
 
     /// Clocks that must be free for an event of this class on these units; a receive needs none.
     #[inline]
-    pub(super) const fn needs(self, Units { cpu, nic }: Units, receive: Receive) -> Need {
+    pub(in crate::sim) const fn needs(self, Units { cpu, nic }: Units, receive: Receive) -> Need {
         match (self, receive) {
             (Self::Sends, _) => [Clock::Cpu(cpu), Clock::Out(nic)],
             (Self::Arrived | Self::Mailed, Receive::Hold) => [Clock::Cpu(cpu), Clock::Into(nic)],
@@ -132,57 +143,12 @@ impl Class {
         }
     }
 
-    pub(super) const fn turn(self) -> Turn {
+    pub(in crate::sim) const fn turn(self) -> Turn {
         match self {
             Self::Calcs => Turn::Calculation,
             Self::Sends => Turn::Send,
             Self::Receives => Turn::Receive,
             Self::Arrived | Self::Taken | Self::Mailed => Turn::Message,
-        }
-    }
-}
-
-/// State of one rank: 64 bytes, one cache line.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-pub struct Rank {
-    /// Clocks of the first processor and interface.
-    pub(super) free: Clocks,
-    /// Last record of each list, by [`Class`]; or five words of [`super::pending`].
-    pub(super) lists: [u32; 5],
-    /// Slots of posted receives.
-    pub(super) posted: SlotRange,
-    /// Unexpected messages; at the end of a run, also receives of the table: the last record of
-    /// their list.
-    pub(super) unexpected: u32,
-    /// Its part of the table of posted receives and unexpected messages.
-    pub(super) part: Part,
-}
-
-const _: () = assert!(size_of::<Rank>() == 64, "one cache line");
-
-impl Default for Rank {
-    fn default() -> Self {
-        Self {
-            free: Clocks::default(),
-            lists: [NONE; 5],
-            posted: SlotRange::at(0),
-            unexpected: NONE,
-            part: Part::default(),
-        }
-    }
-}
-
-impl Rank {
-    #[inline]
-    pub(super) const fn list_mut(&mut self, class: Class) -> &mut u32 {
-        let [sends, receives, calcs, arrived, taken] = &mut self.lists;
-        match class {
-            Class::Sends => sends,
-            Class::Receives => receives,
-            Class::Calcs => calcs,
-            Class::Arrived => arrived,
-            Class::Taken | Class::Mailed => taken,
         }
     }
 }

@@ -1,33 +1,33 @@
 //! Time that an event charges to a processor and an interface, with noise, and the report to the
 //! observer; the same in global order and in windows.
 
-use super::hooks::{Calculated, Handled, Noise, Observer, Sent, Taken};
-use super::price::{Handling, Leaving, Prices, Reception, sum};
+use crate::sim::hooks::{Calculated, Handled, Noise, Observer, Sent, Taken};
+use crate::sim::rank::price::{Handling, Leaving, Prices, Reception, sum};
 use crate::units::{Overflow, Picos};
 
 /// Prices, noise and observer of a run.
 #[derive(Debug)]
-pub(super) struct Charges<'p, N, O> {
-    pub(super) prices: Prices<'p>,
-    pub(super) noise: N,
-    pub(super) observer: O,
+pub(in crate::sim) struct Charges<'p, N, O> {
+    pub(in crate::sim) prices: Prices<'p>,
+    pub(in crate::sim) noise: N,
+    pub(in crate::sim) observer: O,
 }
 
 /// Times that result from receiving a message, ps.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Received {
+pub(in crate::sim) struct Received {
     /// Time at which the processor is free again.
-    pub(super) cpu: u64,
+    pub(in crate::sim) cpu: u64,
     /// Time at which the interface can take the next message; `None` if it took this one before.
-    pub(super) into: Option<u64>,
+    pub(in crate::sim) into: Option<u64>,
     /// Time at which the message is completely received and handled.
-    pub(super) done: u64,
+    pub(in crate::sim) done: u64,
 }
 
 impl<N: Noise, O: Observer> Charges<'_, N, O> {
     /// Charges a calculation. `event` lacks its noise. Returns the end, ps.
     #[inline]
-    pub(super) fn calculate(&mut self, event: Calculated) -> Result<u64, Overflow> {
+    pub(in crate::sim) fn calculate(&mut self, event: Calculated) -> Result<u64, Overflow> {
         let Calculated { rank, start, work, .. } = event;
         let noise = self.noise.lost(rank, start, work);
         let end = sum(sum(start.0, work.0)?, noise.0)?;
@@ -37,7 +37,7 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
 
     /// Charges a message that leaves. `event` lacks its costs.
     #[inline]
-    pub(super) fn send(&mut self, event: Sent) -> Result<Leaving, Overflow> {
+    pub(in crate::sim) fn send(&mut self, event: Sent) -> Result<Leaving, Overflow> {
         let price = self.prices.between(event.rank, event.to, event.size)?;
         let costs = &price.costs;
         let overhead = Picos(costs.overhead);
@@ -59,7 +59,7 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
 
     /// Charges an interface for taking a message of `size` bytes from rank `from`. Returns the time
     /// at which it can take the next, ps.
-    pub(super) fn take(
+    pub(in crate::sim) fn take(
         &mut self,
         event: &Taken,
         from: u32,
@@ -76,7 +76,7 @@ impl<N: Noise, O: Observer> Charges<'_, N, O> {
     /// lacks the resulting times.
     #[allow(clippy::inline_always, reason = "measured")]
     #[inline(always)]
-    pub(super) fn handle(
+    pub(in crate::sim) fn handle(
         &mut self,
         event: Handled,
         size: u64,

@@ -1,33 +1,33 @@
 //! Rules of a rank at an event, as in `docs/simulating.md`, for stored schedules: shared by the
 //! driver in global order and the one in windows.
 
-use super::charge::{Charges, Received};
-use super::hooks::{Calculated, Handled, Matched, MessageKind, Noise, Observer, Sent, Taken};
-use super::matching::slots::Found;
-use super::price::{Leaving, Reception};
-use super::rank::{Clock, Units};
-use super::record::widen;
-use super::release::{Operations, Reached};
+use crate::sim::hooks::{Calculated, Handled, Matched, MessageKind, Noise, Observer, Sent, Taken};
+use crate::sim::rank::charge::{Charges, Received};
+use crate::sim::rank::dependencies::{Operations, Reached};
+use crate::sim::rank::matching::slots::Found;
+use crate::sim::rank::price::{Leaving, Reception};
+use crate::sim::rank::{Clock, Units};
+use crate::sim::record::widen;
 use crate::units::{Overflow, Picos};
 
 /// Contents of a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Letter {
+pub(in crate::sim) struct Letter {
     /// Time at which it was sent, ps.
-    pub(super) created: u64,
+    pub(in crate::sim) created: u64,
     /// Record of the send.
-    pub(super) send: u32,
+    pub(in crate::sim) send: u32,
     /// Rank that sent it.
-    pub(super) source: u32,
+    pub(in crate::sim) source: u32,
     /// Tag; for the data of a handshake, the receive.
-    pub(super) tag: u32,
+    pub(in crate::sim) tag: u32,
     /// Bytes of the send; for an RTS in windows, the record of its CTS.
-    pub(super) size: u64,
+    pub(in crate::sim) size: u64,
 }
 
 /// Cause of a release.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Creator {
+pub(in crate::sim) enum Creator {
     /// The operation that is executed.
     Op(u32),
     /// The match, at `time`, of the message of `send` with the posted `receive`.
@@ -38,18 +38,20 @@ pub(super) enum Creator {
 
 /// A message and the receive that it is matched with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Match {
-    pub(super) send: u32,
-    pub(super) message_kind: MessageKind,
-    pub(super) receive: u32,
+pub(in crate::sim) struct Match {
+    pub(in crate::sim) send: u32,
+    pub(in crate::sim) message_kind: MessageKind,
+    pub(in crate::sim) receive: u32,
     /// Time of the match, ps.
-    pub(super) time: u64,
+    pub(in crate::sim) time: u64,
     /// True if the message was handled before the receive was posted.
-    pub(super) unexpected: bool,
+    pub(in crate::sim) unexpected: bool,
 }
 
 /// The rules; required methods are the parts in which the drivers differ.
-pub(super) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>: Sized {
+pub(in crate::sim) trait Rules<'p, N: Noise, O: Observer, E: From<Overflow>>:
+    Sized
+{
     type Ops: Operations;
     /// Handle of a rank: its number, or its state.
     type Rank;

@@ -1,60 +1,20 @@
-//! Matching of messages and receives.
+//! Posted receives and unexpected messages.
 //!
-//! Posted receives are searched in the order of posting, in their [`slots`]. Unexpected messages are
-//! a list in the order in which they were handled.
-//!
-//! In global order, once a search on a rank has inspected more than [`SHORT`] of them, they move to
+//! Once a search on a rank has inspected more than [`SHORT`] of them, they move to
 //! a hash table by rank, sender and tag ([`Waiting`]), whose buckets are lists, the oldest first.
 //! The key lacks the sender or the tag on ranks that have a receive with that wildcard, so that
 //! each list has all that may match. Matching therefore takes constant time however many wait; on
 //! ranks with wildcards, time linear in the older receives or messages with the same key. The ranks
-//! of [streamed](super::streamed) schedules use the table from the beginning.
+//! of [streamed](crate::sim::streamed) schedules use the table from the beginning.
 
-pub(super) mod slots;
-
+use super::rank::Rank;
 use crate::goal::ANY;
 use crate::sim::lent::Checked;
 use crate::sim::queues::chain::Chain;
-use crate::sim::rank::Rank;
+use crate::sim::rank::matching::slots::{Found, Slots};
+use crate::sim::rank::matching::{Envelope, first_message};
 use crate::sim::record::{Kind, NONE, Slot};
 use crate::sim::records::Records;
-use crate::sim::release::Operations;
-use slots::{Found, Slots, WILD};
-
-/// Sender and tag of a message, or those that a receive accepts; [`ANY`] is a wildcard.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(in crate::sim) struct Envelope {
-    pub(in crate::sim) sender: u32,
-    pub(in crate::sim) tag: u32,
-}
-
-impl Envelope {
-    /// Matching rule: the receive's sender is equal or a wildcard; the tags are equal, or either is
-    /// a wildcard.
-    #[inline]
-    pub(in crate::sim) const fn takes(self, message: Self) -> bool {
-        (self.sender == ANY || self.sender == message.sender)
-            && (self.tag == message.tag || self.tag == ANY || message.tag == ANY)
-    }
-
-    /// True if sender or tag is a wildcard.
-    #[inline]
-    pub(in crate::sim) const fn is_wild(self) -> bool {
-        self.sender == ANY || self.tag == ANY
-    }
-
-    #[inline]
-    const fn mixed(self) -> u32 {
-        let Self { sender, tag } = self;
-        sender.wrapping_mul(0x9e37_79b1) ^ tag.wrapping_mul(0x85eb_ca77).rotate_left(15)
-    }
-
-    /// Hash of sender and tag; [`WILD`] if and only if one is a wildcard.
-    #[inline]
-    pub(in crate::sim) const fn hash(self) -> u32 {
-        if self.is_wild() { WILD } else { self.mixed() | 1 }
-    }
-}
 
 /// Operation of a rank.
 #[derive(Clone, Copy, Debug)]
@@ -346,13 +306,13 @@ impl Waiting<'_> {
     /// Bucket of a key.
     #[inline]
     fn place(&self, key: u32, rank: &Rank) -> usize {
-        let mixed = key.wrapping_mul(0x9e37_79b1);
-        let mixed = (mixed ^ mixed >> 15) as usize;
         if self.shared > 0 {
-            return mixed & (self.shared - 1);
+            let mixed = key.wrapping_mul(0x9e37_79b1);
+            return (mixed ^ mixed >> 15) as usize & (self.shared - 1);
         }
+        // Consecutive senders are in different buckets.
         let Part { first, log, .. } = rank.part;
-        first as usize + (mixed & ((1 << log) - 1))
+        first as usize + (key as usize & ((1 << log) - 1))
     }
 
     #[inline]
@@ -462,29 +422,14 @@ impl Waiting<'_> {
     }
 }
 
-/// Oldest matching message of a list that ends with `last`, with its predecessor; and the number of
-/// messages inspected.
-#[inline]
-pub(in crate::sim) fn first_message(
-    ops: &impl Operations,
-    last: u32,
-    receive: Envelope,
-) -> (Option<(u32, u32)>, u32) {
-    let mut looks = 0;
-    let found = ops.walk(last).find(|&(_, message)| {
-        looks += 1;
-        receive.takes(ops.envelope(message))
-    });
-    (found, looks)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::goal::{ANY_TAG, Op, OpKind};
     use crate::random::Random;
+    use crate::sim::rank::dependencies::Operations;
+    use crate::sim::rank::matching::slots::SlotRange;
     use crate::sim::record::Record;
-    use slots::SlotRange;
     use std::vec;
     use std::vec::Vec;
 

@@ -1,13 +1,13 @@
 //! Global order: which event is next, of all ranks and of the messages in the network.
 
-use super::engine::SimError;
-use super::network::{InFlight, Network};
-use super::queues::queue::{Entry, Queue};
+use crate::sim::network::{InFlight, Network};
+use crate::sim::outcome::SimError;
+use crate::sim::queues::queue::{Entry, Queue};
 use crate::units::Picos;
 
 /// What happens next.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Due {
+pub(in crate::sim) enum Due {
     /// The next event of a rank.
     Event(Entry),
     /// The arrival of a message; the entry has the message in place of the rank.
@@ -16,24 +16,27 @@ pub(super) enum Due {
 
 /// Next events of the ranks, and messages in the network, in the order of (time, stamp).
 #[derive(Debug)]
-pub(super) struct Order<'m, W> {
-    pub(super) queue: Queue<'m>,
-    pub(super) network: W,
+pub(in crate::sim) struct Order<'m, W> {
+    pub(in crate::sim) queue: Queue<'m>,
+    pub(in crate::sim) network: W,
     /// Time of the present event, ps.
-    pub(super) now: u64,
+    pub(in crate::sim) now: u64,
     /// Second part of the next stamp, counted within an instant.
     seq: u32,
 }
 
 impl<'m, W: Network> Order<'m, W> {
-    pub(super) const fn new(queue: Queue<'m>, network: W) -> Self {
+    pub(in crate::sim) const fn new(queue: Queue<'m>, network: W) -> Self {
         Self { queue, network, now: 0, seq: 0 }
     }
 
     /// Advances to what happens next; a message that arrives has left the network. `None` at the end
     /// of the run.
     #[inline]
-    pub(super) fn next(&mut self, messages: &mut impl InFlight) -> Result<Option<Due>, SimError> {
+    pub(in crate::sim) fn next(
+        &mut self,
+        messages: &mut impl InFlight,
+    ) -> Result<Option<Due>, SimError> {
         let queued = self.queue.first();
         let arrival = self.network.first(queued.map_or(u64::MAX, |entry| entry.time), messages)?;
         let due = match (queued, arrival) {
@@ -62,7 +65,7 @@ impl<'m, W: Network> Order<'m, W> {
 
     /// Draws the second parts of `count` stamps; returns the first.
     #[inline]
-    pub(super) fn draw(&mut self, count: u32) -> Result<u32, SimError> {
+    pub(in crate::sim) fn draw(&mut self, count: u32) -> Result<u32, SimError> {
         let (seq, time) = (self.seq, Picos(self.now));
         self.seq = seq.checked_add(count).ok_or(SimError::TooManyAtOnce { time })?;
         Ok(seq)
