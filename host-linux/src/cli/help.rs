@@ -44,7 +44,7 @@ pub(super) fn on_one_screen(command: Command) -> Command {
 }
 
 /// `verb` with a short `-h`, if it has many options; `full_name` are the words that call it.
-fn shortened(verb: Command, full_name: &str) -> Command {
+pub(super) fn shortened(verb: Command, full_name: &str) -> Command {
     let verb = on_one_screen(verb);
     if !LONG.contains(&full_name) {
         return verb;

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use loggap::flags::parse;
 use loggap::machine::buffer::{self, Alignment};
 use loggap::output::{FileError, PendingFile};
@@ -181,7 +181,9 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
-    match Cli::try_parse_from(arguments) {
+    let parser = Cli::command().mut_subcommand("simulate", loggap::cli::simulate::on_one_screen);
+    let parsed = parser.try_get_matches_from(arguments);
+    match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => carry_out(console(), |console| run(&cli, console)),
         // All ranks find the same error: one prints it.
         Err(error) if is_first() => explain(&error),
@@ -287,7 +289,6 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -32,6 +32,7 @@ use self::progress::{Pace, ProgressLine};
 use self::report::Report;
 use self::sweep::{SweepArgs, SweepJob};
 use super::digits::FormatArgs;
+use super::help;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
 use crate::flags::parse;
@@ -341,6 +342,12 @@ impl Pictures {
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let interrupt = end_on_request()?;
     Prepared::new(args, console)?.run(args, &Alone, &interrupt, console)
+}
+
+/// The subcommand with a `-h` of one screen.
+#[must_use]
+pub fn on_one_screen(verb: clap::Command) -> clap::Command {
+    help::shortened(verb, "simulate")
 }
 
 /// Runs the command as one of several processes, each with a part of the ranks; the first one
