@@ -220,7 +220,7 @@ impl<S: Copy + Default> PatternMemory<S> {
         let Self { needs, parts, ranks, words, nodes } = self;
         ranks.clear();
         ranks.resize(*parts * needs.ranks, RankState::default());
-        let nodes_each = nodes.len() / *parts;
+        let nodes_each = (nodes.len() / (*parts).max(1)).max(1);
         let ranks = ranks.chunks_mut(needs.ranks);
         let lent = ranks.zip(words.chunks_mut(needs.words)).zip(nodes.chunks_mut(nodes_each));
         lent.map(|((ranks, words), nodes)| Memory { ranks, words, nodes })

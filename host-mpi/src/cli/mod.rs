@@ -177,11 +177,12 @@ fn create(path: Option<&PathBuf>) -> Result<Option<PendingFile>, FileError> {
 }
 
 const HELP: ShortHelp = ShortHelp {
-    long: &["measure", "coll", "check"],
+    long: &["measure", "coll", "check", "simulate"],
     options: "\
         pairs times size sizes method rel_err max_time launches output samples baseline assertions \
         json table csv verbose plot op root scheme arrival overlap strict processes algorithms \
-        demonstrate noise assert",
+        demonstrate noise assert latency overhead gap gap_per_byte eager_limit profile preset pattern \
+        ranks partition finish",
 };
 
 /// Runs the command line `arguments`, the first of which is the program's

@@ -50,5 +50,5 @@ pub use programs::{
     Rounds, Sweep, Tree, TreeKind,
 };
 pub use rank::RankState;
-pub use runner::{ProgramFinished, Simulation};
+pub use runner::{ProgramFinished, Simulation, check};
 pub use windows::{RankRange, Windows};

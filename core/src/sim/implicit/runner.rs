@@ -93,6 +93,15 @@ pub(super) struct Next {
     pub(super) open: bool,
 }
 
+/// Checks that `program` can be computed with `parameters`.
+///
+/// # Errors
+///
+/// As [`Simulation::new`], without [`ImplicitError::Memory`].
+pub fn check<P: Program>(program: &P, parameters: &Parameters<'_>) -> Result<(), ImplicitError> {
+    eager_price(parameters, program.sizes()).map(drop)
+}
+
 /// Price of the longest of messages of these sizes. All of them must have one protocol, be eager,
 /// and have o + L > 0.
 pub(super) fn eager_price(

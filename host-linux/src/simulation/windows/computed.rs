@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use loggap_core::sim::implicit::{
     ImplicitError, Mail, Message, Node, Outbox, Program, ProgramFinished, RankRange, Requirements,
-    Simulation,
+    Simulation, check,
 };
 use loggap_core::sim::mail::Block;
 use loggap_core::sim::{Noise, Parameters};
@@ -158,6 +158,8 @@ impl Division {
     {
         let &Self { shift, needs, block, parts, nodes, .. } = self;
         let processes = means.processes;
+        // Also where there are no parts: all processes go on, or none.
+        check(program, &parameters)?;
         let senders = self.threads.clamp(1, parts.max(1));
         let memory = PatternMemory::new(needs, parts, nodes);
         let chains = chains(parts, block, processes);
