@@ -204,6 +204,12 @@ impl Job {
         };
         let command = env::var("LOGGAP_TRACE_COMMAND").ok();
         let command = command.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        let is_setting =
+            |name: &String| ["OMPI_MCA_", "MPIR_CVAR_"].iter().any(|own| name.starts_with(own));
+        let settings: serde_json::Map<_, _> = env::vars()
+            .filter(|(name, _)| is_setting(name))
+            .map(|(name, value)| (name, value.into()))
+            .collect();
         let [cost, read] = self.cost;
         let document = json!({
             "schema_version": 1,
@@ -212,6 +218,7 @@ impl Job {
             "ranks": self.ranks.len(),
             "library": library::version(),
             "command": command,
+            "settings": settings,
             "hosts": self.ranks.iter().map(host).collect::<Vec<_>>(),
             "bases_ns": self.ranks.iter().map(|[_, _, base, ..]| *base).collect::<Vec<_>>(),
             "clocks_begin": self.begin,
