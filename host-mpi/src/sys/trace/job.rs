@@ -204,6 +204,13 @@ impl Job {
         };
         let command = env::var("LOGGAP_TRACE_COMMAND").ok();
         let command = command.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        let is_setting =
+            |name: &str| ["OMPI_MCA_", "MPIR_CVAR_"].iter().any(|own| name.starts_with(own));
+        let settings = env::vars_os().filter_map(|(name, value)| {
+            let name = name.into_string().ok().filter(|name| is_setting(name))?;
+            Some((name, Value::from(value.to_string_lossy().into_owned())))
+        });
+        let settings: serde_json::Map<_, _> = settings.collect();
         let [cost, read] = self.cost;
         let document = json!({
             "schema_version": 1,
@@ -212,6 +219,7 @@ impl Job {
             "ranks": self.ranks.len(),
             "library": library::version(),
             "command": command,
+            "settings": settings,
             "hosts": self.ranks.iter().map(host).collect::<Vec<_>>(),
             "bases_ns": self.ranks.iter().map(|[_, _, base, ..]| *base).collect::<Vec<_>>(),
             "clocks_begin": self.begin,
