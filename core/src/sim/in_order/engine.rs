@@ -169,7 +169,7 @@ impl<'m, 'p, N: Noise, O: Observer, W: Network, S: Storage> Engine<'m, 'p, N, O,
     #[inline]
     fn release_touched(&mut self) -> Result<(), SimError> {
         self.storage.check()?;
-        let [own, other] = replace(&mut self.touched, [Touched::default(); 2]);
+        let [own, other] = take(&mut self.touched);
         let (first, second) = if other.rank < own.rank { (other, own) } else { (own, other) };
         for on in [first, second] {
             if on.rank != NONE {
