@@ -437,18 +437,18 @@ mod tests {
     const RECEIVES: u32 = 8_000;
 
     struct Draw {
+        /// True if ranks share buckets.
+        shared: bool,
         tags: u64,
         /// One receive of so many has any sender, as many any tag; 0 for none.
         wild: u64,
-        /// True if all ranks share one table.
-        is_shared: bool,
     }
 
-    fn receive(random: &mut Random, Draw { tags, wild, .. }: &Draw) -> Record {
-        let mut is_wild = || *wild > 0 && random.below(*wild) == 0;
+    fn receive(random: &mut Random, &Draw { tags, wild, .. }: &Draw) -> Record {
+        let mut is_wild = || wild > 0 && random.below(wild) == 0;
         let [any_sender, any_tag] = [is_wild(), is_wild()];
         let peer = u32::try_from(random.below(RANKS.into())).unwrap();
-        let tag = random.below(*tags);
+        let tag = random.below(tags);
         let peer = if any_sender { ANY } else { peer };
         let tag = if any_tag { ANY_TAG } else { tag };
         Record::new(Op { kind: OpKind::Receive { peer, size: 1, tag }, cpu: 0, nic: 0 })
@@ -457,7 +457,6 @@ mod tests {
     /// Posts receives and takes them by messages, compared with lists of the ranks; returns the
     /// number of records inspected.
     fn compare(draw: &Draw) -> u64 {
-        let shared = draw.is_shared;
         let mut random = Random::new(draw.tags);
         let mut all = vec![Record::default(); RECEIVES as usize];
         let mut records = Records::new(&mut all, &mut [], &mut []);
@@ -472,13 +471,16 @@ mod tests {
         for (rank, state) in (0..).zip(&mut states) {
             state.posted = SlotRange::at(rank * RECEIVES);
             (state.part, first) = Part::new(first, RECEIVES / RANKS, wildcards).unwrap();
-            if shared {
+            if draw.shared {
                 state.part = Part::shared(wildcards);
             }
         }
         let mut states = Checked::new(&mut states);
-        let mut table =
-            if shared { Waiting::shared(&mut words) } else { Waiting::new(&mut slots, &mut words) };
+        let mut table = if draw.shared {
+            Waiting::shared(&mut words)
+        } else {
+            Waiting::new(&mut slots, &mut words)
+        };
         let mut expected = vec![Vec::<u32>::new(); RANKS as usize];
         for op in 0..RECEIVES {
             *records.at_mut(op) = receive(&mut random, draw);
@@ -511,10 +513,10 @@ mod tests {
 
     #[test]
     fn the_oldest_receive_that_takes_a_message_is_found_among_few() {
-        for is_shared in [false, true] {
-            compare(&Draw { tags: 3, wild: 0, is_shared });
-            compare(&Draw { tags: 100, wild: 5, is_shared });
-            let looks = compare(&Draw { tags: 1 << 20, wild: 0, is_shared });
+        for shared in [false, true] {
+            compare(&Draw { shared, tags: 3, wild: 0 });
+            compare(&Draw { shared, tags: 100, wild: 5 });
+            let looks = compare(&Draw { shared, tags: 1 << 20, wild: 0 });
             assert!(looks < 3 * u64::from(RECEIVES), "{looks}");
         }
     }
