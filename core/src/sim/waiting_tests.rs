@@ -122,6 +122,7 @@ impl Program {
             times: &mut zeroed::<AtomicU64>(needs.times),
             links: &mut zeroed::<AtomicU64>(needs.links),
             receiving: &mut vec![Receiving::default(); needs.receiving],
+            foreign: &mut [],
             scratch: &mut vec![[0; 2]; needs.scratch],
         };
         let mut builder = Builder::new(memory, needs, parameters).unwrap();
