@@ -14,6 +14,7 @@
 //!   exit.
 //! - [`algorithm`]: algorithms of collective operations, and their predicted times.
 //! - [`clocks`]: clocks that agree over all ranks, and studies of their synchronisation.
+//! - [`processes`]: exchange of messages between processes that simulate a schedule together.
 //! - [`waiting`]: waits for control messages.
 //! - [`watch`]: watchdog that ends the job if a rank waits in vain for another one.
 //! - `sys/trace`, the package `loggap-mpi-trace`: the library that `trace` preloads.

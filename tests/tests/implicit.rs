@@ -40,6 +40,7 @@ fn computed_with<N: Noise + Copy + Send>(
     match computed {
         Ok(computed) => Ok((computed, finish)),
         Err(PatternError::Stopped(error)) => Err(error),
+        Err(error @ PatternError::Elsewhere) => panic!("{error}"),
         Err(PatternError::Memory { .. }) => Err(ImplicitError::Memory),
         Err(PatternError::Elsewhere) => panic!("there is one process"),
     }

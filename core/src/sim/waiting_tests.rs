@@ -107,6 +107,7 @@ impl Program {
             times: &mut zeroed::<AtomicU64>(needs.times),
             links: &mut zeroed::<AtomicU64>(needs.links),
             receiving: &mut vec![Receiving::default(); needs.receiving],
+            foreign: &mut [],
             scratch: &mut vec![[0; 2]; needs.scratch],
             foreign: &mut [],
         };

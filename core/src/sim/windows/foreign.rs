@@ -22,6 +22,10 @@ use crate::sim::word::{Word32, Word64, halves, whole};
 /// Creation times in a summary.
 const TIMES: usize = 3;
 
+/// Messages of other processes beyond its receives for which a partition has records: as many are
+/// named if they are not received.
+pub(super) const SPARE: u32 = 64;
+
 /// Steps that abort a run: the order of events is unknown, or a message finds no room.
 pub const UNKNOWN: u64 = 1 << 56;
 
@@ -148,8 +152,9 @@ impl Shared<'_> {
         self.first_rank.wrapping_add(owner(self.firsts, op))
     }
 
-    /// Summary of the history of an element. Adds the number of steps to `steps`.
-    fn history(&self, of: Element, steps: &mut u64) -> History {
+    /// Summary of the history of an element, of which the hash and the end matter only if it has at
+    /// most `most` creation times. Adds the number of steps to `steps`.
+    fn history(&self, of: Element, most: usize, steps: &mut u64) -> History {
         let (mut history, mut hash, mut at, mut depth) = (History::default(), Hash::NEW, of, 0);
         let mut note = |depth: &mut usize, time| {
             if let Some(place) = history.times.get_mut(*depth) {
@@ -159,6 +164,9 @@ impl Shared<'_> {
         };
         let root = loop {
             *steps += 1;
+            if depth > most {
+                break [0; 2];
+            }
             if let Element::Op(op) = at
                 && let Some(foreign) = self.foreign(op)
             {
@@ -192,7 +200,8 @@ impl Shared<'_> {
         {
             return self.at(a).number().cmp(&self.at(b).number());
         }
-        let [a, b] = [a, b].map(|element| self.history(element, steps));
+        let elements = [a, b];
+        let [a, b] = elements.map(|element| self.history(element, TIMES, steps));
         let [known_a, known_b] =
             [&a, &b].map(|history| history.times.iter().take(history.depth as usize));
         // The end of a chain precedes everything.
@@ -200,6 +209,7 @@ impl Shared<'_> {
         if by_times.is_ne() {
             return by_times;
         }
+        let [a, b] = elements.map(|element| self.history(element, usize::MAX, steps));
         if a.hash == b.hash && a.root != b.root {
             return a.root.cmp(&b.root);
         }
@@ -223,7 +233,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
             self.steps += UNKNOWN;
             return;
         };
-        let history = self.shared.history(Element::Op(letter.send), &mut self.steps);
+        let history = self.shared.history(Element::Op(letter.send), usize::MAX, &mut self.steps);
         history.write([first, second], self.shared.at(letter.send).number());
         let local = letter.source.wrapping_sub(self.shared.first_rank);
         let send = letter.send.wrapping_sub(bounds(self.shared.firsts, local).0);

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::AtomicU64;
 
-use super::foreign::Foreign;
+use super::foreign::{Foreign, SPARE};
 use super::overlap::Receiving;
 use super::rank::WindowRank;
 use super::record::{MOST, MOST_OF_RANK, WindowRecord};
@@ -98,16 +98,19 @@ impl Requirements {
             Rendezvous::Handshake => 3 * sends,
             Rendezvous::Instant => 0,
         };
-        let foreign = if block == Block::ALL { 0 } else { survey.receives };
+        let shift = shift.min(u32::BITS - 1);
+        let each = 1usize.checked_shl(shift).ok_or(Unsuitable::TooManyOps)?;
+        let ranks = block.ranks(shift, survey.ranks()).len();
+        let partitions = ranks.div_ceil(each);
+        let foreign = match block {
+            Block::ALL => 0,
+            _ => survey.receives + partitions as u64 * u64::from(SPARE),
+        };
         let further = further + foreign;
         if survey.ops + further > MOST {
             return Err(Unsuitable::TooManyOps);
         }
         let size = |count: u64| usize::try_from(count).map_err(|_| Unsuitable::TooManyOps);
-        let shift = shift.min(u32::BITS - 1);
-        let ranks = block.ranks(shift, survey.ranks()).len();
-        let each = 1usize.checked_shl(shift).ok_or(Unsuitable::TooManyOps)?;
-        let partitions = ranks.div_ceil(each);
         Ok(Self {
             records: size(survey.ops + further)?,
             ops: size(survey.ops)?,

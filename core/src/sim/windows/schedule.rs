@@ -3,6 +3,7 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::foreign::SPARE;
 use super::memory::{Memory, Requirements};
 use super::partition::{Partition, Share};
 use super::rank::WindowRank;
@@ -132,9 +133,9 @@ impl<'m> Schedule<'m> {
             slots = rest;
             let slots = Slots::new(own_slots, first);
             let receiving = receiving.next().unwrap_or_default();
-            // As many as receives; without other processes they are not used.
-            let start = first_foreign.wrapping_add(first);
-            let stand_ins = start..start.wrapping_add(own_slots_count);
+            // As many as receives and more; without other processes they are not used.
+            let start = first_foreign.wrapping_add(first).wrapping_add(index * SPARE);
+            let stand_ins = start..start.wrapping_add(own_slots_count).wrapping_add(SPARE);
             let share = Share {
                 index,
                 shift,

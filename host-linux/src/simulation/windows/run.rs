@@ -26,8 +26,7 @@ pub enum WindowError {
     Steps,
     /// The order of two simultaneous events follows from a history in other processes.
     #[error(
-        "the order of simultaneous events depends on what happened long before in other processes; \
-         run it on one process, with 'loggap simulate'"
+        "the order of simultaneous events depends on what happened long before in other processes"
     )]
     Unknown,
     /// Another process of the simulation failed.
