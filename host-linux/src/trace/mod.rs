@@ -115,6 +115,9 @@ pub struct Description {
     pub settings: BTreeMap<String, String>,
     /// Host of each rank.
     pub hosts: Vec<String>,
+    /// Processors of each rank's host.
+    #[serde(default)]
+    pub processors: Vec<u32>,
     /// Reading of each rank's `CLOCK_MONOTONIC_RAW` that its times count from, in nanoseconds.
     pub bases_ns: Vec<u64>,
     /// Clock of each rank at the begin.
@@ -182,6 +185,19 @@ impl Trace {
     #[must_use]
     pub const fn description(&self) -> &Description {
         &self.description
+    }
+
+    /// A host with more ranks than processors: what these computed includes waiting for processors.
+    #[must_use]
+    pub fn crowded_host(&self) -> Option<&str> {
+        let Description { hosts, processors, .. } = &self.description;
+        let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+        hosts.iter().for_each(|host| *counts.entry(host).or_default() += 1);
+        let ranks = hosts.iter().zip(processors);
+        let is_crowded =
+            |host: &str, processors| counts.get(host).is_some_and(|ranks| *ranks > processors);
+        let (host, _) = ranks.into_iter().find(|(host, count)| is_crowded(host, **count))?;
+        Some(host)
     }
 
     /// Traces of the ranks, in order.

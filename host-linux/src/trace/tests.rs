@@ -94,7 +94,7 @@ fn written(files: &[Vec<u8>]) -> tempfile::TempDir {
     let description = json!({
         "format": "loggap-trace", "schema_version": 1, "run": "0000000000000005", "ranks": ranks,
         "library": "none", "command": ["app"], "hosts": vec!["here"; ranks],
-        "bases_ns": vec![0; ranks],
+        "processors": vec![2; ranks], "bases_ns": vec![0; ranks],
         // Rank 1 is 1 us ahead.
         "clocks_begin": (0..ranks).map(|rank| clock(1_000 * rank as i64)).collect::<Vec<_>>(),
         "clocks_end": [], "cost_per_call_s": 4e-8, "clock_reads_s": 5e-8,
@@ -117,6 +117,16 @@ fn messages_are_paired_in_the_order_of_posting_and_not_of_completion() {
     let order: Vec<_> = merged.iter().map(|(rank, record)| (*rank, record.leave)).collect();
     let rank_one = [20, 40, 510, 530, 900].map(|leave| (1, leave));
     assert_eq!(order, [&rank_one[..], &[(0, 200), (0, 500), (0, 900)]].concat());
+}
+
+#[test]
+fn more_ranks_than_processors_are_told() {
+    let file = |ranks| (0..ranks).map(|rank| file(rank, ranks, &[])).collect::<Vec<_>>();
+    let crowded = |ranks| {
+        let folder = written(&file(ranks));
+        Trace::open(folder.path()).unwrap().crowded_host().map(str::to_owned)
+    };
+    assert_eq!((crowded(2), crowded(3)), (None, Some("here".to_owned())));
 }
 
 #[test]

@@ -28,6 +28,11 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let trace = open(&args.input, console)?;
     let summary = Summary::of(&trace).map_err(unreadable)?;
+    if let Some(host) = trace.crowded_host() {
+        console.warn(format_args!(
+            "host '{host}' has more ranks than processors: times outside MPI include waiting for these"
+        ));
+    }
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     console.report(args.json, &summary, |out| print(out, &summary, trace.description(), limit))?;
     Ok(Exit::Done)

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use loggap_core::sync::{Ping, Pinger, SeriesOptions, measure_offset};
 use loggap_core::trace::FileHeader;
 use loggap_core::units::Picos;
+use nix::unistd::{SysconfVar, sysconf};
 use serde_json::{Value, json};
 
 use crate::library::{self, Library};
@@ -18,8 +19,9 @@ use crate::{clock, complain};
 
 /// Tag of the tracer's own messages, in a communicator of their own.
 const TAG: i32 = 0;
-/// Numbers that ranks tell each other: two halves of the boot's identity, the base, and a name.
-const NUMBERS: usize = 3 + NAME / 8;
+/// Numbers that ranks tell each other: two halves of the boot's identity, the base, the number of
+/// processors, and a name.
+const NUMBERS: usize = 4 + NAME / 8;
 /// Bytes of a host's name.
 const NAME: usize = 64;
 
@@ -198,7 +200,7 @@ impl Job {
         if self.rank != 0 {
             return;
         }
-        let host = |[_, _, _, name @ ..]: &[u64; NUMBERS]| {
+        let host = |[_, _, _, _, name @ ..]: &[u64; NUMBERS]| {
             let bytes: Vec<u8> = name.iter().flat_map(|word| word.to_ne_bytes()).collect();
             String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned()
         };
@@ -221,6 +223,7 @@ impl Job {
             "command": command,
             "settings": settings,
             "hosts": self.ranks.iter().map(host).collect::<Vec<_>>(),
+            "processors": self.ranks.iter().map(|[_, _, _, count, ..]| *count).collect::<Vec<_>>(),
             "bases_ns": self.ranks.iter().map(|[_, _, base, ..]| *base).collect::<Vec<_>>(),
             "clocks_begin": self.begin,
             "clocks_end": end,
@@ -259,16 +262,17 @@ impl Pinger for Peer<'_> {
     }
 }
 
-/// Boot of the kernel, whose clock all its processes read, base and host of this rank.
+/// Boot of the kernel, whose clock all its processes read, base, processors and host of this rank.
 fn numbers(rank: usize, base: u64) -> [u64; NUMBERS] {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let boot = u128::from_str_radix(&boot.trim().replace('-', ""), 16);
     let boot = boot.unwrap_or(rank as u128 + 1).to_ne_bytes();
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let (halves, _) = boot.as_chunks::<8>();
-    let base = base.to_ne_bytes();
-    let words =
-        halves.iter().flatten().chain(&base).chain(name.trim().as_bytes().iter().take(NAME));
+    let processors = sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(0);
+    let [base, processors] = [base, processors.cast_unsigned()].map(u64::to_ne_bytes);
+    let numbers = halves.iter().flatten().chain(&base).chain(&processors);
+    let words = numbers.chain(name.trim().as_bytes().iter().take(NAME));
     let mut bytes = [0; 8 * NUMBERS];
     bytes.iter_mut().zip(words).for_each(|(place, byte)| *place = *byte);
     let mut numbers = [0; NUMBERS];
