@@ -42,7 +42,6 @@ fn computed_with<N: Noise + Copy + Send>(
         Err(PatternError::Stopped(error)) => Err(error),
         Err(error @ PatternError::Elsewhere) => panic!("{error}"),
         Err(PatternError::Memory { .. }) => Err(ImplicitError::Memory),
-        Err(PatternError::Elsewhere) => panic!("there is one process"),
     }
 }
 

@@ -33,8 +33,7 @@ pub use assess::warning::{AssessError, Warning};
 pub use experiment::{Experiment, Quantity, Sample};
 pub use link::{Clock, Link, LinkProperties};
 pub use methods::plogp::{
-    FIRST_FLOOD, LONGEST_FLOOD, PlogpOptions, PlogpRow, is_gap_stable, missing_probes,
-    plogp_latency, plogp_rows,
+    PlogpOptions, PlogpRow, is_gap_stable, missing_probes, plogp_latency, plogp_rows,
 };
 pub use methods::probe::{Probe, ProbeKind, ProbeRow, ProbeTime};
 pub use methods::probing::PROBE_BATCH;

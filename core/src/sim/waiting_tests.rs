@@ -109,7 +109,6 @@ impl Program {
             receiving: &mut vec![Receiving::default(); needs.receiving],
             foreign: &mut [],
             scratch: &mut vec![[0; 2]; needs.scratch],
-            foreign: &mut [],
         };
         let mut builder = Builder::new(memory, needs, parameters).unwrap();
         self.play(&mut builder).unwrap();

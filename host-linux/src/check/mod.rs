@@ -323,8 +323,10 @@ impl Turns {
     }
 }
 
+/// Median with its 95% interval; `None` of fewer than six times, which have none.
 fn median(times: &mut [Picos]) -> Option<Estimate<Picos>> {
     let found = Sorted::new(times).median_interval(Confidence::P95)?;
+    let found = Some(found).filter(|found| found.reached)?;
     Some(Estimate { low: found.low, high: found.high, ..Estimate::exact(found.median) })
 }
 

@@ -51,7 +51,7 @@ pub enum Asserted {
     Holds,
     /// The intervals allow both.
     Unknown,
-    /// All values within the intervals violate the assertion, or one is missing.
+    /// All values within the intervals violate the assertion.
     Broken,
 }
 

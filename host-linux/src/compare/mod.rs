@@ -7,15 +7,15 @@
 //! A group's logarithmic ratio `d` is the median over its sizes of
 //! `d(s) = mean ln(after) − mean ln(before)`. Its interval is `d ± t·√(σ²(1/A + 1/B) + e²)`:
 //!
-//! - `σ²` is the variance between runs, from the launches of all profiles (room `variation`) and from the
+//! - `σ²` is the variance between runs, from the launches of all profiles ([`variation`]) and from the
 //!   scatter of the runs of a side. `A` and `B` are numbers of independent runs: the runs of one minute
 //!   are little more than one. With other numbers of launches each side has its own `σ²`.
 //! - `e²` is the sampling noise of the median, `(π/2)/n` times the variance of `d(s)` over the group's
 //!   `n` sizes; with fewer than four sizes it follows from the intervals of their values.
 //! - `t` is Student's quantile at 95%, corrected for the number of rows (Bonferroni).
 //!
-//! Virtual processors that were moved apart, or together, between the sides make a link of this machine
-//! slower or faster by themselves: that cannot be told then.
+//! A hypervisor that moves two virtual processors apart, or together, between the sides makes a link of
+//! this machine slower or faster by itself: what such a move explains has no verdict.
 //!
 //! A change counts from the threshold on; that of an overhead also has to be the same share of the
 //! half round trip.
@@ -35,7 +35,7 @@ use crate::drive::next::Spread;
 use crate::drive::peer_name;
 use crate::machine::distance::differ;
 use crate::output::number;
-use crate::profile::{COLUMNS, ProfileDocument, ProfileError, Verdict};
+use crate::profile::{COLUMNS, ProfileDocument, ProfileError};
 pub(crate) use variation::is_overhead;
 use variation::{between_launches, by_minute, independent, logarithm, share_of_launches};
 
@@ -154,7 +154,7 @@ pub struct CurveChange {
     /// outcome is known, or above 1,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs_needed: Option<u32>,
-    /// Threshold from which on the interval lies within it, a fraction.
+    /// Smallest threshold at which this row has a verdict, a fraction.
     #[serde(skip)]
     pub told_from: f64,
 }
@@ -237,7 +237,7 @@ impl MovedProcessors {
 ///
 /// [`CompareError::Unusable`].
 pub fn usable(ProfileFile { path, profile }: &ProfileFile) -> Result<(), CompareError> {
-    if profile.verdict == Verdict::Usable {
+    if profile.is_usable() {
         return Ok(());
     }
     let reason = profile.reason.clone().unwrap_or_else(|| "nothing was measured".into());
@@ -659,7 +659,7 @@ fn leaves(name: &str, value: Value, found: &mut BTreeMap<String, Value>) {
 mod tests {
     use super::variation::APART_S;
     use super::*;
-    use crate::profile::{RangeRecord, SizeRecord};
+    use crate::profile::{RangeRecord, SizeRecord, Verdict};
     use loggap_core::measure::SizeRow;
     use loggap_core::model::{Estimate, Range};
     use loggap_core::random::Random;

@@ -25,9 +25,10 @@ const MOST_TIMINGS: usize = 2_048;
 /// Batches of a probe without a timing, as messages are lost, after which it is abandoned unless it
 /// has more timings.
 const MOST_MISSES: u32 = 3;
-/// Lost batches of long messages, none of which arrives, after which they are abandoned, if of the
-/// others at most this share is lost.
+/// Lost batches of long messages, none of which arrives, after which they are abandoned, unless
+/// others are lost as well.
 const LOSSES_BEYOND: u64 = 3;
+/// Share of the other batches, 1 of so many, whose loss is still chance.
 const CHANCE_SHARE: u64 = 8;
 /// Part of the time limit that the computations of a single run may take.
 const LONGEST_WAIT_SHARE: u64 = 8;
@@ -52,7 +53,7 @@ pub struct TimedProbe {
     pub time: ProbeTime,
     /// Index of the launch, from 0.
     pub launch: u32,
-    /// End of its batch, from the begin of the measurement.
+    /// Begin of its batch, from the begin of the measurement.
     pub at: Picos,
 }
 

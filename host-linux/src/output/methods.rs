@@ -3,16 +3,13 @@
 use std::collections::BTreeSet;
 
 use loggap_core::measure::{Bottleneck, Signature};
-use loggap_core::model::Estimate;
+use loggap_core::model::{Estimate, Mark};
 use loggap_core::units::{Picos, SignedPicos};
 
 use super::number::{self, TIME};
 use crate::profile::{
     BulkLine, PlogpSize, PointRecord, ProfileDocument, Severity, SignatureRecord, WarningRecord,
 };
-
-/// Largest difference of `dg(Δ)/dΔ` from 1 that is not warned of.
-const SLOPE: f64 = 0.02;
 
 /// Most columns of the curves.
 const MOST_COLUMNS: usize = 10;
@@ -184,7 +181,7 @@ pub fn warnings(signature: Option<&SignatureRecord>, plogp: &[PlogpSize]) -> Vec
             warnings.push(warning.in_range_from(first));
         }
         match found.slope {
-            Some(slope) if (slope - 1.0).abs() > SLOPE => {
+            Some(slope) if found.recv_overhead.is_some_and(|o| o.mark == Mark::Misfit) => {
                 let problem = "the gap does not grow as the delay between requests, as o_r needs";
                 let warning = WarningRecord::new(Severity::Weakens, problem, "a quieter machine");
                 warnings.push(warning.in_range_from(first).by((slope - 1.0).abs()));

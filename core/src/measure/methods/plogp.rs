@@ -1,7 +1,7 @@
 //! Parametrised `LogP`: Kielmann, Bal and Verstoep, "Fast Measurement of
 //! `LogP` Parameters for Message Passing Platforms", IPDPS 2000, and the README of `LogP`/MPI.
 //!
-//! - `g(0)`: [`FIRST_FLOOD`] messages in a row, then one acknowledgement, doubled until the gap
+//! - `g(0)`: 200 messages in a row, then one acknowledgement, doubled until the gap
 //!   changes by less than 1%, or than the intervals of both allow: the time beyond the round trip, over the messages after the first.
 //! - `o_s(m)` is the send call of a message of `m` bytes that is answered by one byte, and `RTT(m)`
 //!   the time until that answer.
@@ -20,9 +20,9 @@ use crate::number::larger;
 use crate::units::{Picos, SignedPicos};
 
 /// Messages of the first flood.
-pub const FIRST_FLOOD: u32 = 200;
+const FIRST_FLOOD: u32 = 200;
 /// Messages of the longest flood.
-pub const LONGEST_FLOOD: u32 = 3_200;
+const LONGEST_FLOOD: u32 = 3_200;
 /// Relative change of `g(0)` that ends the doubling.
 const STABLE: f64 = 0.01;
 /// Most growth of the largest size, a factor.

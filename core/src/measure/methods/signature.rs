@@ -402,7 +402,8 @@ fn capacity(points: Points<'_>) -> Option<(u32, bool)> {
 
 /// Median of the costs in the send-only regime, with the interval of that point.
 fn send_overhead(points: Points<'_>, capacity: u32) -> Option<Spread> {
-    let mut costs = heapless::Vec::<Spread, 20>::new();
+    // One for each power of two up to the largest M.
+    let mut costs = heapless::Vec::<Spread, { MOST_IN_FLIGHT.ilog2() as usize + 1 }>::new();
     let mut messages = 1;
     while messages <= capacity {
         if let Some(row) = points.issue(messages, Picos::ZERO) {

@@ -39,7 +39,7 @@ pub(crate) fn places_in_cache(size: u32) -> u16 {
     u16::try_from(IN_CACHE / size.max(1)).unwrap_or(u16::MAX).max(FEWEST)
 }
 
-/// LatencyTest of the test for each size.
+/// A test of latency at each size.
 pub(crate) struct LatencyTest {
     /// Factor from the duration of a round to a value: 1/2 for halves of round trips.
     pub(crate) share: f64,

@@ -51,7 +51,8 @@ fn parameters(document: &ProfileDocument, size: Bytes) -> Option<Parameters> {
     let range: &Range = ranges().find(|range| range.contains(size))?;
     let at = |curve| {
         let line = range.line(curve)?;
-        let (value, half) = (line.at(size).0, line.half_width(size).0.cast_signed());
+        let half = i64::try_from(line.half_width(size).0).unwrap_or(i64::MAX);
+        let value = line.at(size).0;
         let [value, low, high] =
             [value, value.saturating_sub(half), value.saturating_add(half)].map(SignedPicos);
         Some(Estimate { value, low, high, mark: line.mark() })
