@@ -116,5 +116,6 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     // Measuring pins this thread, so the processors are looked up before.
     let allowed = placement::allowed();
     let ends = |largest| Ok(Endpoints::new(args.ends.options()?, largest, allowed.clone()));
-    measuring::run(&args.measure, ends, &interrupt, console)
+    let transport = args.ends.link.transport.name();
+    measuring::run(&args.measure, transport, ends, &interrupt, console)
 }

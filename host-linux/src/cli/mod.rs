@@ -48,7 +48,6 @@ mod digits;
 mod exit_codes;
 mod fit;
 mod goal;
-mod help;
 mod link;
 mod measure;
 mod noise;
@@ -70,6 +69,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::flags::help::ShortHelp;
 use crate::terminal::{CliError, Console, EXIT_CODES, Exit, carry_out, explain};
 
 /// Measure network links as LogP-family parameters, simulate parallel programs.
@@ -103,9 +103,35 @@ enum Command {
     Watch(Box<watch::Args>),
 }
 
+const HELP: ShortHelp = ShortHelp {
+    long: &[
+        "measure",
+        "lat",
+        "bw",
+        "serve",
+        "fit",
+        "simulate",
+        "predict",
+        "best",
+        "check",
+        "study overlap",
+        "study messages",
+        "study noise",
+        "goal generate",
+        "watch",
+    ],
+    options: "\
+        port transport block cpu sizes rel_err strict max_time launches output samples json \
+        table csv flags verbose plot bind once clients allow max_message device \
+        detector latency overhead gap gap_per_byte eager_limit profile preset topology explain \
+        sensitivity timeline sweep pattern ranks size exact assume_commutative combine rules \
+        summary factors form all iters duration rtt queue_pairs bidirectional \
+        report_gbits op counts draws budget interval time assertions hold openmetrics processes assert",
+};
+
 /// Parser of the command line.
 fn command() -> clap::Command {
-    help::on_one_screen(Cli::command())
+    HELP.of(Cli::command())
 }
 
 /// Runs the command line `arguments`; the first one is the program's name.
@@ -199,7 +225,7 @@ mod tests {
     fn every_option_of_the_short_help_exists() {
         let verbs = verbs(&command());
         let options: Vec<_> = verbs.iter().flat_map(clap::Command::get_arguments).collect();
-        for name in help::SHORT.split_whitespace() {
+        for name in HELP.options.split_whitespace() {
             assert!(options.iter().any(|option| option.get_id() == name), "{name}");
         }
     }

@@ -6,7 +6,8 @@ use loggap_core::model::{LogGops, Preset, Protocol, ReceiveOverhead, UnknownPres
 use loggap_core::sim::{Parameters, Receive, Rendezvous, Settings};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
-use super::{help, profile_warnings};
+use super::profile_warnings;
+use crate::flags::help;
 use crate::flags::parse;
 use crate::profile::{ProfileDocument, RangeRecord, SizeSpan, USUAL_EAGER_LIMIT};
 use crate::simulation::ParameterSets;

@@ -6,7 +6,7 @@ use clap::builder::PossibleValue;
 use loggap_core::goal::pattern::{Algorithm, Background, Options, Pattern};
 use loggap_core::units::Picos;
 
-use super::help;
+use crate::flags::help;
 use crate::flags::parse;
 use crate::output::number;
 use crate::schedule::{PrttRound, ScheduleFile};

@@ -510,17 +510,20 @@ fn levels(side: &[ProfileFile], curve: Curve, sizes: &[u64]) -> Spread {
     Spread { variance: means.variance * runs_a_minute, ..means }
 }
 
+fn started(side: &[ProfileFile]) -> impl Iterator<Item = u64> + Clone {
+    side.iter().map(|file| file.profile.started_unix_s)
+}
+
 /// Mean and scatter of the means of each minute of `values`, one of each run.
 fn mean_of_minutes(side: &[ProfileFile], values: impl Iterator<Item = f64>) -> Spread {
-    let runs = side.iter().map(|file| file.profile.started_unix_s).zip(values);
     let mean = |minute: Vec<f64>| Spread::of(minute.into_iter()).mean;
-    Spread::of(by_minute(runs.collect()).map(mean))
+    Spread::of(by_minute(started(side), values).map(mean))
 }
 
 /// Effective number of independent runs in a mean of the means of each minute.
 fn independent_runs(side: &[ProfileFile]) -> f64 {
-    let runs = side.iter().map(|file| (file.profile.started_unix_s, ())).collect();
-    let shares: Vec<f64> = by_minute(runs).map(|minute| 1.0 / independent(minute.len())).collect();
+    let minutes = by_minute(started(side), side.iter());
+    let shares: Vec<f64> = minutes.map(|minute| 1.0 / independent(minute.len())).collect();
     #[allow(clippy::cast_precision_loss, reason = "few minutes")]
     let minutes = shares.len() as f64;
     minutes.powi(2) / shares.iter().sum::<f64>()

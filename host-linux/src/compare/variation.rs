@@ -122,13 +122,16 @@ pub(super) fn logarithm(profile: &ProfileDocument, curve: Curve, size: u64) -> O
     (low > 0.0).then(|| (value.ln(), half / confidence(profile).normal()))
 }
 
-/// Groups runs by the minute in which they began, from the first on; `runs` have their beginnings in
-/// seconds.
-pub(super) fn by_minute<T>(runs: Vec<(u64, T)>) -> impl Iterator<Item = Vec<T>> {
-    let begin = runs.iter().map(|(started, _)| *started).min().unwrap_or(0);
+/// Groups `values`, one of each run, by the minute in which their runs began, from the first on;
+/// `started` in seconds.
+pub(super) fn by_minute<T>(
+    started: impl Iterator<Item = u64> + Clone,
+    values: impl Iterator<Item = T>,
+) -> impl Iterator<Item = Vec<T>> {
+    let begin = started.clone().min().unwrap_or(0);
     let mut minutes = BTreeMap::<u64, Vec<T>>::new();
-    for (started, run) in runs {
-        minutes.entry((started - begin) / APART_S).or_default().push(run);
+    for (at, value) in started.zip(values) {
+        minutes.entry((at - begin) / APART_S).or_default().push(value);
     }
     minutes.into_values()
 }
@@ -287,8 +290,7 @@ mod tests {
     #[test]
     fn runs_of_one_minute_are_little_more_than_one() {
         let of = |started: &[u64]| {
-            by_minute(started.iter().map(|started| (*started, *started)).collect())
-                .collect::<Vec<_>>()
+            by_minute(started.iter().copied(), started.iter().copied()).collect::<Vec<_>>()
         };
         assert_eq!(of(&[64, 5, 65, 200, 124]), [vec![64, 5], vec![65, 124], vec![200]]);
         assert!(of(&[]).is_empty());

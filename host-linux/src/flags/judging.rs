@@ -12,7 +12,7 @@ use crate::compare::{self, CompareError, Comparison, MovedProcessors, Outcome, P
 use crate::drive::Method;
 use crate::output::junit::{self, Check};
 use crate::output::{PendingFile, comparison, number, warnings};
-use crate::profile::{Severity, WarningRecord};
+use crate::profile::{ProfileDocument, Severity, WarningRecord};
 use crate::terminal::{CliError, Console, NamedFiles};
 
 /// Options that judge a measurement.
@@ -85,6 +85,7 @@ impl JudgeArgs {
     /// smallest and the largest that will be measured.
     pub(super) fn prepare(
         &self,
+        transport: &str,
         method: Method,
         sizes: RangeInclusive<u64>,
         console: &mut Console,
@@ -101,13 +102,16 @@ impl JudgeArgs {
         let baseline = self.baseline.as_ref().map(|path| {
             let baseline = ProfileFile::read(path).map_err(CliError::usage)?;
             compare::usable(&baseline)?;
-            if baseline.profile.method != method.name() {
-                return Err(CliError::usage(format_args!(
-                    "{} was measured with --method {}, this run is with {}",
-                    path.display(),
-                    baseline.profile.method,
-                    method.name()
-                )));
+            let ProfileDocument { transport: theirs, method: their_method, .. } = &baseline.profile;
+            for (option, theirs, ours) in
+                [("transport", theirs, transport), ("method", their_method, method.name())]
+            {
+                if theirs != ours {
+                    return Err(CliError::usage(format_args!(
+                        "{} was measured with --{option} {theirs}, this run is with {ours}",
+                        path.display()
+                    )));
+                }
             }
             warn_of(std::iter::once(&baseline), console);
             Ok::<_, CliError>(baseline)
@@ -284,7 +288,7 @@ pub(crate) fn warn_of<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{ProfileDocument, RangeRecord, SizeRecord};
+    use crate::profile::{RangeRecord, SizeRecord};
     use loggap_core::measure::SizeRow;
     use loggap_core::model::{Estimate, Range};
     use loggap_core::units::{Bytes, SignedPicos};

@@ -210,8 +210,8 @@ fn max_time(text: &str) -> Result<Picos, NumberError> {
     parse::session_time(text).map(Picos::from_duration)
 }
 
-/// Measures between the ends that `ends` makes, given the longest message in bytes, and writes the
-/// results requested by `args`.
+/// Measures between the ends that `ends` makes, given the longest message in bytes, over the
+/// transport of this name, and writes the results requested by `args`.
 ///
 /// # Errors
 ///
@@ -219,6 +219,7 @@ fn max_time(text: &str) -> Result<Picos, NumberError> {
 /// files then hold the samples until it.
 pub fn run<E: Ends>(
     args: &MeasureArgs,
+    transport: &str,
     ends: impl FnMut(u32) -> Result<E, CliError>,
     interrupt: &Interrupt,
     console: &mut Console,
@@ -226,7 +227,7 @@ pub fn run<E: Ends>(
     if args.report.json {
         interrupt.write_at_end(failure(INTERRUPTED));
     }
-    let outcome = measure(args, ends, interrupt, console);
+    let outcome = measure(args, transport, ends, interrupt, console);
     interrupt.write_at_end("");
     let is_interrupted = interrupt.is_requested();
     match outcome {
@@ -253,13 +254,14 @@ struct Measured<'a> {
 
 fn measure<'a, E: Ends>(
     args: &'a MeasureArgs,
+    transport: &str,
     mut ends: impl FnMut(u32) -> Result<E, CliError>,
     interrupt: &Interrupt,
     console: &mut Console,
 ) -> Result<Measured<'a>, CliError> {
     let plan = args.size_plan();
     let sizes = u64::from(plan.smallest())..=u64::from(plan.largest());
-    let judge = args.judge.prepare(args.method, sizes, console)?;
+    let judge = args.judge.prepare(transport, args.method, sizes, console)?;
     let measurement = Measurement::prepare(args.options()?)?;
     let mut files = Files::open(args)?;
     let on_standard_output = files.on_standard_output;

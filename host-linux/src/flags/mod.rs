@@ -1,6 +1,7 @@
 //! Flags that both programs take, the texts of their values, and what is written as they say.
 
 pub mod contention;
+pub mod help;
 mod judging;
 pub mod measuring;
 pub mod parse;

@@ -6,6 +6,7 @@ use loggap_core::model::{Coefficient, Curve};
 
 use super::number;
 use super::plot::profiles::NamedProfile;
+use super::table::not_converged;
 use super::text::{self, Block, Line};
 use crate::profile::RangeRecord;
 
@@ -19,19 +20,21 @@ const COLUMNS: [Coefficient; 6] = [
     Coefficient::PerByte(Curve::Gap),
 ];
 
-/// Writes a row for each range of `profiles`: values at size 1, and G.
+/// Writes a row for each range of `profiles`: values at size 1, G, and the names of values that did
+/// not converge.
 ///
 /// # Errors
 ///
 /// Write errors of `out`.
 pub fn write(out: &mut dyn Write, profiles: &[NamedProfile<'_>]) -> io::Result<()> {
-    let mut rows = vec![["#profile", "first[B]", "last[B]"].map(str::to_owned).to_vec()];
+    let mut rows = vec![["#profile", "method", "first[B]", "last[B]"].map(str::to_owned).to_vec()];
     if let Some(head) = rows.first_mut() {
         let unit = |of: Coefficient| if of.is_per_byte() { "ns/B" } else { "us" };
         head.extend(COLUMNS.map(|of| format!("{}[{}]", of.symbol(), unit(of))));
+        head.push("not_converged".to_owned());
     }
     for NamedProfile { name, document } in profiles {
-        rows.extend(document.ranges.iter().map(|record| row(name, record)));
+        rows.extend(document.ranges.iter().map(|record| row(name, &document.method, record)));
     }
     let column = |index: usize| {
         let cells = rows.iter().filter_map(|row| row.get(index));
@@ -41,14 +44,15 @@ pub fn write(out: &mut dyn Write, profiles: &[NamedProfile<'_>]) -> io::Result<(
     text::write(out, &Block::beside((0..width).map(column).collect(), 2))
 }
 
-fn row(name: &str, record: &RangeRecord) -> Vec<String> {
-    let mut cells = vec![name.replace(char::is_whitespace, "_")];
+fn row(name: &str, method: &str, record: &RangeRecord) -> Vec<String> {
+    let mut cells = vec![name.replace(char::is_whitespace, "_"), method.to_owned()];
     cells.extend([record.range.first, record.range.last].map(|size| size.0.to_string()));
     cells.extend(COLUMNS.map(|of| {
         let size = if of.is_per_byte() { 1e-9 } else { 1e-6 };
         let value = record.at_one(of).map(|found| found.value / size);
         number::decimal(value, 4)
     }));
+    cells.push(not_converged(record, &COLUMNS));
     cells
 }
 
@@ -69,8 +73,8 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         let rows: Vec<Vec<&str>> = text.lines().map(|l| l.split_whitespace().collect()).collect();
         assert_eq!(rows.len(), 1 + first.ranges.len() + second.ranges.len(), "{text}");
-        assert!(rows.iter().all(|row| row.len() == 9), "{text}");
-        assert_eq!(&rows[1][..4], ["shm", "1", "248", "0.1120"], "{text}");
+        assert!(rows.iter().all(|row| row.len() == 11), "{text}");
+        assert_eq!(&rows[1][..5], ["shm", "prtt", "1", "248", "0.1120"], "{text}");
         assert_eq!(rows.last().unwrap()[0], "a_b");
     }
 }

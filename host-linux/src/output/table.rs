@@ -77,25 +77,19 @@ const fn unit(of: Coefficient) -> Unit {
 
 fn row(record: &RangeRecord, document: &ProfileDocument) -> Vec<String> {
     let mut cells = vec![record.range.first.0.to_string(), record.range.last.0.to_string()];
-    let mut marked = Vec::new();
     for of in Coefficient::ALL {
         let Some(quantity) = record.at_one(of) else {
             cells.extend(COLUMNS.map(|_| UNKNOWN.to_owned()));
             continue;
         };
-        let Quantity { value, low, high, next, mark } = quantity;
+        let Quantity { value, low, high, next, .. } = quantity;
         let next = [next.map(|[low, _]| low), next.map(|[_, high]| high)];
         let number = |number: Option<f64>| {
             number.map_or_else(|| UNKNOWN.to_owned(), |number| decimal(number / unit(of).size))
         };
         cells.extend([Some(value), low, high, next[0], next[1]].map(number));
-        match mark {
-            Mark::Converged => {}
-            Mark::BudgetSpent => marked.push(format!("{}:time", of.symbol())),
-            Mark::Misfit => marked.push(format!("{}:misfit", of.symbol())),
-        }
     }
-    let marked = if marked.is_empty() { UNKNOWN.to_owned() } else { marked.join(",") };
+    let marked = not_converged(record, &Coefficient::ALL);
     let sizes = document.sizes.iter().map(|size| &size.row);
     let within = sizes.filter(|row| (record.range.first..=record.range.last).contains(&row.size));
     let round_trips: usize = within.map(|row| row.samples[0]).sum();
@@ -103,6 +97,17 @@ fn row(record: &RangeRecord, document: &ProfileDocument) -> Vec<String> {
     let deviation = deviation.map_or_else(|| UNKNOWN.to_owned(), |s2| format!("{:.4e}", s2 * 1e12));
     cells.extend([marked, round_trips.to_string(), deviation]);
     cells
+}
+
+/// Those of `columns` that did not converge, and why.
+pub(super) fn not_converged(record: &RangeRecord, columns: &[Coefficient]) -> String {
+    let marked = columns.iter().filter_map(|of| match record.at_one(*of)?.mark {
+        Mark::Converged => None,
+        Mark::BudgetSpent => Some(format!("{}:time", of.symbol())),
+        Mark::Misfit => Some(format!("{}:misfit", of.symbol())),
+    });
+    let marked: Vec<String> = marked.collect();
+    if marked.is_empty() { UNKNOWN.to_owned() } else { marked.join(",") }
 }
 
 /// Formats to six decimals without trailing zeros: picoseconds in microseconds.

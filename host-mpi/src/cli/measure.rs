@@ -18,6 +18,9 @@ use crate::job::CONTROLLER;
 use crate::library::{self, Limit};
 use crate::link::{Calls, MpiLink, ReceiveCall, SendCall};
 
+/// Name of the transport in profiles.
+const TRANSPORT: &str = "mpi";
+
 /// Measure MPI between two ranks as a link: latency L, overheads o, gap g, gap
 /// per byte G, and the sizes at which the protocol changes, with the library's
 /// setting that moves each.
@@ -87,7 +90,8 @@ pub(super) fn run(
     match job.rank() {
         CONTROLLER => {
             let ends = |_| Ok(MpiEnds { session, calls, peer: RESPONDER });
-            let outcome = measuring::run(&args.measure, ends, session.interrupt, console);
+            let outcome =
+                measuring::run(&args.measure, TRANSPORT, ends, session.interrupt, console);
             job.tell(RESPONDER, DONE);
             outcome
         }
@@ -144,7 +148,7 @@ fn fingerprint(session: &Session<'_>, calls: Calls, peer: i32) -> LinkFingerprin
     let route = library::route(job, peer);
     let host = job.place(peer).map_or("?", |place| &place.host);
     LinkFingerprint {
-        transport: "mpi".to_owned(),
+        transport: TRANSPORT.to_owned(),
         peer: format!("rank {peer} on {host}"),
         mpi: Some(library::fingerprint(calls, route)),
         ..LinkFingerprint::default()

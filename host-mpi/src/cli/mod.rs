@@ -14,7 +14,8 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use loggap::flags::help::ShortHelp;
 use loggap::flags::parse;
 use loggap::machine::buffer::{self, Alignment};
 use loggap::output::{FileError, PendingFile};
@@ -167,6 +168,14 @@ fn create(path: Option<&PathBuf>) -> Result<Option<PendingFile>, FileError> {
     path.map(PendingFile::create).transpose()
 }
 
+const HELP: ShortHelp = ShortHelp {
+    long: &["measure", "coll", "check"],
+    options: "\
+        pairs times size sizes method rel_err max_time launches output samples baseline assertions \
+        json table csv verbose plot op root scheme arrival overlap strict processes algorithms \
+        demonstrate noise assert",
+};
+
 /// Runs the command line `arguments`, the first of which is the program's
 /// own name.
 #[must_use]
@@ -175,7 +184,8 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
-    match Cli::try_parse_from(arguments) {
+    let parsed = HELP.of(Cli::command()).try_get_matches_from(arguments);
+    match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => carry_out(console(), |console| run(&cli, console)),
         // All ranks find the same error: one prints it.
         Err(error) if is_first() => explain(&error),
@@ -280,11 +290,25 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_short_help_of_every_verb_is_one_screen_of_options_that_exist() {
+        let command = HELP.of(Cli::command());
+        for verb in command.get_subcommands() {
+            let text = verb.clone().render_help().to_string();
+            let lines = text.lines().count();
+            assert!(lines <= 45, "{}: {lines} lines\n{text}", verb.get_name());
+        }
+        let options: Vec<_> =
+            command.get_subcommands().flat_map(clap::Command::get_arguments).collect();
+        for name in HELP.options.split_whitespace() {
+            assert!(options.iter().any(|option| option.get_id() == name), "{name}");
+        }
     }
 
     #[test]

@@ -371,7 +371,8 @@ mod tests {
             .take_while(|size| *size <= last)
             .collect();
         let simulated = Simulated::new(truths, Disturbance::default(), Picos(20_000));
-        let measured = measured(simulated, |rows, add| missing_probes(&sizes, rows, options, add));
+        let measured =
+            measured(simulated, 1, |rows, add| missing_probes(&sizes, rows, options, add));
         let mut rows = Vec::new();
         plogp_rows(first, &measured, options, |row| rows.push(row));
         (rows, measured)
@@ -396,6 +397,25 @@ mod tests {
         let half_trip = 5_000_000 + 700_000 + 900_000;
         assert!(latency.abs_diff(half_trip - 2_500_000) * 50 < 4_100_000, "{latency}");
         assert!(is_gap_stable(&measured));
+    }
+
+    #[test]
+    fn noise_of_a_link_widens_intervals_and_adds_no_sizes() {
+        let noise = Disturbance { seed: 3, noise: 0.1, ..Disturbance::default() };
+        let sizes: Vec<_> = (0..=14).map(|exponent| 1 << exponent).collect();
+        let truths = [TRUTH];
+        let simulated = Simulated::new(&truths, noise, Picos(20_000));
+        let measured =
+            measured(simulated, 30, |rows, add| missing_probes(&sizes, rows, &OPTIONS, add));
+        let mut rows = Vec::new();
+        plogp_rows(1, &measured, &OPTIONS, |row| rows.push(row));
+        assert_eq!(rows.len(), sizes.len() + 1, "size 0, and no other was added");
+        for row in &rows {
+            let truth = 700_000 + 30 * (i64::from(row.size.max(1)) - 1);
+            let Estimate { low, high, .. } = row.send_overhead;
+            assert!(low < high, "{row:?}");
+            assert!((low.0 - truth / 20..=high.0 + truth / 20).contains(&truth), "{row:?}");
+        }
     }
 
     #[test]

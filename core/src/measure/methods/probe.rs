@@ -109,6 +109,9 @@ pub struct ProbeRow {
 /// Number of timings below which a median decides nothing: its 95% interval is unbounded.
 pub(super) const FEWEST: usize = 6;
 
+/// Largest relative difference of two values that wide intervals excuse.
+const UNCERTAIN: f64 = 0.2;
+
 /// A value with half of its interval, in picoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spread {
@@ -138,10 +141,12 @@ impl Spread {
         self.plus(other.times(-1.0))
     }
 
-    /// True if the values differ by no more than `share` of this one, or than their intervals allow.
+    /// True if the values differ by no more than `share` of this one or, up to [`UNCERTAIN`], than
+    /// their intervals allow.
     pub(super) fn agrees(self, other: Self, share: f64) -> bool {
         let Self { value, half } = self.minus(other);
-        value.abs() <= larger(share * self.value.abs(), smaller(half, self.value.abs()))
+        let allowed = smaller(half, UNCERTAIN * self.value.abs());
+        value.abs() <= larger(share * self.value.abs(), allowed)
     }
 
     /// The value with its interval, converged if half of that is at most `share` of it.

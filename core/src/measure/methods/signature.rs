@@ -510,7 +510,7 @@ mod tests {
         simulated: Simulated<'_>,
         options: &SignatureOptions,
     ) -> (Signature, Vec<ProbeRow>) {
-        let rows = measured(simulated, |rows, add| missing_points(1, rows, options, add));
+        let rows = measured(simulated, 1, |rows, add| missing_points(1, rows, options, add));
         (Signature::of(&rows, options).unwrap(), rows)
     }
 
@@ -552,6 +552,32 @@ mod tests {
             assert_eq!(regime(8), Some(Regime::SendOnly), "{name}");
             assert_eq!(regime(16), Some(Regime::Transition), "{name}");
             assert_eq!(regime(Points(&rows).last(Picos::ZERO)), Some(Regime::SteadyState));
+        }
+    }
+
+    /// True if the interval of `found` has a width, and holds `truth` within 2%.
+    fn encloses(found: &Estimate<SignedPicos>, truth: Picos) -> bool {
+        let (truth, margin) = (truth.0.cast_signed(), truth.0.cast_signed() / 50);
+        found.low < found.high && (found.low.0 - margin..=found.high.0 + margin).contains(&truth)
+    }
+
+    #[test]
+    fn intervals_of_a_noisy_link_hold_what_it_is() {
+        let truths = [link(2_000, 2_600, 12_400, 11_100)];
+        for seed in 0..4 {
+            let noise = Disturbance { seed, noise: 0.1, ..Disturbance::default() };
+            let simulated = Simulated::new(&truths, noise, Picos(20_000));
+            let options = SignatureOptions::default();
+            let rows = measured(simulated, 30, |rows, add| missing_points(1, rows, &options, add));
+            let found = Signature::of(&rows, &options).unwrap();
+            assert!(encloses(&found.send_overhead, truths[0].send_overhead), "{seed}: {found:?}");
+            assert!(
+                encloses(&found.recv_overhead.unwrap(), truths[0].recv_overhead),
+                "{seed}: {found:?}"
+            );
+            assert!(encloses(&found.gap.unwrap(), truths[0].gap), "{seed}: {found:?}");
+            assert!(encloses(&found.latency.unwrap(), truths[0].latency), "{seed}: {found:?}");
+            assert_eq!(found.bottleneck, Bottleneck::Network, "{seed}: {found:?}");
         }
     }
 
@@ -638,7 +664,7 @@ mod tests {
         let truths = [truth];
         let simulated = Simulated::new(&truths, Disturbance::default(), Picos(20_000));
         let options = SignatureOptions { bulk: true, ..SignatureOptions::default() };
-        let rows = measured(simulated, |rows, add| missing_points(4_096, rows, &options, add));
+        let rows = measured(simulated, 1, |rows, add| missing_points(4_096, rows, &options, add));
         let found = Signature::of(&rows, &options).unwrap();
         let w = 4_095;
         let both_ways = 2 * (2_000_000 + 2_600_000 + 11_100_000);

@@ -5,10 +5,11 @@ use core::ops::ControlFlow;
 use std::vec;
 use std::vec::Vec;
 
-use crate::measure::methods::probe::{Probe, ProbeRow, ProbeTime};
+use crate::measure::methods::probe::{Probe, ProbeRow, ProbeTime, Spread};
 use crate::measure::{Buffers, Disturbance, Initiator, SessionOptions, Shared, Simulated, Truth};
-use crate::model::Estimate;
-use crate::units::Picos;
+use crate::model::{Estimate, Mark};
+use crate::stats::{Confidence, Sorted};
+use crate::units::{Picos, SignedPicos};
 
 /// Result of `method` in a session over `simulated`.
 fn within<T>(
@@ -25,10 +26,10 @@ fn within<T>(
     method(&mut session)
 }
 
-/// Times every probe that `missing` adds to those before, once as the link has no noise, until it
-/// adds none.
+/// Times every probe that `missing` adds to those before, `timings` times, until it adds none.
 pub(super) fn measured(
     simulated: Simulated<'_>,
+    timings: u16,
     missing: impl Fn(&[ProbeRow], &mut dyn FnMut(Probe)),
 ) -> Vec<ProbeRow> {
     within(simulated, |session| {
@@ -45,14 +46,23 @@ pub(super) fn measured(
             }
             for probe in added {
                 assert!(rows.iter().all(|row: &ProbeRow| row.probe != probe), "{probe:?} twice");
-                let mut found = ProbeTime::default();
-                assert!(session.probe(&probe, 2, |time| found = time).unwrap());
-                let [time, whole] = [found.time, found.whole].map(Estimate::exact);
+                let mut times = Vec::new();
+                // The first run warms up.
+                let ended = session.probe(&probe, timings + 1, |time| times.push(time));
+                assert_eq!(ended, Ok(true), "{probe:?}");
+                let median = |of: fn(&ProbeTime) -> SignedPicos| {
+                    let mut values: Vec<_> = times.iter().map(of).collect();
+                    let found = Sorted::new(&mut values).median_interval(Confidence::P95).unwrap();
+                    let (value, low, high) = (found.median, found.low, found.high);
+                    Estimate { value, low, high, mark: Mark::Converged }
+                };
+                let mut unanswered: Vec<_> = times.iter().map(|time| time.unanswered).collect();
+                unanswered.sort_unstable();
                 rows.push(ProbeRow {
                     probe,
-                    time,
-                    whole,
-                    unanswered: found.unanswered,
+                    time: median(|time| time.time),
+                    whole: median(|time| time.whole),
+                    unanswered: unanswered[unanswered.len() / 2],
                     samples: 100,
                 });
             }
@@ -77,4 +87,14 @@ fn messages_both_ways_take_a_round_trip_each_alone_and_a_gap_each_in_a_window() 
     // The first message's round trip precedes the steady state.
     let steady = 99 * gap.0 + trip;
     assert!(near(together, steady), "{together} instead of {steady}");
+}
+
+#[test]
+fn wide_intervals_excuse_a_fifth_and_no_more() {
+    let value = |value, half| Spread { value, half };
+    assert!(value(100.0, 0.0).agrees(value(96.0, 0.0), 0.05));
+    assert!(!value(100.0, 0.0).agrees(value(94.0, 0.0), 0.05));
+    assert!(value(100.0, 5.0).agrees(value(94.0, 5.0), 0.05));
+    assert!(value(100.0, 50.0).agrees(value(81.0, 50.0), 0.05));
+    assert!(!value(100.0, 50.0).agrees(value(79.0, 50.0), 0.05));
 }

@@ -4,8 +4,6 @@
 //! messages under way and the waiting operations. [`PatternProgram`] has the built-in patterns; a
 //! [`Simulation`] runs any program, with the results of the [`Engine`](super::Engine).
 //!
-//! [`Lanes`] run one program under several parameters in one simulation.
-//!
 //! # Windows
 //!
 //! A message arrives at least o + L after its send began. Time is therefore cut into windows of
@@ -30,7 +28,6 @@
 
 mod driver;
 mod error;
-mod lanes;
 mod mail;
 mod memory;
 mod ordered;
@@ -43,7 +40,6 @@ mod step;
 mod windows;
 
 pub use error::ImplicitError;
-pub use lanes::{LaneMemory, LaneState, Lanes};
 pub use mail::{Mail, Message, Outbox};
 pub use memory::{Memory, OrderedMemory, Requirements};
 pub use ordered::Ordered;
