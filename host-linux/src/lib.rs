@@ -22,6 +22,7 @@
 //!   MPI.
 //! - [`sensitivity`]: derivative of the makespan with respect to each parameter.
 //! - [`timeline`]: timeline of a simulation, drawn and exported.
+//! - [`trace`]: traces of MPI programs.
 //! - [`decimal`]: decimal text as exact integers.
 
 pub mod assertion;
@@ -46,3 +47,4 @@ pub mod study;
 mod sys;
 pub mod terminal;
 pub mod timeline;
+pub mod trace;

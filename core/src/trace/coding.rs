@@ -61,6 +61,7 @@ impl Encoder {
         Self { last: Last { time: base, ..Last::default() } }
     }
 
+    #[allow(clippy::too_many_lines, reason = "a line or two for each kind of part")]
     /// Writes `part` to the start of `out` and returns its length.
     ///
     /// `None` if `out` is shorter than [`MAX_PART`]; nothing is written then.

@@ -61,6 +61,7 @@ mod serve;
 mod show;
 mod simulate;
 mod study;
+mod trace;
 mod verbs;
 mod watch;
 
@@ -101,6 +102,7 @@ enum Command {
     Best(Box<best::Args>),
     Noise(noise::Args),
     Watch(Box<watch::Args>),
+    Trace(trace::Args),
 }
 
 const HELP: ShortHelp = ShortHelp {
@@ -165,6 +167,7 @@ fn dispatch(command: &Command, console: &mut Console) -> Result<Exit, CliError> 
         Command::Best(args) => best::run(args, console),
         Command::Noise(args) => noise::run(args, console),
         Command::Watch(args) => watch::run(args, console),
+        Command::Trace(args) => trace::run(args, console),
     }
 }
 

@@ -1,0 +1,310 @@
+//! `loggap trace export`: records for people and other programs.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use loggap_core::trace::{Direction, Envelope, Outcome};
+use serde_json::{Value, json};
+
+use super::{open, unreadable};
+use crate::output::PendingFile;
+use crate::terminal::{CliError, Console, Exit, NamedFiles};
+use crate::trace::{Record, Trace, TraceError, What, pairs};
+
+/// Write the records as text, CSV, JSON, or for Perfetto.
+///
+/// Times are those of rank 0's clock, counted from its entry into MPI_Init.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  loggap trace export loggap-trace --format pairs -o pairs.csv
+  loggap trace export loggap-trace --format perfetto -o trace.json   open in ui.perfetto.dev")]
+pub(super) struct Args {
+    /// Directory that 'loggap-mpi trace -o' wrote.
+    #[arg(value_name = "DIR")]
+    input: PathBuf,
+
+    /// Form to write.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+
+    /// File to write; standard output unless given.
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Format {
+    /// A line a record.
+    Text,
+    /// A row for each part of a record: message, completion, collective.
+    Csv,
+    /// CSV with a row a message: both ends, matched.
+    Pairs,
+    /// A JSON document a line.
+    Json,
+    /// Trace events for ui.perfetto.dev and chrome://tracing.
+    Perfetto,
+}
+
+/// Errors of an export.
+#[derive(Debug, thiserror::Error)]
+enum ExportError {
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    #[error(transparent)]
+    Write(#[from] io::Error),
+}
+
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    let mut files = NamedFiles::default();
+    let endings: &[&str] = match args.format {
+        Format::Csv | Format::Pairs => &["csv"],
+        Format::Json | Format::Perfetto => &["json"],
+        Format::Text => &["txt"],
+    };
+    files.written("--output", args.output.as_deref(), endings);
+    files.check()?;
+    let trace = open(&args.input, console)?;
+    let Some(path) = &args.output else {
+        return match write(&trace, args.format, console.data()) {
+            Ok(()) => Ok(Exit::Done),
+            Err(ExportError::Trace(error)) => Err(unreadable(error)),
+            Err(ExportError::Write(error)) => Err(error.into()),
+        };
+    };
+    let file = PendingFile::create(path).map_err(CliError::failed)?;
+    let mut wrong = None;
+    let written = file.commit(|out| match write(&trace, args.format, out) {
+        Ok(()) => Ok(()),
+        Err(ExportError::Write(error)) => Err(error),
+        Err(ExportError::Trace(error)) => {
+            wrong = Some(error);
+            Err(io::ErrorKind::InvalidData.into())
+        }
+    });
+    match wrong {
+        Some(error) => Err(unreadable(error)),
+        None => written.map(|()| Exit::Done).map_err(CliError::failed),
+    }
+}
+
+fn write(trace: &Trace, format: Format, out: &mut dyn Write) -> Result<(), ExportError> {
+    match format {
+        Format::Pairs => return write_pairs(trace, out),
+        Format::Csv => writeln!(
+            out,
+            "rank,thread,call,enter_s,leave_s,kind,peer,tag,bytes,communicator,request,count"
+        )?,
+        Format::Perfetto => write!(out, "{{\"traceEvents\":[")?,
+        Format::Text | Format::Json => {}
+    }
+    let mut is_first = true;
+    for record in trace.merged() {
+        let (rank, record) = record?;
+        let at = Place { trace, rank, record: &record };
+        match format {
+            Format::Csv => at.csv(out)?,
+            Format::Json => writeln!(out, "{}", at.json())?,
+            Format::Perfetto => {
+                let comma = if is_first { "" } else { "," };
+                write!(out, "{comma}\n{}", at.event())?;
+            }
+            Format::Text | Format::Pairs => at.text(out)?,
+        }
+        is_first = false;
+    }
+    if matches!(format, Format::Perfetto) {
+        writeln!(out, "\n]}}")?;
+    }
+    Ok(())
+}
+
+fn write_pairs(trace: &Trace, out: &mut dyn Write) -> Result<(), ExportError> {
+    writeln!(out, "from,to,tag,communicator,bytes,sent_s,posted_s,received_s")?;
+    for pair in pairs(trace)? {
+        let key = pair.key;
+        let [sent, posted, received] = [pair.sent, pair.posted, pair.received].map(seconds);
+        writeln!(
+            out,
+            "{},{},{},{:016x},{},{sent},{posted},{received}",
+            key.from, key.to, key.tag, key.communicator, pair.bytes
+        )?;
+    }
+    Ok(())
+}
+
+/// Seconds with all nine digits.
+fn seconds(nanos: i64) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let nanos = nanos.unsigned_abs();
+    format!("{sign}{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
+}
+
+/// A record of a rank.
+struct Place<'a> {
+    trace: &'a Trace,
+    rank: u32,
+    record: &'a Record<'a>,
+}
+
+/// A part of a record, as a row.
+#[derive(Default)]
+struct Row {
+    kind: &'static str,
+    call: Option<String>,
+    envelope: Option<Envelope>,
+    communicator: Option<u32>,
+    request: Option<u64>,
+    count: Option<u64>,
+}
+
+impl Place<'_> {
+    fn times(&self) -> [i64; 2] {
+        [self.record.enter, self.record.leave].map(|nanos| self.trace.time(self.rank, nanos))
+    }
+
+    fn identity(&self, number: u32) -> String {
+        let comm =
+            self.trace.ranks().get(self.rank as usize).and_then(|rank| rank.communicator(number));
+        comm.map_or_else(String::new, |comm| format!("{:016x}", comm.identity))
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let with = |kind, envelope: Envelope| Row {
+            kind,
+            communicator: Some(envelope.communicator),
+            envelope: Some(envelope),
+            ..Row::default()
+        };
+        match &self.record.what {
+            What::Call => vec![Row { kind: "call", ..Row::default() }],
+            What::Messages(all) => {
+                let row = |one: &loggap_core::trace::Message| {
+                    let kind = if one.direction == Direction::Send { "send" } else { "receive" };
+                    Row { request: one.request, ..with(kind, one.envelope) }
+                };
+                all.iter().map(row).collect()
+            }
+            What::Completions(all) => {
+                let row = |one: &loggap_core::trace::Completed| {
+                    let row = match one.outcome {
+                        Outcome::Received(envelope) => with("received", envelope),
+                        Outcome::Done => Row { kind: "done", ..Row::default() },
+                        Outcome::Cancelled => Row { kind: "cancelled", ..Row::default() },
+                        Outcome::Freed => Row { kind: "freed", ..Row::default() },
+                    };
+                    Row { request: Some(one.request), ..row }
+                };
+                all.iter().map(row).collect()
+            }
+            What::Collective { operation, sent, received } => {
+                let row = |kind, bytes, count| {
+                    let peer = operation.root.unwrap_or(loggap_core::trace::ANY_PEER);
+                    let tag = loggap_core::trace::ANY_TAG;
+                    let communicator = operation.communicator;
+                    let envelope = Envelope { peer, tag, bytes, communicator };
+                    Row { request: operation.request, count, ..with(kind, envelope) }
+                };
+                let each = |kind| move |&(peers, bytes): &(u64, u64)| row(kind, bytes, Some(peers));
+                let mut rows =
+                    vec![row("collective", operation.sent.max(operation.received), None)];
+                rows.extend(sent.runs().iter().map(each("to_each")));
+                rows.extend(received.runs().iter().map(each("from_each")));
+                rows
+            }
+            What::Probe(envelope) => vec![with("probed", *envelope)],
+            What::Tests(tests) => {
+                let row = |(name, count): &(&str, u64)| {
+                    let (call, count) = (Some((*name).to_owned()), Some(*count));
+                    Row { kind: "tests", call, count, ..Row::default() }
+                };
+                tests.counts.iter().map(row).collect()
+            }
+            What::Communicator { number, freed } => {
+                let kind = if *freed { "freed_communicator" } else { "communicator" };
+                vec![Row { kind, communicator: Some(*number), ..Row::default() }]
+            }
+        }
+    }
+
+    fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        let [enter, leave] = self.times().map(seconds);
+        let Record { call, thread, .. } = self.record;
+        for row in self.rows() {
+            let cell = |value: Option<String>| value.unwrap_or_default();
+            let name = row.call.as_deref().unwrap_or(call);
+            writeln!(
+                out,
+                "{},{thread},{name},{enter},{leave},{},{},{},{},{},{},{}",
+                self.rank,
+                row.kind,
+                cell(row.envelope.map(|one| one.peer.to_string())),
+                cell(row.envelope.map(|one| one.tag.to_string())),
+                cell(row.envelope.map(|one| one.bytes.to_string())),
+                cell(row.communicator.map(|number| self.identity(number))),
+                cell(row.request.map(|request| request.to_string())),
+                cell(row.count.map(|count| count.to_string())),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let [enter, leave] = self.times();
+        let Record { call, thread, .. } = self.record;
+        let span = seconds(leave - enter);
+        write!(out, "{} {span} rank {} thread {thread} {call}", seconds(enter), self.rank)?;
+        for row in self.rows() {
+            let mut text = String::new();
+            if let Some(name) = &row.call {
+                let _infallible = write!(text, " {name}");
+            }
+            if let Some(Envelope { peer, tag, bytes, .. }) = row.envelope {
+                let _infallible = write!(text, " {peer} tag {tag} {bytes} B");
+            }
+            if let Some(request) = row.request {
+                let _infallible = write!(text, " request {request}");
+            }
+            if let Some(count) = row.count {
+                let _infallible = write!(text, " x{count}");
+            }
+            if row.kind != "call" {
+                write!(out, " [{}{text}]", row.kind)?;
+            }
+        }
+        writeln!(out)
+    }
+
+    fn json(&self) -> Value {
+        let [enter, leave] = self.times();
+        let Record { call, thread, .. } = self.record;
+        json!({
+            "rank": self.rank, "thread": thread, "call": call, "enter_ns": enter, "leave_ns": leave,
+            "parts": self.parts(),
+        })
+    }
+
+    fn parts(&self) -> Vec<Value> {
+        let part = |row: Row| {
+            json!({
+                "kind": row.kind, "call": row.call, "peer": row.envelope.map(|one| one.peer),
+                "tag": row.envelope.map(|one| one.tag), "bytes": row.envelope.map(|one| one.bytes),
+                "communicator": row.communicator.map(|number| self.identity(number)),
+                "request": row.request, "count": row.count,
+            })
+        };
+        self.rows().into_iter().map(part).collect()
+    }
+
+    /// A complete event of the trace event format; times are microseconds.
+    fn event(&self) -> Value {
+        let [enter, leave] = self.times();
+        #[allow(clippy::cast_precision_loss, reason = "below 104 days the nanosecond is kept")]
+        let micros = |nanos: i64| nanos as f64 / 1e3;
+        json!({
+            "name": self.record.call, "ph": "X", "ts": micros(enter), "dur": micros(leave - enter),
+            "pid": self.rank, "tid": self.record.thread, "args": { "parts": self.parts() },
+        })
+    }
+}

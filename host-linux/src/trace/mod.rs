@@ -1,0 +1,250 @@
+//! Traces of MPI programs: what `loggap-mpi trace` wrote into a directory.
+//!
+//! [`Trace::open`] reads `trace.json` and opens a file a rank. [`RankTrace::records`] iterates over
+//! the records of a rank in order of their ends, all threads together, without storing them;
+//! [`Trace::merged`] over those of all ranks, in order of rank 0's time.
+//!
+//! ```no_run
+//! use loggap::trace::{Trace, What};
+//!
+//! let trace = Trace::open("loggap-trace".as_ref())?;
+//! for rank in trace.ranks() {
+//!     for record in rank.records() {
+//!         let record = record?;
+//!         if let What::Messages(messages) = &record.what {
+//!             println!("{} of {} messages at {} ns", record.call, messages.len(), record.enter);
+//!         }
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod matching;
+mod rank;
+mod record;
+mod summary;
+
+use std::collections::BinaryHeap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use loggap_core::trace::ParseError;
+use serde::{Deserialize, Serialize};
+
+pub use matching::{Key, Pair, Unfinished, Unmatched, pairs, wildcards};
+pub use rank::{Communicator, RankTrace, Records};
+pub use record::{Counts, Record, Tests, What};
+pub use summary::{CallSummary, RankSummary, Summary};
+
+/// Why a trace cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// `trace.json` or the file of a rank cannot be read.
+    #[error("cannot read '{}': {source}{}", path.display(), hint(source))]
+    Read {
+        /// Path of the file.
+        path: PathBuf,
+        /// System error.
+        source: io::Error,
+    },
+    /// `trace.json` is not that of a trace.
+    #[error("'{}' is not the description of a trace: {reason}", path.display())]
+    Description {
+        /// Path of the file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The file of a rank is of another run, rank or number of ranks.
+    #[error(
+        "'{}' is of another run, rank or number of ranks than trace.json: trace again into an empty \
+         directory", path.display()
+    )]
+    Mixed {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// The file of a rank is wrong.
+    #[error("'{}': record {record}: {error}", path.display())]
+    Parse {
+        /// Path of the file.
+        path: PathBuf,
+        /// Number of the record, from 0, in its thread.
+        record: u64,
+        /// Position in its block, and kind of the error.
+        error: ParseError,
+    },
+}
+
+fn hint(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => "; loggap-mpi trace -o DIR writes it",
+        _ => "",
+    }
+}
+
+/// Clock of a rank against that of rank 0.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub struct Offset {
+    /// Time of the rank when it was so, in nanoseconds.
+    pub at_ns: i64,
+    /// Time of the rank less that of rank 0, in nanoseconds.
+    pub offset_ns: i64,
+    /// Bound of the error, in nanoseconds.
+    pub bound_ns: i64,
+}
+
+/// Contents of `trace.json`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Description {
+    /// Version of this document.
+    pub schema_version: u32,
+    /// `loggap-trace`.
+    pub format: String,
+    /// Random number of the run, hexadecimal.
+    pub run: String,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// MPI library.
+    pub library: String,
+    /// Command of the program, unless it was not to be kept.
+    pub command: Option<Vec<String>>,
+    /// Host of each rank.
+    pub hosts: Vec<String>,
+    /// Reading of each rank's `CLOCK_MONOTONIC_RAW` that its times count from, in nanoseconds.
+    pub bases_ns: Vec<u64>,
+    /// Clock of each rank at the begin.
+    pub clocks_begin: Vec<Offset>,
+    /// Clock of each rank at the end; empty without `MPI_Finalize`.
+    pub clocks_end: Vec<Offset>,
+    /// Cost of recording a blocking send besides reading the clock, in seconds.
+    pub cost_per_call_s: f64,
+    /// Cost of the two readings of the clock of a call, in seconds.
+    pub clock_reads_s: f64,
+}
+
+/// A trace.
+#[derive(Debug)]
+pub struct Trace {
+    description: Description,
+    ranks: Vec<RankTrace>,
+}
+
+impl Trace {
+    /// Opens the trace in `directory`. Files are mapped into memory, not read.
+    ///
+    /// # Errors
+    ///
+    /// [`TraceError`].
+    pub fn open(directory: &Path) -> Result<Self, TraceError> {
+        let path = directory.join("trace.json");
+        let text =
+            fs::read(&path).map_err(|source| TraceError::Read { path: path.clone(), source })?;
+        let description = Self::describe(&text)
+            .map_err(|reason| TraceError::Description { path: path.clone(), reason })?;
+        let rank = |rank| RankTrace::open(directory.join(format!("{rank}.trace")));
+        let ranks = (0..description.ranks).map(rank).collect::<Result<Vec<_>, _>>()?;
+        let run = u64::from_str_radix(&description.run, 16);
+        for (number, rank) in (0..).zip(&ranks) {
+            let header = rank.header();
+            let found = (header.rank, header.ranks, Ok(header.run));
+            if found != (number, description.ranks, run.clone()) {
+                return Err(TraceError::Mixed { path: rank.path().to_owned() });
+            }
+        }
+        Ok(Self { description, ranks })
+    }
+
+    /// Reads a description.
+    fn describe(text: &[u8]) -> Result<Description, String> {
+        /// What every version has.
+        #[derive(Deserialize)]
+        struct Any {
+            format: String,
+            schema_version: u32,
+        }
+        let any: Any = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        if any.format != "loggap-trace" || any.schema_version != 1 {
+            return Err(format!("format {} {}", any.format, any.schema_version));
+        }
+        let read: Description = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        if read.ranks == 0 || read.clocks_begin.len() != read.ranks as usize {
+            return Err("a list is not as long as there are ranks".to_owned());
+        }
+        Ok(read)
+    }
+
+    /// Contents of `trace.json`.
+    #[must_use]
+    pub const fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Traces of the ranks, in order.
+    #[must_use]
+    pub fn ranks(&self) -> &[RankTrace] {
+        &self.ranks
+    }
+
+    /// Time of rank 0 at the time `nanos` of `rank`, both in nanoseconds after the rank's base;
+    /// interpolated between begin and end.
+    #[must_use]
+    pub fn time(&self, rank: u32, nanos: u64) -> i64 {
+        let at = rank as usize;
+        let time = i64::try_from(nanos).unwrap_or(i64::MAX);
+        let Some(begin) = self.description.clocks_begin.get(at) else { return time };
+        let end = self.description.clocks_end.get(at).unwrap_or(begin);
+        let span = i128::from(end.at_ns) - i128::from(begin.at_ns);
+        let moved = i128::from(end.offset_ns) - i128::from(begin.offset_ns);
+        let since = i128::from(time) - i128::from(begin.at_ns);
+        let drift = if span > 0 { moved * since / span } else { 0 };
+        let global = i128::from(time) - i128::from(begin.offset_ns) - drift;
+        i64::try_from(global).unwrap_or(i64::MAX)
+    }
+
+    /// Records of all ranks in order of their ends in rank 0's time, each with its rank.
+    #[must_use]
+    pub fn merged(&self) -> Merged<'_> {
+        let mut merged = Merged { trace: self, ranks: Vec::new(), next: BinaryHeap::new() };
+        for rank in &self.ranks {
+            merged.ranks.push((rank.records(), None));
+            merged.advance(merged.ranks.len() - 1);
+        }
+        merged
+    }
+}
+
+/// Iterator of [`Trace::merged`].
+#[derive(Debug)]
+pub struct Merged<'t> {
+    trace: &'t Trace,
+    ranks: Vec<(Records<'t>, Option<Result<Record<'t>, TraceError>>)>,
+    /// Earliest ends of the ranks' next records.
+    next: BinaryHeap<std::cmp::Reverse<(i64, usize)>>,
+}
+
+impl Merged<'_> {
+    fn advance(&mut self, rank: usize) {
+        let Some((records, next)) = self.ranks.get_mut(rank) else { return };
+        *next = records.next();
+        let Some(found) = next else { return };
+        let number = u32::try_from(rank).unwrap_or(u32::MAX);
+        let end = found.as_ref().map_or(i64::MIN, |record| self.trace.time(number, record.leave));
+        self.next.push(std::cmp::Reverse((end, rank)));
+    }
+}
+
+impl<'t> Iterator for Merged<'t> {
+    type Item = Result<(u32, Record<'t>), TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let std::cmp::Reverse((_, rank)) = self.next.pop()?;
+        let record = self.ranks.get_mut(rank)?.1.take()?;
+        self.advance(rank);
+        Some(record.map(|record| (u32::try_from(rank).unwrap_or(u32::MAX), record)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

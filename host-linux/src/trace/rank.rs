@@ -1,0 +1,342 @@
+//! The file of a rank: its blocks, communicators, and records.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use loggap_core::trace::{
+    BlockHeader, DEFINITIONS, Decoder, Direction, FileHeader, ParseError, ParseErrorKind, Part,
+};
+
+use super::TraceError;
+use super::record::{Counts, Record, Tests, What};
+use crate::sys::file_map;
+
+/// A communicator, as a rank knows it.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Communicator {
+    /// Identity, the same at all its ranks and of no other communicator.
+    pub identity: u64,
+    /// Progressions of ranks in `MPI_COMM_WORLD` in order of the communicator's: first, stride,
+    /// count.
+    members: Vec<(i32, i32, u32)>,
+    remote: Vec<(i32, i32, u32)>,
+    /// Extents of a Cartesian topology, and whether each is a ring.
+    pub dimensions: Vec<(u32, bool)>,
+    /// Neighbours of a graph topology, and whether this rank sends to them or receives from them.
+    pub neighbours: Vec<(Direction, i32)>,
+}
+
+impl Communicator {
+    /// Ranks in `MPI_COMM_WORLD`, in order of the communicator's.
+    pub fn members(&self) -> impl Iterator<Item = i32> + '_ {
+        ranks(&self.members)
+    }
+
+    /// The same of the other group of an intercommunicator; none of others.
+    pub fn remote(&self) -> impl Iterator<Item = i32> + '_ {
+        ranks(&self.remote)
+    }
+
+    /// Number of members.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.members.iter().map(|&(_, _, count)| u64::from(count)).sum()
+    }
+}
+
+fn ranks(progressions: &[(i32, i32, u32)]) -> impl Iterator<Item = i32> + '_ {
+    progressions.iter().flat_map(|&(first, stride, count)| {
+        (0..count).map(move |at| first.wrapping_add(stride.wrapping_mul(at.cast_signed())))
+    })
+}
+
+/// Trace of a rank.
+pub struct RankTrace {
+    path: PathBuf,
+    bytes: Box<dyn Deref<Target = [u8]> + Send + Sync>,
+    header: FileHeader,
+    /// Blocks of calls: header, and where their parts begin.
+    blocks: Vec<(BlockHeader, usize)>,
+    communicators: HashMap<u32, Communicator>,
+    /// Bytes at the end that are no whole block.
+    cut: usize,
+}
+
+impl fmt::Debug for RankTrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, header, blocks, .. } = self;
+        let blocks = blocks.len();
+        f.debug_struct("RankTrace")
+            .field("path", path)
+            .field("header", header)
+            .field("blocks", &blocks)
+            .finish()
+    }
+}
+
+impl RankTrace {
+    /// Opens the file of a rank.
+    ///
+    /// # Errors
+    ///
+    /// [`TraceError`].
+    pub fn open(path: PathBuf) -> Result<Self, TraceError> {
+        let map = || {
+            let file = File::open(&path)?;
+            let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+            // An empty file cannot be mapped.
+            let map = if length == 0 { None } else { Some(file_map::map(&file, length)?) };
+            Ok(map)
+        };
+        match map() {
+            Ok(Some(map)) => Self::parse(path, map),
+            Ok(None) => Self::parse(path, Vec::new()),
+            Err(source) => Err(TraceError::Read { path, source }),
+        }
+    }
+
+    /// Reads the file of a rank, whose content is `bytes`: the headers of its blocks, and the
+    /// definitions of communicators.
+    ///
+    /// # Errors
+    ///
+    /// [`TraceError`].
+    pub fn parse(
+        path: PathBuf,
+        bytes: impl Deref<Target = [u8]> + Send + Sync + 'static,
+    ) -> Result<Self, TraceError> {
+        let failed = |error| TraceError::Parse { path: path.clone(), record: 0, error };
+        let header = FileHeader::parse(&bytes).map_err(failed)?;
+        let (mut blocks, mut communicators) = (Vec::new(), HashMap::new());
+        let mut at = FileHeader::LEN.min(bytes.len());
+        // A program that was killed leaves a part of a block.
+        while let Ok(block) = BlockHeader::parse(bytes.get(at..).unwrap_or_default()) {
+            let start = at + BlockHeader::LEN;
+            let end = start.saturating_add(usize::try_from(block.length).unwrap_or(usize::MAX));
+            let Some(parts) = bytes.get(start..end) else { break };
+            if !block.fits(parts) {
+                break;
+            }
+            at = end;
+            if block.thread == DEFINITIONS {
+                define(parts, &mut communicators).map_err(failed)?;
+            } else {
+                blocks.push((block, start));
+            }
+        }
+        let cut = bytes.len().saturating_sub(at);
+        Ok(Self { path, bytes: Box::new(bytes), header, blocks, communicators, cut })
+    }
+
+    /// Path of the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Run and rank.
+    #[must_use]
+    pub const fn header(&self) -> FileHeader {
+        self.header
+    }
+
+    /// Bytes at the end of the file that are no whole block, as a killed program or a full disk
+    /// leaves them.
+    #[must_use]
+    pub const fn cut(&self) -> usize {
+        self.cut
+    }
+
+    /// Communicator of this number at this rank.
+    #[must_use]
+    pub fn communicator(&self, number: u32) -> Option<&Communicator> {
+        self.communicators.get(&number)
+    }
+
+    /// All communicators, with their numbers.
+    #[must_use]
+    pub const fn communicators(&self) -> &HashMap<u32, Communicator> {
+        &self.communicators
+    }
+
+    /// Records of all threads in order of their ends.
+    #[must_use]
+    pub fn records(&self) -> Records<'_> {
+        let mut threads: Vec<u32> = self.blocks.iter().map(|(block, _)| block.thread).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let threads = threads.into_iter().map(|thread| Thread::new(self, thread)).collect();
+        Records { threads }
+    }
+}
+
+/// Adds the communicators of a block of definitions.
+fn define(parts: &[u8], known: &mut HashMap<u32, Communicator>) -> Result<(), ParseError> {
+    let mut decoder = Decoder::new(parts, 0);
+    let mut last = None;
+    while let Some(part) = decoder.next() {
+        let part = part?;
+        if let Part::Define { number, identity } = part {
+            known.insert(number, Communicator { identity, ..Communicator::default() });
+            last = Some(number);
+            continue;
+        }
+        let error = ParseError { at: decoder.offset(), kind: ParseErrorKind::Value("definition") };
+        let comm = last.and_then(|last| known.get_mut(&last)).ok_or(error)?;
+        match part {
+            Part::Members { remote, first, stride, count } => {
+                let group = if remote { &mut comm.remote } else { &mut comm.members };
+                group.push((first, stride, count));
+            }
+            Part::Dimension { extent, periodic } => comm.dimensions.push((extent, periodic)),
+            Part::Neighbour { direction, peer } => comm.neighbours.push((direction, peer)),
+            _ => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Iterator of [`RankTrace::records`]. After an error, a thread has no more records.
+#[derive(Debug)]
+pub struct Records<'t> {
+    threads: Vec<Thread<'t>>,
+}
+
+impl<'t> Iterator for Records<'t> {
+    type Item = Result<Record<'t>, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let end = |thread: &&mut Thread<'_>| match &thread.next {
+            Some(Ok(record)) => record.leave,
+            Some(Err(_)) => 0,
+            None => u64::MAX,
+        };
+        let first = self.threads.iter_mut().min_by_key(end)?;
+        let record = first.next.take();
+        if record.as_ref().is_some_and(Result::is_ok) {
+            first.next = first.read();
+        }
+        record
+    }
+}
+
+/// Records of a thread.
+#[derive(Debug)]
+struct Thread<'t> {
+    rank: &'t RankTrace,
+    thread: u32,
+    /// Number of the next block.
+    block: usize,
+    decoder: Decoder<'t>,
+    names: Vec<&'t str>,
+    /// First part of the next record.
+    pending: Option<Part<'t>>,
+    next: Option<Result<Record<'t>, TraceError>>,
+    records: u64,
+}
+
+impl<'t> Thread<'t> {
+    fn new(rank: &'t RankTrace, thread: u32) -> Self {
+        let (decoder, names) = (Decoder::new(&[], 0), Vec::new());
+        let mut new =
+            Self { rank, thread, block: 0, decoder, names, pending: None, next: None, records: 0 };
+        new.next = new.read();
+        new
+    }
+
+    /// The next record.
+    fn read(&mut self) -> Option<Result<Record<'t>, TraceError>> {
+        let record = self.record().transpose()?;
+        self.records += 1;
+        Some(record.map_err(|error| TraceError::Parse {
+            path: self.rank.path.clone(),
+            record: self.records - 1,
+            error,
+        }))
+    }
+
+    /// The next part of this block that is no name.
+    fn part(&mut self) -> Result<Option<Part<'t>>, ParseError> {
+        while let Some(part) = self.pending.take().map(Ok).or_else(|| self.decoder.next()) {
+            match part? {
+                Part::Name(name) => self.names.push(name),
+                part => return Ok(Some(part)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn record(&mut self) -> Result<Option<Record<'t>>, ParseError> {
+        let first = loop {
+            if let Some(part) = self.part()? {
+                break part;
+            }
+            let blocks = self.rank.blocks.iter().enumerate().skip(self.block);
+            let next = blocks.into_iter().find(|(_, (block, _))| block.thread == self.thread);
+            let Some((number, (block, start))) = next else { return Ok(None) };
+            self.block = number + 1;
+            let parts = self.rank.bytes.get(*start..start + block.length as usize);
+            self.decoder = Decoder::new(parts.unwrap_or_default(), block.base);
+            self.names.clear();
+        };
+        let Part::Call { name, enter, leave } = first else { return Err(self.wrong("record")) };
+        let call = self.name(name)?;
+        let mut what = What::Call;
+        while let Some(part) = self.part()? {
+            if matches!(part, Part::Call { .. }) {
+                self.pending = Some(part);
+                break;
+            }
+            what = self.with(what, part)?;
+        }
+        Ok(Some(Record { call, thread: self.thread, enter, leave, what }))
+    }
+
+    /// `what` with a further part.
+    fn with(&self, mut what: What<'t>, part: Part<'t>) -> Result<What<'t>, ParseError> {
+        match (&mut what, part) {
+            (What::Call, Part::Message(message)) => return Ok(What::Messages(vec![message])),
+            (What::Messages(all), Part::Message(message)) => all.push(message),
+            (What::Call, Part::Completed(one)) => return Ok(What::Completions(vec![one])),
+            (What::Completions(all), Part::Completed(one)) => all.push(one),
+            (What::Call, Part::Collective(operation)) => {
+                let [sent, received] = [Counts::default(), Counts::default()];
+                return Ok(What::Collective { operation, sent, received });
+            }
+            (What::Collective { sent, received, .. }, Part::Each { direction, peers, bytes }) => {
+                // More peers than any communicator has would be made up.
+                if peers > u64::from(u32::MAX) {
+                    return Err(self.wrong("number of peers"));
+                }
+                match direction {
+                    Direction::Send => sent.0.push((peers, bytes)),
+                    Direction::Receive => received.0.push((peers, bytes)),
+                }
+            }
+            (What::Call, Part::Probed(envelope)) => return Ok(What::Probe(envelope)),
+            (What::Call, Part::Loop { inside, computing }) => {
+                return Ok(What::Tests(Tests { counts: Vec::new(), inside, computing }));
+            }
+            (What::Tests(tests), Part::Tests { name, count }) => {
+                tests.counts.push((self.name(name)?, count));
+            }
+            (What::Call, Part::Communicator { number, freed }) => {
+                return Ok(What::Communicator { number, freed });
+            }
+            _ => return Err(self.wrong("part of a record")),
+        }
+        Ok(what)
+    }
+
+    fn name(&self, number: u32) -> Result<&'t str, ParseError> {
+        let name = usize::try_from(number).ok().and_then(|number| self.names.get(number));
+        name.copied().ok_or_else(|| self.wrong("number of a name"))
+    }
+
+    const fn wrong(&self, what: &'static str) -> ParseError {
+        ParseError { at: self.decoder.offset(), kind: ParseErrorKind::Value(what) }
+    }
+}

@@ -1,0 +1,186 @@
+//! What a trace amounts to: calls, bytes, and time in MPI.
+
+use std::collections::BTreeMap;
+
+use loggap_core::trace::Direction;
+use serde::Serialize;
+
+use super::matching::{Tally, ends};
+use super::{RankTrace, Trace, TraceError, Unfinished, Unmatched, What};
+
+/// Calls of one name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CallSummary {
+    /// Number of calls.
+    pub calls: u64,
+    /// Time inside, in seconds, all ranks together.
+    pub mpi_s: f64,
+    /// Bytes of the messages that these calls sent, and of the send counts of collectives as the
+    /// calls have them.
+    pub bytes_sent: u64,
+}
+
+/// A rank.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RankSummary {
+    /// Rank in `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// Host.
+    pub host: String,
+    /// Number of threads that called MPI.
+    pub threads: u32,
+    /// Number of calls.
+    pub calls: u64,
+    /// From the entry into `MPI_Init` to the last record, in seconds.
+    pub span_s: f64,
+    /// Time inside MPI, all threads together, in seconds.
+    pub mpi_s: f64,
+    /// Time outside of MPI of the thread that called first, in seconds.
+    pub compute_s: f64,
+    /// Time that the tracer wrote, in seconds: part of neither.
+    pub flush_s: f64,
+    /// Bytes that it sent in messages.
+    pub bytes_sent: u64,
+    /// Messages that it sent.
+    pub messages: u64,
+    /// True if the trace ends with `MPI_Finalize`.
+    pub is_finished: bool,
+    /// Bytes at the end of the file that are no whole block.
+    pub cut_bytes: usize,
+}
+
+/// A whole trace.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Summary {
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Number of calls.
+    pub calls: u64,
+    /// Time inside MPI, all ranks together, in seconds.
+    pub mpi_s: f64,
+    /// Time outside, all ranks together, in seconds.
+    pub compute_s: f64,
+    /// Mean over the largest time outside MPI of a rank; 1 is balanced.
+    pub load_balance: Option<f64>,
+    /// Bytes sent in messages.
+    pub bytes_sent: u64,
+    /// Messages sent.
+    pub messages: u64,
+    /// Messages of which only one end was found.
+    pub unmatched: u64,
+    /// Operations that were not completed.
+    pub unfinished: usize,
+    /// By name.
+    pub calls_by_name: BTreeMap<String, CallSummary>,
+    /// By rank.
+    pub by_rank: Vec<RankSummary>,
+    /// Messages of which only one end was found, by sender, receiver, tag and communicator.
+    #[serde(skip)]
+    pub unmatched_list: Vec<Unmatched>,
+    /// Operations that were not completed.
+    #[serde(skip)]
+    pub unfinished_list: Vec<Unfinished>,
+}
+
+impl Summary {
+    /// Reads a whole trace twice.
+    ///
+    /// # Errors
+    ///
+    /// [`TraceError`].
+    pub fn of(trace: &Trace) -> Result<Self, TraceError> {
+        let mut all = Self { ranks: trace.description().ranks, ..Self::default() };
+        let mut tally = Tally::default();
+        for (rank, host) in trace.ranks().iter().zip(&trace.description().hosts) {
+            let mut one = all.rank(rank, host)?;
+            let unfinished = ends(rank, |end| {
+                if end.direction == Direction::Send {
+                    one.messages += 1;
+                    one.bytes_sent += end.bytes;
+                }
+                tally.add(&end);
+            })?;
+            all.unfinished_list.extend(unfinished);
+            all.by_rank.push(one);
+        }
+        all.unmatched_list = tally.unmatched();
+        let differ = all.unmatched_list.iter().map(|one| one.sends.abs_diff(one.receives));
+        all.unmatched = differ.sum();
+        all.unfinished = all.unfinished_list.len();
+        let ranks = &all.by_rank;
+        all.calls = ranks.iter().map(|rank| rank.calls).sum();
+        all.messages = ranks.iter().map(|rank| rank.messages).sum();
+        all.bytes_sent = ranks.iter().map(|rank| rank.bytes_sent).sum();
+        all.mpi_s = ranks.iter().map(|rank| rank.mpi_s).sum();
+        all.compute_s = ranks.iter().map(|rank| rank.compute_s).sum();
+        let longest = ranks.iter().map(|rank| rank.compute_s).fold(0.0, f64::max);
+        let mean = all.compute_s / f64::from(all.ranks.max(1));
+        all.load_balance = (longest > 0.0).then(|| mean / longest);
+        Ok(all)
+    }
+
+    fn rank(&mut self, rank: &RankTrace, host: &str) -> Result<RankSummary, TraceError> {
+        let mut one = RankSummary {
+            rank: rank.header().rank,
+            host: host.to_owned(),
+            cut_bytes: rank.cut(),
+            ..RankSummary::default()
+        };
+        let (mut first_thread, mut inside, mut flushed) = (None, 0, 0);
+        for record in rank.records() {
+            let record = record?;
+            let thread = *first_thread.get_or_insert(record.thread);
+            one.threads = one.threads.max(record.thread + 1);
+            one.span_s = one.span_s.max(seconds(record.leave));
+            one.is_finished |= record.call == "Finalize";
+            if record.is_own() {
+                flushed += record.time();
+                inside += if record.thread == thread { record.time() } else { 0 };
+                continue;
+            }
+            one.calls += record.calls();
+            one.mpi_s += seconds(record.time());
+            inside += if record.thread == thread { record.time() } else { 0 };
+            self.add(&record);
+        }
+        one.flush_s = seconds(flushed);
+        one.compute_s = (one.span_s - seconds(inside)).max(0.0);
+        Ok(one)
+    }
+
+    fn add(&mut self, record: &super::Record<'_>) {
+        let sent = match &record.what {
+            What::Messages(messages) => {
+                let sends = messages.iter().filter(|one| one.direction == Direction::Send);
+                sends.map(|one| one.envelope.bytes).fold(0, u64::saturating_add)
+            }
+            What::Collective { operation, sent, .. } => operation.sent.saturating_add(sent.total()),
+            _ => 0,
+        };
+        let mut name = |name: &str, calls, time| {
+            if !self.calls_by_name.contains_key(name) {
+                self.calls_by_name.insert(name.to_owned(), CallSummary::default());
+            }
+            if let Some(call) = self.calls_by_name.get_mut(name) {
+                call.calls += calls;
+                call.mpi_s += time;
+                call.bytes_sent = call.bytes_sent.saturating_add(sent);
+            }
+        };
+        if let What::Tests(tests) = &record.what {
+            let all = record.calls().max(1);
+            for (kind, count) in &tests.counts {
+                #[allow(clippy::cast_precision_loss, reason = "a share")]
+                let share = *count as f64 / all as f64;
+                name(kind, *count, seconds(record.time()) * share);
+            }
+        } else {
+            name(record.call, 1, seconds(record.time()));
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "below 104 days the nanosecond is kept")]
+pub(super) fn seconds(nanos: u64) -> f64 {
+    nanos as f64 * 1e-9
+}

@@ -1,0 +1,181 @@
+//! Traces written by the format's own encoder, and what is read of them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use loggap_core::trace::{
+    BlockHeader, Completed, DEFINITIONS, Direction, Encoder, Envelope, FileHeader, MAX_PART,
+    Message, Mode, Outcome, Part,
+};
+use serde_json::json;
+
+use super::*;
+
+fn block(thread: u32, parts: &[Part<'_>]) -> Vec<u8> {
+    let (mut encoder, mut bytes) = (Encoder::new(0), Vec::new());
+    for part in parts {
+        let mut one = [0; MAX_PART];
+        let length = encoder.put(part, &mut one).unwrap();
+        bytes.extend_from_slice(&one[..length]);
+    }
+    let mut block = BlockHeader::of(thread, 0, &bytes).emit().to_vec();
+    block.extend(bytes);
+    block
+}
+
+fn world(ranks: u32) -> Vec<u8> {
+    let members = Part::Members { remote: false, first: 0, stride: 1, count: ranks };
+    block(DEFINITIONS, &[Part::Define { number: 0, identity: 77 }, members])
+}
+
+fn file(rank: u32, ranks: u32, blocks: &[Vec<u8>]) -> Vec<u8> {
+    let header = FileHeader { run: 5, rank, ranks }.emit().to_vec();
+    [&[header, world(ranks)], blocks].concat().concat()
+}
+
+const fn envelope(peer: i32, tag: i32, bytes: u64) -> Envelope {
+    Envelope { peer, tag, bytes, communicator: 0 }
+}
+
+const fn message(direction: Direction, envelope: Envelope, request: Option<u64>) -> Part<'static> {
+    Part::Message(Message { direction, mode: Mode::Standard, envelope, request })
+}
+
+fn parsed(bytes: Vec<u8>) -> RankTrace {
+    RankTrace::parse(PathBuf::from("0.trace"), bytes).unwrap()
+}
+
+fn call(name: u32, enter: u64, leave: u64) -> Part<'static> {
+    Part::Call { name, enter, leave }
+}
+
+/// Two ranks: rank 0 sends 8 and 16 B with tag 3; rank 1 receives the first one from any source by
+/// its second request, and waits for the other one first.
+fn two_ranks() -> [Vec<u8>; 2] {
+    let send = |bytes| message(Direction::Send, envelope(1, 3, bytes), None);
+    let zero = [
+        Part::Name("Send"),
+        call(0, 100, 200),
+        send(8),
+        call(0, 300, 500),
+        send(16),
+        Part::Name("Finalize"),
+        call(1, 900, 900),
+    ];
+    let posted = |request| message(Direction::Receive, envelope(-1, 3, 64), Some(request));
+    let done = |request, bytes| {
+        let outcome = Outcome::Received(envelope(0, 3, bytes));
+        Part::Completed(Completed { request, outcome })
+    };
+    let one = [
+        Part::Name("Irecv"),
+        call(0, 10, 20),
+        posted(1),
+        call(0, 30, 40),
+        posted(2),
+        Part::Name("Waitany"),
+        call(1, 50, 510),
+        done(2, 16),
+        call(1, 520, 530),
+        done(1, 8),
+        Part::Name("Finalize"),
+        call(2, 900, 900),
+    ];
+    [file(0, 2, &[block(0, &zero)]), file(1, 2, &[block(0, &one)])]
+}
+
+fn written(files: &[Vec<u8>]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (rank, bytes) in files.iter().enumerate() {
+        fs::write(folder.path().join(format!("{rank}.trace")), bytes).unwrap();
+    }
+    let clock = |offset: i64| json!({ "at_ns": 0, "offset_ns": offset, "bound_ns": 1 });
+    let ranks = files.len();
+    let description = json!({
+        "format": "loggap-trace", "schema_version": 1, "run": "0000000000000005", "ranks": ranks,
+        "library": "none", "command": ["app"], "hosts": vec!["here"; ranks],
+        "bases_ns": vec![0; ranks],
+        // Rank 1 is 1 us ahead.
+        "clocks_begin": (0..ranks).map(|rank| clock(1_000 * rank as i64)).collect::<Vec<_>>(),
+        "clocks_end": [], "cost_per_call_s": 4e-8, "clock_reads_s": 5e-8,
+    });
+    fs::write(folder.path().join("trace.json"), description.to_string()).unwrap();
+    folder
+}
+
+#[test]
+fn messages_are_paired_in_the_order_of_posting_and_not_of_completion() {
+    let folder = written(&two_ranks());
+    let trace = Trace::open(folder.path()).unwrap();
+    let pairs = pairs(&trace).unwrap();
+    let [first, second] = &pairs[..] else { panic!("{pairs:?}") };
+    assert_eq!((first.bytes, first.sent, first.posted, first.received), (8, 100, -990, -470));
+    assert_eq!((second.bytes, second.sent, second.posted, second.received), (16, 300, -970, -490));
+    let wild = wildcards(&trace.ranks()[1]).unwrap();
+    assert_eq!((wild[&1], wild[&2]), (envelope(0, 3, 8), envelope(0, 3, 16)));
+    let merged: Vec<_> = trace.merged().map(|one| one.unwrap()).collect();
+    let order: Vec<_> = merged.iter().map(|(rank, record)| (*rank, record.leave)).collect();
+    let rank_one = [20, 40, 510, 530, 900].map(|leave| (1, leave));
+    assert_eq!(order, [&rank_one[..], &[(0, 200), (0, 500), (0, 900)]].concat());
+}
+
+#[test]
+fn a_summary_has_calls_bytes_and_times() {
+    let folder = written(&two_ranks());
+    let summary = Summary::of(&Trace::open(folder.path()).unwrap()).unwrap();
+    assert_eq!((summary.calls, summary.messages, summary.bytes_sent), (8, 2, 24));
+    assert_eq!((summary.unmatched, summary.unfinished), (0, 0));
+    let of = |name: &str| (summary.calls_by_name[name].calls, summary.calls_by_name[name].mpi_s);
+    assert_eq!(of("Irecv"), (2, 2.0 * 1e-8));
+    let zero = &summary.by_rank[0];
+    assert!((zero.mpi_s - 3e-7).abs() < 1e-15 && (zero.compute_s - 6e-7).abs() < 1e-15, "{zero:?}");
+    assert!(zero.is_finished);
+}
+
+#[test]
+fn what_is_not_complete_and_what_has_one_end_is_found() {
+    let posted = message(Direction::Receive, envelope(1, 9, 64), Some(1));
+    let zero = [Part::Name("Irecv"), call(0, 10, 20), posted];
+    let lost = message(Direction::Send, envelope(0, 4, 1), None);
+    let one = [Part::Name("Ssend"), call(0, 10, 20), lost];
+    let folder = written(&[file(0, 2, &[block(0, &zero)]), file(1, 2, &[block(0, &one)])]);
+    let summary = Summary::of(&Trace::open(folder.path()).unwrap()).unwrap();
+    assert_eq!((summary.unmatched, summary.unfinished), (1, 1));
+    let [unfinished] = &summary.unfinished_list[..] else { panic!() };
+    assert_eq!((unfinished.rank, &unfinished.call[..], unfinished.posted), (0, "Irecv", 10));
+    let [Unmatched { key, sends: 1, receives: 0 }] = summary.unmatched_list[..] else { panic!() };
+    assert_eq!((key.from, key.to, key.tag, key.communicator), (1, 0, 4, 77));
+}
+
+#[test]
+fn a_file_is_read_to_its_last_whole_block_and_threads_are_merged() {
+    let calls = |times: [u64; 2]| {
+        let [early, late] = times;
+        [Part::Name("Barrier"), call(0, early, early + 1), call(0, late, late + 1)]
+    };
+    let blocks =
+        [block(0, &calls([10, 30])), block(1, &calls([20, 60])), block(0, &calls([40, 50]))];
+    let whole = file(0, 1, &blocks);
+    let enters =
+        |rank: &RankTrace| rank.records().map(|record| record.unwrap().enter).collect::<Vec<_>>();
+    assert_eq!(enters(&parsed(whole.clone())), [10, 20, 30, 40, 50, 60]);
+    let last = blocks[2].len();
+    for missing in 1..=last {
+        let rank = parsed(whole[..whole.len() - missing].to_vec());
+        assert_eq!((rank.cut(), enters(&rank)), (last - missing, vec![10, 20, 30, 60]));
+    }
+}
+
+#[test]
+fn missing_foreign_and_mixed_files_are_named() {
+    let error = |folder: &tempfile::TempDir| Trace::open(folder.path()).unwrap_err().to_string();
+    let folder = written(&two_ranks());
+    fs::copy(folder.path().join("0.trace"), folder.path().join("1.trace")).unwrap();
+    assert!(error(&folder).contains("1.trace' is of another run, rank"));
+    fs::write(folder.path().join("1.trace"), "something else").unwrap();
+    assert!(error(&folder).contains("1.trace': record 0: not a file that the tracer wrote"));
+    fs::remove_file(folder.path().join("1.trace")).unwrap();
+    assert!(error(&folder).contains("1.trace': No such file"));
+    fs::write(folder.path().join("trace.json"), "{}").unwrap();
+    assert!(error(&folder).contains("trace.json' is not the description of a trace"));
+}

@@ -1,0 +1,266 @@
+//! Begin and end of a trace: what all ranks do together, and `trace.json`.
+
+use std::convert::Infallible;
+use std::env;
+use std::ffi::c_void;
+use std::fs;
+use std::sync::OnceLock;
+
+use loggap_core::sync::{Ping, Pinger, SeriesOptions, measure_offset};
+use loggap_core::trace::FileHeader;
+use loggap_core::units::Picos;
+use serde_json::{Value, json};
+
+use crate::library::{self, Library};
+use crate::stream::TraceFile;
+use crate::{clock, complain};
+
+/// Tag of the tracer's own messages, in a communicator of their own.
+const TAG: i32 = 0;
+/// Numbers that ranks tell each other: two halves of the boot's identity, the base, and a name.
+const NUMBERS: usize = 3 + NAME / 8;
+/// Bytes of a host's name.
+const NAME: usize = 64;
+
+/// What this rank knows of the job.
+#[derive(Debug)]
+pub(crate) struct Job {
+    library: &'static Library,
+    comm: usize,
+    pub(crate) rank: usize,
+    pub(crate) directory: String,
+    run: u64,
+    /// Numbers of all ranks.
+    ranks: Vec<[u64; NUMBERS]>,
+    begin: Vec<Value>,
+    /// Cost of recording a call without and of reading the clock, in nanoseconds.
+    cost: [f64; 2],
+}
+
+/// The job, from `MPI_Init` on.
+pub(crate) static JOB: OnceLock<Job> = OnceLock::new();
+
+impl Job {
+    /// Begins a trace together with all ranks, and gives the file of this one.
+    pub(crate) fn begin(library: &'static Library, base: u64, cost: [f64; 2]) -> (Self, TraceFile) {
+        let (mut comm, mut rank, mut ranks) = (0, 0, 0);
+        library::comm_dup(library.world, &mut comm);
+        library::comm_rank(comm, &mut rank);
+        library::comm_size(comm, &mut ranks);
+        let mut run = [getrandom::u64().unwrap_or(base)];
+        let length = size_of_val(&run).try_into().unwrap_or(0);
+        library::broadcast(run.as_mut_ptr().cast(), length, library.byte, 0, comm);
+        let [rank, ranks] = [rank, ranks].map(|number| usize::try_from(number).unwrap_or(0));
+        let directory = env::var("LOGGAP_TRACE_DIR").unwrap_or_else(|_| "loggap-trace".to_owned());
+        let mut job = Self {
+            library,
+            comm,
+            rank,
+            directory,
+            run: run[0],
+            ranks: Vec::new(),
+            begin: Vec::new(),
+            cost,
+        };
+        job.ranks = job.gathered(ranks, numbers(rank, base));
+        job.begin = job.clocks();
+        let word = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let header = FileHeader { run: job.run, rank: word(rank), ranks: word(ranks) };
+        let path = format!("{}/{rank}.trace", job.directory);
+        let created =
+            fs::create_dir_all(&job.directory).and_then(|()| TraceFile::create(&path, &header));
+        let file = created.unwrap_or_else(|error| {
+            complain(format_args!(
+                "rank {rank}: cannot create '{path}': {error}; it is not traced"
+            ));
+            TraceFile::nowhere()
+        });
+        job.describe(&[]);
+        (job, file)
+    }
+
+    /// Ends the trace together with all ranks. `records` are those of this rank.
+    pub(crate) fn end(&self, records: u64) {
+        let clocks = self.clocks();
+        let counts = self.gathered(self.ranks.len(), [records, 0, 0]);
+        let mut comm = self.comm;
+        library::comm_free(&mut comm);
+        if self.rank == 0 {
+            self.describe(&clocks);
+            let records: u64 = counts.iter().map(|[records, ..]| records).sum();
+            let [cost, read] = self.cost;
+            complain(format_args!(
+                "{}: {} ranks, {records} records; a call costs {cost:.0} ns, and {read:.0} ns to read \
+                 the clock twice; next: loggap trace info {}",
+                self.directory,
+                self.ranks.len(),
+                self.directory
+            ));
+        }
+    }
+
+    /// Numbers of all ranks, which call this together.
+    fn gathered<const N: usize>(&self, ranks: usize, own: [u64; N]) -> Vec<[u64; N]> {
+        let mut all = vec![[0; N]; ranks];
+        let length = size_of_val(&own).try_into().unwrap_or(0);
+        let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
+        library::allgather(
+            from,
+            length,
+            self.library.byte,
+            to,
+            length,
+            self.library.byte,
+            self.comm,
+        );
+        all
+    }
+
+    /// Time of each rank, after its base, less that of rank 0: the difference, the bound of its
+    /// error and the rank's time when it was so, in nanoseconds. Ranks of one kernel read one clock;
+    /// the first of each other kernel exchanges pings with rank 0.
+    fn clocks(&self) -> Vec<Value> {
+        let boot = |rank: usize| self.ranks.get(rank).map(|[high, low, ..]| [*high, *low]);
+        let apart = env::var_os("LOGGAP_TRACE_CLOCKS").is_some_and(|value| value == "rank");
+        let leads = |rank: usize| {
+            let first = (0..rank).find(|other| boot(*other) == boot(rank));
+            rank != 0 && (apart || first.is_none())
+        };
+        let mut own = [0; 3];
+        if leads(self.rank) {
+            own = self.ping();
+        } else if self.rank == 0 {
+            (1..self.ranks.len()).filter(|rank| leads(*rank)).for_each(|rank| self.answer(rank));
+        }
+        let all = self.gathered(self.ranks.len(), own.map(i64::cast_unsigned));
+        let of = |rank: usize| {
+            let leader = (0..=rank).find(|other| boot(*other) == boot(rank));
+            let leader = if apart { rank } else { leader.unwrap_or(rank) };
+            let [at, offset, bound] =
+                all.get(leader).copied().unwrap_or_default().map(u64::cast_signed);
+            // They read one clock, and count from different times.
+            let moved = self.base(leader).wrapping_sub(self.base(rank)).cast_signed();
+            json!({ "at_ns": at + moved, "offset_ns": offset + moved, "bound_ns": bound })
+        };
+        (0..self.ranks.len()).map(of).collect()
+    }
+
+    /// Offset of this rank's clock against rank 0's.
+    fn ping(&self) -> [i64; 3] {
+        const LONGEST: Picos = Picos(200_000_000_000);
+        let options = SeriesOptions { longest: LONGEST, ..SeriesOptions::default() };
+        let series = measure_offset(&mut Peer { job: self, rank: 0 }, &options, &mut []);
+        self.send(0, DONE);
+        // As wide as the run is long, if the clock went backwards.
+        let Ok(series) = series else { return [0, 0, i64::MAX] };
+        let nanos = |picos: u64| i64::try_from(picos / 1_000).unwrap_or(i64::MAX);
+        let offset = series.offset;
+        [nanos(offset.at.0), offset.value.0 / 1_000, nanos(offset.half_width.0) + 1]
+    }
+
+    /// Answers pings of `rank` until it ends them.
+    fn answer(&self, rank: usize) {
+        while self.receive(rank) == PING {
+            self.send(rank, self.now());
+        }
+    }
+
+    fn base(&self, rank: usize) -> u64 {
+        self.ranks.get(rank).map_or(0, |[_, _, base, ..]| *base)
+    }
+
+    /// Picoseconds since this rank's base.
+    fn now(&self) -> u64 {
+        clock().saturating_sub(self.base(self.rank)).saturating_mul(1_000)
+    }
+
+    fn send(&self, to: usize, number: u64) {
+        let bytes = number.to_ne_bytes();
+        let to = to.try_into().unwrap_or(self.library.proc_null);
+        library::send(bytes.as_ptr().cast(), 8, self.library.byte, to, TAG, self.comm);
+    }
+
+    fn receive(&self, from: usize) -> u64 {
+        let (mut bytes, mut status) = ([0; 8], [0_u64; 8]);
+        let from = from.try_into().unwrap_or(self.library.proc_null);
+        let status: *mut c_void = status.as_mut_ptr().cast();
+        let data = bytes.as_mut_ptr().cast();
+        library::receive(data, 8, self.library.byte, from, TAG, self.comm, status);
+        u64::from_ne_bytes(bytes)
+    }
+
+    /// Rank 0 writes `trace.json`, at the end with the clocks of then.
+    fn describe(&self, end: &[Value]) {
+        if self.rank != 0 {
+            return;
+        }
+        let host = |[_, _, _, name @ ..]: &[u64; NUMBERS]| {
+            let bytes: Vec<u8> = name.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned()
+        };
+        let command = env::var("LOGGAP_TRACE_COMMAND").ok();
+        let command = command.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        let [cost, read] = self.cost;
+        let document = json!({
+            "schema_version": 1,
+            "format": "loggap-trace",
+            "run": format!("{:016x}", self.run),
+            "ranks": self.ranks.len(),
+            "library": library::version(),
+            "command": command,
+            "hosts": self.ranks.iter().map(host).collect::<Vec<_>>(),
+            "bases_ns": self.ranks.iter().map(|[_, _, base, ..]| *base).collect::<Vec<_>>(),
+            "clocks_begin": self.begin,
+            "clocks_end": end,
+            "cost_per_call_s": cost * 1e-9,
+            "clock_reads_s": read * 1e-9,
+        });
+        let path = format!("{}/trace.json", self.directory);
+        let text = format!("{document:#}\n");
+        if let Err(error) = fs::write(&path, text) {
+            complain(format_args!("cannot write '{path}': {error}"));
+        }
+    }
+}
+
+const PING: u64 = 1;
+const DONE: u64 = 0;
+
+/// The other end of pings.
+struct Peer<'a> {
+    job: &'a Job,
+    rank: usize,
+}
+
+impl Pinger for Peer<'_> {
+    type Error = Infallible;
+
+    fn now(&mut self) -> Picos {
+        Picos(self.job.now())
+    }
+
+    fn ping(&mut self) -> Result<Ping, Infallible> {
+        let sent = self.now();
+        self.job.send(self.rank, PING);
+        let stamped = Picos(self.job.receive(self.rank));
+        Ok(Ping { sent, stamped, received: self.now() })
+    }
+}
+
+/// Boot of the kernel, whose clock all its processes read, base and host of this rank.
+fn numbers(rank: usize, base: u64) -> [u64; NUMBERS] {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let boot = u128::from_str_radix(&boot.trim().replace('-', ""), 16);
+    let boot = boot.unwrap_or(rank as u128 + 1).to_ne_bytes();
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let (halves, _) = boot.as_chunks::<8>();
+    let base = base.to_ne_bytes();
+    let words =
+        halves.iter().flatten().chain(&base).chain(name.trim().as_bytes().iter().take(NAME));
+    let mut bytes = [0; 8 * NUMBERS];
+    bytes.iter_mut().zip(words).for_each(|(place, byte)| *place = *byte);
+    let mut numbers = [0; NUMBERS];
+    let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+    numbers.iter_mut().zip(words).for_each(|(place, word)| *place = word);
+    numbers
+}

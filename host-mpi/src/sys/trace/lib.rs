@@ -1,0 +1,380 @@
+//! Library that `loggap-mpi trace` preloads into every rank of an MPI program: it records each call
+//! and passes it on.
+//!
+//! The wrappers come from one table, `calls.txt`, by the build script. They pass machine words, so
+//! that one build serves Open MPI and MPICH ([`library`]), and are there for C, for Fortran 77 and
+//! 90 (`mpi_send_`), and for Fortran 2008 (`mpi_send_f08_`, `mpi_send_f08ts_`). Where one wrapper
+//! calls another, as in MPICH's Fortran library, the outer one records.
+//!
+//! - [`call`], [`arguments`]: a line of the table, and the arguments of a call.
+//! - [`tracer`]: from a call to its record.
+//! - [`requests`], [`communicators`]: their identities.
+//! - [`stream`]: records of a thread, and the file.
+//! - [`job`]: begin, end, clocks, `trace.json`.
+
+#![allow(unsafe_code, reason = "called by C and Fortran, it reads what their arguments point to")]
+
+mod arguments;
+mod call;
+mod communicators;
+mod job;
+mod library;
+mod requests;
+mod stream;
+mod tracer;
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, c_int};
+use std::fmt::Arguments as Text;
+use std::hint::black_box;
+use std::io::Write as _;
+use std::process;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use nix::libc;
+use nix::time::{ClockId, clock_gettime};
+
+use arguments::Arguments;
+use call::{Action, Call, Language, NONE, Positions};
+use job::{JOB, Job};
+use library::{Library, Real};
+use stream::TraceFile;
+pub(crate) use table::{CALLS, NAMES};
+use tracer::{Returned, Tracer};
+
+/// True between `MPI_Init` and `MPI_Finalize`.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+/// Process that was traced: a child that it forks is not.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+static TRACER: Mutex<Option<Tracer>> = Mutex::new(None);
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// True inside a call that is recorded.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+    static THREAD: Cell<usize> = const { Cell::new(usize::MAX) };
+    static BEFORE: RefCell<Before> = const { RefCell::new(Before { handles: Vec::new(), statuses: Vec::new() }) };
+}
+
+/// What a call changes is kept from before, and what the caller ignores is put here.
+struct Before {
+    handles: Vec<usize>,
+    statuses: Vec<u64>,
+}
+
+/// A call under way; `None` if it is not recorded.
+type Ticket = Option<u64>;
+
+/// Reading of the clock, in nanoseconds.
+pub(crate) fn clock() -> u64 {
+    let read = clock_gettime(ClockId::CLOCK_MONOTONIC_RAW);
+    read.map_or(0, |time| {
+        time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_nsec().cast_unsigned()
+    })
+}
+
+/// A message to the user. The program's own output is not disturbed by a failure.
+pub(crate) fn complain(text: Text<'_>) {
+    let line = format!("loggap trace: {text}\n");
+    let _nothing_to_do = std::io::stderr().write_all(line.as_bytes());
+}
+
+fn tracer() -> MutexGuard<'static, Option<Tracer>> {
+    TRACER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A record of the tracer itself, behind those of the table.
+pub(crate) const fn pseudo(number: u32, name: &'static str) -> Call {
+    let (action, at) = (Action::Name, Positions::NOWHERE);
+    Call { id: CALLS + number, name, action, at }
+}
+
+/// What is done before a call is passed on.
+fn before(call: &Call, language: Language, words: &mut [usize]) -> Ticket {
+    let is_init = call.action == Action::Init;
+    if !is_init && !ACTIVE.load(Ordering::Relaxed) || INSIDE.get() {
+        return None;
+    }
+    INSIDE.set(true);
+    match call.action {
+        Action::Finalize => {
+            finish(call);
+            return Some(0);
+        }
+        Action::Abort => flush(),
+        Action::Init | Action::Name | Action::Collective => {}
+        _ => prepare(call, language, words),
+    }
+    Some(clock())
+}
+
+/// Keeps handles that the call will change, and gives it statuses where the caller ignores them.
+fn prepare(call: &Call, language: Language, words: &mut [usize]) {
+    let Some(library) = Library::loaded() else { return };
+    let arguments = Arguments { call, language, words, library };
+    let at = call.at;
+    let list = if at.incount != NONE { arguments.int(at.incount) } else { 1 };
+    let list = usize::try_from(list).unwrap_or(0);
+    let _thread_ends = BEFORE.try_with(|before| {
+        let Before { handles, statuses } = &mut *before.borrow_mut();
+        handles.clear();
+        match call.action {
+            Action::Start | Action::Free | Action::Complete => {
+                handles.extend((0..list).map(|index| arguments.request(at.request, index)));
+            }
+            Action::Matched => handles.push(arguments.message(at.message)),
+            Action::FreeComm => handles.push(arguments.new_comm(at.newcomm)),
+            _ => {}
+        }
+        for (place, count) in [(at.status, 1), (at.statuses, list)] {
+            if arguments.ignores(place) {
+                let length = count * library.status_words().div_ceil(2) + 1;
+                statuses.resize(statuses.len().max(length), 0);
+                // None of these is cancelled, unless MPI says so.
+                statuses.iter_mut().take(length).for_each(|word| *word = 0);
+                if let Some(word) = arguments.words.get_mut(usize::from(place)) {
+                    *word = statuses.as_mut_ptr() as usize;
+                }
+            }
+        }
+    });
+}
+
+/// What is done after a call returned.
+fn after(call: &Call, language: Language, words: &mut [usize], code: c_int, ticket: Ticket) {
+    let Some(enter) = ticket else { return };
+    let mut leave = clock();
+    if let Some(library) = Library::loaded() {
+        if call.action == Action::Init && code == 0 {
+            start(library, enter);
+            leave = clock();
+        }
+        // Nothing is known of what a call did that failed.
+        let failed = Call { action: Action::Name, ..*call };
+        let call = if code == 0 { call } else { &failed };
+        let arguments = Arguments { call, language, words, library };
+        let thread = thread();
+        let _thread_ends = BEFORE.try_with(|before| {
+            let handles = &before.borrow().handles;
+            let returned = Returned { arguments, handles, enter, leave };
+            if let Some(tracer) = &mut *tracer() {
+                tracer.record(thread, &returned);
+                if let Some(error) = tracer.file.failure() {
+                    let rank = JOB.get().map_or(0, |job| job.rank);
+                    complain(format_args!(
+                        "rank {rank}: the trace ends here: cannot write its file: {error}"
+                    ));
+                }
+            }
+        });
+    }
+    INSIDE.set(false);
+}
+
+/// Number of this thread.
+fn thread() -> usize {
+    if THREAD.get() == usize::MAX {
+        THREAD.set(THREADS.fetch_add(1, Ordering::Relaxed));
+    }
+    THREAD.get()
+}
+
+/// Begins the trace, after MPI was initialised at `base`.
+fn start(library: &'static Library, base: u64) {
+    let cost = cost(library);
+    let (job, file) = Job::begin(library, base, cost);
+    *tracer() = Some(Tracer::new(library, base, file));
+    let _once = JOB.set(job);
+    PROCESS.store(process::id(), Ordering::Relaxed);
+    ACTIVE.store(true, Ordering::Relaxed);
+    // SAFETY: the function is there as long as the process.
+    unsafe { libc::atexit(at_exit) };
+}
+
+/// Cost of a blocking send to the tracer, without and of reading the clock twice, in nanoseconds:
+/// least mean of several series.
+fn cost(library: &'static Library) -> [f64; 2] {
+    const SERIES: usize = 20;
+    const CALLS_EACH: u32 = 500;
+    *tracer() = Some(Tracer::new(library, clock(), TraceFile::nowhere()));
+    let inside = INSIDE.replace(false);
+    ACTIVE.store(true, Ordering::Relaxed);
+    let mean = |work: fn(&'static Library)| {
+        let series = (0..SERIES).map(|_| {
+            let began = clock();
+            (0..CALLS_EACH).for_each(|_| work(library));
+            clock() - began
+        });
+        f64::from(u32::try_from(series.min().unwrap_or(0)).unwrap_or(u32::MAX))
+            / f64::from(CALLS_EACH)
+    };
+    let read = mean(|_| {
+        black_box((clock(), clock()));
+    });
+    let both = mean(|library| {
+        let mut words = [0, 0, 0, 0, 1, library.world].map(black_box);
+        let ticket = before(&table::Send, Language::C, &mut words);
+        after(&table::Send, Language::C, &mut words, 0, ticket);
+    });
+    ACTIVE.store(false, Ordering::Relaxed);
+    INSIDE.set(inside);
+    *tracer() = None;
+    [(both - read).max(0.0), read]
+}
+
+/// Ends the trace: the program calls `MPI_Finalize`.
+fn finish(call: &Call) {
+    let now = clock();
+    let Some(library) = Library::loaded() else { return };
+    let mut records = 0;
+    if let Some(tracer) = &mut *tracer() {
+        let arguments = Arguments { call, language: Language::C, words: &mut [], library };
+        let returned = Returned { arguments, handles: &[], enter: now, leave: now };
+        tracer.record(thread(), &returned);
+        tracer.flush();
+        records = tracer.streams.iter().map(|stream| stream.records).sum();
+    }
+    ACTIVE.store(false, Ordering::Relaxed);
+    *tracer() = None;
+    if let Some(job) = JOB.get() {
+        job.end(records);
+    }
+}
+
+/// Writes what is there.
+fn flush() {
+    // The thread that has it may never go on.
+    if let Ok(mut tracer) = TRACER.try_lock()
+        && let Some(tracer) = &mut *tracer
+        && PROCESS.load(Ordering::Relaxed) == process::id()
+    {
+        tracer.flush();
+    }
+}
+
+/// The program ended without `MPI_Finalize`.
+extern "C" fn at_exit() {
+    if ACTIVE.swap(false, Ordering::Relaxed) && PROCESS.load(Ordering::Relaxed) == process::id() {
+        flush();
+    }
+}
+
+/// A machine word, whatever stands there.
+macro_rules! word {
+    ($($any:tt)*) => {
+        usize
+    };
+}
+
+/// A line of the table, and its wrapper for C.
+macro_rules! call {
+    ($id:literal $call:ident $action:ident {$($at:tt)*} $c_name:ident [$($c:ident)*]) => {
+        pub(super) static $call: Call = Call {
+            id: $id,
+            name: stringify!($call),
+            action: Action::$action,
+            at: Positions { $($at)* ..Positions::NOWHERE },
+        };
+        const _: () = {
+            // SAFETY: no other library of the process defines this name to be preloaded.
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $c_name($($c: usize),*) -> c_int {
+                static REAL: Real = Real::new(name(concat!("P", stringify!($c_name), "\0")));
+                let mut words = [$($c),*];
+                let ticket = before(&$call, Language::C, &mut words);
+                let [$($c),*] = words;
+                // SAFETY: MPI's function of this name takes as many words.
+                let real = unsafe {
+                    transmute::<*const (), unsafe extern "C" fn($(word!($c)),*) -> c_int>(REAL.address())
+                };
+                // SAFETY: the arguments are the caller's, or statuses that are as many.
+                let code = unsafe { real($($c),*) };
+                after(&$call, Language::C, &mut words, code, ticket);
+                code
+            }
+        };
+    };
+}
+
+/// Wrapper of a line for Fortran: of 77 and 90, or of 2008 without or with descriptors.
+macro_rules! fortran {
+    ($call:ident $language:ident $fortran:ident [$($f:ident)*] [$($h:ident)*]) => {
+        const _: () = {
+            // SAFETY: no other library of the process defines this name to be preloaded.
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $fortran($($f: usize,)* error: *mut c_int $(, $h: usize)*) {
+                static REAL: Real = Real::new(name(concat!(stringify!($fortran), "\0")));
+                let mut words: [usize; _] = [$($f),*];
+                let ticket = before(&$call, Language::$language, &mut words);
+                let [$($f),*] = words;
+                // SAFETY: MPI's function of this name takes as many words.
+                let real = unsafe {
+                    transmute::<
+                        *const (),
+                        unsafe extern "C" fn($(word!($f),)* *mut c_int $(, word!($h))*),
+                    >(REAL.address())
+                };
+                let mut code = 0;
+                // SAFETY: the arguments are the caller's, or statuses that are as many.
+                unsafe { real($($f,)* &raw mut code $(, $h)*) };
+                after(&$call, Language::$language, &mut words, code, ticket);
+                if !error.is_null() {
+                    // SAFETY: the caller gives an integer, or in Fortran 2008 nothing.
+                    unsafe { *error = code };
+                }
+            }
+        };
+    };
+}
+
+/// A name that ends in zero.
+const fn name(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => c"",
+    }
+}
+
+/// What the build script made of `calls.txt`.
+#[allow(non_upper_case_globals, non_snake_case, reason = "named as MPI's functions")]
+mod table {
+    use std::ffi::c_int;
+    use std::mem::transmute;
+
+    use super::{Action, Call, Language, Positions, Real, after, before, name};
+
+    include!(concat!(env!("OUT_DIR"), "/calls.rs"));
+}
+
+/// `MPI_Pcontrol`, whose further arguments nobody reads: 0 switches recording off.
+fn control(level: c_int) {
+    if ACTIVE.load(Ordering::Relaxed)
+        && !INSIDE.get()
+        && let Some(tracer) = &mut *tracer()
+    {
+        tracer.switch(clock(), if level == 0 { &stream::OFF } else { &stream::ON });
+    }
+}
+
+// SAFETY: no other library of the process defines this name to be preloaded.
+#[unsafe(no_mangle)]
+extern "C" fn MPI_Pcontrol(level: c_int) -> c_int {
+    control(level);
+    0
+}
+
+macro_rules! fortran_control {
+    ($($name:ident)*) => {
+        $(
+            // SAFETY: no other library of the process defines this name to be preloaded.
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name(level: *const c_int) {
+                // SAFETY: the caller gives an integer.
+                control(unsafe { *level });
+            }
+        )*
+    };
+}
+
+fortran_control! { mpi_pcontrol_ mpi_pcontrol_f08_ }

@@ -1,0 +1,279 @@
+//! The MPI library of this process, found as the process runs: no header of any MPI is needed to
+//! build this, and one build serves all.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::transmute;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::{process, ptr};
+
+use nix::libc;
+
+/// Constants and layouts of an implementation, of its header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Library {
+    pub(crate) world: usize,
+    pub(crate) own: usize,
+    pub(crate) no_comm: usize,
+    pub(crate) byte: usize,
+    pub(crate) any_source: i32,
+    pub(crate) proc_null: i32,
+    /// `MPI_ROOT`.
+    pub(crate) root: i32,
+    pub(crate) cartesian: i32,
+    pub(crate) graph: i32,
+    /// True if handles are integers in C, too.
+    pub(crate) is_mpich: bool,
+    /// `MPI_IN_PLACE` in C and in Fortran, and for descriptors.
+    pub(crate) in_place: [usize; 3],
+    /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE` of all languages.
+    pub(crate) ignored: [usize; 6],
+}
+
+/// `MPI_UNDEFINED`.
+pub(crate) const UNDEFINED: i32 = -32_766;
+/// `MPI_DIST_GRAPH`.
+pub(crate) const DISTRIBUTED_GRAPH: i32 = 3;
+
+/// A status: 24 bytes in Open MPI, 20 in MPICH, the same in C and Fortran.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Status {
+    pub(crate) source: i32,
+    pub(crate) tag: i32,
+    pub(crate) bytes: u64,
+    pub(crate) cancelled: bool,
+}
+
+impl Library {
+    /// The library of this process; `None` if neither Open MPI nor MPICH is loaded.
+    pub(crate) fn loaded() -> Option<&'static Self> {
+        static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
+        LIBRARY.get_or_init(Self::found).as_ref()
+    }
+
+    fn found() -> Option<Self> {
+        let world = find(c"ompi_mpi_comm_world");
+        if world != 0 {
+            let ignore = [c"mpi_fortran_status_ignore_", c"mpi_fortran_statuses_ignore_"];
+            let [one, all] = ignore.map(find);
+            return Some(Self {
+                world,
+                own: find(c"ompi_mpi_comm_self"),
+                no_comm: find(c"ompi_mpi_comm_null"),
+                byte: find(c"ompi_mpi_byte"),
+                any_source: -1,
+                proc_null: -2,
+                root: -4,
+                cartesian: 1,
+                graph: 2,
+                is_mpich: false,
+                in_place: [1, find(c"mpi_fortran_in_place_"), usize::MAX],
+                ignored: [0, one, all, 0, 0, 0],
+            });
+        }
+        if find(c"MPIX_Comm_failure_ack") == 0 {
+            return None;
+        }
+        let pointer = |name| pointed(find(name));
+        Some(Self {
+            world: 0x4400_0000,
+            own: 0x4400_0001,
+            no_comm: 0x0400_0000,
+            byte: 0x4c00_010d,
+            any_source: -2,
+            proc_null: -1,
+            root: -3,
+            cartesian: 2,
+            graph: 1,
+            is_mpich: true,
+            in_place: [usize::MAX, pointer(c"MPIR_F_MPI_IN_PLACE"), find(c"MPIR_F08_MPI_IN_PLACE")],
+            ignored: [
+                1,
+                pointer(c"MPI_F_STATUS_IGNORE"),
+                pointer(c"MPI_F_STATUSES_IGNORE"),
+                pointer(c"MPI_F08_STATUS_IGNORE"),
+                pointer(c"MPI_F08_STATUSES_IGNORE"),
+                0,
+            ],
+        })
+    }
+
+    /// Words of a status, all of 32 bits.
+    pub(crate) const fn status_words(&self) -> usize {
+        if self.is_mpich { 5 } else { 6 }
+    }
+
+    /// A status from its words.
+    pub(crate) fn status(&self, words: &[i32]) -> Status {
+        let at = |place: usize| words.get(place).copied().unwrap_or(0);
+        let long = |low: i32, high: i32| {
+            u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32
+        };
+        if self.is_mpich {
+            Status {
+                source: at(2),
+                tag: at(3),
+                bytes: long(at(0), (at(1).cast_unsigned() >> 1).cast_signed()),
+                cancelled: at(1) & 1 != 0,
+            }
+        } else {
+            Status { source: at(0), tag: at(1), bytes: long(at(4), at(5)), cancelled: at(3) != 0 }
+        }
+    }
+}
+
+/// A function of the MPI library, looked up at its first call: the next one of this name behind
+/// this library.
+#[derive(Debug)]
+pub(crate) struct Real {
+    name: &'static CStr,
+    address: AtomicPtr<()>,
+}
+
+impl Real {
+    pub(crate) const fn new(name: &'static CStr) -> Self {
+        Self { name, address: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// Address of the function. Ends the process if there is none: it could not be called, either.
+    pub(crate) fn address(&self) -> *const () {
+        let known = self.address.load(Ordering::Relaxed);
+        if !known.is_null() {
+            return known;
+        }
+        let found = look_up(libc::RTLD_NEXT, self.name);
+        let found = if found.is_null() { in_loaded_libraries(self.name) } else { found };
+        if found.is_null() {
+            crate::complain(format_args!("no {:?} in this program's MPI", self.name));
+            process::abort();
+        }
+        self.address.store(found, Ordering::Relaxed);
+        found
+    }
+}
+
+fn find(name: &CStr) -> usize {
+    let found = look_up(libc::RTLD_DEFAULT, name);
+    (if found.is_null() { in_loaded_libraries(name) } else { found }) as usize
+}
+
+fn look_up(handle: *mut c_void, name: &CStr) -> *mut () {
+    // SAFETY: the name ends in zero, and the handle is one of a loaded library or a special one.
+    unsafe { libc::dlsym(handle, name.as_ptr()) }.cast()
+}
+
+/// Looks in libraries that a program loaded for itself only, as interpreters do.
+fn in_loaded_libraries(name: &CStr) -> *mut () {
+    const NAMES: [&CStr; 8] = [
+        c"libmpi.so.40",
+        c"libmpi.so.12",
+        c"libmpich.so.12",
+        c"libmpi_mpifh.so.40",
+        c"libmpi_usempif08.so.40",
+        c"libmpichfort.so.12",
+        c"libmpifort.so.12",
+        c"libmpi.so",
+    ];
+    let in_one = |library: &CStr| {
+        // SAFETY: the name ends in zero; a library that is not loaded is not loaded by this.
+        let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+        if handle.is_null() { ptr::null_mut() } else { look_up(handle, name) }
+    };
+    let found = NAMES.into_iter().map(in_one).find(|address| !address.is_null());
+    found.unwrap_or(ptr::null_mut())
+}
+
+/// Value of the pointer at `address`, or 0.
+fn pointed(address: usize) -> usize {
+    // SAFETY: an address other than zero is that of a pointer variable that a library exports.
+    if address == 0 { 0 } else { unsafe { *(address as *const usize) } }
+}
+
+/// Functions of MPI that the tracer itself calls. Handles are words: an implementation with
+/// handles of 32 bits takes the low half.
+macro_rules! functions {
+    ($($name:ident = $symbol:literal ($($arg:ident: $type:ty),* $(,)?);)*) => {
+        $(#[allow(clippy::too_many_arguments, reason = "MPI's own")]
+        pub(crate) fn $name($($arg: $type),*) -> c_int {
+            static REAL: Real = Real::new($symbol);
+            // SAFETY: MPI's function of this name has this signature.
+            let function = unsafe {
+                transmute::<*const (), unsafe extern "C" fn($($type),*) -> c_int>(REAL.address())
+            };
+            // SAFETY: MPI is initialised, handles are valid, and pointers are those of references
+            // to as many values as the function reads or writes.
+            unsafe { function($($arg),*) }
+        })*
+    };
+}
+
+functions! {
+    comm_size = c"PMPI_Comm_size"(comm: usize, size: &mut i32);
+    comm_rank = c"PMPI_Comm_rank"(comm: usize, rank: &mut i32);
+    comm_group = c"PMPI_Comm_group"(comm: usize, group: &mut usize);
+    comm_remote_group = c"PMPI_Comm_remote_group"(comm: usize, group: &mut usize);
+    comm_test_inter = c"PMPI_Comm_test_inter"(comm: usize, flag: &mut i32);
+    comm_dup = c"PMPI_Comm_dup"(comm: usize, new: &mut usize);
+    comm_free = c"PMPI_Comm_free"(comm: &mut usize);
+    group_size = c"PMPI_Group_size"(group: usize, size: &mut i32);
+    group_free = c"PMPI_Group_free"(group: &mut usize);
+    group_translate_ranks = c"PMPI_Group_translate_ranks"(
+        group: usize, count: i32, ranks: *const i32, other: usize, translated: *mut i32);
+    topo_test = c"PMPI_Topo_test"(comm: usize, kind: &mut i32);
+    cartdim_get = c"PMPI_Cartdim_get"(comm: usize, dimensions: &mut i32);
+    cart_get = c"PMPI_Cart_get"(
+        comm: usize, most: i32, extents: *mut i32, periods: *mut i32, coordinates: *mut i32);
+    graph_neighbors_count = c"PMPI_Graph_neighbors_count"(comm: usize, rank: i32, count: &mut i32);
+    graph_neighbors = c"PMPI_Graph_neighbors"(
+        comm: usize, rank: i32, most: i32, neighbours: *mut i32);
+    dist_graph_neighbors_count = c"PMPI_Dist_graph_neighbors_count"(
+        comm: usize, incoming: &mut i32, outgoing: &mut i32, weighted: &mut i32);
+    dist_graph_neighbors = c"PMPI_Dist_graph_neighbors"(
+        comm: usize, most_in: i32, sources: *mut i32, source_weights: *mut i32,
+        most_out: i32, targets: *mut i32, target_weights: *mut i32);
+    type_size_x = c"PMPI_Type_size_x"(datatype: usize, size: &mut i64);
+    get_library_version = c"PMPI_Get_library_version"(text: *mut c_char, length: &mut i32);
+    send = c"PMPI_Send"(
+        data: *const c_void, count: i32, datatype: usize, to: i32, tag: i32, comm: usize);
+    receive = c"PMPI_Recv"(
+        data: *mut c_void, count: i32, datatype: usize, from: i32, tag: i32, comm: usize,
+        status: *mut c_void);
+    broadcast = c"PMPI_Bcast"(
+        data: *mut c_void, count: i32, datatype: usize, root: i32, comm: usize);
+    allgather = c"PMPI_Allgather"(
+        data: *const c_void, count: i32, datatype: usize, all: *mut c_void, each: i32,
+        as_type: usize, comm: usize);
+}
+
+/// Converters of Fortran's handles; integers in MPICH, where they are the same.
+macro_rules! converters {
+    ($($name:ident = $symbol:literal;)*) => {
+        $(pub(crate) fn $name(library: &Library, handle: i32) -> usize {
+            static REAL: Real = Real::new($symbol);
+            if library.is_mpich {
+                return handle.cast_unsigned() as usize;
+            }
+            // SAFETY: Open MPI's function of this name has this signature.
+            let function = unsafe {
+                transmute::<*const (), unsafe extern "C" fn(i32) -> usize>(REAL.address())
+            };
+            // SAFETY: any integer may be given.
+            unsafe { function(handle) }
+        })*
+    };
+}
+
+converters! {
+    comm_of = c"PMPI_Comm_f2c";
+    type_of = c"PMPI_Type_f2c";
+    request_of = c"PMPI_Request_f2c";
+    message_of = c"PMPI_Message_f2c";
+}
+
+/// Description of the library by itself.
+pub(crate) fn version() -> String {
+    let (mut text, mut length) = ([0_u8; 8_192], 0);
+    get_library_version(text.as_mut_ptr().cast(), &mut length);
+    let whole = CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy();
+    whole.lines().next().unwrap_or_default().trim().replace('\t', " ")
+}

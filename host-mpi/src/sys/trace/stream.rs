@@ -1,0 +1,253 @@
+//! Streams of records, a thread each, and the file that their blocks go to.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+
+use loggap_core::trace::{BlockHeader, DEFINITIONS, Encoder, FileHeader, MAX_PART, Part};
+
+use crate::call::Call;
+use crate::{CALLS, clock};
+
+/// Bytes of a block at which it is written.
+const FULL: usize = 64 << 10;
+/// Age of a block, in nanoseconds, at which it is written by the next call: a killed program loses
+/// no more.
+const OLD: u64 = 1_000_000_000;
+/// Kinds of calls in a loop of tests.
+const KINDS: usize = 8;
+
+/// File of a rank, to its last whole block.
+#[derive(Debug)]
+pub(crate) struct TraceFile {
+    /// `None` after a failure, and of a stream that only measures what recording costs.
+    file: Option<File>,
+    length: u64,
+    failure: Option<io::Error>,
+}
+
+impl TraceFile {
+    /// A file that keeps nothing.
+    pub(crate) const fn nowhere() -> Self {
+        Self { file: None, length: 0, failure: None }
+    }
+
+    pub(crate) fn create(path: &str, header: &FileHeader) -> io::Result<Self> {
+        let mut file = File::create(path)?;
+        file.write_all(&header.emit())?;
+        Ok(Self { file: Some(file), length: FileHeader::LEN as u64, failure: None })
+    }
+
+    /// Error that ended the file early, once.
+    pub(crate) const fn failure(&mut self) -> Option<io::Error> {
+        self.failure.take()
+    }
+
+    /// Writes a block whose parts follow room for its header.
+    fn write(&mut self, thread: u32, base: u64, block: &mut [u8]) {
+        let Some(file) = &mut self.file else { return };
+        let Some((header, parts)) = block.split_first_chunk_mut() else { return };
+        *header = BlockHeader::of(thread, base, parts).emit();
+        match file.write_all(block) {
+            Ok(()) => self.length += block.len() as u64,
+            Err(error) => {
+                // Without the part of a block, if the file system allows.
+                let _as_it_is = file.set_len(self.length);
+                (self.file, self.failure) = (None, Some(error));
+            }
+        }
+    }
+
+    /// Writes the definition of a communicator.
+    pub(crate) fn define(&mut self, parts: &[Part<'_>]) {
+        let mut block = vec![0; BlockHeader::LEN + parts.len() * MAX_PART];
+        let (mut encoder, mut at) = (Encoder::new(0), BlockHeader::LEN);
+        for part in parts {
+            at += block.get_mut(at..).and_then(|rest| encoder.put(part, rest)).unwrap_or(0);
+        }
+        block.truncate(at);
+        self.write(DEFINITIONS, 0, &mut block);
+    }
+}
+
+/// A loop of unsuccessful tests that is not recorded yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tests {
+    /// Number of the call and count, by order of first appearance.
+    counts: [(u32, u64); KINDS],
+    kinds: usize,
+    enter: u64,
+    leave: u64,
+    inside: u64,
+    computing: u64,
+    shortest_gap: u64,
+}
+
+/// Records of a thread that are not written yet.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    thread: u32,
+    /// Room for a header, and the parts of the block under way.
+    block: Vec<u8>,
+    used: usize,
+    base: u64,
+    encoder: Encoder,
+    /// Number of a call's name in this block plus 1, by the call's number in the table; 0 if it was
+    /// not defined yet.
+    names: Vec<u32>,
+    defined: u32,
+    tests: Tests,
+    /// Number of records.
+    pub(crate) records: u64,
+    /// False between `MPI_Pcontrol(0)` and the next one.
+    is_on: bool,
+}
+
+/// Records of the tracer itself.
+pub(crate) const FLUSH: Call = crate::pseudo(0, "(flush)");
+pub(crate) const OFF: Call = crate::pseudo(1, "(off)");
+pub(crate) const ON: Call = crate::pseudo(2, "(on)");
+const PSEUDO: u32 = 3;
+
+impl Stream {
+    pub(crate) fn new(thread: usize) -> Self {
+        Self {
+            thread: u32::try_from(thread).unwrap_or(DEFINITIONS - 1),
+            block: vec![0; FULL + 16 * MAX_PART],
+            used: BlockHeader::LEN,
+            base: 0,
+            encoder: Encoder::default(),
+            names: vec![0; (CALLS + PSEUDO) as usize],
+            defined: 0,
+            tests: Tests::default(),
+            records: 0,
+            is_on: true,
+        }
+    }
+
+    /// Begins a record, behind which at most `parts` parts are put.
+    pub(crate) fn begin(&mut self, call: &Call, enter: u64, leave: u64, parts: usize) {
+        if !self.is_on {
+            return;
+        }
+        self.end_tests();
+        self.start(call, enter, leave, parts);
+    }
+
+    fn start(&mut self, call: &Call, enter: u64, leave: u64, parts: usize) {
+        // A name and the call itself come before.
+        let needed = self.used + (parts + 2) * MAX_PART;
+        if self.block.len() < needed {
+            self.block.resize(needed, 0);
+        }
+        if self.used == BlockHeader::LEN {
+            (self.base, self.encoder) = (enter, Encoder::new(enter));
+        }
+        let name = self.name(call.id, call.name);
+        self.put(&Part::Call { name, enter, leave });
+        self.records += 1;
+    }
+
+    /// Adds to the record that was begun.
+    pub(crate) fn put(&mut self, part: &Part<'_>) {
+        if !self.is_on {
+            return;
+        }
+        let room = self.block.get_mut(self.used..).unwrap_or_default();
+        let length = self.encoder.put(part, room);
+        debug_assert!(length.is_some(), "a record has more parts than were announced");
+        self.used += length.unwrap_or(0);
+    }
+
+    /// Number of a name in this block.
+    fn name(&mut self, id: u32, name: &str) -> u32 {
+        let known = self.names.get(id as usize).copied().unwrap_or(0);
+        if known != 0 {
+            return known - 1;
+        }
+        self.put(&Part::Name(name));
+        self.defined += 1;
+        if let Some(place) = self.names.get_mut(id as usize) {
+            *place = self.defined;
+        }
+        self.defined - 1
+    }
+
+    /// Adds an unsuccessful test to the loop under way.
+    pub(crate) fn test(&mut self, call: &Call, enter: u64, leave: u64) {
+        if !self.is_on {
+            return;
+        }
+        let tests = &mut self.tests;
+        if tests.kinds == 0 {
+            *tests = Tests { enter, leave: enter, shortest_gap: u64::MAX, ..Tests::default() };
+        } else {
+            let gap = enter.saturating_sub(tests.leave);
+            tests.shortest_gap = tests.shortest_gap.min(gap);
+            if gap > tests.shortest_gap.saturating_mul(2) {
+                tests.computing += gap;
+            }
+        }
+        tests.inside += leave.saturating_sub(enter);
+        tests.leave = leave;
+        let known = tests.counts.iter_mut().take(tests.kinds);
+        match known.into_iter().find(|(id, _)| *id == call.id) {
+            Some((_, count)) => *count += 1,
+            None => {
+                if let Some(place) = tests.counts.get_mut(tests.kinds) {
+                    *place = (call.id, 1);
+                    tests.kinds += 1;
+                }
+            }
+        }
+    }
+
+    /// Records the loop of tests under way.
+    fn end_tests(&mut self) {
+        let tests = self.tests;
+        if tests.kinds == 0 {
+            return;
+        }
+        self.tests.kinds = 0;
+        let name = |id: u32| crate::NAMES.get(id as usize).copied().unwrap_or_default();
+        let counts = tests.counts.get(..tests.kinds).unwrap_or_default();
+        let Some((first, _)) = counts.first() else { return };
+        let call = Call { id: *first, name: name(*first), ..FLUSH };
+        self.start(&call, tests.enter, tests.leave, 1 + 2 * counts.len());
+        self.put(&Part::Loop { inside: tests.inside, computing: tests.computing });
+        for (id, count) in counts {
+            let name = self.name(*id, name(*id));
+            self.put(&Part::Tests { name, count: *count });
+        }
+    }
+
+    /// Ends a record that was left at `now`: writes the block if it is full or old.
+    pub(crate) fn end(&mut self, now: u64, base: u64, file: &mut TraceFile) {
+        if self.used < FULL && now.saturating_sub(self.base) < OLD || self.used == BlockHeader::LEN
+        {
+            return;
+        }
+        // A loop of tests ends here, too: its records would be older than those of the next block.
+        let enter = clock() - base;
+        self.write(file);
+        self.begin(&FLUSH, enter, clock() - base, 0);
+    }
+
+    /// Writes all records.
+    pub(crate) fn write(&mut self, file: &mut TraceFile) {
+        self.end_tests();
+        if self.used > BlockHeader::LEN {
+            let block = self.block.get_mut(..self.used).unwrap_or_default();
+            file.write(self.thread, self.base, block);
+            self.used = BlockHeader::LEN;
+            self.names.fill(0);
+            self.defined = 0;
+        }
+    }
+
+    /// `MPI_Pcontrol`: `is_on` from now.
+    pub(crate) fn switch(&mut self, now: u64, is_on: &Call) {
+        self.begin(&OFF, now, now, 0);
+        self.is_on = is_on.id == ON.id;
+        self.begin(&ON, now, now, 0);
+    }
+}
