@@ -1,0 +1,245 @@
+//! Traces as GOAL schedules: what each call of a rank becomes.
+//!
+//! The time between two calls is a calculation; a call waits for what its thread did before. A
+//! posted operation lets its thread go on, and is waited for where a call reported its completion.
+//! A receive takes the message that it took in the program: its source, tag and length are looked
+//! up ahead ([`lookahead`]). Collective operations are the messages of an algorithm
+//! ([`collective`]). Ranks are converted one after the other, each in one pass; memory is that of
+//! operations under way and of communicators.
+//!
+//! A thread's processor is twice its number; its immediate collective operations take the next one,
+//! so that they progress beside its calculations.
+
+mod algorithms;
+mod collective;
+mod lookahead;
+mod rank;
+mod report;
+
+use std::collections::HashMap;
+
+use loggap_core::goal::Sink;
+use loggap_core::units::PerByte;
+
+pub use algorithms::{Algorithms, AlgorithmsError};
+pub use report::{Class, Line, Report};
+
+use super::liballprof::RankText;
+use super::rank::Communicator;
+use super::{Record, Trace, TraceError};
+use rank::RankConverter;
+
+/// What to convert.
+#[derive(Debug)]
+pub enum Input {
+    /// Trace of `loggap-mpi trace`.
+    Trace(Trace),
+    /// Files of liballprof, one a rank.
+    Liballprof(Vec<RankText>),
+}
+
+/// Records of a rank.
+type Records<'t> = Box<dyn Iterator<Item = Result<Record<'t>, TraceError>> + 't>;
+
+impl Input {
+    /// Number of ranks.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        let ranks = match self {
+            Self::Trace(trace) => trace.ranks().len(),
+            Self::Liballprof(texts) => texts.len(),
+        };
+        u32::try_from(ranks).unwrap_or(u32::MAX)
+    }
+
+    /// Records of `rank`.
+    fn records(&self, rank: u32, strictness: Strictness) -> Records<'_> {
+        let at = rank as usize;
+        match self {
+            Self::Trace(trace) => match trace.ranks().get(at) {
+                Some(rank) => Box::new(rank.records()),
+                None => Box::new(std::iter::empty()),
+            },
+            Self::Liballprof(texts) => match texts.get(at) {
+                Some(text) => Box::new(text.records(strictness)),
+                None => Box::new(std::iter::empty()),
+            },
+        }
+    }
+
+    fn communicators(&self, rank: u32) -> Option<&HashMap<u32, Communicator>> {
+        match self {
+            Self::Trace(trace) => Some(trace.ranks().get(rank as usize)?.communicators()),
+            Self::Liballprof(texts) => Some(texts.get(rank as usize)?.communicators()),
+        }
+    }
+
+    /// Treatment of operations whose completion is not in the trace.
+    const fn unfinished(&self) -> Unfinished {
+        match self {
+            Self::Trace(_) => Unfinished::Refused,
+            Self::Liballprof(_) => Unfinished::Done,
+        }
+    }
+
+    /// Time outside of a call's record that recording it costs, and the part of a record that is
+    /// not the call's own, in nanoseconds.
+    fn overhead(&self) -> (f64, f64) {
+        match self {
+            Self::Trace(trace) => {
+                let description = trace.description();
+                let read = description.clock_reads_s * 1e9 / 2.0;
+                (description.cost_per_call_s * 1e9 + read, read)
+            }
+            Self::Liballprof(_) => (0.0, 0.0),
+        }
+    }
+}
+
+/// Treatment of receives whose completion is not in the trace.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Unfinished {
+    /// They are left out: the trace has all completions.
+    Refused,
+    /// They are as posted: the trace lacks the results of tests.
+    Done,
+}
+
+/// Treatment of traces that are not whole.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Strictness {
+    /// An error.
+    #[default]
+    Strict,
+    /// What can be read is used; the rest is reported.
+    Lenient,
+}
+
+/// Settings of a conversion.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Speed of the processors against those of the trace, by rank; the last one counts for all
+    /// further ranks. None for 1.
+    pub cpu_speed: Vec<f64>,
+    /// Time between two calls that the tracer took, in nanoseconds; `None` for that of the trace.
+    pub overhead: Option<f64>,
+    /// Time to combine a byte of two vectors in reductions.
+    pub combine: PerByte,
+    /// Algorithms of collective operations.
+    pub algorithms: Algorithms,
+    /// Treatment of traces that are not whole.
+    pub strictness: Strictness,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            cpu_speed: Vec::new(),
+            overhead: None,
+            combine: PerByte::ZERO,
+            algorithms: Algorithms::default(),
+            strictness: Strictness::default(),
+        }
+    }
+}
+
+/// Why a trace was not converted.
+#[derive(Debug, thiserror::Error)]
+pub enum ConvertError<E> {
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The trace of a rank ends early.
+    #[error(
+        "the trace of rank {rank} ends before MPI_Finalize: the program was ended; --lenient converts \
+         what is there"
+    )]
+    Cut {
+        /// Rank.
+        rank: u32,
+    },
+    /// The sink refused an element.
+    #[error("rank {rank}: {error}")]
+    Sink {
+        /// Rank.
+        rank: u32,
+        /// Reason.
+        error: E,
+    },
+}
+
+/// A trace that can be played into a [`Sink`], any number of times.
+#[derive(Debug)]
+pub struct Conversion {
+    input: Input,
+    options: Options,
+    /// Numbers of the communicators in tags, by identity.
+    numbers: HashMap<u64, u32>,
+}
+
+impl Conversion {
+    /// Conversion of a trace.
+    #[must_use]
+    pub fn new(input: Input, options: Options) -> Self {
+        let mut numbers = HashMap::new();
+        for rank in 0..input.ranks() {
+            let Some(communicators) = input.communicators(rank) else { continue };
+            let mut known: Vec<_> = communicators.iter().collect();
+            known.sort_unstable_by_key(|(number, _)| **number);
+            for (_, comm) in known {
+                let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+                numbers.entry(comm.identity).or_insert(next);
+            }
+        }
+        Self { input, options, numbers }
+    }
+
+    /// Number of ranks.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.input.ranks()
+    }
+
+    /// Writes the schedule into `sink`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConvertError`].
+    pub fn feed<S: Sink>(&self, sink: &mut S) -> Result<Report, ConvertError<S::Error>> {
+        let mut report = Report::default();
+        let ranks = self.ranks();
+        let failed = |rank| move |error| ConvertError::Sink { rank, error };
+        sink.ranks(ranks).map_err(failed(0))?;
+        for rank in 0..ranks {
+            sink.begin_rank(rank).map_err(failed(rank))?;
+            self.rank(rank, sink, &mut report)?;
+            sink.end_rank().map_err(failed(rank))?;
+        }
+        Ok(report)
+    }
+
+    fn rank<S: Sink>(
+        &self,
+        rank: u32,
+        sink: &mut S,
+        report: &mut Report,
+    ) -> Result<(), ConvertError<S::Error>> {
+        let strictness = self.options.strictness;
+        let [records, ahead] = [(); 2].map(|()| self.input.records(rank, strictness));
+        let mut converter = RankConverter::new(self, rank, ahead, sink, report);
+        for record in records {
+            match record {
+                Ok(record) => converter.convert(&record)?,
+                Err(_) if strictness == Strictness::Lenient => {
+                    converter.unreadable();
+                    break;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        converter.end()
+    }
+}
+
+#[cfg(test)]
+mod tests;

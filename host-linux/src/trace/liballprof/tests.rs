@@ -1,0 +1,1 @@
+//! Lines as liballprof writes them.
