@@ -2,6 +2,7 @@
 
 mod check;
 mod convert;
+mod from_trace;
 mod generate;
 mod stats;
 
@@ -36,6 +37,7 @@ enum Command {
     Decompile(convert::DecompileArgs),
     Check(check::Args),
     Stats(stats::Args),
+    FromTrace(from_trace::Args),
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
@@ -46,6 +48,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         Command::Decompile(args) => convert::decompile(args, console),
         Command::Check(args) => check::run(args, console),
         Command::Stats(args) => stats::run(args, console),
+        Command::FromTrace(args) => from_trace::run(args, console),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use loggap_core::trace::{Envelope, Message, Outcome};
 
-use super::Records;
+use super::input::Records;
 use crate::trace::What;
 
 /// What became of a posted operation.

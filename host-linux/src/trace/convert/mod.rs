@@ -12,6 +12,7 @@
 
 mod algorithms;
 mod collective;
+mod input;
 mod lookahead;
 mod rank;
 mod report;
@@ -22,88 +23,12 @@ use loggap_core::goal::Sink;
 use loggap_core::units::PerByte;
 
 pub use algorithms::{Algorithms, AlgorithmsError};
+pub use input::{Input, OpenError};
 pub use report::{Class, Line, Report};
 
-use super::liballprof::RankText;
-use super::rank::Communicator;
-use super::{Record, Trace, TraceError};
+use super::TraceError;
+use input::{Records, Unfinished};
 use rank::RankConverter;
-
-/// What to convert.
-#[derive(Debug)]
-pub enum Input {
-    /// Trace of `loggap-mpi trace`.
-    Trace(Trace),
-    /// Files of liballprof, one a rank.
-    Liballprof(Vec<RankText>),
-}
-
-/// Records of a rank.
-type Records<'t> = Box<dyn Iterator<Item = Result<Record<'t>, TraceError>> + 't>;
-
-impl Input {
-    /// Number of ranks.
-    #[must_use]
-    pub fn ranks(&self) -> u32 {
-        let ranks = match self {
-            Self::Trace(trace) => trace.ranks().len(),
-            Self::Liballprof(texts) => texts.len(),
-        };
-        u32::try_from(ranks).unwrap_or(u32::MAX)
-    }
-
-    /// Records of `rank`.
-    fn records(&self, rank: u32, strictness: Strictness) -> Records<'_> {
-        let at = rank as usize;
-        match self {
-            Self::Trace(trace) => match trace.ranks().get(at) {
-                Some(rank) => Box::new(rank.records()),
-                None => Box::new(std::iter::empty()),
-            },
-            Self::Liballprof(texts) => match texts.get(at) {
-                Some(text) => Box::new(text.records(strictness)),
-                None => Box::new(std::iter::empty()),
-            },
-        }
-    }
-
-    fn communicators(&self, rank: u32) -> Option<&HashMap<u32, Communicator>> {
-        match self {
-            Self::Trace(trace) => Some(trace.ranks().get(rank as usize)?.communicators()),
-            Self::Liballprof(texts) => Some(texts.get(rank as usize)?.communicators()),
-        }
-    }
-
-    /// Treatment of operations whose completion is not in the trace.
-    const fn unfinished(&self) -> Unfinished {
-        match self {
-            Self::Trace(_) => Unfinished::Refused,
-            Self::Liballprof(_) => Unfinished::Done,
-        }
-    }
-
-    /// Time outside of a call's record that recording it costs, and the part of a record that is
-    /// not the call's own, in nanoseconds.
-    fn overhead(&self) -> (f64, f64) {
-        match self {
-            Self::Trace(trace) => {
-                let description = trace.description();
-                let read = description.clock_reads_s * 1e9 / 2.0;
-                (description.cost_per_call_s * 1e9 + read, read)
-            }
-            Self::Liballprof(_) => (0.0, 0.0),
-        }
-    }
-}
-
-/// Treatment of receives whose completion is not in the trace.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Unfinished {
-    /// They are left out: the trace has all completions.
-    Refused,
-    /// They are as posted: the trace lacks the results of tests.
-    Done,
-}
 
 /// Treatment of traces that are not whole.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

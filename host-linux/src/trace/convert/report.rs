@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::trace::summary::seconds;
+
 /// What became of a call.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Class {
@@ -27,10 +29,10 @@ struct Total {
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     by_class: BTreeMap<Class, BTreeMap<String, Total>>,
-    /// Time from the return of `MPI_Init` to the last call, all ranks together, in nanoseconds.
-    pub span: u64,
-    /// Time of the calculations, all ranks together, in nanoseconds of the schedule.
-    pub computed: u64,
+    /// Nanoseconds of [`Report::time`].
+    pub(super) span: u64,
+    /// Nanoseconds of [`Report::compute`].
+    pub(super) computed: u64,
 }
 
 /// Calls of one name that became the same.
@@ -50,6 +52,18 @@ pub struct Line {
 }
 
 impl Report {
+    /// Time from the return of `MPI_Init` to the last call, all ranks together, in seconds.
+    #[must_use]
+    pub fn time(&self) -> f64 {
+        seconds(self.span)
+    }
+
+    /// Time of the calculations in the schedule, all ranks together, in seconds.
+    #[must_use]
+    pub fn compute(&self) -> f64 {
+        seconds(self.computed)
+    }
+
     pub(super) fn add(&mut self, class: Class, call: &str, calls: u64, nanos: u64) {
         let names = self.by_class.entry(class).or_default();
         if !names.contains_key(call) {
@@ -76,8 +90,8 @@ impl Report {
                 names.iter().map(move |(call, total)| (call, reason, *total))
             })
             .map(|(call, reason, Total { calls, nanos })| {
-                let time_s = super::super::summary::seconds(nanos);
-                let share = time_s / super::super::summary::seconds(self.span.max(1));
+                let time_s = seconds(nanos);
+                let share = time_s / seconds(self.span.max(1));
                 Line { call: call.clone(), reason, calls, time_s, share }
             })
             .collect();

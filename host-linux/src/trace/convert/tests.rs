@@ -18,7 +18,7 @@ use loggap_core::units::{Bytes, Picos};
 use super::*;
 use crate::schedule::{WriteError, write_text};
 use crate::simulation::OwnedMemory;
-use crate::trace::{Description, RankTrace};
+use crate::trace::{Description, RankTrace, Trace};
 
 /// Records of a rank, made call by call. The first is `MPI_Init`, which returns at 0.
 #[derive(Clone, Debug)]

@@ -82,6 +82,16 @@ impl RankText {
         &self.path
     }
 
+    /// True if the first line that is no comment is that of a call.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        let mut lines = self.bytes.split(|byte| *byte == b'\n');
+        let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"#"));
+        first.is_none_or(|line| {
+            line.get(..4).is_some_and(|begin| begin.eq_ignore_ascii_case(b"MPI_"))
+        })
+    }
+
     pub(super) const fn communicators(&self) -> &HashMap<u32, Communicator> {
         &self.communicators
     }
