@@ -7,6 +7,7 @@ mod measure;
 mod pairs;
 mod selftest;
 mod sync;
+mod trace;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,7 @@ enum Command {
     Check(Box<check::Args>),
     Sync(sync::Args),
     Selftest(selftest::Args),
+    Trace(trace::Args),
 }
 
 /// Assumptions about clocks.
@@ -231,6 +233,16 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
     if let Command::Check(args) = &cli.command {
         check::prepare(args);
     }
+    // Before anything changes what the program inherits.
+    if let Command::Trace(args) = &cli.command {
+        return match trace::run(args, console) {
+            Err(CliError::Message { .. }) if !is_first() => {
+                thread::sleep(FIRST_SPEAKS);
+                Ok(Exit::Usage)
+            }
+            outcome => outcome,
+        };
+    }
     // Before MPI starts threads, which inherit the signal mask.
     let interrupt = Interrupt::catch()
         .map_err(|error| CliError::failed(format_args!("cannot take over Ctrl-C: {error}")))?;
@@ -278,8 +290,8 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
             Err(CliError::Message { exit, .. }) if !job.leads() => Ok(exit),
             outcome => outcome,
         },
-        // Needs no job: done above.
-        Command::Selftest(_) => Ok(Exit::Done),
+        // Need no job: done above.
+        Command::Selftest(_) | Command::Trace(_) => Ok(Exit::Done),
     };
     // Flushed before MPI is finalised, which may never return.
     let flushed = console.flush();

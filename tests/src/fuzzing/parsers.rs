@@ -3,8 +3,10 @@
 use loggap::decimal;
 use loggap::flags::parse;
 use loggap::samples::{self, Limits, Row, SampleReader, TimedSample};
+use loggap::trace::{RankTrace, wildcards};
 use loggap_core::goal::pattern::Pattern;
 use loggap_core::noise::{self, Detour, Trace};
+use loggap_core::trace::{BlockHeader, DEFINITIONS, Decoder, Encoder, FileHeader, MAX_PART};
 use loggap_core::units::Picos;
 use loggap_core::wire::ethernet::{self, EthernetFrame};
 use loggap_core::wire::{FRAME_LEN, Message, ParseErrorKind};
@@ -42,6 +44,32 @@ fn frame(data: &[u8]) {
         let back = EthernetFrame::parse(&again[..length]).expect("ours");
         assert_eq!((back.source(), back.message()), (frame.source(), frame.message()));
     }
+}
+
+/// The file of a traced rank: as it is, and as the parts of blocks whose checksums are right.
+pub fn trace(data: &[u8]) {
+    let header = FileHeader { run: 1, rank: 0, ranks: 1 }.emit();
+    let block = |thread| [&BlockHeader::of(thread, 9, data).emit(), data].concat();
+    let blocks = [&header[..], &block(DEFINITIONS), &block(0), &block(1)].concat();
+    let calls = [&header[..], &block(0), &block(1)].concat();
+    for file in [data.to_vec(), blocks, calls] {
+        if let Ok(rank) = RankTrace::parse("0.trace".into(), file) {
+            let errors = rank.records().filter(Result::is_err).count();
+            assert!(errors <= 2, "a thread has records behind an error");
+            let _known_or_wrong = wildcards(&rank);
+            let members = rank.communicators().values().map(|comm| comm.members().take(3).count());
+            assert!(members.sum::<usize>() <= 3 * rank.communicators().len());
+        }
+    }
+    let parts: Vec<_> = Decoder::new(data, 9).map_while(Result::ok).collect();
+    let (mut encoder, mut again) = (Encoder::new(9), Vec::new());
+    for part in &parts {
+        let mut bytes = [0; MAX_PART];
+        let length = encoder.put(part, &mut bytes).expect("room for a part");
+        again.extend_from_slice(&bytes[..length]);
+    }
+    let read: Vec<_> = Decoder::new(&again, 9).map(|part| part.expect("a part")).collect();
+    assert_eq!(read, parts);
 }
 
 /// A noise trace, and what it costs operations where it is one.

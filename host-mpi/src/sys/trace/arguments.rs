@@ -40,10 +40,15 @@ impl Arguments<'_> {
         words(self.word(at), count)
     }
 
-    /// Index from 0, of one that Fortran counts from 1.
-    pub(crate) fn index(&self, index: i32) -> Option<usize> {
-        let from_one = i32::from(self.language != Language::C);
-        usize::try_from(index.checked_sub(from_one)?).ok()
+    /// Indices from 0, of those that Fortran counts from 1, or where it is wrong from 0.
+    pub(crate) fn indices(&self, at: u8, count: usize) -> impl Iterator<Item = Option<usize>> {
+        let given = self.ints(at, count);
+        let first = match self.language {
+            Language::C => 0,
+            Language::Fortran => 1,
+            Language::Modern | Language::Descriptors => self.library.first_index(),
+        };
+        given.iter().map(move |index| usize::try_from(index.checked_sub(first)?).ok())
     }
 
     /// A communicator.
@@ -88,7 +93,7 @@ impl Arguments<'_> {
         self.has(at)
             && match self.language {
                 Language::C => buffer == c,
-                Language::Fortran => buffer == fortran,
+                Language::Fortran | Language::Modern => buffer == fortran,
                 // A descriptor begins with the address.
                 Language::Descriptors => self.stored_word(at) == descriptor,
             }

@@ -68,7 +68,7 @@ fn wrapper(
         words('a', roles.len())
     )?;
     let [fortran, strings] = [words('a', fortran), words('h', strings.parse().unwrap_or(0))];
-    for (language, ending) in [("Fortran", ""), ("Fortran", "f08_"), ("Descriptors", "f08ts_")] {
+    for (language, ending) in [("Fortran", ""), ("Modern", "f08_"), ("Descriptors", "f08ts_")] {
         let symbol = format!("mpi_{low}_{ending}");
         writeln!(out, "fortran! {{ {name} {language} {symbol} [{fortran}] [{strings}] }}")?;
     }

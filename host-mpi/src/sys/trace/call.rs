@@ -119,6 +119,17 @@ impl Positions {
     };
 }
 
+impl Positions {
+    /// True if the call changes handles that are recorded, or has statuses that a caller may ignore.
+    pub(crate) const fn are_kept(&self) -> bool {
+        self.status != NONE
+            || self.statuses != NONE
+            || self.request != NONE
+            || self.newcomm != NONE
+            || self.message != NONE
+    }
+}
+
 /// A line of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
@@ -142,8 +153,10 @@ impl Call {
 pub(crate) enum Language {
     /// By value; handles are the library's own.
     C,
-    /// By reference; handles are integers.
+    /// By reference; handles are integers. Fortran 77 and 90.
     Fortran,
-    /// As Fortran, with descriptors of buffers (`mpi_f08` of MPICH).
+    /// As Fortran, of Fortran 2008.
+    Modern,
+    /// As Fortran 2008, with descriptors of buffers (`mpi_f08` of MPICH).
     Descriptors,
 }

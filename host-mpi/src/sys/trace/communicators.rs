@@ -90,13 +90,8 @@ impl Communicators {
         (all, parts)
     }
 
-    /// A communicator, and its definition if it is seen for the first time.
-    pub(crate) fn get(&mut self, handle: usize) -> (Option<&Communicator>, Vec<Part<'static>>) {
-        let mut parts = Vec::new();
-        if !self.known.contains_key(&handle) && handle != 0 && handle != self.library.no_comm {
-            parts = self.define(handle, 0, "(found)");
-        }
-        (self.known.get(&handle), parts)
+    pub(crate) fn get(&self, handle: usize) -> Option<&Communicator> {
+        self.known.get(&handle)
     }
 
     /// Rank in the world of the rank `source` of the communicator `number`.

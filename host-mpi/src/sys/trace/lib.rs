@@ -28,6 +28,7 @@ use std::ffi::{CStr, c_int};
 use std::fmt::Arguments as Text;
 use std::hint::black_box;
 use std::io::Write as _;
+use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -51,10 +52,22 @@ static TRACER: Mutex<Option<Tracer>> = Mutex::new(None);
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
+    static LOCAL: Local = const {
+        Local {
+            is_inside: Cell::new(false),
+            thread: Cell::new(usize::MAX),
+            before: RefCell::new(Before { handles: Vec::new(), statuses: Vec::new() }),
+        }
+    };
+}
+
+/// State of a thread.
+struct Local {
     /// True inside a call that is recorded.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
-    static THREAD: Cell<usize> = const { Cell::new(usize::MAX) };
-    static BEFORE: RefCell<Before> = const { RefCell::new(Before { handles: Vec::new(), statuses: Vec::new() }) };
+    is_inside: Cell<bool>,
+    /// Number of the thread; `usize::MAX` before its first call.
+    thread: Cell<usize>,
+    before: RefCell<Before>,
 }
 
 /// What a call changes is kept from before, and what the caller ignores is put here.
@@ -92,74 +105,78 @@ pub(crate) const fn pseudo(number: u32, name: &'static str) -> Call {
 
 /// What is done before a call is passed on.
 fn before(call: &Call, language: Language, words: &mut [usize]) -> Ticket {
-    let is_init = call.action == Action::Init;
-    if !is_init && !ACTIVE.load(Ordering::Relaxed) || INSIDE.get() {
+    if !ACTIVE.load(Ordering::Relaxed) && call.action != Action::Init {
         return None;
     }
-    INSIDE.set(true);
-    match call.action {
-        Action::Finalize => {
-            finish(call);
-            return Some(0);
+    // A thread that ends makes calls without being recorded.
+    let ticket = LOCAL.try_with(|local| {
+        if local.is_inside.replace(true) {
+            return None;
         }
-        Action::Abort => flush(),
-        Action::Init | Action::Name | Action::Collective => {}
-        _ => prepare(call, language, words),
-    }
-    Some(clock())
+        match call.action {
+            Action::Finalize => finish(call, local),
+            Action::Abort => flush(),
+            _ if call.at.are_kept() => prepare(call, language, words, local),
+            _ => {}
+        }
+        Some(clock())
+    });
+    ticket.ok().flatten()
 }
 
 /// Keeps handles that the call will change, and gives it statuses where the caller ignores them.
-fn prepare(call: &Call, language: Language, words: &mut [usize]) {
+fn prepare(call: &Call, language: Language, words: &mut [usize], local: &Local) {
     let Some(library) = Library::loaded() else { return };
     let arguments = Arguments { call, language, words, library };
     let at = call.at;
     let list = if at.incount != NONE { arguments.int(at.incount) } else { 1 };
     let list = usize::try_from(list).unwrap_or(0);
-    let _thread_ends = BEFORE.try_with(|before| {
-        let Before { handles, statuses } = &mut *before.borrow_mut();
-        handles.clear();
-        match call.action {
-            Action::Start | Action::Free | Action::Complete => {
-                handles.extend((0..list).map(|index| arguments.request(at.request, index)));
-            }
-            Action::Matched => handles.push(arguments.message(at.message)),
-            Action::FreeComm => handles.push(arguments.new_comm(at.newcomm)),
-            _ => {}
+    let Before { handles, statuses } = &mut *local.before.borrow_mut();
+    handles.clear();
+    match call.action {
+        Action::Start | Action::Free | Action::Complete => {
+            handles.extend((0..list).map(|index| arguments.request(at.request, index)));
         }
-        for (place, count) in [(at.status, 1), (at.statuses, list)] {
-            if arguments.ignores(place) {
-                let length = count * library.status_words().div_ceil(2) + 1;
-                statuses.resize(statuses.len().max(length), 0);
-                // None of these is cancelled, unless MPI says so.
-                statuses.iter_mut().take(length).for_each(|word| *word = 0);
-                if let Some(word) = arguments.words.get_mut(usize::from(place)) {
-                    *word = statuses.as_mut_ptr() as usize;
-                }
+        Action::Matched => handles.push(arguments.message(at.message)),
+        Action::FreeComm => handles.push(arguments.new_comm(at.newcomm)),
+        _ => {}
+    }
+    for (place, count) in [(at.status, 1), (at.statuses, list)] {
+        if arguments.ignores(place) {
+            let length = count * library.status_words().div_ceil(2) + 1;
+            statuses.resize(statuses.len().max(length), 0);
+            // None of these is cancelled, unless MPI says so.
+            statuses.iter_mut().take(length).for_each(|word| *word = 0);
+            if let Some(word) = arguments.words.get_mut(usize::from(place)) {
+                *word = statuses.as_mut_ptr() as usize;
             }
         }
-    });
+    }
 }
 
 /// What is done after a call returned.
 fn after(call: &Call, language: Language, words: &mut [usize], code: c_int, ticket: Ticket) {
     let Some(enter) = ticket else { return };
     let mut leave = clock();
-    if let Some(library) = Library::loaded() {
-        if call.action == Action::Init && code == 0 {
-            start(library, enter);
-            leave = clock();
-        }
-        // Nothing is known of what a call did that failed.
-        let failed = Call { action: Action::Name, ..*call };
-        let call = if code == 0 { call } else { &failed };
-        let arguments = Arguments { call, language, words, library };
-        let thread = thread();
-        let _thread_ends = BEFORE.try_with(|before| {
-            let handles = &before.borrow().handles;
+    let _thread_ends = LOCAL.try_with(|local| {
+        if let Some(library) = Library::loaded() {
+            if call.action == Action::Init && code == 0 {
+                start(library, enter, local);
+                leave = clock();
+            }
+            // Nothing is known of what a call did that failed.
+            let failed;
+            let call = if code == 0 {
+                call
+            } else {
+                failed = Call { action: Action::Name, ..*call };
+                &failed
+            };
+            let arguments = Arguments { call, language, words, library };
+            let handles = &local.before.borrow().handles;
             let returned = Returned { arguments, handles, enter, leave };
             if let Some(tracer) = &mut *tracer() {
-                tracer.record(thread, &returned);
+                tracer.record(local.number(), &returned);
                 if let Some(error) = tracer.file.failure() {
                     let rank = JOB.get().map_or(0, |job| job.rank);
                     complain(format_args!(
@@ -167,22 +184,24 @@ fn after(call: &Call, language: Language, words: &mut [usize], code: c_int, tick
                     ));
                 }
             }
-        });
-    }
-    INSIDE.set(false);
+        }
+        local.is_inside.set(false);
+    });
 }
 
-/// Number of this thread.
-fn thread() -> usize {
-    if THREAD.get() == usize::MAX {
-        THREAD.set(THREADS.fetch_add(1, Ordering::Relaxed));
+impl Local {
+    /// Number of this thread.
+    fn number(&self) -> usize {
+        if self.thread.get() == usize::MAX {
+            self.thread.set(THREADS.fetch_add(1, Ordering::Relaxed));
+        }
+        self.thread.get()
     }
-    THREAD.get()
 }
 
 /// Begins the trace, after MPI was initialised at `base`.
-fn start(library: &'static Library, base: u64) {
-    let cost = cost(library);
+fn start(library: &'static Library, base: u64, local: &Local) {
+    let cost = cost(library, local);
     let (job, file) = Job::begin(library, base, cost);
     *tracer() = Some(Tracer::new(library, base, file));
     let _once = JOB.set(job);
@@ -194,11 +213,11 @@ fn start(library: &'static Library, base: u64) {
 
 /// Cost of a blocking send to the tracer, without and of reading the clock twice, in nanoseconds:
 /// least mean of several series.
-fn cost(library: &'static Library) -> [f64; 2] {
+fn cost(library: &'static Library, local: &Local) -> [f64; 2] {
     const SERIES: usize = 20;
     const CALLS_EACH: u32 = 500;
     *tracer() = Some(Tracer::new(library, clock(), TraceFile::nowhere()));
-    let inside = INSIDE.replace(false);
+    local.is_inside.set(false);
     ACTIVE.store(true, Ordering::Relaxed);
     let mean = |work: fn(&'static Library)| {
         let series = (0..SERIES).map(|_| {
@@ -218,20 +237,20 @@ fn cost(library: &'static Library) -> [f64; 2] {
         after(&table::Send, Language::C, &mut words, 0, ticket);
     });
     ACTIVE.store(false, Ordering::Relaxed);
-    INSIDE.set(inside);
+    local.is_inside.set(true);
     *tracer() = None;
     [(both - read).max(0.0), read]
 }
 
 /// Ends the trace: the program calls `MPI_Finalize`.
-fn finish(call: &Call) {
+fn finish(call: &Call, local: &Local) {
     let now = clock();
     let Some(library) = Library::loaded() else { return };
     let mut records = 0;
     if let Some(tracer) = &mut *tracer() {
         let arguments = Arguments { call, language: Language::C, words: &mut [], library };
         let returned = Returned { arguments, handles: &[], enter: now, leave: now };
-        tracer.record(thread(), &returned);
+        tracer.record(local.number(), &returned);
         tracer.flush();
         records = tracer.streams.iter().map(|stream| stream.records).sum();
     }
@@ -257,6 +276,33 @@ fn flush() {
 extern "C" fn at_exit() {
     if ACTIVE.swap(false, Ordering::Relaxed) && PROCESS.load(Ordering::Relaxed) == process::id() {
         flush();
+    }
+}
+
+/// True in the process that `loggap-mpi trace` became, and not in those that it started.
+fn is_command() -> bool {
+    let process = std::env::var("LOGGAP_TRACE_PROCESS").unwrap_or_default();
+    process == process::id().to_string()
+}
+
+/// The command says so if there was nothing to trace.
+extern "C" fn loaded() {
+    if is_command() {
+        // SAFETY: the function is there as long as the process.
+        unsafe { libc::atexit(unused) };
+    }
+}
+
+// SAFETY: the loader calls functions of this section, of any signature that takes nothing.
+#[unsafe(link_section = ".init_array")]
+#[used]
+static LOADED: extern "C" fn() = loaded;
+
+extern "C" fn unused() {
+    // A program that it started may have been traced.
+    let directory = std::env::var("LOGGAP_TRACE_DIR").unwrap_or_default();
+    if PROCESS.load(Ordering::Relaxed) == 0 && !Path::new(&directory).join("trace.json").exists() {
+        complain(format_args!("the program ended without MPI_Init: there is no trace"));
     }
 }
 
@@ -350,7 +396,6 @@ mod table {
 /// `MPI_Pcontrol`, whose further arguments nobody reads: 0 switches recording off.
 fn control(level: c_int) {
     if ACTIVE.load(Ordering::Relaxed)
-        && !INSIDE.get()
         && let Some(tracer) = &mut *tracer()
     {
         tracer.switch(clock(), if level == 0 { &stream::OFF } else { &stream::ON });

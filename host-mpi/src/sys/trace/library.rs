@@ -98,6 +98,24 @@ impl Library {
         })
     }
 
+    /// First index of lists of requests in `mpi_f08`: 1, but 0 in MPICH 4.0, which is asked for the
+    /// index of the second of two requests.
+    pub(crate) fn first_index(&self) -> i32 {
+        static FIRST: OnceLock<i32> = OnceLock::new();
+        const NO_REQUEST: i32 = 0x2c00_0000;
+        if !self.is_mpich {
+            return 1;
+        }
+        *FIRST.get_or_init(|| {
+            let (mut requests, mut index, mut code) = ([NO_REQUEST; 2], 2, 0);
+            let [_, second] = &mut requests;
+            isend(ptr::null(), 0, self.byte, self.proc_null, 0, self.world, second);
+            let mut status = [0; 8];
+            fortran_waitany(&2, requests.as_mut_ptr(), &mut index, status.as_mut_ptr(), &mut code);
+            index - 1
+        })
+    }
+
     /// Words of a status, all of 32 bits.
     pub(crate) const fn status_words(&self) -> usize {
         if self.is_mpich { 5 } else { 6 }
@@ -235,6 +253,11 @@ functions! {
     get_library_version = c"PMPI_Get_library_version"(text: *mut c_char, length: &mut i32);
     send = c"PMPI_Send"(
         data: *const c_void, count: i32, datatype: usize, to: i32, tag: i32, comm: usize);
+    isend = c"PMPI_Isend"(
+        data: *const c_void, count: i32, datatype: usize, to: i32, tag: i32, comm: usize,
+        request: &mut i32);
+    fortran_waitany = c"mpi_waitany_f08_"(
+        count: &i32, requests: *mut i32, index: &mut i32, status: *mut i32, error: &mut i32);
     receive = c"PMPI_Recv"(
         data: *mut c_void, count: i32, datatype: usize, from: i32, tag: i32, comm: usize,
         status: *mut c_void);

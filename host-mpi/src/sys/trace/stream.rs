@@ -203,10 +203,10 @@ impl Stream {
 
     /// Records the loop of tests under way.
     fn end_tests(&mut self) {
-        let tests = self.tests;
-        if tests.kinds == 0 {
+        if self.tests.kinds == 0 {
             return;
         }
+        let tests = self.tests;
         self.tests.kinds = 0;
         let name = |id: u32| crate::NAMES.get(id as usize).copied().unwrap_or_default();
         let counts = tests.counts.get(..tests.kinds).unwrap_or_default();

@@ -130,12 +130,16 @@ impl Recorder<'_> {
 
     /// Calls `work` with a communicator, which is defined if it was not known.
     fn with_comm<T>(&mut self, handle: usize, work: impl FnOnce(&Communicator) -> T) -> Option<T> {
-        let (comm, parts) = self.tracer.communicators.get(handle);
-        let result = comm.map(work);
-        if !parts.is_empty() {
-            self.tracer.file.define(&parts);
+        let communicators = &mut self.tracer.communicators;
+        if let Some(comm) = communicators.get(handle) {
+            return Some(work(comm));
         }
-        result
+        if handle == 0 || handle == self.tracer.library.no_comm {
+            return None;
+        }
+        let parts = communicators.define(handle, 0, "(found)");
+        self.tracer.file.define(&parts);
+        communicators.get(handle).map(work)
     }
 
     /// Identity of an operation that begins; 0 while nothing is recorded.
@@ -274,19 +278,19 @@ impl Recorder<'_> {
                 return self.test();
             };
             self.begin(count);
-            for (status, index) in arguments.ints(at.indices, count).iter().enumerate() {
-                self.completed(returned, arguments.index(*index), at.statuses, status);
+            for (status, index) in arguments.indices(at.indices, count).enumerate() {
+                self.completed(returned, index, at.statuses, status);
             }
         } else if !is_set {
             self.test();
         } else if arguments.has(at.index) {
-            let index = arguments.result(at.index);
-            if index == UNDEFINED {
+            if arguments.result(at.index) == UNDEFINED {
                 // No operation was active.
                 return self.test();
             }
             self.begin(1);
-            self.completed(returned, arguments.index(index), at.status, 0);
+            let index = arguments.indices(at.index, 1).next().flatten();
+            self.completed(returned, index, at.status, 0);
         } else {
             let list = if arguments.has(at.statuses) { at.statuses } else { at.status };
             self.begin(all);

@@ -1,0 +1,33 @@
+/* Two threads of each of two ranks send and receive 2,000 messages each, on a communicator of their own. */
+#include <mpi.h>
+#include <pthread.h>
+
+static MPI_Comm comm[2];
+static int rank;
+
+static void *work(void *number) {
+  long me = (long)number;
+  for (int i = 0; i < 2000; i++) {
+    MPI_Request r[2];
+    int mine = i, other = -1, done = 0;
+    MPI_Irecv(&other, 1, MPI_INT, MPI_ANY_SOURCE, i, comm[me], &r[0]);
+    MPI_Isend(&mine, 1, MPI_INT, !rank, i, comm[me], &r[1]);
+    while (!done) MPI_Testall(2, r, &done, MPI_STATUSES_IGNORE);
+    if (other != i) MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  int provided;
+  pthread_t second;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  if (provided < MPI_THREAD_MULTIPLE) MPI_Abort(MPI_COMM_WORLD, 2);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm[0]);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm[1]);
+  pthread_create(&second, 0, work, (void *)1);
+  work(0);
+  pthread_join(second, 0);
+  return MPI_Finalize();
+}

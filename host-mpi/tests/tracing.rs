@@ -1,0 +1,360 @@
+//! `loggap-mpi trace`: programs in C and Fortran, and what their traces say.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a wrong assumption should end the test"
+)]
+
+mod common;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{is_open_mpi, ranks, run};
+use loggap::trace::{Communicator, Record, Summary, Trace, What, pairs, wildcards};
+use loggap_core::trace::{Direction, Envelope, Outcome};
+use loggap_tests::command::{Ended, Run as _, skipped};
+
+/// A folder, and in it a program that the compiler of the MPI under test made.
+struct Program {
+    folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Program {
+    /// Compiles a program of `traced`; `None` without a compiler.
+    fn compiled(source: &str, options: &[&str]) -> Option<Self> {
+        let compiler = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
+        let is_c = Path::new(source).extension() == Some(OsStr::new("c"));
+        let compiler = if is_c { compiler } else { compiler.replace("mpicc", "mpif90") };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traced").join(source);
+        let mut command = Command::new(&compiler);
+        command.arg(source).arg("-o").arg(&path).args(options).current_dir(&folder);
+        match command.output() {
+            Ok(output) if output.status.success() => Some(Self { folder, path }),
+            Ok(output) if is_c => panic!("{}", String::from_utf8_lossy(&output.stderr)),
+            other => {
+                skipped("trace of a Fortran program", &format!("{compiler}: {other:?}"));
+                None
+            }
+        }
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.folder.path().join("trace")
+    }
+
+    /// Traces the program.
+    fn traced(&self, count: u32, arguments: &[&str]) -> Ended {
+        let mut command = ranks(count);
+        command.args(["trace", "-o"]).arg(self.directory()).arg("--").arg(&self.path);
+        run(command.args(arguments))
+    }
+
+    fn trace(&self) -> Trace {
+        Trace::open(&self.directory()).unwrap()
+    }
+
+    /// The trace of a run that succeeds, nothing of which is missing.
+    fn whole_trace(&self, count: u32) -> (Trace, Summary) {
+        let ended = self.traced(count, &["none"]);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(ended.stderr.contains("ns to read the clock"), "{}", ended.stderr);
+        let trace = self.trace();
+        let summary = Summary::of(&trace).unwrap();
+        let (unmatched, unfinished) = (&summary.unmatched_list, &summary.unfinished_list);
+        assert!(unmatched.is_empty() && unfinished.is_empty(), "{unmatched:?} {unfinished:?}");
+        assert!(summary.by_rank.iter().all(|rank| rank.is_finished && rank.cut_bytes == 0));
+        (trace, summary)
+    }
+}
+
+fn records<'t>(trace: &'t Trace, rank: usize, call: &str) -> Vec<Record<'t>> {
+    let all = trace.ranks()[rank].records().map(Result::unwrap);
+    all.filter(|record| record.call == call).collect()
+}
+
+/// The only record of a call at a rank.
+fn only<'t>(trace: &'t Trace, rank: usize, call: &str) -> Record<'t> {
+    let mut all = records(trace, rank, call);
+    assert_eq!(all.len(), 1, "{call}: {all:?}");
+    all.remove(0)
+}
+
+/// Direction, peer, tag and bytes of the messages of a record, and whether they have requests.
+fn messages(record: &Record<'_>) -> Vec<(Direction, i32, i32, u64, bool)> {
+    let What::Messages(all) = &record.what else { panic!("{record:?}") };
+    let of = |one: &loggap_core::trace::Message| {
+        let Envelope { peer, tag, bytes, .. } = one.envelope;
+        (one.direction, peer, tag, bytes, one.request.is_some())
+    };
+    all.iter().map(of).collect()
+}
+
+/// Peer, tag and bytes of the receives that a record completed, and the number of all operations.
+fn completed(record: &Record<'_>) -> (Vec<(i32, i32, u64)>, usize) {
+    let What::Completions(all) = &record.what else { panic!("{record:?}") };
+    let received = all.iter().filter_map(|one| match one.outcome {
+        Outcome::Received(Envelope { peer, tag, bytes, .. }) => Some((peer, tag, bytes)),
+        _ => None,
+    });
+    (received.collect(), all.len())
+}
+
+/// The communicator that a call made.
+fn made<'t>(trace: &'t Trace, rank: usize, call: &str) -> &'t Communicator {
+    let What::Communicator { number, freed: false } = only(trace, rank, call).what else {
+        panic!()
+    };
+    trace.ranks()[rank].communicator(number).unwrap()
+}
+
+use Direction::{Receive, Send};
+
+#[test]
+fn calls_of_all_kinds_are_recorded_with_ranks_of_the_world() {
+    let program = Program::compiled("calls.c", &["-w"]).unwrap();
+    let (trace, summary) = program.whole_trace(4);
+    let calls = |name: &str| summary.calls_by_name[name].calls;
+    let counted = [
+        ("Ssend", 10),
+        ("Send", 10 + 6 + 4 + 2),
+        ("Sendrecv", 8),
+        ("Startall", 8),
+        ("Isend", 8),
+        ("Send_init", 4),
+        ("Cancel", 4),
+        ("Barrier", 8),
+        ("Mrecv", 2),
+        ("Finalize", 4),
+    ];
+    counted.iter().for_each(|(name, count)| assert_eq!(calls(name), *count, "{name}"));
+    // 20 in turns, 8 both ways, 4 immediate, 8 persistent, 6 probed, 4 to themselves, 2 in halves.
+    assert_eq!(summary.messages, 20 + 8 + 4 + 8 + 6 + 4 + 2);
+    blocking_and_immediate(&trace);
+    probes(&trace);
+    communicators(&trace);
+    collectives(&trace);
+    assert!(only(&trace, 0, "(off)").enter < only(&trace, 0, "(on)").enter);
+    let pairs = pairs(&trace).unwrap();
+    assert_eq!(pairs.len() as u64, summary.messages);
+    // A message is received after it was sent.
+    assert!(pairs.iter().all(|pair| pair.received > pair.sent), "{pairs:?}");
+    let command = trace.description().command.as_ref().unwrap();
+    assert_eq!(command[1..], ["none"]);
+}
+
+fn blocking_and_immediate(trace: &Trace) {
+    let sent: Vec<_> = records(trace, 0, "Send").iter().flat_map(messages).collect();
+    assert_eq!(sent[2], (Send, 1, 1, 20, false));
+    let received: Vec<_> = records(trace, 3, "Recv").iter().flat_map(messages).collect();
+    assert_eq!(received[4], (Receive, 2, 1, 40, false));
+    let both = messages(&only(trace, 2, "Sendrecv_replace"));
+    assert_eq!(both, [(Send, 3, 9, 12, false), (Receive, 3, 9, 12, false)]);
+    let (received, all) = completed(&only(trace, 1, "Waitall"));
+    assert_eq!((all, received[0]), (4, (0, 5, 77)));
+    let starts = records(trace, 0, "Startall");
+    assert_eq!(messages(&starts[1]), [(Send, 1, 8, 5, true), (Receive, -1, 8, 5, true)]);
+    let wild = wildcards(&trace.ranks()[0]).unwrap();
+    assert_eq!(wild.len(), 3);
+    assert!(wild.values().all(|found| found.peer == 1));
+    let cancelled = records(trace, 0, "Wait");
+    let What::Completions(one) = &cancelled[0].what else { panic!() };
+    assert_eq!(one[0].outcome, Outcome::Cancelled);
+}
+
+fn probes(trace: &Trace) {
+    let [tests, found] = &records(trace, 2, "Iprobe")[..] else { panic!() };
+    let What::Tests(folded) = &tests.what else { panic!("{tests:?}") };
+    // 50 ms of probes are one record, and inside the probes or between them.
+    let [("Iprobe", count)] = folded.counts[..] else { panic!("{folded:?}") };
+    assert!(count > 100, "{count}");
+    assert!(folded.inside + folded.computing <= tests.leave - tests.enter);
+    assert!(tests.leave - tests.enter > 25_000_000, "{tests:?}");
+    let What::Probe(Envelope { peer: 3, tag: 10, bytes: 21, .. }) = found.what else { panic!() };
+    assert_eq!(messages(&only(trace, 2, "Mrecv")), [(Receive, 3, 11, 22, false)]);
+}
+
+fn communicators(trace: &Trace) {
+    let halves: Vec<_> = (0..4).map(|rank| made(trace, rank, "Comm_split")).collect();
+    assert_eq!(halves[0].members().collect::<Vec<_>>(), [2, 0]);
+    assert_eq!(halves[1].members().collect::<Vec<_>>(), [3, 1]);
+    assert!(halves[0].identity == halves[2].identity && halves[1].identity == halves[3].identity);
+    let dup = made(trace, 0, "Comm_dup");
+    assert!(halves[0].identity != halves[1].identity && halves[0].identity != dup.identity);
+    assert_eq!(dup.identity, made(trace, 2, "Comm_dup").identity);
+    let cart = made(trace, 0, "Cart_create");
+    assert_eq!(cart.dimensions, [(2, true), (2, false)]);
+    assert_eq!(cart.identity, made(trace, 3, "Cart_create").identity);
+    // Rank 0 of the half is rank 2 of the world.
+    let sent: Vec<_> = records(trace, 0, "Send").iter().flat_map(messages).collect();
+    assert_eq!(sent[5..], [(Send, -2, 0, 1, false), (Send, 2, 6, 3, false)]);
+}
+
+fn collectives(trace: &Trace) {
+    let of = |rank, call| match only(trace, rank, call).what {
+        What::Collective { operation, sent, received } => (operation, sent, received),
+        other => panic!("{other:?}"),
+    };
+    let (bcast, ..) = of(0, "Bcast");
+    assert_eq!((bcast.root, bcast.sent), (Some(2), 100));
+    let (reduced, ..) = of(1, "Allreduce");
+    assert!(reduced.in_place && reduced.sent == 8);
+    assert!(of(1, "Iallreduce").0.request.is_some());
+    let (_, sent, received) = of(0, "Gatherv");
+    assert_eq!((sent.runs(), received.runs()), (&[][..], &[(2, 0), (2, 4)][..]));
+    let (there, _, received) = of(3, "Gatherv");
+    assert!(there.sent == 4 && there.root == Some(0) && received.is_empty());
+    let (_, sent, received) = of(0, "Neighbor_alltoallv");
+    assert_eq!((sent.runs(), received.runs()), (&[(4, 3)][..], &[(4, 3)][..]));
+}
+
+#[test]
+fn programs_in_fortran_are_seen_in_both_interfaces() {
+    for source in ["f90.f90", "f08.f90"] {
+        let Some(program) = Program::compiled(source, &[]) else { return };
+        let (trace, summary) = program.whole_trace(2);
+        assert_eq!(summary.messages, 6, "{source}");
+        let (received, all) = completed(&only(&trace, 0, "Waitall"));
+        assert_eq!((&received[..], all), (&[(1, 3, 40)][..], 2), "{source}");
+        let both = messages(&only(&trace, 1, "Sendrecv"));
+        assert_eq!(both, [(Send, 0, 4, 28, false), (Receive, 0, 4, 28, false)], "{source}");
+        // Waitany and Testany have one each.
+        let one = |call| {
+            records(&trace, 0, call)
+                .into_iter()
+                .find(|one| one.calls() > 0 && matches!(one.what, What::Completions(_)))
+                .unwrap()
+        };
+        let found = [completed(&one("Waitany")), completed(&one("Testany"))];
+        let received: Vec<_> = found.iter().flat_map(|(received, _)| received.clone()).collect();
+        assert_eq!(received, [(1, 5, 20)], "{source}");
+        let members: Vec<_> = made(&trace, 0, "Comm_split").members().collect();
+        assert_eq!(members, [1, 0], "{source}");
+        let What::Collective { operation, .. } = only(&trace, 0, "Allreduce").what else {
+            panic!()
+        };
+        assert!(operation.in_place && operation.sent == 12, "{source}: {operation:?}");
+        let What::Collective { operation, .. } = only(&trace, 0, "Bcast").what else { panic!() };
+        assert_eq!((operation.root, operation.sent), (Some(1), 8), "{source}");
+        let What::Collective { operation, .. } = only(&trace, 0, "Gather").what else { panic!() };
+        assert!(operation.in_place && operation.sent == 0 && operation.received == 16, "{source}");
+    }
+}
+
+#[test]
+fn threads_have_streams_and_their_messages_match() {
+    let program = Program::compiled("threads.c", &["-pthread"]).unwrap();
+    let (trace, summary) = program.whole_trace(2);
+    assert_eq!(summary.messages, 8_000);
+    assert!(summary.by_rank.iter().all(|rank| rank.threads == 2));
+    for rank in trace.ranks() {
+        let all: Vec<_> = rank.records().map(Result::unwrap).collect();
+        assert!(all.is_sorted_by_key(|record| record.leave));
+        let sends = |thread| {
+            let of = all.iter().filter(|one| one.thread == thread && one.call == "Isend");
+            of.count()
+        };
+        assert_eq!([sends(0), sends(1)], [2_000; 2]);
+    }
+}
+
+#[test]
+fn a_program_that_exits_or_is_killed_leaves_what_it_did() {
+    let program = Program::compiled("ending.c", &[]).unwrap();
+    for (how, least) in [("exit", 20_000), ("kill", 10_000)] {
+        let _code_of_mpirun = program.traced(1, &[how]);
+        let trace = program.trace();
+        let summary = Summary::of(&trace).unwrap();
+        let rank = &summary.by_rank[0];
+        assert!(rank.messages >= least && !rank.is_finished, "{how}: {rank:?}");
+        assert_eq!(summary.unmatched, 0, "{how}");
+        if how == "exit" {
+            assert_eq!((rank.cut_bytes, summary.unfinished), (0, 1));
+        } else {
+            // All but the last second.
+            assert!(rank.span_s > 0.8, "{rank:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_traced_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("plain.c");
+    fs::write(&source, "int main(void) { return 0; }").unwrap();
+    for (options, said) in [(&[][..], "uses neither"), (&["-static"][..], "linked statically")] {
+        let path = folder.path().join("plain");
+        let compiled = Command::new("cc").arg(&source).args(options).arg("-o").arg(&path).status();
+        assert!(compiled.unwrap().success());
+        let ended = run(ranks(2).args(["trace", "--"]).arg(&path).current_dir(&folder));
+        assert!(ended.code != Some(0) && ended.stderr.contains(said), "{}", ended.stderr);
+        assert_eq!(ended.stderr.matches("error: '").count(), 1, "{}", ended.stderr);
+    }
+    let program = Program::compiled("ending.c", &[]).unwrap();
+    let (variable, said) = match is_open_mpi() {
+        true => ("MPI_LOCALNRANKS", "was started by the mpirun of MPICH"),
+        false => ("OMPI_COMM_WORLD_SIZE", "was started by the mpirun of Open MPI"),
+    };
+    let mut alone = Command::new(common::binary());
+    alone.args(["trace", "--"]).arg(&program.path).env(variable, "2").current_dir(&folder);
+    let ended = alone.ended();
+    assert!(ended.code == Some(2) && ended.stderr.contains(said), "{}", ended.stderr);
+    let mut shell = ranks(1);
+    shell.current_dir(&folder);
+    let ended = run(shell.args(["trace", "--no-arguments", "--", "sh", "-c", "exit 0"]));
+    let said = "ended without MPI_Init";
+    assert!(ended.stderr.contains(said) || ended.stderr.contains("neither"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_full_disk_ends_the_trace_and_not_the_program() {
+    let program = Program::compiled("ending.c", &[]).unwrap();
+    fs::create_dir(program.directory()).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=100k none '{0}' && exec {1} trace -o '{0}' -- '{2}' none; \
+         status=$?; cp -r '{0}' '{0}.kept'; exit $status",
+        program.directory().display(),
+        common::binary(),
+        program.path.display()
+    )
+    .replace("exec ", "");
+    let mut command = Command::new("unshare");
+    command.args(["-rm", "sh", "-c", &script]);
+    if !Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|ended| ended.success()) {
+        return skipped("a trace on a full disk", "unshare -rm is not allowed");
+    }
+    let ended = run(command.stderr(std::process::Stdio::piped()));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let said = "rank 0: the trace ends here: cannot write its file: No space left";
+    assert!(ended.stderr.contains(said), "{}", ended.stderr);
+    let kept = program.directory().with_extension("kept");
+    let summary = Summary::of(&Trace::open(&kept).unwrap()).unwrap();
+    assert!(summary.messages > 5_000 && summary.by_rank[0].cut_bytes == 0, "{summary:?}");
+}
+
+#[test]
+fn clocks_of_ranks_that_read_one_agree_within_the_bounds() {
+    let program = Program::compiled("calls.c", &["-w"]).unwrap();
+    let mut command = ranks(4);
+    command.env("LOGGAP_TRACE_CLOCKS", "rank").args(["trace", "-o"]).arg(program.directory());
+    let ended = run(command.arg("--").arg(&program.path));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let trace = program.trace();
+    let description = trace.description();
+    let bases = &description.bases_ns;
+    for clocks in [&description.clocks_begin, &description.clocks_end] {
+        for (rank, clock) in clocks.iter().enumerate().skip(1) {
+            let truth = bases[0].wrapping_sub(bases[rank]).cast_signed();
+            assert!((clock.offset_ns - truth).abs() <= clock.bound_ns, "{rank}: {clock:?} {truth}");
+            assert!(clock.bound_ns > 0);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `loggap trace` as a user runs it, on the trace of a program of two ranks (`traced`).
+
+use std::fs;
+use std::path::Path;
+
+use loggap_tests::command::{Run, loggap};
+use serde_json::Value;
+
+/// Trace of `host-mpi/tests/traced/f90.f90`, recorded with Open MPI.
+const TRACED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/traced");
+
+/// Standard output of a command that succeeds.
+fn shown(arguments: &[&str]) -> String {
+    loggap().arg("trace").args(arguments).ends(0).stdout
+}
+
+#[test]
+fn info_is_a_table_and_a_document() {
+    let document: Value = serde_json::from_str(&shown(&["info", TRACED, "-J"])).unwrap();
+    let number = |key: &str| document[key].as_u64().unwrap();
+    assert_eq!((number("ranks"), number("messages"), number("unmatched")), (2, 6, 0));
+    assert_eq!((number("schema_version"), number("unfinished")), (1, 0));
+    // Twice 10, 7 and 5 integers.
+    assert_eq!(number("bytes_sent"), 2 * 4 * (10 + 7 + 5));
+    assert_eq!(document["calls_by_name"]["Irecv"]["calls"], 4);
+    let ranks = document["by_rank"].as_array().unwrap();
+    let calls: u64 = ranks.iter().map(|rank| rank["calls"].as_u64().unwrap()).sum();
+    assert_eq!(calls, number("calls"));
+    let seconds = |value: &Value, key: &str| value[key].as_f64().unwrap();
+    for rank in ranks {
+        let all = seconds(rank, "mpi_s") + seconds(rank, "compute_s") + seconds(rank, "flush_s");
+        assert!((all - seconds(rank, "span_s")).abs() < 1e-9, "{rank}");
+    }
+    let text = shown(&["info", TRACED, "--limit", "3"]);
+    assert!(text.contains("2 ranks, ") && text.contains("6 messages of 176 B"), "{text}");
+    assert_eq!(text.lines().rev().take_while(|line| !line.starts_with('#')).count(), 3, "{text}");
+}
+
+#[test]
+fn exports_have_a_line_for_each_message_and_open_in_other_programs() {
+    let pairs = shown(&["export", TRACED, "--format", "pairs"]);
+    let rows: Vec<Vec<&str>> =
+        pairs.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let sizes: Vec<&str> = rows.iter().map(|row| row[4]).collect();
+    assert_eq!(sizes, ["40", "28", "20", "40", "28", "20"]);
+    for row in &rows {
+        let [sent, received] = [row[5], row[7]].map(|time| time.parse::<f64>().unwrap());
+        assert!(received > sent, "{row:?}");
+    }
+    let table = shown(&["export", TRACED, "--format", "csv"]);
+    let kind = |kind| table.lines().filter(|line| line.split(',').nth(5) == Some(kind)).count();
+    assert_eq!([kind("send"), kind("receive"), kind("received"), kind("done")], [6, 6, 4, 4]);
+    let text = shown(&["export", TRACED]);
+    assert!(text.contains("rank 1 thread 0 Sendrecv [send 0 tag 4 28 B] [receive 0 tag 4 28 B]"));
+    for line in shown(&["export", TRACED, "--format", "json"]).lines() {
+        let record: Value = serde_json::from_str(line).unwrap();
+        assert!(record["leave_ns"].as_i64() >= record["enter_ns"].as_i64(), "{line}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.json");
+    let path = path.to_str().unwrap();
+    shown(&["export", TRACED, "--format", "perfetto", "-o", path]);
+    let events: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    let events = events["traceEvents"].as_array().unwrap();
+    assert_eq!(events.len(), text.lines().count());
+    assert!(events.iter().all(|event| event["ph"] == "X" && event["dur"].as_f64() >= Some(0.0)));
+}
+
+#[test]
+fn check_finds_what_a_lost_rank_and_a_cut_file_leave() {
+    assert!(shown(&["check", TRACED]).ends_with("6 messages: 0 unmatched, 0 unfinished\n"));
+    let folder = tempfile::tempdir().unwrap();
+    let copy = |name: &str, length: usize| {
+        let bytes = fs::read(Path::new(TRACED).join(name)).unwrap();
+        let end = bytes.len().min(length);
+        fs::write(folder.path().join(name), &bytes[..end]).unwrap();
+        bytes.len()
+    };
+    copy("trace.json", usize::MAX);
+    copy("1.trace", usize::MAX);
+    let whole = copy("0.trace", usize::MAX);
+    copy("0.trace", whole - 1);
+    let ended = loggap().args(["trace", "check"]).arg(folder.path()).ends(1);
+    assert!(ended.stdout.contains("rank 1 sent 1 messages with tag 4 to rank 0, which received 0"));
+    assert!(ended.stdout.contains("incomplete: rank 0: its trace does not end with MPI_Finalize"));
+    assert!(ended.stderr.contains("0.trace' is cut: its last"), "{}", ended.stderr);
+    fs::remove_file(folder.path().join("0.trace")).unwrap();
+    let ended = loggap().args(["trace", "info"]).arg(folder.path()).ends(2);
+    assert!(ended.stderr.contains("0.trace': No such file"), "{}", ended.stderr);
+}
