@@ -46,6 +46,9 @@ openmpi() {
     have /usr/share/doc/libclang-dev libclang-dev 'reads the header of MPI'
 }
 
+# fortran: installs a compiler for the programs in Fortran that tests trace.
+fortran() { have /usr/bin/gfortran gfortran 'compiles programs in Fortran that are traced'; }
+
 # members: cargo's options for the packages that are built together, so that they and what they depend on have the
 # same features in every part and are built once. All of them where Open MPI is there; loggap-mpi is left out elsewhere.
 # With RDMA verbs where these can be built.

@@ -16,6 +16,7 @@
 //! - [`clocks`]: clocks that agree over all ranks, and studies of their synchronisation.
 //! - [`waiting`]: waits for control messages.
 //! - [`watch`]: watchdog that ends the job if a rank waits in vain for another one.
+//! - `sys/trace`, the package `loggap-mpi-trace`: the library that `trace` preloads.
 //! - [`library`]: MPI implementation, and its settings that move protocol changes.
 
 pub mod algorithm;

@@ -171,13 +171,17 @@ fn blocking_and_immediate(trace: &Trace) {
 }
 
 fn probes(trace: &Trace) {
-    let [tests, found] = &records(trace, 2, "Iprobe")[..] else { panic!() };
-    let What::Tests(folded) = &tests.what else { panic!("{tests:?}") };
-    // 50 ms of probes are one record, and inside the probes or between them.
-    let [("Iprobe", count)] = folded.counts[..] else { panic!("{folded:?}") };
-    assert!(count > 100, "{count}");
-    assert!(folded.inside + folded.computing <= tests.leave - tests.enter);
-    assert!(tests.leave - tests.enter > 25_000_000, "{tests:?}");
+    let mut loops = records(trace, 2, "Iprobe");
+    let found = loops.pop().unwrap();
+    // 300 ms of probes are one record, or two where a second ended meanwhile.
+    let mut probes = 0;
+    for record in &loops {
+        let What::Tests(folded) = &record.what else { panic!("{record:?}") };
+        let [("Iprobe", count)] = folded.counts[..] else { panic!("{folded:?}") };
+        assert!(folded.inside + folded.computing <= record.leave - record.enter, "{record:?}");
+        probes += count;
+    }
+    assert!(loops.len() <= 3 && probes > 10, "{loops:?}");
     let What::Probe(Envelope { peer: 3, tag: 10, bytes: 21, .. }) = found.what else { panic!() };
     assert_eq!(messages(&only(trace, 2, "Mrecv")), [(Receive, 3, 11, 22, false)]);
 }
@@ -290,11 +294,13 @@ fn what_cannot_be_traced_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("plain.c");
     fs::write(&source, "int main(void) { return 0; }").unwrap();
-    for (options, said) in [(&[][..], "uses neither"), (&["-static"][..], "linked statically")] {
+    // The second rank waits for seconds, for the first one to be the one that says it.
+    let refused = [(&[][..], "uses neither", 2), (&["-static"][..], "linked statically", 1)];
+    for (options, said, count) in refused {
         let path = folder.path().join("plain");
         let compiled = Command::new("cc").arg(&source).args(options).arg("-o").arg(&path).status();
         assert!(compiled.unwrap().success());
-        let ended = run(ranks(2).args(["trace", "--"]).arg(&path).current_dir(&folder));
+        let ended = run(ranks(count).args(["trace", "--"]).arg(&path).current_dir(&folder));
         assert!(ended.code != Some(0) && ended.stderr.contains(said), "{}", ended.stderr);
         assert_eq!(ended.stderr.matches("error: '").count(), 1, "{}", ended.stderr);
     }

@@ -129,14 +129,9 @@ pub(super) fn ends(
                 for one in all {
                     let Some(done) = posted.remove(&one.request) else { continue };
                     let Some(message) = done.message else { continue };
-                    let envelope = match one.outcome {
-                        Outcome::Received(envelope) => envelope,
-                        Outcome::Cancelled => continue,
-                        // A receive that was given up may have taken a message or not.
-                        Outcome::Freed if message.direction == Direction::Receive => continue,
-                        Outcome::Done | Outcome::Freed => message.envelope,
-                    };
-                    end(done.order, message, envelope, done.enter, record.leave);
+                    if let Some(envelope) = moved(&message, one.outcome) {
+                        end(done.order, message, envelope, done.enter, record.leave);
+                    }
                 }
             }
             _ => {}
@@ -153,6 +148,16 @@ pub(super) fn ends(
     let mut unfinished: Vec<_> = unfinished.collect();
     unfinished.sort_by_key(|one| one.request);
     Ok(unfinished)
+}
+
+/// Envelope of the message that an operation moved; `None` if it moved none.
+const fn moved(message: &Message, outcome: Outcome) -> Option<Envelope> {
+    match (outcome, message.direction) {
+        (Outcome::Received(envelope), _) => Some(envelope),
+        // A receive that was given up may have taken a message or not.
+        (Outcome::Cancelled, _) | (Outcome::Freed, Direction::Receive) => None,
+        (Outcome::Done | Outcome::Freed, _) => Some(message.envelope),
+    }
 }
 
 /// Counts of sends and receives of the messages of all ranks.

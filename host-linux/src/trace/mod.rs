@@ -26,7 +26,7 @@ mod rank;
 mod record;
 mod summary;
 
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -124,6 +124,9 @@ pub struct Description {
     pub library: String,
     /// Command of the program, unless it was not to be kept.
     pub command: Option<Vec<String>>,
+    /// Environment variables by which the MPI library is set, of rank 0.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
     /// Host of each rank.
     pub hosts: Vec<String>,
     /// Reading of each rank's `CLOCK_MONOTONIC_RAW` that its times count from, in nanoseconds.

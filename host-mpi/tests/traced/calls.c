@@ -46,7 +46,7 @@ static void probed(void) {
   MPI_Message m;
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank & 1) {
-    usleep(50000);
+    usleep(300000);
     MPI_Send(a, 21, MPI_CHAR, peer, 10, MPI_COMM_WORLD);
     MPI_Send(a, 22, MPI_CHAR, peer, 11, MPI_COMM_WORLD);
     MPI_Send(a, 23, MPI_CHAR, peer, 12, MPI_COMM_WORLD);

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::env;
 use std::ffi::c_void;
 use std::fs;
+use std::path;
 use std::sync::OnceLock;
 
 use loggap_core::sync::{Ping, Pinger, SeriesOptions, measure_offset};
@@ -52,6 +53,9 @@ impl Job {
         library::broadcast(run.as_mut_ptr().cast(), length, library.byte, 0, comm);
         let [rank, ranks] = [rank, ranks].map(|number| usize::try_from(number).unwrap_or(0));
         let directory = env::var("LOGGAP_TRACE_DIR").unwrap_or_else(|_| "loggap-trace".to_owned());
+        // The program may go to another directory.
+        let directory = path::absolute(&directory)
+            .map_or(directory, |absolute| absolute.to_string_lossy().into_owned());
         let mut job = Self {
             library,
             comm,
@@ -200,6 +204,13 @@ impl Job {
         };
         let command = env::var("LOGGAP_TRACE_COMMAND").ok();
         let command = command.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        let is_setting =
+            |name: &str| ["OMPI_MCA_", "MPIR_CVAR_"].iter().any(|own| name.starts_with(own));
+        let settings = env::vars_os().filter_map(|(name, value)| {
+            let name = name.into_string().ok().filter(|name| is_setting(name))?;
+            Some((name, Value::from(value.to_string_lossy().into_owned())))
+        });
+        let settings: serde_json::Map<_, _> = settings.collect();
         let [cost, read] = self.cost;
         let document = json!({
             "schema_version": 1,
@@ -208,6 +219,7 @@ impl Job {
             "ranks": self.ranks.len(),
             "library": library::version(),
             "command": command,
+            "settings": settings,
             "hosts": self.ranks.iter().map(host).collect::<Vec<_>>(),
             "bases_ns": self.ranks.iter().map(|[_, _, base, ..]| *base).collect::<Vec<_>>(),
             "clocks_begin": self.begin,

@@ -2,15 +2,15 @@
 //! and passes it on.
 //!
 //! The wrappers come from one table, `calls.txt`, by the build script. They pass machine words, so
-//! that one build serves Open MPI and MPICH ([`library`]), and are there for C, for Fortran 77 and
+//! that one build serves Open MPI and MPICH (`library`), and are there for C, for Fortran 77 and
 //! 90 (`mpi_send_`), and for Fortran 2008 (`mpi_send_f08_`, `mpi_send_f08ts_`). Where one wrapper
 //! calls another, as in MPICH's Fortran library, the outer one records.
 //!
-//! - [`call`], [`arguments`]: a line of the table, and the arguments of a call.
-//! - [`tracer`]: from a call to its record.
-//! - [`requests`], [`communicators`]: their identities.
-//! - [`stream`]: records of a thread, and the file.
-//! - [`job`]: begin, end, clocks, `trace.json`.
+//! - `call`, `arguments`: a line of the table, and the arguments of a call.
+//! - `tracer`: from a call to its record.
+//! - `requests`, `communicators`: their identities.
+//! - `stream`: records of a thread, and the file.
+//! - `job`: begin, end, clocks, `trace.json`.
 
 #![allow(unsafe_code, reason = "called by C and Fortran, it reads what their arguments point to")]
 
@@ -201,6 +201,12 @@ impl Local {
 
 /// Begins the trace, after MPI was initialised at `base`.
 fn start(library: &'static Library, base: u64, local: &Local) {
+    // What a traced program spawns has ranks of its own, whose files would have the same names.
+    let mut parent = library.no_comm;
+    library::comm_get_parent(&mut parent);
+    if parent != library.no_comm {
+        return;
+    }
     let cost = cost(library, local);
     let (job, file) = Job::begin(library, base, cost);
     *tracer() = Some(Tracer::new(library, base, file));

@@ -231,6 +231,7 @@ functions! {
     comm_group = c"PMPI_Comm_group"(comm: usize, group: &mut usize);
     comm_remote_group = c"PMPI_Comm_remote_group"(comm: usize, group: &mut usize);
     comm_test_inter = c"PMPI_Comm_test_inter"(comm: usize, flag: &mut i32);
+    comm_get_parent = c"PMPI_Comm_get_parent"(parent: &mut usize);
     comm_dup = c"PMPI_Comm_dup"(comm: usize, new: &mut usize);
     comm_free = c"PMPI_Comm_free"(comm: &mut usize);
     group_size = c"PMPI_Group_size"(group: usize, size: &mut i32);
