@@ -29,14 +29,15 @@ pub(super) struct TraceArgs {
     /// Algorithms of collective operations: known, a file of Open MPI's rules,
     /// or OPERATION=ALGORITHM[:SEGMENT] [default: known].
     ///
-    /// 'known' are the fixed rules of Open MPI 4.0. Files are those that 'loggap
-    /// best --rules' writes. Repeatable; what is named goes before a file.
+    /// 'known' are those that the trace's settings of Open MPI name, else its
+    /// fixed rules (version 4.0). Files are those that 'loggap best --rules'
+    /// writes. Repeatable; what is named goes before a file.
     #[arg(long, value_name = "known|FILE|OPERATION=ALGORITHM", value_delimiter = ',')]
     algorithms: Vec<String>,
 
     /// Time to combine a byte in reductions of a trace, in ns/B or with a unit
     /// [default: 0].
-    #[arg(long, value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true)]
+    #[arg(id = "trace_combine", long = "combine", value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true)]
     combine: Option<PerByte>,
 
     /// Use what can be read of a trace that is not whole, and say what not.

@@ -4,6 +4,7 @@ mod check;
 mod convert;
 mod from_trace;
 mod generate;
+mod merge;
 mod stats;
 
 use std::path::{Path, PathBuf};
@@ -38,6 +39,7 @@ enum Command {
     Check(check::Args),
     Stats(stats::Args),
     FromTrace(from_trace::Args),
+    Merge(merge::Args),
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
@@ -49,6 +51,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         Command::Check(args) => check::run(args, console),
         Command::Stats(args) => stats::run(args, console),
         Command::FromTrace(args) => from_trace::run(args, console),
+        Command::Merge(args) => merge::run(args, console),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Choice of the algorithms of collective operations.
 
+use std::collections::BTreeMap;
+
 use crate::collective::{ALGORITHMS, Algorithm, Chosen, Operation, Shape, known};
 
 /// Algorithms of collective operations: those that are named, else by a file of rules, else by the
@@ -71,6 +73,25 @@ impl Algorithms {
         }
         self.named.push((known, segment));
         Ok(())
+    }
+
+    /// Adds, behind all that are named, the algorithms that variables of Open MPI's `tuned`
+    /// component forced.
+    pub(super) fn forced(&mut self, settings: &BTreeMap<String, String>) {
+        let value = |name: &str| {
+            let value = settings.get(&format!("OMPI_MCA_coll_tuned_{name}"))?;
+            value.parse::<u64>().ok()
+        };
+        if value("use_dynamic_rules").unwrap_or(0) == 0 {
+            return;
+        }
+        for operation in Operation::ALL {
+            let number = value(&format!("{operation}_algorithm"));
+            let known = |known: &&Algorithm| Some(u64::from(known.number)) == number;
+            let Some(known) = operation.algorithms().find(known) else { continue };
+            let segment = value(&format!("{operation}_algorithm_segmentsize")).unwrap_or(0);
+            self.named.insert(0, (known, if known.segments { segment } else { 0 }));
+        }
     }
 
     /// Adds a file of rules for Open MPI 4.1 (`coll_tuned_dynamic_rules_filename`), as `loggap best
@@ -181,6 +202,14 @@ mod tests {
         all.name("bcast", "pipeline:64K").unwrap();
         let pipeline = Chosen { shape: Shape::BroadcastChains { chains: 1 }, segment: 64 << 10 };
         assert_eq!(all.choose(Operation::Bcast, 6, 8), pipeline);
+        // The library's own come last.
+        let settings =
+            [("use_dynamic_rules", "1"), ("allreduce_algorithm", "4"), ("barrier_algorithm", "6")];
+        let name =
+            |(name, value): (&str, &str)| (format!("OMPI_MCA_coll_tuned_{name}"), value.to_owned());
+        all.forced(&settings.map(name).into());
+        assert_eq!(all.choose(Operation::Allreduce, 6, 8), plain(Shape::AllreduceRabenseifner));
+        assert_eq!(all.choose(Operation::Barrier, 6, 0), plain(Shape::BarrierTree));
         // For a power of two only: elsewhere the known rule counts.
         all.name("allgather", "recursive-doubling").unwrap();
         assert_eq!(all.choose(Operation::Allgather, 6, 8), plain(Shape::AllgatherBruck));

@@ -105,7 +105,10 @@ pub struct Conversion {
 impl Conversion {
     /// Conversion of a trace.
     #[must_use]
-    pub fn new(input: Input, options: Options) -> Self {
+    pub fn new(input: Input, mut options: Options) -> Self {
+        if let Input::Trace(trace) = &input {
+            options.algorithms.forced(&trace.description().settings);
+        }
         let mut numbers = HashMap::new();
         for rank in 0..input.ranks() {
             let Some(communicators) = input.communicators(rank) else { continue };

@@ -126,6 +126,7 @@ fn traced(ranks: &[Vec<Stream>], further: &[(u32, u64, (i32, i32, u32))]) -> Inp
         run: "5".to_owned(),
         ranks: count,
         library: String::new(),
+        settings: std::collections::BTreeMap::new(),
         command: None,
         hosts: Vec::new(),
         bases_ns: Vec::new(),
