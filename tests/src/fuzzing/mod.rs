@@ -30,7 +30,7 @@ pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is that of its seeds' folder and of its
 /// binary in `fuzz/`.
-pub const TARGETS: [(&str, Target); 19] = [
+pub const TARGETS: [(&str, Target); 20] = [
     ("argument", argument),
     ("clocks", clocks),
     ("fit", fit),
