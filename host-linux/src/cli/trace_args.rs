@@ -7,7 +7,7 @@ use loggap_core::units::PerByte;
 
 use crate::flags::parse;
 use crate::terminal::CliError;
-use crate::trace::convert::{Algorithms, Conversion, Input, Options, Strictness};
+use crate::trace::convert::{Algorithms, Conversion, Graph, Input, Options, Strictness};
 
 /// How a trace becomes a schedule.
 #[derive(Clone, Debug, clap::Args)]
@@ -40,9 +40,20 @@ pub(super) struct TraceArgs {
     #[arg(id = "trace_combine", long = "combine", value_name = "NS/B", value_parser = parse::time_per_byte, allow_hyphen_values = true)]
     combine: Option<PerByte>,
 
+    /// Operations and dependencies as Schedgen 1 makes them, to compare;
+    /// docs/goal.md says where they are wrong.
+    #[arg(long, value_enum, value_name = "TOOL", conflicts_with_all = ["cpu_speed", "trace_overhead", "algorithms", "trace_combine"])]
+    compat: Option<Compat>,
+
     /// Use what can be read of a trace that is not whole, and say what not.
     #[arg(long)]
     pub(super) lenient: bool,
+}
+
+/// Tools whose graphs are made.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Compat {
+    Schedgen,
 }
 
 fn nanos(text: &str) -> Result<f64, &'static str> {
@@ -58,6 +69,7 @@ impl TraceArgs {
             ("--trace-overhead", self.trace_overhead.is_some()),
             ("--algorithms", !self.algorithms.is_empty()),
             ("--combine", self.combine.is_some()),
+            ("--compat", self.compat.is_some()),
             ("--lenient", self.lenient),
         ];
         given.into_iter().find_map(|(option, given)| given.then_some(option))
@@ -70,6 +82,10 @@ impl TraceArgs {
             overhead: self.trace_overhead,
             combine: self.combine.unwrap_or(PerByte::ZERO),
             algorithms: self.chosen()?,
+            graph: match self.compat {
+                Some(Compat::Schedgen) => Graph::Schedgen,
+                None => Graph::Derived,
+            },
             strictness: if self.lenient { Strictness::Lenient } else { Strictness::Strict },
         };
         let input = Input::open(paths).map_err(CliError::usage)?;

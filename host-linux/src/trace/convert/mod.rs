@@ -16,6 +16,7 @@ mod input;
 mod lookahead;
 mod rank;
 mod report;
+mod schedgen;
 
 use std::collections::HashMap;
 
@@ -40,6 +41,16 @@ pub enum Strictness {
     Lenient,
 }
 
+/// Operations and dependencies that a trace becomes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Graph {
+    /// Those that this module describes.
+    #[default]
+    Derived,
+    /// Those of Schedgen 1: speeds, overheads, algorithms and wildcards do not matter.
+    Schedgen,
+}
+
 /// Settings of a conversion.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -54,6 +65,8 @@ pub struct Options {
     pub algorithms: Algorithms,
     /// Treatment of traces that are not whole.
     pub strictness: Strictness,
+    /// Operations and dependencies.
+    pub graph: Graph,
 }
 
 impl Default for Options {
@@ -64,6 +77,7 @@ impl Default for Options {
             combine: PerByte::ZERO,
             algorithms: Algorithms::default(),
             strictness: Strictness::default(),
+            graph: Graph::default(),
         }
     }
 }
@@ -153,6 +167,10 @@ impl Conversion {
         report: &mut Report,
     ) -> Result<(), ConvertError<S::Error>> {
         let strictness = self.options.strictness;
+        if self.options.graph == Graph::Schedgen {
+            let records = self.input.records(rank, strictness);
+            return schedgen::convert(self, rank, records, sink, report);
+        }
         let [records, ahead] = [(); 2].map(|()| self.input.records(rank, strictness));
         let mut converter = RankConverter::new(self, rank, ahead, sink, report);
         for record in records {

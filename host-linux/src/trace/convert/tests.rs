@@ -635,3 +635,38 @@ fn ten_million_calls_are_converted_in_ten_seconds_and_memory_stays() {
     println!("{calls} calls in {} s", taken.0 as f64 * 1e-12);
     assert_eq!(calls, 10_000_001);
 }
+
+/// As `process_trace.cpp` writes it: the calculation behind its communication, waits as empty
+/// calculations, a dissemination for an allreduce.
+#[test]
+fn the_graph_of_schedgen_is_made_to_compare() {
+    let stream = Stream::new()
+        .call("Irecv", 1_000, 1_100, &[posted(envelope(ANY_PEER, 5, 64), 1)])
+        .call("Wait", 1_500, 3_000, &[done(1, Outcome::Received(envelope(1, 5, 8)))])
+        .call("Allreduce", 3_200, 5_000, &[all(40, 0, None)])
+        .end(6_000);
+    let mut conversion = of(&[stream.clone(), stream]);
+    conversion.options.graph = Graph::Schedgen;
+    let expected = [
+        "l1: recv 64b from -1 tag 5",
+        "l2: calc 1000",
+        "l1 requires l2",
+        "l3: calc 0",
+        "l3 requires l1",
+        "l4: calc 400",
+        "l3 requires l4",
+        "l4 irequires l1",
+        "l5: send 40b to 1 tag 1000000",
+        "l6: recv 40b from 1 tag 1000000",
+        "l7: calc 0",
+        "l7 requires l5",
+        "l7 requires l6",
+        "l8: calc 200",
+        "l5 requires l8",
+        "l6 requires l8",
+        "l8 requires l3",
+        "l9: calc 1000",
+        "l9 requires l7",
+    ];
+    assert_eq!(first_rank(&conversion), expected);
+}
