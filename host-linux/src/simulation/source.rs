@@ -28,7 +28,7 @@ pub enum Source {
     /// A measuring round.
     Prtt(PrttRound),
     /// Trace, converted when it is needed.
-    Trace(TraceSchedule),
+    Trace(Box<TraceSchedule>),
 }
 
 /// Why a schedule cannot be loaded.

@@ -187,7 +187,7 @@ impl Args {
         if let Some(trace) = &self.trace {
             self.pattern.for_pattern_only("a trace")?;
             let conversion = self.conversion.conversion(std::slice::from_ref(trace))?;
-            return Ok(Source::Trace(conversion.into()));
+            return Ok(Source::Trace(Box::new(conversion.into())));
         }
         match self.conversion.given() {
             Some(option) => Err(CliError::usage(format_args!("{option} is for --trace DIR"))),

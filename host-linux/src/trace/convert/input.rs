@@ -67,7 +67,7 @@ fn following(first: &Path) -> Vec<PathBuf> {
 #[derive(Debug)]
 pub enum Input {
     /// Trace of `loggap-mpi trace`.
-    Trace(Trace),
+    Trace(Box<Trace>),
     /// Files of liballprof, one a rank.
     Liballprof(Vec<RankText>),
 }
@@ -88,7 +88,7 @@ impl Input {
         }
         match paths {
             [] => Err(OpenError::Nothing),
-            [directory] if directory.is_dir() => Ok(Self::Trace(Trace::open(directory)?)),
+            [directory] if directory.is_dir() => Ok(Self::Trace(Box::new(Trace::open(directory)?))),
             [first] => Self::texts(&following(first)),
             several => Self::texts(several),
         }

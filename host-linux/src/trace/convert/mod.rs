@@ -188,4 +188,9 @@ impl Conversion {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::too_many_lines,
+    reason = "numbers of tests are small, and a random program has a step of each kind"
+)]
 mod tests;

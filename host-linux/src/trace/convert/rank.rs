@@ -153,7 +153,15 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
             }
             _ => chain.compute += (gap - self.overhead.0).max(0.0),
         }
-        let class = match &record.what {
+        let class = self.class(record)?;
+        let time = if record.call == "Finalize" { 0 } else { record.time() };
+        self.report.add(class, record.call, record.calls(), time);
+        Ok(())
+    }
+
+    /// Writes what a record did, and returns what became of it.
+    fn class(&mut self, record: &Record<'_>) -> Converted<Class, S> {
+        Ok(match &record.what {
             What::Call if record.call == "Finalize" => {
                 self.is_finished = true;
                 self.end = self.end.min(record.enter);
@@ -167,7 +175,9 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
             }
             What::Probe(envelope) => self.probe(record, *envelope)?,
             What::Tests(tests) => {
-                chain.compute += precise(tests.computing);
+                if let Some(chain) = self.chains.get_mut(record.thread as usize) {
+                    chain.compute += precise(tests.computing);
+                }
                 match (record.call, self.conversion.input.unfinished()) {
                     ("Waitany" | "Waitsome" | "Probe", Unfinished::Done) => {
                         Class::Approximated("the trace does not say what it waited for")
@@ -177,10 +187,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
             }
             What::Communicator { freed: true, .. } => self.local(record),
             What::Communicator { number, .. } => self.create(record, *number)?,
-        };
-        let time = if record.call == "Finalize" { 0 } else { record.time() };
-        self.report.add(class, record.call, record.calls(), time);
-        Ok(())
+        })
     }
 
     /// Ends the rank.

@@ -135,7 +135,7 @@ fn traced(ranks: &[Vec<Stream>], further: &[(u32, u64, (i32, i32, u32))]) -> Inp
         cost_per_call_s: 0.0,
         clock_reads_s: 0.0,
     };
-    Input::Trace(Trace { description, ranks: (0..).zip(ranks).map(rank).collect() })
+    Input::Trace(Box::new(Trace { description, ranks: (0..).zip(ranks).map(rank).collect() }))
 }
 
 fn of(ranks: &[Stream]) -> Conversion {
