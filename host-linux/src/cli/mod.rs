@@ -62,6 +62,7 @@ mod show;
 pub mod simulate;
 mod study;
 mod trace;
+mod trace_args;
 mod verbs;
 mod watch;
 

@@ -112,11 +112,7 @@ impl PatternArgs {
     pub(super) fn source(&self, input: Option<&Path>) -> Result<Source, CliError> {
         match (input, self.pattern, self.ranks) {
             (Some(path), ..) => {
-                if let Some(option) = self.of_pattern() {
-                    return Err(CliError::usage(format!(
-                        "{option} is for --pattern: a FILE has ranks and sizes of its own"
-                    )));
-                }
+                self.for_pattern_only("a FILE")?;
                 ScheduleFile::open(path).map(Source::File).map_err(CliError::usage)
             }
             (None, Some(pattern), Some(ranks)) => Ok(Source::Pattern(pattern, self.options(ranks))),
@@ -128,10 +124,19 @@ impl PatternArgs {
                 })
             }
             (None, ..) => Err(CliError::usage(
-                "give a schedule's FILE, or --pattern NAME and --ranks P; \
+                "give a schedule's FILE, --trace DIR, or --pattern NAME and --ranks P; \
                  'loggap goal generate --help' lists the patterns",
             )),
         }
+    }
+
+    /// Refuses options of patterns where the schedule is `other`.
+    pub(super) fn for_pattern_only(&self, other: &str) -> Result<(), CliError> {
+        self.of_pattern().map_or(Ok(()), |option| {
+            Err(CliError::usage(format_args!(
+                "{option} is for --pattern: {other} has ranks and sizes of its own"
+            )))
+        })
     }
 
     /// The measuring round, if one is asked for.

@@ -64,6 +64,12 @@ pub enum Shape {
     ScatterLinear,
     /// Down a binomial tree, with the blocks of whole subtrees, nearest child first.
     ScatterBinomial,
+    /// All vectors go to rank 0, which combines them.
+    ReduceLinear,
+    /// Segments up a binomial tree, combined at each rank.
+    ReduceBinomial,
+    /// Each rank combines the vector of the rank below and passes the result on.
+    Scan,
 }
 
 /// Rank counts for which Open MPI runs the algorithm as such.

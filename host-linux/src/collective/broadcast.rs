@@ -40,7 +40,7 @@ impl Call {
     }
 
     /// Bytes of each segment; a single one if the message is not cut.
-    fn segment_lengths(&self) -> impl Iterator<Item = u64> {
+    pub(super) fn segment_lengths(&self) -> impl Iterator<Item = u64> {
         let size = self.size;
         let segment = if self.segment == 0 { size.max(1) } else { self.segment };
         let count = size.div_ceil(segment).max(1);

@@ -63,6 +63,9 @@ impl Call {
             Shape::GatherBinomial => self.gather_binomial(rank),
             Shape::ScatterLinear => self.scatter_linear(rank),
             Shape::ScatterBinomial => self.scatter_binomial(rank),
+            Shape::ReduceLinear => self.reduce_linear(rank),
+            Shape::ReduceBinomial => self.reduce_binomial(rank),
+            Shape::Scan => self.scan(rank),
         }
     }
 

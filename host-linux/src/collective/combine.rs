@@ -1,9 +1,9 @@
-//! Rounds of allreduce.
+//! Rounds of allreduce, reduction and scan.
 
 use loggap_core::units::Picos;
 
 use super::call::Call;
-use super::rounds::{Message, Round, doubled, power_of_two};
+use super::rounds::{Binomial, Message, Round, doubled, power_of_two};
 
 /// Mapping of ranks to places 0, 1, … below a power of two, between which the main rounds take
 /// place. Surplus ranks only take part before and after them.
@@ -42,7 +42,7 @@ impl Core {
 
 impl Call {
     /// Round that combines `size` bytes; saturating.
-    fn combining(&self, size: u64) -> Round {
+    pub(super) fn combining(&self, size: u64) -> Round {
         Round::compute(self.combine_time(size).unwrap_or(Picos(u64::MAX)))
     }
 
@@ -50,11 +50,39 @@ impl Call {
         if rank > 0 {
             return vec![Round::send(0, self.size), Round::receive(0, self.size)];
         }
-        let mut rounds = Vec::new();
-        for peer in (1..self.ranks).rev() {
-            rounds.extend([Round::receive(peer, self.size), self.combining(self.size)]);
-        }
+        let mut rounds = self.reduce_linear(rank);
         rounds.extend(self.root_sends(rank, self.size));
+        rounds
+    }
+
+    pub(super) fn reduce_linear(&self, rank: u32) -> Vec<Round> {
+        if rank > 0 {
+            return vec![Round::send(0, self.size)];
+        }
+        let combined = |peer| [Round::receive(peer, self.size), self.combining(self.size)];
+        (1..self.ranks).rev().flat_map(combined).collect()
+    }
+
+    /// Up a binomial tree; a rank combines the vectors of its children, the nearest first.
+    pub(super) fn reduce_binomial(&self, rank: u32) -> Vec<Round> {
+        let place = Binomial::Far.place(rank, self.ranks);
+        let mut rounds = Vec::new();
+        for size in self.segment_lengths() {
+            for &child in place.children.iter().rev() {
+                rounds.extend([Round::receive(child, size), self.combining(size)]);
+            }
+            rounds.extend(place.parent.map(|parent| Round::send(parent, size)));
+        }
+        rounds
+    }
+
+    pub(super) fn scan(&self, rank: u32) -> Vec<Round> {
+        let mut rounds = Vec::new();
+        if let Some(below) = rank.checked_sub(1) {
+            rounds.extend([Round::receive(below, self.size), self.combining(self.size)]);
+        }
+        let above = rank.saturating_add(1);
+        rounds.extend((above < self.ranks).then(|| Round::send(above, self.size)));
         rounds
     }
 

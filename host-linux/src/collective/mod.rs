@@ -10,14 +10,21 @@ mod broadcast;
 mod call;
 mod combine;
 mod exchange;
+mod known;
+mod lists;
 mod operation;
 mod rooted;
 mod rounds;
 
 pub use algorithm::{ALGORITHMS, Algorithm, Condition, Shape};
 pub use call::{Call, Chain};
+pub use known::{Chosen, known};
+pub use lists::{all_to_all, allgather, linear, reduce_scatter};
 pub use operation::Operation;
-pub use rounds::{Binomial, Message, Place, Round, doubled, feed, power_of_two};
+pub use rounds::{
+    Binomial, Dependency, Message, Place, Placement, Round, doubled, feed, power_of_two,
+    write_rounds,
+};
 
 #[cfg(test)]
 mod tests;

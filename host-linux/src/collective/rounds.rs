@@ -5,7 +5,7 @@
 //! Here a rank follows the code of an MPI library: a round begins when the previous one is
 //! complete.
 
-use loggap_core::goal::{Op, OpKind, Sink};
+use loggap_core::goal::{DependsOn, Edge, Op, OpKind, Sink};
 use loggap_core::units::Picos;
 
 /// A message of a round.
@@ -69,9 +69,22 @@ impl Round {
 /// Largest number of dependencies between two rounds that are written one by one.
 const MOST_PAIRS: usize = 16;
 
-/// Writes all ranks into `sink`: each operation of a round requires all of the previous round.
-/// Between large rounds an empty calculation is inserted, so that the number of dependencies is
-/// linear in that of operations instead of quadratic.
+/// Dependency of an operation that is not written yet: the operation that it waits for, and the
+/// event of it.
+pub type Dependency = (u32, DependsOn);
+
+/// Peers, tag and processor of rounds in a schedule.
+#[derive(Clone, Copy, Debug)]
+pub struct Placement<F> {
+    /// Rank of the schedule for a rank of the collective operation.
+    pub rank: F,
+    /// Tag of the messages.
+    pub tag: u64,
+    /// Processor.
+    pub cpu: u16,
+}
+
+/// Writes all ranks into `sink`, see [`write_rounds`].
 ///
 /// # Errors
 ///
@@ -84,35 +97,53 @@ pub fn feed<S: Sink>(
     sink.ranks(ranks)?;
     for rank in 0..ranks {
         sink.begin_rank(rank)?;
-        let mut before: Vec<u32> = Vec::new();
-        for round in rounds(rank) {
-            let messages = round.sends.len() + round.receives.len();
-            let joins = before.len().saturating_mul(messages) > MOST_PAIRS && before.len() > 1;
-            if round.calc > Picos::ZERO || joins {
-                before = vec![add(sink, OpKind::Calc { duration: round.calc }, &before)?];
-            }
-            let mut own = Vec::with_capacity(messages);
-            for &Message { peer, size } in &round.sends {
-                own.push(add(sink, OpKind::Send { peer, size, tag: 0 }, &before)?);
-            }
-            for &Message { peer, size } in &round.receives {
-                own.push(add(sink, OpKind::Receive { peer, size, tag: 0 }, &before)?);
-            }
-            if !own.is_empty() {
-                before = own;
-            }
-        }
+        let placement = Placement { rank: |peer| peer, tag: 0, cpu: 0 };
+        write_rounds(&rounds(rank), &placement, Vec::new(), sink)?;
         sink.end_rank()?;
     }
     Ok(())
 }
 
-fn add<S: Sink>(sink: &mut S, kind: OpKind, before: &[u32]) -> Result<u32, S::Error> {
-    let operation = sink.op(Op { kind, cpu: 0, nic: 0 })?;
-    for &on in before {
-        sink.requires(operation, on)?;
+/// Writes the rounds of the open rank: each operation of a round requires all of the previous
+/// round, those of the first one `before`. Returns what the operations behind wait for. Between
+/// large rounds an empty calculation is inserted, so that the number of dependencies is linear in
+/// that of operations instead of quadratic.
+///
+/// # Errors
+///
+/// Errors of `sink`.
+pub fn write_rounds<S: Sink>(
+    rounds: &[Round],
+    placement: &Placement<impl Fn(u32) -> u32>,
+    mut before: Vec<Dependency>,
+    sink: &mut S,
+) -> Result<Vec<Dependency>, S::Error> {
+    let &Placement { ref rank, tag, cpu } = placement;
+    for round in rounds {
+        let messages = round.sends.len() + round.receives.len();
+        let joins = before.len().saturating_mul(messages) > MOST_PAIRS && before.len() > 1;
+        let mut add = |kind, before: &[Dependency]| {
+            let op = sink.op(Op { kind, cpu, nic: 0 })?;
+            for &(on, event) in before {
+                sink.edge(Edge { op, on, start: event == DependsOn::Start })?;
+            }
+            Ok((op, DependsOn::End))
+        };
+        if round.calc > Picos::ZERO || joins {
+            before = vec![add(OpKind::Calc { duration: round.calc }, &before)?];
+        }
+        let mut own = Vec::with_capacity(messages);
+        for &Message { peer, size } in &round.sends {
+            own.push(add(OpKind::Send { peer: rank(peer), size, tag }, &before)?);
+        }
+        for &Message { peer, size } in &round.receives {
+            own.push(add(OpKind::Receive { peer: rank(peer), size, tag }, &before)?);
+        }
+        if !own.is_empty() {
+            before = own;
+        }
     }
-    Ok(operation)
+    Ok(before)
 }
 
 /// Largest power of two up to `ranks`; 1 for 0 ranks.

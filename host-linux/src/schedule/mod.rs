@@ -10,6 +10,7 @@ mod form;
 mod lookup;
 mod prtt;
 mod tags;
+mod trace;
 mod write;
 
 pub(crate) use coding::Coding;
@@ -18,4 +19,5 @@ pub use form::{Extent, Form};
 pub use lookup::{FileLookup, NumberedLookup};
 pub use prtt::PrttRound;
 pub use tags::TagNumbers;
+pub use trace::TraceSchedule;
 pub use write::{CutTags, StreamOutput, WriteError, Writer, write, write_text};

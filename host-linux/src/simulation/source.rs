@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 use loggap_core::goal::Sink;
 use loggap_core::goal::pattern::{GenerateError, Options, Pattern, generate, scratch_words};
@@ -10,7 +11,10 @@ use loggap_core::sim::{BuildError, Builder, Receive, Requirements, Schedule, Set
 
 use super::{Elsewhere, OwnedMemory};
 use crate::collective::Call;
-use crate::schedule::{FeedError, Form, PrttRound, RefusedInput, ScheduleFile};
+use crate::schedule::{
+    FeedError, Form, PrttRound, RefusedInput, ScheduleFile, TagNumbers, TraceSchedule,
+};
+use crate::trace::convert::ConvertError;
 
 /// A schedule to simulate.
 #[derive(Debug)]
@@ -23,6 +27,8 @@ pub enum Source {
     Collective(Call),
     /// A measuring round.
     Prtt(PrttRound),
+    /// Trace, converted when it is needed.
+    Trace(Box<TraceSchedule>),
 }
 
 /// Why a schedule cannot be loaded.
@@ -31,6 +37,9 @@ pub enum LoadError {
     /// The file is invalid.
     #[error(transparent)]
     Input(RefusedInput),
+    /// The trace cannot be converted.
+    #[error("{0}")]
+    Trace(String),
     /// The options of the pattern are invalid.
     #[error("{0}")]
     Options(String),
@@ -103,6 +112,17 @@ impl From<FeedError<BuildError>> for LoadError {
         match error {
             FeedError::Input(refused) => Self::Input(refused),
             FeedError::Sink { place, error } => Self::Schedule { place, error },
+        }
+    }
+}
+
+impl From<ConvertError<BuildError>> for LoadError {
+    fn from(error: ConvertError<BuildError>) -> Self {
+        match error {
+            ConvertError::Sink { rank, error } => {
+                Self::Schedule { place: format!("the trace of rank {rank}"), error }
+            }
+            other => Self::Trace(other.to_string()),
         }
     }
 }
@@ -199,15 +219,22 @@ impl Source {
             }
             Self::Collective(call) => Ok(call.feed(sink)?),
             Self::Prtt(round) => Ok(round.feed(sink)?),
+            Self::Trace(trace) => Ok(trace.feed_numbered(sink)?),
+        }
+    }
+
+    /// Large tags that were replaced by numbers.
+    pub(super) fn tags(&self) -> Option<Arc<TagNumbers>> {
+        match self {
+            Self::File(file) => Some(file.tags()),
+            Self::Trace(trace) => Some(trace.tags()),
+            Self::Pattern(..) | Self::Collective(_) | Self::Prtt(_) => None,
         }
     }
 
     /// Memory for the numbers of large tags, bytes.
     pub(super) fn tag_bytes(&self) -> u64 {
-        match self {
-            Self::File(file) => file.tags().bytes(),
-            Self::Pattern(..) | Self::Collective(_) | Self::Prtt(_) => 0,
-        }
+        self.tags().map_or(0, |tags| tags.bytes())
     }
 
     /// True for a binary file.
@@ -223,6 +250,7 @@ impl Source {
             Self::Pattern(_, options) => options.ranks,
             Self::Collective(call) => call.ranks,
             Self::Prtt(round) => round.ranks(),
+            Self::Trace(trace) => trace.ranks(),
         }
     }
 

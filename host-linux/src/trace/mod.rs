@@ -19,6 +19,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod convert;
+pub mod liballprof;
 mod matching;
 mod rank;
 mod record;
@@ -64,6 +66,18 @@ pub enum TraceError {
     Mixed {
         /// Path of the file.
         path: PathBuf,
+    },
+    /// A line of a text is wrong.
+    #[error("'{}':{line}:{column}: {expected} expected; --lenient leaves out such lines", path.display())]
+    Text {
+        /// Path of the file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Byte in the line, from 1.
+        column: usize,
+        /// What should have stood there.
+        expected: &'static str,
     },
     /// The file of a rank is wrong.
     #[error("'{}': record {record}: {error}", path.display())]

@@ -45,6 +45,46 @@ impl Communicator {
     pub fn size(&self) -> u64 {
         self.members.iter().map(|&(_, _, count)| u64::from(count)).sum()
     }
+
+    /// `MPI_COMM_WORLD` of `ranks` ranks.
+    #[must_use]
+    pub fn world(ranks: u32) -> Self {
+        Self { members: vec![(0, 1, ranks)], ..Self::default() }
+    }
+
+    /// True if it has another group.
+    #[must_use]
+    pub const fn is_inter(&self) -> bool {
+        !self.remote.is_empty()
+    }
+
+    /// Rank in `MPI_COMM_WORLD` of the member `rank`.
+    #[must_use]
+    pub fn member(&self, rank: u32) -> Option<i32> {
+        let mut rest = rank;
+        for &(first, stride, count) in &self.members {
+            if rest < count {
+                return Some(first.wrapping_add(stride.wrapping_mul(rest.cast_signed())));
+            }
+            rest -= count;
+        }
+        None
+    }
+
+    /// Rank in this communicator of the rank `world` of `MPI_COMM_WORLD`.
+    #[must_use]
+    pub fn rank_of(&self, world: i32) -> Option<u32> {
+        let mut before = 0u32;
+        for &(first, stride, count) in &self.members {
+            let distance = i64::from(world) - i64::from(first);
+            let step = if stride == 0 { 0 } else { distance / i64::from(stride) };
+            if step * i64::from(stride) == distance && (0..i64::from(count)).contains(&step) {
+                return before.checked_add(u32::try_from(step).ok()?);
+            }
+            before = before.checked_add(count)?;
+        }
+        None
+    }
 }
 
 fn ranks(progressions: &[(i32, i32, u32)]) -> impl Iterator<Item = i32> + '_ {

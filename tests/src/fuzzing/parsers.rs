@@ -3,8 +3,11 @@
 use loggap::decimal;
 use loggap::flags::parse;
 use loggap::samples::{self, Limits, Row, SampleReader, TimedSample};
+use loggap::trace::convert::{Conversion, Input, Options, Strictness};
+use loggap::trace::liballprof::RankText;
 use loggap::trace::{RankTrace, wildcards};
 use loggap_core::goal::pattern::Pattern;
+use loggap_core::goal::stats::Counter;
 use loggap_core::noise::{self, Detour, Trace};
 use loggap_core::trace::{BlockHeader, DEFINITIONS, Decoder, Encoder, FileHeader, MAX_PART};
 use loggap_core::units::Picos;
@@ -70,6 +73,19 @@ pub fn trace(data: &[u8]) {
     }
     let read: Vec<_> = Decoder::new(&again, 9).map(|part| part.expect("a part")).collect();
     assert_eq!(read, parts);
+}
+
+/// A text of liballprof, read in both ways, and what becomes of it.
+pub fn liballprof(data: &[u8]) {
+    let text = || RankText::of("rank-0.txt".into(), data.to_vec(), 0, 2);
+    assert!(text().records(Strictness::Strict).filter(Result::is_err).count() <= 1);
+    assert!(text().records(Strictness::Lenient).all(|record| record.is_ok()));
+    let options = Options { strictness: Strictness::Lenient, ..Options::default() };
+    let other = RankText::of("rank-1.txt".into(), Vec::new(), 1, 2);
+    let conversion = Conversion::new(Input::Liballprof(vec![text(), other]), options);
+    let mut counter = Counter::new(&mut []);
+    conversion.feed(&mut counter).expect("a lenient conversion takes all");
+    counter.finish().expect("all ranks");
 }
 
 /// A noise trace, and what it costs operations where it is one.

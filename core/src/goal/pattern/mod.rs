@@ -95,6 +95,23 @@ pub fn generate<S: Sink>(
     Ok(())
 }
 
+/// Writes the operations of one rank of `pattern` into the open rank of `sink`. `scratch` as for
+/// [`generate`]; patterns of several parts and repetitions need a rank without operations.
+///
+/// # Errors
+///
+/// As [`generate`].
+pub fn generate_rank<S: Sink>(
+    pattern: Pattern,
+    options: &Options,
+    rank: u32,
+    scratch: &mut [u32],
+    sink: &mut S,
+) -> Result<(), GenerateError<S::Error>> {
+    let plan = Plan::new(pattern, options, scratch).map_err(GenerateError::Options)?;
+    plan.rank(&mut Script::new(sink, 0), 0, rank).map_err(GenerateError::Sink)
+}
+
 /// Checks the options and adjusts them to `pattern`; selects the algorithm of a collective of
 /// Schedgen 2.
 pub(crate) fn settled(

@@ -2,7 +2,9 @@
 
 mod check;
 mod convert;
+mod from_trace;
 mod generate;
+mod merge;
 mod stats;
 
 use std::path::{Path, PathBuf};
@@ -36,6 +38,8 @@ enum Command {
     Decompile(convert::DecompileArgs),
     Check(check::Args),
     Stats(stats::Args),
+    FromTrace(from_trace::Args),
+    Merge(merge::Args),
 }
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
@@ -46,6 +50,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         Command::Decompile(args) => convert::decompile(args, console),
         Command::Check(args) => check::run(args, console),
         Command::Stats(args) => stats::run(args, console),
+        Command::FromTrace(args) => from_trace::run(args, console),
+        Command::Merge(args) => merge::run(args, console),
     }
 }
 

@@ -34,6 +34,7 @@ use self::sweep::{SweepArgs, SweepJob};
 use super::digits::FormatArgs;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
+use super::trace_args::TraceArgs;
 use crate::flags::parse;
 use crate::machine::clock::HostClock;
 use crate::output::plot::links::LinksTitle;
@@ -78,6 +79,14 @@ pub struct Args {
     /// LogGOPSim's option for the schedule.
     #[arg(short = 'f', hide = true, value_name = "FILE", conflicts_with_all = ["input", "pattern"])]
     filename: Option<PathBuf>,
+
+    /// Traced program to simulate: the directory of 'loggap-mpi trace', or the
+    /// file of rank 0 of liballprof.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["input", "filename", "pattern", "prtt"])]
+    trace: Option<PathBuf>,
+
+    #[command(flatten)]
+    conversion: TraceArgs,
 
     #[command(flatten)]
     parameters: ParameterArgs,
@@ -171,6 +180,24 @@ impl Args {
         self.input.as_deref().or(self.filename.as_deref())
     }
 
+    /// File or trace of the schedule.
+    fn schedule(&self) -> Option<&Path> {
+        self.input().or(self.trace.as_deref())
+    }
+
+    /// Schedule to simulate.
+    fn source(&self) -> Result<Source, CliError> {
+        if let Some(trace) = &self.trace {
+            self.pattern.for_pattern_only("a trace")?;
+            let conversion = self.conversion.conversion(std::slice::from_ref(trace))?;
+            return Ok(Source::Trace(Box::new(conversion.into())));
+        }
+        match self.conversion.given() {
+            Some(option) => Err(CliError::usage(format_args!("{option} is for --trace DIR"))),
+            None => self.pattern.source(self.input()),
+        }
+    }
+
     /// Plan of the network between ranks.
     fn network(&self) -> Result<Option<NetworkPlan>, CliError> {
         let Some(mut network) = self.network.plan(self.pattern.seed, &self.levels)? else {
@@ -249,6 +276,7 @@ impl Args {
     fn check_files(&self) -> Result<(), CliError> {
         let mut files = NamedFiles::default();
         files.read("FILE", self.input());
+        files.read("--trace", self.trace.as_deref());
         self.parameters.name_files(&mut files);
         self.levels.name_files(&mut files);
         self.network.name_files(&mut files);
@@ -329,7 +357,7 @@ impl Pictures {
         }
         if let (Some(picture), Some(usage)) = (self.network, &outcome.network) {
             let title = LinksTitle {
-                schedule: args.pattern.schedule(args.input()),
+                schedule: args.pattern.schedule(args.schedule()),
                 topology: args.network.named().0,
                 makespan: outcome.finished.makespan,
             };
@@ -388,7 +416,7 @@ impl Prepared {
         let pictures = Pictures::open(args)?;
         let clock = HostClock::monotonic_raw();
         let started = clock.now();
-        let source = args.pattern.source(args.input())?;
+        let source = args.source()?;
         let opening = clock.duration(clock.now().saturating_sub(started));
         args.levels.check(&sets, &source, console)?;
         if let Some(network) = &network {

@@ -214,8 +214,7 @@ fn with_tag(mut left: Unfinished, tags: &TagNumbers) -> Unfinished {
 impl Outcome {
     /// Replaces numbers by the original tags, and adds the memory of their table.
     fn with_tags(mut self, source: &Source) -> Self {
-        let Source::File(file) = source else { return self };
-        let tags = file.tags();
+        let Some(tags) = source.tags() else { return self };
         let Stuck { unreceived, waiting, .. } = &mut self.stuck;
         for left in unreceived.iter_mut().chain(waiting) {
             *left = with_tag(*left, &tags);

@@ -1,0 +1,249 @@
+//! `loggap goal from-trace`: the schedule of a traced MPI program.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use loggap_core::goal::stats::{Counter, Stats};
+use loggap_core::goal::{ANY, ANY_TAG, Edge, Misuse, Op, OpKind, Sink};
+use serde::Serialize;
+
+use super::{Extent, Form, Source, StreamWriter, Target, Trouble, WriteError, Writer};
+use crate::cli::trace_args::TraceArgs;
+use crate::output::number;
+use crate::terminal::{CliError, Console, Exit};
+use crate::trace::convert::{Class, Conversion, ConvertError, Line, Report};
+
+/// Convert the trace of an MPI program to a schedule.
+///
+/// Calculations are the time between calls; a posted operation is waited for
+/// where its completion was seen; receives take the messages that they took in
+/// the program; collective operations are the messages of an algorithm.
+/// docs/goal.md says what becomes of each call.
+///
+/// Reads the directory of 'loggap-mpi trace', or the texts of liballprof: one
+/// file a rank, or that of rank 0, in whose name '-0' stands for the rank.
+///
+/// Prints what was converted, approximated and refused. Exits with 1 if
+/// messages are left that are not received, or not sent, without --lenient.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  loggap goal from-trace loggap-trace -o app.lgs
+  loggap goal from-trace loggap-trace --algorithms allreduce=ring,bcast=pipeline:64K -o app.lgs
+  loggap goal from-trace /tmp/pmpi-trace-rank-0.txt --lenient -o app.goal")]
+pub(super) struct Args {
+    /// Directory of a trace, or files of liballprof.
+    #[arg(value_name = "DIR|FILE", required = true)]
+    inputs: Vec<PathBuf>,
+
+    #[command(flatten)]
+    target: Target,
+
+    #[command(flatten)]
+    conversion: TraceArgs,
+
+    /// Print the report as JSON; without -o only that.
+    #[arg(short = 'J', long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
+    for input in &args.inputs {
+        args.target.check_files(input, &[])?;
+    }
+    let conversion = args.conversion.conversion(&args.inputs)?;
+    let converted = Converted::new(&conversion).map_err(CliError::usage)?;
+    let document = Document::new(&converted);
+    let is_written = args.target.output.is_some();
+    if is_written || !args.json {
+        args.target.write(Some(Form::Text), &converted, console)?;
+    }
+    if is_written || args.json {
+        console.report(args.json, &document, |out| print(out, &document))?;
+    } else {
+        for line in document.summary() {
+            console.note(line);
+        }
+    }
+    if document.unmatched == 0 {
+        return Ok(Exit::Done);
+    }
+    console.warn(format_args!(
+        "{} messages are not received, or not sent: 'loggap goal check' lists them",
+        document.unmatched
+    ));
+    Ok(if args.conversion.lenient { Exit::Done } else { Exit::Failed })
+}
+
+/// A conversion whose size is known.
+struct Converted<'c> {
+    conversion: &'c Conversion,
+    report: Report,
+    stats: Stats,
+    messages: u64,
+    unmatched: u64,
+}
+
+impl<'c> Converted<'c> {
+    fn new(conversion: &'c Conversion) -> Result<Self, ConvertError<Misuse>> {
+        let counter = Counter::new(&mut []);
+        let mut tally = Tally { counter, rank: 0, open: HashMap::new(), sends: 0, wild: 0 };
+        let report = conversion.feed(&mut tally)?;
+        let (messages, unmatched) = (tally.sends, tally.unmatched());
+        let finished = tally.counter.finish();
+        let (stats, _) = finished.map_err(|error| ConvertError::Sink { rank: 0, error })?;
+        Ok(Self { conversion, report, stats, messages, unmatched })
+    }
+
+    fn play<S: Sink<Error: Into<WriteError>>>(&self, sink: &mut S) -> Result<(), Trouble> {
+        let fed = self.conversion.feed(sink).map(drop);
+        fed.map_err(|error| match error {
+            ConvertError::Sink { error, .. } => Trouble::Write(error.into()),
+            ConvertError::Trace(error) => Trouble::Options(error.to_string()),
+            ConvertError::Cut { rank } => {
+                Trouble::Options(ConvertError::<Misuse>::Cut { rank }.to_string())
+            }
+        })
+    }
+}
+
+impl Source for Converted<'_> {
+    fn extent(&self) -> Result<Extent, Trouble> {
+        Ok(Extent::from(&self.stats))
+    }
+
+    fn to_file(&self, writer: &mut Writer<'_, '_>) -> Result<(), Trouble> {
+        self.play(writer)
+    }
+
+    fn to_stream(&self, writer: &mut StreamWriter<'_>) -> Result<(), Trouble> {
+        self.play(writer)
+    }
+}
+
+/// Counts a schedule, and its sends less its receives by sender, receiver and tag.
+struct Tally<'m> {
+    counter: Counter<'m>,
+    rank: u32,
+    open: HashMap<(u32, u32, u64), i64>,
+    sends: u64,
+    /// Receives from any source or of any tag.
+    wild: u64,
+}
+
+impl Tally<'_> {
+    fn unmatched(&self) -> u64 {
+        let of =
+            |sign: i64| self.open.values().map(|open| (sign * open).max(0).unsigned_abs()).sum();
+        let (sends, receives): (u64, u64) = (of(1), of(-1));
+        sends.abs_diff(self.wild.min(sends)).saturating_add(receives)
+    }
+}
+
+impl Sink for Tally<'_> {
+    type Error = Misuse;
+
+    fn ranks(&mut self, ranks: u32) -> Result<(), Misuse> {
+        self.counter.ranks(ranks)
+    }
+
+    fn begin_rank(&mut self, rank: u32) -> Result<(), Misuse> {
+        self.rank = rank;
+        self.counter.begin_rank(rank)
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, Misuse> {
+        match op.kind {
+            OpKind::Send { peer, tag, .. } => {
+                self.sends += 1;
+                *self.open.entry((self.rank, peer, tag)).or_default() += 1;
+            }
+            OpKind::Receive { peer, tag, .. } if peer == ANY || tag == ANY_TAG => self.wild += 1,
+            OpKind::Receive { peer, tag, .. } => {
+                *self.open.entry((peer, self.rank, tag)).or_default() -= 1;
+            }
+            OpKind::Calc { .. } => {}
+        }
+        self.counter.op(op)
+    }
+
+    fn edge(&mut self, edge: Edge) -> Result<(), Misuse> {
+        self.counter.edge(edge)
+    }
+
+    fn end_rank(&mut self) -> Result<(), Misuse> {
+        self.counter.end_rank()
+    }
+}
+
+/// Contents of the report.
+#[derive(Serialize)]
+struct Document {
+    ranks: u32,
+    ops: u64,
+    messages: u64,
+    unmatched: u64,
+    /// Time of all ranks from the return of `MPI_Init` on.
+    time_s: f64,
+    /// Calculations of the schedule, all ranks together.
+    compute_s: f64,
+    converted: Vec<Line>,
+    approximated: Vec<Line>,
+    refused: Vec<Line>,
+}
+
+impl Document {
+    fn new(converted: &Converted<'_>) -> Self {
+        let Converted { report, stats, messages, unmatched, .. } = converted;
+        Self {
+            ranks: stats.ranks,
+            ops: stats.ops(),
+            messages: *messages,
+            unmatched: *unmatched,
+            time_s: report.time(),
+            compute_s: report.compute(),
+            converted: report.lines(Class::Converted),
+            approximated: report.lines(Class::Approximated("")),
+            refused: report.lines(Class::Refused("")),
+        }
+    }
+
+    /// Lists with their names.
+    fn lists(&self) -> [(&'static str, &[Line]); 3] {
+        [
+            ("converted", &self.converted),
+            ("approximated", &self.approximated),
+            ("refused", &self.refused),
+        ]
+    }
+
+    fn summary(&self) -> impl Iterator<Item = String> {
+        self.lists().into_iter().map(|(name, lines)| {
+            let calls: u64 = lines.iter().map(|line| line.calls).sum();
+            let share: f64 = lines.iter().map(|line| line.share).sum();
+            format!("{name}: {calls} calls, {:.2}% of the time", share * 100.0)
+        })
+    }
+}
+
+fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
+    writeln!(
+        out,
+        "{} ranks, {} operations, {} messages, {} unmatched; of {} s the ranks computed {} s",
+        all.ranks,
+        all.ops,
+        all.messages,
+        all.unmatched,
+        number::significant(all.time_s),
+        number::significant(all.compute_s)
+    )?;
+    writeln!(out, "#              call                          calls   time[s]  share[%] reason")?;
+    for (name, lines) in all.lists() {
+        for Line { call, reason, calls, time_s, share } in lines {
+            let (share, reason) = (share * 100.0, reason.unwrap_or(""));
+            let line = format!("{name:14} {call:22} {calls:12} {time_s:9.4} {share:9.3} {reason}");
+            writeln!(out, "{}", line.trim_end())?;
+        }
+    }
+    Ok(())
+}

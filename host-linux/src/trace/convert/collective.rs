@@ -1,0 +1,291 @@
+//! Collective operations as the messages of an algorithm.
+
+use loggap_core::goal::{DependsOn, Edge, Op, OpKind, Sink};
+use loggap_core::trace::{Collective, Direction};
+use loggap_core::units::Picos;
+
+use super::Class;
+use super::rank::{Converted, Group, RankConverter, processor};
+use crate::collective::{
+    Call, Chosen, Dependency, Operation, Placement, Round, Shape, all_to_all, allgather, linear,
+    reduce_scatter, write_rounds,
+};
+use crate::trace::Record;
+use crate::trace::rank::Communicator;
+use crate::trace::record::Counts;
+
+/// Messages of a rank in a collective operation.
+struct Plan {
+    rounds: Vec<Round>,
+    /// Rank of the group that the rounds count ranks from.
+    root: u32,
+}
+
+/// Bytes to or from each rank: a list, or the same for all.
+fn sizes(list: &Counts, each: u64, ranks: u32) -> Vec<u64> {
+    if list.is_empty() {
+        return vec![each; ranks as usize];
+    }
+    list.iter().take(ranks as usize).collect()
+}
+
+impl<S: Sink> RankConverter<'_, '_, S> {
+    pub(super) fn collective(
+        &mut self,
+        record: &Record<'_>,
+        operation: &Collective,
+        lists: [&Counts; 2],
+    ) -> Converted<Class, S> {
+        if let Some(request) = operation.request {
+            self.post(request, None);
+        }
+        let name = record.call.to_ascii_lowercase();
+        let name = match (operation.request, name.strip_prefix('i')) {
+            (Some(_), Some(blocking)) => blocking,
+            _ => &name,
+        };
+        let Some(group) = self.group(operation.communicator) else {
+            return Ok(Class::Refused("the members of the communicator are not known"));
+        };
+        let tag = Self::collective_tag(group);
+        let group = *group;
+        if group.communicator.is_inter() {
+            return Ok(Class::Refused("collective between two groups"));
+        }
+        if let Some(kind) = name.strip_prefix("neighbor_") {
+            return self.neighbours(record, kind, operation, lists, (&group, tag));
+        }
+        let Some(plan) = self.plan(name, operation, lists, &group) else {
+            return Ok(Class::Refused("no algorithm is known"));
+        };
+        self.write(record, operation.request, &plan, (&group, tag))?;
+        Ok(Class::Converted)
+    }
+
+    /// Communicators are made together: the members of the new one meet in a barrier.
+    pub(super) fn create(&mut self, record: &Record<'_>, number: u32) -> Converted<Class, S> {
+        let Some(group) = self.group(number) else { return Ok(Class::Converted) };
+        let tag = Self::collective_tag(group);
+        let group = *group;
+        if !group.communicator.is_inter() {
+            let rounds = self.equal(Operation::Barrier, &group, 0, 0);
+            self.write(record, None, &Plan { rounds, root: 0 }, (&group, tag))?;
+        }
+        Ok(Class::Approximated("a barrier of the new communicator"))
+    }
+
+    fn plan(
+        &self,
+        name: &str,
+        operation: &Collective,
+        [sent, received]: [&Counts; 2],
+        group: &Group<'_>,
+    ) -> Option<Plan> {
+        let &Group { own, size: ranks, communicator, .. } = group;
+        let root = operation.root.and_then(|root| communicator.rank_of(root)).unwrap_or(0);
+        let combine = self.conversion.options.combine;
+        // With MPI_IN_PLACE only the other count is significant.
+        let one = operation.sent.max(operation.received);
+        let from_root =
+            |operation, size| Plan { rounds: self.equal(operation, group, root, size), root };
+        let at_once = |rounds| Some(Plan { rounds, root: 0 });
+        let of_shape = |shape, root, size| {
+            let call = Call { shape, ranks, size, segment: 0, combine };
+            Some(Plan { rounds: call.rounds(relative(own, root, ranks)), root })
+        };
+        let lists =
+            || [sizes(sent, operation.sent, ranks), sizes(received, operation.received, ranks)];
+        match name {
+            "barrier" => Some(from_root(Operation::Barrier, 0)),
+            "bcast" => Some(from_root(Operation::Bcast, one)),
+            "allreduce" => Some(from_root(Operation::Allreduce, one)),
+            "allgather" => Some(from_root(Operation::Allgather, one)),
+            "alltoall" => Some(from_root(Operation::Alltoall, one)),
+            "gather" => Some(from_root(Operation::Gather, one)),
+            "scatter" => Some(from_root(Operation::Scatter, one)),
+            "reduce" if ranks < 8 && one < 512 => of_shape(Shape::ReduceLinear, root, one),
+            "reduce" => of_shape(Shape::ReduceBinomial, root, one),
+            "scan" | "exscan" => of_shape(Shape::Scan, 0, one),
+            "gatherv" => at_once(to_root(own, root, operation.sent, received, Direction::Receive)),
+            "scatterv" => at_once(to_root(own, root, operation.received, sent, Direction::Send)),
+            "allgatherv" => at_once(allgather(own, ranks, &sizes(received, one, ranks))),
+            "alltoallv" | "alltoallw" => {
+                let [mut sent, received] = lists();
+                if operation.in_place {
+                    sent.clone_from(&received);
+                }
+                at_once(match name {
+                    "alltoallv" => all_to_all(own, ranks, &sent, &received),
+                    _ => linear(own, &sent, &received),
+                })
+            }
+            "reduce_scatter" | "reduce_scatter_block" => {
+                at_once(reduce_scatter(own, ranks, &sizes(received, one, ranks), combine))
+            }
+            _ => None,
+        }
+    }
+
+    /// Rounds of an operation on equal blocks, counted from `root`.
+    fn equal(&self, operation: Operation, group: &Group<'_>, root: u32, size: u64) -> Vec<Round> {
+        let &Group { own, size: ranks, .. } = group;
+        if ranks < 2 {
+            return Vec::new();
+        }
+        let options = &self.conversion.options;
+        let Chosen { shape, segment } = options.algorithms.choose(operation, ranks, size);
+        let call = Call { shape, ranks, size, segment, combine: options.combine };
+        call.rounds(relative(own, root, ranks))
+    }
+
+    /// Writes the messages of a plan: behind those before, or beside what follows until the
+    /// completion of `request`.
+    fn write(
+        &mut self,
+        record: &Record<'_>,
+        request: Option<u64>,
+        plan: &Plan,
+        (group, tag): (&Group<'_>, u64),
+    ) -> Converted<(), S> {
+        let thread = record.thread as usize;
+        let cpu = processor(thread) + u16::from(request.is_some());
+        let before = self.before(thread)?;
+        let world = |rank: u32| {
+            let member = (u64::from(rank) + u64::from(plan.root)) % u64::from(group.size.max(1));
+            let member = u32::try_from(member).ok().and_then(|at| group.communicator.member(at));
+            member.map_or(u32::MAX, i32::cast_unsigned)
+        };
+        let placement = Placement { rank: world, tag, cpu };
+        let failed = self.failed();
+        let ends = write_rounds(&plan.rounds, &placement, before, self.sink).map_err(failed)?;
+        self.ended(thread, request, &ends)
+    }
+
+    /// The collective operation of a thread ends with `ends`.
+    fn ended(
+        &mut self,
+        thread: usize,
+        request: Option<u64>,
+        ends: &[Dependency],
+    ) -> Converted<(), S> {
+        let Some(request) = request else {
+            self.then(thread, ends);
+            return Ok(());
+        };
+        let op = match ends {
+            [] => None,
+            [(one, DependsOn::End)] => Some(*one),
+            several => {
+                let failed = self.failed();
+                let kind = OpKind::Calc { duration: Picos::ZERO };
+                let cpu = processor(thread) + 1;
+                let op = self.sink.op(Op { kind, cpu, nic: 0 }).map_err(&failed)?;
+                for &(on, event) in several {
+                    let edge = Edge { op, on, start: event == DependsOn::Start };
+                    self.sink.edge(edge).map_err(&failed)?;
+                }
+                Some(op)
+            }
+        };
+        self.post(request, op);
+        Ok(())
+    }
+
+    /// All messages among neighbours at once. Those between two ranks that are neighbours twice are
+    /// told apart by the place in the list.
+    fn neighbours(
+        &mut self,
+        record: &Record<'_>,
+        kind: &str,
+        operation: &Collective,
+        [sent, received]: [&Counts; 2],
+        (group, tag): (&Group<'_>, u64),
+    ) -> Converted<Class, S> {
+        if !matches!(kind, "allgather" | "allgatherv" | "alltoall" | "alltoallv" | "alltoallw") {
+            return Ok(Class::Refused("no algorithm is known"));
+        }
+        let thread = record.thread as usize;
+        let cpu = processor(thread) + u16::from(operation.request.is_some());
+        let before = self.before(thread)?;
+        let mut ends = Vec::new();
+        for direction in [Direction::Send, Direction::Receive] {
+            let (list, each) = match direction {
+                Direction::Send => (sent, operation.sent),
+                Direction::Receive => (received, operation.received),
+            };
+            let peers = neighbours(group, direction);
+            let count = u32::try_from(peers.len()).unwrap_or(u32::MAX);
+            for ((peer, slot), size) in peers.into_iter().zip(sizes(list, each, count)) {
+                let Ok(peer) = u32::try_from(peer) else { continue };
+                let tag = tag | slot;
+                let kind = match direction {
+                    Direction::Send => OpKind::Send { peer, size, tag },
+                    Direction::Receive => OpKind::Receive { peer, size, tag },
+                };
+                let failed = self.failed();
+                let op = self.sink.op(Op { kind, cpu, nic: 0 }).map_err(&failed)?;
+                for &(on, event) in &before {
+                    let edge = Edge { op, on, start: event == DependsOn::Start };
+                    self.sink.edge(edge).map_err(&failed)?;
+                }
+                ends.push((op, DependsOn::End));
+            }
+        }
+        let ends = if ends.is_empty() { before } else { ends };
+        self.ended(thread, operation.request, &ends)?;
+        Ok(Class::Converted)
+    }
+}
+
+/// Rank counted from the root.
+fn relative(rank: u32, root: u32, ranks: u32) -> u32 {
+    if rank >= root { rank - root } else { ranks - root + rank }
+}
+
+/// Messages between the root, which has a list, and each other rank.
+fn to_root(own: u32, root: u32, size: u64, list: &Counts, at_root: Direction) -> Vec<Round> {
+    if own != root {
+        if size == 0 {
+            return Vec::new();
+        }
+        return vec![match at_root {
+            Direction::Receive => Round::send(root, size),
+            Direction::Send => Round::receive(root, size),
+        }];
+    }
+    let all: Vec<u64> = list.iter().collect();
+    match at_root {
+        Direction::Receive => linear(own, &[], &all),
+        Direction::Send => linear(own, &all, &[]),
+    }
+}
+
+/// Neighbours of the own rank in the topology of a communicator, as ranks of `MPI_COMM_WORLD`, each
+/// with the number that its message has at the sender.
+fn neighbours(group: &Group<'_>, direction: Direction) -> Vec<(i32, u64)> {
+    let communicator: &Communicator = group.communicator;
+    if communicator.dimensions.is_empty() {
+        let all = communicator.neighbours.iter().filter(|(which, _)| *which == direction);
+        return all.map(|(_, peer)| (*peer, 0)).collect();
+    }
+    let mut found = Vec::new();
+    let mut stride = u64::from(group.size);
+    for (dimension, &(extent, periodic)) in (0u64..).zip(&communicator.dimensions) {
+        let extent = u64::from(extent.max(1));
+        stride /= extent;
+        let own = u64::from(group.own);
+        let place = own / stride.max(1) % extent;
+        for (side, step) in [(0, extent - 1), (1, 1)] {
+            let beyond = if side == 0 { place == 0 } else { place == extent - 1 };
+            let next = (place + step) % extent;
+            let peer = (own + next * stride).checked_sub(place * stride);
+            let peer = peer
+                .filter(|_| periodic || !beyond)
+                .and_then(|peer| communicator.member(u32::try_from(peer).ok()?));
+            // The neighbour sends to the other side.
+            let slot = 2 * dimension + if direction == Direction::Send { side } else { 1 - side };
+            found.push((peer.unwrap_or(loggap_core::trace::NO_PEER), slot % 256));
+        }
+    }
+    found
+}

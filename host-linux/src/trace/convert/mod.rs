@@ -1,0 +1,196 @@
+//! Traces as GOAL schedules: what each call of a rank becomes.
+//!
+//! The time between two calls is a calculation; a call waits for what its thread did before. A
+//! posted operation lets its thread go on, and is waited for where a call reported its completion.
+//! A receive takes the message that it took in the program: its source, tag and length are looked
+//! up ahead ([`lookahead`]). Collective operations are the messages of an algorithm
+//! ([`collective`]). Ranks are converted one after the other, each in one pass; memory is that of
+//! operations under way and of communicators.
+//!
+//! A thread's processor is twice its number; its immediate collective operations take the next one,
+//! so that they progress beside its calculations.
+
+mod algorithms;
+mod collective;
+mod input;
+mod lookahead;
+mod rank;
+mod report;
+mod schedgen;
+
+use std::collections::HashMap;
+
+use loggap_core::goal::Sink;
+use loggap_core::units::PerByte;
+
+pub use algorithms::{Algorithms, AlgorithmsError};
+pub use input::{Input, OpenError};
+pub use report::{Class, Line, Report};
+
+use super::TraceError;
+use input::{Records, Unfinished};
+use rank::RankConverter;
+
+/// Treatment of traces that are not whole.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Strictness {
+    /// An error.
+    #[default]
+    Strict,
+    /// What can be read is used; the rest is reported.
+    Lenient,
+}
+
+/// Operations and dependencies that a trace becomes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Graph {
+    /// Those that this module describes.
+    #[default]
+    Derived,
+    /// Those of Schedgen 1: speeds, overheads, algorithms and wildcards do not matter.
+    Schedgen,
+}
+
+/// Settings of a conversion.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Speed of the processors against those of the trace, by rank; the last one counts for all
+    /// further ranks. None for 1.
+    pub cpu_speed: Vec<f64>,
+    /// Time between two calls that the tracer took, in nanoseconds; `None` for that of the trace.
+    pub overhead: Option<f64>,
+    /// Time to combine a byte of two vectors in reductions.
+    pub combine: PerByte,
+    /// Algorithms of collective operations.
+    pub algorithms: Algorithms,
+    /// Treatment of traces that are not whole.
+    pub strictness: Strictness,
+    /// Operations and dependencies.
+    pub graph: Graph,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            cpu_speed: Vec::new(),
+            overhead: None,
+            combine: PerByte::ZERO,
+            algorithms: Algorithms::default(),
+            strictness: Strictness::default(),
+            graph: Graph::default(),
+        }
+    }
+}
+
+/// Why a trace was not converted.
+#[derive(Debug, thiserror::Error)]
+pub enum ConvertError<E> {
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The trace of a rank ends early.
+    #[error(
+        "the trace of rank {rank} ends before MPI_Finalize: the program was ended; --lenient converts \
+         what is there"
+    )]
+    Cut {
+        /// Rank.
+        rank: u32,
+    },
+    /// The sink refused an element.
+    #[error("rank {rank}: {error}")]
+    Sink {
+        /// Rank.
+        rank: u32,
+        /// Reason.
+        error: E,
+    },
+}
+
+/// A trace that can be played into a [`Sink`], any number of times.
+#[derive(Debug)]
+pub struct Conversion {
+    input: Input,
+    options: Options,
+    /// Numbers of the communicators in tags, by identity.
+    numbers: HashMap<u64, u32>,
+}
+
+impl Conversion {
+    /// Conversion of a trace.
+    #[must_use]
+    pub fn new(input: Input, mut options: Options) -> Self {
+        if let Input::Trace(trace) = &input {
+            options.algorithms.forced(&trace.description().settings);
+        }
+        let mut numbers = HashMap::new();
+        for rank in 0..input.ranks() {
+            let Some(communicators) = input.communicators(rank) else { continue };
+            let mut known: Vec<_> = communicators.iter().collect();
+            known.sort_unstable_by_key(|(number, _)| **number);
+            for (_, comm) in known {
+                let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+                numbers.entry(comm.identity).or_insert(next);
+            }
+        }
+        Self { input, options, numbers }
+    }
+
+    /// Number of ranks.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.input.ranks()
+    }
+
+    /// Writes the schedule into `sink`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConvertError`].
+    pub fn feed<S: Sink>(&self, sink: &mut S) -> Result<Report, ConvertError<S::Error>> {
+        let mut report = Report::default();
+        let ranks = self.ranks();
+        let failed = |rank| move |error| ConvertError::Sink { rank, error };
+        sink.ranks(ranks).map_err(failed(0))?;
+        for rank in 0..ranks {
+            sink.begin_rank(rank).map_err(failed(rank))?;
+            self.rank(rank, sink, &mut report)?;
+            sink.end_rank().map_err(failed(rank))?;
+        }
+        Ok(report)
+    }
+
+    fn rank<S: Sink>(
+        &self,
+        rank: u32,
+        sink: &mut S,
+        report: &mut Report,
+    ) -> Result<(), ConvertError<S::Error>> {
+        let strictness = self.options.strictness;
+        if self.options.graph == Graph::Schedgen {
+            let records = self.input.records(rank, strictness);
+            return schedgen::convert(self, rank, records, sink, report);
+        }
+        let [records, ahead] = [(); 2].map(|()| self.input.records(rank, strictness));
+        let mut converter = RankConverter::new(self, rank, ahead, sink, report);
+        for record in records {
+            match record {
+                Ok(record) => converter.convert(&record)?,
+                Err(_) if strictness == Strictness::Lenient => {
+                    converter.unreadable();
+                    break;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        converter.end()
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::too_many_lines,
+    reason = "numbers of tests are small, and a random program has a step of each kind"
+)]
+mod tests;

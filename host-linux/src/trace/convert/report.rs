@@ -1,0 +1,101 @@
+//! What became of the calls of a trace.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::trace::summary::seconds;
+
+/// What became of a call.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Class {
+    /// The schedule has what it did.
+    #[default]
+    Converted,
+    /// The schedule has something like it, for this reason.
+    Approximated(&'static str),
+    /// The schedule lacks it, for this reason.
+    Refused(&'static str),
+}
+
+/// Calls and their time.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+struct Total {
+    calls: u64,
+    nanos: u64,
+}
+
+/// What became of the calls of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    by_class: BTreeMap<Class, BTreeMap<String, Total>>,
+    /// Nanoseconds of [`Report::time`].
+    pub(super) span: u64,
+    /// Nanoseconds of [`Report::compute`].
+    pub(super) computed: u64,
+}
+
+/// Calls of one name that became the same.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// Name without `MPI_`.
+    pub call: String,
+    /// Why it was not converted as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    /// Number of calls.
+    pub calls: u64,
+    /// Time inside, all ranks together, in seconds.
+    pub time_s: f64,
+    /// Share of the time of all ranks.
+    pub share: f64,
+}
+
+impl Report {
+    /// Time from the return of `MPI_Init` to the last call, all ranks together, in seconds.
+    #[must_use]
+    pub fn time(&self) -> f64 {
+        seconds(self.span)
+    }
+
+    /// Time of the calculations in the schedule, all ranks together, in seconds.
+    #[must_use]
+    pub fn compute(&self) -> f64 {
+        seconds(self.computed)
+    }
+
+    pub(super) fn add(&mut self, class: Class, call: &str, calls: u64, nanos: u64) {
+        let names = self.by_class.entry(class).or_default();
+        if !names.contains_key(call) {
+            names.insert(call.to_owned(), Total::default());
+        }
+        if let Some(total) = names.get_mut(call) {
+            total.calls = total.calls.saturating_add(calls);
+            total.nanos = total.nanos.saturating_add(nanos);
+        }
+    }
+
+    /// Calls of the class that `wanted` names with any reason, those with the most time first.
+    #[must_use]
+    pub fn lines(&self, wanted: Class) -> Vec<Line> {
+        let of_class =
+            |class: &Class| std::mem::discriminant(class) == std::mem::discriminant(&wanted);
+        let classes = self.by_class.iter().filter(|(class, _)| of_class(class));
+        let mut lines: Vec<Line> = classes
+            .flat_map(|(class, names)| {
+                let reason = match class {
+                    Class::Converted => None,
+                    Class::Approximated(reason) | Class::Refused(reason) => Some(*reason),
+                };
+                names.iter().map(move |(call, total)| (call, reason, *total))
+            })
+            .map(|(call, reason, Total { calls, nanos })| {
+                let time_s = seconds(nanos);
+                let share = time_s / seconds(self.span.max(1));
+                Line { call: call.clone(), reason, calls, time_s, share }
+            })
+            .collect();
+        lines.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
+        lines
+    }
+}

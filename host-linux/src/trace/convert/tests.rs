@@ -1,0 +1,673 @@
+//! Streams of records made by hand, and the schedules that they have to become.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use loggap_core::goal::check::{Checker, Message as Checked, Severity};
+use loggap_core::goal::{Edge, RankMemory, RankNode, stats::Counter};
+use loggap_core::measure::Clock as _;
+use loggap_core::model::LogGops;
+use loggap_core::random::Random;
+use loggap_core::sim::{Builder, Engine, Parameters, Settings, Survey};
+use loggap_core::trace::{
+    ANY_PEER, ANY_TAG, BlockHeader, Collective, Completed, DEFINITIONS, Direction, Encoder,
+    Envelope, FileHeader, MAX_PART, Message, Mode, NO_PEER, Outcome, Part,
+};
+use loggap_core::units::{Bytes, Picos};
+
+use super::*;
+use crate::schedule::{WriteError, write_text};
+use crate::simulation::OwnedMemory;
+use crate::trace::{Description, RankTrace, Trace};
+
+/// Records of a rank, made call by call. The first is `MPI_Init`, which returns at 0.
+#[derive(Clone, Debug)]
+struct Stream {
+    names: Vec<&'static str>,
+    parts: Vec<Part<'static>>,
+}
+
+impl Stream {
+    fn new() -> Self {
+        Self { names: Vec::new(), parts: Vec::new() }.call("Init", 0, 0, &[])
+    }
+
+    fn call(mut self, name: &'static str, enter: u64, leave: u64, parts: &[Part<'static>]) -> Self {
+        let known = self.names.iter().position(|known| *known == name);
+        let number = known.unwrap_or_else(|| {
+            self.names.push(name);
+            self.parts.push(Part::Name(name));
+            self.names.len() - 1
+        });
+        self.parts.push(Part::Call { name: number as u32, enter, leave });
+        self.parts.extend_from_slice(parts);
+        self
+    }
+
+    fn end(self, at: u64) -> Self {
+        self.call("Finalize", at, at + 1_000, &[])
+    }
+}
+
+const fn envelope(peer: i32, tag: i32, bytes: u64) -> Envelope {
+    Envelope { peer, tag, bytes, communicator: 0 }
+}
+
+const fn one(
+    direction: Direction,
+    mode: Mode,
+    at: Envelope,
+    request: Option<u64>,
+) -> Part<'static> {
+    Part::Message(Message { direction, mode, envelope: at, request })
+}
+
+const fn sent(at: Envelope) -> Part<'static> {
+    one(Direction::Send, Mode::Standard, at, None)
+}
+
+const fn received(at: Envelope) -> Part<'static> {
+    one(Direction::Receive, Mode::Standard, at, None)
+}
+
+const fn isent(at: Envelope, request: u64) -> Part<'static> {
+    one(Direction::Send, Mode::Standard, at, Some(request))
+}
+
+const fn posted(at: Envelope, request: u64) -> Part<'static> {
+    one(Direction::Receive, Mode::Standard, at, Some(request))
+}
+
+const fn done(request: u64, outcome: Outcome) -> Part<'static> {
+    Part::Completed(Completed { request, outcome })
+}
+
+const fn all(sent: u64, received: u64, request: Option<u64>) -> Part<'static> {
+    Part::Collective(Collective {
+        communicator: 0,
+        root: None,
+        sent,
+        received,
+        in_place: false,
+        request,
+    })
+}
+
+fn block(thread: u32, parts: &[Part<'_>]) -> Vec<u8> {
+    let (mut encoder, mut bytes) = (Encoder::new(0), Vec::new());
+    for part in parts {
+        let mut one = [0; MAX_PART];
+        let length = encoder.put(part, &mut one).unwrap();
+        bytes.extend_from_slice(&one[..length]);
+    }
+    [BlockHeader::of(thread, 0, &bytes).emit().to_vec(), bytes].concat()
+}
+
+/// Trace of ranks with these streams of their threads, with communicators besides the world:
+/// number, identity and members (first, stride, count) at each rank.
+fn traced(ranks: &[Vec<Stream>], further: &[(u32, u64, (i32, i32, u32))]) -> Input {
+    let count = ranks.len() as u32;
+    let rank = |(rank, threads): (u32, &Vec<Stream>)| {
+        let mut bytes = FileHeader { run: 5, rank, ranks: count }.emit().to_vec();
+        for &(number, identity, (first, stride, count)) in
+            [(0, 77, (0, 1, count))].iter().chain(further)
+        {
+            let members = Part::Members { remote: false, first, stride, count };
+            bytes.extend(block(DEFINITIONS, &[Part::Define { number, identity }, members]));
+        }
+        for (thread, stream) in (0..).zip(threads) {
+            bytes.extend(block(thread, &stream.parts));
+        }
+        RankTrace::parse(PathBuf::from(format!("{rank}.trace")), bytes).unwrap()
+    };
+    let description = Description {
+        schema_version: 1,
+        format: "loggap-trace".to_owned(),
+        run: "5".to_owned(),
+        ranks: count,
+        library: String::new(),
+        settings: std::collections::BTreeMap::new(),
+        command: None,
+        hosts: Vec::new(),
+        processors: Vec::new(),
+        bases_ns: Vec::new(),
+        clocks_begin: Vec::new(),
+        clocks_end: Vec::new(),
+        cost_per_call_s: 0.0,
+        clock_reads_s: 0.0,
+    };
+    Input::Trace(Box::new(Trace { description, ranks: (0..).zip(ranks).map(rank).collect() }))
+}
+
+fn of(ranks: &[Stream]) -> Conversion {
+    let ranks: Vec<_> = ranks.iter().map(|rank| vec![rank.clone()]).collect();
+    Conversion::new(traced(&ranks, &[]), Options::default())
+}
+
+/// Failure of a text.
+#[derive(Debug)]
+struct Failure;
+
+impl From<WriteError> for Failure {
+    fn from(_: WriteError) -> Self {
+        Self
+    }
+}
+
+/// Lines of rank 0's schedule.
+fn first_rank(conversion: &Conversion) -> Vec<String> {
+    let mut text = Vec::new();
+    write_text(&mut text, |writer| conversion.feed(writer).map(drop).map_err(|_| Failure)).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let lines = text.lines().skip_while(|line| !line.starts_with("rank 0")).skip(1);
+    lines.take_while(|line| *line != "}").map(|line| line.trim().to_owned()).collect()
+}
+
+fn refusals(conversion: &Conversion) -> Vec<(String, Option<&'static str>)> {
+    let report = conversion.feed(&mut Counter::new(&mut [])).unwrap();
+    report.lines(Class::Refused("")).into_iter().map(|line| (line.call, line.reason)).collect()
+}
+
+/// Errors and warnings of `goal check`.
+fn findings(conversion: &Conversion) -> String {
+    let mut counter = Counter::new(&mut []);
+    conversion.feed(&mut counter).unwrap();
+    let (stats, _) = counter.finish().unwrap();
+    let (ops, edges) = (stats.ops_most as usize, stats.edges_most as usize);
+    let (mut nodes, mut edge_list) = (vec![RankNode::EMPTY; ops], vec![Edge::default(); edges]);
+    let mut successors = vec![0; edges];
+    let mut messages = vec![Checked::default(); stats.ops() as usize];
+    let memory =
+        RankMemory { nodes: &mut nodes, edges: &mut edge_list, successors: &mut successors };
+    let mut found = String::new();
+    let mut checker = Checker::new(memory, &mut messages, |finding| {
+        let is_error = finding.severity() == Severity::Error;
+        writeln!(found, "{is_error} {finding:?}").unwrap();
+    });
+    conversion.feed(&mut checker).unwrap();
+    checker.finish().unwrap();
+    found
+}
+
+/// Cost of messages for closed forms, in nanoseconds.
+const fn costs() -> LogGops {
+    LogGops {
+        latency: Picos(5_000_000),
+        overhead: Picos(1_000_000),
+        gap: Picos(0),
+        gap_per_byte: PerByte::ZERO,
+        overhead_per_byte: PerByte::ZERO,
+        eager_limit: Bytes(u64::MAX),
+    }
+}
+
+/// Makespan in nanoseconds.
+fn makespan(conversion: &Conversion) -> u64 {
+    let mut survey = Survey::default();
+    conversion.feed(&mut survey).unwrap();
+    let requirements = survey.requirements(Settings::default()).unwrap();
+    let mut memory = OwnedMemory::new(&requirements).unwrap();
+    let mut builder = Builder::new(memory.lend(), requirements).unwrap();
+    conversion.feed(&mut builder).unwrap();
+    let schedule = builder.finish().unwrap();
+    let mut engine = Engine::new(schedule, Parameters::one(costs()), Settings::default());
+    let finished = engine.run().unwrap();
+    finished.makespan.0 / 1_000
+}
+
+#[test]
+fn calculations_are_the_time_between_calls_and_calls_wait_for_each_other() {
+    let stream = Stream::new()
+        .call("Comm_rank", 100, 120, &[])
+        .call("Send", 1_000, 1_500, &[sent(envelope(1, 7, 64))])
+        .call("Recv", 2_500, 9_000, &[received(envelope(1, 8, 32))])
+        .end(9_250);
+    let mut conversion = of(&[stream, Stream::new().end(5)]);
+    let plain = [
+        "l1: calc 1000",
+        "l2: send 64b to 1 tag 7",
+        "l2 requires l1",
+        "l3: calc 1000",
+        "l3 requires l2",
+        "l4: recv 32b from 1 tag 8",
+        "l4 requires l3",
+        "l5: calc 250",
+        "l5 requires l4",
+    ];
+    assert_eq!(first_rank(&conversion), plain);
+    // Twice as fast; of each gap, 100 ns were the tracer's: 900 − 20 is what stays of the first.
+    conversion.options.cpu_speed = vec![2.0];
+    conversion.options.overhead = Some(100.0);
+    let lines = first_rank(&conversion);
+    let calcs: Vec<_> = lines.iter().filter(|line| line.contains("calc")).collect();
+    assert_eq!(calcs, ["l1: calc 400", "l3: calc 450", "l5: calc 75"]);
+}
+
+#[test]
+fn an_operation_under_way_is_waited_for_where_its_completion_was_seen() {
+    let stream = Stream::new()
+        .call("Irecv", 0, 10, &[posted(envelope(1, 1, 100), 1)])
+        .call("Isend", 10, 20, &[isent(envelope(1, 2, 50), 2)])
+        .call("Test", 1_020, 1_030, &[done(2, Outcome::Done)])
+        .call("Wait", 1_030, 2_000, &[done(1, Outcome::Received(envelope(1, 1, 60)))])
+        .call("Send", 2_500, 2_510, &[sent(envelope(1, 3, 8))])
+        .end(2_510);
+    let expected = [
+        // As long as the message was that it took.
+        "l1: recv 60b from 1 tag 1",
+        "l2: send 50b to 1 tag 2",
+        "l2 irequires l1",
+        "l3: calc 1000",
+        "l3 irequires l2",
+        "l4: calc 500",
+        "l4 requires l3",
+        "l4 requires l2",
+        "l4 requires l1",
+        "l5: send 8b to 1 tag 3",
+        "l5 requires l4",
+    ];
+    assert_eq!(first_rank(&of(&[stream, Stream::new().end(0)])), expected);
+}
+
+#[test]
+fn a_wildcard_is_what_it_matched_although_another_receive_completed_first() {
+    let wild = envelope(ANY_PEER, ANY_TAG, 1_000);
+    let stream = Stream::new()
+        .call("Irecv", 0, 0, &[posted(wild, 1)])
+        .call("Irecv", 0, 0, &[posted(wild, 2)])
+        .call("Waitany", 0, 10, &[done(2, Outcome::Received(envelope(2, 5, 20)))])
+        .call("Waitany", 10, 20, &[done(1, Outcome::Received(envelope(1, 4, 10)))])
+        .end(20);
+    let lines = first_rank(&of(&[stream, Stream::new().end(0), Stream::new().end(0)]));
+    let expected = ["l1: recv 10b from 1 tag 4", "l2: recv 20b from 2 tag 5", "l2 irequires l1"];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn both_halves_of_an_exchange_begin_together_and_nothing_goes_to_nobody() {
+    let both = [sent(envelope(1, 1, 8)), received(envelope(1, 1, 16))];
+    let half = [sent(envelope(NO_PEER, 1, 8)), received(envelope(1, 2, 16))];
+    let stream = Stream::new()
+        .call("Sendrecv", 100, 200, &both)
+        .call("Sendrecv", 200, 300, &half)
+        .call("Bsend", 300, 310, &[one(Direction::Send, Mode::Buffered, envelope(1, 9, 1), None)])
+        .end(410);
+    let expected = [
+        "l1: calc 100",
+        "l2: send 8b to 1 tag 1",
+        "l2 requires l1",
+        "l3: recv 16b from 1 tag 1",
+        "l3 requires l1",
+        "l4: recv 16b from 1 tag 2",
+        "l4 requires l2",
+        "l4 requires l3",
+        "l5: send 1b to 1 tag 9",
+        "l5 requires l4",
+        // The message is copied: nobody waits for it to leave.
+        "l6: calc 100",
+        "l6 irequires l5",
+    ];
+    assert_eq!(first_rank(&of(&[stream, Stream::new().end(0)])), expected);
+}
+
+#[test]
+fn a_loop_of_tests_waits_and_what_was_computed_in_it_stays() {
+    let tests =
+        [Part::Loop { inside: 2_000, computing: 700 }, Part::Tests { name: 2, count: 1_000 }];
+    let stream = Stream::new()
+        .call("Irecv", 0, 0, &[posted(envelope(1, 1, 8), 1)])
+        .call("Test", 0, 50_000, &tests)
+        .call("Test", 50_000, 50_010, &[done(1, Outcome::Received(envelope(1, 1, 8)))])
+        .call("Send", 50_010, 50_020, &[sent(envelope(1, 2, 8))])
+        .end(50_020);
+    let expected = [
+        "l1: recv 8b from 1 tag 1",
+        "l2: calc 700",
+        "l2 irequires l1",
+        "l3: send 8b to 1 tag 2",
+        "l3 requires l2",
+        "l3 requires l1",
+    ];
+    assert_eq!(first_rank(&of(&[stream, Stream::new().end(0)])), expected);
+}
+
+#[test]
+fn a_probe_waits_for_its_message_and_the_receive_behind_takes_it() {
+    let found = envelope(1, 6, 400);
+    let stream = Stream::new()
+        .call("Probe", 0, 1_000, &[Part::Probed(found)])
+        .call("Iprobe", 1_000, 1_000, &[Part::Probed(found)])
+        .call("Recv", 1_300, 1_400, &[received(found)])
+        .call("Recv", 1_400, 1_500, &[received(found)])
+        .end(1_500);
+    let expected = [
+        "l1: recv 400b from 1 tag 6",
+        "l2: calc 300",
+        "l2 requires l1",
+        "l3: recv 400b from 1 tag 6",
+        "l3 requires l2",
+    ];
+    assert_eq!(first_rank(&of(&[stream, Stream::new().end(0)])), expected);
+}
+
+#[test]
+fn what_a_schedule_cannot_hold_is_reported_with_its_reason() {
+    let stream = Stream::new()
+        .call("Irecv", 0, 0, &[posted(envelope(1, 1, 8), 1)])
+        .call("Irecv", 0, 0, &[posted(envelope(1, 2, 8), 2)])
+        .call("Cancel", 0, 0, &[])
+        .call("Wait", 0, 10, &[done(1, Outcome::Cancelled)])
+        .call("Put", 10, 60, &[])
+        .call("Get_count", 60, 70, &[])
+        .call("File_write", 70, 170, &[])
+        .end(170);
+    let conversion = of(&[stream, Stream::new().end(0)]);
+    assert_eq!(first_rank(&conversion), ["l1: calc 160"]);
+    let expected = [
+        ("File_write", "input and output: its time is kept"),
+        ("Put", "one-sided: its time is kept, its messages are not"),
+        ("Irecv", "never completed"),
+        ("Irecv", "cancelled"),
+    ];
+    let mut found = refusals(&conversion);
+    found.sort();
+    let mut expected: Vec<_> = expected.map(|(call, why)| (call.to_owned(), Some(why))).to_vec();
+    // A record has one class: the worst of its messages.
+    expected.sort();
+    assert_eq!(found, expected);
+    let cut = of(&[Stream::new(), Stream::new().end(0)]);
+    let error = cut.feed(&mut Counter::new(&mut [])).unwrap_err().to_string();
+    assert!(error.contains("rank 0 ends before MPI_Finalize"), "{error}");
+}
+
+#[test]
+fn a_collective_is_the_messages_of_an_algorithm_among_the_members() {
+    // Members 3 and 1, in this order: the root, world rank 1, is the second.
+    let at = Collective { communicator: 4, root: Some(1), sent: 100, ..Collective::default() };
+    let bcast = [Part::Collective(at)];
+    let member = Stream::new().call("Bcast", 50, 900, &bcast).end(900);
+    let quiet = Stream::new().end(0);
+    let ranks = [&quiet, &member, &quiet, &member].map(|stream| vec![stream.clone()]);
+    let input = traced(&ranks, &[(4, 99, (3, -2, 2))]);
+    let conversion = Conversion::new(input, Options::default());
+    let mut text = Vec::new();
+    write_text(&mut text, |writer| conversion.feed(writer).map(drop).map_err(|_| Failure)).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let tag = (1u64 << 32) + (1 << 31);
+    assert!(text.contains(&format!("send 100b to 3 tag {tag}")), "{text}");
+    assert!(text.contains(&format!("recv 100b from 1 tag {tag}")), "{text}");
+    assert_eq!(findings(&conversion), "");
+}
+
+#[test]
+fn an_immediate_collective_progresses_beside_calculations_until_its_completion() {
+    let stream = Stream::new()
+        .call("Iallreduce", 0, 0, &[all(8, 0, Some(3))])
+        .call("Wait", 40_000, 41_000, &[done(3, Outcome::Done)])
+        .end(42_000);
+    let conversion = of(&[stream.clone(), stream]);
+    let expected = [
+        format!("l1: send 8b to 1 tag {} cpu 1", 1u64 << 31),
+        format!("l2: recv 8b from 1 tag {} cpu 1", 1u64 << 31),
+        "l3: calc 0 cpu 1".to_owned(),
+        "l3 requires l1".to_owned(),
+        "l3 requires l2".to_owned(),
+        "l4: calc 40000".to_owned(),
+        "l5: calc 1000".to_owned(),
+        "l5 requires l4".to_owned(),
+        "l5 requires l3".to_owned(),
+    ];
+    let lines = first_rank(&conversion);
+    let plain: Vec<_> = lines.iter().map(|line| line.replace(" nic 0", "")).collect();
+    let expected: Vec<_> = expected.iter().map(|line| line.replace(" nic 0", "")).collect();
+    assert_eq!(plain, expected);
+    // 1 + 5 + 1 µs of the exchange are hidden behind 40 µs.
+    assert_eq!(makespan(&conversion), 41_000);
+}
+
+#[test]
+fn a_thread_has_a_processor_and_a_chain_of_its_own() {
+    let first = Stream::new().call("Recv", 100, 5_000, &[received(envelope(1, 1, 8))]).end(5_000);
+    let mut second = Stream { names: Vec::new(), parts: Vec::new() };
+    second = second.call("Send", 1_100, 1_200, &[sent(envelope(1, 2, 8))]);
+    let other = vec![Stream::new().end(0)];
+    let input = traced(&[vec![first, second], other], &[]);
+    let lines = first_rank(&Conversion::new(input, Options::default()));
+    let plain: Vec<_> = lines.iter().map(|line| line.replace(" nic 0", "")).collect();
+    let expected = [
+        "l1: calc 1100 cpu 2",
+        "l2: send 8b to 1 tag 2 cpu 2",
+        "l2 requires l1",
+        "l3: calc 100",
+        "l4: recv 8b from 1 tag 1",
+        "l4 requires l3",
+    ];
+    assert_eq!(plain, expected);
+}
+
+/// Each rank computes 10 µs and passes a message on; the last one is back at rank 0.
+#[test]
+fn a_ring_takes_what_its_closed_form_says() {
+    const RANKS: u64 = 8;
+    let stream = |rank: u64| {
+        let next = envelope(((rank + 1) % RANKS) as i32, 0, 8);
+        let before = envelope(((rank + RANKS - 1) % RANKS) as i32, 0, 8);
+        let stream = Stream::new();
+        if rank == 0 {
+            let stream = stream.call("Send", 10_000, 11_000, &[sent(next)]);
+            return stream.call("Recv", 11_000, 200_000, &[received(before)]).end(200_000);
+        }
+        let stream = stream.call("Recv", 0, 20_000 * rank, &[received(before)]);
+        let at = 20_000 * rank + 10_000;
+        stream.call("Send", at, at + 1_000, &[sent(next)]).end(at + 1_000)
+    };
+    let conversion = of(&(0..RANKS).map(stream).collect::<Vec<_>>());
+    assert_eq!(findings(&conversion), "");
+    // P (calc + 2o + L).
+    assert_eq!(makespan(&conversion), RANKS * (10_000 + 2_000 + 5_000));
+}
+
+/// Ten iterations: halos to and from both neighbours of a ring, then 100 µs of calculation.
+#[test]
+fn a_stencil_takes_what_its_closed_form_says() {
+    const RANKS: i32 = 6;
+    const ITERATIONS: u64 = 10;
+    let stream = |rank: i32| {
+        let mut stream = Stream::new();
+        for iteration in 0..ITERATIONS {
+            let (at, id) = (200_000 * iteration, 4 * iteration);
+            let peers = [(rank + RANKS - 1) % RANKS, (rank + 1) % RANKS];
+            // The tag is the direction of the message.
+            let receives = [(peers[0], 1), (peers[1], 0)];
+            let sends = [(peers[0], 0), (peers[1], 1)];
+            for ((peer, tag), id) in receives.into_iter().zip(id + 1..) {
+                stream = stream.call("Irecv", at, at, &[posted(envelope(peer, tag, 64), id)]);
+            }
+            for ((peer, tag), id) in sends.into_iter().zip(id + 3..) {
+                stream = stream.call("Isend", at, at, &[isent(envelope(peer, tag, 64), id)]);
+            }
+            let outcome = |id: u64| match id % 4 {
+                1 => Outcome::Received(envelope(receives[0].0, 1, 64)),
+                2 => Outcome::Received(envelope(receives[1].0, 0, 64)),
+                _ => Outcome::Done,
+            };
+            let all: Vec<_> = (id + 1..id + 5).map(|id| done(id, outcome(id))).collect();
+            stream = stream.call("Waitall", at, at + 100_000, &all);
+        }
+        stream.end(200_000 * ITERATIONS)
+    };
+    let conversion = of(&(0..RANKS).map(stream).collect::<Vec<_>>());
+    assert_eq!(findings(&conversion), "");
+    // Two sends, the latency, two receives (o each), and the calculation. The last message leaves
+    // after 2o and arrives L later; the first one, received meanwhile, does not delay it.
+    assert_eq!(makespan(&conversion), ITERATIONS * (2_000 + 5_000 + 1_000 + 100_000));
+}
+
+/// A program of random steps that all ranks take together, each with its own times.
+fn random_program(seed: u64) -> Conversion {
+    let mut random = Random::new(seed);
+    let mut draw = |end: u64| random.below(end);
+    let ranks = 2 + draw(9) as usize;
+    let mut streams = vec![Stream::new(); ranks];
+    let (mut at, mut id) = (0, 0);
+    let peer = |rank: usize, step: usize| ((rank + step) % ranks) as i32;
+    for _ in 0..12 {
+        at += 100_000;
+        let (kind, step, size) = (draw(12), 1 + draw(ranks as u64 - 1) as usize, draw(100_000));
+        id += 4;
+        let counts: Vec<u64> = (0..ranks).map(|_| draw(3_000)).collect();
+        for (rank, stream) in streams.iter_mut().enumerate() {
+            let (to, from) = (peer(rank, step), peer(rank, ranks - step));
+            let (enter, leave) = (at + draw(1_000), at + 2_000);
+            let mut old = std::mem::replace(stream, Stream { names: vec![], parts: vec![] });
+            let mut call = |name, parts: &[Part<'static>]| {
+                old = old.clone().call(name, enter, leave, parts);
+            };
+            let each = |direction, list: &[u64]| {
+                let one = |&bytes: &u64| Part::Each { direction, peers: 1, bytes };
+                list.iter().map(one).collect::<Vec<_>>()
+            };
+            let request = (kind % 2 == 0).then_some(id);
+            let root = |name, sent, received| {
+                let root = Some(step as i32 % ranks as i32);
+                let Part::Collective(plain) = all(sent, received, None) else { unreachable!() };
+                (name, Part::Collective(Collective { root, ..plain }))
+            };
+            match kind {
+                0 => {
+                    call("Irecv", &[posted(envelope(ANY_PEER, 3, 1 << 20), id)]);
+                    call("Send", &[sent(envelope(to, 3, size))]);
+                    call("Wait", &[done(id, Outcome::Received(envelope(from, 3, size)))]);
+                }
+                1 => call(
+                    "Sendrecv",
+                    &[sent(envelope(to, 1, size)), received(envelope(from, 1, size))],
+                ),
+                2 | 3 => {
+                    call("Iallreduce", &[all(size, 0, Some(id))]);
+                    call("Barrier", &[all(0, 0, None)]);
+                    call("Wait", &[done(id, Outcome::Done)]);
+                }
+                4 => call("Alltoall", &[all(size, size, None)]),
+                5 => call("Allgather", &[all(size, size, None)]),
+                6 | 7 => {
+                    let name = if request.is_some() { "Iallgatherv" } else { "Allgatherv" };
+                    let head = all(counts[rank], 0, request);
+                    call(name, &[vec![head], each(Direction::Receive, &counts)].concat());
+                    if request.is_some() {
+                        call("Wait", &[done(id, Outcome::Done)]);
+                    }
+                }
+                8 => {
+                    let lists = [Direction::Send, Direction::Receive].map(|way| {
+                        let of = |other: usize| match way {
+                            Direction::Send => counts[(rank * 3 + other) % ranks],
+                            Direction::Receive => counts[(other * 3 + rank) % ranks],
+                        };
+                        each(way, &(0..ranks).map(of).collect::<Vec<_>>())
+                    });
+                    call("Alltoallv", &[vec![all(0, 0, None)], lists.concat()].concat());
+                }
+                9 => {
+                    let (name, part) = root("Reduce", size, 0);
+                    call(name, &[part]);
+                }
+                10 => {
+                    let (name, part) = root("Gatherv", counts[rank], 0);
+                    let list = each(Direction::Receive, &counts);
+                    call(name, &[vec![part], list].concat());
+                }
+                _ => {
+                    let parts = [vec![all(0, 0, None)], each(Direction::Receive, &counts)];
+                    call("Reduce_scatter", &parts.concat());
+                }
+            }
+            *stream = old;
+        }
+    }
+    of(&streams.into_iter().map(|stream| stream.end(at + 50_000)).collect::<Vec<_>>())
+}
+
+#[test]
+fn every_message_of_a_converted_program_has_both_ends_and_all_complete() {
+    for seed in 0..60 {
+        let conversion = random_program(seed);
+        assert_eq!(findings(&conversion), "", "seed {seed}");
+        assert_eq!(refusals(&conversion), [], "seed {seed}");
+        assert!(makespan(&conversion) >= 1_200_000, "seed {seed}");
+    }
+}
+
+/// 10 million calls in 10 s on one core; run with `--release -- --ignored`.
+#[test]
+#[ignore = "long"]
+fn ten_million_calls_are_converted_in_ten_seconds_and_memory_stays() {
+    let mut bytes = FileHeader { run: 5, rank: 0, ranks: 1 }.emit().to_vec();
+    let members = Part::Members { remote: false, first: 0, stride: 1, count: 1 };
+    bytes.extend(block(DEFINITIONS, &[Part::Define { number: 0, identity: 77 }, members]));
+    let mut at = 0;
+    for chunk in 0..2_500u64 {
+        let names = ["Irecv", "Isend", "Wait", "Recv"].map(Part::Name);
+        let mut parts = names.to_vec();
+        for step in 0..1_000 {
+            let id = chunk * 1_000 + step + 1;
+            let mut call = |name, part| {
+                at += 200;
+                parts.extend([Part::Call { name, enter: at, leave: at + 100 }, part]);
+            };
+            call(0, posted(envelope(ANY_PEER, 3, 1 << 20), id));
+            call(1, sent(envelope(0, 3, 800)));
+            call(2, done(id, Outcome::Received(envelope(0, 3, 800))));
+            call(3, received(envelope(0, 3, 8)));
+        }
+        bytes.extend(block(0, &parts));
+    }
+    bytes.extend(block(0, &[Part::Name("Finalize"), Part::Call { name: 0, enter: at, leave: at }]));
+    let rank = RankTrace::parse(PathBuf::from("0.trace"), bytes).unwrap();
+    let Input::Trace(mut trace) = traced(&[vec![Stream::new()]], &[]) else { unreachable!() };
+    trace.ranks = vec![rank];
+    let conversion = Conversion::new(Input::Trace(trace), Options::default());
+    let clock = crate::machine::clock::HostClock::monotonic_raw();
+    let begin = clock.now();
+    let mut counter = Counter::new(&mut []);
+    let report = conversion.feed(&mut counter).unwrap();
+    let taken = clock.duration(clock.now().saturating_sub(begin));
+    let calls: u64 = report.lines(Class::Converted).iter().map(|line| line.calls).sum();
+    println!("{calls} calls in {} s", taken.0 as f64 * 1e-12);
+    assert_eq!(calls, 10_000_001);
+}
+
+/// As `process_trace.cpp` writes it: the calculation behind its communication, waits as empty
+/// calculations, a dissemination for an allreduce.
+#[test]
+fn the_graph_of_schedgen_is_made_to_compare() {
+    let stream = Stream::new()
+        .call("Irecv", 1_000, 1_100, &[posted(envelope(ANY_PEER, 5, 64), 1)])
+        .call("Wait", 1_500, 3_000, &[done(1, Outcome::Received(envelope(1, 5, 8)))])
+        .call("Allreduce", 3_200, 5_000, &[all(40, 0, None)])
+        .end(6_000);
+    let mut conversion = of(&[stream.clone(), stream]);
+    conversion.options.graph = Graph::Schedgen;
+    let expected = [
+        "l1: recv 64b from -1 tag 5",
+        "l2: calc 1000",
+        "l1 requires l2",
+        "l3: calc 0",
+        "l3 requires l1",
+        "l4: calc 400",
+        "l3 requires l4",
+        "l4 irequires l1",
+        "l5: send 40b to 1 tag 1000000",
+        "l6: recv 40b from 1 tag 1000000",
+        "l7: calc 0",
+        "l7 requires l5",
+        "l7 requires l6",
+        "l8: calc 200",
+        "l5 requires l8",
+        "l6 requires l8",
+        "l8 requires l3",
+        "l9: calc 1000",
+        "l9 requires l7",
+    ];
+    assert_eq!(first_rank(&conversion), expected);
+}

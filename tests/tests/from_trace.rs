@@ -1,0 +1,118 @@
+//! Traces as schedules, as a user runs it, on the trace of a program of two ranks (`traced`).
+
+use std::fs;
+
+use loggap_tests::command::{Run, loggap};
+use serde_json::Value;
+
+const TRACED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/traced");
+
+fn document(arguments: &[&str]) -> Value {
+    serde_json::from_str(&loggap().args(arguments).ends(0).stdout).unwrap()
+}
+
+#[test]
+fn a_trace_is_simulated_with_and_without_a_file_between() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("app.lgs");
+    let file = file.to_str().unwrap();
+    let report = document(&["goal", "from-trace", TRACED, "-o", file, "-J"]);
+    let number = |key: &str| report[key].as_u64().unwrap();
+    assert_eq!((number("schema_version"), number("ranks"), number("unmatched")), (1, 2, 0));
+    assert_eq!(report["refused"].as_array().unwrap().len(), 0, "{report}");
+    let converted = report["converted"].as_array().unwrap();
+    let irecv = converted.iter().find(|line| line["call"] == "Irecv").unwrap();
+    assert!(irecv["calls"] == 4 && irecv["share"].as_f64().unwrap() < 1.0);
+    assert_eq!(report["approximated"][0]["reason"], "a barrier of the new communicator");
+    let checked = document(&["goal", "check", file, "-J"]);
+    assert_eq!((&checked["errors"], &checked["warnings"]), (&0.into(), &0.into()), "{checked}");
+    let simulated = |source: &[&str]| {
+        document(&[&["simulate"], source, &["--preset", "ompi-ib-sdr", "-J"]].concat())
+    };
+    let (direct, between) = (simulated(&["--trace", TRACED]), simulated(&[file]));
+    assert_eq!(direct["makespan_ps"], between["makespan_ps"]);
+    // A faster network leaves what the slower rank computed; a faster processor does not.
+    let free = ["-L", "0", "-o", "0", "-g", "0", "-G", "0"];
+    let compute = |more: &[&str]| {
+        let arguments = [&["simulate", "--trace", TRACED][..], &free, more, &["-J"]].concat();
+        document(&arguments)["makespan_s"].as_f64().unwrap()
+    };
+    let (plain, fast) = (compute(&[]), compute(&["--cpu-speed", "2"]));
+    assert!(plain > 0.0 && (plain / fast - 2.0).abs() < 0.01, "{plain} {fast}");
+}
+
+#[test]
+fn algorithms_are_chosen_by_name_and_what_is_wrong_is_said() {
+    let messages = |algorithm: &str| {
+        let arguments = ["goal", "from-trace", TRACED, "-J", "--algorithms", algorithm];
+        document(&arguments)["messages"].as_u64().unwrap()
+    };
+    // Between two ranks, an exchange is 2 messages, and a ring of two rounds 4.
+    assert_eq!(messages("known") + 2, messages("allreduce=ring"));
+    let said =
+        |arguments: &[&str]| loggap().args(["goal", "from-trace"]).args(arguments).ends(2).stderr;
+    let wrong = said(&[TRACED, "--algorithms", "allreduce=bruck"]);
+    assert!(wrong.contains("basic_linear, recursive_doubling"), "{wrong}");
+    assert!(said(&["run.otf2"]).contains("OTF2"));
+    assert!(said(&["dumpi-2026.bin"]).contains("DUMPI"));
+    assert!(said(&["absent"]).contains("cannot read"));
+    let output = loggap().args(["simulate", "--cpu-speed", "2", "x.goal"]).ends(2).stderr;
+    assert!(output.contains("--cpu-speed is for --trace DIR"), "{output}");
+}
+
+/// liballprof's texts: the file of rank 0 names the others.
+#[test]
+fn texts_of_liballprof_are_found_by_that_of_rank_0() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |rank: u32| folder.path().join(format!("pmpi-trace-rank-{rank}.txt"));
+    for rank in 0..4u32 {
+        let (next, before) = ((rank + 1) % 4, (rank + 3) % 4);
+        let send = format!("MPI_Send:2000:1:8:11,1,1:{next}:5:7,{rank},4:2010\n");
+        let receive = format!("MPI_Recv:1010:1:8:11,1,1:{before}:5:7,{rank},4:64:1990\n");
+        let lines = if rank == 0 {
+            format!(
+                "MPI_Init:-:1:2:1990\n{send}{}",
+                receive.replace("1010", "2020").replace("1990", "2030")
+            )
+        } else {
+            format!("MPI_Init:-:1:2:1010\n{receive}{send}")
+        };
+        let end = if rank == 0 { 2030 } else { 2010 };
+        fs::write(path(rank), format!("{lines}MPI_Finalize:{end}:-\n")).unwrap();
+    }
+    let first = path(0);
+    let first = first.to_str().unwrap();
+    let options = ["-L", "5000", "-o", "1000", "-g", "0", "-G", "0", "-J"];
+    let simulated = document(&[&["simulate", "--trace", first][..], &options].concat());
+    // Each rank computes 10 µs before its send, and a message takes 7 µs.
+    assert_eq!(simulated["makespan_ps"].as_u64().unwrap(), 4 * 17_000_000);
+    fs::write(path(2), "MPI_Send:10:1:8:11:1:5:7,2,4:11\n").unwrap();
+    let wrong = loggap().args(["goal", "from-trace", first]).ends(2).stderr;
+    assert!(wrong.contains("pmpi-trace-rank-2.txt':1:17: id,size,extent"), "{wrong}");
+    let lenient = loggap().args(["goal", "from-trace", first, "--lenient", "-J"]).ends(0).stdout;
+    let report: Value = serde_json::from_str(&lenient).unwrap();
+    assert_eq!(report["refused"][0]["call"], "(unreadable)");
+    assert_eq!(report["unmatched"].as_u64(), Some(2));
+}
+
+#[test]
+fn merged_schedules_run_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (small, large, both) = (path("small.goal"), path("large.lgs"), path("both.lgs"));
+    for (file, ranks) in [(&small, "4"), (&large, "16")] {
+        let pattern = ["goal", "generate", "--pattern", "dissemination", "-s", "8", "--ranks"];
+        loggap().args(pattern).args([ranks, "-o", file]).ends(0);
+    }
+    let map = path("map.txt");
+    fs::write(&map, "0,5,10,15\n1:4,6:9,11:14,16:19\n").unwrap();
+    for more in [&[][..], &["--map", &map]] {
+        loggap().args(["goal", "merge", &small, &large, "-o", &both]).args(more).ends(0);
+        let makespan = |file: &str| document(&["simulate", file, "--finish", "-J"]);
+        let [one, other, merged] = [&small, &large, &both].map(|file| makespan(file));
+        assert_eq!(merged["ranks"], 20);
+        assert_eq!(merged["makespan_ps"], other["makespan_ps"]);
+        let place = if more.is_empty() { 0 } else { 15 };
+        assert_eq!(merged["finish_ps"][place], one["finish_ps"][0]);
+    }
+}
