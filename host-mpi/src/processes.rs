@@ -1,6 +1,6 @@
 //! Processes of a job that simulate one schedule together.
 //!
-//! Who sends to whom in a window is known to the senders only. So each window ends as in "Scalable
+//! A process does not know from whom it receives in a window. So each window ends as in "Scalable
 //! Communication Protocols for Dynamic Sparse Data Exchange" (Hoefler, Siebert, Lumsdaine, PPoPP
 //! '10): synchronous sends, and when a process has completed its own, a nonblocking collective
 //! operation, here the reduction of the next window. When that is complete, all messages have been

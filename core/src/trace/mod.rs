@@ -116,7 +116,7 @@ pub struct Collective {
     /// Bytes of the send count, as the call has it: to each peer where it sends to each. 0 if the
     /// call has a list of counts, which follows in [`Part::Each`], and where it is not significant.
     pub sent: u64,
-    /// The same of the receive count.
+    /// Bytes of the receive count, likewise.
     pub received: u64,
     /// True if a buffer was `MPI_IN_PLACE`.
     pub in_place: bool,

@@ -68,7 +68,7 @@ mod tests {
     use crate::collective::{ALGORITHMS, Call};
     use loggap_core::units::PerByte;
 
-    /// What is chosen is an algorithm of the operation that works for the number of ranks.
+    /// The choice is an algorithm of the operation that works for the number of ranks.
     #[test]
     fn every_choice_is_possible() {
         for operation in Operation::ALL {

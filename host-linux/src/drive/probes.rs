@@ -28,7 +28,7 @@ const MOST_MISSES: u32 = 3;
 /// Lost batches of long messages, none of which arrives, after which they are abandoned, unless
 /// others are lost as well.
 const LOSSES_BEYOND: u64 = 3;
-/// Share of the other batches, 1 of so many, whose loss is still chance.
+/// Inverse of the largest share of the other batches whose loss is put down to chance.
 const CHANCE_SHARE: u64 = 8;
 /// Part of the time limit that the computations of a single run may take.
 const LONGEST_WAIT_SHARE: u64 = 8;

@@ -99,7 +99,7 @@ fn row(record: &RangeRecord, document: &ProfileDocument) -> Vec<String> {
     cells
 }
 
-/// Those of `columns` that did not converge, and why.
+/// Symbols of the `columns` that did not converge, and why.
 pub(super) fn not_converged(record: &RangeRecord, columns: &[Coefficient]) -> String {
     let marked = columns.iter().filter_map(|of| match record.at_one(*of)?.mark {
         Mark::Converged => None,

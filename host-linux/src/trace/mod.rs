@@ -55,7 +55,7 @@ pub enum TraceError {
     Description {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Kind of the error.
         reason: String,
     },
     /// The file of a rank is of another run, rank or number of ranks.

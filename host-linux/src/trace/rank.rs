@@ -35,7 +35,7 @@ impl Communicator {
         ranks(&self.members)
     }
 
-    /// The same of the other group of an intercommunicator; none of others.
+    /// Members of the other group of an intercommunicator; empty for others.
     pub fn remote(&self) -> impl Iterator<Item = i32> + '_ {
         ranks(&self.remote)
     }

@@ -17,11 +17,11 @@ pub struct Record<'t> {
     pub enter: u64,
     /// Time of return.
     pub leave: u64,
-    /// What it did.
+    /// Effect of the call.
     pub what: What<'t>,
 }
 
-/// What a call did.
+/// Effect of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What<'t> {
     /// Nothing that is known but its name.

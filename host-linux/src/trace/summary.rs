@@ -1,4 +1,4 @@
-//! What a trace amounts to: calls, bytes, and time in MPI.
+//! Totals of a trace: calls, bytes, and time in MPI.
 
 use std::collections::BTreeMap;
 

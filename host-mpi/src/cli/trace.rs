@@ -28,7 +28,7 @@ Examples:
   srun -n 64 loggap-mpi trace -- ./app
   LD_PRELOAD=$(loggap-mpi trace --library) mpirun -n 4 ./app")]
 pub(super) struct Args {
-    /// Directory of the trace; made if there is none, and files in it are replaced.
+    /// Directory of the trace; it is created if missing, and files in it are replaced.
     #[arg(short = 'o', long, value_name = "DIR", default_value = "loggap-trace")]
     output: PathBuf,
 

@@ -53,9 +53,9 @@ pub enum Pattern {
     Tornado,
     /// A message each way between neighbours on a grid in two dimensions.
     Halo2d,
-    /// The same in three dimensions.
+    /// A message each way between neighbours on a grid in three dimensions.
     Halo3d,
-    /// The same in three dimensions, also across edges and corners.
+    /// As `Halo3d`, also with the neighbours across edges and corners.
     Halo26,
     /// A wavefront over a grid in two dimensions, from one corner to the opposite one.
     Sweep,

@@ -440,7 +440,7 @@ mod tests {
         /// True if ranks share buckets.
         shared: bool,
         tags: u64,
-        /// One receive of so many has any sender, as many any tag; 0 for none.
+        /// Of this many receives one has any sender, and one any tag; 0 without wildcards.
         wild: u64,
     }
 

@@ -11,7 +11,8 @@
 //! the run can make an operation run twice.
 //!
 //! The ranks share the buckets of posted receives and unexpected messages, so that memory follows
-//! what is under way; a wildcard of one rank's receives leaves sender or tag open on all.
+//! the operations under way; with a wildcard on one rank, the buckets of all ranks ignore sender
+//! or tag.
 
 mod builder;
 mod memory;

@@ -241,7 +241,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
     }
 
     /// Gives a message of another process, with the two that follow it, a record of its own as its
-    /// send. False if there is none left.
+    /// send. False if all are taken.
     pub(super) fn stand_in(
         shared: &Shared<'_>,
         records: &mut core::ops::Range<u32>,

@@ -389,7 +389,7 @@ pub fn run_across(
     agreed(processes, prepared)?.run(args, processes, interrupt, console)
 }
 
-/// What a run needs: everything that can be refused before it.
+/// Inputs of a run, all of which can be refused before it.
 struct Prepared {
     sets: ParameterSets,
     profile: Option<ProfileDocument>,

@@ -13,7 +13,7 @@ use crate::trace::{Summary, Unfinished, Unmatched};
 /// Find messages of which one end is missing, and operations that were never completed.
 ///
 /// Exits with 3 if there are any, and with 1 if a file is cut or a rank ended without MPI_Finalize:
-/// what is missing there is not known.
+/// the records that are lost there may have the other ends.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  loggap trace check loggap-trace")]
 pub(super) struct Args {

@@ -1,4 +1,4 @@
-//! What is converted: traces of loggap, and texts of liballprof.
+//! Inputs of a conversion: traces of loggap, and texts of liballprof.
 
 use std::collections::HashMap;
 use std::fs;
@@ -63,7 +63,7 @@ fn following(first: &Path) -> Vec<PathBuf> {
     [first.to_owned()].into_iter().chain(further).collect()
 }
 
-/// What to convert.
+/// Input of a conversion.
 #[derive(Debug)]
 pub enum Input {
     /// Trace of `loggap-mpi trace`.

@@ -8,7 +8,7 @@
 //! operations under way and of communicators.
 //!
 //! A thread's processor is twice its number; its immediate collective operations take the next one,
-//! so that they progress beside its calculations.
+//! so that they run at the same time as its calculations.
 
 mod algorithms;
 mod collective;
@@ -47,7 +47,7 @@ pub enum Graph {
     /// Those that this module describes.
     #[default]
     Derived,
-    /// Those of Schedgen 1: speeds, overheads, algorithms and wildcards do not matter.
+    /// Dependencies as Schedgen 1 has them; speeds, overheads and algorithms are ignored.
     Schedgen,
 }
 

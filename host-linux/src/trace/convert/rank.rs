@@ -65,7 +65,7 @@ pub(super) struct RankConverter<'c, 't, S> {
     groups: HashMap<u32, Group<'t>>,
     posted: HashMap<u64, Posted>,
     probed: Vec<Probed>,
-    /// Results of the messages of the record at hand.
+    /// Results of the current record's messages.
     results: Vec<Dependency>,
     /// Nanoseconds of the schedule for one of the trace.
     scale: f64,
@@ -281,7 +281,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
         }
     }
 
-    /// What the next operation of a thread waits for, once its calculation is written.
+    /// Dependencies of a thread's next operation, once its calculation is written.
     pub(super) fn before(&mut self, thread: usize) -> Converted<Vec<Dependency>, S> {
         self.flush(thread)?;
         let chain = self.chains.get(thread);

@@ -40,7 +40,7 @@ pub struct Report {
 pub struct Line {
     /// Name without `MPI_`.
     pub call: String,
-    /// Why it was not converted as it is.
+    /// Reason for the approximation or the refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
     /// Number of calls.

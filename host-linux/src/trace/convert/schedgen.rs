@@ -108,7 +108,7 @@ struct RankGraph<'s, S> {
     sink: &'s mut S,
     /// Return of the last call.
     time: u64,
-    /// What the next calculation waits for.
+    /// Dependencies of the next calculation.
     before: Vec<Dependency>,
     requests: HashMap<u64, u32>,
     collectives: u64,
@@ -209,8 +209,8 @@ impl<S: Sink> RankGraph<'_, S> {
     }
 }
 
-/// A pattern as a part of a rank, with its operations that wait for none of it, and those that none
-/// of it waits for.
+/// A pattern as a part of a rank, with its operations without predecessors, and those without
+/// successors in it.
 struct Part<'s, S> {
     sink: &'s mut S,
     tag: u64,

@@ -3,7 +3,7 @@
 use loggap_core::trace::Direction::{self, Receive, Send};
 use loggap_core::trace::Mode;
 
-/// What a call does.
+/// Effect of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Action {
     /// Sends, receives or both.
@@ -20,7 +20,7 @@ pub(super) enum Action {
     Collective,
 }
 
-/// What an argument is.
+/// Role of an argument.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Role {
     /// Not looked at.

@@ -137,7 +137,7 @@ pub struct Records<'t> {
     pending: VecDeque<Record<'t>>,
 }
 
-/// What was wrong in a line: byte offset, and what should have stood there.
+/// Error in a line: byte offset, and the text that was expected.
 type Wrong = (usize, &'static str);
 
 impl<'t> Iterator for Records<'t> {
@@ -425,7 +425,7 @@ fn is_in_place(address: &str) -> bool {
 #[derive(Clone, Copy, Debug)]
 struct Fields<'a> {
     line: &'a str,
-    /// Byte offset of the next field; beyond the end if there is none.
+    /// Byte offset of the next field; beyond the end behind the last one.
     at: usize,
 }
 

@@ -1,6 +1,6 @@
 //! A traced call: its name, what happens to it, and where its arguments are.
 
-/// What a call means for the trace.
+/// Treatment of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Action {
     /// Begins tracing.
@@ -11,11 +11,11 @@ pub(crate) enum Action {
     Abort,
     /// Send, receive or both; persistent where the name ends in `_init`.
     Message,
-    /// The same, with the mode of a send.
+    /// As `Message`, of a buffered send.
     Buffered,
-    /// The same.
+    /// As `Message`, of a synchronous send.
     Synchronous,
-    /// The same.
+    /// As `Message`, of a ready send.
     Ready,
     /// Receive of a message that a probe matched.
     Matched,

@@ -70,7 +70,7 @@ struct Local {
     before: RefCell<Before>,
 }
 
-/// What a call changes is kept from before, and what the caller ignores is put here.
+/// Handles from before a call, which it changes, and room for statuses that the caller ignores.
 struct Before {
     handles: Vec<usize>,
     statuses: Vec<u64>,
@@ -103,7 +103,7 @@ pub(crate) const fn pseudo(number: u32, name: &'static str) -> Call {
     Call { id: CALLS + number, name, action, at }
 }
 
-/// What is done before a call is passed on.
+/// Begins a record, before the call is passed on.
 fn before(call: &Call, language: Language, words: &mut [usize]) -> Ticket {
     if !ACTIVE.load(Ordering::Relaxed) && call.action != Action::Init {
         return None;
@@ -154,7 +154,7 @@ fn prepare(call: &Call, language: Language, words: &mut [usize], local: &Local) 
     }
 }
 
-/// What is done after a call returned.
+/// Ends the record of a call that returned.
 fn after(call: &Call, language: Language, words: &mut [usize], code: c_int, ticket: Ticket) {
     let Some(enter) = ticket else { return };
     let mut leave = clock();
@@ -312,7 +312,7 @@ extern "C" fn unused() {
     }
 }
 
-/// A machine word, whatever stands there.
+/// Type of an argument: a machine word.
 macro_rules! word {
     ($($any:tt)*) => {
         usize
@@ -388,7 +388,7 @@ const fn name(name: &'static str) -> &'static CStr {
     }
 }
 
-/// What the build script made of `calls.txt`.
+/// Wrappers that the build script generated from `calls.txt`.
 #[allow(non_upper_case_globals, non_snake_case, reason = "named as MPI's functions")]
 mod table {
     use std::ffi::c_int;
@@ -399,7 +399,7 @@ mod table {
     include!(concat!(env!("OUT_DIR"), "/calls.rs"));
 }
 
-/// `MPI_Pcontrol`, whose further arguments nobody reads: 0 switches recording off.
+/// `MPI_Pcontrol`, whose further arguments are ignored: 0 switches recording off.
 fn control(level: c_int) {
     if ACTIVE.load(Ordering::Relaxed)
         && let Some(tracer) = &mut *tracer()

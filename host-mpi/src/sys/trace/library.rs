@@ -153,7 +153,7 @@ impl Real {
         Self { name, address: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Address of the function. Ends the process if there is none: it could not be called, either.
+    /// Address of the function. Without one the process ends, as it could not be called, either.
     pub(crate) fn address(&self) -> *const () {
         let known = self.address.load(Ordering::Relaxed);
         if !known.is_null() {
