@@ -43,10 +43,13 @@ impl Block {
         at(first)..at(first + each)
     }
 
-    /// Process that has `partition`.
+    /// Process that has `partition`; 0 without partitions.
     #[must_use]
     pub const fn process(self, partition: u32) -> u32 {
-        partition / self.each
+        match partition.checked_div(self.each) {
+            Some(process) => process,
+            None => 0,
+        }
     }
 
     /// Chain of the mail for `partition`: that of the partition, or of the process that has it.

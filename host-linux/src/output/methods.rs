@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use loggap_core::measure::{Bottleneck, Signature};
-use loggap_core::model::{Estimate, Mark};
+use loggap_core::model::Estimate;
 use loggap_core::units::{Picos, SignedPicos};
 
 use super::number::{self, TIME};
@@ -181,7 +181,7 @@ pub fn warnings(signature: Option<&SignatureRecord>, plogp: &[PlogpSize]) -> Vec
             warnings.push(warning.in_range_from(first));
         }
         match found.slope {
-            Some(slope) if found.recv_overhead.is_some_and(|o| o.mark == Mark::Misfit) => {
+            Some(slope) if found.is_slope_off() => {
                 let problem = "the gap does not grow as the delay between requests, as o_r needs";
                 let warning = WarningRecord::new(Severity::Weakens, problem, "a quieter machine");
                 warnings.push(warning.in_range_from(first).by((slope - 1.0).abs()));

@@ -182,7 +182,7 @@ const HELP: ShortHelp = ShortHelp {
         pairs times size sizes method rel_err max_time launches output samples baseline assertions \
         json table csv verbose plot op root scheme arrival overlap strict processes algorithms \
         demonstrate noise assert latency overhead gap gap_per_byte eager_limit profile preset pattern \
-        ranks partition finish",
+        ranks finish",
 };
 
 /// Runs the command line `arguments`, the first of which is the program's

@@ -325,11 +325,9 @@ impl Signature {
         let received = recv_overhead(points, send);
         let share = options.relative_error;
         let half_trip = Spread::of(&round_trip.whole).times(0.5);
-        let of_misfit = |estimate: Estimate<SignedPicos>| match received {
-            Some(found) if (found.slope - 1.0).abs() > SLOPE => {
-                Estimate { mark: Mark::Misfit, ..estimate }
-            }
-            _ => estimate,
+        let is_off = received.is_some_and(|found| is_off(found.slope));
+        let of_misfit = |estimate: Estimate<SignedPicos>| {
+            if is_off { Estimate { mark: Mark::Misfit, ..estimate } } else { estimate }
         };
         let receive = received.map(|found| found.overhead);
         let bottleneck = bottleneck(points, send, receive, plateau);
@@ -351,6 +349,12 @@ impl Signature {
             capacity,
             is_capacity_reached,
         })
+    }
+
+    /// True if the gap does not grow as the delay, as `o_r` needs.
+    #[must_use]
+    pub fn is_slope_off(&self) -> bool {
+        self.slope.is_some_and(is_off)
     }
 
     /// The `M` at which `g(Δ)` was read among `rows`, if `delay` is beyond the idle time, so that
@@ -380,6 +384,11 @@ impl Signature {
         };
         if slopes.all(is_flat) { Regime::SteadyState } else { Regime::Transition }
     }
+}
+
+/// True if `dg(Δ)/dΔ` is not 1 within 2%.
+fn is_off(slope: f64) -> bool {
+    (slope - 1.0).abs() > SLOPE
 }
 
 /// Requests that the link takes before a sender waits, and true if one did before the first reply
