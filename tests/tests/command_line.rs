@@ -125,7 +125,7 @@ fn wrong_values_are_told_with_what_is_expected() {
     }
     for (arguments, part) in [
         (&["--pattern", "bcast"][..], "--pattern bcast needs --ranks P"),
-        (&[], "give a schedule's FILE, or --pattern NAME"),
+        (&[], "give a schedule's FILE, --trace DIR, or --pattern NAME"),
     ] {
         assert_refused(arguments, 2, part);
     }
