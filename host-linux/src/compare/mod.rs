@@ -7,7 +7,7 @@
 //! A group's logarithmic ratio `d` is the median over its sizes of
 //! `d(s) = mean ln(after) − mean ln(before)`. Its interval is `d ± t·√(σ²(1/A + 1/B) + e²)`:
 //!
-//! - `σ²` is the variance between runs, from the launches of all profiles ([`variation`]) and from the
+//! - `σ²` is the variance between runs, from the launches of all profiles (`variation.rs`) and from the
 //!   scatter of the runs of a side. `A` and `B` are numbers of independent runs: the runs of one minute
 //!   are little more than one. With other numbers of launches each side has its own `σ²`.
 //! - `e²` is the sampling noise of the median, `(π/2)/n` times the variance of `d(s)` over the group's

@@ -3,8 +3,8 @@
 //! The time between two calls is a calculation; a call waits for what its thread did before. A
 //! posted operation lets its thread go on, and is waited for where a call reported its completion.
 //! A receive takes the message that it took in the program: its source, tag and length are looked
-//! up ahead ([`lookahead`]). Collective operations are the messages of an algorithm
-//! ([`collective`]). Ranks are converted one after the other, each in one pass; memory is that of
+//! up ahead (`lookahead`). Collective operations are the messages of an algorithm
+//! (`collective`). Ranks are converted one after the other, each in one pass; memory is that of
 //! operations under way and of communicators.
 //!
 //! A thread's processor is twice its number; its immediate collective operations take the next one,
