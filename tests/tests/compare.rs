@@ -159,10 +159,13 @@ fn a_run_is_judged_by_limits_and_by_an_earlier_one() {
         let _machine = machine();
         loggap().args(&fixed).args(options).env("GITHUB_ACTIONS", "true").ended()
     };
+    // Two more runs confirm a failure; up to two others replace runs that are unlike the rest.
+    let is_confirmed =
+        |stderr: &str| (2..=4).contains(&stderr.matches("measuring again, since ").count());
     let limits = ["--assert", "half_rtt<1s@1K", "--assert", "gap>1s@4"];
     let ended = judged(&[&limits[..], &["--baseline", &fast, "--junit", &report]].concat());
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    assert_eq!(ended.stderr.matches("measuring again, since ").count(), 2, "{}", ended.stderr);
+    assert!(is_confirmed(&ended.stderr), "{}", ended.stderr);
     let annotation = "::error title=loggap::fails: gap>1s@4, is ";
     assert!(ended.stderr.contains(annotation), "{}", ended.stderr);
     let found: Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -180,7 +183,7 @@ fn a_run_is_judged_by_limits_and_by_an_earlier_one() {
     for options in [["--assert", "gap>1s@4"], ["--baseline", &fast]] {
         let ended = judged(&options);
         assert_eq!(ended.code, Some(3), "{options:?}: {}", ended.stderr);
-        assert_eq!(ended.stderr.matches("measuring again, since ").count(), 2, "{options:?}");
+        assert!(is_confirmed(&ended.stderr), "{options:?}: {}", ended.stderr);
     }
 }
 
