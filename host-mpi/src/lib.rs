@@ -13,6 +13,7 @@
 //! - [`collective`]: collective operations, from a common start to the last
 //!   exit.
 //! - [`algorithm`]: algorithms of collective operations, and their predicted times.
+//! - [`application`]: a whole program as it ran, and as its trace is simulated.
 //! - [`clocks`]: clocks that agree over all ranks, and studies of their synchronisation.
 //! - [`processes`]: exchange of messages between processes that simulate a schedule together.
 //! - [`waiting`]: waits for control messages.
@@ -21,6 +22,7 @@
 //! - [`library`]: MPI implementation, and its settings that move protocol changes.
 
 pub mod algorithm;
+pub mod application;
 pub mod cli;
 pub mod clocks;
 pub mod collective;

@@ -69,7 +69,9 @@ impl Processes for MpiProcesses<'_> {
 
     fn exchange(&self, outgoing: &[Vec<u32>], incoming: &mut Vec<u32>, next: u64) -> u64 {
         let turn = self.turn.replace(1 - self.turn.get());
-        let (ranks, mut least) = (self.ranks(), next);
+        // Signed: the least of unsigned numbers is that of signed ones in MPICH 4.0.
+        let (own, mut least) = (i64::try_from(next).unwrap_or(i64::MAX), i64::MAX);
+        let ranks = self.ranks();
         request::scope(|scope| {
             let full = (0..).zip(outgoing).filter(|(_, words)| !words.is_empty());
             let mut sends: Vec<_> = full
@@ -84,14 +86,14 @@ impl Processes for MpiProcesses<'_> {
                 sends.is_empty()
             });
             let reduction =
-                ranks.immediate_all_reduce_into(scope, &next, &mut least, SystemOperation::min());
+                ranks.immediate_all_reduce_into(scope, &own, &mut least, SystemOperation::min());
             let mut reduction = Some(reduction);
             self.waiting.poll(|| {
                 self.receive(turn, incoming);
                 is_done(&mut reduction)
             });
         });
-        least
+        if least == i64::MAX { u64::MAX } else { least.unsigned_abs() }
     }
 
     fn all(&self, own: &[u64]) -> Vec<u64> {

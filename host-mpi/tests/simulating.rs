@@ -20,21 +20,6 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// True under MPICH, where several processes are refused.
-fn is_mpich() -> bool {
-    std::env::var("LOGGAP_MPIRUN").is_ok_and(|program| program.contains("mpich"))
-}
-
-/// Asserts that one error says so.
-fn assert_refused_by_mpich() {
-    let mut command = ranks(2);
-    command.args(["simulate", "--pattern", "gather", "--ranks", "64", "-s", "8"]);
-    let output = ended(command);
-    assert_ne!(output.code, Some(0), "{}", output.stderr);
-    assert_eq!(output.stderr.matches("several processes need Open MPI").count(), 1);
-    assert!(!output.stdout.contains("makespan"), "{}", output.stdout);
-}
-
 fn ended(mut command: Command) -> Ended {
     let _machine = machine();
     finish(command.spawn().unwrap())
@@ -57,9 +42,6 @@ fn results(document: &Value) -> Value {
 
 #[test]
 fn a_document_is_the_same_for_every_number_of_processes() {
-    if is_mpich() {
-        return assert_refused_by_mpich();
-    }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shift.goal");
     let rank = |rank: u32| {
@@ -90,9 +72,6 @@ fn a_document_is_the_same_for_every_number_of_processes() {
 
 #[test]
 fn what_several_processes_cannot_do_is_told_once() {
-    if is_mpich() {
-        return assert_refused_by_mpich();
-    }
     let refused = |arguments: &[&str], code: i32, why: &str| {
         let mut command = ranks(2);
         command.arg("simulate").args(arguments);
@@ -116,9 +95,6 @@ fn what_several_processes_cannot_do_is_told_once() {
 
 #[test]
 fn a_killed_process_ends_the_simulation() {
-    if is_mpich() {
-        return assert_refused_by_mpich();
-    }
     let mut command = ranks(2);
     command.args(["simulate", "--pattern", "linear_alltoall", "--ranks", "8192", "-s", "8"]);
     let _machine = machine();

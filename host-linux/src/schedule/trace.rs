@@ -6,7 +6,7 @@ use loggap_core::goal::Sink;
 use loggap_core::sim::BuildError;
 
 use super::tags::{Numbering, TagNumbers};
-use crate::trace::convert::{Conversion, ConvertError};
+use crate::trace::convert::{Conversion, ConvertError, Report};
 
 /// A trace as the schedule of a simulation.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl TraceSchedule {
         self.conversion.ranks()
     }
 
-    /// Writes the schedule into `sink`; tags from 2³¹ are replaced by their numbers in
+    /// Writes the schedule into `sink`, and reports what became of the calls; tags from 2³¹ are replaced by their numbers in
     /// [`TraceSchedule::tags`].
     ///
     /// # Errors
@@ -37,9 +37,9 @@ impl TraceSchedule {
     pub fn feed_numbered<S: Sink<Error = BuildError>>(
         &self,
         sink: &mut S,
-    ) -> Result<(), ConvertError<BuildError>> {
+    ) -> Result<Report, ConvertError<BuildError>> {
         let mut tags = self.tags.write().unwrap_or_else(PoisonError::into_inner);
-        self.conversion.feed(&mut Numbering { tags: Arc::make_mut(&mut tags), sink }).map(drop)
+        self.conversion.feed(&mut Numbering { tags: Arc::make_mut(&mut tags), sink })
     }
 
     /// Tags that were replaced by numbers.

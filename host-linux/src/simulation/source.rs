@@ -219,7 +219,7 @@ impl Source {
             }
             Self::Collective(call) => Ok(call.feed(sink)?),
             Self::Prtt(round) => Ok(round.feed(sink)?),
-            Self::Trace(trace) => Ok(trace.feed_numbered(sink)?),
+            Self::Trace(trace) => Ok(trace.feed_numbered(sink).map(drop)?),
         }
     }
 

@@ -181,7 +181,7 @@ const HELP: ShortHelp = ShortHelp {
     options: "\
         pairs times size sizes method rel_err max_time launches output samples baseline assertions \
         json table csv verbose plot op root scheme arrival overlap strict processes algorithms \
-        demonstrate noise assert latency overhead gap gap_per_byte eager_limit profile preset pattern \
+        demonstrate noise assert app launcher runs latency overhead gap gap_per_byte eager_limit profile preset pattern \
         ranks finish",
 };
 
@@ -260,6 +260,11 @@ fn run(cli: &Cli, console: &mut Console) -> Result<Exit, CliError> {
             Err(CliError::Message { .. }) if !is_first() => Ok(Exit::Done),
             outcome => outcome,
         };
+    }
+    if let Command::Check(args) = &cli.command
+        && check::is_driver(args)
+    {
+        return check::drive(args, &interrupt, console);
     }
     if let Command::Sync(args) = &cli.command
         && args.reads()

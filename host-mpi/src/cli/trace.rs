@@ -36,6 +36,11 @@ pub(super) struct Args {
     #[arg(long)]
     no_arguments: bool,
 
+    /// Record only when each rank began and ended, as 'check --app' does of runs that it does not
+    /// trace.
+    #[arg(long)]
+    ends_only: bool,
+
     /// Print the path of the library to preload, and end.
     #[arg(long)]
     library: bool,
@@ -71,9 +76,13 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         preload.push(":");
         preload.push(others);
     }
+    let mut command = Command::new(&path);
+    if args.ends_only {
+        command.env("LOGGAP_TRACE_ENDS_ONLY", "1");
+    }
     // The program handles signals as if it were started without this.
     let _as_it_is = SigSet::from(Signal::SIGXFSZ).thread_unblock();
-    let error = Command::new(&path)
+    let error = command
         .arg0(program)
         .args(arguments)
         .env("LD_PRELOAD", preload)

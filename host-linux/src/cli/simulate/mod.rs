@@ -438,7 +438,10 @@ impl Prepared {
         let mut job = args.job(sets.parameters()?, noise.as_ref(), network.as_ref());
         job.wanted.selection = pictures.timeline.as_ref().map(Picture::selection);
         job.processes = processes;
-        job.threads = args.threads.map_or_else(|| processes.threads(), NonZeroUsize::get);
+        // All divide the ranks alike, whatever their hosts have.
+        let threads = args.threads.map_or_else(|| processes.threads(), NonZeroUsize::get);
+        let least = processes.all(&[threads as u64]).into_iter().min();
+        job.threads = least.and_then(|least| usize::try_from(least).ok()).unwrap_or(threads);
         let progress = ProgressLine::new(console, args.pace());
         let ran = agreed(processes, job.simulate(&source, &|so_far| progress.show(so_far)));
         drop(progress);

@@ -104,9 +104,9 @@ impl Division {
         })
     }
 
-    /// Memory independent of the number of nodes, bytes.
-    const fn fixed_bytes(&self) -> u64 {
-        self.needs.bytes_with(0).saturating_mul(self.parts as u64)
+    /// Memory of a process that is independent of the number of nodes, bytes: the same for all.
+    fn fixed_bytes(&self) -> u64 {
+        self.needs.bytes_with(0).saturating_mul(self.all.min(self.block.each).into())
     }
 }
 

@@ -1,6 +1,7 @@
 //! `loggap-mpi check`: collective operations as measured, beside the model's
 //! predictions for the library's algorithms.
 
+mod app;
 mod cause;
 mod demonstrate;
 mod noise;
@@ -18,6 +19,7 @@ use loggap::profile::{ProfileDocument, Severity, WarningRecord};
 use loggap::terminal::{CliError, Console, Exit, command_line};
 use loggap_core::units::Picos;
 
+use self::app::AppArgs;
 use self::cause::{Evidence, System};
 use self::noise::NoiseReport;
 use self::predict::{Basis, Prediction};
@@ -55,7 +57,8 @@ Examples:
   mpirun -n 8 loggap-mpi check --op bcast --processes 2:8:x2 --plot curve.svg
   mpirun -n 4 loggap-mpi check --algorithms library --assert 25%
   mpirun -n 2 --bind-to core loggap-mpi check --noise 5s
-  mpirun -n 4 loggap-mpi check --demonstrate")]
+  mpirun -n 4 loggap-mpi check --demonstrate
+  loggap-mpi check --app --launcher 'mpirun -n 2' -- lmp -in in.lj")]
 pub(super) struct Args {
     /// Operations: bcast, reduce, allreduce, barrier, gather, scatter,
     /// allgather, alltoall.
@@ -117,6 +120,8 @@ pub(super) struct Args {
     /// Print one JSON document.
     #[arg(short = 'J', long)]
     json: bool,
+    #[command(flatten)]
+    app: AppArgs,
 }
 
 /// Origin of the algorithms.
@@ -129,9 +134,16 @@ enum Algorithms {
     Library,
 }
 
+/// True if this process starts the jobs, and is not a rank of one.
+pub(super) const fn is_driver(args: &Args) -> bool {
+    args.app.is_given()
+}
+
+pub(in crate::cli) use app::run as drive;
+
 /// Sets the environment of MPI; has to come first in this process.
 pub(super) fn prepare(args: &Args) {
-    if args.algorithms == Algorithms::Known {
+    if !is_driver(args) && args.algorithms == Algorithms::Known {
         algorithm::force();
     }
 }

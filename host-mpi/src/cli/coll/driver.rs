@@ -5,8 +5,8 @@
 //! a launch that dies leaves those it had finished.
 
 use std::ffi::OsString;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::io::{BufRead as _, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -160,7 +160,7 @@ fn words(line: impl Iterator<Item = OsString>, launch: u32) -> impl Iterator<Ite
 }
 
 /// Reads lines on a thread while the launch runs, as a pipe holds little.
-fn listen(output: ChildStdout) -> Receiver<Vec<u8>> {
+pub(in crate::cli) fn listen(output: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let lines = BufReader::new(output).split(b'\n');
@@ -198,7 +198,7 @@ impl LaunchState {
 
 /// Receives messages of the job until it has ended. Passes a request to end
 /// this command on to the job.
-fn attend(
+pub(in crate::cli) fn attend(
     child: &mut Child,
     interrupt: &Interrupt,
     mut hear: impl FnMut(Duration) -> Result<(), RecvTimeoutError>,

@@ -5,6 +5,7 @@ mod export;
 mod lines;
 
 pub(super) use driver::drive;
+pub(in crate::cli) use driver::{attend, listen};
 
 use std::path::PathBuf;
 use std::time::Duration;

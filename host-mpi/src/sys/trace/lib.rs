@@ -44,7 +44,7 @@ use stream::TraceFile;
 pub(crate) use table::{CALLS, NAMES};
 use tracer::{Returned, Tracer};
 
-/// True between `MPI_Init` and `MPI_Finalize`.
+/// True between `MPI_Init` and `MPI_Finalize`, unless only these are recorded.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// Process that was traced: a child that it forks is not.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
@@ -105,7 +105,8 @@ pub(crate) const fn pseudo(number: u32, name: &'static str) -> Call {
 
 /// Begins a record, before the call is passed on.
 fn before(call: &Call, language: Language, words: &mut [usize]) -> Ticket {
-    if !ACTIVE.load(Ordering::Relaxed) && call.action != Action::Init {
+    let is_end = matches!(call.action, Action::Init | Action::Finalize);
+    if !ACTIVE.load(Ordering::Relaxed) && !is_end {
         return None;
     }
     // A thread that ends makes calls without being recorded.
@@ -212,7 +213,7 @@ fn start(library: &'static Library, base: u64, local: &Local) {
     *tracer() = Some(Tracer::new(library, base, file));
     let _once = JOB.set(job);
     PROCESS.store(process::id(), Ordering::Relaxed);
-    ACTIVE.store(true, Ordering::Relaxed);
+    ACTIVE.store(std::env::var_os("LOGGAP_TRACE_ENDS_ONLY").is_none(), Ordering::Relaxed);
     // SAFETY: the function is there as long as the process.
     unsafe { libc::atexit(at_exit) };
 }

@@ -1,0 +1,146 @@
+//! An MPI program as it ran, beside the simulation of its trace.
+//!
+//! A run takes from the first return of `MPI_Init` to the last entry into `MPI_Finalize`. A rank's
+//! time is computing, and time in MPI; a simulated rank calculates, is busy with messages (o, O and
+//! bytes), or waits.
+
+use std::path::Path;
+
+use loggap::schedule::TraceSchedule;
+use loggap::simulation::{Job, ParameterSets, Source, Wanted};
+use loggap::trace::convert::{Class, Conversion, Input, Options};
+use loggap::trace::{Trace, TraceError, What};
+use loggap_core::model::LogGops;
+use loggap_core::sim::{Parameters, Settings, Survey};
+use loggap_core::units::{PerByte, Picos};
+
+/// Where a rank's time went.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct RankTime {
+    /// Time outside of MPI; of a simulated rank, its calculations.
+    pub compute: Picos,
+    /// Time inside of MPI; of a simulated rank, the rest.
+    pub mpi: Picos,
+    /// Part of `mpi`: in collective operations as measured, busy with messages as simulated.
+    pub part: Picos,
+}
+
+/// A run.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Run {
+    /// Time of the run.
+    pub time: Picos,
+    /// Of each rank.
+    pub ranks: Vec<RankTime>,
+}
+
+impl Run {
+    /// The run that `trace` is of; `None` if a rank did not reach `MPI_Finalize`.
+    ///
+    /// # Errors
+    ///
+    /// [`TraceError`].
+    pub fn measured(trace: &Trace) -> Result<Option<Self>, TraceError> {
+        let (mut first, mut last, mut ranks) = (i64::MAX, i64::MIN, Vec::new());
+        for (number, rank) in (0..).zip(trace.ranks()) {
+            let (mut begin, mut end) = (None, None);
+            // Inside of MPI, in collective operations, and writing the trace.
+            let (mut inside, mut collective, mut writing) = (0, 0, 0);
+            for record in rank.records() {
+                let record = record?;
+                match record.call {
+                    "Init" | "Init_thread" => begin = begin.or(Some(record.leave)),
+                    "Finalize" => end = end.or(Some(record.enter)),
+                    _ if record.thread != 0 => {}
+                    _ if record.is_own() => writing += record.time(),
+                    _ => {
+                        let is_collective = matches!(record.what, What::Collective { .. });
+                        collective += if is_collective { record.time() } else { 0 };
+                        inside += record.time();
+                    }
+                }
+            }
+            let (Some(begin), Some(end)) = (begin, end) else { return Ok(None) };
+            first = first.min(trace.time(number, begin));
+            last = last.max(trace.time(number, end));
+            let compute = end.saturating_sub(begin).saturating_sub(inside + writing);
+            let [compute, mpi, part] = [compute, inside, collective].map(of_nanos);
+            ranks.push(RankTime { compute, mpi, part });
+        }
+        let time = of_nanos(u64::try_from(last.saturating_sub(first)).unwrap_or(0));
+        Ok(Some(Self { time, ranks }))
+    }
+}
+
+fn of_nanos(nanos: u64) -> Picos {
+    Picos::from_nanos(nanos).unwrap_or(Picos(u64::MAX))
+}
+
+/// What is predicted from a trace.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prediction {
+    /// The run as simulated.
+    pub run: Run,
+    /// Time with a network that costs nothing: L = o = g = G = O = 0.
+    pub free: Picos,
+    /// Share of the time in calls that the schedule has only something like.
+    pub approximated: f64,
+    /// Share of the time in calls that the schedule lacks.
+    pub refused: f64,
+}
+
+/// Why nothing is predicted.
+#[derive(Debug, thiserror::Error)]
+#[error("the trace cannot be simulated: {0}")]
+pub struct PredictionError(String);
+
+impl Prediction {
+    /// Simulates the trace in `directory`.
+    ///
+    /// # Errors
+    ///
+    /// [`PredictionError`].
+    pub fn of(
+        directory: &Path,
+        sets: &ParameterSets,
+        settings: Settings,
+    ) -> Result<Self, PredictionError> {
+        let input = Input::open(&[directory.to_owned()]).map_err(told)?;
+        let schedule = TraceSchedule::from(Conversion::new(input, Options::default()));
+        let report = schedule.feed_numbered(&mut Survey::default()).map_err(told)?;
+        let share = |class| report.lines(class).iter().map(|line| line.share).sum();
+        let [approximated, refused] = [Class::Approximated(""), Class::Refused("")].map(share);
+        let source = Source::Trace(Box::new(schedule));
+        let parameters = sets.parameters().map_err(told)?;
+        let eager_limit = sets.protocols.first().map(|set| set.parameters.eager_limit);
+        let wanted = Wanted { finish: true, counters: true, ..Wanted::default() };
+        let outcome = Job { wanted, ..Job::new(parameters, settings) }
+            .simulate(&source, &|_| {})
+            .map_err(told)?;
+        if let Some(left) = outcome.stuck.listed().next() {
+            return Err(PredictionError(left.to_string()));
+        }
+        let finish = outcome.finish.iter().flatten();
+        let ranks = finish.zip(outcome.counters.iter().flatten()).map(|(finish, counters)| {
+            let busy = counters.sending.0.saturating_add(counters.receiving.0);
+            let mpi = finish.0.saturating_sub(counters.calculating.0);
+            RankTime { compute: counters.calculating, mpi: Picos(mpi), part: Picos(busy) }
+        });
+        let run = Run { time: outcome.finished.makespan, ranks: ranks.collect() };
+        let free = LogGops {
+            latency: Picos::ZERO,
+            overhead: Picos::ZERO,
+            gap: Picos::ZERO,
+            gap_per_byte: PerByte::ZERO,
+            overhead_per_byte: PerByte::ZERO,
+            eager_limit: eager_limit.unwrap_or_default(),
+        };
+        let free = Job::new(Parameters::one(free), settings);
+        let free = free.simulate(&source, &|_| {}).map_err(told)?.finished.makespan;
+        Ok(Self { run, free, approximated, refused })
+    }
+}
+
+fn told(error: impl ToString) -> PredictionError {
+    PredictionError(error.to_string())
+}
