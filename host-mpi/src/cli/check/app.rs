@@ -25,6 +25,8 @@ use crate::job::launched_as;
 
 /// Largest error of a prediction that agrees, unless the measured interval is wider.
 const BOUND: f64 = 0.05;
+/// Half-width of the measured interval above which nothing can be told.
+const UNKNOWN: f64 = 0.25;
 /// Largest difference of a traced run from the median of runs that are not traced.
 const LIKE: f64 = 0.03;
 /// Times by which the error of the free network has to exceed that of the prediction for the
@@ -401,7 +403,11 @@ impl Document {
             free_network_s: free.seconds(),
             free_network_difference,
             bound,
-            verdict: if difference.abs() <= bound { Verdict::Agree } else { Verdict::Differ },
+            verdict: match difference.abs() <= bound {
+                _ if half > UNKNOWN => Verdict::CannotTell,
+                true => Verdict::Agree,
+                false => Verdict::Differ,
+            },
             compute_only: free_network_difference.abs() < EVIDENCE * difference.abs()
                 || free_network_difference.abs() <= bound,
             causes: Causes::new(runs, &by_rank, traced, measured.value),
