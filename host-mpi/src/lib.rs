@@ -16,6 +16,7 @@
 //! - [`application`]: a whole program as it ran, and as its trace is simulated.
 //! - [`clocks`]: clocks that agree over all ranks, and studies of their synchronisation.
 //! - [`processes`]: exchange of messages between processes that simulate a schedule together.
+//! - [`progress`]: whether messages move while a program computes.
 //! - [`waiting`]: waits for control messages.
 //! - [`watch`]: watchdog that ends the job if a rank waits in vain for another one.
 //! - `sys/trace`, the package `loggap-mpi-trace`: the library that `trace` preloads.
@@ -33,6 +34,7 @@ pub mod matrix;
 pub mod pairs;
 pub mod place;
 pub mod processes;
+pub mod progress;
 pub mod slower;
 mod sys;
 pub mod waiting;

@@ -364,3 +364,68 @@ fn clocks_of_ranks_that_read_one_agree_within_the_bounds() {
         }
     }
 }
+
+/// `loggap-mpi check --app` with `options`, two ranks and a program.
+fn check_app(options: &[&str], program: &[&str]) -> Command {
+    let launcher = match is_open_mpi() {
+        true => format!("{} --oversubscribe -n 2", common::mpirun()),
+        false => format!("{} -n 2", common::mpirun()),
+    };
+    let mut command = Command::new(common::binary());
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command.args(["check", "--app", "--launcher", &launcher]).args(options);
+    command.arg("--").args(program);
+    common::piped(&mut command);
+    command
+}
+
+#[test]
+fn a_program_is_predicted_from_its_trace_and_measured() {
+    let program = Program::compiled("rounds.c", &["-O1"]).unwrap();
+    let path = program.path.to_str().unwrap();
+    let kept = program.directory();
+    let options = ["-J", "--keep", kept.to_str().unwrap()];
+    let ended = run(&mut check_app(&options, &[path, "200", "100000", "1000"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let found: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let number = |name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{name}: {found}"));
+    let [low, measured, high] = ["measured_s_lo", "measured_s", "measured_s_hi"].map(number);
+    assert!(0.0 < low && low <= measured && measured <= high && number("runs") == 6.0, "{found}");
+    // Computing is of the trace; a busy machine prolongs both.
+    let computed = found["by_rank"][0]["compute_s"].as_f64().unwrap();
+    let predicted = found["by_rank"][0]["predicted_compute_s"].as_f64().unwrap();
+    assert!((predicted / computed - 1.0).abs() < 0.01, "{found}");
+    assert!(number("predicted_s") > predicted && number("free_network_s") <= number("predicted_s"));
+    assert!(number("free_network_s") >= predicted * 0.99, "{found}");
+    assert_eq!((number("refused_share"), number("ranks")), (0.0, 2.0));
+    assert!(["agree", "differ", "cannot_tell"].contains(&found["verdict"].as_str().unwrap()));
+    let summary = Summary::of(&Trace::open(&kept.join("trace-1")).unwrap()).unwrap();
+    assert_eq!((summary.messages, summary.calls_by_name["Allreduce"].calls), (400, 400));
+    // Nothing between the ends is in runs that are not traced.
+    let ends = Summary::of(&Trace::open(&kept.join("ends")).unwrap()).unwrap();
+    assert_eq!((ends.calls, ends.messages), (4, 0), "{ends:?}");
+}
+
+#[test]
+fn a_program_that_cannot_be_checked_is_refused_with_what_it_said() {
+    let profile = ["--profile", "/nonexistent.json"];
+    for (options, program, code, said) in [
+        (&profile[..], &["true"][..], 2, "/nonexistent.json"),
+        (&["--runs", "5"], &["true"], 2, "5 is not in 6..=1000"),
+        (&["--op", "bcast"], &["true"], 2, "'--app' cannot be used with '--op"),
+        (&["--max-time", "1s"], &["true"], 2, "cannot be used with"),
+    ] {
+        let mut command = check_app(options, program);
+        let ended = run(&mut command);
+        assert_eq!((ended.code, &*ended.stdout), (Some(code), ""), "{options:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(said), "{options:?}: {}", ended.stderr);
+    }
+    let mut alone = Command::new(common::binary());
+    alone.args(["check", "--app", "--launcher", "/nonexistent -n 2", "--", "true"]);
+    common::piped(&mut alone);
+    let ended = run(&mut alone);
+    assert!(ended.code == Some(2) && ended.stderr.contains("cannot start '/nonexistent'"));
+    let mut as_rank = ranks(1);
+    let ended = run(as_rank.args(["check", "--app", "--", "true"]));
+    assert!(ended.stderr.contains("--app starts the jobs itself"), "{}", ended.stderr);
+}

@@ -5,6 +5,7 @@ mod coll;
 mod contention;
 mod measure;
 mod pairs;
+mod progress;
 mod selftest;
 mod simulate;
 mod sync;
@@ -45,6 +46,7 @@ struct Cli {
 enum Command {
     Measure(Box<measure::Args>),
     Contention(contention::Args),
+    Progress(progress::Args),
     Coll(Box<coll::Args>),
     Check(Box<check::Args>),
     Sync(sync::Args),
@@ -308,6 +310,7 @@ fn run_in(
     match command {
         Command::Measure(args) => measure::run(args, session, console),
         Command::Contention(args) => contention::run(args, session, console),
+        Command::Progress(args) => progress::run(args, session, console),
         Command::Sync(args) => sync::run(args, session, console),
         Command::Simulate(args) => simulate::run(args, session, console),
         Command::Coll(args) => session.told_by_first(coll::run(args, session, console)),

@@ -21,7 +21,9 @@ use serde::Serialize;
 use super::Args;
 use crate::application::{Prediction, RankTime, Run};
 use crate::cli::coll::{attend, listen};
+use crate::cli::progress;
 use crate::job::launched_as;
+use crate::progress::Progress;
 
 /// Largest error of a prediction that agrees, unless the measured interval is wider.
 const BOUND: f64 = 0.05;
@@ -48,20 +50,30 @@ pub(super) struct AppArgs {
     /// What starts a job.
     #[arg(long, value_name = "WORDS", default_value = "mpirun -n 2", requires = "app")]
     launcher: String,
+    /// What starts the traced runs, if not the same: the program is traced
+    /// there, and predicted and measured here.
+    #[arg(long, value_name = "WORDS", requires = "app")]
+    trace_launcher: Option<String>,
     /// Runs with and without tracing, each; six are the fewest with a 95%
     /// interval.
     #[arg(long, default_value = "6", value_name = "RUNS", requires = "app",
           value_parser = clap::value_parser!(u32).range(6..=1000))]
     runs: u32,
+    /// Options of 'loggap-mpi measure' for the profile. Where a network limits
+    /// the rate behind a budget, as shapers do, rounds have to be longer than
+    /// that: '-n 64'.
+    #[arg(
+        long,
+        value_name = "WORDS",
+        default_value = "--max-time 5s",
+        requires = "app",
+        conflicts_with = "profile",
+        allow_hyphen_values = true
+    )]
+    measure: String,
     /// Profile to predict with, in place of one measured now.
     #[arg(long, value_name = "PROFILE.json", requires = "app")]
     profile: Option<PathBuf>,
-    /// The interface receives bytes without the processor.
-    #[arg(long, requires = "app")]
-    receive_overlap: bool,
-    /// Sends above the eager limit exchange messages with their receivers.
-    #[arg(long, requires = "app")]
-    handshake: bool,
     /// Keep the traces in this directory.
     #[arg(long, value_name = "DIR", requires = "app")]
     keep: Option<PathBuf>,
@@ -74,13 +86,6 @@ impl AppArgs {
     /// True if a program is to be compared.
     pub(super) const fn is_given(&self) -> bool {
         self.app
-    }
-
-    const fn settings(&self) -> Settings {
-        Settings {
-            receive: if self.receive_overlap { Receive::Overlap } else { Receive::Hold },
-            rendezvous: if self.handshake { Rendezvous::Handshake } else { Rendezvous::Instant },
-        }
     }
 }
 
@@ -120,13 +125,15 @@ struct Jobs<'a> {
 
 impl Jobs<'_> {
     /// Runs a job of this program with `words`; its standard output is dropped.
-    fn run(&self, words: &[&OsStr]) -> Result<(), CliError> {
+    fn run(&self, launcher: &str, words: &[&OsStr]) -> Result<(), CliError> {
         /// Lines of a failed job that are repeated.
         const LINES: usize = 20;
         let own = env::current_exe().map_err(CliError::failed)?;
-        let mut launcher = self.args.launcher.split_whitespace();
+        let mut launcher = launcher.split_whitespace();
         let Some(first) = launcher.next() else {
-            return Err(CliError::usage("--launcher is empty: expected words such as 'mpirun -n 2'"));
+            return Err(CliError::usage(
+                "--launcher is empty: expected words such as 'mpirun -n 2'",
+            ));
         };
         let mut command = Command::new(first);
         command.args(launcher).arg(own).args(words);
@@ -155,13 +162,28 @@ impl Jobs<'_> {
         if status.success() { Ok(()) } else { Err(failed(words, status, &lines)) }
     }
 
+    /// Rules of sending and receiving, by how messages move here while a rank computes.
+    fn settings(&self, folder: &Folder, eager_limit: u64) -> Result<Settings, CliError> {
+        let path = folder.path.join("progress.json");
+        let words = [OsStr::new("progress"), "-o".as_ref(), path.as_os_str()];
+        self.run(&self.args.launcher, &words)?;
+        let text = fs::read(&path).map_err(CliError::failed)?;
+        let found: progress::Document = serde_json::from_slice(&text).map_err(CliError::failed)?;
+        Ok(Progress::settings(&found.rows, eager_limit))
+    }
+
     /// Runs the program with the preloaded library, and reads what that wrote.
-    fn traced(&self, directory: &Path, options: &[&OsStr]) -> Result<Run, CliError> {
+    fn traced(
+        &self,
+        launcher: &str,
+        directory: &Path,
+        options: &[&OsStr],
+    ) -> Result<Run, CliError> {
         let mut words = vec![OsStr::new("trace"), "-o".as_ref(), directory.as_os_str()];
         words.extend(options);
         words.push("--".as_ref());
         words.extend(self.args.command.iter().map(OsString::as_os_str));
-        self.run(&words)?;
+        self.run(launcher, &words)?;
         let trace = Trace::open(directory).map_err(CliError::failed)?;
         if let Some(host) = trace.crowded_host() {
             return Err(CliError::refused(format_args!(
@@ -186,6 +208,7 @@ struct Runs {
     traced: Vec<Run>,
     predicted: Vec<Prediction>,
     warnings: Vec<String>,
+    settings: Settings,
 }
 
 pub(in crate::cli) fn run(
@@ -205,15 +228,18 @@ pub(in crate::cli) fn run(
     let measured = args.output.clone().unwrap_or_else(|| folder.path.join("profile.json"));
     let profile = app.profile.clone().unwrap_or_else(|| measured.clone());
     if app.profile.is_none() {
-        progress(console, format_args!("profile"));
-        let words = ["measure", "-s", "1:1M:x2", "--max-time", "5s", "-o"].map(OsStr::new);
-        jobs.run(&[&words[..], &[measured.as_os_str()]].concat())?;
+        step(console, format_args!("profile"));
+        let mut words = vec![OsStr::new("measure"), "-o".as_ref(), measured.as_os_str()];
+        words.extend(app.measure.split_whitespace().map(OsStr::new));
+        jobs.run(&app.launcher, &words)?;
     }
     let document = ProfileDocument::read(&profile).map_err(CliError::usage)?;
     let ranges = document.ranges.iter().map(|record| &record.range);
     let eager_limit = document.eager_limit().unwrap_or(USUAL_EAGER_LIMIT);
     let sets = ParameterSets::of_ranges(ranges, eager_limit).map_err(CliError::failed)?;
-    let runs = take(&jobs, &folder, &sets, console)?;
+    step(console, format_args!("progress beside computing"));
+    let settings = jobs.settings(&folder, eager_limit.0)?;
+    let runs = take(&jobs, &folder, &(sets, settings), console)?;
     let document = Document::new(app, &runs);
     document.warnings.iter().for_each(|warning| console.warn(warning));
     console.report(args.json, &document, |out| print(out, &document))?;
@@ -226,7 +252,7 @@ pub(in crate::cli) fn run(
     })
 }
 
-fn progress(console: &mut Console, what: std::fmt::Arguments<'_>) {
+fn step(console: &mut Console, what: std::fmt::Arguments<'_>) {
     if console.is_watched() {
         console.note(what);
     }
@@ -236,29 +262,32 @@ fn progress(console: &mut Console, what: std::fmt::Arguments<'_>) {
 fn take(
     jobs: &Jobs<'_>,
     folder: &Folder,
-    sets: &ParameterSets,
+    (sets, settings): &(ParameterSets, Settings),
     console: &mut Console,
 ) -> Result<Runs, CliError> {
     let wanted = jobs.args.runs as usize;
+    let here = jobs.args.launcher.as_str();
+    let there = jobs.args.trace_launcher.as_deref().unwrap_or(here);
     let (mut plain, mut traced) = (Vec::new(), Vec::new());
     for number in 0..2 * wanted {
-        progress(console, format_args!("run {} of {}", number + 1, 2 * wanted));
+        step(console, format_args!("run {} of {}", number + 1, 2 * wanted));
         if number % 2 == 0 {
-            plain.push(jobs.traced(&folder.path.join("ends"), &["--ends-only".as_ref()])?);
+            let ends = folder.path.join("ends");
+            plain.push(jobs.traced(here, &ends, &["--ends-only".as_ref()])?);
         } else {
             let directory = folder.path.join(format!("trace-{}", number / 2 + 1));
-            traced.push((jobs.traced(&directory, &[])?, directory));
+            traced.push((jobs.traced(there, &directory, &[])?, directory));
         }
     }
     let usual = median(plain.iter().map(|run| run.time));
-    let is_like = |run: &Run| distance(run.time, usual) <= LIKE;
+    let is_like = |run: &Run| here != there || share(run.time, usual).abs() <= LIKE;
     // A run that something disturbed is repeated.
     let mut more = 0;
     while traced.iter().filter(|(run, _)| is_like(run)).count() < wanted && more < wanted {
         more += 1;
-        progress(console, format_args!("run {more} in place of one that was disturbed"));
+        step(console, format_args!("run {more} in place of one that was disturbed"));
         let directory = folder.path.join(format!("trace-{}", wanted + more));
-        traced.push((jobs.traced(&directory, &[])?, directory));
+        traced.push((jobs.traced(there, &directory, &[])?, directory));
     }
     let mut warnings = Vec::new();
     let alike = traced.iter().filter(|(run, _)| is_like(run)).count();
@@ -271,18 +300,12 @@ fn take(
             traced.len()
         ));
     }
-    let settings = jobs.args.settings();
     let predicted = traced
         .iter()
-        .map(|(_, directory)| Prediction::of(directory, sets, settings).map_err(CliError::failed));
+        .map(|(_, directory)| Prediction::of(directory, sets, *settings).map_err(CliError::failed));
     let predicted = predicted.collect::<Result<_, _>>()?;
     let traced = traced.into_iter().map(|(run, _)| run).collect();
-    Ok(Runs { plain, traced, predicted, warnings })
-}
-
-/// Difference relative to `usual`, without its sign.
-fn distance(time: Picos, usual: Picos) -> f64 {
-    share(time, usual).abs()
+    Ok(Runs { plain, traced, predicted, warnings, settings: *settings })
 }
 
 /// Difference relative to `usual`.
@@ -327,6 +350,7 @@ struct Document {
     loggap_version: &'static str,
     command: Vec<String>,
     launcher: String,
+    trace_launcher: Option<String>,
     program: Vec<String>,
     ranks: usize,
     runs: usize,
@@ -335,6 +359,9 @@ struct Document {
     measured_s_hi: f64,
     /// Median of the runs that were traced.
     traced_s: f64,
+    /// Each run, without tracing and with it.
+    runs_s: Vec<f64>,
+    traced_runs_s: Vec<f64>,
     predicted_s: f64,
     predicted_s_lo: f64,
     predicted_s_hi: f64,
@@ -343,13 +370,17 @@ struct Document {
     /// Prediction with a network that costs nothing, and its difference.
     free_network_s: f64,
     free_network_difference: f64,
+    /// Rules of the simulation, as 'loggap simulate' names them.
+    receive: &'static str,
+    rendezvous: &'static str,
     /// Largest difference that agrees.
     bound: f64,
     verdict: Verdict,
     /// True if the free network predicts nearly as well: the run says little about the network.
     compute_only: bool,
     /// Where the difference comes from: time of the rank that ends last, as shares of the run.
-    causes: Causes,
+    /// `None` if the runs were traced elsewhere.
+    causes: Option<Causes>,
     approximated_share: f64,
     refused_share: f64,
     by_rank: Vec<RankRecord>,
@@ -384,11 +415,13 @@ impl Document {
         let half = measured.high.since(measured.low).seconds() / 2.0 / measured.value.seconds();
         let bound = half.max(BOUND);
         let by_rank = by_rank(runs);
+        let is_here = app.trace_launcher.is_none();
         let most = |of: fn(&Prediction) -> f64| runs.predicted.iter().map(of).fold(0.0, f64::max);
         Self {
             loggap_version: env!("CARGO_PKG_VERSION"),
             command: command_line(),
             launcher: app.launcher.clone(),
+            trace_launcher: app.trace_launcher.clone(),
             program: app.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             ranks: by_rank.len(),
             runs: runs.plain.len(),
@@ -396,21 +429,32 @@ impl Document {
             measured_s_lo: measured.low.seconds(),
             measured_s_hi: measured.high.seconds(),
             traced_s: traced.seconds(),
+            runs_s: runs.plain.iter().map(|run| run.time.seconds()).collect(),
+            traced_runs_s: runs.traced.iter().map(|run| run.time.seconds()).collect(),
             predicted_s: predicted.value.seconds(),
             predicted_s_lo: predicted.low.seconds(),
             predicted_s_hi: predicted.high.seconds(),
             difference,
             free_network_s: free.seconds(),
             free_network_difference,
+            receive: match runs.settings.receive {
+                Receive::Hold => "hold",
+                Receive::Overlap => "overlap",
+            },
+            rendezvous: match runs.settings.rendezvous {
+                Rendezvous::Instant => "instant",
+                Rendezvous::Handshake => "handshake",
+            },
             bound,
             verdict: match difference.abs() <= bound {
                 _ if half > UNKNOWN => Verdict::CannotTell,
                 true => Verdict::Agree,
                 false => Verdict::Differ,
             },
-            compute_only: free_network_difference.abs() < EVIDENCE * difference.abs()
-                || free_network_difference.abs() <= bound,
-            causes: Causes::new(runs, &by_rank, traced, measured.value),
+            compute_only: free_network_difference.abs() <= bound
+                || difference.abs() <= bound
+                    && free_network_difference.abs() < EVIDENCE * difference.abs(),
+            causes: is_here.then(|| Causes::new(runs, &by_rank, traced, measured.value)),
             approximated_share: most(|one| one.approximated),
             refused_share: most(|one| one.refused),
             by_rank,
@@ -468,9 +512,29 @@ impl Causes {
     }
 }
 
+impl Causes {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let percent = number::signed_percent;
+        let Self { tracing, compute, mpi, collective_share, noise } = *self;
+        writeln!(
+            out,
+            "# difference: computing {}, in MPI {} ({:.0}% of its time in collectives), tracing {}; \
+             runs compute differently by {}",
+            percent(compute),
+            percent(mpi),
+            100.0 * collective_share,
+            percent(tracing),
+            number::plus_minus(noise)
+        )
+    }
+}
+
 fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
     let percent = number::signed_percent;
     writeln!(out, "# {} {}", all.launcher, all.program.join(" "))?;
+    if let Some(elsewhere) = &all.trace_launcher {
+        writeln!(out, "# traced with {elsewhere}: times of ranks below are from there")?;
+    }
     writeln!(out, "# {} runs with and without tracing, in turn; medians, 95% intervals", all.runs)?;
     let line = |out: &mut dyn Write, name: &str, [value, low, high]: [f64; 3], rest: &str| {
         let [value, low, high] = [value, low, high].map(number::significant);
@@ -490,6 +554,11 @@ fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
     } else {
         "the network matters"
     };
+    writeln!(
+        out,
+        "# as messages move here: --receive {} --rendezvous {}",
+        all.receive, all.rendezvous
+    )?;
     let (free, difference) = (all.free_network_s, percent(all.free_network_difference));
     writeln!(
         out,
@@ -497,17 +566,9 @@ fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
         "free network",
         number::significant(free)
     )?;
-    let Causes { tracing, compute, mpi, collective_share, noise } = all.causes;
-    writeln!(
-        out,
-        "# difference: computing {}, in MPI {} ({:.0}% of its time in collectives), tracing {}; runs \
-         compute differently by {}",
-        percent(compute),
-        percent(mpi),
-        100.0 * collective_share,
-        percent(tracing),
-        number::plus_minus(noise)
-    )?;
+    if let Some(causes) = &all.causes {
+        causes.print(out)?;
+    }
     if all.approximated_share + all.refused_share > 0.0 {
         writeln!(
             out,

@@ -1,0 +1,86 @@
+//! `loggap-mpi progress`: does MPI move messages while the program computes?
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use loggap::flags::parse::{self, Sizes};
+use loggap::output::number;
+use loggap::terminal::{CliError, Console, Exit};
+use serde::{Deserialize, Serialize};
+
+use super::{Session, create};
+use crate::progress::{self, Progress};
+
+/// Does MPI move a message while a rank computes? Rank 0 asks rank 1 for messages; then one of them
+/// computes twice as long as a message takes before it waits.
+///
+/// A message that has arrived meanwhile is simulated by `--receive overlap`, otherwise by `hold`. A
+/// long one that does not leave while the sender computes is simulated by `--rendezvous handshake`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  mpirun -n 2 --bind-to core loggap-mpi progress
+  mpirun -n 2 --map-by node loggap-mpi progress -s 1K:1M:x4 -J")]
+pub(super) struct Args {
+    /// Message sizes in bytes.
+    #[arg(short, long = "size", value_name = "SIZES", default_value = "1K,16K,64K,256K,1M",
+          value_parser = parse::message_sizes)]
+    sizes: Sizes,
+    /// Write the document as JSON into a file.
+    #[arg(short, long, value_name = "FILE.json")]
+    output: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(short = 'J', long)]
+    json: bool,
+}
+
+/// Result.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Document {
+    pub(super) rows: Vec<Progress>,
+}
+
+pub(super) fn run(
+    args: &Args,
+    session: &Session<'_>,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
+    if session.job.size() < 2 {
+        return session.told_by_first(Err(CliError::usage(
+            "progress takes two ranks: mpirun -n 2 loggap-mpi progress",
+        )));
+    }
+    let size = |size: u64| u32::try_from(size).map_err(|_| CliError::usage("-s: up to 4 GiB - 1"));
+    let sizes = args.sizes.list().into_iter().map(size).collect::<Result<Vec<_>, _>>()?;
+    let file = session.agreed(create(args.output.as_ref()))?;
+    let rows = progress::measure(session.job, &sizes);
+    if !session.job.leads() {
+        return Ok(Exit::Done);
+    }
+    session.job.sharing().warnings().iter().for_each(|warning| console.warn(warning));
+    let document = Document { rows };
+    if let Some(file) = file {
+        file.commit_json(&document)?;
+    }
+    console.report(args.json, &document, |out| print(out, &document))?;
+    Ok(Exit::Done)
+}
+
+fn print(out: &mut dyn Write, document: &Document) -> io::Result<()> {
+    writeln!(
+        out,
+        "#size [B]  time [us]  wait after computing [us]  beside a computing sender [us]  moves"
+    )?;
+    for row in &document.rows {
+        let moves = match (row.moves_beside_receiver(), row.moves_beside_sender()) {
+            (true, true) => "always",
+            (true, false) => "beside the receiver",
+            (false, true) => "beside the sender",
+            (false, false) => "only inside of MPI",
+        };
+        let [time, wait, sender] =
+            [row.time_s, row.wait_s, row.beside_sender_s].map(|time| number::micros(Some(time)));
+        writeln!(out, "{:>9} {time:>10} {wait:>26} {sender:>31}  {moves}", row.size_bytes)?;
+    }
+    Ok(())
+}

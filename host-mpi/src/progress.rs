@@ -1,0 +1,160 @@
+//! Does MPI move a message while the program computes?
+//!
+//! Rank 0 posts a receive and asks rank 1 for the message. Both wait for it at once; or one of them
+//! computes first, for longer than the message takes.
+
+use loggap::machine::clock::HostClock;
+use loggap_core::measure::Clock as _;
+use loggap_core::sim::{Receive, Rendezvous, Settings};
+use loggap_core::stats::Sorted;
+use loggap_core::units::Picos;
+use mpi::point_to_point::{Destination as _, Source as _};
+use mpi::request;
+use serde::{Deserialize, Serialize};
+
+use crate::job::{CONTROLLER, Job};
+use crate::waiting::is_done;
+
+/// Messages of a size.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Progress {
+    /// Size of the message.
+    pub size_bytes: u32,
+    /// Time from the request to the arrival, if nobody computes.
+    pub time_s: f64,
+    /// Time that the receiver still waits after it has computed.
+    pub wait_s: f64,
+    /// Time from the request to the arrival, if the sender computes.
+    pub beside_sender_s: f64,
+    /// Time that a rank computes.
+    pub compute_s: f64,
+}
+
+impl Progress {
+    /// True if the message arrived while the receiver computed.
+    #[must_use]
+    pub fn moves_beside_receiver(&self) -> bool {
+        self.wait_s < self.time_s / 2.0
+    }
+
+    /// True if the message left while the sender computed.
+    #[must_use]
+    pub fn moves_beside_sender(&self) -> bool {
+        self.beside_sender_s < self.compute_s
+    }
+
+    /// Rules of a simulation of a library that makes progress as `rows` say: of receives by the
+    /// longest message up to the eager limit, of sends by all above it.
+    #[must_use]
+    pub fn settings(rows: &[Self], eager_limit: u64) -> Settings {
+        let (eager, long): (Vec<&Self>, Vec<_>) =
+            rows.iter().partition(|row| u64::from(row.size_bytes) <= eager_limit);
+        let overlaps = eager.last().is_some_and(|row| row.moves_beside_receiver());
+        Settings {
+            receive: if overlaps { Receive::Overlap } else { Receive::Hold },
+            rendezvous: match long.into_iter().all(Self::moves_beside_sender) {
+                true => Rendezvous::Instant,
+                false => Rendezvous::Handshake,
+            },
+        }
+    }
+}
+
+/// Who computes before it waits.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Computing {
+    Nobody,
+    Receiver,
+    Sender,
+}
+
+/// Measures messages of `sizes` from rank 1 to rank 0, which has the results. All ranks call this
+/// together.
+#[must_use]
+pub fn measure(job: &Job, sizes: &[u32]) -> Vec<Progress> {
+    sizes.iter().map(|size| of_size(job, *size)).collect()
+}
+
+fn of_size(job: &Job, size_bytes: u32) -> Progress {
+    /// Least time to compute: processors and their caches settle.
+    const LEAST: Picos = Picos(20_000_000);
+    /// Time of a series on a slow link, and fewest messages there.
+    const SERIES: Picos = Picos(500_000_000_000);
+    const FEWEST: u64 = 3;
+    let (first, _) = round(job, size_bytes, Computing::Nobody, Picos::ZERO);
+    let mut rounds = [(SERIES.0 / first.0.max(1)).clamp(FEWEST, ROUNDS)];
+    job.share(&mut rounds);
+    let series = |computing, compute| {
+        let rounds = (0..rounds[0]).map(|_| round(job, size_bytes, computing, compute));
+        let (mut times, mut waits): (Vec<_>, Vec<_>) = rounds.unzip();
+        [&mut times, &mut waits].map(|all| Sorted::new(all).median().unwrap_or_default())
+    };
+    let [time, _] = series(Computing::Nobody, Picos::ZERO);
+    let mut compute = [time.0.saturating_mul(2).saturating_add(LEAST.0)];
+    job.share(&mut compute);
+    let compute = Picos(compute[0]);
+    let [_, wait] = series(Computing::Receiver, compute);
+    let [beside_sender, _] = series(Computing::Sender, compute);
+    let [time_s, wait_s, beside_sender_s, compute_s] =
+        [time, wait, beside_sender, compute].map(Picos::seconds);
+    Progress { size_bytes, time_s, wait_s, beside_sender_s, compute_s }
+}
+
+/// Messages of a series.
+const ROUNDS: u64 = 21;
+
+/// One message: at rank 0 the time from the request to the arrival, and the part in which it waited.
+fn round(job: &Job, size: u32, computing: Computing, compute: Picos) -> (Picos, Picos) {
+    let clock = HostClock::monotonic_raw();
+    let since = |begin: u64| clock.duration(clock.now().saturating_sub(begin));
+    let computes = |who| {
+        let begin = clock.now();
+        while computing == who && since(begin) < compute {}
+    };
+    let (mut buffer, mut asked) = (vec![1u8; size as usize], [0u8]);
+    match job.rank() {
+        CONTROLLER => request::scope(|scope| {
+            let peer = job.peer(1);
+            let mut pending = Some(peer.immediate_receive_into(scope, &mut buffer[..]));
+            let begin = clock.now();
+            peer.send(&[0u8]);
+            computes(Computing::Receiver);
+            let waits = clock.now();
+            job.waiting().poll(|| is_done(&mut pending));
+            (since(begin), since(waits))
+        }),
+        1 => request::scope(|scope| {
+            let peer = job.peer(CONTROLLER);
+            let mut pending = Some(peer.immediate_receive_into(scope, &mut asked[..]));
+            job.waiting().poll(|| is_done(&mut pending));
+            let mut pending = Some(peer.immediate_send(scope, &buffer[..]));
+            computes(Computing::Sender);
+            job.waiting().poll(|| is_done(&mut pending));
+            (Picos::ZERO, Picos::ZERO)
+        }),
+        _ => (Picos::ZERO, Picos::ZERO),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_follow_the_longest_eager_message_and_all_longer_ones() {
+        let row = |size_bytes, wait_s, beside_sender_s| Progress {
+            size_bytes,
+            time_s: 1.0,
+            wait_s,
+            beside_sender_s,
+            compute_s: 2.0,
+        };
+        let rows = [row(8, 0.9, 1.0), row(4096, 0.1, 1.0), row(65_536, 0.9, 1.1)];
+        let overlap = Settings { receive: Receive::Overlap, ..Settings::default() };
+        assert_eq!(Progress::settings(&rows, 4096), overlap);
+        assert_eq!(Progress::settings(&rows, 65_536), Settings::default());
+        let stops = [rows[0], rows[1], row(65_536, 0.9, 2.5)];
+        assert_eq!(Progress::settings(&stops, 4096).rendezvous, Rendezvous::Handshake);
+        assert_eq!(Progress::settings(&stops, 65_536).rendezvous, Rendezvous::Instant);
+    }
+}
