@@ -1,0 +1,299 @@
+//! `loggap-mpi check --app`: a program's measured run time, beside that of its simulated trace.
+
+mod report;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::{env, fs, process};
+
+use loggap::check::Asserted;
+use loggap::profile::{ProfileDocument, USUAL_EAGER_LIMIT};
+use loggap::simulation::ParameterSets;
+use loggap::terminal::{CliError, Console, Exit, Interrupt};
+use loggap::trace::Trace;
+use loggap_core::sim::Settings;
+
+use self::report::{Document, median, print, share};
+use super::Args;
+use crate::application::{Prediction, Run};
+use crate::cli::coll::{attend, listen};
+use crate::cli::progress;
+use crate::job::launched_as;
+use crate::progress::Progress;
+
+/// Largest difference of a traced run from the median of runs that are not traced.
+const LIKE: f64 = 0.03;
+
+/// A program whose run time is predicted.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Programs")]
+pub(super) struct AppArgs {
+    /// Compare a program with the simulation of its trace: measures this
+    /// system's profile, runs the program in turn with and without tracing,
+    /// simulates each trace, and says where the time went and differs. Starts
+    /// the jobs itself.
+    #[arg(long, requires = "command", conflicts_with_all = [
+        "op", "sizes", "processes", "algorithms", "demonstrate", "noise", "align", "huge_pages",
+        "max_time", "rel_err", "max_skew", "plot", "csv"])]
+    app: bool,
+    /// What starts a job.
+    #[arg(long, value_name = "WORDS", default_value = "mpirun -n 2", requires = "app")]
+    launcher: String,
+    /// What starts the traced runs, if not the same: the program is traced
+    /// there, and predicted and measured here.
+    #[arg(long, value_name = "WORDS", requires = "app")]
+    trace_launcher: Option<String>,
+    /// Runs with and without tracing, each; six are the fewest with a 95%
+    /// interval.
+    #[arg(long, default_value = "6", value_name = "RUNS", requires = "app",
+          value_parser = clap::value_parser!(u32).range(6..=1000))]
+    runs: u32,
+    /// Options of 'loggap-mpi measure' for the profile. Where a network limits
+    /// the rate behind a budget, as shapers do, rounds have to be longer than
+    /// that: '-n 64'.
+    #[arg(
+        long,
+        value_name = "WORDS",
+        default_value = "--max-time 5s",
+        requires = "app",
+        conflicts_with = "profile",
+        allow_hyphen_values = true
+    )]
+    measure: String,
+    /// Profile to predict with, in place of one measured now.
+    #[arg(long, value_name = "PROFILE.json", requires = "app")]
+    profile: Option<PathBuf>,
+    /// Keep the traces in this directory.
+    #[arg(long, value_name = "DIR", requires = "app")]
+    keep: Option<PathBuf>,
+    /// Program and its arguments.
+    #[arg(last = true, requires = "app", value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+impl AppArgs {
+    /// True if a program is to be compared.
+    pub(super) const fn is_given(&self) -> bool {
+        self.app
+    }
+}
+
+/// Where traces are kept; removed at the end unless the user named it.
+struct Folder {
+    path: PathBuf,
+    is_removed: bool,
+}
+
+impl Folder {
+    fn create(args: &AppArgs) -> Result<Self, CliError> {
+        let path = match &args.keep {
+            Some(path) => path.clone(),
+            None => env::temp_dir().join(format!("loggap-check-{}", process::id())),
+        };
+        let path = std::path::absolute(path).map_err(CliError::usage)?;
+        fs::create_dir_all(&path).map_err(|error| {
+            CliError::usage(format_args!("cannot create '{}': {error}", path.display()))
+        })?;
+        Ok(Self { path, is_removed: args.keep.is_none() })
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.is_removed {
+            let _others_clean_up = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// Starts jobs.
+struct Jobs<'a> {
+    args: &'a AppArgs,
+    interrupt: &'a Interrupt,
+}
+
+impl Jobs<'_> {
+    /// Runs a job of this program with `words`; its standard output is dropped.
+    fn run(&self, launcher: &str, words: &[&OsStr]) -> Result<(), CliError> {
+        /// Lines of a failed job that are repeated.
+        const LINES: usize = 20;
+        let own = env::current_exe().map_err(CliError::failed)?;
+        let mut launcher = launcher.split_whitespace();
+        let Some(first) = launcher.next() else {
+            return Err(CliError::usage(
+                "--launcher is empty: expected words such as 'mpirun -n 2'",
+            ));
+        };
+        let mut command = Command::new(first);
+        command.args(launcher).arg(own).args(words);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| {
+            CliError::usage(format_args!("--launcher: cannot start '{first}': {error}"))
+        })?;
+        let told = child.stderr.take().map(listen);
+        let mut lines: Vec<String> = Vec::new();
+        let status = attend(&mut child, self.interrupt, |wait| {
+            let Some(told) = &told else {
+                return Err(std::sync::mpsc::RecvTimeoutError::Disconnected);
+            };
+            let line = told.recv_timeout(wait)?;
+            if lines.len() == LINES {
+                lines.remove(0);
+            }
+            lines.push(String::from_utf8_lossy(&line).into_owned());
+            Ok(())
+        });
+        let status = status.map_err(CliError::failed)?;
+        if self.interrupt.is_requested() {
+            let text = "interrupted".to_owned();
+            return Err(CliError::Message { exit: Exit::Interrupted, text });
+        }
+        if status.success() { Ok(()) } else { Err(failed(words, status, &lines)) }
+    }
+
+    /// Rules of sending and receiving, by how messages move here while a rank computes.
+    fn settings(&self, folder: &Folder, eager_limit: u64) -> Result<Settings, CliError> {
+        let path = folder.path.join("progress.json");
+        let words = [OsStr::new("progress"), "-o".as_ref(), path.as_os_str()];
+        self.run(&self.args.launcher, &words)?;
+        let text = fs::read(&path).map_err(CliError::failed)?;
+        let found: progress::Document = serde_json::from_slice(&text).map_err(CliError::failed)?;
+        Ok(Progress::settings(&found.rows, eager_limit))
+    }
+
+    /// Runs the program with the preloaded library, and reads what that wrote.
+    fn traced(
+        &self,
+        launcher: &str,
+        directory: &Path,
+        options: &[&OsStr],
+    ) -> Result<Run, CliError> {
+        let mut words = vec![OsStr::new("trace"), "-o".as_ref(), directory.as_os_str()];
+        words.extend(options);
+        words.push("--".as_ref());
+        words.extend(self.args.command.iter().map(OsString::as_os_str));
+        self.run(launcher, &words)?;
+        let trace = Trace::open(directory).map_err(CliError::failed)?;
+        if let Some(host) = trace.crowded_host() {
+            return Err(CliError::refused(format_args!(
+                "host '{host}' has more ranks than processors: what these compute includes waiting \
+                 for processors, and predicts nothing"
+            )));
+        }
+        let run = Run::measured(&trace).map_err(CliError::failed)?;
+        run.ok_or_else(|| CliError::failed("the program ended without MPI_Finalize"))
+    }
+}
+
+fn failed(words: &[&OsStr], status: ExitStatus, lines: &[String]) -> CliError {
+    let verb = words.first().map_or_else(String::new, |verb| verb.to_string_lossy().into_owned());
+    let told: String = lines.iter().map(|line| format!("\n  {line}")).collect();
+    CliError::failed(format_args!("the job of '{verb}' ended with {status}:{told}"))
+}
+
+/// Runs, and what is predicted from those that were traced.
+struct Runs {
+    plain: Vec<Run>,
+    traced: Vec<Run>,
+    predicted: Vec<Prediction>,
+    warnings: Vec<String>,
+    settings: Settings,
+}
+
+pub(in crate::cli) fn run(
+    args: &Args,
+    interrupt: &Interrupt,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
+    let app = &args.app;
+    if launched_as().is_some() {
+        return Err(CliError::usage(
+            "--app starts the jobs itself: without mpirun before it, and --launcher 'mpirun -n 2'",
+        ));
+    }
+    interrupt.listen();
+    let folder = Folder::create(app)?;
+    let jobs = Jobs { args: app, interrupt };
+    let measured = args.output.clone().unwrap_or_else(|| folder.path.join("profile.json"));
+    let profile = app.profile.clone().unwrap_or_else(|| measured.clone());
+    if app.profile.is_none() {
+        step(console, format_args!("profile"));
+        let mut words = vec![OsStr::new("measure"), "-o".as_ref(), measured.as_os_str()];
+        words.extend(app.measure.split_whitespace().map(OsStr::new));
+        jobs.run(&app.launcher, &words)?;
+    }
+    let document = ProfileDocument::read(&profile).map_err(CliError::usage)?;
+    let ranges = document.ranges.iter().map(|record| &record.range);
+    let eager_limit = document.eager_limit().unwrap_or(USUAL_EAGER_LIMIT);
+    let sets = ParameterSets::of_ranges(ranges, eager_limit).map_err(CliError::failed)?;
+    step(console, format_args!("progress beside computing"));
+    let settings = jobs.settings(&folder, eager_limit.0)?;
+    let runs = take(&jobs, &folder, &(sets, settings), console)?;
+    let document = Document::new(app, &runs);
+    document.warnings.iter().for_each(|warning| console.warn(warning));
+    console.report(args.json, &document, |out| print(out, &document))?;
+    let Some(ppm) = args.assert else { return Ok(Exit::Done) };
+    let (measured, predicted) = document.estimates;
+    Ok(match Asserted::of(&measured, &predicted, f64::from(ppm) / 1e6) {
+        Asserted::Broken => Exit::Differs,
+        Asserted::Unknown => Exit::NotConverged,
+        Asserted::Holds => Exit::Done,
+    })
+}
+
+fn step(console: &mut Console, what: std::fmt::Arguments<'_>) {
+    if console.is_watched() {
+        console.note(what);
+    }
+}
+
+/// Runs the program, with and without tracing in turn.
+fn take(
+    jobs: &Jobs<'_>,
+    folder: &Folder,
+    (sets, settings): &(ParameterSets, Settings),
+    console: &mut Console,
+) -> Result<Runs, CliError> {
+    let wanted = jobs.args.runs as usize;
+    let here = jobs.args.launcher.as_str();
+    let there = jobs.args.trace_launcher.as_deref().unwrap_or(here);
+    let (mut plain, mut traced) = (Vec::new(), Vec::new());
+    for number in 0..2 * wanted {
+        step(console, format_args!("run {} of {}", number + 1, 2 * wanted));
+        if number % 2 == 0 {
+            let ends = folder.path.join("ends");
+            plain.push(jobs.traced(here, &ends, &["--ends-only".as_ref()])?);
+        } else {
+            let directory = folder.path.join(format!("trace-{}", number / 2 + 1));
+            traced.push((jobs.traced(there, &directory, &[])?, directory));
+        }
+    }
+    let usual = median(plain.iter().map(|run| run.time));
+    let is_like = |run: &Run| here != there || share(run.time, usual).abs() <= LIKE;
+    // A run that something disturbed is repeated.
+    let mut more = 0;
+    while traced.iter().filter(|(run, _)| is_like(run)).count() < wanted && more < wanted {
+        more += 1;
+        step(console, format_args!("run {more} in place of one that was disturbed"));
+        let directory = folder.path.join(format!("trace-{}", wanted + more));
+        traced.push((jobs.traced(there, &directory, &[])?, directory));
+    }
+    let mut warnings = Vec::new();
+    let alike = traced.iter().filter(|(run, _)| is_like(run)).count();
+    if alike >= wanted {
+        traced.retain(|(run, _)| is_like(run));
+    } else {
+        warnings.push(format!(
+            "{alike} of {} traced runs took as long as those that were not traced, within 3%: \
+             predictions are from all",
+            traced.len()
+        ));
+    }
+    let predicted = traced
+        .iter()
+        .map(|(_, directory)| Prediction::of(directory, sets, *settings).map_err(CliError::failed));
+    let predicted = predicted.collect::<Result<_, _>>()?;
+    let traced = traced.into_iter().map(|(run, _)| run).collect();
+    Ok(Runs { plain, traced, predicted, warnings, settings: *settings })
+}

@@ -1,0 +1,317 @@
+//! Report of a program's measured and predicted run time.
+
+use std::io::{self, Write};
+
+use loggap::check::Verdict;
+use loggap::output::number;
+use loggap::terminal::command_line;
+use loggap_core::model::Estimate;
+use loggap_core::sim::{Receive, Rendezvous};
+use loggap_core::stats::{Confidence, Sorted};
+use loggap_core::units::Picos;
+use serde::Serialize;
+
+use super::{AppArgs, Runs};
+use crate::application::{Prediction, RankTime};
+
+/// Largest error of a prediction that agrees, unless the measured interval is wider.
+const BOUND: f64 = 0.05;
+/// Half-width of the measured interval above which nothing can be told.
+const UNKNOWN: f64 = 0.25;
+/// Times by which the error of the free network has to exceed that of the prediction for the
+/// prediction to say anything about the network.
+const EVIDENCE: f64 = 3.0;
+
+/// Where the time of a rank went, medians over the traced runs, in seconds.
+#[derive(Debug, Serialize)]
+struct RankRecord {
+    rank: usize,
+    compute_s: f64,
+    predicted_compute_s: f64,
+    mpi_s: f64,
+    /// Part of `mpi_s` inside of collective operations.
+    collective_s: f64,
+    predicted_mpi_s: f64,
+    /// Part of `predicted_mpi_s` in which the rank sends and receives; it waits in the rest.
+    predicted_busy_s: f64,
+}
+
+/// Result.
+#[derive(Debug, Serialize)]
+pub(super) struct Document {
+    loggap_version: &'static str,
+    command: Vec<String>,
+    launcher: String,
+    trace_launcher: Option<String>,
+    program: Vec<String>,
+    ranks: usize,
+    runs: usize,
+    measured_s: f64,
+    measured_s_lo: f64,
+    measured_s_hi: f64,
+    /// Median of the runs that were traced.
+    traced_s: f64,
+    /// Each run, without tracing and with it.
+    runs_s: Vec<f64>,
+    traced_runs_s: Vec<f64>,
+    predicted_s: f64,
+    predicted_s_lo: f64,
+    predicted_s_hi: f64,
+    /// Prediction less measurement, relative to the measurement.
+    difference: f64,
+    /// Prediction with a network that costs nothing, and its difference.
+    free_network_s: f64,
+    free_network_difference: f64,
+    /// Rules of the simulation, as 'loggap simulate' names them.
+    receive: &'static str,
+    rendezvous: &'static str,
+    /// Largest difference that agrees.
+    bound: f64,
+    verdict: Verdict,
+    /// True if the free network predicts nearly as well: the run says little about the network.
+    compute_only: bool,
+    /// Where the difference comes from: time of the rank that ends last, as shares of the run.
+    /// `None` if the runs were traced elsewhere.
+    causes: Option<Causes>,
+    approximated_share: f64,
+    refused_share: f64,
+    by_rank: Vec<RankRecord>,
+    pub(super) warnings: Vec<String>,
+    #[serde(skip)]
+    pub(super) estimates: (Estimate<Picos>, Estimate<Picos>),
+}
+
+/// Parts of the difference, relative to the measured time. They add up to it, but for the beginning
+/// and the end of ranks; noise is how far runs differ.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Causes {
+    /// Traced runs less those that were not.
+    tracing: f64,
+    /// Predicted less traced computation.
+    compute: f64,
+    /// Predicted less traced time in MPI, and the share of that in collective operations.
+    mpi: f64,
+    collective_share: f64,
+    /// Half of the spread of computation between runs.
+    noise: f64,
+}
+
+impl Document {
+    pub(super) fn new(app: &AppArgs, runs: &Runs) -> Self {
+        let measured = estimate(runs.plain.iter().map(|run| run.time));
+        let predicted = estimate(runs.predicted.iter().map(|one| one.run.time));
+        let free = median(runs.predicted.iter().map(|one| one.free));
+        let traced = median(runs.traced.iter().map(|run| run.time));
+        let difference = share(predicted.value, measured.value);
+        let free_network_difference = share(free, measured.value);
+        let half = measured.high.since(measured.low).seconds() / 2.0 / measured.value.seconds();
+        let bound = half.max(BOUND);
+        let by_rank = by_rank(runs);
+        let is_here = app.trace_launcher.is_none();
+        let most = |of: fn(&Prediction) -> f64| runs.predicted.iter().map(of).fold(0.0, f64::max);
+        Self {
+            loggap_version: env!("CARGO_PKG_VERSION"),
+            command: command_line(),
+            launcher: app.launcher.clone(),
+            trace_launcher: app.trace_launcher.clone(),
+            program: app.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            ranks: by_rank.len(),
+            runs: runs.plain.len(),
+            measured_s: measured.value.seconds(),
+            measured_s_lo: measured.low.seconds(),
+            measured_s_hi: measured.high.seconds(),
+            traced_s: traced.seconds(),
+            runs_s: runs.plain.iter().map(|run| run.time.seconds()).collect(),
+            traced_runs_s: runs.traced.iter().map(|run| run.time.seconds()).collect(),
+            predicted_s: predicted.value.seconds(),
+            predicted_s_lo: predicted.low.seconds(),
+            predicted_s_hi: predicted.high.seconds(),
+            difference,
+            free_network_s: free.seconds(),
+            free_network_difference,
+            receive: match runs.settings.receive {
+                Receive::Hold => "hold",
+                Receive::Overlap => "overlap",
+            },
+            rendezvous: match runs.settings.rendezvous {
+                Rendezvous::Instant => "instant",
+                Rendezvous::Handshake => "handshake",
+            },
+            bound,
+            verdict: match difference.abs() <= bound {
+                _ if half > UNKNOWN => Verdict::CannotTell,
+                true => Verdict::Agree,
+                false => Verdict::Differ,
+            },
+            compute_only: free_network_difference.abs() <= bound
+                || difference.abs() <= bound
+                    && free_network_difference.abs() < EVIDENCE * difference.abs(),
+            causes: is_here.then(|| Causes::new(runs, &by_rank, traced, measured.value)),
+            approximated_share: most(|one| one.approximated),
+            refused_share: most(|one| one.refused),
+            by_rank,
+            warnings: runs.warnings.clone(),
+            estimates: (measured, predicted),
+        }
+    }
+}
+
+fn by_rank(runs: &Runs) -> Vec<RankRecord> {
+    let ranks = runs.traced.iter().map(|run| run.ranks.len()).min().unwrap_or(0);
+    let of = |rank: usize| {
+        let measured = |of: fn(&RankTime) -> Picos| {
+            median(runs.traced.iter().filter_map(|run| run.ranks.get(rank)).map(of)).seconds()
+        };
+        let simulated = |of: fn(&RankTime) -> Picos| {
+            let all = runs.predicted.iter().filter_map(|one| one.run.ranks.get(rank));
+            median(all.map(of)).seconds()
+        };
+        RankRecord {
+            rank,
+            compute_s: measured(|time| time.compute),
+            predicted_compute_s: simulated(|time| time.compute),
+            mpi_s: measured(|time| time.mpi),
+            collective_s: measured(|time| time.part),
+            predicted_mpi_s: simulated(|time| time.mpi),
+            predicted_busy_s: simulated(|time| time.part),
+        }
+    };
+    (0..ranks).map(of).collect()
+}
+
+impl Causes {
+    fn new(runs: &Runs, by_rank: &[RankRecord], traced: Picos, measured: Picos) -> Self {
+        let last = by_rank.iter().max_by(|one, other| {
+            let end = |rank: &RankRecord| rank.predicted_compute_s + rank.predicted_mpi_s;
+            end(one).total_cmp(&end(other))
+        });
+        let all = measured.seconds();
+        let of = |part: fn(&RankRecord) -> f64| last.map_or(0.0, part) / all;
+        let computing = runs.traced.iter().filter_map(|run| {
+            run.ranks.get(last.map_or(0, |last| last.rank)).map(|rank| rank.compute.seconds())
+        });
+        let least = computing.clone().fold(f64::INFINITY, f64::min);
+        let most = computing.fold(0.0, f64::max);
+        Self {
+            tracing: share(traced, measured),
+            compute: of(|rank| rank.predicted_compute_s - rank.compute_s),
+            mpi: of(|rank| rank.predicted_mpi_s - rank.mpi_s),
+            collective_share: last
+                .filter(|rank| rank.mpi_s > 0.0)
+                .map_or(0.0, |rank| rank.collective_s / rank.mpi_s),
+            noise: (most - least).max(0.0) / 2.0 / all,
+        }
+    }
+}
+
+impl RankRecord {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let column = |value| number::decimal(Some(value), 6);
+        writeln!(
+            out,
+            "{:>5} {:>10} {:>12} {:>12} {:>13} {:>12} {:>12}",
+            self.rank,
+            column(self.compute_s),
+            column(self.predicted_compute_s),
+            column(self.mpi_s),
+            column(self.collective_s),
+            column(self.predicted_mpi_s),
+            column(self.predicted_busy_s)
+        )
+    }
+}
+
+impl Causes {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let percent = number::signed_percent;
+        let Self { tracing, compute, mpi, collective_share, noise } = *self;
+        writeln!(
+            out,
+            "# difference: computing {}, in MPI {} ({:.0}% of its time in collectives), tracing {}; \
+             runs compute differently by {}",
+            percent(compute),
+            percent(mpi),
+            100.0 * collective_share,
+            percent(tracing),
+            number::plus_minus(noise)
+        )
+    }
+}
+
+pub(super) fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
+    let percent = number::signed_percent;
+    writeln!(out, "# {} {}", all.launcher, all.program.join(" "))?;
+    if let Some(elsewhere) = &all.trace_launcher {
+        writeln!(out, "# traced with {elsewhere}: times of ranks below are from there")?;
+    }
+    writeln!(out, "# {} runs with and without tracing, in turn; medians, 95% intervals", all.runs)?;
+    let line = |out: &mut dyn Write, name: &str, [value, low, high]: [f64; 3], rest: &str| {
+        let [value, low, high] = [value, low, high].map(number::significant);
+        writeln!(out, "{name:<13} {value} s  [{low}, {high}]{rest}")
+    };
+    let measured = [all.measured_s, all.measured_s_lo, all.measured_s_hi];
+    line(out, "measured", measured, "")?;
+    let verdict = format!(
+        "  {}: {}, bound {}",
+        percent(all.difference),
+        all.verdict.name(),
+        number::plus_minus(all.bound)
+    );
+    line(out, "predicted", [all.predicted_s, all.predicted_s_lo, all.predicted_s_hi], &verdict)?;
+    let evidence = if all.compute_only {
+        "compute only, the run says little about the network"
+    } else {
+        "the network matters"
+    };
+    writeln!(
+        out,
+        "# as messages move here: --receive {} --rendezvous {}",
+        all.receive, all.rendezvous
+    )?;
+    let (free, difference) = (all.free_network_s, percent(all.free_network_difference));
+    writeln!(
+        out,
+        "{:<13} {} s  {difference}: {evidence}",
+        "free network",
+        number::significant(free)
+    )?;
+    if let Some(causes) = &all.causes {
+        causes.print(out)?;
+    }
+    if all.approximated_share + all.refused_share > 0.0 {
+        writeln!(
+            out,
+            "# of the time, {:.1}% is in calls that the schedule approximates, {:.1}% in calls that it \
+             lacks: loggap goal from-trace lists them",
+            100.0 * all.approximated_share,
+            100.0 * all.refused_share
+        )?;
+    }
+    writeln!(
+        out,
+        "#rank compute[s] predicted[s]    in MPI[s] collective[s] predicted[s]      busy[s]"
+    )?;
+    all.by_rank.iter().try_for_each(|rank| rank.print(out))
+}
+
+/// Difference relative to `usual`.
+pub(super) fn share(time: Picos, usual: Picos) -> f64 {
+    time.seconds() / usual.seconds() - 1.0
+}
+
+pub(super) fn median(times: impl Iterator<Item = Picos>) -> Picos {
+    let mut times: Vec<_> = times.collect();
+    Sorted::new(&mut times).median().unwrap_or_default()
+}
+
+/// Median of at least six times with its 95% interval.
+fn estimate(times: impl Iterator<Item = Picos>) -> Estimate<Picos> {
+    let mut times: Vec<_> = times.collect();
+    let interval = Sorted::new(&mut times).median_interval(Confidence::P95);
+    interval.map_or_else(Estimate::default, |interval| Estimate {
+        value: interval.median,
+        low: interval.low,
+        high: interval.high,
+        ..Estimate::default()
+    })
+}
