@@ -183,7 +183,7 @@ const HELP: ShortHelp = ShortHelp {
     options: "\
         pairs times size sizes method rel_err max_time launches output samples baseline assertions \
         json table csv verbose plot op root scheme arrival overlap strict processes algorithms \
-        demonstrate noise assert app launcher runs latency overhead gap gap_per_byte eager_limit profile preset pattern \
+        demonstrate noise assert app latency overhead gap gap_per_byte eager_limit profile preset pattern \
         ranks finish",
 };
 

@@ -74,9 +74,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "P", value_parser = parse::rank_counts,
           conflicts_with = "demonstrate")]
     processes: Option<Sizes>,
-    /// Algorithms to compare: known (ask the library for algorithms that loggap
-    /// knows, unless its variables are set), library (the library's own choice;
-    /// without a prediction if that is unknown).
+    /// Algorithms to compare: known, library.
+    ///
+    /// known: asks the library for algorithms that loggap knows, unless its
+    /// variables are set; library: its own choice, without a prediction if that
+    /// is unknown.
     #[arg(long, value_enum, default_value = "known", hide_possible_values = true)]
     algorithms: Algorithms,
     /// Show the five mistakes in measuring collective operations one by one,

@@ -29,10 +29,11 @@ const LIKE: f64 = 0.03;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Programs")]
 pub(super) struct AppArgs {
-    /// Compare a program with the simulation of its trace: measures this
-    /// system's profile, runs the program in turn with and without tracing,
-    /// simulates each trace, and says where the time went and differs. Starts
-    /// the jobs itself.
+    /// Compare a program with the simulation of its trace.
+    ///
+    /// Starts jobs that measure this system's profile and run the program in
+    /// turn with and without tracing, simulates each trace, and says where the
+    /// time went and differs.
     #[arg(long, requires = "command", conflicts_with_all = [
         "op", "sizes", "processes", "algorithms", "demonstrate", "noise", "align", "huge_pages",
         "max_time", "rel_err", "max_skew", "plot", "csv"])]
