@@ -105,7 +105,8 @@ fn a_killed_process_ends_the_simulation() {
     kill(Pid::from_raw(processes[1]), Signal::SIGKILL).unwrap();
     let output = finish(job);
     assert!(output.code != Some(0), "{}", output.stdout);
-    assert_eq!(output.stdout, "");
+    // MPICH's mpirun writes there that a process was killed.
+    assert!(!output.stdout.contains("makespan"), "{}", output.stdout);
     thread::sleep(Duration::from_millis(100));
     assert!(processes.into_iter().all(has_ended), "{}", output.stderr);
 }
