@@ -221,6 +221,23 @@ fn collectives(trace: &Trace) {
 }
 
 #[test]
+fn calls_with_large_counts_are_recorded_as_the_others() {
+    if is_open_mpi() {
+        return skipped("calls with MPI_Count", "Open MPI 4 has none");
+    }
+    let program = Program::compiled("large.c", &[]).unwrap();
+    let (trace, summary) = program.whole_trace(2);
+    assert_eq!(messages(&only(&trace, 0, "Send")), [(Send, 1, 3, 96, false)]);
+    assert_eq!(messages(&records(&trace, 1, "Recv")[0]), [(Receive, 0, 3, 96, false)]);
+    assert_eq!((summary.messages, summary.calls_by_name["Isend"].calls), (3, 2));
+    let What::Collective { sent, received, .. } = only(&trace, 1, "Alltoallv").what else {
+        panic!()
+    };
+    let both = [sent, received].map(|counts| counts.iter().collect::<Vec<_>>());
+    assert_eq!(both, [vec![16, 24], vec![16, 24]]);
+}
+
+#[test]
 fn programs_in_fortran_are_seen_in_both_interfaces() {
     for source in ["f90.f90", "f08.f90"] {
         let Some(program) = Program::compiled(source, &[]) else { return };

@@ -1,6 +1,6 @@
 //! Arguments of a call, whatever the language.
 
-use crate::call::{Call, Language, NONE};
+use crate::call::{Call, Count, Language, NONE};
 use crate::library::{self, Library, Status};
 
 /// Arguments of a call of MPI as machine words.
@@ -33,6 +33,29 @@ impl Arguments<'_> {
     /// An integer that MPI returned; 0 without the argument.
     pub(crate) fn result(&self, at: u8) -> i32 {
         self.ints(at, 1).first().copied().unwrap_or(0)
+    }
+
+    /// A count of elements; 0 if it is negative.
+    pub(crate) fn count(&self, at: u8) -> u64 {
+        match self.call.count {
+            Count::Int => u64::try_from(self.int(at)).unwrap_or(0),
+            Count::Large => u64::try_from(self.word(at).cast_signed()).unwrap_or(0),
+        }
+    }
+
+    /// Elements of a list of `length` counts.
+    pub(crate) fn counts(&self, at: u8, length: usize) -> impl Iterator<Item = u64> {
+        let words = match self.call.count {
+            Count::Int => 1,
+            Count::Large => 2,
+        };
+        self.ints(at, words * length).chunks(words).map(|halves| match halves {
+            [low, high] => {
+                let whole = i64::from(*high) << 32 | i64::from(low.cast_unsigned());
+                u64::try_from(whole).unwrap_or(0)
+            }
+            count => u64::try_from(count.first().copied().unwrap_or(0)).unwrap_or(0),
+        })
     }
 
     /// A list of integers, or a result of one.
@@ -73,9 +96,11 @@ impl Arguments<'_> {
     }
 
     /// Bytes of `count` elements of a datatype, or of the one at `index` of a list of types.
-    pub(crate) fn bytes(&self, count: i32, at: u8, index: Option<usize>) -> u64 {
+    pub(crate) fn bytes(&self, count: u64, at: u8, index: Option<usize>) -> u64 {
         // A type need not be valid where nothing is moved.
-        let Some(count) = u64::try_from(count).ok().filter(|count| *count > 0) else { return 0 };
+        if count == 0 {
+            return 0;
+        }
         let datatype = match (self.language, index) {
             (_, Some(index)) => self.stored(at, index, library::type_of),
             (Language::C, None) => self.handle(self.word(at)),

@@ -14,10 +14,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (Some(names), Some(action)) = (words.next(), words.next()) else {
             return Err(format!("calls.txt: no action: {line}").into());
         };
-        let roles: Vec<&str> = words.collect();
+        let roles_of_line: Vec<&str> = words.collect();
         for name in names.split(',') {
-            for (name, action, roles) in expanded(name, action, &roles) {
-                known.push(wrapper(&mut wrappers, known.len(), &name, action, &roles)?);
+            for (name, action, roles) in expanded(name, action, &roles_of_line) {
+                known.push(wrapper(
+                    &mut wrappers,
+                    known.len(),
+                    &name,
+                    action,
+                    &roles,
+                    &roles_of_line,
+                )?);
             }
         }
     }
@@ -51,6 +58,7 @@ fn wrapper(
     name: &str,
     action: &str,
     roles: &[&str],
+    counted: &[&str],
 ) -> Result<String, std::fmt::Error> {
     let (name, strings) = name.split_once('+').unwrap_or((name, "0"));
     let (name, fortran) = name.split_once('/').unwrap_or((name, ""));
@@ -61,12 +69,21 @@ fn wrapper(
     let known = roles.iter().enumerate().filter(|(_, role)| **role != ".");
     let positions: Vec<_> = known.map(|(at, role)| format!("{role}: {at}, ")).collect();
     let low = name.to_lowercase();
-    writeln!(
-        out,
-        "call! {{ {id} {name} {action} {{{}}} MPI_{name} [{}] }}",
-        positions.concat(),
-        words('a', roles.len())
-    )?;
+    let (positions, arguments) = (positions.concat(), words('a', roles.len()));
+    let mut call = |suffix: &str, count: &str| {
+        writeln!(
+            out,
+            "call! {{ {id} {name} {name}{suffix} {count} {action} {{{positions}}} MPI_{name}{suffix} \
+             [{arguments}] }}"
+        )
+    };
+    call("", "Int")?;
+    let has_counts =
+        ["scount", "rcount", "scounts", "rcounts"].iter().any(|at| counted.contains(at));
+    // With MPI_Count, of MPI 4.
+    if has_counts {
+        call("_c", "Large")?;
+    }
     let [fortran, strings] = [words('a', fortran), words('h', strings.parse().unwrap_or(0))];
     for (language, ending) in [("Fortran", ""), ("Modern", "f08_"), ("Descriptors", "f08ts_")] {
         let symbol = format!("mpi_{low}_{ending}");

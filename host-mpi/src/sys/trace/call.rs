@@ -139,6 +139,7 @@ pub(crate) struct Call {
     pub(crate) name: &'static str,
     pub(crate) action: Action,
     pub(crate) at: Positions,
+    pub(crate) count: Count,
 }
 
 impl Call {
@@ -146,6 +147,15 @@ impl Call {
     pub(crate) fn is_persistent(&self) -> bool {
         self.name.ends_with("_init")
     }
+}
+
+/// Type of the counts of a call, in C.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Count {
+    /// `int`.
+    Int,
+    /// `MPI_Count`.
+    Large,
 }
 
 /// Language of the caller, which decides how arguments are passed.

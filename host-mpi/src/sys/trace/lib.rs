@@ -37,7 +37,7 @@ use nix::libc;
 use nix::time::{ClockId, clock_gettime};
 
 use arguments::Arguments;
-use call::{Action, Call, Language, NONE, Positions};
+use call::{Action, Call, Count, Language, NONE, Positions};
 use job::{JOB, Job};
 use library::{Library, Real};
 use stream::TraceFile;
@@ -100,7 +100,7 @@ fn tracer() -> MutexGuard<'static, Option<Tracer>> {
 /// A record of the tracer itself, behind those of the table.
 pub(crate) const fn pseudo(number: u32, name: &'static str) -> Call {
     let (action, at) = (Action::Name, Positions::NOWHERE);
-    Call { id: CALLS + number, name, action, at }
+    Call { id: CALLS + number, name, action, at, count: Count::Int }
 }
 
 /// Begins a record, before the call is passed on.
@@ -322,11 +322,15 @@ macro_rules! word {
 
 /// A line of the table, and its wrapper for C.
 macro_rules! call {
-    ($id:literal $call:ident $action:ident {$($at:tt)*} $c_name:ident [$($c:ident)*]) => {
+    (
+        $id:literal $name:ident $call:ident $count:ident $action:ident {$($at:tt)*}
+        $c_name:ident [$($c:ident)*]
+    ) => {
         pub(super) static $call: Call = Call {
             id: $id,
-            name: stringify!($call),
+            name: stringify!($name),
             action: Action::$action,
+            count: Count::$count,
             at: Positions { $($at)* ..Positions::NOWHERE },
         };
         const _: () = {
@@ -395,7 +399,7 @@ mod table {
     use std::ffi::c_int;
     use std::mem::transmute;
 
-    use super::{Action, Call, Language, Positions, Real, after, before, name};
+    use super::{Action, Call, Count, Language, Positions, Real, after, before, name};
 
     include!(concat!(env!("OUT_DIR"), "/calls.rs"));
 }

@@ -182,7 +182,7 @@ impl Recorder<'_> {
             envelope: Envelope {
                 peer: dest,
                 tag: arguments.int(at.stag),
-                bytes: arguments.bytes(arguments.int(at.scount), at.stype, None),
+                bytes: arguments.bytes(arguments.count(at.scount), at.stype, None),
                 communicator,
             },
             request,
@@ -194,7 +194,7 @@ impl Recorder<'_> {
                 None => Envelope {
                     peer: source,
                     tag: arguments.int(at.rtag),
-                    bytes: arguments.bytes(arguments.int(at.rcount), at.rtype, None),
+                    bytes: arguments.bytes(arguments.count(at.rcount), at.rtype, None),
                     communicator,
                 },
             };
@@ -221,7 +221,7 @@ impl Recorder<'_> {
         if arguments.has(at.status) {
             envelope.bytes = arguments.status(at.status, 0).bytes;
         } else {
-            envelope.bytes = arguments.bytes(arguments.int(at.rcount), at.rtype, None);
+            envelope.bytes = arguments.bytes(arguments.count(at.rcount), at.rtype, None);
         }
         let (direction, mode) = (Direction::Receive, Mode::Standard);
         let message = Message { direction, mode, envelope, request: (id != 0).then_some(id) };
@@ -360,7 +360,7 @@ impl Recorder<'_> {
             !(sends_in_place && receives) && (is_root || call.action != Action::Scatter);
         let received_matters = !receives_in_place && (is_root || call.action != Action::Gather);
         let one = |count, datatype, matters: bool| match matters && arguments.has(count) {
-            true => arguments.bytes(arguments.int(count), datatype, None),
+            true => arguments.bytes(arguments.count(count), datatype, None),
             false => 0,
         };
         let request = arguments.has(at.request).then(|| self.new_id());
@@ -392,13 +392,13 @@ impl Recorder<'_> {
             Direction::Send => (at.scounts, at.stype, at.stypes),
             Direction::Receive => (at.rcounts, at.rtype, at.rtypes),
         };
-        let bytes = |index: usize, count: i32| match arguments.has(types) {
+        let bytes = |index: usize, count: u64| match arguments.has(types) {
             true => arguments.bytes(count, types, Some(index)),
             false => arguments.bytes(count, datatype, None),
         };
         let (mut run, mut length) = (0, 0);
-        for (index, count) in arguments.ints(counts, peers).iter().enumerate() {
-            let bytes = bytes(index, *count);
+        for (index, count) in arguments.counts(counts, peers).enumerate() {
+            let bytes = bytes(index, count);
             if length > 0 && bytes != run {
                 self.put(Part::Each { direction, peers: length, bytes: run });
                 length = 0;
