@@ -6,7 +6,7 @@ use loggap::simulation::windows::{Resources, WindowError, WindowMemory};
 use loggap::simulation::{
     self, Alone, NetworkPlan, OwnedMemory, ParameterSets, Placement, TopologyPlan,
 };
-use loggap::timeline::causes::{CauseRecorder, Causes};
+use loggap::timeline::causes::{CauseRecorder, Causes, Quantity};
 use loggap::timeline::link_holds::LinkHolds;
 use loggap::timeline::{Recorder, Selection, Timeline};
 use loggap_core::model::{LogGops, Protocol};
@@ -17,6 +17,15 @@ use loggap_core::sim::{
     Receive, Rendezvous, Schedule, Settings, Silent, SimError, Storage, Survey, Unfinished,
 };
 use loggap_core::units::{Bytes, Picos};
+
+/// Quantities of the terms of L, o, g, G and O.
+pub const PARAMETERS: [&[Quantity]; 5] = [
+    &[Quantity::Latency],
+    &[Quantity::SendOverhead, Quantity::ReceiveOverhead],
+    &[Quantity::Gap],
+    &[Quantity::GapPerByte],
+    &[Quantity::SendOverheadPerByte, Quantity::ReceiveOverheadPerByte],
+];
 
 /// Noise that a function gives.
 #[derive(Clone, Copy)]

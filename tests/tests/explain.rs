@@ -1,6 +1,6 @@
 //! The critical path explains every picosecond.
 
-use loggap::timeline::causes::{Causes, Event, Kind, MessageCosts, Via};
+use loggap::timeline::causes::{Causes, Event, Kind, MessageCosts, Quantity, Via};
 use loggap::timeline::explain::explain;
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
@@ -148,14 +148,8 @@ fn each_count_is_by_how_much_the_makespan_grows_with_its_parameter() {
         }
         let makespan = |set| shadow::run(&program, &settings(set), None).makespan();
         let causes = engine::causes(&program, &settings(set), None);
-        let terms = explain(&causes, &Parameters::one(set)).unwrap().terms.all_sets();
-        let counts = [
-            terms.latency.count,
-            terms.overhead().count,
-            terms.gap.count,
-            terms.gap_bytes.count,
-            terms.overhead_bytes().count,
-        ];
+        let terms = explain(&causes, &Parameters::one(set)).unwrap().terms;
+        let counts = engine::PARAMETERS.map(|parameter| terms.of(parameter).count);
         for ((sum, longer), count) in counted.iter_mut().zip(longer(set)).zip(counts) {
             assert_eq!(count, makespan(longer) - makespan(set), "seed {seed}: {terms:?}");
             *sum += count;
@@ -177,8 +171,8 @@ fn what_ends_at_the_same_instant_by_chance_is_no_cause() {
     let settings = |latency| Settings::new(LogGops { latency, ..set });
     let causes = engine::causes(&program, &settings(set.latency), None);
     let terms = explain(&causes, &Parameters::one(set)).unwrap().terms;
-    let messages = terms.all_sets();
-    assert_eq!((messages.latency.count, messages.overhead().count, terms.calc.count), (1, 2, 1));
+    let [latencies, overheads, ..] = engine::PARAMETERS.map(|parameter| terms.of(parameter).count);
+    assert_eq!((latencies, overheads, terms.of(&[Quantity::Calc]).count), (1, 2, 1));
     let longer = shadow::run(&program, &settings(Picos(2_100_000)), None).makespan();
     assert_eq!(longer, 3_800_000);
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use loggap::simulation::Placement;
-use loggap::timeline::causes::Causes;
+use loggap::timeline::causes::{Causes, Quantity};
 use loggap::timeline::explain::{Explanation, explain};
 use loggap_core::random::Random;
 use loggap_core::sim::Parameters;
@@ -44,7 +44,7 @@ fn check_sum(explanation: &Explanation, makespan: u64, of: &str) {
 }
 
 fn links_cost(explanation: &Explanation) -> u64 {
-    explanation.terms.links.iter().map(|link| link.term.time.0).sum()
+    explanation.links.iter().map(|link| link.term.time.0).sum()
 }
 
 #[test]
@@ -82,11 +82,12 @@ fn the_terms_add_up_to_the_makespan_on_every_topology() {
             let explanation = explain(&causes, &Parameters::one(set));
             let explanation = explanation.unwrap_or_else(|error| panic!("{of}: {error}"));
             check_sum(&explanation, outcome.makespan(), &of);
-            let terms = &explanation.terms;
-            assert_eq!(links_cost(&explanation), terms.sharing.time.0, "{of}");
-            shared += usize::from(terms.sharing.time > Picos::ZERO);
-            ordered += usize::from(terms.order.time > Picos::ZERO);
-            early += usize::from(terms.all_sets().early_bytes.count > 0);
+            let term = |quantity| explanation.terms.of(&[quantity]);
+            let sharing = term(Quantity::Sharing).time;
+            assert_eq!(links_cost(&explanation), sharing.0, "{of}");
+            shared += usize::from(sharing > Picos::ZERO);
+            ordered += usize::from(term(Quantity::Order).time > Picos::ZERO);
+            early += usize::from(term(Quantity::EarlyBytes).count > 0);
             complete += usize::from(outcome.complete());
         }
     }
@@ -114,14 +115,9 @@ fn each_count_is_by_how_much_the_makespan_grows_where_nothing_is_lost() {
             let outcome = engine::on_network(&program, &settings(set), "star");
             i128::from(outcome.makespan())
         };
-        let terms = explain(&causes, &Parameters::one(set)).unwrap().terms.all_sets();
-        let counts = [
-            terms.latency.count.into(),
-            terms.overhead().count.into(),
-            terms.gap.count.into(),
-            i128::from(terms.gap_bytes.count) - i128::from(terms.early_bytes.count),
-            terms.overhead_bytes().count.into(),
-        ];
+        let terms = explain(&causes, &Parameters::one(set)).unwrap().terms;
+        let mut counts = engine::PARAMETERS.map(|parameter| i128::from(terms.of(parameter).count));
+        counts[3] -= i128::from(terms.of(&[Quantity::EarlyBytes]).count);
         for ((sum, longer), count) in counted.iter_mut().zip(longer(set)).zip(counts) {
             assert_eq!(count, makespan(longer) - makespan(set), "seed {seed}: {terms:?}");
             *sum += count;

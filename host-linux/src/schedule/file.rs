@@ -20,7 +20,7 @@ use memmap2::Mmap;
 use super::coding::Coding;
 use super::form::{Extent, Form};
 use super::lookup::{FileLookup, NumberedLookup};
-use super::tags::{Numbering, TagNumbers};
+use super::tags::{TagNumbers, numbering};
 use crate::sys::file_map;
 
 /// An input that is no valid schedule.
@@ -258,7 +258,7 @@ impl ScheduleFile {
         sink: &mut S,
     ) -> Result<(), FeedError<BuildError>> {
         let mut tags = self.tags.write().unwrap_or_else(PoisonError::into_inner);
-        self.feed(&mut Numbering { tags: Arc::make_mut(&mut tags), sink })
+        self.feed(&mut numbering(Arc::make_mut(&mut tags), sink))
     }
 
     /// Tags that were replaced by numbers.

@@ -5,6 +5,7 @@
 //! in [`loggap_core::goal`].
 
 mod coding;
+mod each_op;
 mod file;
 mod form;
 mod lookup;
@@ -14,6 +15,7 @@ mod trace;
 mod write;
 
 pub(crate) use coding::Coding;
+pub(crate) use each_op::EachOp;
 pub use file::{FeedError, Location, RefusedInput, ScheduleFile};
 pub use form::{Extent, Form};
 pub use lookup::{FileLookup, NumberedLookup};

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use loggap_core::goal::{ANY_TAG, Edge, Op, OpKind, Sink};
+use loggap_core::goal::{ANY_TAG, Op, OpKind, Sink};
 use loggap_core::sim::BuildError;
+
+use super::EachOp;
 
 /// Smallest tag that is replaced by a number; lower ones are kept.
 const FIRST_NUMBER: u32 = 1 << 31;
@@ -67,35 +69,11 @@ pub(super) fn with_number(op: Op, numbered: impl FnOnce(u64) -> Option<u32>) -> 
 }
 
 /// Sink adapter that replaces large tags by numbers.
-pub(super) struct Numbering<'t, S> {
-    pub(super) tags: &'t mut TagNumbers,
-    pub(super) sink: &'t mut S,
-}
-
-impl<S: Sink<Error = BuildError>> Sink for Numbering<'_, S> {
-    type Error = BuildError;
-
-    fn ranks(&mut self, ranks: u32) -> Result<(), BuildError> {
-        self.sink.ranks(ranks)
-    }
-
-    fn begin_rank(&mut self, rank: u32) -> Result<(), BuildError> {
-        self.sink.begin_rank(rank)
-    }
-
-    #[inline]
-    fn op(&mut self, op: Op) -> Result<u32, BuildError> {
-        let op = with_number(op, |tag| self.tags.add(tag)).ok_or(BuildError::TooManyOps)?;
-        self.sink.op(op)
-    }
-
-    fn edge(&mut self, edge: Edge) -> Result<(), BuildError> {
-        self.sink.edge(edge)
-    }
-
-    fn end_rank(&mut self) -> Result<(), BuildError> {
-        self.sink.end_rank()
-    }
+pub(super) fn numbering<S: Sink<Error = BuildError>>(
+    tags: &mut TagNumbers,
+    sink: &mut S,
+) -> impl Sink<Error = BuildError> {
+    EachOp::new(sink, |_, op| with_number(op, |tag| tags.add(tag)).ok_or(BuildError::TooManyOps))
 }
 
 #[cfg(test)]

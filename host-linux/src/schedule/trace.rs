@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use loggap_core::goal::Sink;
 use loggap_core::sim::BuildError;
 
-use super::tags::{Numbering, TagNumbers};
+use super::tags::{TagNumbers, numbering};
 use crate::trace::convert::{Conversion, ConvertError, Report};
 
 /// A trace as the schedule of a simulation.
@@ -39,7 +39,7 @@ impl TraceSchedule {
         sink: &mut S,
     ) -> Result<Report, ConvertError<BuildError>> {
         let mut tags = self.tags.write().unwrap_or_else(PoisonError::into_inner);
-        self.conversion.feed(&mut Numbering { tags: Arc::make_mut(&mut tags), sink })
+        self.conversion.feed(&mut numbering(Arc::make_mut(&mut tags), sink))
     }
 
     /// Tags that were replaced by numbers.

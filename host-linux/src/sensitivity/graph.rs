@@ -2,10 +2,10 @@
 
 use loggap_core::sim::Parameters;
 
-use super::Stored;
 use super::function::{FunctionId, Functions, Term, Weight};
 use super::order::takes_turn;
-use crate::timeline::causes::{Cause, Causes, Event, EventId, Kind, Via};
+use super::parameter::index;
+use crate::timeline::causes::{Cause, Causes, Event, EventId, Kind, Part, Via};
 
 #[derive(Debug)]
 pub(super) struct Graph<'a> {
@@ -127,51 +127,35 @@ impl<'a> Graph<'a> {
         let mut terms = Vec::with_capacity(causes.len());
         for cause in causes {
             let base = self.time(cause.from);
-            for weight in self.weights(*cause).into_iter().flatten() {
+            for weight in self.weights(*cause) {
                 terms.push(self.functions.term(base, weight));
             }
         }
         terms
     }
 
-    /// Weights of a cause. A receiving processor is held for the longer of two times, hence up to
-    /// two.
-    fn weights(&self, cause: Cause) -> [Option<Weight>; 2] {
+    /// Weights of a cause, up to two.
+    fn weights(&self, cause: Cause) -> impl Iterator<Item = Weight> + use<> {
         let event = self.causes.event(cause.from);
-        let costs = self.causes.costs(&event);
         let level = self.parameters.level(event.rank, event.peer);
-        let set = self.parameters.number(level, costs.size);
-        let of = |stored: Stored| stored.of_set(set);
-        let rest = costs.size.saturating_sub(1);
-        let sends = [(of(Stored::SendOverhead), 1), (of(Stored::SendOverheadPerByte), rest)];
-        let receives = (of(Stored::ReceiveOverhead), 1);
-        let received = (of(Stored::ReceiveOverheadPerByte), rest);
-        let network = (of(Stored::GapPerByte), rest);
-        let length = self.causes.length(cause).0;
-        let noise = event.noise.0;
-        let with = |length, fixed, counts| Some(Weight { length, fixed, counts });
-        let sum = |counts| [with(length, 0, counts), None];
-        let busy = |counts| [with(length, noise, counts), None];
-        match cause.via {
-            // On a network times are not sums of parameters; sensitivities are then found by
-            // differences.
-            Via::Instant | Via::Calc | Via::Transfer | Via::FirstByte | Via::LastByte => {
-                [with(length, length, [(0, 0); 2]), None]
+        let set = self.parameters.number(level, self.causes.costs(&event).size);
+        self.causes.sums(cause).into_iter().flatten().map(move |parts| {
+            let mut weight = Weight::default();
+            let mut counts = weight.counts.iter_mut();
+            for Part { quantity, count, time } in parts {
+                weight.length = weight.length.saturating_add(time.0);
+                // On a network times are not sums of parameters; sensitivities are then found by
+                // differences.
+                if let Some(parameter) = index(quantity, set)
+                    && let Some(place) = counts.next()
+                {
+                    *place = (parameter, count);
+                } else {
+                    weight.fixed = weight.fixed.saturating_add(time.0);
+                }
             }
-            Via::Send => busy(sends),
-            Via::Receive if self.causes.overlaps() => busy([receives, received]),
-            Via::Receive => {
-                let held = costs.receive_overhead.0.saturating_add(noise);
-                let with = |bytes: u64, counts| with(held.saturating_add(bytes), noise, counts);
-                [
-                    with(costs.receive_overhead_bytes.0, [receives, received]),
-                    with(costs.gap_bytes.0, [receives, network]),
-                ]
-            }
-            Via::Delivery => sum([receives, network]),
-            Via::Flight => sum([(of(Stored::SendOverhead), 1), (of(Stored::Latency), 1)]),
-            Via::SendGap | Via::ReceiveGap => sum([(of(Stored::Gap), 1), network]),
-        }
+            weight
+        })
     }
 
     /// Start of an event.

@@ -31,12 +31,12 @@ pub use self::differences::{Differences, differences, runs};
 use self::function::{FRACTION_BITS, FunctionId, Moved, Side, Value};
 use self::graph::Graph;
 use self::order::Order;
-use self::parameter::{APART, Stored, TOGETHER};
+use self::parameter::{APART, TOGETHER, index};
 pub use self::parameter::{Parameter, Units};
 pub use self::runs::Runs;
 pub use self::tolerance::{Tolerance, found_by_runs as tolerances_found_by_runs};
 use crate::simulation::{LevelSet, ParameterSets, SetsError};
-use crate::timeline::causes::Causes;
+use crate::timeline::causes::{Causes, Quantity};
 
 /// Dependence of the makespan on one parameter.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -120,7 +120,7 @@ impl<'a> Analysis<'a> {
         let LevelSet { level, number, protocol } = of;
         let set = &protocol.parameters;
         let stored = parameter.stored().iter();
-        let parameters: Vec<_> = stored.map(|stored| stored.of_set(number)).collect();
+        let parameters: Vec<_> = stored.filter_map(|stored| index(*stored, number)).collect();
         let receive = self.sets.receive.get(number).copied().unwrap_or(set.receive_overhead());
         let value = parameter.of(set, receive);
         let farthest = if parameter.is_per_byte() { FARTHEST_PER_BYTE } else { FARTHEST };
@@ -150,7 +150,8 @@ impl<'a> Analysis<'a> {
     /// present order of events: proved, or an estimate.
     #[must_use]
     pub fn tolerances(&self) -> Vec<Tolerance> {
-        let latencies = (0..self.sets.protocols.len()).map(|set| Stored::Latency.of_set(set));
+        let sets = 0..self.sets.protocols.len();
+        let latencies = sets.filter_map(|set| index(Quantity::Latency, set));
         let moved = Moved { parameters: latencies.collect(), direction: 1 };
         let tolerance = |percent| {
             let grown = self.grown(&moved, percent);

@@ -4,6 +4,7 @@ use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::units::{PerByte, Picos};
 
 use super::function::FRACTION_BITS;
+use crate::timeline::causes::Quantity;
 
 /// Parameters of `LogGOPS`, with separate overheads of sender and receiver.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -47,26 +48,12 @@ pub(super) const APART: &[Parameter] = &[
     Parameter::ReceiveOverheadPerByte,
 ];
 
-/// A value of a parameter set.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Stored {
-    Latency,
-    SendOverhead,
-    ReceiveOverhead,
-    Gap,
-    GapPerByte,
-    SendOverheadPerByte,
-    ReceiveOverheadPerByte,
-}
-
-impl Stored {
-    /// Number of variants.
-    pub(super) const COUNT: usize = 7;
-
-    /// Index of this value of the set with index `set`, among the values of all sets.
-    pub(super) fn of_set(self, set: usize) -> u16 {
-        u16::try_from(set * Self::COUNT + self as usize).unwrap_or(u16::MAX)
-    }
+/// Index of a parameter of the set with index `set`, among those of all sets; `None` if `quantity` is
+/// no parameter.
+pub(super) fn index(quantity: Quantity, set: usize) -> Option<u16> {
+    let at = quantity as usize;
+    let index = set * Quantity::PARAMETERS + at;
+    (at < Quantity::PARAMETERS).then(|| u16::try_from(index).unwrap_or(u16::MAX))
 }
 
 impl Parameter {
@@ -117,17 +104,19 @@ impl Parameter {
     }
 
     /// The values of a parameter set that it changes.
-    pub(super) const fn stored(self) -> &'static [Stored] {
+    pub(super) const fn stored(self) -> &'static [Quantity] {
         match self {
-            Self::Latency => &[Stored::Latency],
-            Self::Overhead => &[Stored::SendOverhead, Stored::ReceiveOverhead],
-            Self::SendOverhead => &[Stored::SendOverhead],
-            Self::ReceiveOverhead => &[Stored::ReceiveOverhead],
-            Self::Gap => &[Stored::Gap],
-            Self::GapPerByte => &[Stored::GapPerByte],
-            Self::OverheadPerByte => &[Stored::SendOverheadPerByte, Stored::ReceiveOverheadPerByte],
-            Self::SendOverheadPerByte => &[Stored::SendOverheadPerByte],
-            Self::ReceiveOverheadPerByte => &[Stored::ReceiveOverheadPerByte],
+            Self::Latency => &[Quantity::Latency],
+            Self::Overhead => &[Quantity::SendOverhead, Quantity::ReceiveOverhead],
+            Self::SendOverhead => &[Quantity::SendOverhead],
+            Self::ReceiveOverhead => &[Quantity::ReceiveOverhead],
+            Self::Gap => &[Quantity::Gap],
+            Self::GapPerByte => &[Quantity::GapPerByte],
+            Self::OverheadPerByte => {
+                &[Quantity::SendOverheadPerByte, Quantity::ReceiveOverheadPerByte]
+            }
+            Self::SendOverheadPerByte => &[Quantity::SendOverheadPerByte],
+            Self::ReceiveOverheadPerByte => &[Quantity::ReceiveOverheadPerByte],
         }
     }
 

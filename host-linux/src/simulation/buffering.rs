@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loggap_core::goal::OpKind;
-use loggap_core::sim::Unfinished;
+use loggap_core::sim::{Survey, Unfinished};
 use loggap_core::units::Bytes;
 
-use super::largest::EachOp;
 use super::{Job, ParameterSets, RunError, Source, Stuck, Wanted};
+use crate::schedule::EachOp;
 
 /// A send above S whose receive would be posted only if sends did not block.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -90,20 +90,26 @@ impl Sent {
         let parameters = sets.parameters()?;
         let unreceived: BTreeMap<_, _> = unreceived(stuck).collect();
         let (mut sizes, mut blocked) = (BTreeSet::new(), Vec::new());
-        let mut sends = EachOp::new(|rank, op, kind| {
-            let OpKind::Send { size, .. } = kind else { return };
+        // Rank and index of the next operation.
+        let mut next = (0, 0);
+        let mut survey = Survey::default();
+        let mut sends = EachOp::new(&mut survey, |rank, seen| {
+            let op = if next.0 == rank { next.1 } else { 0 };
+            next = (rank, op + 1);
+            let OpKind::Send { size, .. } = seen.kind else { return Ok(seen) };
             if Some(Bytes(size)) > least {
                 sizes.insert(Bytes(size));
             }
-            let Some(&to) = unreceived.get(&(rank, op)) else { return };
+            let Some(&to) = unreceived.get(&(rank, op)) else { return Ok(seen) };
             let number = parameters.number(parameters.level(rank, to), size);
             let set = sets.protocols.get(number);
             let eager_limit = set.map_or(Bytes(size), |set| set.parameters.eager_limit);
             if Bytes(size) > eager_limit {
                 blocked.push(BlockedSend { rank, op, size: Bytes(size), eager_limit });
             }
+            Ok(seen)
         });
-        source.feed(&mut sends).map_err(RunError::Load)?;
+        source.feed(&mut sends, None).map_err(RunError::Load)?;
         Ok(Self { sizes: sizes.into_iter().collect(), blocked })
     }
 }
@@ -124,7 +130,7 @@ impl Raised<'_> {
             *own = limit.max(*own);
         }
         let (parameters, wanted) = (sets.parameters()?, Wanted::default());
-        let job = Job { parameters, wanted, ..self.job.clone() };
+        let job = Job { parameters, wanted, hints: None, ..self.job.clone() };
         Ok(job.simulate(self.source, &|_| {})?.stuck)
     }
 

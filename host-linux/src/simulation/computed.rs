@@ -8,6 +8,7 @@ use super::noise::with_noise;
 use super::points::{Batch, Completed, Ended, of_one_point};
 use super::side_by_side::side_by_side;
 use super::{RunError, Source};
+use crate::sys::pages::Integers;
 
 impl Batch<'_> {
     /// Results of points of a pattern that can be computed. Empty, or `None` for a point, if the
@@ -22,7 +23,7 @@ impl Batch<'_> {
         with_program!(&program, program => self.computed_by(program, points))
     }
 
-    fn computed_by<P: Program + Sync>(
+    fn computed_by<P: Program<State: Integers> + Sync>(
         &self,
         program: &P,
         points: &[usize],
@@ -43,7 +44,7 @@ impl Batch<'_> {
         })
     }
 
-    fn compute<P: Program>(
+    fn compute<P: Program<State: Integers>>(
         &self,
         program: &P,
         memory: &mut PatternMemory<P::State>,

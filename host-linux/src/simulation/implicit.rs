@@ -1,6 +1,6 @@
 //! Runs of patterns that are computed instead of stored.
 
-use std::{fmt, io};
+use std::{fmt, io, mem};
 
 use loggap_core::sim::implicit::{
     ImplicitError, Memory, Node, PatternProgram, Program, ProgramFinished, RankState, Requirements,
@@ -14,7 +14,7 @@ use super::noise::{PhasedNoise, with_noise};
 use super::simulate::{Progress, WATCHED, Watch};
 use super::windows::run_in_parts;
 use super::{Alone, Elsewhere, NetworkUse, Processes, RunError};
-use crate::sys::pages::Pages;
+use crate::sys::pages::{Integers, Pages};
 
 /// Error of a computed run.
 #[derive(Debug, thiserror::Error)]
@@ -162,7 +162,7 @@ pub fn run_pattern<N: Noise + Copy + Send>(
     with_program!(program, program => run(program, parameters, noise, means, each))
 }
 
-fn run<P: Program<State: Send> + Sync, N: Noise + Copy + Send>(
+fn run<P: Program<State: Send + Integers> + Sync, N: Noise + Copy + Send>(
     program: &P,
     parameters: Parameters<'_>,
     noise: N,
@@ -186,12 +186,14 @@ pub(super) struct PatternMemory<S> {
     /// Requirements of one partition.
     needs: Requirements,
     parts: usize,
-    ranks: Vec<RankState<S>>,
+    ranks: Pages<RankState<S>>,
+    /// True if `ranks` are those of a run.
+    used: bool,
     words: Pages<u64>,
     nodes: Pages<Node>,
 }
 
-impl<S: Copy + Default> PatternMemory<S> {
+impl<S: Copy + Default + Integers> PatternMemory<S> {
     /// Allocates what each partition needs, with `nodes` nodes each.
     ///
     /// # Errors
@@ -204,22 +206,21 @@ impl<S: Copy + Default> PatternMemory<S> {
     ) -> Result<Self, PatternError> {
         let bytes = needs.bytes_with(nodes).saturating_mul(parts as u64);
         let refused = |error| PatternError::Memory { bytes, error };
-        let mut ranks = Vec::new();
-        let reserved = ranks.try_reserve_exact(parts * needs.ranks);
-        reserved.map_err(|error| refused(io::Error::other(error)))?;
         // Zeroed memory costs nothing before it is used.
+        let ranks = Pages::zeroed(parts * needs.ranks).map_err(refused)?;
         let words = Pages::zeroed(parts * needs.words).map_err(refused)?;
         let nodes =
             if parts > 1 { Pages::zeroed_sparse(parts * nodes) } else { Pages::zeroed(nodes) };
         let nodes = nodes.map_err(refused)?;
-        Ok(Self { needs, parts, ranks, words, nodes })
+        Ok(Self { needs, parts, ranks, used: false, words, nodes })
     }
 
     /// Lends each partition its share.
     pub(super) fn lend(&mut self) -> impl Iterator<Item = Memory<'_, S>> {
-        let Self { needs, parts, ranks, words, nodes } = self;
-        ranks.clear();
-        ranks.resize(*parts * needs.ranks, RankState::default());
+        let Self { needs, parts, ranks, used, words, nodes } = self;
+        if mem::replace(used, true) {
+            ranks.fill(RankState::default());
+        }
         let nodes_each = (nodes.len() / (*parts).max(1)).max(1);
         let ranks = ranks.chunks_mut(needs.ranks);
         let lent = ranks.zip(words.chunks_mut(needs.words)).zip(nodes.chunks_mut(nodes_each));

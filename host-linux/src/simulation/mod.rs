@@ -2,9 +2,8 @@
 
 mod buffering;
 mod computed;
-mod crossing;
+mod hints;
 mod implicit;
-mod largest;
 mod memory;
 mod network;
 mod noise;
@@ -20,9 +19,8 @@ mod streamed;
 pub mod windows;
 
 pub use buffering::{BlockedSend, Buffering};
-pub use crossing::least_taper;
+pub use hints::{Hints, Taper};
 pub use implicit::{Computed, Means, PatternError, bytes_needed, compute, run_pattern};
-pub use largest::largest_message;
 pub use memory::OwnedMemory;
 pub use network::{
     BusyLink, DotError, GraphError, GraphTopology, NetworkError, NetworkPlan, NetworkUse,

@@ -1,8 +1,6 @@
 //! Runs of computed patterns on a network with shared links: the events of all ranks in order of
 //! time; a single run, or several points in parallel.
 
-use std::io;
-
 use loggap_core::sim::implicit::{
     ImplicitError, Node, OrderedMemory, PatternProgram, Program, ProgramFinished, RankState,
     Requirements, Simulation,
@@ -18,7 +16,7 @@ use super::points::{Batch, Completed, Ended, of_one_point};
 use super::side_by_side::side_by_side;
 use super::simulate::{Progress, WATCHED_ON_NETWORK, Watch};
 use super::{Computed, LoadError, NetworkPlan, NetworkUse, PatternError, RunError, Source};
-use crate::sys::pages::Pages;
+use crate::sys::pages::{Integers, Pages};
 
 /// Parameters, network and limits of a run.
 #[derive(Clone, Copy)]
@@ -57,7 +55,7 @@ impl OnNetwork<'_> {
     }
 
     /// Repeats the run with more memory if more messages wait, or are in flight, than estimated.
-    fn run<P: Program, N: Noise + Copy>(
+    fn run<P: Program<State: Integers>, N: Noise + Copy>(
         &self,
         program: &P,
         noise: N,
@@ -99,7 +97,7 @@ impl OnNetwork<'_> {
         }
     }
 
-    fn try_run<P: Program, N: Noise>(
+    fn try_run<P: Program<State: Integers>, N: Noise>(
         &self,
         program: &P,
         noise: N,
@@ -110,10 +108,7 @@ impl OnNetwork<'_> {
         let bytes = needs.ordered_bytes_with(nodes);
         let refused = |error| RunError::Pattern(PatternError::Memory { bytes, error });
         let mut placed = self.plan.place(program.ranks(), 1, messages)?;
-        let mut ranks = Vec::new();
-        let reserved = ranks.try_reserve_exact(needs.ranks);
-        reserved.map_err(|error| refused(io::Error::other(error)))?;
-        ranks.resize(needs.ranks, RankState::default());
+        let mut ranks = Pages::<RankState<P::State>>::zeroed(needs.ranks).map_err(refused)?;
         let mut queue = Pages::<Entry>::zeroed(2 * needs.ranks).map_err(refused)?;
         let mut places = Pages::<u32>::zeroed(needs.ranks).map_err(refused)?;
         let mut nodes = Pages::<Node>::zeroed(nodes).map_err(refused)?;

@@ -184,6 +184,7 @@ impl Batch<'_> {
         let limit = Limit {
             bytes: self.plan.most_bytes,
             besides: &|needs| needs.bytes.saturating_add(self.kept(needs.ranks)),
+            hints: None,
         };
         let (parameters, settings) = (first.sets.parameters()?, self.plan.settings);
         let split = Split::Threads(1);
@@ -273,6 +274,7 @@ impl Batch<'_> {
             bytes: self.plan.most_bytes,
             // Memory for one copy; more copies are made as far as memory allows.
             besides: &|needs| needs.bytes.saturating_add(self.kept(needs.ranks)),
+            hints: None,
         };
         let ran = source.load(self.plan.settings, &limit, |schedule, needs| {
             let copy = schedule.copy_requirements();

@@ -9,7 +9,7 @@ use loggap_core::goal::pattern::{GenerateError, Options, Pattern, generate, scra
 use loggap_core::sim::implicit::PatternProgram;
 use loggap_core::sim::{BuildError, Builder, Receive, Requirements, Schedule, Settings, Survey};
 
-use super::{Elsewhere, OwnedMemory};
+use super::{Elsewhere, Hints, OwnedMemory};
 use crate::collective::Call;
 use crate::schedule::{
     FeedError, Form, PrttRound, RefusedInput, ScheduleFile, TagNumbers, TraceSchedule,
@@ -169,12 +169,14 @@ fn requirements(
     Ok((requirements, Needs::of(survey, requirements.bytes()).within(limit)?))
 }
 
-/// Memory limit of a simulation.
+/// Memory limit of a simulation, and hints about its schedule.
 pub struct Limit<'a> {
     /// Limit on the total, bytes.
     pub bytes: u64,
     /// Memory of the caller besides the simulation, bytes.
     pub besides: &'a dyn Fn(&Needs) -> u64,
+    /// Hints about the schedule, to be noted while it is read.
+    pub hints: Option<&'a Hints<'a>>,
 }
 
 impl fmt::Debug for Limit<'_> {
@@ -187,7 +189,7 @@ impl Limit<'_> {
     /// No limit.
     #[must_use]
     pub const fn none() -> Self {
-        Self { bytes: u64::MAX, besides: &|_| 0 }
+        Self { bytes: u64::MAX, besides: &|_| 0, hints: None }
     }
 }
 
@@ -203,8 +205,13 @@ impl Source {
         }
     }
 
-    /// Writes the schedule into `sink`, with numbers instead of large tags.
-    pub(super) fn feed<S: Sink<Error = BuildError>>(&self, sink: &mut S) -> Result<(), LoadError> {
+    /// Writes the schedule into `sink`, with numbers instead of large tags, and notes `hints`.
+    pub(super) fn feed<S: Sink<Error = BuildError>>(
+        &self,
+        sink: &mut S,
+        hints: Option<&Hints<'_>>,
+    ) -> Result<(), LoadError> {
+        let sink = &mut Hints::noting(hints, sink);
         match self {
             Self::File(file) => Ok(file.feed_numbered(sink)?),
             Self::Pattern(pattern, options) => {
@@ -280,7 +287,7 @@ impl Source {
         let guess = self.guess().and_then(|survey| requirements(&survey, settings, limit).ok());
         if let Some((requirements, needs)) = guess {
             let mut memory = OwnedMemory::new(&requirements).map_err(LoadError::Pages)?;
-            match self.build(requirements, &mut memory) {
+            match self.build(requirements, &mut memory, limit.hints) {
                 Err(
                     LoadError::Schedule {
                         error: BuildError::Unit { .. } | BuildError::Full, ..
@@ -295,11 +302,11 @@ impl Source {
             }
         }
         let mut survey = Survey::default();
-        self.feed(&mut survey)?;
+        self.feed(&mut survey, None)?;
         let (requirements, needs) = requirements(&survey, settings, limit)?;
         needs.with_tags(self.tag_bytes()).within(limit)?;
         let mut memory = OwnedMemory::new(&requirements).map_err(LoadError::Pages)?;
-        let schedule = self.build(requirements, &mut memory)?;
+        let schedule = self.build(requirements, &mut memory, limit.hints)?;
         Ok(run(schedule, &needs))
     }
 
@@ -307,9 +314,10 @@ impl Source {
         &self,
         requirements: Requirements,
         memory: &'m mut OwnedMemory,
+        hints: Option<&Hints<'_>>,
     ) -> Result<Schedule<'m>, LoadError> {
         let mut builder = Builder::new(memory.lend(), requirements)?;
-        self.feed(&mut builder)?;
+        self.feed(&mut builder, hints)?;
         Ok(builder.finish()?)
     }
 }

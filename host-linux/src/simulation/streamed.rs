@@ -6,7 +6,7 @@ use loggap_core::goal::binary::{EdgeSpan, LookupMemory};
 use loggap_core::sim::streamed::{Builder, Memory, Requirements, Streamed};
 use loggap_core::sim::{BuildError, Schedule, Settings, SimError, Survey};
 
-use super::{Limit, LoadError, Needs, OwnedMemory, RunError};
+use super::{Hints, Limit, LoadError, Needs, OwnedMemory, RunError};
 use crate::schedule::{Form, NumberedLookup, ScheduleFile};
 use crate::sys::pages::Pages;
 
@@ -91,7 +91,8 @@ pub fn stream<T>(
     let (memory, lookup) = owned.lend();
     let built = |error: BuildError| refused(error.into());
     let mut builder = Builder::new(memory, requirements).map_err(built)?;
-    file.feed_numbered(&mut builder).map_err(|error| refused(error.into()))?;
+    file.feed_numbered(&mut Hints::noting(limit.hints, &mut builder))
+        .map_err(|error| refused(error.into()))?;
     let tags = file.tags();
     let lookup = file.lookup(lookup, &tags).map_err(|error| refused(LoadError::Input(error)))?;
     let schedule = builder.finish(lookup).map_err(built)?;

@@ -25,6 +25,8 @@ const HUGE: usize = 2 << 20;
 /// All bytes 0 must be a valid value of the type, and the type must not need dropping.
 pub(crate) unsafe trait Integers {}
 
+// SAFETY: nothing.
+unsafe impl Integers for () {}
 // SAFETY: an integer.
 unsafe impl Integers for u32 {}
 // SAFETY: an integer.
@@ -49,6 +51,8 @@ unsafe impl Integers for Rank {}
 unsafe impl Integers for Entry {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for ClockQueue {}
+// SAFETY: its fields are integers, and `S` consists of integers.
+unsafe impl<S: Integers> Integers for implicit::RankState<S> {}
 // SAFETY: its fields are integers.
 unsafe impl Integers for WindowRank {}
 // SAFETY: its fields are integers.

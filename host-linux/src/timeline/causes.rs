@@ -67,6 +67,73 @@ impl Cause {
     }
 }
 
+/// Quantity of the model of which a length consists.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Quantity {
+    /// Wire latencies, L.
+    Latency,
+    /// Constant overheads of senders, o_s.
+    SendOverhead,
+    /// Further bytes at the rate of the sending processor, O_s.
+    SendOverheadPerByte,
+    /// Constant overheads of receivers, o_r.
+    ReceiveOverhead,
+    /// Further bytes at the rate of the receiving processor, O_r.
+    ReceiveOverheadPerByte,
+    /// Constant gaps, g.
+    Gap,
+    /// Further bytes at the rate of the network, G.
+    GapPerByte,
+    /// Those of the latter that a processor handled while they arrived; to be subtracted.
+    EarlyBytes,
+    /// Calculations.
+    Calc,
+    /// Operations with noise, and the noise.
+    #[default]
+    Noise,
+    /// Messages delayed by sharing links, and their delay; on LogGOPSim's network the time of
+    /// messages beyond o + L.
+    Sharing,
+    /// Messages that had to wait for an earlier message between the same two ranks, and their
+    /// delay.
+    Order,
+}
+
+impl Quantity {
+    /// Number of quantities.
+    pub const COUNT: usize = 12;
+    /// Number of those that are parameters of a set; they come first.
+    pub const PARAMETERS: usize = 7;
+}
+
+/// Part of the length of a cause.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Part {
+    /// What it consists of.
+    pub quantity: Quantity,
+    /// Number of times, or of bytes.
+    pub count: u64,
+    /// Total time.
+    pub time: Picos,
+}
+
+impl Part {
+    /// Largest number of parts of a length.
+    pub const MOST: usize = 5;
+}
+
+/// `parts`, and empty ones.
+fn sum(parts: &[Part]) -> [Part; Part::MOST] {
+    let mut all = [Part::default(); Part::MOST];
+    all.iter_mut().zip(parts).for_each(|(place, part)| *place = *part);
+    all
+}
+
+/// Sum of `parts`, saturating.
+fn length(parts: &[Part]) -> Picos {
+    Picos(parts.iter().fold(0, |sum, part| sum.saturating_add(part.time.0)))
+}
+
 /// Kind of an event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
@@ -254,41 +321,67 @@ impl Causes {
         self.whole
     }
 
-    /// Length of `cause`, saturating; 0 if it goes back in time.
+    /// Parts whose sum is the length of `cause`: the longer of up to two sums, as a receiving
+    /// processor is held for the longer of two times.
     #[must_use]
-    pub fn length(&self, cause: Cause) -> Picos {
+    pub fn sums(&self, cause: Cause) -> [Option<[Part; Part::MOST]>; 2] {
         let event = self.event(cause.from);
-        let costs = self.costs(&event);
-        let MessageCosts { overhead, overhead_bytes, gap, gap_bytes, latency, .. } = costs;
-        let MessageCosts { receive_overhead, receive_overhead_bytes, .. } = costs;
-        let parts = match cause.via {
-            Via::Instant => [Picos::ZERO; 3],
-            Via::Calc => [Picos(event.amount), event.noise, Picos::ZERO],
-            Via::Send => [overhead, overhead_bytes, event.noise],
-            Via::Receive if self.overlap || self.whole => {
-                [receive_overhead, receive_overhead_bytes, event.noise]
+        let (costs, transfer) = (self.costs(&event), self.transfer(&event));
+        let part = |quantity, count, time| Part { quantity, count, time };
+        let once = |quantity, time| part(quantity, 1, time);
+        let bytes = |quantity, time| part(quantity, costs.size.saturating_sub(1), time);
+        let lost = |quantity, time| part(quantity, u64::from(time > Picos::ZERO), time);
+        let send = once(Quantity::SendOverhead, costs.overhead);
+        let receive = once(Quantity::ReceiveOverhead, costs.receive_overhead);
+        let latency = once(Quantity::Latency, costs.latency);
+        let gap = once(Quantity::Gap, costs.gap);
+        let sent = bytes(Quantity::SendOverheadPerByte, costs.overhead_bytes);
+        let received = bytes(Quantity::ReceiveOverheadPerByte, costs.receive_overhead_bytes);
+        let network = bytes(Quantity::GapPerByte, costs.gap_bytes);
+        let noise = lost(Quantity::Noise, event.noise);
+        let one = match cause.via {
+            Via::Instant => sum(&[]),
+            Via::Calc => sum(&[once(Quantity::Calc, Picos(event.amount)), noise]),
+            Via::Send => sum(&[send, sent, noise]),
+            Via::Receive if !self.overlap && !self.whole => {
+                let both = [[receive, network, noise], [receive, received, noise]];
+                return both.map(|parts| Some(sum(&parts)));
             }
-            Via::Receive => [receive_overhead, receive_overhead_bytes.max(gap_bytes), event.noise],
-            Via::Delivery => [receive_overhead, gap_bytes, Picos::ZERO],
-            Via::Flight => [overhead, latency, Picos::ZERO],
-            Via::Transfer => [overhead, latency, self.transfer(&event).took],
-            Via::FirstByte => [Picos::ZERO; 3],
-            Via::LastByte => [receive_overhead, Picos::ZERO, event.noise],
-            Via::ReceiveGap if self.whole => [gap, Picos::ZERO, Picos::ZERO],
-            Via::SendGap | Via::ReceiveGap => [gap, gap_bytes, Picos::ZERO],
+            Via::Receive => sum(&[receive, received, noise]),
+            Via::Delivery => sum(&[receive, network]),
+            Via::Flight => sum(&[send, latency]),
+            Via::Transfer => sum(&[
+                send,
+                latency,
+                bytes(Quantity::GapPerByte, transfer.alone),
+                lost(Quantity::Sharing, transfer.shared()),
+                lost(Quantity::Order, transfer.behind),
+            ]),
+            Via::FirstByte => sum(&[bytes(Quantity::EarlyBytes, costs.gap_bytes)]),
+            Via::LastByte => sum(&[receive, noise]),
+            Via::ReceiveGap if self.whole => sum(&[gap]),
+            Via::SendGap | Via::ReceiveGap => sum(&[gap, network]),
         };
-        Picos(parts.iter().fold(0, |sum, message_kind| sum.saturating_add(message_kind.0)))
+        [Some(one), None]
+    }
+
+    /// The longer of the [`Causes::sums`] of `cause`; if they are equal, that of the processor.
+    #[must_use]
+    pub fn parts(&self, cause: Cause) -> [Part; Part::MOST] {
+        let [one, other] = self.sums(cause);
+        let all = one.into_iter().chain(other);
+        all.max_by_key(|parts| length(parts)).unwrap_or_default()
     }
 
     /// Earliest time at which `cause` lets its event begin.
     #[must_use]
     pub fn instant(&self, cause: Cause) -> Picos {
-        let event = self.event(cause.from);
-        let start = event.time;
+        let start = self.event(cause.from).time;
+        let length = length(&self.parts(cause));
         if cause.via == Via::FirstByte {
-            return start.since(self.costs(&event).gap_bytes);
+            return start.since(length);
         }
-        Picos(start.0.saturating_add(self.length(cause).0))
+        Picos(start.0.saturating_add(length.0))
     }
 
     /// Index of an event's operation on its rank.

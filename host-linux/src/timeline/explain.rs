@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use loggap_core::sim::Parameters;
 use loggap_core::units::Picos;
 
-use super::causes::{Cause, Causes, EventId, Kind, Transfer, Via};
+use super::causes::{Cause, Causes, Kind, Part, Quantity, Transfer, Via};
 
 /// A count of equal times, or of bytes, and their total time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -30,65 +30,39 @@ pub struct Term {
 
 impl Term {
     fn add(&mut self, count: u64, time: Picos) {
-        *self = self.and(Self { count, time });
-    }
-
-    /// Sum of both.
-    const fn and(self, other: Self) -> Self {
-        Self {
-            count: self.count.saturating_add(other.count),
-            time: Picos(self.time.0.saturating_add(other.time.0)),
-        }
+        self.count = self.count.saturating_add(count);
+        self.time = Picos(self.time.0.saturating_add(time.0));
     }
 }
 
-/// Contributions of one parameter set to the path.
+/// Contribution of each quantity to the path.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct SetTerms {
-    /// Wire latencies, `n_L·L`.
-    pub latency: Term,
-    /// Constant overheads of senders, `n·o_s`.
-    pub send_overhead: Term,
-    /// Further bytes at the rate of the sending processor, `bytes·O_s`.
-    pub send_overhead_bytes: Term,
-    /// Constant overheads of receivers, `n·o_r`.
-    pub receive_overhead: Term,
-    /// Further bytes at the rate of the receiving processor, `bytes·O_r`.
-    pub receive_overhead_bytes: Term,
-    /// Constant gaps, `n_g·g`.
-    pub gap: Term,
-    /// Further bytes at the rate of the network, `bytes_G·G`.
-    pub gap_bytes: Term,
-    /// Bytes in `gap_bytes` that a processor handled while they arrived; to be subtracted.
-    pub early_bytes: Term,
-}
+pub struct Terms([Term; Quantity::COUNT]);
 
-impl SetTerms {
-    /// Constant overheads of both ends.
+impl Terms {
+    /// Contribution of some quantities together.
     #[must_use]
-    pub fn overhead(&self) -> Term {
-        self.send_overhead.and(self.receive_overhead)
-    }
-
-    /// Further bytes at the rate of either processor.
-    #[must_use]
-    pub fn overhead_bytes(&self) -> Term {
-        self.send_overhead_bytes.and(self.receive_overhead_bytes)
-    }
-
-    /// Sum of both.
-    #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
-        Self {
-            latency: self.latency.and(other.latency),
-            send_overhead: self.send_overhead.and(other.send_overhead),
-            send_overhead_bytes: self.send_overhead_bytes.and(other.send_overhead_bytes),
-            receive_overhead: self.receive_overhead.and(other.receive_overhead),
-            receive_overhead_bytes: self.receive_overhead_bytes.and(other.receive_overhead_bytes),
-            gap: self.gap.and(other.gap),
-            gap_bytes: self.gap_bytes.and(other.gap_bytes),
-            early_bytes: self.early_bytes.and(other.early_bytes),
+    pub fn of(&self, quantities: &[Quantity]) -> Term {
+        let mut sum = Term::default();
+        for quantity in quantities {
+            let term = self.0.get(*quantity as usize).copied().unwrap_or_default();
+            sum.add(term.count, term.time);
         }
+        sum
+    }
+
+    fn add(&mut self, Part { quantity, count, time }: Part) {
+        if let Some(term) = self.0.get_mut(quantity as usize) {
+            term.add(count, time);
+        }
+    }
+
+    /// Sum of all contributions.
+    #[must_use]
+    pub fn total(&self) -> Picos {
+        let all = self.0.iter().fold(0u128, |sum, term| sum + u128::from(term.time.0));
+        let early = u128::from(self.of(&[Quantity::EarlyBytes]).time.0);
+        Picos(u64::try_from(all.saturating_sub(2 * early)).unwrap_or(u64::MAX))
     }
 }
 
@@ -99,70 +73,6 @@ pub struct LinkTerm {
     pub link: u32,
     /// Messages that it delayed, and the total delay.
     pub term: Term,
-}
-
-/// The makespan as a sum of contributions.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Terms {
-    /// By index of the parameter set; sets beyond the end contribute nothing.
-    pub sets: Vec<SetTerms>,
-    /// Calculations.
-    pub calc: Term,
-    /// Noise.
-    pub noise: Term,
-    /// Messages delayed by sharing links, and their delay; on LogGOPSim's network the time of
-    /// messages beyond o + L.
-    pub sharing: Term,
-    /// Messages that had to wait for an earlier message between the same two ranks, and their
-    /// delay.
-    pub order: Term,
-    /// Links that cause `sharing`, in descending order of time.
-    pub links: Vec<LinkTerm>,
-}
-
-impl Terms {
-    /// Sum over all parameter sets.
-    #[must_use]
-    pub fn all_sets(&self) -> SetTerms {
-        self.sets.iter().fold(SetTerms::default(), |sum, set| sum.and(set))
-    }
-
-    /// Sum of all contributions.
-    #[must_use]
-    pub fn total(&self) -> Picos {
-        let set = self.all_sets();
-        let all = [
-            set.latency,
-            set.overhead(),
-            set.overhead_bytes(),
-            set.gap,
-            set.gap_bytes,
-            self.calc,
-            self.noise,
-            self.sharing,
-            self.order,
-        ];
-        let sum = all.iter().fold(0u128, |sum, term| sum + u128::from(term.time.0));
-        let sum = sum.saturating_sub(set.early_bytes.time.0.into());
-        Picos(u64::try_from(sum).unwrap_or(u64::MAX))
-    }
-
-    fn add_transfer(&mut self, causes: &Causes, from: EventId) {
-        let departure = causes.event(from);
-        let transfer = causes.transfer(&departure);
-        for (term, time) in
-            [(&mut self.sharing, transfer.shared()), (&mut self.order, transfer.behind)]
-        {
-            term.add(u64::from(time > Picos::ZERO), time);
-        }
-    }
-
-    fn set(&mut self, number: usize) -> Option<&mut SetTerms> {
-        if self.sets.len() <= number {
-            self.sets.resize(number + 1, SetTerms::default());
-        }
-        self.sets.get_mut(number)
-    }
 }
 
 /// Kind of a step of the path.
@@ -214,6 +124,10 @@ pub struct Step {
 pub struct Explanation {
     /// Length of the path as a sum.
     pub terms: Terms,
+    /// Those of each parameter set; sets beyond the end contribute nothing.
+    pub sets: Vec<Terms>,
+    /// Links that cause [`Quantity::Sharing`], in descending order of time.
+    pub links: Vec<LinkTerm>,
     /// Steps of the path, beginning at time 0.
     pub steps: Vec<Step>,
 }
@@ -242,19 +156,29 @@ pub fn explain(causes: &Causes, parameters: &Parameters<'_>) -> Result<Explanati
         let Some(&cause) = last.min_by_key(|cause| preference(cause.via)) else {
             return Err(Unexplained { rank: event.rank, time: event.time });
         };
-        count(causes, cause, parameters, &mut explanation.terms);
+        let from = causes.event(cause.from);
+        let level = parameters.level(from.rank, from.peer);
+        let set = parameters.number(level, causes.costs(&from).size);
+        if explanation.sets.len() <= set {
+            explanation.sets.resize(set + 1, Terms::default());
+        }
+        for part in causes.parts(cause) {
+            explanation.terms.add(part);
+            if let Some(terms) = explanation.sets.get_mut(set) {
+                terms.add(part);
+            }
+        }
         explanation.steps.extend(step(causes, cause));
         if cause.via == Via::Transfer {
-            for loss in causes.losses(&causes.event(cause.from)) {
+            for loss in causes.losses(&from) {
                 links.entry(loss.link).or_default().add(1, loss.lost);
             }
         }
-        event = causes.event(cause.from);
+        event = from;
     }
     explanation.steps.reverse();
-    let mut links: Vec<_> = links.into_iter().map(|(link, term)| LinkTerm { link, term }).collect();
-    links.sort_unstable_by_key(|link| (Reverse(link.term.time), link.link));
-    explanation.terms.links = links;
+    explanation.links = links.into_iter().map(|(link, term)| LinkTerm { link, term }).collect();
+    explanation.links.sort_unstable_by_key(|link| (Reverse(link.term.time), link.link));
     Ok(explanation)
 }
 
@@ -266,64 +190,6 @@ const fn preference(via: Via) -> u8 {
         Via::Delivery | Via::FirstByte | Via::LastByte => 2,
         Via::Flight | Via::Transfer => 3,
         Via::SendGap | Via::ReceiveGap => 4,
-    }
-}
-
-fn count(causes: &Causes, cause: Cause, parameters: &Parameters<'_>, terms: &mut Terms) {
-    let event = causes.event(cause.from);
-    let costs = causes.costs(&event);
-    let bytes = costs.size.saturating_sub(1);
-    if matches!(cause.via, Via::Calc | Via::Send | Via::Receive | Via::LastByte) {
-        terms.noise.add(u64::from(event.noise > Picos::ZERO), event.noise);
-    }
-    match cause.via {
-        Via::Instant => return,
-        Via::Calc => return terms.calc.add(1, Picos(event.amount)),
-        Via::Transfer => terms.add_transfer(causes, cause.from),
-        _ => {}
-    }
-    let level = parameters.level(event.rank, event.peer);
-    let Some(set) = terms.set(parameters.number(level, costs.size)) else { return };
-    match cause.via {
-        Via::Instant | Via::Calc => {}
-        Via::Send => {
-            set.send_overhead.add(1, costs.overhead);
-            set.send_overhead_bytes.add(bytes, costs.overhead_bytes);
-        }
-        Via::Receive => {
-            set.receive_overhead.add(1, costs.receive_overhead);
-            if !causes.overlaps()
-                && !causes.are_whole()
-                && costs.gap_bytes > costs.receive_overhead_bytes
-            {
-                set.gap_bytes.add(bytes, costs.gap_bytes);
-            } else {
-                set.receive_overhead_bytes.add(bytes, costs.receive_overhead_bytes);
-            }
-        }
-        Via::Delivery => {
-            set.receive_overhead.add(1, costs.receive_overhead);
-            set.gap_bytes.add(bytes, costs.gap_bytes);
-        }
-        Via::Flight => {
-            set.send_overhead.add(1, costs.overhead);
-            set.latency.add(1, costs.latency);
-        }
-        Via::Transfer => {
-            set.send_overhead.add(1, costs.overhead);
-            set.latency.add(1, costs.latency);
-            let Transfer { alone, .. } = causes.transfer(&event);
-            if causes.are_whole() {
-                set.gap_bytes.add(bytes, alone);
-            }
-        }
-        Via::FirstByte => set.early_bytes.add(bytes, costs.gap_bytes),
-        Via::LastByte => set.receive_overhead.add(1, costs.receive_overhead),
-        Via::ReceiveGap if causes.are_whole() => set.gap.add(1, costs.gap),
-        Via::SendGap | Via::ReceiveGap => {
-            set.gap.add(1, costs.gap);
-            set.gap_bytes.add(bytes, costs.gap_bytes);
-        }
     }
 }
 

@@ -74,8 +74,9 @@ impl<W: Network> Driver for Ordered<'_, W> {
         simulation: &mut Simulation<'_, '_, P, N, Self>,
     ) -> Result<(), ImplicitError> {
         for rank in 0..simulation.program.ranks() {
-            simulation.begin(rank)?;
-            if let Some(state) = simulation.state(rank) {
+            if simulation.begin(rank)?
+                && let Some(state) = simulation.state(rank)
+            {
                 simulation.refresh(rank, &state);
             }
         }
@@ -157,8 +158,7 @@ impl<P: Program, N: Noise, W: Network> Simulation<'_, '_, P, N, Ordered<'_, W>> 
     fn land(&mut self, landing: Entry) -> Result<(), ImplicitError> {
         let node = landing.index;
         let rank = self.pool.item(node).first;
-        let Some(state) = self.ranks.get(rank as usize) else { return Ok(()) };
-        let mut state = state.load();
+        let Some(mut state) = self.state(rank) else { return Ok(()) };
         self.pool.insert(&mut state.inbox, node);
         let result = match self.next_in_order(&state) {
             // No other event is earlier.

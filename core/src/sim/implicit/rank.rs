@@ -12,12 +12,16 @@ pub struct RankState<S> {
     /// [`Rank::free`], split in halves to avoid an alignment of 8.
     times: [[u32; 2]; 3],
     lists: [u32; 4],
+    /// [`Rank::posted`] plus 1; 0 before the first event.
     posted: u32,
     state: S,
 }
 
 const _: () = assert!(size_of::<RankState<()>>() == 44, "the figures in the docs assume it");
 const _: () = assert!(NONE == 0, "the default is the state at the start");
+
+/// [`Rank::posted`] of a rank whose operations without dependencies are not released yet.
+pub(super) const UNSTARTED: u32 = u32::MAX;
 
 /// State of one rank during its turn.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +36,7 @@ pub(super) struct Rank<S> {
     pub(super) inbox: u32,
     /// Unexpected messages: last node of the list.
     pub(super) unexpected: u32,
-    /// Number of receives posted.
+    /// Number of receives posted; [`UNSTARTED`] before the first event.
     pub(super) posted: u32,
     pub(super) state: S,
 }
@@ -48,7 +52,7 @@ impl<S: Copy> RankState<S> {
             incoming,
             inbox,
             unexpected,
-            posted: self.posted,
+            posted: self.posted.wrapping_sub(1),
             state: self.state,
         }
     }
@@ -59,7 +63,7 @@ impl<S: Copy> RankState<S> {
         *self = Self {
             times: [halves(cpu), halves(out), halves(into)],
             lists: [rank.work, rank.incoming, rank.inbox, rank.unexpected],
-            posted: rank.posted,
+            posted: rank.posted.wrapping_add(1),
             state: rank.state,
         };
     }

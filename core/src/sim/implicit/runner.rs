@@ -6,8 +6,8 @@ use core::num::NonZeroU64;
 use super::driver::{Driver, Stamps};
 use super::error::ImplicitError;
 use super::pool::{Item, NONE, Node, Pool};
-use super::program::Program;
-use super::rank::{Rank, RankState};
+use super::program::{Program, Release};
+use super::rank::{Rank, RankState, UNSTARTED};
 use super::windows::Windows;
 use crate::sim::hooks::{NoNoise, Noise, Silent};
 use crate::sim::outcome::SimError;
@@ -138,20 +138,15 @@ pub struct Simulation<'m, 'p, P: Program, N = NoNoise, D = Windows<'m>> {
     pub(super) driver: D,
     /// True if the operations without dependencies were released.
     pub(super) begun: bool,
-    /// Operations released plus messages created.
-    pub(super) events: u64,
-    /// Messages created; messages matched; receives posted.
-    pub(super) sent: u64,
-    pub(super) matched: u64,
-    pub(super) receives: u64,
-    pub(super) open_ties: u64,
+    /// Result so far.
+    pub(super) so_far: ProgramFinished,
 }
 
 impl<P: Program, N, D> fmt::Debug for Simulation<'_, '_, P, N, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Simulation")
             .field("ranks", &self.ranks.len())
-            .field("events", &self.events)
+            .field("so_far", &self.so_far)
             .finish_non_exhaustive()
     }
 }
@@ -179,11 +174,7 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
             pool: Pool::new(nodes),
             driver: driver(delay),
             begun: false,
-            events: 0,
-            sent: 0,
-            matched: 0,
-            receives: 0,
-            open_ties: 0,
+            so_far: ProgramFinished::default(),
         })
     }
 
@@ -206,9 +197,9 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
     ///
     /// As [`Simulation::run`].
     pub fn run_some(&mut self, events: u64) -> Result<Option<ProgramFinished>, ImplicitError> {
-        let until = self.events.saturating_add(events);
+        let until = self.so_far.events.saturating_add(events);
         self.begin_once()?;
-        while self.events < until {
+        while self.so_far.events < until {
             if !D::advance(self)? {
                 return Self::outcome_of([&*self]).complete().map(Some);
             }
@@ -228,39 +219,41 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
         Self: 'a,
     {
         let mut outcome = ProgramFinished::default();
-        for part in parts {
-            outcome.events += part.events;
-            outcome.messages += part.sent;
-            outcome.open_ties += part.open_ties;
-            outcome.matched += part.matched;
-            outcome.receives += part.receives;
-            for (rank, state) in (part.first..).zip(part.ranks.iter()) {
-                if state.cpu() > outcome.makespan.0 {
-                    outcome.makespan = Picos(state.cpu());
-                    outcome.last_rank = rank;
-                }
-            }
-        }
+        parts.into_iter().for_each(|part| outcome.add(&part.so_far));
         outcome
     }
 
-    /// State of `rank`; `None` if it is in another part.
+    /// State of `rank`, which may be that before its first event; `None` if it is in another part.
     #[inline]
     pub(super) fn state(&self, rank: u32) -> Option<Rank<P::State>> {
-        self.ranks.get(rank.wrapping_sub(self.first) as usize).map(RankState::load)
+        let mut state = self.ranks.get(rank.wrapping_sub(self.first) as usize)?.load();
+        if state.posted == UNSTARTED {
+            self.start(rank, &mut state);
+        }
+        Some(state)
+    }
+
+    /// Posts the receives without dependencies, as no message can arrive before; returns the other
+    /// operations without dependencies.
+    #[inline]
+    fn start(&self, rank: u32, state: &mut Rank<P::State>) -> Release {
+        let release = self.program.start(rank, &mut state.state);
+        state.posted = release.receives;
+        release.and_receives(0)
     }
 
     /// Operations released and messages created so far.
     #[must_use]
     pub const fn events(&self) -> u64 {
-        self.events
+        self.so_far.events
     }
 
     /// Sends executed plus receives posted plus messages matched so far; at the end three times
     /// [`Program::messages`].
     #[must_use]
     pub const fn progress(&self) -> u64 {
-        self.sent.saturating_add(self.receives).saturating_add(self.matched)
+        let ProgramFinished { messages, receives, matched, .. } = self.so_far;
+        messages.saturating_add(receives).saturating_add(matched)
     }
 
     /// Number of nodes ever in use; the others were never touched.
@@ -285,17 +278,20 @@ impl<'m, 'p, P: Program, N: Noise, D: Driver> Simulation<'m, 'p, P, N, D> {
 #[allow(private_bounds, reason = "both drivers are here")]
 impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
     /// Releases the operations of `rank` that have no dependencies. True if it has an event before
-    /// any message arrives.
+    /// any message arrives; otherwise its state is not touched before the first one does.
     #[inline]
     pub(super) fn begin(&mut self, rank: u32) -> Result<bool, ImplicitError> {
+        let mut new = RankState::default().load();
+        let release = self.start(rank, &mut new);
+        self.so_far.receives += u64::from(new.posted);
+        self.so_far.events += u64::from(new.posted);
+        if release == Release::NOTHING {
+            return Ok(false);
+        }
+        // Ranks before it may have sent messages.
         let Some(mut state) = self.state(rank) else { return Ok(false) };
-        let release = self.program.start(rank, &mut state.state);
-        // No message can arrive before all of them are posted.
-        state.posted = release.receives;
-        self.receives += u64::from(release.receives);
-        self.events += u64::from(release.receives);
         let at_start = Stamps { created: AT_START, parent: AT_START };
-        let result = self.release(&mut state, release.and_receives(0), at_start);
+        let result = self.release(&mut state, release, at_start);
         self.put(rank, &state, result)?;
         Ok(state.work != NONE)
     }
@@ -310,6 +306,11 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
     ) -> Result<(), ImplicitError> {
         if let Some(place) = self.ranks.get_mut(rank.wrapping_sub(self.first) as usize) {
             place.store(state);
+        }
+        let Picos(last) = self.so_far.makespan;
+        let cpu = state.free.cpu;
+        if cpu > last || cpu == last && rank < self.so_far.last_rank {
+            (self.so_far.makespan, self.so_far.last_rank) = (Picos(cpu), rank);
         }
         result.map_err(|error| error.on(rank))
     }

@@ -30,7 +30,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
                 continue;
             }
             let count = range.end - range.start;
-            self.events += u64::from(count);
+            self.so_far.events += u64::from(count);
             let Stamps { created, parent } = self.driver.draw(stamps, count)?;
             let item = Item { first: range.start, last: range.end, kind, created, parent };
             let item =
@@ -93,8 +93,8 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         let drawn = self.driver.draw(stamps, 1)?;
         let message = Outgoing { source: rank, transfer, stamps: drawn, arrival, volume };
         D::deliver(self, state, &message)?;
-        self.sent += 1;
-        self.events += 1;
+        self.so_far.messages += 1;
+        self.so_far.events += 1;
         let release = self.program.sent(rank, &mut state.state, send);
         self.release(state, release, stamps)
     }
@@ -140,7 +140,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         receive: u32,
         stamps: Stamps,
     ) -> Result<(), ImplicitError> {
-        self.matched += 1;
+        self.so_far.matched += 1;
         let release = self.program.received(rank, &mut state.state, receive);
         self.release(state, release, stamps)
     }
@@ -155,7 +155,7 @@ impl<P: Program, N: Noise, D: Driver> Simulation<'_, '_, P, N, D> {
         self.started(state, next);
         let receive = state.posted;
         state.posted += 1;
-        self.receives += 1;
+        self.so_far.receives += 1;
         let mut before = state.unexpected;
         while before != NONE {
             let node = self.pool.next(before);

@@ -298,7 +298,7 @@ impl<'m, P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'m>> {
                 self.driver.wheel.add_at(rank.wrapping_sub(self.first), next.time);
                 break;
             }
-            self.open_ties += u64::from(next.open);
+            self.so_far.open_ties += u64::from(next.open);
             self.execute(rank, state, &next)?;
         }
         Ok(())
@@ -374,7 +374,7 @@ impl<P: Program, N: Noise> Simulation<'_, '_, P, N, Windows<'_>> {
         };
         self.pool.splice(&mut state.inbox, ends);
         if ties > 0 && !self.program.interchangeable(rank) {
-            self.open_ties += ties;
+            self.so_far.open_ties += ties;
         }
     }
 }

@@ -18,7 +18,6 @@
 //! | `order` | in-order delivery for each pair of ranks |
 //! | `observer`, `usage` | optional records of rates, and of link loads over time |
 //! | `memory`, `free_list` | lent memory: links, flows, and a hop for each link of a flow |
-//! | `crossing` | after a flat run: the [`Taper`] from which links would limit it |
 //!
 //! # Life of a message in flows
 //!
@@ -43,7 +42,6 @@
 //! instant at which flows begin or end on it, however many do.
 
 mod build_error;
-mod crossing;
 mod fabric;
 mod filling;
 mod flat;
@@ -60,7 +58,6 @@ mod topology;
 mod usage;
 
 pub use build_error::NetworkBuildError;
-pub use crossing::{Crossing, Taper};
 pub use fabric::{Fabric, Tenants};
 pub use flat::Flat;
 pub use flows::Flows;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::digits::Digits;
 use crate::simulation::{LevelSet, Outcome, ParameterSets};
 use crate::terminal::CliError;
-use crate::timeline::causes::Causes;
+use crate::timeline::causes::{Causes, Quantity};
 use crate::timeline::explain::{self, LinkTerm, Step, StepKind, Term, explain};
 
 /// Most steps in the text; JSON lists all.
@@ -95,10 +95,11 @@ impl From<Term> for TermDocument {
 }
 
 impl TermDocument {
-    /// `all` minus `rest`.
-    fn less(all: Term, rest: Term) -> Self {
-        let (Self { count, time_ps }, rest) = (Self::from(all), Self::from(rest));
-        Self { count: count - rest.count, time_ps: time_ps - rest.time_ps }
+    /// Bytes at the network's pace, without those that were handled early.
+    fn gap_bytes(terms: &explain::Terms) -> Self {
+        let of = |quantity| Self::from(terms.of(&[quantity]));
+        let (all, early) = (of(Quantity::GapPerByte), of(Quantity::EarlyBytes));
+        Self { count: all.count - early.count, time_ps: all.time_ps - early.time_ps }
     }
 }
 
@@ -165,29 +166,31 @@ impl StepDocument {
 
 impl Terms {
     fn new(found: &explain::Terms, network: Option<NetworkTerms>) -> Self {
-        let all = found.all_sets();
+        use Quantity::{
+            ReceiveOverhead, ReceiveOverheadPerByte, SendOverhead, SendOverheadPerByte,
+        };
         Self {
-            latency: all.latency.into(),
-            overhead: all.overhead().into(),
-            overhead_bytes: all.overhead_bytes().into(),
-            gap: all.gap.into(),
-            gap_bytes: TermDocument::less(all.gap_bytes, all.early_bytes),
-            calc: found.calc.into(),
-            noise: found.noise.into(),
+            latency: found.of(&[Quantity::Latency]).into(),
+            overhead: found.of(&[SendOverhead, ReceiveOverhead]).into(),
+            overhead_bytes: found.of(&[SendOverheadPerByte, ReceiveOverheadPerByte]).into(),
+            gap: found.of(&[Quantity::Gap]).into(),
+            gap_bytes: TermDocument::gap_bytes(found),
+            calc: found.of(&[Quantity::Calc]).into(),
+            noise: found.of(&[Quantity::Noise]).into(),
             network,
         }
     }
 }
 
 impl NetworkTerms {
-    fn new(causes: &Causes, found: &explain::Terms) -> Self {
+    fn new(causes: &Causes, found: &explain::Explanation) -> Self {
         let link = |of: &LinkTerm| LinkDocument {
             link: causes.link_name(of.link).to_owned(),
             term: of.term.into(),
         };
         Self {
-            sharing: found.sharing.into(),
-            order: found.order.into(),
+            sharing: found.terms.of(&[Quantity::Sharing]).into(),
+            order: found.terms.of(&[Quantity::Order]).into(),
             sharing_by_link: found.links.iter().map(link).collect(),
         }
     }
@@ -218,18 +221,19 @@ impl NetworkTerms {
 }
 
 impl SetDocument {
-    fn new(of: &LevelSet<'_>, found: &explain::Terms) -> Self {
-        let terms = found.sets.get(of.number).copied().unwrap_or_default();
+    fn new(level_set: &LevelSet<'_>, found: &explain::Explanation) -> Self {
+        let terms = found.sets.get(level_set.number).copied().unwrap_or_default();
+        let of = |quantity| TermDocument::from(terms.of(&[quantity]));
         Self {
-            level: of.level,
-            first_bytes: of.protocol.first.0,
-            latency: terms.latency.into(),
-            send_overhead: terms.send_overhead.into(),
-            send_overhead_bytes: terms.send_overhead_bytes.into(),
-            receive_overhead: terms.receive_overhead.into(),
-            receive_overhead_bytes: terms.receive_overhead_bytes.into(),
-            gap: terms.gap.into(),
-            gap_bytes: TermDocument::less(terms.gap_bytes, terms.early_bytes),
+            level: level_set.level,
+            first_bytes: level_set.protocol.first.0,
+            latency: of(Quantity::Latency),
+            send_overhead: of(Quantity::SendOverhead),
+            send_overhead_bytes: of(Quantity::SendOverheadPerByte),
+            receive_overhead: of(Quantity::ReceiveOverhead),
+            receive_overhead_bytes: of(Quantity::ReceiveOverheadPerByte),
+            gap: of(Quantity::Gap),
+            gap_bytes: TermDocument::gap_bytes(&terms),
         }
     }
 
@@ -255,11 +259,11 @@ impl Explanation {
         outcome: &Outcome,
     ) -> Result<Self, CliError> {
         let found = explain(causes, &sets.parameters()?).map_err(CliError::failed)?;
-        let network = outcome.network.as_ref().map(|_| NetworkTerms::new(causes, &found.terms));
+        let network = outcome.network.as_ref().map(|_| NetworkTerms::new(causes, &found));
         Ok(Self {
             last_rank: outcome.finished.last_rank,
             terms: Terms::new(&found.terms, network),
-            sets: sets.by_level().map(|of| SetDocument::new(&of, &found.terms)).collect(),
+            sets: sets.by_level().map(|of| SetDocument::new(&of, &found)).collect(),
             steps: found.steps.iter().map(|step| StepDocument::new(step, causes)).collect(),
             are_apart: !sets.receive.is_empty(),
             has_levels: !sets.levels.is_empty(),

@@ -1,18 +1,12 @@
 //! Further runs with other parameters, after the run with the given ones.
 
-use loggap_core::sim::network::Taper;
-
 use super::Args;
 use super::monte_carlo::MonteCarlo;
 use super::report::Report;
 use super::sensitivity::Sensitivities;
 use super::sweep::SweepJob;
-use crate::cli::profile_warnings;
-use crate::profile::ProfileDocument;
 use crate::sensitivity::{Analysis, Runs, Tolerance, differences, runs as sensitivity_runs};
-use crate::simulation::{
-    Outcome, ParameterSets, Plan, RunError, Source, largest_message, least_taper,
-};
+use crate::simulation::{Outcome, ParameterSets, Plan, RunError, Source};
 use crate::terminal::{CliError, Console, Failures, Interrupt, RunsLine};
 
 /// Common inputs of further runs.
@@ -27,34 +21,6 @@ pub(super) struct Further<'a> {
 }
 
 impl Further<'_> {
-    /// Warns if messages are larger than those measured for `profile`.
-    pub(super) fn warn_of_extrapolation(
-        &self,
-        profile: Option<&ProfileDocument>,
-        console: &mut Console,
-    ) -> Result<(), CliError> {
-        let (Some(path), Some(profile)) = (self.args.parameters.profile(), profile) else {
-            return Ok(());
-        };
-        let largest = largest_message(self.source, self.outcome.ops).map_err(CliError::usage)?;
-        if let Some(largest) = largest {
-            profile_warnings::extrapolated(path, profile, largest, console);
-        }
-        Ok(())
-    }
-
-    /// Smallest taper at which links would determine the makespan; `None` if the run had a network
-    /// already.
-    pub(super) fn taper(&self) -> Result<Option<Taper>, CliError> {
-        let Self { sets, source, plan, outcome, .. } = *self;
-        if plan.network.is_some() || !sets.levels.is_empty() {
-            return Ok(None);
-        }
-        let Outcome { ranks, ops, finished, .. } = outcome;
-        let taper = least_taper(source, sets.parameters()?, *ranks, *ops, finished.makespan);
-        taper.map_err(CliError::usage)
-    }
-
     /// Sensitivities of the parameters that `sweep` distinguishes: from the causes of events where
     /// these prove the range of validity, otherwise by further runs. Ctrl-C stops the runs; `None`
     /// if nothing was found until then.

@@ -34,6 +34,7 @@ use self::sweep::{SweepArgs, SweepJob};
 use super::digits::FormatArgs;
 use super::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use super::pattern_args::PatternArgs;
+use super::profile_warnings;
 use super::trace_args::TraceArgs;
 use crate::flags::parse;
 use crate::machine::clock::HostClock;
@@ -41,7 +42,7 @@ use crate::output::plot::links::LinksTitle;
 use crate::profile::ProfileDocument;
 use crate::schedule::Form;
 use crate::simulation::{
-    Alone, Buffering, Job, LoadError, NetworkPlan, NoiseSource, Outcome, ParameterSets,
+    Alone, Buffering, Hints, Job, LoadError, NetworkPlan, NoiseSource, Outcome, ParameterSets,
     PhasedNoise, Plan, Processes, ProgramForm, RunError, Source, Wanted, agreed,
 };
 use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles, end_on_request};
@@ -435,7 +436,9 @@ impl Prepared {
     ) -> Result<Exit, CliError> {
         let Self { sets, profile, monte_carlo, sweep, noise, network, pictures, source, opening } =
             self;
+        let hints = Hints::new(&sets, source.ranks());
         let mut job = args.job(sets.parameters()?, noise.as_ref(), network.as_ref());
+        job.hints = Some(&hints);
         job.wanted.selection = pictures.timeline.as_ref().map(Picture::selection);
         job.processes = processes;
         // All divide the ranks alike, whatever their hosts have.
@@ -450,7 +453,7 @@ impl Prepared {
             return Ok(Exit::Done);
         }
         outcome.load = outcome.load.plus(opening).unwrap_or(outcome.load);
-        let mut report = Report::new(args, &source, &sets, noise.as_ref(), &outcome)?;
+        let mut report = Report::new(args, &source, &sets, noise.as_ref(), &outcome, &hints)?;
         report.add_hosts_used(network.as_ref(), source.ranks());
         if !processes.is_alone() {
             report.add_processes(processes.count(), &outcome, console);
@@ -473,8 +476,12 @@ impl Prepared {
         };
         let further =
             Further { args, sets: &sets, source: &source, plan, outcome: &outcome, interrupt };
-        failures.add(further.warn_of_extrapolation(profile.as_ref(), console));
-        report.add_taper(failures.add(further.taper()).flatten());
+        if let (Some(path), Some(profile)) = (args.parameters.profile(), &profile)
+            && let Some(largest) = hints.largest()
+        {
+            profile_warnings::extrapolated(path, profile, largest, console);
+        }
+        report.add_taper(hints.taper(outcome.finished.makespan));
         if args.sensitivity {
             report.add_sensitivities(failures.add(further.sensitivities(sweep.as_ref(), console)));
         }

@@ -3,14 +3,13 @@
 use std::io::{self, Write};
 
 use loggap_core::model::Protocol;
-use loggap_core::sim::network::Taper;
 use loggap_core::sim::{Level, Receive};
 use loggap_core::units::Picos;
 use serde::Serialize;
 
 use super::Args;
 use crate::cli::parameters_used::{ParameterSource, SetDocument};
-use crate::simulation::{BusyLink, Outcome, ParameterSets};
+use crate::simulation::{BusyLink, Outcome, ParameterSets, Taper};
 
 /// Most links in the text; JSON lists more.
 const SHOWN: usize = 5;

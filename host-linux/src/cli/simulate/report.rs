@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use loggap_core::goal::{ANY, ANY_TAG, OpIndex};
-use loggap_core::sim::network::Taper;
 use loggap_core::sim::{RankCounters, Unfinished};
 use loggap_core::units::{Bytes, Picos};
 use serde::Serialize;
@@ -22,8 +21,8 @@ use crate::cli::digits::Digits;
 use crate::cli::parameters_used::ParametersUsed;
 use crate::output::{number, wrap};
 use crate::simulation::{
-    BlockedSend, Buffering, NetworkPlan, NoiseSource, Outcome, ParameterSets, RunError, Source,
-    Stuck, largest_message,
+    BlockedSend, Buffering, Hints, NetworkPlan, NoiseSource, Outcome, ParameterSets, RunError,
+    Source, Stuck, Taper,
 };
 use crate::terminal::{CliError, Console, Exit};
 
@@ -180,8 +179,11 @@ impl Report {
         sets: &ParameterSets,
         noise: Option<&NoiseSource>,
         outcome: &Outcome,
+        hints: &Hints<'_>,
     ) -> Result<Self, CliError> {
         let finished = outcome.finished;
+        // The set of the largest message, if there are several.
+        let shown = hints.largest().filter(|_| sets.protocols.len() > 1).map(|size| size.0);
         let whole = outcome.stuck.total == 0;
         let explanation = match &outcome.causes {
             Some(causes) if args.explain && whole => Some(Explanation::of(causes, sets, outcome)?),
@@ -203,11 +205,7 @@ impl Report {
             run_s: outcome.run.seconds(),
             events_per_s: rate(finished.events, outcome.run),
             memory_bytes: outcome.memory_bytes,
-            parameters: ParametersUsed::new(
-                &args.parameters,
-                sets,
-                size_shown(source, sets, outcome)?,
-            ),
+            parameters: ParametersUsed::new(&args.parameters, sets, shown),
             noise: noise.map(|noise| args.noise.document(noise)),
             how: How::of(outcome),
             unmatched_total: outcome.stuck.total,
@@ -489,20 +487,6 @@ fn write_counters(
         )?;
     }
     Ok(())
-}
-
-/// Size whose parameter set the report shows: that of the largest message, if there are several
-/// sets and the schedule is short enough for another pass.
-fn size_shown(
-    source: &Source,
-    sets: &ParameterSets,
-    outcome: &Outcome,
-) -> Result<Option<u64>, CliError> {
-    if sets.protocols.len() < 2 {
-        return Ok(None);
-    }
-    let largest = largest_message(source, outcome.ops).map_err(CliError::usage)?;
-    Ok(largest.map(|size| size.0))
 }
 
 /// Entries of all unfinished operations and messages, with their places if the schedule is a text.

@@ -1,12 +1,14 @@
 //! Runs of patterns that need not be stored.
 
-use loggap_core::sim::Finished;
-use loggap_core::sim::implicit;
+use loggap_core::sim::{Finished, implicit};
 use loggap_core::units::Picos;
+use loggap_core::with_program;
 
 use super::{Job, Method, Outcome, Stopwatch, Watch};
 use crate::simulation::ordered::OnNetwork;
-use crate::simulation::{Computed, LoadError, Means, RunError, Source, bytes_needed, compute};
+use crate::simulation::{
+    Computed, Hints, LoadError, Means, RunError, Source, bytes_needed, compute,
+};
 
 impl Job<'_> {
     /// Runs a pattern without storing it. `None` if it must be stored: because of the pattern, of
@@ -58,6 +60,11 @@ impl Job<'_> {
         let Computed { outcome, memory_bytes, threads, parts: partitions, network, crossing } =
             computed;
         let implicit::ProgramFinished { makespan, last_rank, events, messages, .. } = outcome;
+        if let Some(hints) = self.hints
+            && events - messages <= Hints::MOST_OPS
+        {
+            with_program!(&program, program => hints.note_program(program));
+        }
         Ok(Some(Outcome {
             ranks,
             ops: events - messages,

@@ -11,8 +11,8 @@ use loggap_core::sim::{Finished, Parameters, RankCounters, Settings, Unfinished}
 use loggap_core::units::Picos;
 
 use super::{
-    Alone, Limit, LoadError, Needs, NetworkPlan, NetworkUse, PhasedNoise, Processes, RunError,
-    Source,
+    Alone, Hints, Limit, LoadError, Needs, NetworkPlan, NetworkUse, PhasedNoise, Processes,
+    RunError, Source,
 };
 use crate::machine::clock::HostClock;
 use crate::schedule::TagNumbers;
@@ -41,6 +41,8 @@ pub struct Job<'a> {
     pub processes: &'a dyn Processes,
     /// Requested results besides the makespan.
     pub wanted: Wanted,
+    /// Hints about the schedule, to be noted while it is read.
+    pub hints: Option<&'a Hints<'a>>,
 }
 
 /// Location of a file's operations during the run.
@@ -258,6 +260,7 @@ impl<'a> Job<'a> {
             program: None,
             processes: &Alone,
             wanted: Wanted::default(),
+            hints: None,
         }
     }
 
@@ -307,8 +310,8 @@ impl<'a> Job<'a> {
     }
 
     /// Memory limit of the simulation, without the memory of observers.
-    fn limit<'l>(&self, besides: &'l dyn Fn(&Needs) -> u64) -> Limit<'l> {
-        Limit { bytes: self.most_bytes, besides }
+    fn limit<'l>(&'l self, besides: &'l dyn Fn(&Needs) -> u64) -> Limit<'l> {
+        Limit { bytes: self.most_bytes, besides, hints: self.hints }
     }
 
     /// Memory of observers, bytes.

@@ -16,6 +16,7 @@ use super::memory::{MailRoom, Mails, chains};
 use super::parts::{Border, InWindows, Ran, WindowLimits, run_parts};
 use crate::simulation::implicit::{Computed, Means, PatternError, PatternMemory, steps_of};
 use crate::simulation::{Processes, Progress, agreed};
+use crate::sys::pages::Integers;
 
 /// Limit on the nodes of a partition, as a multiple of the estimate.
 const NODES: usize = 16;
@@ -125,7 +126,7 @@ pub(in crate::simulation) fn run_in_parts<P, N>(
     mut each: impl FnMut(u32, Picos),
 ) -> Result<Option<Computed>, PatternError>
 where
-    P: Program<State: Send> + Sync,
+    P: Program<State: Send + Integers> + Sync,
     N: Noise + Copy + Send,
 {
     let mut nodes = NODES;
@@ -153,7 +154,7 @@ impl Division {
         each: &mut impl FnMut(u32, Picos),
     ) -> Result<Option<Computed>, PatternError>
     where
-        P: Program<State: Send> + Sync,
+        P: Program<State: Send + Integers> + Sync,
         N: Noise + Copy + Send,
     {
         let &Self { shift, needs, block, parts, nodes, .. } = self;

@@ -85,7 +85,7 @@ pub fn load<T>(
         // The estimate may have been too high.
         Some(Ok(Err(_)) | Err(_)) | None => {
             let mut survey = Survey::default();
-            source.feed(&mut survey)?;
+            source.feed(&mut survey, None)?;
             match prepare(&survey)? {
                 Ok(loader) => loader,
                 Err(why) => return Ok(Err(why)),
@@ -94,7 +94,7 @@ pub fn load<T>(
     };
     let mut memory = WindowMemory::new(&loader.requirements).map_err(LoadError::Pages)?;
     let mut builder = Builder::new(memory.lend(), loader.requirements, parameters)?;
-    let schedule = match source.feed(&mut builder) {
+    let schedule = match source.feed(&mut builder, limit.hints) {
         Err(
             LoadError::Schedule { error: BuildError::Unsuitable(why), .. }
             | LoadError::Build(BuildError::Unsuitable(why)),
@@ -124,7 +124,7 @@ pub fn load_across<T>(
     let own = || block.ranks(shift, source.ranks());
     let prepare = || -> Result<_, LoadError> {
         let mut survey = Survey::default();
-        source.feed(&mut OwnRanks::new(&mut survey, own()))?;
+        source.feed(&mut OwnRanks::new(&mut survey, own()), None)?;
         let loader = Loader::new(&survey, parameters, settings, limit, split)?;
         let loader = loader.map_err(|why| LoadError::OneProcess(why.to_string()))?;
         let memory = WindowMemory::new(&loader.requirements).map_err(LoadError::Pages)?;
@@ -134,7 +134,7 @@ pub fn load_across<T>(
     let lent = memory.lend();
     let build = || -> Result<_, LoadError> {
         let mut builder = Builder::new(lent, loader.requirements, parameters)?;
-        source.feed(&mut OwnRanks::new(&mut builder, own()))?;
+        source.feed(&mut OwnRanks::new(&mut builder, own()), limit.hints)?;
         loader.needs.with_tags(source.tag_bytes()).within(limit)?;
         Ok(builder.finish()?)
     };

@@ -561,37 +561,3 @@ fn steps_of_time_grow_and_keep_what_links_carried() {
     usage.add_flow(&hops, 0..1, &flow(0, 1.0), 1);
     assert!((usage.of_link(1)[0] - before - 1.0).abs() < 1e-9);
 }
-
-#[test]
-fn the_taper_that_decides_is_that_of_the_busiest_leaf() {
-    use crate::goal::{Op, OpKind, Sink};
-    use crate::model::LogGops;
-    use crate::sim::Parameters;
-    use crate::units::{Bytes, PerByte, Picos};
-    let set = LogGops {
-        latency: Picos(5),
-        overhead: Picos(5),
-        gap: Picos(5),
-        gap_per_byte: PerByte::from_picos(10).unwrap(),
-        overhead_per_byte: PerByte::ZERO,
-        eager_limit: Bytes(u64::MAX),
-    };
-    let taper = |ranks: u32, sends: &[(u32, u32, u64)]| {
-        let mut carried = vec![[7; 2]; Crossing::requirement(ranks)];
-        let mut crossing = Crossing::new(Parameters::one(set), ranks, &mut carried).unwrap();
-        for &(rank, peer, size) in sends {
-            crossing.begin_rank(rank).unwrap();
-            let kind = OpKind::Send { peer, size, tag: 0 };
-            crossing.op(Op { kind, cpu: 0, nic: 0 }).unwrap();
-            crossing.end_rank().unwrap();
-        }
-        crossing.taper(Picos(1_000)).map(|taper| (taper.leaf, taper.taper))
-    };
-    assert_eq!(taper(64, &[(0, 1, 1_000), (63, 56, 1_000)]), None, "within leaves");
-    assert_eq!(taper(64, &[(0, 8, 11)]), Some((8, 80.0)));
-    assert_eq!(taper(64, &[(0, 48, 51), (1, 56, 51)]), Some((8, 8.0)), "out of one leaf");
-    assert_eq!(taper(64, &[(0, 48, 51), (20, 56, 101), (40, 63, 101)]), Some((8, 4.0)));
-    // Nothing crosses the edge of leaves of 8, but of halves of 10.
-    assert_eq!(taper(20, &[(9, 10, 101)]), Some((10, 10.0)));
-    assert_eq!(taper(8, &[(0, 7, 101)]), None, "too few to be parted");
-}
