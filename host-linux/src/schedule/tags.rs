@@ -26,7 +26,8 @@ impl TagNumbers {
         }
     }
 
-    fn add(&mut self, tag: u64) -> Option<u32> {
+    /// Number of a tag, a new one at its first occurrence; `None` if there are no more.
+    pub(crate) fn add(&mut self, tag: u64) -> Option<u32> {
         if let Some(number) = self.number(tag) {
             return Some(number);
         }
@@ -94,6 +95,39 @@ impl<S: Sink<Error = BuildError>> Sink for Numbering<'_, S> {
     }
 
     fn end_rank(&mut self) -> Result<(), BuildError> {
+        self.sink.end_rank()
+    }
+}
+
+/// Sink adapter that puts back tags for their numbers.
+pub(super) struct Original<'t, S> {
+    pub(super) tags: &'t TagNumbers,
+    pub(super) sink: &'t mut S,
+}
+
+impl<S: Sink> Sink for Original<'_, S> {
+    type Error = S::Error;
+
+    fn ranks(&mut self, ranks: u32) -> Result<(), S::Error> {
+        self.sink.ranks(ranks)
+    }
+
+    fn begin_rank(&mut self, rank: u32) -> Result<(), S::Error> {
+        self.sink.begin_rank(rank)
+    }
+
+    fn op(&mut self, mut op: Op) -> Result<u32, S::Error> {
+        if let OpKind::Send { tag, .. } | OpKind::Receive { tag, .. } = &mut op.kind {
+            *tag = self.tags.tag(*tag);
+        }
+        self.sink.op(op)
+    }
+
+    fn edge(&mut self, edge: Edge) -> Result<(), S::Error> {
+        self.sink.edge(edge)
+    }
+
+    fn end_rank(&mut self) -> Result<(), S::Error> {
         self.sink.end_rank()
     }
 }

@@ -1,0 +1,218 @@
+//! Collective operations among all ranks of the larger program, or among a part of them.
+
+use loggap_core::goal::{Edge, Op, OpKind, Sink};
+use loggap_core::units::Picos;
+
+use super::mapping::{DIMENSIONS, Mapping, Step};
+use super::pattern::Pattern;
+use crate::collective::{Placement, write_rounds};
+use crate::trace::convert::{CollectiveCall, Options, Plan};
+use crate::trace::record::Counts;
+
+/// Members of the group of a collective operation in the larger program.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Span {
+    /// All ranks.
+    All,
+    /// Ranks that differ in these dimensions only.
+    Lines([bool; DIMENSIONS]),
+    /// Ranks at these steps from the own one, which has this number among them.
+    Steps(Vec<u32>, u32),
+    /// Not known: nothing stands for the operation.
+    Unknown,
+}
+
+/// What a group does together.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) enum Work {
+    Call(CollectiveCall),
+    /// Messages of the program itself, with computation between them.
+    Pattern {
+        pattern: Pattern,
+        size: u64,
+        compute: Picos,
+    },
+}
+
+/// What equal collective operations have in common.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(super) struct Kind {
+    pub(super) work: Work,
+    pub(super) span: Span,
+    pub(super) is_immediate: bool,
+}
+
+/// The own number in a group, and its size.
+struct Group {
+    own: u32,
+    size: u32,
+}
+
+impl Span {
+    fn group(&self, mapping: &Mapping, rank: u32, ranks: u32) -> Group {
+        match self {
+            Self::All => Group { own: rank, size: ranks },
+            Self::Lines(varies) => {
+                let at = mapping.at_target(rank);
+                let along = mapping.dimensions.iter().zip(at).zip(varies);
+                let mut group = Group { own: 0, size: 1 };
+                for ((one, at), _) in along.filter(|(_, varies)| **varies) {
+                    group.own = group.own.wrapping_mul(one.target).wrapping_add(at.cast_unsigned());
+                    group.size = group.size.wrapping_mul(one.target);
+                }
+                group
+            }
+            Self::Steps(steps, own) => {
+                Group { own: *own, size: u32::try_from(steps.len()).unwrap_or(0) }
+            }
+            Self::Unknown => Group { own: 0, size: 0 },
+        }
+    }
+
+    /// Rank of a member of the group of `rank`.
+    fn member(&self, mapping: &Mapping, steps: &[Step], rank: u32, member: u32) -> u32 {
+        match self {
+            Self::All | Self::Unknown => member,
+            Self::Lines(varies) => {
+                let (mut at, mut rest) = (mapping.at_target(rank), member);
+                let along = mapping.dimensions.iter().zip(&mut at).zip(varies);
+                let along: Vec<_> = along.filter(|(_, varies)| **varies).collect();
+                for ((one, at), _) in along.into_iter().rev() {
+                    *at = (rest % one.target).cast_signed();
+                    rest /= one.target;
+                }
+                mapping.target_rank(at)
+            }
+            Self::Steps(all, _) => {
+                let step = all.get(member as usize).and_then(|step| steps.get(*step as usize));
+                step.map_or(rank, |step| mapping.after(rank, step))
+            }
+        }
+    }
+}
+
+/// Operations of a rank in a collective operation. They come in stages: each operation waits for
+/// all of the stage before.
+#[derive(Debug)]
+pub(super) struct Expansion {
+    ops: Vec<OpKind>,
+    /// First operation of each stage.
+    stages: Vec<u32>,
+}
+
+impl Expansion {
+    /// Operations of `rank` in an operation of this `kind`.
+    pub(super) fn new(
+        kind: &Kind,
+        (mapping, steps): (&Mapping, &[Step]),
+        options: &Options,
+        sources: &[u32],
+        rank: u32,
+    ) -> Self {
+        let mut new = Self { ops: Vec::new(), stages: vec![0] };
+        let ranks = u32::try_from(sources.len()).unwrap_or(u32::MAX);
+        let Group { own, size } = kind.span.group(mapping, rank, ranks);
+        let plan = match &kind.work {
+            Work::Pattern { pattern, size: bytes, compute } => {
+                let mut rounds = pattern.rounds(own, size, *bytes);
+                rounds.iter_mut().skip(1).for_each(|round| round.calc = *compute);
+                Some(Plan { rounds, root: 0 })
+            }
+            Work::Call(call) if kind.span == Span::All && call.has_lists() => {
+                with_lists(call, sources).plan(options, own, size)
+            }
+            Work::Call(call) => call.plan(options, own, size),
+        };
+        if let Some(plan) = plan.filter(|_| size > 1) {
+            let member = |rank_in_plan| {
+                kind.span.member(mapping, steps, rank, plan.member(rank_in_plan, size))
+            };
+            let placement = Placement { rank: member, tag: 0, cpu: 0 };
+            let Ok(_ends) = write_rounds(&plan.rounds, &placement, Vec::new(), &mut new);
+        }
+        let last = new.stages.last().copied().unwrap_or(0);
+        let is_several = new.len() - last > 1;
+        if new.ops.is_empty() || kind.is_immediate && is_several {
+            if !new.ops.is_empty() {
+                new.stages.push(new.len());
+            }
+            new.ops.push(OpKind::Calc { duration: Picos::ZERO });
+        }
+        new
+    }
+
+    /// An empty calculation.
+    pub(super) fn nothing() -> Self {
+        Self { ops: vec![OpKind::Calc { duration: Picos::ZERO }], stages: vec![0] }
+    }
+
+    /// Number of operations.
+    pub(super) fn len(&self) -> u32 {
+        u32::try_from(self.ops.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Operation at `at`, with this tag.
+    pub(super) fn operation(&self, at: u32, tag: u64) -> Option<OpKind> {
+        let mut kind = *self.ops.get(at as usize)?;
+        if let OpKind::Send { tag: own, .. } | OpKind::Receive { tag: own, .. } = &mut kind {
+            *own = tag;
+        }
+        Some(kind)
+    }
+
+    /// Stage of the operation at `at`.
+    pub(super) fn stage_of(&self, at: u32) -> usize {
+        self.stages.partition_point(|first| *first <= at).saturating_sub(1)
+    }
+
+    /// Operations of a stage; `None` behind the last one.
+    pub(super) fn stage(&self, number: usize) -> Option<std::ops::Range<u32>> {
+        let first = *self.stages.get(number)?;
+        Some(first..self.stages.get(number + 1).copied().unwrap_or(self.len()))
+    }
+
+    /// Operations of the last stage.
+    pub(super) fn last(&self) -> std::ops::Range<u32> {
+        self.stage(self.stages.len().saturating_sub(1)).unwrap_or(0..0)
+    }
+}
+
+/// The call with its lists for the larger program: each rank has what its traced one has.
+fn with_lists(call: &CollectiveCall, sources: &[u32]) -> CollectiveCall {
+    let mut call = call.clone();
+    for list in call.lists.iter_mut().filter(|list| !list.is_empty()) {
+        let traced: Vec<u64> = list.iter().collect();
+        let of = |source: &u32| (1, traced.get(*source as usize).copied().unwrap_or(0));
+        *list = Counts(sources.iter().map(of).collect());
+    }
+    call
+}
+
+/// Where rounds are written.
+impl Sink for Expansion {
+    type Error = std::convert::Infallible;
+
+    fn ranks(&mut self, _ranks: u32) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn begin_rank(&mut self, _rank: u32) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, Self::Error> {
+        self.ops.push(op.kind);
+        Ok(self.len() - 1)
+    }
+
+    fn edge(&mut self, Edge { op, on, .. }: Edge) -> Result<(), Self::Error> {
+        if self.stages.last().is_some_and(|first| *first <= on) {
+            self.stages.push(op);
+        }
+        Ok(())
+    }
+
+    fn end_rank(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
