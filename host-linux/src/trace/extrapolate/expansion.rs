@@ -1,10 +1,13 @@
 //! Collective operations among all ranks of the larger program, or among a part of them.
 
+use std::ops::Range;
+
 use loggap_core::goal::{Edge, Op, OpKind, Sink};
 use loggap_core::units::Picos;
 
 use super::mapping::{DIMENSIONS, Mapping, Step};
 use super::pattern::Pattern;
+use super::runs::{Ops, Stages};
 use crate::collective::{Placement, write_rounds};
 use crate::trace::convert::{CollectiveCall, Options, Plan};
 use crate::trace::record::Counts;
@@ -95,9 +98,9 @@ impl Span {
 /// all of the stage before.
 #[derive(Debug)]
 pub(super) struct Expansion {
-    ops: Vec<OpKind>,
-    /// First operation of each stage.
-    stages: Vec<u32>,
+    ops: Ops,
+    stages: Stages,
+    last: u32,
 }
 
 impl Expansion {
@@ -109,7 +112,7 @@ impl Expansion {
         sources: &[u32],
         rank: u32,
     ) -> Self {
-        let mut new = Self { ops: Vec::new(), stages: vec![0] };
+        let mut draft = Draft { ops: Vec::new(), stages: vec![0] };
         let ranks = u32::try_from(sources.len()).unwrap_or(u32::MAX);
         let Group { own, size } = kind.span.group(mapping, rank, ranks);
         let plan = match &kind.work {
@@ -128,32 +131,29 @@ impl Expansion {
                 kind.span.member(mapping, steps, rank, plan.member(rank_in_plan, size))
             };
             let placement = Placement { rank: member, tag: 0, cpu: 0 };
-            let Ok(_ends) = write_rounds(&plan.rounds, &placement, Vec::new(), &mut new);
+            let Ok(_ends) = write_rounds(&plan.rounds, &placement, Vec::new(), &mut draft);
         }
-        let last = new.stages.last().copied().unwrap_or(0);
-        let is_several = new.len() - last > 1;
-        if new.ops.is_empty() || kind.is_immediate && is_several {
-            if !new.ops.is_empty() {
-                new.stages.push(new.len());
-            }
-            new.ops.push(OpKind::Calc { duration: Picos::ZERO });
-        }
-        new
+        draft.finish(kind.is_immediate, ranks)
     }
 
     /// An empty calculation.
     pub(super) fn nothing() -> Self {
-        Self { ops: vec![OpKind::Calc { duration: Picos::ZERO }], stages: vec![0] }
+        Draft { ops: Vec::new(), stages: vec![0] }.finish(false, 1)
     }
 
     /// Number of operations.
     pub(super) fn len(&self) -> u32 {
-        u32::try_from(self.ops.len()).unwrap_or(u32::MAX)
+        self.ops.len()
+    }
+
+    /// Number of operations that are kept in memory.
+    pub(super) fn kept(&self) -> usize {
+        self.ops.kept()
     }
 
     /// Operation at `at`, with this tag.
     pub(super) fn operation(&self, at: u32, tag: u64) -> Option<OpKind> {
-        let mut kind = *self.ops.get(at as usize)?;
+        let mut kind = self.ops.get(at)?;
         if let OpKind::Send { tag: own, .. } | OpKind::Receive { tag: own, .. } = &mut kind {
             *own = tag;
         }
@@ -161,19 +161,20 @@ impl Expansion {
     }
 
     /// Stage of the operation at `at`.
-    pub(super) fn stage_of(&self, at: u32) -> usize {
-        self.stages.partition_point(|first| *first <= at).saturating_sub(1)
+    pub(super) fn stage_of(&self, at: u32) -> u32 {
+        self.stages.of(at)
     }
 
     /// Operations of a stage; `None` behind the last one.
-    pub(super) fn stage(&self, number: usize) -> Option<std::ops::Range<u32>> {
-        let first = *self.stages.get(number)?;
-        Some(first..self.stages.get(number + 1).copied().unwrap_or(self.len()))
+    pub(super) fn stage(&self, number: u32) -> Option<Range<u32>> {
+        let first = self.stages.first(number);
+        let end = if number == self.last { self.len() } else { self.stages.first(number + 1) };
+        (number <= self.last).then_some(first..end)
     }
 
     /// Operations of the last stage.
-    pub(super) fn last(&self) -> std::ops::Range<u32> {
-        self.stage(self.stages.len().saturating_sub(1)).unwrap_or(0..0)
+    pub(super) fn last(&self) -> Range<u32> {
+        self.stage(self.last).unwrap_or(0..0)
     }
 }
 
@@ -188,8 +189,34 @@ fn with_lists(call: &CollectiveCall, sources: &[u32]) -> CollectiveCall {
     call
 }
 
-/// Where rounds are written.
-impl Sink for Expansion {
+/// Operations as they are written, and the first one of each stage.
+struct Draft {
+    ops: Vec<OpKind>,
+    stages: Vec<u32>,
+}
+
+impl Draft {
+    fn len(&self) -> u32 {
+        u32::try_from(self.ops.len()).unwrap_or(u32::MAX)
+    }
+
+    /// One operation that ends all, where there is none or what waits for an immediate operation
+    /// would wait for several.
+    fn finish(mut self, is_immediate: bool, ranks: u32) -> Expansion {
+        let last = self.stages.last().copied().unwrap_or(0);
+        if self.ops.is_empty() || is_immediate && self.len() - last > 1 {
+            if !self.ops.is_empty() {
+                self.stages.push(self.len());
+            }
+            self.ops.push(OpKind::Calc { duration: Picos::ZERO });
+        }
+        let stages = Stages::new(&self.stages, self.len());
+        let last = u32::try_from(self.stages.len() - 1).unwrap_or(u32::MAX);
+        Expansion { ops: Ops::new(self.ops, ranks), stages, last }
+    }
+}
+
+impl Sink for Draft {
     type Error = std::convert::Infallible;
 
     fn ranks(&mut self, _ranks: u32) -> Result<(), Self::Error> {

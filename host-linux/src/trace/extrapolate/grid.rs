@@ -231,7 +231,7 @@ fn unsuitable(mapping: &Mapping) -> Option<ExtrapolateError> {
         return Some(ExtrapolateError::Smaller { dimension: at + 1 });
     }
     let is_narrow = dimensions.iter().any(|one| one.grows() && one.traced < 3);
-    let extents = || Extents(dimensions, |one| one.traced).to_string();
+    let extents = || Extents(dimensions, |one| one.traced).to_string().replace('r', "");
     is_narrow.then(|| ExtrapolateError::Narrow { extents: extents() })
 }
 

@@ -70,10 +70,10 @@ impl<'e> ExtrapolatedLookup<'e> {
             return Rc::clone(known);
         }
         let new = Rc::new(self.of.expansion(kind, rank));
-        kept.set(kept.get() + new.len() as usize);
+        kept.set(kept.get() + new.kept());
         if kept.get() > KEPT {
             expansions.clear();
-            kept.set(new.len() as usize);
+            kept.set(new.kept());
         }
         expansions.insert((kind, rank), Rc::clone(&new));
         new

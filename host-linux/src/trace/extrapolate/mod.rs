@@ -19,6 +19,7 @@ mod lookup;
 mod mapping;
 mod pattern;
 mod phases;
+mod runs;
 mod sequence;
 
 use std::collections::HashMap;
@@ -34,7 +35,7 @@ pub use mapping::Dimension;
 
 use super::convert::{Conversion, ConvertError, Options, Report};
 use crate::schedule::TagNumbers;
-use expansion::{Expansion, Kind};
+use expansion::{Expansion, Kind, Work};
 use mapping::{Extents, Mapping, Step};
 use sequence::Sequence;
 
@@ -119,8 +120,29 @@ impl Extrapolation {
     /// Point-to-point messages of all ranks.
     #[must_use]
     pub fn messages(&self) -> u64 {
-        let of = |source: &u32| self.sequences.get(*source as usize).map_or(0, Sequence::sends);
-        self.sources.iter().map(of).sum()
+        let plain: Vec<u64> = self.sequences.iter().map(Sequence::sends).collect();
+        let of = |source: &u32| plain.get(*source as usize).copied().unwrap_or(0);
+        self.sources.iter().map(of).sum::<u64>() + self.messages_of_patterns()
+    }
+
+    fn messages_of_patterns(&self) -> u64 {
+        // All ranks have the same patterns.
+        let calls = self.sequences.first().into_iter().flat_map(|sequence| &sequence.calls);
+        let mut counts: HashMap<u32, u64> = HashMap::new();
+        calls.for_each(|call| *counts.entry(call.kind).or_default() += 1);
+        let of = |(kind, count): (u32, u64)| match self
+            .kinds
+            .get(kind as usize)
+            .map(|kind| &kind.work)
+        {
+            Some(Work::Pattern { pattern, .. }) => {
+                let rounds =
+                    (0..self.ranks()).flat_map(|rank| pattern.rounds(rank, self.ranks(), 0));
+                count * rounds.map(|round| round.sends.len() as u64).sum::<u64>()
+            }
+            _ => 0,
+        };
+        counts.into_iter().map(of).sum()
     }
 
     /// One line: extents in the trace and in the larger program.
