@@ -2,6 +2,7 @@
 
 use std::io;
 
+use loggap_core::goal::Sink as _;
 use loggap_core::goal::binary::{EdgeSpan, LookupMemory};
 use loggap_core::sim::streamed::{Builder, Memory, Requirements, Streamed};
 use loggap_core::sim::{BuildError, Schedule, Settings, SimError, Survey};
@@ -132,8 +133,21 @@ pub fn stream_extrapolated<T>(
     run: impl FnOnce(StreamedSchedule<'_>, &Needs) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
     let refused = |error: LoadError| RunError::Load(error);
-    let mut survey = Survey::default();
-    program.feed_numbered(&mut survey).map_err(|error| refused(error.into()))?;
+    let counts = program.counts();
+    let survey = match &counts {
+        Some(counts) => {
+            let ops = |counts: &[u32; 3]| counts.iter().map(|count| u64::from(*count)).sum::<u64>();
+            let all = counts.iter().map(ops).sum();
+            let most = counts.iter().map(ops).max().unwrap_or(0);
+            // Dependencies are looked up.
+            Survey::bound(program.ranks(), [all, most], [0, 0])
+        }
+        None => {
+            let mut survey = Survey::default();
+            program.feed_numbered(&mut survey).map_err(|error| refused(error.into()))?;
+            survey
+        }
+    };
     let besides = Besides { lookups: program.bytes(), reading: 0, tags: program.tags().bytes() };
     let (requirements, needs) =
         requirements(&besides, &survey, settings, limit).map_err(refused)?;
@@ -142,7 +156,15 @@ pub fn stream_extrapolated<T>(
     let (memory, _) = owned.lend();
     let built = |error: BuildError| refused(error.into());
     let mut builder = Builder::new(memory, requirements).map_err(built)?;
-    program.feed_numbered(&mut builder).map_err(|error| refused(error.into()))?;
+    match counts {
+        Some(counts) => {
+            builder.ranks(program.ranks()).map_err(built)?;
+            for (rank, counts) in (0..).zip(counts) {
+                builder.counted_rank(rank, counts).map_err(built)?;
+            }
+        }
+        None => program.feed_numbered(&mut builder).map_err(|error| refused(error.into()))?,
+    }
     let under_way = UnderWay::new(program.ranks());
     let lookup = NumberedLookup::Extrapolated(ExtrapolatedLookup::new(program, &under_way));
     let schedule = builder.finish(lookup).map_err(built)?;

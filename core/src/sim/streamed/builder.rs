@@ -39,6 +39,27 @@ impl<'m> Builder<'m> {
         Ok(Self { memory, requirements, draft: Draft::default(), wildcards: Wildcards::default() })
     }
 
+    /// Adds a rank with so many sends, receives and calculations, in place of passing them: they are
+    /// known to be on its first processor and interface, and without wildcards.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`], if it is not the next rank, or there are too many operations.
+    pub fn counted_rank(
+        &mut self,
+        rank: u32,
+        [sends, receives, calcs]: [u32; 3],
+    ) -> Result<(), BuildError> {
+        self.draft.begin(rank, self.memory.simulation.firsts)?;
+        let all = [sends, receives, calcs].into_iter();
+        let ops = all.fold(Some(self.draft.ops), |sum, count| sum?.checked_add(count));
+        self.draft.ops = ops.ok_or(BuildError::TooManyOps)?;
+        // No more than the operations.
+        self.draft.sends += sends;
+        self.draft.receives += receives;
+        Ok(())
+    }
+
     /// The schedule; `file` is the one that was fed to this sink.
     ///
     /// # Errors

@@ -14,11 +14,15 @@ use super::sequence::{Link, PlacedCall, Sequence};
 /// for.
 const KEPT: usize = 1 << 23;
 
-/// Where a rank is: a segment of its sequence, and its first operation.
+/// Where a rank is: a segment of its sequence.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cursor {
     segment: u32,
+    /// First operation of the segment, and its element.
     begin: u32,
+    first: u32,
+    /// Number of elements before the collective operation at its end; 0 before the first lookup.
+    plain: u32,
 }
 
 /// State of lookups: the place of each rank, and the collective operations under way.
@@ -85,7 +89,7 @@ impl<'e> ExtrapolatedLookup<'e> {
         &self,
         rank: u32,
         sequence: &'e Sequence,
-        mut place: impl FnMut(Cursor, u32, Option<&'e PlacedCall>) -> Walk<T>,
+        mut place: impl FnMut(Cursor, Option<&'e PlacedCall>) -> Walk<T>,
     ) -> Option<T> {
         let cell = self.under_way.cursors.get(rank as usize)?;
         let mut cursor = cell.get();
@@ -94,9 +98,10 @@ impl<'e> ExtrapolatedLookup<'e> {
             plain + self.expansion(rank, call.kind).len()
         };
         loop {
-            let first = sequence.segment(cursor.segment);
             let call = sequence.calls.get(cursor.segment as usize);
-            match place(cursor, first, call) {
+            cursor.first = sequence.segment(cursor.segment);
+            cursor.plain = call.map_or(u32::MAX, |call| call.element - cursor.first);
+            match place(cursor, call) {
                 Walk::Found(found) => {
                     cell.set(cursor);
                     return Some(found);
@@ -114,16 +119,32 @@ impl<'e> ExtrapolatedLookup<'e> {
         }
     }
 
-    fn place(&self, OpIndex { rank, op }: OpIndex) -> Option<(&'e Sequence, Place<'e>)> {
-        let sequence = self.sequence(rank)?;
-        let found = self.walk(rank, sequence, |cursor, first, call| {
+    #[inline]
+    fn place(&self, index: OpIndex) -> Option<(&'e Sequence, Place<'e>)> {
+        let sequence = self.sequence(index.rank)?;
+        let Cursor { begin, first, plain, .. } =
+            self.under_way.cursors.get(index.rank as usize)?.get();
+        // Mostly in the same segment as the last one.
+        let at = index.op.wrapping_sub(begin);
+        if at < plain {
+            return Some((sequence, Place::Plain(first.saturating_add(at))));
+        }
+        self.search(sequence, index)
+    }
+
+    #[inline(never)]
+    fn search(
+        &self,
+        sequence: &'e Sequence,
+        OpIndex { rank, op }: OpIndex,
+    ) -> Option<(&'e Sequence, Place<'e>)> {
+        let found = self.walk(rank, sequence, |cursor, call| {
             let Some(at) = op.checked_sub(cursor.begin) else { return Walk::Before };
-            let plain = call.map_or(u32::MAX, |call| call.element - first);
-            if at < plain {
-                return Walk::Found(Place::Plain(first.saturating_add(at)));
+            if at < cursor.plain {
+                return Walk::Found(Place::Plain(cursor.first.saturating_add(at)));
             }
             let Some(call) = call else { return Walk::Behind };
-            let (expansion, at) = (self.expansion(rank, call.kind), at - plain);
+            let (expansion, at) = (self.expansion(rank, call.kind), at - cursor.plain);
             if at < expansion.len() {
                 Walk::Found(Place::Within { call, expansion, at })
             } else {
@@ -134,16 +155,22 @@ impl<'e> ExtrapolatedLookup<'e> {
     }
 
     /// First operation of `element`, and the collective operation that it is.
+    #[inline]
     fn begin(&self, rank: u32, sequence: &'e Sequence, link: Link) -> Option<(u32, Option<u32>)> {
         let element = link.element();
-        self.walk(rank, sequence, |cursor, first, call| {
-            if element < first {
+        let Cursor { begin, first, plain, .. } = self.under_way.cursors.get(rank as usize)?.get();
+        let at = element.wrapping_sub(first);
+        if at < plain {
+            return Some((begin + at, None));
+        }
+        self.walk(rank, sequence, |cursor, call| {
+            if element < cursor.first {
                 Walk::Before
             } else if call.is_some_and(|call| call.element < element) {
                 Walk::Behind
             } else {
                 let kind = call.filter(|_| link.is_call()).map(|call| call.kind);
-                Walk::Found((cursor.begin + (element - first), kind))
+                Walk::Found((cursor.begin + (element - cursor.first), kind))
             }
         })
     }

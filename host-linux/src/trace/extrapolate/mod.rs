@@ -117,6 +117,27 @@ impl Extrapolation {
         &self.growths
     }
 
+    /// Sends, receives and calculations of each rank, if all are on the first processor of their rank
+    /// and without wildcards.
+    pub(crate) fn counts(&self) -> Option<Vec<[u32; 3]>> {
+        let plain: Option<Vec<_>> = self.sequences.iter().map(Sequence::counts).collect();
+        let plain = plain?;
+        let kinds: Vec<_> = self.sequences.iter().map(Sequence::kinds).collect();
+        let of = |(rank, source): (u32, &u32)| {
+            let mut counts = plain.get(*source as usize).copied().unwrap_or_default();
+            for (kind, times) in kinds.get(*source as usize).into_iter().flatten() {
+                let expansion = self.expansion(*kind, rank);
+                let mut once = [0; 3];
+                for kind in (0..expansion.len()).filter_map(|at| expansion.operation(at, 0)) {
+                    sequence::count(kind, &mut once);
+                }
+                counts.iter_mut().zip(once).for_each(|(count, once)| *count += times * once);
+            }
+            counts
+        };
+        Some((0..).zip(&self.sources).map(of).collect())
+    }
+
     /// Point-to-point messages of all ranks.
     #[must_use]
     pub fn messages(&self) -> u64 {
@@ -127,10 +148,8 @@ impl Extrapolation {
 
     fn messages_of_patterns(&self) -> u64 {
         // All ranks have the same patterns.
-        let calls = self.sequences.first().into_iter().flat_map(|sequence| &sequence.calls);
-        let mut counts: HashMap<u32, u64> = HashMap::new();
-        calls.for_each(|call| *counts.entry(call.kind).or_default() += 1);
-        let of = |(kind, count): (u32, u64)| match self
+        let kinds = self.sequences.first().map(Sequence::kinds).unwrap_or_default();
+        let of = |(kind, times): (u32, u32)| match self
             .kinds
             .get(kind as usize)
             .map(|kind| &kind.work)
@@ -138,11 +157,11 @@ impl Extrapolation {
             Some(Work::Pattern { pattern, .. }) => {
                 let rounds =
                     (0..self.ranks()).flat_map(|rank| pattern.rounds(rank, self.ranks(), 0));
-                count * rounds.map(|round| round.sends.len() as u64).sum::<u64>()
+                u64::from(times) * rounds.map(|round| round.sends.len() as u64).sum::<u64>()
             }
             _ => 0,
         };
-        counts.into_iter().map(of).sum()
+        kinds.into_iter().map(of).sum()
     }
 
     /// One line: extents in the trace and in the larger program.

@@ -1,6 +1,8 @@
 //! What a traced rank does, with its peers as ways in the grid.
 
-use loggap_core::goal::{DependsOn, Edge, Op, OpKind, Sink};
+use std::collections::BTreeMap;
+
+use loggap_core::goal::{ANY, ANY_TAG, DependsOn, Edge, Op, OpKind, Sink};
 use loggap_core::sim::BuildError;
 
 /// Operations and dependencies of a traced rank, as its conversion wrote them.
@@ -141,6 +143,34 @@ impl Sequence {
         Self { ops, calls, roots, waits, dependents }
     }
 
+    /// Sends, receives and calculations, besides those of collective operations; `None` with
+    /// wildcards or several processors.
+    pub(super) fn counts(&self) -> Option<[u32; 3]> {
+        let mut counts = [0; 3];
+        for (element, op) in (0..).zip(&self.ops) {
+            let is_wild = matches!(
+                op.kind,
+                OpKind::Receive { peer: ANY, .. }
+                    | OpKind::Receive { tag: ANY_TAG, .. }
+                    | OpKind::Send { tag: ANY_TAG, .. }
+            );
+            if is_wild || op.cpu > 0 {
+                return None;
+            }
+            if self.kind_of(element).is_none() {
+                count(op.kind, &mut counts);
+            }
+        }
+        Some(counts)
+    }
+
+    /// How often each kind of collective operation occurs.
+    pub(super) fn kinds(&self) -> BTreeMap<u32, u32> {
+        let mut kinds = BTreeMap::new();
+        self.calls.iter().for_each(|call| *kinds.entry(call.kind).or_default() += 1);
+        kinds
+    }
+
     /// Number of messages that it sends, besides those of collective operations.
     pub(super) fn sends(&self) -> u64 {
         self.ops.iter().filter(|op| matches!(op.kind, OpKind::Send { .. })).count() as u64
@@ -177,6 +207,15 @@ impl Sequence {
         let before = (number as usize).checked_sub(1).and_then(|at| self.calls.get(at));
         before.map_or(0, |call| call.element + 1)
     }
+}
+
+/// Counts an operation among sends, receives and calculations.
+pub(super) const fn count(kind: OpKind, [sends, receives, calcs]: &mut [u32; 3]) {
+    *match kind {
+        OpKind::Send { .. } => sends,
+        OpKind::Receive { .. } => receives,
+        OpKind::Calc { .. } => calcs,
+    } += 1;
 }
 
 fn kind_of(calls: &[PlacedCall], element: u32) -> Option<u32> {
