@@ -48,13 +48,13 @@ impl ExtrapolationReport {
         };
         let growth = |(place, growth): &(String, Growth)| {
             let Growth { form, factor, interval, left_out } = *growth;
-            let end = |at: usize| interval.map(|interval| interval[at]);
+            let [low, high] = interval.map_or([None; 2], |ends| ends.map(Some));
             GrowthDocument {
                 place: place.clone(),
                 form: form.to_string(),
                 factor,
-                factor_lo: end(0),
-                factor_hi: end(1),
+                factor_lo: low,
+                factor_hi: high,
                 left_out_error: left_out,
             }
         };

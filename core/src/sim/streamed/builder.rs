@@ -51,8 +51,8 @@ impl<'m> Builder<'m> {
         [sends, receives, calcs]: [u32; 3],
     ) -> Result<(), BuildError> {
         self.draft.begin(rank, self.memory.simulation.firsts)?;
-        let all = [sends, receives, calcs].into_iter();
-        let ops = all.fold(Some(self.draft.ops), |sum, count| sum?.checked_add(count));
+        let mut all = [sends, receives, calcs].into_iter();
+        let ops = all.try_fold(self.draft.ops, u32::checked_add);
         self.draft.ops = ops.ok_or(BuildError::TooManyOps)?;
         // No more than the operations.
         self.draft.sends += sends;

@@ -61,7 +61,7 @@ pub(super) fn build(
         slow_down(traced, growth.map_or(1.0, |growth| growth.factor));
     }
     let counts: Vec<u32> = traces.iter().map(|all| count(all)).chain([count(&all)]).collect();
-    let mut building = Building::new(&mapping, matches!(scaling, Scaling::Grid(_)));
+    let mut building = Building::new(&mapping, scaling);
     let patterns = building.cut(&mut all, &rule.phases, &counts, ranks)?;
     let mut sequences = Vec::with_capacity(all.len());
     for (rank, traced) in (0..).zip(all) {
@@ -253,8 +253,9 @@ struct Building<'m> {
 }
 
 impl<'m> Building<'m> {
-    fn new(mapping: &'m Mapping, is_grid: bool) -> Self {
+    fn new(mapping: &'m Mapping, scaling: &Scaling) -> Self {
         let (steps, kinds) = (Numbered::new(), Numbered::new());
+        let is_grid = !matches!(scaling, Scaling::Copies(_));
         Self { mapping, is_grid, steps, kinds, tags: TagNumbers::default(), cuts: Vec::new() }
     }
 
@@ -283,8 +284,9 @@ impl<'m> Building<'m> {
         for (number, phase) in (1..).zip(phases) {
             match phase {
                 Phase::Call(sizes) => {
-                    let one = |at: usize| sizes.iter().map(|sizes| sizes[at]).collect();
-                    let [sent, received] = [fitted(one(0), number)?, fitted(one(1), number)?];
+                    let (sent, received) =
+                        sizes.iter().map(|[sent, received]| (*sent, *received)).unzip();
+                    let (sent, received) = (fitted(sent, number)?, fitted(received, number)?);
                     for noted in all.iter_mut().filter_map(|one| one.calls.get_mut(calls)) {
                         let CollectiveCall { sent: old, received: other, .. } = &mut noted.call;
                         *old = if *old > 0 { sent } else { 0 };

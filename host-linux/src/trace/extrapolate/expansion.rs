@@ -133,12 +133,13 @@ impl Expansion {
             let placement = Placement { rank: member, tag: 0, cpu: 0 };
             let Ok(_ends) = write_rounds(&plan.rounds, &placement, Vec::new(), &mut draft);
         }
-        draft.finish(kind.is_immediate, ranks)
+        draft.finish(kind, ranks)
     }
 
     /// An empty calculation.
     pub(super) fn nothing() -> Self {
-        Draft { ops: Vec::new(), stages: vec![0] }.finish(false, 1)
+        let empty = OpKind::Calc { duration: Picos::ZERO };
+        Self { ops: Ops::new(vec![empty], 1), stages: Stages::new(&[0], 1), last: 0 }
     }
 
     /// Number of operations.
@@ -202,9 +203,9 @@ impl Draft {
 
     /// One operation that ends all, where there is none or what waits for an immediate operation
     /// would wait for several.
-    fn finish(mut self, is_immediate: bool, ranks: u32) -> Expansion {
+    fn finish(mut self, kind: &Kind, ranks: u32) -> Expansion {
         let last = self.stages.last().copied().unwrap_or(0);
-        if self.ops.is_empty() || is_immediate && self.len() - last > 1 {
+        if self.ops.is_empty() || kind.is_immediate && self.len() - last > 1 {
             if !self.ops.is_empty() {
                 self.stages.push(self.len());
             }

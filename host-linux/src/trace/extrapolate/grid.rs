@@ -299,7 +299,8 @@ pub(super) fn sizes(
             sizes.push((count(last), own));
             let mut grown = [0; 2];
             for (at, grown) in grown.iter_mut().enumerate() {
-                let one: Vec<_> = sizes.iter().map(|(ranks, sizes)| (*ranks, sizes[at])).collect();
+                let one = |(ranks, sizes): &(u32, [u64; 2])| Some((*ranks, *sizes.get(at)?));
+                let one: Vec<_> = sizes.iter().filter_map(one).collect();
                 let key = one.iter().map(|(_, size)| *size).collect();
                 let size = *known.entry(key).or_insert_with(|| fit::size(&one, target));
                 let wrong = || ExtrapolateError::Sizes { rank, message, sizes: one.clone() };

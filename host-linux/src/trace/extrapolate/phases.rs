@@ -180,14 +180,14 @@ impl<'t> Flows<'t> {
 
     /// Bytes of the collective operation that comes next on all ranks.
     fn call(&self, expected: (&str, u64)) -> Option<[u64; 2]> {
-        let mut found = [0; 2];
+        let mut found = [0u64; 2];
         for flow in &self.all {
             let step = flow.next().filter(|step| flow.is_outside(step))?;
             let What::Call { name, tag, sizes } = step.what else { return None };
             if (name, tag) != expected {
                 return None;
             }
-            found = [0, 1].map(|at| found[at].max(sizes[at]));
+            found.iter_mut().zip(sizes).for_each(|(most, size)| *most = size.max(*most));
         }
         Some(found)
     }

@@ -47,8 +47,10 @@ impl Link {
     /// Limit on the elements of a rank.
     const MOST: u32 = 1 << 30;
 
-    const fn new(element: u32, start: bool, is_call: bool) -> Self {
-        Self(element << 2 | (is_call as u32) << 1 | start as u32)
+    /// An element, and the event of it.
+    fn new(element: u32, event: DependsOn, calls: &[PlacedCall]) -> Self {
+        let is_call = u32::from(kind_of(calls, element).is_some());
+        Self(element << 2 | is_call << 1 | u32::from(event == DependsOn::Start))
     }
 
     pub(super) const fn element(self) -> u32 {
@@ -132,14 +134,14 @@ pub(super) struct Sequence {
 
 impl Sequence {
     pub(super) fn new(ops: Vec<Op>, edges: &[Edge], calls: Vec<PlacedCall>) -> Self {
-        let is_call = |element| kind_of(&calls, element).is_some();
-        let link = |element, start| Link::new(element, start, is_call(element));
-        let waits = edges.iter().map(|edge| (edge.op, link(edge.on, edge.start)));
-        let dependents = edges.iter().map(|edge| (edge.on, link(edge.op, edge.start)));
+        let event = |edge: &Edge| if edge.start { DependsOn::Start } else { DependsOn::End };
+        let link = |element, edge| Link::new(element, event(edge), &calls);
+        let waits = edges.iter().map(|edge| (edge.op, link(edge.on, edge)));
+        let dependents = edges.iter().map(|edge| (edge.on, link(edge.op, edge)));
         let (waits, dependents) = (Links::new(ops.len(), waits), Links::new(ops.len(), dependents));
         let elements = 0..u32::try_from(ops.len()).unwrap_or(u32::MAX);
         let roots = elements.filter(|element| waits.of(*element).is_empty());
-        let roots = roots.map(|element| link(element, false)).collect();
+        let roots = roots.map(|element| Link::new(element, DependsOn::End, &calls)).collect();
         Self { ops, calls, roots, waits, dependents }
     }
 
