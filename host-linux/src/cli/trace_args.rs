@@ -47,24 +47,17 @@ pub(super) struct TraceArgs {
     #[arg(long, value_enum, value_name = "TOOL", conflicts_with_all = ["cpu_speed", "trace_overhead", "algorithms", "trace_combine"])]
     compat: Option<Compat>,
 
-    /// Run F times as many ranks: copies of the traced ones, whose collective
-    /// operations are common, as Schedgen extrapolates.
+    /// Run F copies of the traced ranks, with collectives in common.
+    ///
+    /// As Schedgen extrapolates.
     #[arg(long, value_name = "F", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["compat", "grid", "to_ranks"])]
     extrapolate: Option<u32>,
-
-    /// Run the ranks of a larger grid, up to 3D, where neighbours stay
-    /// neighbours: AxB, or TRACED:AxB.
-    ///
-    /// The traced grid and its rings are those of MPI_Cart_create, or found. It
-    /// needs 3 ranks along each dimension that grows.
-    #[arg(long, value_name = "[AxB:]AxB", value_parser = grid, conflicts_with_all = ["compat", "to_ranks"])]
-    grid: Option<Grid>,
 
     /// Run so many ranks of a program of rings, lines and trees.
     ///
     /// With several traces, on different numbers of ranks, the smaller ones
     /// test the rule, and tell how sizes and computation grow; also with --grid.
-    #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(2..), conflicts_with = "compat")]
+    #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(2..), conflicts_with_all = ["compat", "grid"])]
     to_ranks: Option<u32>,
 
     /// Use what can be read of a trace that is not whole, and say what not.
@@ -78,12 +71,13 @@ enum Compat {
     Schedgen,
 }
 
-fn grid(text: &str) -> Result<Grid, &'static str> {
+/// Extents of a grid of ranks, and of the traced one where these are given.
+pub(super) fn grid(text: &str) -> Result<Grid, &'static str> {
     let extents = |text: &str| {
         let one = |extent: &str| extent.parse().ok().filter(|extent| *extent > 0);
         text.split('x').map(one).collect::<Option<Vec<u32>>>()
     };
-    let wrong = "extents, such as 140x200, or 5x8:140x200 with those of the trace";
+    let wrong = "expected extents such as 8x4 or 8x4x2, or 5x8:140x200 with those of a trace";
     Ok(match text.split_once(':') {
         Some((traced, target)) => Grid {
             traced: Some(extents(traced).ok_or(wrong)?),
@@ -109,16 +103,22 @@ impl TraceArgs {
             ("--compat", self.compat.is_some()),
             ("--lenient", self.lenient),
             ("--extrapolate", self.extrapolate.is_some()),
-            ("--grid", self.grid.is_some()),
             ("--to-ranks", self.to_ranks.is_some()),
         ];
         given.into_iter().find_map(|(option, given)| given.then_some(option))
     }
 
-    /// Opens the trace at `paths`, or traces in several directories.
-    pub(super) fn schedule(&self, paths: &[PathBuf]) -> Result<TraceSchedule, CliError> {
-        let scaling = match (self.extrapolate, &self.grid, self.to_ranks) {
+    /// Opens the trace at `paths`, or traces in several directories; with a `grid`, on a larger one.
+    pub(super) fn schedule(
+        &self,
+        paths: &[PathBuf],
+        grid: Option<&Grid>,
+    ) -> Result<TraceSchedule, CliError> {
+        let scaling = match (self.extrapolate, grid, self.to_ranks) {
             (Some(copies), ..) => Some(Scaling::Copies(copies)),
+            (None, Some(_), _) if self.compat.is_some() => {
+                return Err(CliError::usage("--grid cannot be used with --compat"));
+            }
             (None, Some(grid), _) => Some(Scaling::Grid(grid.clone())),
             (None, None, Some(ranks)) => Some(Scaling::Ranks(ranks)),
             (None, None, None) => None,

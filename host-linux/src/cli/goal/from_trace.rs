@@ -10,11 +10,12 @@ use serde::Serialize;
 
 use super::{Extent, Form, Source, StreamWriter, Target, Trouble, WriteError, Writer};
 use crate::cli::extrapolation::ExtrapolationReport;
-use crate::cli::trace_args::TraceArgs;
+use crate::cli::trace_args::{TraceArgs, grid};
 use crate::output::number;
 use crate::schedule::TraceSchedule;
 use crate::terminal::{CliError, Console, Exit};
 use crate::trace::convert::{Class, ConvertError, Line, Report};
+use crate::trace::extrapolate::Grid;
 
 /// Convert the trace of an MPI program to a schedule.
 ///
@@ -35,8 +36,9 @@ use crate::trace::convert::{Class, ConvertError, Line, Report};
   loggap goal from-trace /tmp/pmpi-trace-rank-0.txt --lenient -o app.goal
   loggap goal from-trace trace4 trace8 --to-ranks 64 -o app.lgs")]
 pub(super) struct Args {
-    /// Directory of a trace, or files of liballprof; several directories for
-    /// --grid and --to-ranks.
+    /// Directory of a trace, or files of liballprof.
+    ///
+    /// Several directories are for --grid and --to-ranks.
     #[arg(value_name = "DIR|FILE", required = true)]
     inputs: Vec<PathBuf>,
 
@@ -45,6 +47,13 @@ pub(super) struct Args {
 
     #[command(flatten)]
     conversion: TraceArgs,
+
+    /// Run a larger grid, as AxB or TRACED:AxB: neighbours stay neighbours.
+    ///
+    /// The traced grid and its rings are those of MPI_Cart_create, or found. It
+    /// needs 3 ranks along each dimension that grows.
+    #[arg(long, value_name = "AxBxC", value_parser = grid, help_heading = "Conversion of traces")]
+    grid: Option<Grid>,
 
     /// Print the report as JSON; without -o only that.
     #[arg(short = 'J', long)]
@@ -55,7 +64,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     for input in &args.inputs {
         args.target.check_files(input, &[])?;
     }
-    let schedule = args.conversion.schedule(&args.inputs)?;
+    let schedule = args.conversion.schedule(&args.inputs, args.grid.as_ref())?;
     let converted = Converted::new(&schedule).map_err(CliError::usage)?;
     let document = Document::new(&converted);
     let is_written = args.target.output.is_some();

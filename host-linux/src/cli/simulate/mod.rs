@@ -189,8 +189,8 @@ impl Args {
     /// Schedule to simulate.
     fn source(&self) -> Result<Source, CliError> {
         if !self.trace.is_empty() {
-            self.pattern.for_pattern_only("a trace")?;
-            let schedule = self.conversion.schedule(&self.trace)?;
+            self.pattern.for_pattern_only("a trace", &["--grid"])?;
+            let schedule = self.conversion.schedule(&self.trace, self.pattern.grid.as_ref())?;
             return Ok(Source::Trace(Box::new(schedule)));
         }
         match self.conversion.given() {

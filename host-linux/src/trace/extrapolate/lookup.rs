@@ -100,7 +100,8 @@ impl<'e> ExtrapolatedLookup<'e> {
         loop {
             let call = sequence.calls.get(cursor.segment as usize);
             cursor.first = sequence.segment(cursor.segment);
-            cursor.plain = call.map_or(u32::MAX, |call| call.element - cursor.first);
+            let end = call.map_or(sequence.len(), |call| call.element);
+            cursor.plain = end.saturating_sub(cursor.first);
             match place(cursor, call) {
                 Walk::Found(found) => {
                     cell.set(cursor);
@@ -127,7 +128,7 @@ impl<'e> ExtrapolatedLookup<'e> {
         // Mostly in the same segment as the last one.
         let at = index.op.wrapping_sub(begin);
         if at < plain {
-            return Some((sequence, Place::Plain(first.saturating_add(at))));
+            return Some((sequence, Place::Plain(first + at)));
         }
         self.search(sequence, index)
     }
@@ -141,7 +142,7 @@ impl<'e> ExtrapolatedLookup<'e> {
         let found = self.walk(rank, sequence, |cursor, call| {
             let Some(at) = op.checked_sub(cursor.begin) else { return Walk::Before };
             if at < cursor.plain {
-                return Walk::Found(Place::Plain(cursor.first.saturating_add(at)));
+                return Walk::Found(Place::Plain(cursor.first + at));
             }
             let Some(call) = call else { return Walk::Behind };
             let (expansion, at) = (self.expansion(rank, call.kind), at - cursor.plain);

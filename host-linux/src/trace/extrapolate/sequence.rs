@@ -190,6 +190,11 @@ impl Sequence {
         self.dependents.of(element)
     }
 
+    /// Number of elements.
+    pub(super) fn len(&self) -> u32 {
+        u32::try_from(self.ops.len()).unwrap_or(u32::MAX)
+    }
+
     /// Kind of the collective operation that an element is.
     pub(super) fn kind_of(&self, element: u32) -> Option<u32> {
         kind_of(&self.calls, element)
