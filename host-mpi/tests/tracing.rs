@@ -466,3 +466,40 @@ fn progress_shows_whether_messages_move_beside_computing() {
     let ended = run(ranks(1).args(["progress"]));
     assert!(ended.stderr.contains("progress takes two ranks"), "{}", ended.stderr);
 }
+
+/// Programs whose traces on few ranks, extrapolated, are those on more, message for message: the
+/// smaller trace is held out and has to give the larger one, else this is refused. Messages from
+/// outside of collectives are those of the programs' source.
+#[test]
+fn traces_on_few_ranks_are_extrapolated_to_what_programs_do_on_more() {
+    let grids = [["3", "3"], ["4", "4"]];
+    let lines = [["1", "4"], ["1", "8"]];
+    for (name, traced, scaling, messages) in [
+        ("stencil", grids, ["--grid", "8x8"], 2 * 4 * 7 * 8),
+        ("torus", grids, ["--grid", "8x8"], 2 * 4 * 64),
+        ("wavefront", grids, ["--grid", "8x8"], 2 * 8 * 3 * 2 * 7 * 8),
+        ("ring", lines, ["--to-ranks", "64"], 2 * 64),
+        ("tree", lines, ["--to-ranks", "64"], 2 * 2 * 63),
+    ] {
+        let program = Program::compiled("scaled.c", &[]).unwrap();
+        // Each process has its ranks.
+        let mut command = ranks(2);
+        command.arg("simulate");
+        for [x, y] in traced {
+            let count = x.parse::<u32>().unwrap() * y.parse::<u32>().unwrap();
+            let directory = program.folder.path().join(format!("on{count}"));
+            let mut traced = ranks(count);
+            traced.args(["trace", "-o"]).arg(&directory).arg("--").arg(&program.path);
+            let ended = run(traced.args([name, x, y, "2"]));
+            assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+            command.arg("--trace").arg(directory);
+        }
+        let document = common::document(command.args(scaling).arg("-J"));
+        let found = &document["extrapolation"];
+        assert_eq!(document["ranks"], 64, "{name}");
+        assert_eq!(found["point_to_point_messages"], messages, "{name}: {found}");
+        let is_tree = name == "tree";
+        assert_eq!(found["not_understood"].as_array().unwrap().len(), 0, "{name}: {found}");
+        assert_eq!(found["dimensions"][0]["is_ring"], is_tree || name == "torus" || name == "ring");
+    }
+}

@@ -116,3 +116,29 @@ fn merged_schedules_run_side_by_side() {
         assert_eq!(merged["finish_ps"][place], one["finish_ps"][0]);
     }
 }
+
+#[test]
+fn a_trace_is_simulated_on_more_ranks_stored_and_not() {
+    let free = ["--preset", "ompi-ib-sdr", "--finish", "-J"];
+    let simulated =
+        |more: &[&str]| document(&[&["simulate", "--trace", TRACED], more, &free].concat());
+    let copies = ["--extrapolate", "300"];
+    let streamed = simulated(&copies);
+    let stored = simulated(&[&copies[..], &["--program", "stored"]].concat());
+    for key in ["ranks", "ops", "events", "makespan_ps", "finish_ps", "extrapolation"] {
+        assert_eq!(streamed[key], stored[key], "{key}");
+    }
+    assert_eq!(streamed["ranks"], 600);
+    assert_eq!((&streamed["program"], &stored["program"]), (&"streamed".into(), &"stored".into()));
+    let one = simulated(&["--extrapolate", "1"]);
+    let messages =
+        |document: &Value| document["extrapolation"]["point_to_point_messages"].as_u64().unwrap();
+    assert_eq!(messages(&streamed), 300 * messages(&one));
+    assert_eq!(one["makespan_ps"], simulated(&[])["makespan_ps"], "one copy is the trace");
+    let said =
+        |more: &[&str]| loggap().args(["simulate", "--trace", TRACED]).args(more).ends(2).stderr;
+    assert!(said(&["--grid", "64"]).contains("fewer than 3 ranks"));
+    assert!(said(&["--trace", TRACED]).contains("need --grid or --to-ranks"));
+    assert!(said(&["--trace", TRACED, "--extrapolate", "2"]).contains("copies one trace"));
+    assert!(said(&["--grid", "8x"]).contains("140x200"));
+}

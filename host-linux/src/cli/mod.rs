@@ -46,6 +46,7 @@ mod check;
 mod compare;
 mod digits;
 mod exit_codes;
+mod extrapolation;
 mod fit;
 mod goal;
 mod link;

@@ -6,12 +6,14 @@ use clap::builder::PossibleValue;
 use loggap_core::goal::pattern::{Algorithm, Background, Options, Pattern};
 use loggap_core::units::Picos;
 
+use super::trace_args::grid;
 use crate::flags::help;
 use crate::flags::parse;
 use crate::output::number;
 use crate::schedule::{PrttRound, ScheduleFile};
 use crate::simulation::Source;
 use crate::terminal::CliError;
+use crate::trace::extrapolate::Grid;
 
 /// Pattern and its options.
 #[derive(Clone, Debug, clap::Args)]
@@ -54,8 +56,12 @@ pub(super) struct PatternArgs {
     segment: Option<u64>,
 
     /// Extents of the grid of ranks along x, y, z, such as 8x4 [default: the most balanced].
+    ///
+    /// With --trace, those of a larger grid to run, where neighbours stay
+    /// neighbours; TRACED:AxB gives those of the trace, which are
+    /// MPI_Cart_create's, or found.
     #[arg(long, value_name = "AxBxC", value_parser = grid)]
-    grid: Option<[u32; 3]>,
+    pub(super) grid: Option<Grid>,
 
     /// Concurrent sends of Schedgen 2's linear collectives [default: all].
     #[arg(long, value_name = "SENDS", allow_hyphen_values = true)]
@@ -112,10 +118,12 @@ impl PatternArgs {
     pub(super) fn source(&self, input: Option<&Path>) -> Result<Source, CliError> {
         match (input, self.pattern, self.ranks) {
             (Some(path), ..) => {
-                self.for_pattern_only("a FILE")?;
+                self.for_pattern_only("a FILE", &[])?;
                 ScheduleFile::open(path).map(Source::File).map_err(CliError::usage)
             }
-            (None, Some(pattern), Some(ranks)) => Ok(Source::Pattern(pattern, self.options(ranks))),
+            (None, Some(pattern), Some(ranks)) => {
+                Ok(Source::Pattern(pattern, self.options(ranks)?))
+            }
             (None, Some(pattern), None) => Err(Self::without_ranks(pattern)),
             (None, None, _) if let Some(round) = self.round() => {
                 let given = self.of_pattern_but(&["--prtt", "--size"]);
@@ -130,9 +138,9 @@ impl PatternArgs {
         }
     }
 
-    /// Refuses options of patterns where the schedule is `other`.
-    pub(super) fn for_pattern_only(&self, other: &str) -> Result<(), CliError> {
-        self.of_pattern().map_or(Ok(()), |option| {
+    /// Refuses options of patterns, but those that are `meant`, where the schedule is `other`.
+    pub(super) fn for_pattern_only(&self, other: &str, meant: &[&str]) -> Result<(), CliError> {
+        self.of_pattern_but(meant).map_or(Ok(()), |option| {
             Err(CliError::usage(format_args!(
                 "{option} is for --pattern: {other} has ranks and sizes of its own"
             )))
@@ -153,11 +161,7 @@ impl PatternArgs {
         ))
     }
 
-    /// First of the given options that only apply to patterns, if any.
-    fn of_pattern(&self) -> Option<&'static str> {
-        self.of_pattern_but(&[])
-    }
-
+    /// First of the given options that only apply to patterns, but those that are `meant`.
     fn of_pattern_but(&self, meant: &[&str]) -> Option<&'static str> {
         let given = [
             ("--prtt", self.prtt.is_some()),
@@ -195,18 +199,29 @@ impl PatternArgs {
     }
 
     /// Pattern options for `ranks` ranks.
-    pub(super) fn options(&self, ranks: u32) -> Options {
+    pub(super) fn options(&self, ranks: u32) -> Result<Options, CliError> {
+        let grid = match &self.grid {
+            Some(Grid { traced: None, target }) if target.len() <= 3 => {
+                let mut extents = [1; 3];
+                extents.iter_mut().zip(target).for_each(|(place, extent)| *place = *extent);
+                Some(extents)
+            }
+            Some(_) => {
+                return Err(CliError::usage("--grid takes at most three extents, such as 8x4x2"));
+            }
+            None => None,
+        };
         let background = self.nb.map(|duration| Background {
             duration,
             poll: self.nb_poll,
             cpu: self.nb_cpu.unwrap_or(0),
         });
-        Options {
+        Ok(Options {
             root: self.root.unwrap_or(0),
             ways: self.nway.unwrap_or(1),
             segment: self.segment,
             window: self.window,
-            grid: self.grid,
+            grid,
             compute: self.compute,
             skew: self.skew.unwrap_or(1),
             outcast: self.outcast,
@@ -217,18 +232,8 @@ impl PatternArgs {
             rotate_root: self.rotate_root,
             seed: self.seed,
             ..Options::new(ranks, self.size.unwrap_or(1))
-        }
+        })
     }
-}
-
-fn grid(text: &str) -> Result<[u32; 3], String> {
-    let wrong = || format!("'{text}' is no grid; expected extents such as 8x4 or 8x4x2");
-    let mut extents = [1; 3];
-    let mut given = text.split('x');
-    for (place, extent) in extents.iter_mut().zip(given.by_ref()) {
-        *place = extent.parse().map_err(|_| wrong())?;
-    }
-    if given.next().is_some() { Err(wrong()) } else { Ok(extents) }
 }
 
 /// Help text of all patterns, two lines each, for the end of `--help`.

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use loggap_core::units::PerByte;
 
 use crate::flags::parse;
+use crate::schedule::TraceSchedule;
 use crate::terminal::CliError;
 use crate::trace::convert::{Algorithms, Conversion, Graph, Input, Options, Strictness};
+use crate::trace::extrapolate::{Extrapolation, Grid, Scaling};
 
 /// How a trace becomes a schedule.
 #[derive(Clone, Debug, clap::Args)]
@@ -45,6 +47,19 @@ pub(super) struct TraceArgs {
     #[arg(long, value_enum, value_name = "TOOL", conflicts_with_all = ["cpu_speed", "trace_overhead", "algorithms", "trace_combine"])]
     compat: Option<Compat>,
 
+    /// Run F copies of the traced ranks, with collectives in common.
+    ///
+    /// As Schedgen extrapolates.
+    #[arg(long, value_name = "F", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["compat", "grid", "to_ranks"])]
+    extrapolate: Option<u32>,
+
+    /// Run so many ranks of a program of rings, lines and trees.
+    ///
+    /// With several traces, on different numbers of ranks, the smaller ones
+    /// test the rule, and tell how sizes and computation grow; also with --grid.
+    #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(2..), conflicts_with_all = ["compat", "grid"])]
+    to_ranks: Option<u32>,
+
     /// Use what can be read of a trace that is not whole, and say what not.
     #[arg(long)]
     pub(super) lenient: bool,
@@ -54,6 +69,22 @@ pub(super) struct TraceArgs {
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Compat {
     Schedgen,
+}
+
+/// Extents of a grid of ranks, and of the traced one where these are given.
+pub(super) fn grid(text: &str) -> Result<Grid, &'static str> {
+    let extents = |text: &str| {
+        let one = |extent: &str| extent.parse().ok().filter(|extent| *extent > 0);
+        text.split('x').map(one).collect::<Option<Vec<u32>>>()
+    };
+    let wrong = "expected extents such as 8x4 or 8x4x2, or 5x8:140x200 with those of a trace";
+    Ok(match text.split_once(':') {
+        Some((traced, target)) => Grid {
+            traced: Some(extents(traced).ok_or(wrong)?),
+            target: extents(target).ok_or(wrong)?,
+        },
+        None => Grid { traced: None, target: extents(text).ok_or(wrong)? },
+    })
 }
 
 fn nanos(text: &str) -> Result<f64, &'static str> {
@@ -71,12 +102,45 @@ impl TraceArgs {
             ("--combine", self.combine.is_some()),
             ("--compat", self.compat.is_some()),
             ("--lenient", self.lenient),
+            ("--extrapolate", self.extrapolate.is_some()),
+            ("--to-ranks", self.to_ranks.is_some()),
         ];
         given.into_iter().find_map(|(option, given)| given.then_some(option))
     }
 
-    /// Opens the trace at `paths`.
-    pub(super) fn conversion(&self, paths: &[PathBuf]) -> Result<Conversion, CliError> {
+    /// Opens the trace at `paths`, or traces in several directories; with a `grid`, on a larger one.
+    pub(super) fn schedule(
+        &self,
+        paths: &[PathBuf],
+        grid: Option<&Grid>,
+    ) -> Result<TraceSchedule, CliError> {
+        let scaling = match (self.extrapolate, grid, self.to_ranks) {
+            (Some(copies), ..) => Some(Scaling::Copies(copies)),
+            (None, Some(_), _) if self.compat.is_some() => {
+                return Err(CliError::usage("--grid cannot be used with --compat"));
+            }
+            (None, Some(grid), _) => Some(Scaling::Grid(grid.clone())),
+            (None, None, Some(ranks)) => Some(Scaling::Ranks(ranks)),
+            (None, None, None) => None,
+        };
+        let several = paths.len() > 1 && paths.iter().all(|path| path.is_dir());
+        match scaling {
+            None if several => Err(CliError::usage(
+                "several traces are those of one program on different numbers of ranks, and need \
+                 --grid or --to-ranks",
+            )),
+            None => Ok(self.conversion(paths)?.into()),
+            Some(scaling) => {
+                let traces = paths.chunks(if several { 1 } else { paths.len().max(1) });
+                let traces = traces.map(|paths| self.conversion(paths));
+                let traces = traces.collect::<Result<Vec<_>, _>>()?;
+                let program = Extrapolation::new(&traces, &scaling).map_err(CliError::usage)?;
+                Ok(TraceSchedule::Extrapolated(Box::new(program)))
+            }
+        }
+    }
+
+    fn conversion(&self, paths: &[PathBuf]) -> Result<Conversion, CliError> {
         let options = Options {
             cpu_speed: self.speeds()?,
             overhead: self.trace_overhead,

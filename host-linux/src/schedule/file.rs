@@ -304,7 +304,7 @@ impl ScheduleFile {
                 Reference::open(bytes).map(FileLookup::Reference).map_err(LookupError::File)
             }
         };
-        let lookup = lookup.map(|file| NumberedLookup { file, tags });
+        let lookup = lookup.map(|file| NumberedLookup::File(file, tags));
         lookup.map_err(|error| self.refused(error.to_string()))
     }
 

@@ -1,19 +1,23 @@
-//! Random access to the operations of a binary file of either format.
+//! Random access to the operations of programs that are looked up as they run: binary files of
+//! either format, and extrapolated traces.
 
 use loggap_core::goal::binary::{NativeLookup, Reference};
 use loggap_core::goal::{DependsOn, Lookup, Op, OpIndex};
 
 use super::tags::{TagNumbers, with_number};
+use crate::trace::extrapolate::ExtrapolatedLookup;
 
-/// A binary file whose large tags are replaced by their numbers.
+/// A program whose large tags are replaced by their numbers. A single type, so that the simulation
+/// is compiled only once.
 #[derive(Clone, Copy, Debug)]
-pub struct NumberedLookup<'f> {
-    pub(super) file: FileLookup<'f>,
-    pub(super) tags: &'f TagNumbers,
+pub enum NumberedLookup<'f> {
+    /// A binary file, and the numbers.
+    File(FileLookup<'f>, &'f TagNumbers),
+    /// An extrapolated trace, whose tags are numbers.
+    Extrapolated(ExtrapolatedLookup<'f>),
 }
 
-/// A binary file of either format. A single type, so that the simulation of files is compiled only
-/// once.
+/// A binary file of either format.
 #[derive(Clone, Copy, Debug)]
 pub enum FileLookup<'f> {
     /// Native format.
@@ -52,18 +56,30 @@ impl Lookup for FileLookup<'_> {
 
 impl Lookup for NumberedLookup<'_> {
     fn op(&self, index: OpIndex) -> Option<Op> {
-        with_number(self.file.op(index)?, |tag| self.tags.number(tag))
+        match self {
+            Self::File(file, tags) => with_number(file.op(index)?, |tag| tags.number(tag)),
+            Self::Extrapolated(program) => program.op(index),
+        }
     }
 
     fn dependencies(&self, index: OpIndex) -> Option<u32> {
-        self.file.dependencies(index)
+        match self {
+            Self::File(file, _) => file.dependencies(index),
+            Self::Extrapolated(program) => program.dependencies(index),
+        }
     }
 
     fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, DependsOn)) -> Option<()> {
-        self.file.dependents(index, tell)
+        match self {
+            Self::File(file, _) => file.dependents(index, tell),
+            Self::Extrapolated(program) => program.dependents(index, tell),
+        }
     }
 
     fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()> {
-        self.file.roots(rank, tell)
+        match self {
+            Self::File(file, _) => file.roots(rank, tell),
+            Self::Extrapolated(program) => program.roots(rank, tell),
+        }
     }
 }

@@ -28,7 +28,8 @@ impl TagNumbers {
         }
     }
 
-    fn add(&mut self, tag: u64) -> Option<u32> {
+    /// Number of a tag, a new one at its first occurrence; `None` if there are no more.
+    pub(crate) fn add(&mut self, tag: u64) -> Option<u32> {
         if let Some(number) = self.number(tag) {
             return Some(number);
         }
@@ -74,6 +75,16 @@ pub(super) fn numbering<S: Sink<Error = BuildError>>(
     sink: &mut S,
 ) -> impl Sink<Error = BuildError> {
     EachOp::new(sink, |_, op| with_number(op, |tag| tags.add(tag)).ok_or(BuildError::TooManyOps))
+}
+
+/// Sink adapter that puts back tags for their numbers.
+pub(super) fn original<S: Sink>(tags: &TagNumbers, sink: &mut S) -> impl Sink<Error = S::Error> {
+    EachOp::new(sink, |_, mut op: Op| {
+        if let OpKind::Send { tag, .. } | OpKind::Receive { tag, .. } = &mut op.kind {
+            *tag = tags.tag(*tag);
+        }
+        Ok(op)
+    })
 }
 
 #[cfg(test)]

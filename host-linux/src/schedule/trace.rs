@@ -5,19 +5,22 @@ use std::sync::{Arc, PoisonError, RwLock};
 use loggap_core::goal::Sink;
 use loggap_core::sim::BuildError;
 
-use super::tags::{TagNumbers, numbering};
+use super::tags::{TagNumbers, numbering, original};
 use crate::trace::convert::{Conversion, ConvertError, Report};
+use crate::trace::extrapolate::Extrapolation;
 
-/// A trace as the schedule of a simulation.
+/// A trace as a schedule.
 #[derive(Debug)]
-pub struct TraceSchedule {
-    conversion: Conversion,
-    tags: RwLock<Arc<TagNumbers>>,
+pub enum TraceSchedule {
+    /// As it is.
+    Converted(Conversion, RwLock<Arc<TagNumbers>>),
+    /// On more ranks.
+    Extrapolated(Box<Extrapolation>),
 }
 
 impl From<Conversion> for TraceSchedule {
     fn from(conversion: Conversion) -> Self {
-        Self { conversion, tags: RwLock::default() }
+        Self::Converted(conversion, RwLock::default())
     }
 }
 
@@ -25,10 +28,36 @@ impl TraceSchedule {
     /// Number of ranks.
     #[must_use]
     pub fn ranks(&self) -> u32 {
-        self.conversion.ranks()
+        match self {
+            Self::Converted(conversion, _) => conversion.ranks(),
+            Self::Extrapolated(program) => program.ranks(),
+        }
     }
 
-    /// Writes the schedule into `sink`, and reports what became of the calls; tags from 2³¹ are replaced by their numbers in
+    /// The program on more ranks than were traced.
+    pub(crate) fn extrapolation(&self) -> Option<&Extrapolation> {
+        match self {
+            Self::Converted(..) => None,
+            Self::Extrapolated(program) => Some(program),
+        }
+    }
+
+    /// Writes the schedule into `sink`, and returns what became of the calls of the trace.
+    ///
+    /// # Errors
+    ///
+    /// [`ConvertError`].
+    pub fn feed<S: Sink>(&self, sink: &mut S) -> Result<Report, ConvertError<S::Error>> {
+        match self {
+            Self::Converted(conversion, _) => conversion.feed(sink),
+            Self::Extrapolated(program) => {
+                program.feed_numbered(&mut original(&program.tags(), sink))?;
+                Ok(program.report().clone())
+            }
+        }
+    }
+
+    /// As [`TraceSchedule::feed`], with tags from 2³¹ replaced by their numbers in
     /// [`TraceSchedule::tags`].
     ///
     /// # Errors
@@ -38,12 +67,24 @@ impl TraceSchedule {
         &self,
         sink: &mut S,
     ) -> Result<Report, ConvertError<BuildError>> {
-        let mut tags = self.tags.write().unwrap_or_else(PoisonError::into_inner);
-        self.conversion.feed(&mut numbering(Arc::make_mut(&mut tags), sink))
+        match self {
+            Self::Converted(conversion, tags) => {
+                let mut tags = tags.write().unwrap_or_else(PoisonError::into_inner);
+                conversion.feed(&mut numbering(Arc::make_mut(&mut tags), sink))
+            }
+            Self::Extrapolated(program) => {
+                program.feed_numbered(sink).map(|()| program.report().clone())
+            }
+        }
     }
 
     /// Tags that were replaced by numbers.
     pub fn tags(&self) -> Arc<TagNumbers> {
-        Arc::clone(&self.tags.read().unwrap_or_else(PoisonError::into_inner))
+        match self {
+            Self::Converted(_, tags) => {
+                Arc::clone(&tags.read().unwrap_or_else(PoisonError::into_inner))
+            }
+            Self::Extrapolated(program) => program.tags(),
+        }
     }
 }

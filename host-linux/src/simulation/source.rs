@@ -15,6 +15,7 @@ use crate::schedule::{
     FeedError, Form, PrttRound, RefusedInput, ScheduleFile, TagNumbers, TraceSchedule,
 };
 use crate::trace::convert::ConvertError;
+use crate::trace::extrapolate::Extrapolation;
 
 /// A schedule to simulate.
 #[derive(Debug)]
@@ -247,6 +248,14 @@ impl Source {
     /// True for a binary file.
     pub(super) fn is_binary(&self) -> bool {
         matches!(self, Self::File(file) if file.form() != Form::Text)
+    }
+
+    /// A trace that stands for more ranks than were traced.
+    pub(crate) fn extrapolation(&self) -> Option<&Extrapolation> {
+        match self {
+            Self::Trace(trace) => trace.extrapolation(),
+            _ => None,
+        }
     }
 
     /// Number of ranks; for a file, as declared at its beginning.

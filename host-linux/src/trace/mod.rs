@@ -20,6 +20,7 @@
 //! ```
 
 pub mod convert;
+pub mod extrapolate;
 pub mod liballprof;
 mod matching;
 mod rank;
@@ -279,5 +280,8 @@ impl<'t> Iterator for Merged<'t> {
     }
 }
 
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "numbers of tests are small")]
+mod testing;
 #[cfg(test)]
 mod tests;

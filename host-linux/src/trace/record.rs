@@ -98,7 +98,7 @@ pub struct Tests<'t> {
 }
 
 /// Bytes to or from each peer of a collective, by runs of equal ones.
-#[derive(Clone, Default, Eq, PartialEq)]
+#[derive(Clone, Default, Eq, Hash, PartialEq)]
 pub struct Counts(pub(super) Vec<(u64, u64)>);
 
 impl Counts {

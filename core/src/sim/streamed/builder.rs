@@ -39,6 +39,27 @@ impl<'m> Builder<'m> {
         Ok(Self { memory, requirements, draft: Draft::default(), wildcards: Wildcards::default() })
     }
 
+    /// Adds a rank with so many sends, receives and calculations, in place of passing them: they are
+    /// known to be on its first processor and interface, and without wildcards.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`], if it is not the next rank, or there are too many operations.
+    pub fn counted_rank(
+        &mut self,
+        rank: u32,
+        [sends, receives, calcs]: [u32; 3],
+    ) -> Result<(), BuildError> {
+        self.draft.begin(rank, self.memory.simulation.firsts)?;
+        let mut all = [sends, receives, calcs].into_iter();
+        let ops = all.try_fold(self.draft.ops, u32::checked_add);
+        self.draft.ops = ops.ok_or(BuildError::TooManyOps)?;
+        // No more than the operations.
+        self.draft.sends += sends;
+        self.draft.receives += receives;
+        Ok(())
+    }
+
     /// The schedule; `file` is the one that was fed to this sink.
     ///
     /// # Errors

@@ -9,10 +9,13 @@ use loggap_core::goal::{ANY, ANY_TAG, Edge, Misuse, Op, OpKind, Sink};
 use serde::Serialize;
 
 use super::{Extent, Form, Source, StreamWriter, Target, Trouble, WriteError, Writer};
-use crate::cli::trace_args::TraceArgs;
+use crate::cli::extrapolation::ExtrapolationReport;
+use crate::cli::trace_args::{TraceArgs, grid};
 use crate::output::number;
+use crate::schedule::TraceSchedule;
 use crate::terminal::{CliError, Console, Exit};
-use crate::trace::convert::{Class, Conversion, ConvertError, Line, Report};
+use crate::trace::convert::{Class, ConvertError, Line, Report};
+use crate::trace::extrapolate::Grid;
 
 /// Convert the trace of an MPI program to a schedule.
 ///
@@ -30,9 +33,12 @@ use crate::trace::convert::{Class, Conversion, ConvertError, Line, Report};
 #[command(after_help = "Examples:
   loggap goal from-trace loggap-trace -o app.lgs
   loggap goal from-trace loggap-trace --algorithms allreduce=ring,bcast=pipeline:64K -o app.lgs
-  loggap goal from-trace /tmp/pmpi-trace-rank-0.txt --lenient -o app.goal")]
+  loggap goal from-trace /tmp/pmpi-trace-rank-0.txt --lenient -o app.goal
+  loggap goal from-trace trace4 trace8 --to-ranks 64 -o app.lgs")]
 pub(super) struct Args {
     /// Directory of a trace, or files of liballprof.
+    ///
+    /// Several directories are for --grid and --to-ranks.
     #[arg(value_name = "DIR|FILE", required = true)]
     inputs: Vec<PathBuf>,
 
@@ -41,6 +47,13 @@ pub(super) struct Args {
 
     #[command(flatten)]
     conversion: TraceArgs,
+
+    /// Run a larger grid, as AxB or TRACED:AxB: neighbours stay neighbours.
+    ///
+    /// The traced grid and its rings are those of MPI_Cart_create, or found. It
+    /// needs 3 ranks along each dimension that grows.
+    #[arg(long, value_name = "AxBxC", value_parser = grid, help_heading = "Conversion of traces")]
+    grid: Option<Grid>,
 
     /// Print the report as JSON; without -o only that.
     #[arg(short = 'J', long)]
@@ -51,8 +64,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     for input in &args.inputs {
         args.target.check_files(input, &[])?;
     }
-    let conversion = args.conversion.conversion(&args.inputs)?;
-    let converted = Converted::new(&conversion).map_err(CliError::usage)?;
+    let schedule = args.conversion.schedule(&args.inputs, args.grid.as_ref())?;
+    let converted = Converted::new(&schedule).map_err(CliError::usage)?;
     let document = Document::new(&converted);
     let is_written = args.target.output.is_some();
     if is_written || !args.json {
@@ -77,7 +90,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
 
 /// A conversion whose size is known.
 struct Converted<'c> {
-    conversion: &'c Conversion,
+    schedule: &'c TraceSchedule,
     report: Report,
     stats: Stats,
     messages: u64,
@@ -85,18 +98,18 @@ struct Converted<'c> {
 }
 
 impl<'c> Converted<'c> {
-    fn new(conversion: &'c Conversion) -> Result<Self, ConvertError<Misuse>> {
+    fn new(schedule: &'c TraceSchedule) -> Result<Self, ConvertError<Misuse>> {
         let counter = Counter::new(&mut []);
         let mut tally = Tally { counter, rank: 0, open: HashMap::new(), sends: 0, wild: 0 };
-        let report = conversion.feed(&mut tally)?;
+        let report = schedule.feed(&mut tally)?;
         let (messages, unmatched) = (tally.sends, tally.unmatched());
         let finished = tally.counter.finish();
         let (stats, _) = finished.map_err(|error| ConvertError::Sink { rank: 0, error })?;
-        Ok(Self { conversion, report, stats, messages, unmatched })
+        Ok(Self { schedule, report, stats, messages, unmatched })
     }
 
     fn play<S: Sink<Error: Into<WriteError>>>(&self, sink: &mut S) -> Result<(), Trouble> {
-        let fed = self.conversion.feed(sink).map(drop);
+        let fed = self.schedule.feed(sink).map(drop);
         fed.map_err(|error| match error {
             ConvertError::Sink { error, .. } => Trouble::Write(error.into()),
             ConvertError::Trace(error) => Trouble::Options(error.to_string()),
@@ -187,6 +200,8 @@ struct Document {
     time_s: f64,
     /// Calculations of the schedule, all ranks together.
     compute_s: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extrapolation: Option<ExtrapolationReport>,
     converted: Vec<Line>,
     approximated: Vec<Line>,
     refused: Vec<Line>,
@@ -194,7 +209,7 @@ struct Document {
 
 impl Document {
     fn new(converted: &Converted<'_>) -> Self {
-        let Converted { report, stats, messages, unmatched, .. } = converted;
+        let Converted { schedule, report, stats, messages, unmatched } = converted;
         Self {
             ranks: stats.ranks,
             ops: stats.ops(),
@@ -202,6 +217,7 @@ impl Document {
             unmatched: *unmatched,
             time_s: report.time(),
             compute_s: report.compute(),
+            extrapolation: schedule.extrapolation().map(ExtrapolationReport::new),
             converted: report.lines(Class::Converted),
             approximated: report.lines(Class::Approximated("")),
             refused: report.lines(Class::Refused("")),
@@ -237,6 +253,9 @@ fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
         number::significant(all.time_s),
         number::significant(all.compute_s)
     )?;
+    if let Some(extrapolation) = &all.extrapolation {
+        extrapolation.write(out)?;
+    }
     writeln!(out, "#              call                          calls   time[s]  share[%] reason")?;
     for (name, lines) in all.lists() {
         for Line { call, reason, calls, time_s, share } in lines {

@@ -47,7 +47,7 @@ impl Generated {
             )
         })?;
         let ranks = args.ranks.ok_or_else(|| PatternArgs::without_ranks(pattern))?;
-        Ok(Self::Pattern(pattern, args.options(ranks)))
+        Ok(Self::Pattern(pattern, args.options(ranks)?))
     }
 
     fn play<S: Sink>(&self, sink: &mut S) -> Result<(), GenerateError<S::Error>> {

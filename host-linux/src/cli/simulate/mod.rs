@@ -69,6 +69,7 @@ use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles, 
   loggap simulate --pattern gather --ranks 8 --timeline gather.svg
   loggap simulate --prtt 3 --delay 20us --preset mpich2-tcp --timeline fig2.svg
   loggap simulate --pattern all-to-all --ranks 64 -s 64K --topology tree:8:4 --network-plot busy.svg
+  loggap simulate --trace app.trace --grid 140x200 --preset ompi-ib-sdr
   loggap simulate app.goal --level 8:node.json --level 64:rack.json --profile fabric.json
 'loggap goal generate --help' lists the patterns."
 )]
@@ -82,9 +83,9 @@ pub struct Args {
     filename: Option<PathBuf>,
 
     /// Traced program to simulate: the directory of 'loggap-mpi trace', or the
-    /// file of rank 0 of liballprof.
+    /// file of rank 0 of liballprof. Repeatable for --grid and --to-ranks.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["input", "filename", "pattern", "prtt"])]
-    trace: Option<PathBuf>,
+    trace: Vec<PathBuf>,
 
     #[command(flatten)]
     conversion: TraceArgs,
@@ -183,15 +184,15 @@ impl Args {
 
     /// File or trace of the schedule.
     fn schedule(&self) -> Option<&Path> {
-        self.input().or(self.trace.as_deref())
+        self.input().or(self.trace.first().map(PathBuf::as_path))
     }
 
     /// Schedule to simulate.
     fn source(&self) -> Result<Source, CliError> {
-        if let Some(trace) = &self.trace {
-            self.pattern.for_pattern_only("a trace")?;
-            let conversion = self.conversion.conversion(std::slice::from_ref(trace))?;
-            return Ok(Source::Trace(Box::new(conversion.into())));
+        if !self.trace.is_empty() {
+            self.pattern.for_pattern_only("a trace", &["--grid"])?;
+            let schedule = self.conversion.schedule(&self.trace, self.pattern.grid.as_ref())?;
+            return Ok(Source::Trace(Box::new(schedule)));
         }
         match self.conversion.given() {
             Some(option) => Err(CliError::usage(format_args!("{option} is for --trace DIR"))),
@@ -277,7 +278,7 @@ impl Args {
     fn check_files(&self) -> Result<(), CliError> {
         let mut files = NamedFiles::default();
         files.read("FILE", self.input());
-        files.read("--trace", self.trace.as_deref());
+        self.trace.iter().for_each(|trace| files.read("--trace", Some(trace)));
         self.parameters.name_files(&mut files);
         self.levels.name_files(&mut files);
         self.network.name_files(&mut files);

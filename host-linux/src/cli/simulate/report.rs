@@ -18,6 +18,7 @@ use super::noise_args::NoiseDocument;
 use super::sensitivity::Sensitivities;
 use super::sweep::SweepReport;
 use crate::cli::digits::Digits;
+use crate::cli::extrapolation::ExtrapolationReport;
 use crate::cli::parameters_used::ParametersUsed;
 use crate::output::{number, wrap};
 use crate::simulation::{
@@ -64,6 +65,9 @@ pub(super) struct Report {
     counters: Option<Vec<CountersDocument>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<Explanation>,
+    /// Extrapolation of a trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extrapolation: Option<ExtrapolationReport>,
     network: NetworkReport,
     #[serde(flatten)]
     sensitivities: Option<Sensitivities>,
@@ -218,6 +222,7 @@ impl Report {
                 .map(|finish| finish.iter().map(|time| time.0).collect()),
             counters,
             explanation,
+            extrapolation: source.extrapolation().map(ExtrapolationReport::new),
             network: NetworkReport::new(args, sets, outcome),
             sensitivities: None,
             monte_carlo: None,
@@ -317,8 +322,7 @@ impl Report {
 
     pub(super) fn print(&self, args: &Args, console: &mut Console) -> Result<Exit, CliError> {
         if let (None, Some(reason)) = (args.program, &self.how.program_reason) {
-            console
-                .note(format_args!("the operations were read from the file as it ran: {reason}"));
+            console.note(format_args!("the operations were looked up as it ran: {reason}"));
         }
         let digits = args.format.digits(console);
         let width = console.data_terminal.map_or(WIDTH, |terminal| terminal.width.min(WIDTH));
@@ -410,6 +414,9 @@ impl Report {
         writeln!(out, "events                 {}", count(self.events))?;
         let speed = self.events_per_s.map(speed).unwrap_or_default();
         writeln!(out, "time to load, to run   {:.3} s, {:.3} s{speed}", self.load_s, self.run_s)?;
+        if let Some(extrapolation) = &self.extrapolation {
+            extrapolation.write(out)?;
+        }
         self.how.write(out)?;
         self.network.write(out)?;
         if let Some(explanation) = &self.explanation {

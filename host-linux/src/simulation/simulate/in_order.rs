@@ -6,10 +6,11 @@ use loggap_core::sim::{
 };
 
 use super::{Job, Method, Outcome, Progress, Stopwatch, Stuck, WATCHED, WATCHED_ON_NETWORK, Watch};
-use crate::schedule::ScheduleFile;
 use crate::simulation::network::{messages, with_more_memory};
 use crate::simulation::noise::with_noise;
-use crate::simulation::{LoadError, Needs, NetworkUse, RunError, Source, stream};
+use crate::simulation::{
+    LoadError, Needs, NetworkUse, RunError, Source, StreamedSchedule, stream, stream_extrapolated,
+};
 use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
 use crate::timeline::link_holds::LinkHolds;
@@ -43,9 +44,8 @@ impl Job<'_> {
         reason: &str,
         watch: Watch<'_>,
     ) -> Result<Outcome, RunError> {
-        let Source::File(file) = source else { return Err(RunError::Load(LoadError::NoFile)) };
         with_more_memory(&mut 1, |times| {
-            InOrder { job: self, times, watch }.of_streamed(file, reason)
+            InOrder { job: self, times, watch }.of_streamed(source, reason)
         })
     }
 }
@@ -65,18 +65,24 @@ impl InOrder<'_> {
         ran.map_err(RunError::Load)?
     }
 
-    /// As [`Self::of`], for a file that is read during the run.
-    fn of_streamed(&self, file: &ScheduleFile, reason: &str) -> Result<Outcome, RunError> {
+    /// As [`Self::of`], for a program that is looked up during the run.
+    fn of_streamed(&self, source: &Source, reason: &str) -> Result<Outcome, RunError> {
         let besides = |needs: &Needs| self.besides(needs);
         let loading = Stopwatch::start();
-        stream(file, self.job.settings, &self.job.limit(&besides), |schedule, needs| {
+        let run = |schedule: StreamedSchedule<'_>, needs: &Needs| {
             let load = loading.read();
             let method = Method::Streamed { reason: reason.to_owned() };
             let outcome = with_noise!(self.job.noise, noise => {
                 self.with_observer(schedule, needs, noise)?
             });
             Ok(Outcome { load, method, ..outcome })
-        })
+        };
+        let (settings, limit) = (self.job.settings, self.job.limit(&besides));
+        match (source, source.extrapolation()) {
+            (Source::File(file), _) => stream(file, settings, &limit, run),
+            (_, Some(program)) => stream_extrapolated(program, settings, &limit, run),
+            _ => Err(RunError::Load(LoadError::NoFile)),
+        }
     }
 
     /// Memory of observers and network, bytes.

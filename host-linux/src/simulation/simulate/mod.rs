@@ -284,6 +284,9 @@ impl<'a> Job<'a> {
         if self.program == Some(ProgramForm::Streamed) {
             return self.streamed(source, "asked for", watch);
         }
+        if self.program.is_none() && !self.wanted.causes && source.extrapolation().is_some() {
+            return self.streamed(source, "it is extrapolated from a trace", watch);
+        }
         match self.computed_or_stored(source, watch) {
             Err(RunError::Load(LoadError::Memory { needed, allowed }))
                 if self.program.is_none() && !self.wanted.causes && source.is_binary() =>

@@ -4,8 +4,8 @@ use loggap_core::goal::{DependsOn, Edge, Op, OpKind, Sink};
 use loggap_core::trace::{Collective, Direction};
 use loggap_core::units::Picos;
 
-use super::Class;
 use super::rank::{Converted, Group, RankConverter, processor};
+use super::{Class, Options};
 use crate::collective::{
     Call, Chosen, Dependency, Operation, Placement, Round, Shape, all_to_all, allgather, linear,
     reduce_scatter, write_rounds,
@@ -15,10 +15,132 @@ use crate::trace::rank::Communicator;
 use crate::trace::record::Counts;
 
 /// Messages of a rank in a collective operation.
-struct Plan {
-    rounds: Vec<Round>,
+pub(in crate::trace) struct Plan {
+    pub(in crate::trace) rounds: Vec<Round>,
     /// Rank of the group that the rounds count ranks from.
+    pub(in crate::trace) root: u32,
+}
+
+impl Plan {
+    /// Rank in a group of `size` that the rounds call `rank`.
+    pub(in crate::trace) fn member(&self, rank: u32, size: u32) -> u32 {
+        let member = (u64::from(rank) + u64::from(self.root)) % u64::from(size.max(1));
+        u32::try_from(member).unwrap_or(u32::MAX)
+    }
+}
+
+/// Arguments of a collective operation, without the group.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(in crate::trace) struct CollectiveCall {
+    /// Name in lower case, without the `i` of an immediate operation.
+    pub(in crate::trace) name: String,
+    /// Rank of the root in the group; 0 without a root.
+    pub(in crate::trace) root: u32,
+    pub(in crate::trace) sent: u64,
+    pub(in crate::trace) received: u64,
+    in_place: bool,
+    /// Bytes to each rank of the group, and from each, where the call has lists.
+    pub(in crate::trace) lists: [Counts; 2],
+}
+
+impl CollectiveCall {
+    fn new(
+        name: &str,
+        operation: &Collective,
+        lists: [&Counts; 2],
+        communicator: &Communicator,
+    ) -> Self {
+        let &Collective { root, sent, received, in_place, .. } = operation;
+        let root = root.and_then(|root| communicator.rank_of(root)).unwrap_or(0);
+        let lists = lists.map(Clone::clone);
+        Self { name: name.to_owned(), root, sent, received, in_place, lists }
+    }
+
+    /// True if bytes differ from rank to rank.
+    pub(in crate::trace) fn has_lists(&self) -> bool {
+        self.lists.iter().any(|list| !list.is_empty())
+    }
+
+    fn barrier() -> Self {
+        let (nothing, list) = (Collective::default(), Counts::default());
+        Self::new("barrier", &nothing, [&list, &list], &Communicator::default())
+    }
+
+    /// Messages of `own` in a group of `ranks`; `None` if no algorithm is known.
+    pub(in crate::trace) fn plan(&self, options: &Options, own: u32, ranks: u32) -> Option<Plan> {
+        let &Self { root, in_place, .. } = self;
+        let [sent, received] = &self.lists;
+        let combine = options.combine;
+        // With MPI_IN_PLACE only the other count is significant.
+        let one = self.sent.max(self.received);
+        let from_root = |operation, size| {
+            let rounds = equal(options, operation, [own, ranks], root, size);
+            Some(Plan { rounds, root })
+        };
+        let at_once = |rounds| Some(Plan { rounds, root: 0 });
+        let of_shape = |shape, root, size| {
+            let call = Call { shape, ranks, size, segment: 0, combine };
+            Some(Plan { rounds: call.rounds(relative(own, root, ranks)), root })
+        };
+        match self.name.as_str() {
+            "barrier" => from_root(Operation::Barrier, 0),
+            "bcast" => from_root(Operation::Bcast, one),
+            "allreduce" => from_root(Operation::Allreduce, one),
+            "allgather" => from_root(Operation::Allgather, one),
+            "alltoall" => from_root(Operation::Alltoall, one),
+            "gather" => from_root(Operation::Gather, one),
+            "scatter" => from_root(Operation::Scatter, one),
+            "reduce" if ranks < 8 && one < 512 => of_shape(Shape::ReduceLinear, root, one),
+            "reduce" => of_shape(Shape::ReduceBinomial, root, one),
+            "scan" | "exscan" => of_shape(Shape::Scan, 0, one),
+            "gatherv" => at_once(to_root(own, root, self.sent, received, Direction::Receive)),
+            "scatterv" => at_once(to_root(own, root, self.received, sent, Direction::Send)),
+            "allgatherv" => at_once(allgather(own, ranks, &sizes(received, one, ranks))),
+            "alltoallv" | "alltoallw" => {
+                let received = sizes(received, self.received, ranks);
+                let sent = if in_place { received.clone() } else { sizes(sent, self.sent, ranks) };
+                at_once(match self.name.as_str() {
+                    "alltoallv" => all_to_all(own, ranks, &sent, &received),
+                    _ => linear(own, &sent, &received),
+                })
+            }
+            "reduce_scatter" | "reduce_scatter_block" => {
+                at_once(reduce_scatter(own, ranks, &sizes(received, one, ranks), combine))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Rounds of an operation on equal blocks, counted from `root`.
+fn equal(
+    options: &Options,
+    operation: Operation,
+    [own, ranks]: [u32; 2],
     root: u32,
+    size: u64,
+) -> Vec<Round> {
+    if ranks < 2 {
+        return Vec::new();
+    }
+    let Chosen { shape, segment } = options.algorithms.choose(operation, ranks, size);
+    let call = Call { shape, ranks, size, segment, combine: options.combine };
+    call.rounds(relative(own, root, ranks))
+}
+
+/// A collective operation in whose place a schedule has an empty calculation.
+#[derive(Debug)]
+pub(in crate::trace) struct NotedCall<'t> {
+    /// The calculation.
+    pub(in crate::trace) op: u32,
+    pub(in crate::trace) call: CollectiveCall,
+    /// Name in the trace.
+    pub(in crate::trace) name: String,
+    pub(in crate::trace) communicator: &'t Communicator,
+    pub(in crate::trace) tag: u64,
+    pub(in crate::trace) is_immediate: bool,
+    /// Time inside the call, in nanoseconds.
+    pub(in crate::trace) nanos: u64,
 }
 
 /// Bytes to or from each rank: a list, or the same for all.
@@ -29,7 +151,7 @@ fn sizes(list: &Counts, each: u64, ranks: u32) -> Vec<u64> {
     list.iter().take(ranks as usize).collect()
 }
 
-impl<S: Sink> RankConverter<'_, '_, S> {
+impl<'t, S: Sink> RankConverter<'_, 't, S> {
     pub(super) fn collective(
         &mut self,
         record: &Record<'_>,
@@ -55,11 +177,8 @@ impl<S: Sink> RankConverter<'_, '_, S> {
         if let Some(kind) = name.strip_prefix("neighbor_") {
             return self.neighbours(record, kind, operation, lists, (&group, tag));
         }
-        let Some(plan) = self.plan(name, operation, lists, &group) else {
-            return Ok(Class::Refused("no algorithm is known"));
-        };
-        self.write(record, operation.request, &plan, (&group, tag))?;
-        Ok(Class::Converted)
+        let call = CollectiveCall::new(name, operation, lists, group.communicator);
+        self.call(record, operation.request, call, (&group, tag))
     }
 
     /// Communicators are made together: the members of the new one meet in a barrier.
@@ -68,74 +187,57 @@ impl<S: Sink> RankConverter<'_, '_, S> {
         let tag = Self::collective_tag(group);
         let group = *group;
         if !group.communicator.is_inter() {
-            let rounds = self.equal(Operation::Barrier, &group, 0, 0);
-            self.write(record, None, &Plan { rounds, root: 0 }, (&group, tag))?;
+            self.call(record, None, CollectiveCall::barrier(), (&group, tag))?;
         }
         Ok(Class::Approximated("a barrier of the new communicator"))
     }
 
-    fn plan(
-        &self,
-        name: &str,
-        operation: &Collective,
-        [sent, received]: [&Counts; 2],
-        group: &Group<'_>,
-    ) -> Option<Plan> {
-        let &Group { own, size: ranks, communicator, .. } = group;
-        let root = operation.root.and_then(|root| communicator.rank_of(root)).unwrap_or(0);
-        let combine = self.conversion.options.combine;
-        // With MPI_IN_PLACE only the other count is significant.
-        let one = operation.sent.max(operation.received);
-        let from_root =
-            |operation, size| Plan { rounds: self.equal(operation, group, root, size), root };
-        let at_once = |rounds| Some(Plan { rounds, root: 0 });
-        let of_shape = |shape, root, size| {
-            let call = Call { shape, ranks, size, segment: 0, combine };
-            Some(Plan { rounds: call.rounds(relative(own, root, ranks)), root })
+    /// Writes the messages of an operation, or notes it.
+    fn call(
+        &mut self,
+        record: &Record<'_>,
+        request: Option<u64>,
+        call: CollectiveCall,
+        (group, tag): (&Group<'t>, u64),
+    ) -> Converted<Class, S> {
+        let options = &self.conversion.options;
+        let Some(plan) = call.plan(options, group.own, group.size) else {
+            return Ok(Class::Refused("no algorithm is known"));
         };
-        let lists =
-            || [sizes(sent, operation.sent, ranks), sizes(received, operation.received, ranks)];
-        match name {
-            "barrier" => Some(from_root(Operation::Barrier, 0)),
-            "bcast" => Some(from_root(Operation::Bcast, one)),
-            "allreduce" => Some(from_root(Operation::Allreduce, one)),
-            "allgather" => Some(from_root(Operation::Allgather, one)),
-            "alltoall" => Some(from_root(Operation::Alltoall, one)),
-            "gather" => Some(from_root(Operation::Gather, one)),
-            "scatter" => Some(from_root(Operation::Scatter, one)),
-            "reduce" if ranks < 8 && one < 512 => of_shape(Shape::ReduceLinear, root, one),
-            "reduce" => of_shape(Shape::ReduceBinomial, root, one),
-            "scan" | "exscan" => of_shape(Shape::Scan, 0, one),
-            "gatherv" => at_once(to_root(own, root, operation.sent, received, Direction::Receive)),
-            "scatterv" => at_once(to_root(own, root, operation.received, sent, Direction::Send)),
-            "allgatherv" => at_once(allgather(own, ranks, &sizes(received, one, ranks))),
-            "alltoallv" | "alltoallw" => {
-                let [mut sent, received] = lists();
-                if operation.in_place {
-                    sent.clone_from(&received);
-                }
-                at_once(match name {
-                    "alltoallv" => all_to_all(own, ranks, &sent, &received),
-                    _ => linear(own, &sent, &received),
-                })
-            }
-            "reduce_scatter" | "reduce_scatter_block" => {
-                at_once(reduce_scatter(own, ranks, &sizes(received, one, ranks), combine))
-            }
-            _ => None,
+        let is_alone = group.size < 2 && self.conversion.ranks() > 1;
+        if self.calls.is_none() || is_alone {
+            self.write(record, request, &plan, (group, tag))?;
+            return Ok(Class::Converted);
         }
+        let thread = record.thread as usize;
+        let cpu = processor(thread) + u16::from(request.is_some());
+        let before = self.before(thread)?;
+        let kind = OpKind::Calc { duration: Picos::ZERO };
+        let op = self.waiting(Op { kind, cpu, nic: 0 }, &before)?;
+        if let Some(calls) = &mut self.calls {
+            calls.push(NotedCall {
+                op,
+                call,
+                name: record.call.to_owned(),
+                communicator: group.communicator,
+                tag,
+                is_immediate: request.is_some(),
+                nanos: record.time(),
+            });
+        }
+        self.ended(thread, request, &[(op, DependsOn::End)])?;
+        Ok(Class::Converted)
     }
 
-    /// Rounds of an operation on equal blocks, counted from `root`.
-    fn equal(&self, operation: Operation, group: &Group<'_>, root: u32, size: u64) -> Vec<Round> {
-        let &Group { own, size: ranks, .. } = group;
-        if ranks < 2 {
-            return Vec::new();
+    /// Writes an operation that waits for `before`.
+    fn waiting(&mut self, op: Op, before: &[Dependency]) -> Converted<u32, S> {
+        let failed = self.failed();
+        let op = self.sink.op(op).map_err(&failed)?;
+        for &(on, event) in before {
+            let edge = Edge { op, on, start: event == DependsOn::Start };
+            self.sink.edge(edge).map_err(&failed)?;
         }
-        let options = &self.conversion.options;
-        let Chosen { shape, segment } = options.algorithms.choose(operation, ranks, size);
-        let call = Call { shape, ranks, size, segment, combine: options.combine };
-        call.rounds(relative(own, root, ranks))
+        Ok(op)
     }
 
     /// Writes the messages of a plan: behind those before, or beside what follows until the
@@ -151,8 +253,7 @@ impl<S: Sink> RankConverter<'_, '_, S> {
         let cpu = processor(thread) + u16::from(request.is_some());
         let before = self.before(thread)?;
         let world = |rank: u32| {
-            let member = (u64::from(rank) + u64::from(plan.root)) % u64::from(group.size.max(1));
-            let member = u32::try_from(member).ok().and_then(|at| group.communicator.member(at));
+            let member = group.communicator.member(plan.member(rank, group.size));
             member.map_or(u32::MAX, i32::cast_unsigned)
         };
         let placement = Placement { rank: world, tag, cpu };
@@ -176,15 +277,9 @@ impl<S: Sink> RankConverter<'_, '_, S> {
             [] => None,
             [(one, DependsOn::End)] => Some(*one),
             several => {
-                let failed = self.failed();
                 let kind = OpKind::Calc { duration: Picos::ZERO };
                 let cpu = processor(thread) + 1;
-                let op = self.sink.op(Op { kind, cpu, nic: 0 }).map_err(&failed)?;
-                for &(on, event) in several {
-                    let edge = Edge { op, on, start: event == DependsOn::Start };
-                    self.sink.edge(edge).map_err(&failed)?;
-                }
-                Some(op)
+                Some(self.waiting(Op { kind, cpu, nic: 0 }, several)?)
             }
         };
         self.post(request, op);
@@ -222,13 +317,7 @@ impl<S: Sink> RankConverter<'_, '_, S> {
                     Direction::Send => OpKind::Send { peer, size, tag },
                     Direction::Receive => OpKind::Receive { peer, size, tag },
                 };
-                let failed = self.failed();
-                let op = self.sink.op(Op { kind, cpu, nic: 0 }).map_err(&failed)?;
-                for &(on, event) in &before {
-                    let edge = Edge { op, on, start: event == DependsOn::Start };
-                    self.sink.edge(edge).map_err(&failed)?;
-                }
-                ends.push((op, DependsOn::End));
+                ends.push((self.waiting(Op { kind, cpu, nic: 0 }, &before)?, DependsOn::End));
             }
         }
         let ends = if ends.is_empty() { before } else { ends };

@@ -24,10 +24,12 @@ use loggap_core::goal::Sink;
 use loggap_core::units::PerByte;
 
 pub use algorithms::{Algorithms, AlgorithmsError};
+pub(super) use collective::{CollectiveCall, NotedCall, Plan};
 pub use input::{Input, OpenError};
 pub use report::{Class, Line, Report};
 
 use super::TraceError;
+use super::rank::Communicator;
 use input::{Records, Unfinished};
 use rank::RankConverter;
 
@@ -142,6 +144,16 @@ impl Conversion {
         self.input.ranks()
     }
 
+    /// Settings.
+    pub(super) const fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Communicators of `rank`.
+    pub(super) fn communicators(&self, rank: u32) -> impl Iterator<Item = &Communicator> {
+        self.input.communicators(rank).into_iter().flat_map(HashMap::values)
+    }
+
     /// Writes the schedule into `sink`.
     ///
     /// # Errors
@@ -154,17 +166,20 @@ impl Conversion {
         sink.ranks(ranks).map_err(failed(0))?;
         for rank in 0..ranks {
             sink.begin_rank(rank).map_err(failed(rank))?;
-            self.rank(rank, sink, &mut report)?;
+            self.rank(rank, sink, &mut report, None)?;
             sink.end_rank().map_err(failed(rank))?;
         }
         Ok(report)
     }
 
-    fn rank<S: Sink>(
-        &self,
+    /// Converts one rank into the open one of `sink`. With a list of `calls`, an empty calculation
+    /// stands for each collective operation, and the list tells which.
+    pub(super) fn rank<'t, S: Sink>(
+        &'t self,
         rank: u32,
         sink: &mut S,
         report: &mut Report,
+        calls: Option<&mut Vec<NotedCall<'t>>>,
     ) -> Result<(), ConvertError<S::Error>> {
         let strictness = self.options.strictness;
         if self.options.graph == Graph::Schedgen {
@@ -173,6 +188,7 @@ impl Conversion {
         }
         let [records, ahead] = [(); 2].map(|()| self.input.records(rank, strictness));
         let mut converter = RankConverter::new(self, rank, ahead, sink, report);
+        converter.calls = calls;
         for record in records {
             match record {
                 Ok(record) => converter.convert(&record)?,

@@ -6,6 +6,7 @@ use loggap_core::goal::{ANY, ANY_TAG, DependsOn, Edge, Op, OpKind, Sink};
 use loggap_core::trace::{self, Completed, Direction, Envelope, Message, Mode};
 use loggap_core::units::Picos;
 
+use super::collective::NotedCall;
 use super::lookahead::{Fate, Lookahead};
 use super::{Class, Conversion, ConvertError, Records, Report, Strictness, Unfinished};
 use crate::collective::Dependency;
@@ -58,6 +59,8 @@ pub(super) struct RankConverter<'c, 't, S> {
     rank: u32,
     pub(super) sink: &'c mut S,
     pub(super) report: &'c mut Report,
+    /// Collective operations that are noted and not written; `None` to write them.
+    pub(super) calls: Option<&'c mut Vec<NotedCall<'t>>>,
     ahead: Lookahead<'t>,
     /// Records so far.
     records: u64,
@@ -102,6 +105,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
             rank,
             sink,
             report,
+            calls: None,
             ahead: Lookahead::new(ahead),
             records: 0,
             chains: Vec::new(),

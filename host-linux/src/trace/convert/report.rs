@@ -75,6 +75,20 @@ impl Report {
         }
     }
 
+    /// Moves a call from those that were converted to those that were refused, for `reason`.
+    pub(in crate::trace) fn refuse(&mut self, call: &str, reason: &'static str, nanos: u64) {
+        for (class, names) in &mut self.by_class {
+            let Some(total) = names.get_mut(call) else { continue };
+            if !matches!(class, Class::Refused(_)) && total.calls > 0 {
+                total.calls -= 1;
+                total.nanos = total.nanos.saturating_sub(nanos);
+                break;
+            }
+        }
+        self.by_class.values_mut().for_each(|names| names.retain(|_, total| total.calls > 0));
+        self.add(Class::Refused(reason), call, 1, nanos);
+    }
+
     /// Calls of the class that `wanted` names with any reason, those with the most time first.
     #[must_use]
     pub fn lines(&self, wanted: Class) -> Vec<Line> {

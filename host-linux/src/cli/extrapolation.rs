@@ -1,0 +1,102 @@
+//! What is printed of an extrapolated trace.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::output::number;
+use crate::trace::convert::{Class, Line};
+use crate::trace::extrapolate::{Dimension, Extrapolation, Growth};
+
+/// Extrapolation of a trace, as JSON and as text.
+#[derive(Serialize)]
+pub(super) struct ExtrapolationReport {
+    /// Traced and larger program in words.
+    summary: String,
+    dimensions: Vec<DimensionDocument>,
+    point_to_point_messages: u64,
+    /// Growth of the computation, from several traces.
+    computation: Vec<GrowthDocument>,
+    not_understood: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct DimensionDocument {
+    traced: u32,
+    ranks: u32,
+    is_ring: bool,
+}
+
+#[derive(Serialize)]
+struct GrowthDocument {
+    /// Place of the ranks in the grid.
+    place: String,
+    form: String,
+    factor: f64,
+    factor_lo: Option<f64>,
+    factor_hi: Option<f64>,
+    /// Largest relative error at a number of ranks that was left out.
+    left_out_error: Option<f64>,
+}
+
+impl ExtrapolationReport {
+    pub(super) fn new(program: &Extrapolation) -> Self {
+        let dimension = |one: &Dimension| DimensionDocument {
+            traced: one.traced,
+            ranks: one.target,
+            is_ring: one.is_ring,
+        };
+        let growth = |(place, growth): &(String, Growth)| {
+            let Growth { form, factor, interval, left_out } = *growth;
+            let [low, high] = interval.map_or([None; 2], |ends| ends.map(Some));
+            GrowthDocument {
+                place: place.clone(),
+                form: form.to_string(),
+                factor,
+                factor_lo: low,
+                factor_hi: high,
+                left_out_error: left_out,
+            }
+        };
+        Self {
+            summary: program.summary(),
+            dimensions: program.dimensions().iter().map(dimension).collect(),
+            point_to_point_messages: program.messages(),
+            computation: program.growths().iter().map(growth).collect(),
+            not_understood: program.report().lines(Class::Refused("")),
+        }
+    }
+
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "extrapolated           {}", self.summary)?;
+        let messages = self.point_to_point_messages;
+        writeln!(out, "point-to-point         {messages} messages")?;
+        for one in &self.computation {
+            let digits = number::significant;
+            let interval = match (one.factor_lo, one.factor_hi) {
+                (Some(low), Some(high)) => format!("{} to {}", digits(low), digits(high)),
+                _ => "-".to_owned(),
+            };
+            let error = one.left_out_error.map(|error| digits(error * 100.0) + "%");
+            writeln!(
+                out,
+                "computation            {}: x {} ({interval}) as {}, error left out {}",
+                one.place,
+                digits(one.factor),
+                one.form,
+                error.unwrap_or_else(|| "-".to_owned())
+            )?;
+        }
+        if self.not_understood.is_empty() {
+            return writeln!(out, "not understood         nothing");
+        }
+        for Line { call, reason, calls, share, .. } in &self.not_understood {
+            let (reason, share) = (reason.unwrap_or_default(), share * 100.0);
+            writeln!(
+                out,
+                "not understood         {calls} {call}, {share:.2}% of the time: {reason}"
+            )?;
+        }
+        Ok(())
+    }
+}

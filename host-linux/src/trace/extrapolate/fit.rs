@@ -1,0 +1,233 @@
+//! Sizes and computation as functions of the number of ranks.
+
+use std::fmt;
+
+use loggap_core::random::Random;
+
+/// `c·Pᵃ`, or `c + d·log₂P`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Form {
+    /// Exponent, as numerator over 6.
+    Power(i8),
+    /// A logarithm with a constant.
+    Logarithm,
+}
+
+/// Forms in the order in which they are tried: 0, ±1/3, ±1/2, ±2/3, ±1.
+const POWERS: [i8; 9] = [0, 2, -2, 3, -3, 4, -4, 6, -6];
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Power(0) => "c",
+            Self::Power(2) => "c P^1/3",
+            Self::Power(-2) => "c P^-1/3",
+            Self::Power(3) => "c P^1/2",
+            Self::Power(-3) => "c P^-1/2",
+            Self::Power(4) => "c P^2/3",
+            Self::Power(-4) => "c P^-2/3",
+            Self::Power(6) => "c P",
+            Self::Power(_) => "c P^-1",
+            Self::Logarithm => "c + d log2 P",
+        })
+    }
+}
+
+/// Value at a number of ranks.
+type Point = (u32, f64);
+
+impl Form {
+    /// Forms with fewer parameters than there are numbers of ranks.
+    fn all(count: usize) -> impl Iterator<Item = Self> {
+        let powers = POWERS.into_iter().take(if count > 1 { POWERS.len() } else { 1 });
+        powers.map(Self::Power).chain((count > 2).then_some(Self::Logarithm))
+    }
+
+    fn base(self, ranks: u32) -> f64 {
+        match self {
+            Self::Power(sixths) => f64::from(ranks).powf(f64::from(sixths) / 6.0),
+            Self::Logarithm => f64::from(ranks).log2(),
+        }
+    }
+
+    /// Least squares of the relative errors: constant and factor.
+    fn fit(self, points: &[Point]) -> [f64; 2] {
+        let (mut s, mut sx, mut sxx, mut sy, mut sxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for &(ranks, value) in points {
+            let (x, weight) = (self.base(ranks), 1.0 / value.max(f64::MIN_POSITIVE).powi(2));
+            s += weight;
+            sx += weight * x;
+            sxx += weight * x * x;
+            sy += weight * value;
+            sxy += weight * x * value;
+        }
+        match self {
+            Self::Power(_) => [0.0, sxy / sxx],
+            Self::Logarithm => {
+                let slope = (s * sxy - sx * sy) / (s * sxx - sx * sx);
+                [(sy - slope * sx) / s, slope]
+            }
+        }
+    }
+
+    fn value(self, [constant, factor]: [f64; 2], ranks: u32) -> f64 {
+        constant + factor * self.base(ranks)
+    }
+
+    /// Largest relative error at a point of the form fitted to the others.
+    fn left_out(self, points: &[Point]) -> f64 {
+        let error = |at: usize| {
+            let others = points.iter().enumerate().filter(|(other, _)| *other != at);
+            let others: Vec<Point> = others.map(|(_, point)| *point).collect();
+            let (ranks, value) = points.get(at).copied().unwrap_or((1, 1.0));
+            (self.value(self.fit(&others), ranks) / value - 1.0).abs()
+        };
+        (0..points.len()).map(error).fold(0.0, f64::max)
+    }
+}
+
+/// Size at `target` ranks of what has these sizes at others, in ascending order; `None` if no form
+/// gives all of them.
+pub(super) fn size(sizes: &[(u32, u64)], target: u32) -> Option<u64> {
+    let &(last, known) = sizes.last()?;
+    if sizes.iter().all(|(_, size)| *size == known) {
+        return Some(known);
+    }
+    let unit =
+        [8, 4, 2, 1].into_iter().find(|unit| sizes.iter().all(|(_, size)| size % unit == 0))?;
+    let points: Vec<Point> = sizes.iter().map(|&(ranks, size)| (ranks, precise(size))).collect();
+    let at = |form: Form, ranks: u32| {
+        let value = match form {
+            Form::Power(_) => precise(known) * form.base(ranks) / form.base(last),
+            Form::Logarithm => form.value(form.fit(&points), ranks),
+        };
+        whole(value / precise(unit)).saturating_mul(unit)
+    };
+    let holds = |form: &Form| sizes.iter().all(|&(ranks, size)| at(*form, ranks) == size);
+    let found = Form::all(sizes.len()).find(holds)?;
+    Some(at(found, target))
+}
+
+/// How computation grows with the number of ranks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// Form of the growth.
+    pub form: Form,
+    /// Computation of the larger program over that of the largest trace.
+    pub factor: f64,
+    /// 95% interval of the factor, from 3 runs at each of 3 numbers of ranks on.
+    pub interval: Option<[f64; 2]>,
+    /// Largest relative error at a number of ranks that was left out, with 3 of them.
+    pub left_out: Option<f64>,
+}
+
+/// Numbers of draws of an interval.
+const DRAWS: usize = 1_000;
+
+/// Growth from the largest trace to `target` ranks. `runs` are the values of the runs by ascending
+/// number of ranks.
+pub(super) fn growth(runs: &[(u32, Vec<f64>)], target: u32) -> Growth {
+    let points: Vec<Point> =
+        runs.iter().map(|(ranks, values)| (*ranks, median(values.clone()))).collect();
+    let last = points.last().map_or(1, |(ranks, _)| *ranks);
+    let count = points.len();
+    let error = |form: &Form| match count {
+        3.. => form.left_out(&points),
+        _ => {
+            let fitted = form.fit(&points);
+            let error = |&(ranks, value): &Point| (form.value(fitted, ranks) / value - 1.0).powi(2);
+            points.iter().map(error).sum()
+        }
+    };
+    let mut best = (Form::Power(0), f64::INFINITY);
+    for form in Form::all(count) {
+        let error = error(&form);
+        if error < best.1 {
+            best = (form, error);
+        }
+    }
+    let (form, error) = best;
+    let factor = |points: &[Point]| {
+        let fitted = form.fit(points);
+        form.value(fitted, target) / form.value(fitted, last)
+    };
+    let suffices = count >= 3 && runs.iter().all(|(_, values)| values.len() >= 3);
+    let interval = suffices.then(|| {
+        let mut random = Random::new(1);
+        let mut draw = || {
+            let one = |(ranks, values): &(u32, Vec<f64>)| {
+                let any = |_| {
+                    let at = random.below(values.len() as u64);
+                    usize::try_from(at).ok().and_then(|at| values.get(at)).copied().unwrap_or(0.0)
+                };
+                (*ranks, median((0..values.len()).map(any).collect()))
+            };
+            factor(&runs.iter().map(one).collect::<Vec<_>>())
+        };
+        let mut drawn: Vec<f64> = (0..DRAWS).map(|_| draw()).collect();
+        drawn.sort_by(f64::total_cmp);
+        [DRAWS / 40, DRAWS - 1 - DRAWS / 40].map(|at| drawn.get(at).copied().unwrap_or(0.0))
+    });
+    Growth { form, factor: factor(&points), interval, left_out: (count >= 3).then_some(error) }
+}
+
+/// Middle value, the mean of two in the middle.
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let at = |at: usize| values.get(at).copied().unwrap_or(0.0);
+    let half = values.len() / 2;
+    if values.len() % 2 == 1 {
+        at(half)
+    } else {
+        f64::midpoint(at(half.saturating_sub(1)), at(half))
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "sizes below 2^53 are kept")]
+const fn precise(size: u64) -> f64 {
+    size as f64
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+fn whole(value: f64) -> u64 {
+    value.round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_follow_a_form_that_gives_all_of_them() {
+        // Weak and strong scaling, a face of a cube, and a tree.
+        assert_eq!(size(&[(4, 800), (8, 800)], 64), Some(800));
+        assert_eq!(size(&[(2, 8_000), (4, 4_000), (8, 2_000)], 64), Some(248), "in whole doubles");
+        assert_eq!(size(&[(8, 8_192), (27, 5_464 / 8 * 8), (64, 4_096)], 512), Some(2_048));
+        assert_eq!(size(&[(4, 4_096), (16, 2_048), (64, 1_024)], 1_024), Some(256));
+        assert_eq!(size(&[(2, 10), (4, 18), (8, 26)], 64), Some(50));
+        assert_eq!(size(&[(2, 10), (4, 17), (8, 26)], 64), None);
+    }
+
+    #[test]
+    fn growth_has_an_interval_from_three_runs_at_three_sizes_on() {
+        let runs = |values: [f64; 3], count: u32| -> Vec<(u32, Vec<f64>)> {
+            let noisy =
+                |value: f64| (0..count).map(move |run| value * (1.0 + 0.001 * f64::from(run)));
+            [2, 4, 8]
+                .into_iter()
+                .zip(values)
+                .map(|(p, value)| (p, noisy(value).collect()))
+                .collect()
+        };
+        let strong = growth(&runs([8.0, 4.0, 2.0], 3), 64);
+        assert_eq!(strong.form, Form::Power(-6));
+        assert!((strong.factor - 0.125).abs() < 1e-9, "{strong:?}");
+        let [low, high] = strong.interval.unwrap();
+        assert!(low <= strong.factor && strong.factor <= high && high - low < 0.001);
+        let tree = growth(&runs([11.0, 12.0, 13.0], 1), 64);
+        assert_eq!((tree.form, tree.interval), (Form::Logarithm, None));
+        assert!((tree.factor - 16.0 / 13.0).abs() < 1e-9 && tree.left_out.unwrap() < 1e-9);
+        let two = growth(&runs([5.0, 5.0, 5.0], 1)[..2], 64);
+        assert_eq!((two.form, two.left_out), (Form::Power(0), None));
+    }
+}

@@ -1,0 +1,289 @@
+//! Traced programs on more ranks than were traced.
+//!
+//! A rank of the larger program runs the program of a traced rank, with its peers shifted
+//! (`mapping`). With copies, as Schedgen 1 makes them (`--traces-extr`), the traced ranks are
+//! repeated, and only their collective operations are common. On a grid, neighbours stay
+//! neighbours: the traced ranks of a corner, an edge and so on have to do the same (`grid`).
+//! Collective operations are the messages of an algorithm among all members of the larger group
+//! (`expansion`).
+//!
+//! Only the traced programs are stored (`sequence`). The operations of the larger program are made
+//! as they are asked for (`lookup`).
+
+mod build;
+mod error;
+mod expansion;
+mod fit;
+mod grid;
+mod lookup;
+mod mapping;
+mod pattern;
+mod phases;
+mod runs;
+mod sequence;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use loggap_core::goal::{ANY, DependsOn, Edge, Op, OpKind, Sink};
+
+pub use error::ExtrapolateError;
+pub use fit::{Form, Growth};
+pub use grid::{Grid, Misfit};
+pub use lookup::{ExtrapolatedLookup, UnderWay};
+pub use mapping::Dimension;
+
+use super::convert::{Conversion, ConvertError, Options, Report};
+use crate::schedule::TagNumbers;
+use expansion::{Expansion, Kind, Work};
+use mapping::{Extents, Mapping, Step};
+use sequence::Sequence;
+
+/// Size of the larger program.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Scaling {
+    /// So many copies of the traced ranks.
+    Copies(u32),
+    /// A larger grid.
+    Grid(Grid),
+    /// So many ranks of a ring, of a line, or of trees.
+    Ranks(u32),
+}
+
+/// A traced program on more ranks.
+#[derive(Debug)]
+pub struct Extrapolation {
+    mapping: Mapping,
+    /// Programs of the traced ranks.
+    sequences: Vec<Sequence>,
+    /// Traced rank of each rank.
+    sources: Vec<u32>,
+    steps: Vec<Step>,
+    kinds: Vec<Kind>,
+    options: Options,
+    tags: Arc<TagNumbers>,
+    report: Report,
+    /// Rings and trees that were found, in words.
+    patterns: Vec<String>,
+    /// Growth of the computation of ranks with the same place, by its name.
+    growths: Vec<(String, Growth)>,
+}
+
+impl Extrapolation {
+    /// Extrapolates traces of a program on different numbers of ranks. The one on the most is used,
+    /// the others test the rule, and tell how sizes and computation grow.
+    ///
+    /// # Errors
+    ///
+    /// [`ExtrapolateError`].
+    pub fn new(conversions: &[Conversion], scaling: &Scaling) -> Result<Self, ExtrapolateError> {
+        build::build(conversions, scaling)
+    }
+
+    /// Number of ranks.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        u32::try_from(self.sources.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Dimensions of the grid; for copies a first one along which they stand.
+    #[must_use]
+    pub fn dimensions(&self) -> &[Dimension] {
+        &self.mapping.dimensions
+    }
+
+    /// What became of the calls of the trace.
+    #[must_use]
+    pub const fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Tags of the trace; simulations see their numbers.
+    pub fn tags(&self) -> Arc<TagNumbers> {
+        Arc::clone(&self.tags)
+    }
+
+    /// Memory, bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let sequences: u64 = self.sequences.iter().map(Sequence::bytes).sum();
+        // The traced rank of each, and its cursor.
+        sequences + 12 * u64::from(self.ranks())
+    }
+
+    /// Growth of the computation of ranks with the same place, by its name; none from one trace.
+    #[must_use]
+    pub fn growths(&self) -> &[(String, Growth)] {
+        &self.growths
+    }
+
+    /// Sends, receives and calculations of each rank, if all are on the first processor of their rank
+    /// and without wildcards.
+    pub(crate) fn counts(&self) -> Option<Vec<[u32; 3]>> {
+        let plain: Option<Vec<_>> = self.sequences.iter().map(Sequence::counts).collect();
+        let plain = plain?;
+        let kinds: Vec<_> = self.sequences.iter().map(Sequence::kinds).collect();
+        let of = |(rank, source): (u32, &u32)| {
+            let mut counts = plain.get(*source as usize).copied().unwrap_or_default();
+            for (kind, times) in kinds.get(*source as usize).into_iter().flatten() {
+                let expansion = self.expansion(*kind, rank);
+                let mut once = [0; 3];
+                for kind in (0..expansion.len()).filter_map(|at| expansion.operation(at, 0)) {
+                    sequence::count(kind, &mut once);
+                }
+                counts.iter_mut().zip(once).for_each(|(count, once)| *count += times * once);
+            }
+            counts
+        };
+        Some((0..).zip(&self.sources).map(of).collect())
+    }
+
+    /// Point-to-point messages of all ranks.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        let plain: Vec<u64> = self.sequences.iter().map(Sequence::sends).collect();
+        let of = |source: &u32| plain.get(*source as usize).copied().unwrap_or(0);
+        self.sources.iter().map(of).sum::<u64>() + self.messages_of_patterns()
+    }
+
+    fn messages_of_patterns(&self) -> u64 {
+        // All ranks have the same patterns.
+        let kinds = self.sequences.first().map(Sequence::kinds).unwrap_or_default();
+        let of = |(kind, times): (u32, u32)| match self
+            .kinds
+            .get(kind as usize)
+            .map(|kind| &kind.work)
+        {
+            Some(Work::Pattern { pattern, .. }) => {
+                let rounds =
+                    (0..self.ranks()).flat_map(|rank| pattern.rounds(rank, self.ranks(), 0));
+                u64::from(times) * rounds.map(|round| round.sends.len() as u64).sum::<u64>()
+            }
+            _ => 0,
+        };
+        kinds.into_iter().map(of).sum()
+    }
+
+    /// One line: extents in the trace and in the larger program.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let [traced, target] = [
+            Extents(&self.mapping.dimensions, |one| one.traced),
+            Extents(&self.mapping.dimensions, |one| one.target),
+        ];
+        match self.mapping.dimensions.as_slice() {
+            [copies, ranks] if copies.traced == 1 => {
+                format!("{} copies of {} ranks", copies.target, ranks.traced)
+            }
+            _ if self.patterns.is_empty() => format!("a grid of {target} from {traced} ranks"),
+            _ => {
+                let (ranks, traced) = (self.ranks(), self.sequences.len());
+                format!("{} on {ranks} ranks from {traced}", self.patterns.join(", "))
+            }
+        }
+    }
+
+    /// Writes the program into `sink`, with the numbers of tags in their place.
+    ///
+    /// # Errors
+    ///
+    /// [`ConvertError::Sink`].
+    pub fn feed_numbered<S: Sink>(&self, sink: &mut S) -> Result<(), ConvertError<S::Error>> {
+        let ranks = self.ranks();
+        sink.ranks(ranks).map_err(|error| ConvertError::Sink { rank: 0, error })?;
+        let mut begins = Vec::new();
+        for rank in 0..ranks {
+            self.feed_rank(rank, &mut begins, sink)
+                .map_err(|error| ConvertError::Sink { rank, error })?;
+        }
+        Ok(())
+    }
+
+    /// Writes a rank; `begins` is scratch memory for the first operation of each element.
+    fn feed_rank<S: Sink>(
+        &self,
+        rank: u32,
+        begins: &mut Vec<u32>,
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
+        begins.clear();
+        let Some(sequence) = self.sequence(rank) else { return Ok(()) };
+        let mut expansions: HashMap<u32, Expansion> = HashMap::new();
+        let mut calls = sequence.calls.iter().peekable();
+        sink.begin_rank(rank)?;
+        let mut waited_for = Vec::new();
+        for (element, op) in (0..).zip(&sequence.ops) {
+            waited_for.clear();
+            for link in sequence.waits(element) {
+                let begin = begins.get(link.element() as usize).copied().unwrap_or(0);
+                let kind = sequence.kind_of(link.element()).filter(|_| link.is_call());
+                let last =
+                    kind.and_then(|kind| expansions.get(&kind)).map_or(0..1, Expansion::last);
+                let start = link.event() == DependsOn::Start;
+                waited_for.extend(last.map(|at| (begin + at, start)));
+            }
+            let Some(call) = calls.next_if(|call| call.element == element) else {
+                let Some(placed) = self.placed(*op, rank) else { continue };
+                begins.push(write(placed, &waited_for, sink)?);
+                continue;
+            };
+            let new = || self.expansion(call.kind, rank);
+            let expansion = expansions.entry(call.kind).or_insert_with(new);
+            let mut first = None;
+            for stage in (0..).map_while(|number| expansion.stage(number)) {
+                let mut written = Vec::with_capacity(stage.len());
+                for kind in stage.filter_map(|at| expansion.operation(at, call.tag)) {
+                    written.push((write(Op { kind, ..*op }, &waited_for, sink)?, false));
+                }
+                first = first.or(written.first().map(|(op, _)| *op));
+                waited_for = written;
+            }
+            begins.push(first.unwrap_or(0));
+        }
+        sink.end_rank()
+    }
+
+    fn sequence(&self, rank: u32) -> Option<&Sequence> {
+        self.sequences.get(*self.sources.get(rank as usize)? as usize)
+    }
+
+    fn expansion(&self, kind: u32, rank: u32) -> Expansion {
+        match self.kinds.get(kind as usize) {
+            Some(kind) => Expansion::new(
+                kind,
+                (&self.mapping, &self.steps),
+                &self.options,
+                &self.sources,
+                rank,
+            ),
+            None => Expansion::nothing(),
+        }
+    }
+
+    /// An operation of a sequence, at a rank of the larger program.
+    #[inline]
+    fn placed(&self, mut op: Op, rank: u32) -> Option<Op> {
+        if let OpKind::Send { peer, .. } | OpKind::Receive { peer, .. } = &mut op.kind
+            && *peer != ANY
+        {
+            *peer = self.mapping.after(rank, self.steps.get(*peer as usize)?);
+        }
+        Some(op)
+    }
+}
+
+fn write<S: Sink>(op: Op, waited_for: &[(u32, bool)], sink: &mut S) -> Result<u32, S::Error> {
+    let op = sink.op(op)?;
+    for &(on, start) in waited_for {
+        sink.edge(Edge { op, on, start })?;
+    }
+    Ok(op)
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of tests are small"
+)]
+mod tests;

@@ -1,0 +1,503 @@
+//! Programs traced on few ranks, extrapolated, against what they do on many.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::slice::from_ref;
+
+use loggap_core::goal::{DependsOn, Lookup as _, OpIndex};
+use loggap_core::sim::BuildError;
+use loggap_core::trace::{Collective, NO_PEER, Outcome, Part};
+
+use super::*;
+use crate::trace::convert::Input;
+use crate::trace::testing::*;
+
+/// A schedule in memory: operations and dependencies of each rank.
+#[derive(Debug, Default, PartialEq)]
+struct Stored {
+    ranks: Vec<(Vec<Op>, Vec<Edge>)>,
+}
+
+impl Sink for Stored {
+    type Error = BuildError;
+
+    fn ranks(&mut self, _ranks: u32) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn begin_rank(&mut self, _rank: u32) -> Result<(), BuildError> {
+        self.ranks.push(Default::default());
+        Ok(())
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, BuildError> {
+        let ops = &mut self.ranks.last_mut().unwrap().0;
+        ops.push(op);
+        Ok(ops.len() as u32 - 1)
+    }
+
+    fn edge(&mut self, edge: Edge) -> Result<(), BuildError> {
+        self.ranks.last_mut().unwrap().1.push(edge);
+        Ok(())
+    }
+
+    fn end_rank(&mut self) -> Result<(), BuildError> {
+        Ok(())
+    }
+}
+
+/// A message, and the messages of its rank that it waits for, by number; compute is left out.
+type Seen = (OpKind, BTreeSet<(u32, bool)>);
+
+impl Stored {
+    fn of(conversion: &Conversion) -> Self {
+        let mut stored = Self::default();
+        conversion.feed(&mut stored).unwrap();
+        stored
+    }
+
+    fn extrapolated(program: &Extrapolation) -> Self {
+        let mut stored = Self::default();
+        let tags = program.tags();
+        program.feed_numbered(&mut stored).unwrap();
+        for op in stored.ranks.iter_mut().flat_map(|(ops, _)| ops) {
+            if let OpKind::Send { tag, .. } | OpKind::Receive { tag, .. } = &mut op.kind {
+                *tag = tags.tag(*tag);
+            }
+        }
+        stored
+    }
+
+    /// Messages of each rank.
+    fn seen(&self) -> Vec<Vec<Seen>> {
+        let of_rank = |(ops, edges): &(Vec<Op>, Vec<Edge>)| {
+            let mut waits: Vec<BTreeSet<(u32, bool)>> = vec![BTreeSet::new(); ops.len()];
+            let (mut numbers, mut seen) = (Vec::new(), Vec::<Seen>::new());
+            let mut edges = edges.iter().peekable();
+            for (at, op) in ops.iter().enumerate() {
+                while let Some(edge) = edges.next_if(|edge| edge.op as usize == at) {
+                    let through = matches!(ops[edge.on as usize].kind, OpKind::Calc { .. });
+                    let further = if through {
+                        waits[edge.on as usize].clone()
+                    } else {
+                        [(numbers[edge.on as usize], edge.start)].into()
+                    };
+                    waits[at].extend(further);
+                }
+                numbers.push(seen.len() as u32);
+                if !matches!(op.kind, OpKind::Calc { .. }) {
+                    let mut kind = op.kind;
+                    // Communicators of parts have other numbers where there are more of them.
+                    if let OpKind::Send { tag, .. } | OpKind::Receive { tag, .. } = &mut kind {
+                        *tag = *tag % (1 << 32) + ((*tag >> 32).min(1) << 32);
+                    }
+                    seen.push((kind, waits[at].clone()));
+                }
+            }
+            seen
+        };
+        self.ranks.iter().map(of_rank).collect()
+    }
+
+    fn sends(&self, is_collective: bool) -> u64 {
+        let all = self.ranks.iter().flat_map(|(ops, _)| ops);
+        let is_send = |op: &&Op| match op.kind {
+            OpKind::Send { tag, .. } => (tag >> 31 & 1 != 0) == is_collective,
+            _ => false,
+        };
+        all.filter(is_send).count() as u64
+    }
+}
+
+/// Asserts that lookups agree with what is fed.
+fn assert_looked_up(program: &Extrapolation) {
+    let mut fed = Stored::default();
+    program.feed_numbered(&mut fed).unwrap();
+    let under_way = UnderWay::new(program.ranks());
+    let lookup = ExtrapolatedLookup::new(program, &under_way);
+    for (rank, (ops, edges)) in (0..).zip(&fed.ranks) {
+        let mut waits: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut dependents: BTreeMap<u32, Vec<(u32, DependsOn)>> = BTreeMap::new();
+        for edge in edges {
+            *waits.entry(edge.op).or_default() += 1;
+            let event = if edge.start { DependsOn::Start } else { DependsOn::End };
+            dependents.entry(edge.on).or_default().push((edge.op, event));
+        }
+        let mut roots = Vec::new();
+        lookup.roots(rank, |op| roots.push(op)).unwrap();
+        let expected = (0..ops.len() as u32).filter(|op| !waits.contains_key(op));
+        assert_eq!(roots, expected.collect::<Vec<_>>(), "{rank}");
+        // Forth, back, and in leaps.
+        let count = ops.len() as u32;
+        let leaps = (0..count).map(|at| at * 7 % count);
+        for op in (0..count).chain((0..count).rev()).chain(leaps) {
+            let index = OpIndex { rank, op };
+            assert_eq!(lookup.op(index), Some(ops[op as usize]), "{index:?}");
+            assert_eq!(lookup.dependencies(index), Some(waits.get(&op).copied().unwrap_or(0)));
+            let mut found = Vec::new();
+            lookup.dependents(index, |op, event| found.push((op, event))).unwrap();
+            assert_eq!(found, dependents.get(&op).cloned().unwrap_or_default(), "{index:?}");
+        }
+        assert_eq!(lookup.op(OpIndex { rank, op: count }), None);
+    }
+}
+
+/// Calls of a rank, one after the other, 1 µs each after 2 µs of calculation.
+struct Program {
+    stream: Stream,
+    at: u64,
+    request: u64,
+}
+
+impl Program {
+    fn new() -> Self {
+        Self { stream: Stream::new(), at: 0, request: 0 }
+    }
+
+    fn call(&mut self, name: &'static str, parts: &[Part<'static>]) {
+        let stream = std::mem::replace(&mut self.stream, Stream { names: vec![], parts: vec![] });
+        self.stream = stream.call(name, self.at + 2_000, self.at + 3_000, parts);
+        self.at += 3_000;
+    }
+
+    /// Receives from and sends to all, and waits for all at once.
+    fn exchange(&mut self, peers: &[i32], tags: &[[i32; 2]], bytes: u64) {
+        let first = self.request + 1;
+        let mut finished = Vec::new();
+        for (peer, [_, tag]) in peers.iter().zip(tags) {
+            self.request += 1;
+            let at = envelope(*peer, *tag, bytes);
+            self.call("Irecv", &[posted(at, self.request)]);
+            finished.push(done(self.request, Outcome::Received(at)));
+        }
+        for (peer, [tag, _]) in peers.iter().zip(tags) {
+            self.request += 1;
+            self.call("Isend", &[isent(envelope(*peer, *tag, bytes), self.request)]);
+            finished.push(done(self.request, Outcome::Done));
+        }
+        assert_eq!(self.request - first + 1, finished.len() as u64);
+        self.call("Waitall", &finished);
+    }
+
+    fn rooted(&mut self, name: &'static str, root: i32, bytes: u64) {
+        let Part::Collective(plain) = all(bytes, 0, None) else { unreachable!() };
+        self.call(name, &[Part::Collective(Collective { root: Some(root), ..plain })]);
+    }
+
+    fn within(&mut self, name: &'static str, communicator: u32, bytes: u64) {
+        let Part::Collective(plain) = all(bytes, 0, None) else { unreachable!() };
+        self.call(name, &[Part::Collective(Collective { communicator, ..plain })]);
+    }
+
+    fn end(self) -> Stream {
+        self.stream.end(self.at + 5_000)
+    }
+}
+
+/// Number of the rank at these coordinates, or that of nobody.
+fn at(grid: [i32; 2], rings: bool, [x, y]: [i32; 2]) -> i32 {
+    let inside = |at: i32, extent: i32| (0..extent).contains(&at);
+    match rings {
+        true => x.rem_euclid(grid[0]) * grid[1] + y.rem_euclid(grid[1]),
+        false if inside(x, grid[0]) && inside(y, grid[1]) => x * grid[1] + y,
+        false => NO_PEER,
+    }
+}
+
+fn converted(
+    streams: Vec<Stream>,
+    further: impl Fn(u32) -> Vec<(u32, u64, (i32, i32, u32))>,
+) -> Conversion {
+    let ranks: Vec<_> = streams.into_iter().map(|stream| vec![stream]).collect();
+    let input: Input = traced_with(&ranks, further);
+    Conversion::new(input, Options::default())
+}
+
+fn each(grid: [i32; 2], mut program: impl FnMut([i32; 2], &mut Program)) -> Vec<Stream> {
+    let rank = |rank: i32| {
+        let mut one = Program::new();
+        program([rank / grid[1], rank % grid[1]], &mut one);
+        one.end()
+    };
+    (0..grid[0] * grid[1]).map(rank).collect()
+}
+
+/// Five points with halos along both dimensions, reductions over all, over rows and over columns,
+/// and one that goes on meanwhile.
+fn stencil(grid: [i32; 2], rings: bool) -> Conversion {
+    let streams = each(grid, |[x, y], program| {
+        let peers = [[x - 1, y], [x + 1, y], [x, y - 1], [x, y + 1]].map(|to| at(grid, rings, to));
+        program.rooted("Bcast", 0, 100);
+        for _ in 0..3 {
+            program.exchange(&peers, &[[0, 1], [1, 0], [2, 3], [3, 2]], 4_096);
+            program.within("Allreduce", 0, 8);
+            program.within("Allreduce", 1, 16);
+            program.within("Barrier", 2, 0);
+            program.call("Iallreduce", &[all(24, 0, Some(1 << 40))]);
+            program.exchange(&peers[..2], &[[0, 1], [1, 0]], 64);
+            program.call("Wait", &[done(1 << 40, Outcome::Done)]);
+        }
+        program.rooted("Reduce", grid[0] * grid[1] - 1, 1_000);
+        program.within("Alltoall", 0, 10);
+    });
+    converted(streams, |rank| {
+        let rank = rank as i32;
+        let (row, column) = (rank / grid[1], rank % grid[1]);
+        vec![
+            (1, 100 + row as u64, (row * grid[1], 1, grid[1] as u32)),
+            (2, 1_000 + column as u64, (column, grid[1], grid[0] as u32)),
+        ]
+    })
+}
+
+/// Sweeps from all four corners.
+fn wavefront(grid: [i32; 2]) -> Conversion {
+    let streams = each(grid, |[x, y], program| {
+        for [dx, dy] in [[1, 1], [1, -1], [-1, 1], [-1, -1]] {
+            for block in 0..4 {
+                for from in [[x - dx, y], [x, y - dy]] {
+                    let from = at(grid, false, from);
+                    program.call("Recv", &[received(envelope(from, block, 800))]);
+                }
+                for to in [[x + dx, y], [x, y + dy]] {
+                    program.call("Send", &[sent(envelope(at(grid, false, to), block, 800))]);
+                }
+            }
+            program.within("Allreduce", 0, 8);
+        }
+    });
+    converted(streams, |_| Vec::new())
+}
+
+/// A token that goes around in both directions.
+fn ring(ranks: i32) -> Conversion {
+    let streams = each([1, ranks], |[_, rank], program| {
+        for (step, tag) in [(1, 1), (ranks - 1, 2), (2, 3)] {
+            let (to, from) = ((rank + step) % ranks, (rank + ranks - step) % ranks);
+            let parts = [sent(envelope(to, tag, 32)), received(envelope(from, tag, 32))];
+            program.call("Sendrecv", &parts);
+        }
+    });
+    converted(streams, |_| Vec::new())
+}
+
+fn onto(target: &[u32]) -> Scaling {
+    Scaling::Grid(Grid { traced: None, target: target.to_vec() })
+}
+
+/// Asserts that a trace extrapolated is the program on more ranks.
+fn assert_equal(trace: &Conversion, scaling: &Scaling, expected: &Conversion) {
+    assert_all_equal(from_ref(trace), scaling, expected);
+}
+
+/// As [`assert_equal`], from several traces.
+fn assert_all_equal(traces: &[Conversion], scaling: &Scaling, expected: &Conversion) {
+    let program = Extrapolation::new(traces, scaling).unwrap();
+    let (found, expected) = (Stored::extrapolated(&program).seen(), Stored::of(expected).seen());
+    assert_eq!(found.len(), expected.len());
+    for (rank, (found, expected)) in found.iter().zip(&expected).enumerate() {
+        assert_eq!(found, expected, "rank {rank}");
+    }
+    assert_looked_up(&program);
+}
+
+#[test]
+fn a_stencil_of_9_and_of_16_ranks_is_on_64_what_it_does_there() {
+    for rings in [false, true] {
+        assert_equal(&stencil([3, 3], rings), &onto(&[8, 8]), &stencil([8, 8], rings));
+    }
+    assert_equal(&stencil([4, 4], false), &onto(&[8, 8]), &stencil([8, 8], false));
+    // Of a ring of four, two ways lead to the rank opposite; nobody goes there.
+    assert_equal(&stencil([4, 4], true), &onto(&[8, 8]), &stencil([8, 8], true));
+    assert_equal(&stencil([3, 4], false), &onto(&[3, 20]), &stencil([3, 20], false));
+}
+
+#[test]
+fn a_wavefront_of_9_and_of_16_ranks_is_on_64_what_it_does_there() {
+    for traced in [[3, 3], [4, 4]] {
+        assert_equal(&wavefront(traced), &onto(&[8, 8]), &wavefront([8, 8]));
+    }
+}
+
+#[test]
+fn a_ring_of_5_and_of_8_ranks_is_on_64_what_it_does_there() {
+    for traced in [5, 8] {
+        assert_equal(&ring(traced), &onto(&[64]), &ring(64));
+    }
+    let error = Extrapolation::new(&[ring(4)], &onto(&[64])).unwrap_err().to_string();
+    assert!(error.contains("half a ring away"), "{error}");
+    let error = Extrapolation::new(&[ring(4)], &Scaling::Ranks(64)).unwrap_err().to_string();
+    assert!(error.contains("a ring to r+2 or a ring to r-2: give a further --trace"), "{error}");
+    assert_all_equal(&[ring(8), ring(4)], &Scaling::Ranks(64), &ring(64));
+}
+
+/// A token around a ring, a sum to rank 0 and back along a binomial tree, exchanges, a binary tree.
+fn tree(ranks: i32) -> Conversion {
+    let streams = each([1, ranks], |[_, rank], program| {
+        let send = |program: &mut Program, to, tag| {
+            program.call("Send", &[sent(envelope(to, tag, 64))]);
+        };
+        let receive = |program: &mut Program, from, tag| {
+            program.call("Recv", &[received(envelope(from, tag, 64))]);
+        };
+        let distances = || (0..).map(|bit| 1 << bit).take_while(|distance| *distance < ranks);
+        let lowest = if rank == 0 { ranks } else { rank & -rank };
+        for _ in 0..2 {
+            if rank == 0 {
+                send(program, 1, 1);
+            }
+            receive(program, (rank + ranks - 1) % ranks, 1);
+            if rank != 0 {
+                send(program, (rank + 1) % ranks, 1);
+            }
+            for distance in distances().take_while(|distance| *distance < lowest) {
+                receive(program, rank + distance, 2);
+            }
+            if rank > 0 {
+                send(program, rank - lowest, 2);
+                receive(program, rank - lowest, 3);
+            }
+            for distance in
+                distances().filter(|distance| *distance < lowest).collect::<Vec<_>>().iter().rev()
+            {
+                send(program, rank + distance, 3);
+            }
+            program.within("Allreduce", 0, 8);
+            for distance in distances() {
+                let at = envelope(rank ^ distance, 4, 100);
+                program.call("Sendrecv", &[sent(at), received(at)]);
+            }
+            for child in [2 * rank + 1, 2 * rank + 2].into_iter().filter(|child| *child < ranks) {
+                receive(program, child, 5);
+            }
+            if rank > 0 {
+                send(program, (rank - 1) / 2, 5);
+            }
+        }
+    });
+    converted(streams, |_| Vec::new())
+}
+
+#[test]
+fn trees_of_4_and_8_ranks_are_on_64_what_they_do_there() {
+    assert_all_equal(&[tree(4), tree(8)], &Scaling::Ranks(64), &tree(64));
+    let program = Extrapolation::new(&[tree(4), tree(8)], &Scaling::Ranks(64)).unwrap();
+    assert_eq!(
+        program.summary(),
+        "a ring to r+1, messages up a binomial tree (lowest bit), messages down a binomial tree (lowest \
+         bit), exchanges with r xor 2^k, messages up a binary tree on 64 ranks from 8"
+    );
+    let error = Extrapolation::new(&[stencil([3, 3], false)], &Scaling::Ranks(64)).unwrap_err();
+    assert!(error.to_string().contains("belongs to no ring or tree"), "{error}");
+}
+
+/// Halos of a square that is cut into ever smaller ones, or of one that grows with the ranks.
+fn halos(grid: [i32; 2], bytes: u64, nanos: u64) -> Conversion {
+    let streams = each(grid, |[x, y], program| {
+        let peers = [[x - 1, y], [x + 1, y], [x, y - 1], [x, y + 1]].map(|to| at(grid, false, to));
+        program.at += nanos;
+        program.exchange(&peers, &[[0, 1], [1, 0], [2, 3], [3, 2]], bytes);
+        program.within("Allreduce", 0, 8);
+    });
+    converted(streams, |_| Vec::new())
+}
+
+#[test]
+fn sizes_and_computation_of_several_traces_grow_as_they_do() {
+    // Strong scaling: the edge of a part is 7,200 B over the root of the number of ranks.
+    let traces = [
+        halos([3, 3], 2_400, 9_000_000),
+        halos([4, 4], 1_800, 5_062_500),
+        halos([5, 5], 1_440, 3_240_000),
+    ];
+    let onto = onto(&[9, 8]);
+    let program = Extrapolation::new(&traces, &onto).unwrap();
+    let stored = Stored::extrapolated(&program);
+    let bytes = stored.ranks.iter().flat_map(|(ops, _)| ops).find_map(|op| match op.kind {
+        OpKind::Send { size, tag, .. } if tag < 1 << 31 => Some(size),
+        _ => None,
+    });
+    assert_eq!(bytes, Some(848), "7,200 B over the root of 72, in whole doubles");
+    for (place, growth) in program.growths() {
+        assert!((growth.factor / (25.0 / 72.0) - 1.0).abs() < 0.05, "{place}: {growth:?}");
+        assert_eq!((growth.form, growth.interval), (Form::Power(-6), None));
+        assert!(growth.left_out.unwrap() < 0.02, "{growth:?}");
+    }
+    assert_eq!(program.growths().len(), 9);
+    let wrong = [halos([3, 3], 2_400, 0), halos([4, 4], 1_700, 0), halos([5, 5], 1_440, 0)];
+    let error = Extrapolation::new(&wrong, &onto).unwrap_err().to_string();
+    assert!(
+        error.ends_with("2400 B on 9 ranks, 1700 B on 16 ranks, 1440 B on 25 ranks"),
+        "{error}"
+    );
+    // A rule of a smaller trace that does not give the larger one.
+    let wrong = [wavefront([3, 3]), stencil([4, 4], false)];
+    let error = Extrapolation::new(&wrong, &onto).unwrap_err().to_string();
+    assert!(
+        error.contains("the trace on 9 ranks, extrapolated to 16, is not the trace"),
+        "{error}"
+    );
+    let copies = Extrapolation::new(&traces, &Scaling::Copies(3)).unwrap_err().to_string();
+    assert!(copies.contains("--extrapolate copies one trace"), "{copies}");
+}
+
+/// Each copy has the messages of the trace, and collective operations are among all.
+#[test]
+fn copies_have_their_messages_among_themselves_and_collectives_in_common() {
+    let traced = wavefront([5, 8]);
+    let program = Extrapolation::new(from_ref(&traced), &Scaling::Copies(7)).unwrap();
+    let (stored, before) = (Stored::extrapolated(&program), Stored::of(&traced));
+    assert_eq!(before.sends(false), 67 * 4 * 4);
+    assert_eq!(stored.sends(false), 7 * before.sends(false));
+    // Doubling among 280 ranks: 24 pairs first and last, 8 rounds of 256.
+    assert_eq!(stored.sends(true), 4 * (2 * 24 + 8 * 256));
+    for (rank, (ops, _)) in (0u32..).zip(&stored.ranks) {
+        let within = |op: &Op| match op.kind {
+            OpKind::Send { peer, tag, .. } => tag >> 31 & 1 != 0 || peer / 40 == rank / 40,
+            _ => true,
+        };
+        assert!(ops.iter().all(within), "{rank}");
+    }
+    assert_looked_up(&program);
+    let program = Extrapolation::new(from_ref(&traced), &onto(&[10, 14])).unwrap();
+    assert_eq!(Stored::extrapolated(&program).sends(false), (9 * 14 + 10 * 13) * 4 * 4);
+    assert_eq!(program.summary(), "a grid of 10x14 from 5x8 ranks");
+}
+
+#[test]
+fn what_does_not_suffice_is_refused_with_what_to_give() {
+    let refused = |trace: &Conversion, scaling: &Scaling| {
+        Extrapolation::new(from_ref(trace), scaling).unwrap_err().to_string()
+    };
+    let narrow = Scaling::Grid(Grid { traced: Some(vec![2, 4]), target: vec![8, 8] });
+    let error = refused(&stencil([2, 4], false), &narrow);
+    assert!(error.contains("2x4") && error.contains("3 or more"), "{error}");
+    let wrong = Scaling::Grid(Grid { traced: Some(vec![4, 3]), target: vec![8, 8] });
+    let error = refused(&wavefront([3, 4]), &wrong);
+    assert!(error.contains("no grid of 4x3: "), "{error}");
+    // Nothing but collective operations: all grids of 36 ranks do.
+    let quiet = each([6, 6], |_, program| program.within("Allreduce", 0, 8));
+    let error = refused(&converted(quiet, |_| Vec::new()), &onto(&[40, 40]));
+    assert!(error.contains("may be a grid of") && error.contains("--grid 3x12:"), "{error}");
+}
+
+#[test]
+fn what_is_not_understood_is_left_out_and_listed_with_its_time() {
+    // Ranks 0 to 2 of 9, which are the first row, have a communicator with the wrong order.
+    let streams = each([3, 3], |[x, _], program| {
+        program.within("Allreduce", 0, 8);
+        if x == 0 {
+            program.within("Barrier", 1, 0);
+        }
+    });
+    let trace = converted(streams, |rank| match rank {
+        0..3 => vec![(1, 100, (2, -1, 3))],
+        _ => Vec::new(),
+    });
+    let grid = Scaling::Grid(Grid { traced: Some(vec![3, 3]), target: vec![4, 4] });
+    let program = Extrapolation::new(&[trace], &grid).unwrap();
+    let refused = program.report().lines(crate::trace::convert::Class::Refused(""));
+    assert_eq!(refused.len(), 1);
+    assert_eq!((refused[0].call.as_str(), refused[0].calls), ("Barrier", 3));
+    assert!((refused[0].time_s - 3e-6).abs() < 1e-12 && refused[0].share > 0.0);
+    assert_looked_up(&program);
+}
