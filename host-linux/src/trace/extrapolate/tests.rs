@@ -98,13 +98,16 @@ impl Stored {
         self.ranks.iter().map(of_rank).collect()
     }
 
-    fn sends(&self, is_collective: bool) -> u64 {
+    /// Messages from point to point, and of collective operations.
+    fn sends(&self) -> [usize; 2] {
         let all = self.ranks.iter().flat_map(|(ops, _)| ops);
-        let is_send = |op: &&Op| match op.kind {
-            OpKind::Send { tag, .. } => (tag >> 31 & 1 != 0) == is_collective,
-            _ => false,
+        let is_collective = |op: &Op| match op.kind {
+            OpKind::Send { tag, .. } => Some(tag >> 31 & 1 != 0),
+            _ => None,
         };
-        all.filter(is_send).count() as u64
+        let (collective, plain): (Vec<_>, Vec<_>) =
+            all.filter_map(is_collective).partition(|is| *is);
+        [plain.len(), collective.len()]
     }
 }
 
@@ -193,13 +196,20 @@ impl Program {
     }
 }
 
+/// Ends of a grid.
+#[derive(Clone, Copy)]
+enum Ends {
+    Open,
+    Joined,
+}
+
 /// Number of the rank at these coordinates, or that of nobody.
-fn at(grid: [i32; 2], rings: bool, [x, y]: [i32; 2]) -> i32 {
+fn at(grid: [i32; 2], ends: Ends, [x, y]: [i32; 2]) -> i32 {
     let inside = |at: i32, extent: i32| (0..extent).contains(&at);
-    match rings {
-        true => x.rem_euclid(grid[0]) * grid[1] + y.rem_euclid(grid[1]),
-        false if inside(x, grid[0]) && inside(y, grid[1]) => x * grid[1] + y,
-        false => NO_PEER,
+    match ends {
+        Ends::Joined => x.rem_euclid(grid[0]) * grid[1] + y.rem_euclid(grid[1]),
+        Ends::Open if inside(x, grid[0]) && inside(y, grid[1]) => x * grid[1] + y,
+        Ends::Open => NO_PEER,
     }
 }
 
@@ -223,9 +233,9 @@ fn each(grid: [i32; 2], mut program: impl FnMut([i32; 2], &mut Program)) -> Vec<
 
 /// Five points with halos along both dimensions, reductions over all, over rows and over columns,
 /// and one that goes on meanwhile.
-fn stencil(grid: [i32; 2], rings: bool) -> Conversion {
+fn stencil(grid: [i32; 2], ends: Ends) -> Conversion {
     let streams = each(grid, |[x, y], program| {
-        let peers = [[x - 1, y], [x + 1, y], [x, y - 1], [x, y + 1]].map(|to| at(grid, rings, to));
+        let peers = [[x - 1, y], [x + 1, y], [x, y - 1], [x, y + 1]].map(|to| at(grid, ends, to));
         program.rooted("Bcast", 0, 100);
         for _ in 0..3 {
             program.exchange(&peers, &[[0, 1], [1, 0], [2, 3], [3, 2]], 4_096);
@@ -255,11 +265,11 @@ fn wavefront(grid: [i32; 2]) -> Conversion {
         for [dx, dy] in [[1, 1], [1, -1], [-1, 1], [-1, -1]] {
             for block in 0..4 {
                 for from in [[x - dx, y], [x, y - dy]] {
-                    let from = at(grid, false, from);
+                    let from = at(grid, Ends::Open, from);
                     program.call("Recv", &[received(envelope(from, block, 800))]);
                 }
                 for to in [[x + dx, y], [x, y + dy]] {
-                    program.call("Send", &[sent(envelope(at(grid, false, to), block, 800))]);
+                    program.call("Send", &[sent(envelope(at(grid, Ends::Open, to), block, 800))]);
                 }
             }
             program.within("Allreduce", 0, 8);
@@ -302,13 +312,13 @@ fn assert_all_equal(traces: &[Conversion], scaling: &Scaling, expected: &Convers
 
 #[test]
 fn a_stencil_of_9_and_of_16_ranks_is_on_64_what_it_does_there() {
-    for rings in [false, true] {
+    for rings in [Ends::Open, Ends::Joined] {
         assert_equal(&stencil([3, 3], rings), &onto(&[8, 8]), &stencil([8, 8], rings));
     }
-    assert_equal(&stencil([4, 4], false), &onto(&[8, 8]), &stencil([8, 8], false));
+    assert_equal(&stencil([4, 4], Ends::Open), &onto(&[8, 8]), &stencil([8, 8], Ends::Open));
     // Of a ring of four, two ways lead to the rank opposite; nobody goes there.
-    assert_equal(&stencil([4, 4], true), &onto(&[8, 8]), &stencil([8, 8], true));
-    assert_equal(&stencil([3, 4], false), &onto(&[3, 20]), &stencil([3, 20], false));
+    assert_equal(&stencil([4, 4], Ends::Joined), &onto(&[8, 8]), &stencil([8, 8], Ends::Joined));
+    assert_equal(&stencil([3, 4], Ends::Open), &onto(&[3, 20]), &stencil([3, 20], Ends::Open));
 }
 
 #[test]
@@ -386,14 +396,16 @@ fn trees_of_4_and_8_ranks_are_on_64_what_they_do_there() {
         "a ring to r+1, messages up a binomial tree (lowest bit), messages down a binomial tree (lowest \
          bit), exchanges with r xor 2^k, messages up a binary tree on 64 ranks from 8"
     );
-    let error = Extrapolation::new(&[stencil([3, 3], false)], &Scaling::Ranks(64)).unwrap_err();
+    let error =
+        Extrapolation::new(&[stencil([3, 3], Ends::Open)], &Scaling::Ranks(64)).unwrap_err();
     assert!(error.to_string().contains("belongs to no ring or tree"), "{error}");
 }
 
 /// Halos of a square that is cut into ever smaller ones, or of one that grows with the ranks.
 fn halos(grid: [i32; 2], bytes: u64, nanos: u64) -> Conversion {
     let streams = each(grid, |[x, y], program| {
-        let peers = [[x - 1, y], [x + 1, y], [x, y - 1], [x, y + 1]].map(|to| at(grid, false, to));
+        let peers =
+            [[x - 1, y], [x + 1, y], [x, y - 1], [x, y + 1]].map(|to| at(grid, Ends::Open, to));
         program.at += nanos;
         program.exchange(&peers, &[[0, 1], [1, 0], [2, 3], [3, 2]], bytes);
         program.within("Allreduce", 0, 8);
@@ -430,7 +442,7 @@ fn sizes_and_computation_of_several_traces_grow_as_they_do() {
         "{error}"
     );
     // A rule of a smaller trace that does not give the larger one.
-    let wrong = [wavefront([3, 3]), stencil([4, 4], false)];
+    let wrong = [wavefront([3, 3]), stencil([4, 4], Ends::Open)];
     let error = Extrapolation::new(&wrong, &onto).unwrap_err().to_string();
     assert!(
         error.contains("the trace on 9 ranks, extrapolated to 16, is not the trace"),
@@ -446,10 +458,11 @@ fn copies_have_their_messages_among_themselves_and_collectives_in_common() {
     let traced = wavefront([5, 8]);
     let program = Extrapolation::new(from_ref(&traced), &Scaling::Copies(7)).unwrap();
     let (stored, before) = (Stored::extrapolated(&program), Stored::of(&traced));
-    assert_eq!(before.sends(false), 67 * 4 * 4);
-    assert_eq!(stored.sends(false), 7 * before.sends(false));
+    assert_eq!(before.sends()[0], 67 * 4 * 4);
+    assert_eq!(stored.sends()[0], 7 * before.sends()[0]);
+    assert_eq!(program.messages(), 7 * 67 * 4 * 4);
     // Doubling among 280 ranks: 24 pairs first and last, 8 rounds of 256.
-    assert_eq!(stored.sends(true), 4 * (2 * 24 + 8 * 256));
+    assert_eq!(stored.sends()[1], 4 * (2 * 24 + 8 * 256));
     for (rank, (ops, _)) in (0u32..).zip(&stored.ranks) {
         let within = |op: &Op| match op.kind {
             OpKind::Send { peer, tag, .. } => tag >> 31 & 1 != 0 || peer / 40 == rank / 40,
@@ -459,7 +472,7 @@ fn copies_have_their_messages_among_themselves_and_collectives_in_common() {
     }
     assert_looked_up(&program);
     let program = Extrapolation::new(from_ref(&traced), &onto(&[10, 14])).unwrap();
-    assert_eq!(Stored::extrapolated(&program).sends(false), (9 * 14 + 10 * 13) * 4 * 4);
+    assert_eq!(Stored::extrapolated(&program).sends()[0], (9 * 14 + 10 * 13) * 4 * 4);
     assert_eq!(program.summary(), "a grid of 10x14 from 5x8 ranks");
 }
 
@@ -469,7 +482,7 @@ fn what_does_not_suffice_is_refused_with_what_to_give() {
         Extrapolation::new(from_ref(trace), scaling).unwrap_err().to_string()
     };
     let narrow = Scaling::Grid(Grid { traced: Some(vec![2, 4]), target: vec![8, 8] });
-    let error = refused(&stencil([2, 4], false), &narrow);
+    let error = refused(&stencil([2, 4], Ends::Open), &narrow);
     assert!(error.contains("2x4") && error.contains("3 or more"), "{error}");
     let wrong = Scaling::Grid(Grid { traced: Some(vec![4, 3]), target: vec![8, 8] });
     let error = refused(&wavefront([3, 4]), &wrong);
