@@ -84,7 +84,7 @@ pub enum Quantity {
     Gap,
     /// Further bytes at the rate of the network, G.
     GapPerByte,
-    /// Those of the latter that a processor handled while they arrived; to be subtracted.
+    /// Bytes in [`Quantity::GapPerByte`] that a processor handled while they arrived; to be subtracted.
     EarlyBytes,
     /// Calculations.
     Calc,
@@ -109,7 +109,7 @@ impl Quantity {
 /// Part of the length of a cause.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Part {
-    /// What it consists of.
+    /// Quantity that is counted.
     pub quantity: Quantity,
     /// Number of times, or of bytes.
     pub count: u64,

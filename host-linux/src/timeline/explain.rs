@@ -124,7 +124,7 @@ pub struct Step {
 pub struct Explanation {
     /// Length of the path as a sum.
     pub terms: Terms,
-    /// Those of each parameter set; sets beyond the end contribute nothing.
+    /// Contributions of each parameter set; sets beyond the end contribute nothing.
     pub sets: Vec<Terms>,
     /// Links that cause [`Quantity::Sharing`], in descending order of time.
     pub links: Vec<LinkTerm>,
