@@ -351,6 +351,7 @@ pub(super) fn computation<'c>(
         let sum = sums.entry((*pattern, size)).or_default();
         *sum = (sum.0.saturating_add(cut.inside.0.0), sum.1 + cut.inside.1);
     }
-    let mean = |(sum, count): (u64, u64)| Picos(sum / count.max(1));
+    // Whole nanoseconds, which texts hold.
+    let mean = |(sum, count): (u64, u64)| Picos(sum / count.max(1) / 1_000 * 1_000);
     sums.into_iter().map(|(kind, sum)| (kind, mean(sum))).collect()
 }
