@@ -76,7 +76,7 @@ fn of_nanos(nanos: u64) -> Picos {
     Picos::from_nanos(nanos).unwrap_or(Picos(u64::MAX))
 }
 
-/// What is predicted from a trace.
+/// Simulation of a trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prediction {
     /// The run as simulated.

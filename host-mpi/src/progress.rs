@@ -20,7 +20,7 @@ use crate::waiting::is_done;
 pub struct Progress {
     /// Size of the message.
     pub size_bytes: u32,
-    /// Time from the request to the arrival, if nobody computes.
+    /// Time from the request to the arrival, if neither rank computes.
     pub time_s: f64,
     /// Time that the receiver still waits after it has computed.
     pub wait_s: f64,

@@ -1,4 +1,4 @@
-//! What is printed of an extrapolated trace.
+//! Report of an extrapolated trace.
 
 use std::io::{self, Write};
 

@@ -53,7 +53,7 @@ pub(super) struct TraceArgs {
     #[arg(long, value_name = "F", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["compat", "grid", "to_ranks"])]
     extrapolate: Option<u32>,
 
-    /// Run so many ranks of a program of rings, lines and trees.
+    /// Run a program of rings, lines and trees on this number of ranks.
     ///
     /// With several traces, on different numbers of ranks, the smaller ones
     /// test the rule, and tell how sizes and computation grow; also with --grid.

@@ -12,7 +12,7 @@ use crate::trace::extrapolate::Extrapolation;
 /// A trace as a schedule.
 #[derive(Debug)]
 pub enum TraceSchedule {
-    /// As it is.
+    /// On the traced ranks.
     Converted(Conversion, RwLock<Arc<TagNumbers>>),
     /// On more ranks.
     Extrapolated(Box<Extrapolation>),

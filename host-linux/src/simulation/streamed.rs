@@ -26,7 +26,7 @@ struct Owned {
 }
 
 impl Owned {
-    /// Parts for a simulation, with so many spans of a file.
+    /// Parts for a simulation, with room for `spans` of a file.
     fn new(requirements: &Requirements, spans: u64) -> io::Result<Self> {
         let spans = usize::try_from(spans).map_err(|_| io::ErrorKind::OutOfMemory)?;
         Ok(Self {
@@ -172,7 +172,7 @@ pub fn stream_extrapolated<T>(
     told(run(schedule, &needs), limit)
 }
 
-/// What a run returned, with the limit where it had not enough memory.
+/// Result of a run, with the limit if memory was insufficient.
 fn told<T>(ran: Result<T, RunError>, limit: &Limit<'_>) -> Result<T, RunError> {
     match ran {
         Err(RunError::Stopped(SimError::RecordsFull { records })) => {

@@ -39,8 +39,8 @@ impl<'m> Builder<'m> {
         Ok(Self { memory, requirements, draft: Draft::default(), wildcards: Wildcards::default() })
     }
 
-    /// Adds a rank with so many sends, receives and calculations, in place of passing them: they are
-    /// known to be on its first processor and interface, and without wildcards.
+    /// Adds a rank by its numbers of sends, receives and calculations, in place of passing these. They
+    /// must be on its first processor and interface, and without wildcards.
     ///
     /// # Errors
     ///

@@ -151,6 +151,13 @@ fn sizes(list: &Counts, each: u64, ranks: u32) -> Vec<u64> {
     list.iter().take(ranks as usize).collect()
 }
 
+/// A group, and the tag of the messages of an operation in it.
+#[derive(Clone, Copy)]
+struct Tagged<'g, 't> {
+    group: &'g Group<'t>,
+    tag: u64,
+}
+
 impl<'t, S: Sink> RankConverter<'_, 't, S> {
     pub(super) fn collective(
         &mut self,
@@ -175,10 +182,10 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
             return Ok(Class::Refused("collective between two groups"));
         }
         if let Some(kind) = name.strip_prefix("neighbor_") {
-            return self.neighbours(record, kind, operation, lists, (&group, tag));
+            return self.neighbours(record, kind, operation, lists, Tagged { group: &group, tag });
         }
         let call = CollectiveCall::new(name, operation, lists, group.communicator);
-        self.call(record, operation.request, call, (&group, tag))
+        self.call(record, operation.request, call, Tagged { group: &group, tag })
     }
 
     /// Communicators are made together: the members of the new one meet in a barrier.
@@ -187,7 +194,7 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
         let tag = Self::collective_tag(group);
         let group = *group;
         if !group.communicator.is_inter() {
-            self.call(record, None, CollectiveCall::barrier(), (&group, tag))?;
+            self.call(record, None, CollectiveCall::barrier(), Tagged { group: &group, tag })?;
         }
         Ok(Class::Approximated("a barrier of the new communicator"))
     }
@@ -198,15 +205,16 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
         record: &Record<'_>,
         request: Option<u64>,
         call: CollectiveCall,
-        (group, tag): (&Group<'t>, u64),
+        at: Tagged<'_, 't>,
     ) -> Converted<Class, S> {
+        let Tagged { group, tag } = at;
         let options = &self.conversion.options;
         let Some(plan) = call.plan(options, group.own, group.size) else {
             return Ok(Class::Refused("no algorithm is known"));
         };
         let is_alone = group.size < 2 && self.conversion.ranks() > 1;
         if self.calls.is_none() || is_alone {
-            self.write(record, request, &plan, (group, tag))?;
+            self.write(record, request, &plan, at)?;
             return Ok(Class::Converted);
         }
         let thread = record.thread as usize;
@@ -247,7 +255,7 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
         record: &Record<'_>,
         request: Option<u64>,
         plan: &Plan,
-        (group, tag): (&Group<'_>, u64),
+        Tagged { group, tag }: Tagged<'_, '_>,
     ) -> Converted<(), S> {
         let thread = record.thread as usize;
         let cpu = processor(thread) + u16::from(request.is_some());
@@ -294,7 +302,7 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
         kind: &str,
         operation: &Collective,
         [sent, received]: [&Counts; 2],
-        (group, tag): (&Group<'_>, u64),
+        Tagged { group, tag }: Tagged<'_, '_>,
     ) -> Converted<Class, S> {
         if !matches!(kind, "allgather" | "allgatherv" | "alltoall" | "alltoallv" | "alltoallw") {
             return Ok(Class::Refused("no algorithm is known"));

@@ -241,7 +241,7 @@ impl<T: std::hash::Hash + Eq + Clone, V> Numbered<T, V> {
     }
 }
 
-/// What the sequences have in common.
+/// Tables that the sequences share while they are built.
 struct Building<'m> {
     mapping: &'m Mapping,
     is_grid: bool,

@@ -25,7 +25,7 @@ pub(super) enum Span {
     Unknown,
 }
 
-/// What a group does together.
+/// Operation of a group of ranks.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Work {
     Call(CollectiveCall),
@@ -201,8 +201,8 @@ impl Draft {
         u32::try_from(self.ops.len()).unwrap_or(u32::MAX)
     }
 
-    /// One operation that ends all, where there is none or what waits for an immediate operation
-    /// would wait for several.
+    /// Adds an operation without time if there are no others, or behind the several last ones of an
+    /// immediate operation, so that its end is a single operation.
     fn finish(mut self, kind: &Kind, ranks: u32) -> Expansion {
         let last = self.stages.last().copied().unwrap_or(0);
         if self.ops.is_empty() || kind.is_immediate && self.len() - last > 1 {

@@ -42,11 +42,11 @@ use sequence::Sequence;
 /// Size of the larger program.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Scaling {
-    /// So many copies of the traced ranks.
+    /// Number of copies of the traced ranks.
     Copies(u32),
     /// A larger grid.
     Grid(Grid),
-    /// So many ranks of a ring, of a line, or of trees.
+    /// Number of ranks of a ring, of a line, or of trees.
     Ranks(u32),
 }
 

@@ -1,4 +1,4 @@
-//! What a traced rank does, with its peers as ways in the grid.
+//! Program of a traced rank, with its peers as displacements in the grid.
 
 use std::collections::BTreeMap;
 

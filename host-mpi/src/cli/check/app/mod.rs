@@ -230,7 +230,7 @@ pub(in crate::cli) fn run(
     let sets = ParameterSets::of_ranges(ranges, eager_limit).map_err(CliError::failed)?;
     step(console, format_args!("progress beside computing"));
     let settings = jobs.settings(&folder, eager_limit.0)?;
-    let runs = take(&jobs, &folder, &(sets, settings), console)?;
+    let runs = take(&jobs, &folder, &Basis { sets, settings }, console)?;
     let document = Document::new(app, &runs);
     document.warnings.iter().for_each(|warning| console.warn(warning));
     console.report(args.json, &document, |out| print(out, &document))?;
@@ -249,11 +249,17 @@ fn step(console: &mut Console, what: std::fmt::Arguments<'_>) {
     }
 }
 
+/// Costs and rules of the simulation.
+struct Basis {
+    sets: ParameterSets,
+    settings: Settings,
+}
+
 /// Runs the program, with and without tracing in turn.
 fn take(
     jobs: &Jobs<'_>,
     folder: &Folder,
-    (sets, settings): &(ParameterSets, Settings),
+    basis: &Basis,
     console: &mut Console,
 ) -> Result<Runs, CliError> {
     let wanted = jobs.args.runs as usize;
@@ -291,10 +297,10 @@ fn take(
             traced.len()
         ));
     }
-    let predicted = traced
-        .iter()
-        .map(|(_, directory)| Prediction::of(directory, sets, *settings).map_err(CliError::failed));
+    let predicted = traced.iter().map(|(_, directory)| {
+        Prediction::of(directory, &basis.sets, basis.settings).map_err(CliError::failed)
+    });
     let predicted = predicted.collect::<Result<_, _>>()?;
     let traced = traced.into_iter().map(|(run, _)| run).collect();
-    Ok(Runs { plain, traced, predicted, warnings, settings: *settings })
+    Ok(Runs { plain, traced, predicted, warnings, settings: basis.settings })
 }
