@@ -134,7 +134,12 @@ pub fn stream_extrapolated<T>(
     run: impl FnOnce(StreamedSchedule<'_>, &Needs) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
     let refused = |error: LoadError| RunError::Load(error);
-    let counts = program.counts();
+    let least = program.bytes();
+    if least > limit.bytes {
+        return Err(refused(LoadError::Memory { needed: least, allowed: limit.bytes }));
+    }
+    let no_memory = |error| refused(LoadError::Pages(error));
+    let counts = program.counts().map_err(no_memory)?;
     let survey = match &counts {
         Some(counts) => {
             let ops = |counts: &[u32; 3]| counts.iter().map(|count| u64::from(*count)).sum::<u64>();
@@ -152,8 +157,7 @@ pub fn stream_extrapolated<T>(
     let besides = Besides { lookups: program.bytes(), reading: 0, tags: program.tags().bytes() };
     let (requirements, needs) =
         requirements(&besides, &survey, settings, limit).map_err(refused)?;
-    let mut owned =
-        Owned::new(&requirements, 0).map_err(|error| refused(LoadError::Pages(error)))?;
+    let mut owned = Owned::new(&requirements, 0).map_err(no_memory)?;
     let (memory, _) = owned.lend();
     let built = |error: BuildError| refused(error.into());
     let mut builder = Builder::new(memory, requirements).map_err(built)?;
@@ -166,7 +170,7 @@ pub fn stream_extrapolated<T>(
         }
         None => program.feed_numbered(&mut builder).map_err(|error| refused(error.into()))?,
     }
-    let under_way = UnderWay::new(program.ranks());
+    let under_way = UnderWay::new(program.ranks()).map_err(no_memory)?;
     let lookup = NumberedLookup::Extrapolated(ExtrapolatedLookup::new(program, &under_way));
     let schedule = builder.finish(lookup).map_err(built)?;
     told(run(schedule, &needs), limit)

@@ -12,7 +12,7 @@ use super::grid::{self, Grid};
 use super::mapping::{DIMENSIONS, Dimension, Mapping, Step, Vector};
 use super::phases::{self, Cut, Phase};
 use super::sequence::{Captured, PlacedCall, Sequence};
-use super::{ExtrapolateError, Extrapolation, Scaling};
+use super::{ExtrapolateError, Extrapolation, Scaling, room};
 use crate::schedule::TagNumbers;
 use crate::trace::convert::{CollectiveCall, Conversion, NotedCall, Report};
 use crate::trace::rank::Communicator;
@@ -68,7 +68,8 @@ pub(super) fn build(
         sequences.push(building.sequence(rank, traced, conversion, &mut report)?);
     }
     let Building { steps, kinds, tags, .. } = building;
-    let sources = (0..ranks).map(|rank| mapping.source(rank)).collect();
+    let mut sources = room(ranks).map_err(|_| ExtrapolateError::Memory(ranks))?;
+    sources.extend((0..ranks).map(|rank| mapping.source(rank)));
     let name = |(ends, growth): ([u32; DIMENSIONS], Growth)| (mapping.name(ends), growth);
     Ok(Extrapolation {
         sources,

@@ -15,6 +15,9 @@ pub enum ExtrapolateError {
     /// Too many ranks.
     #[error("the larger program has more than 2147483647 ranks")]
     Ranks,
+    /// There is no memory for the ranks.
+    #[error("there is no memory for {0} ranks")]
+    Memory(u32),
     /// Too many tags.
     #[error("the trace has more than 2147483647 tags above 2147483647")]
     Tags,

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::io;
 use std::rc::Rc;
 
 use loggap_core::goal::{DependsOn, Lookup, Op, OpIndex};
@@ -36,10 +37,14 @@ pub struct UnderWay {
 
 impl UnderWay {
     /// State for programs of `ranks` ranks.
-    #[must_use]
-    pub fn new(ranks: u32) -> Self {
-        let cursors = vec![Cell::default(); ranks as usize];
-        Self { cursors, expansions: RefCell::default(), kept: Cell::new(0) }
+    ///
+    /// # Errors
+    ///
+    /// There is no memory.
+    pub fn new(ranks: u32) -> io::Result<Self> {
+        let mut cursors = super::room(ranks)?;
+        cursors.resize(ranks as usize, Cell::default());
+        Ok(Self { cursors, expansions: RefCell::default(), kept: Cell::new(0) })
     }
 }
 

@@ -23,6 +23,7 @@ mod runs;
 mod sequence;
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
 use loggap_core::goal::{ANY, DependsOn, Edge, Op, OpKind, Sink};
@@ -38,6 +39,13 @@ use crate::schedule::TagNumbers;
 use expansion::{Expansion, Kind, Work};
 use mapping::{Extents, Mapping, Step};
 use sequence::Sequence;
+
+/// Memory for something of each of `ranks` ranks.
+fn room<T>(ranks: u32) -> io::Result<Vec<T>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(ranks as usize)?;
+    Ok(all)
+}
 
 /// Size of the larger program.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -119,9 +127,13 @@ impl Extrapolation {
 
     /// Sends, receives and calculations of each rank, if all are on the first processor of their rank
     /// and without wildcards.
-    pub(crate) fn counts(&self) -> Option<Vec<[u32; 3]>> {
+    ///
+    /// # Errors
+    ///
+    /// There is no memory.
+    pub(crate) fn counts(&self) -> io::Result<Option<Vec<[u32; 3]>>> {
         let plain: Option<Vec<_>> = self.sequences.iter().map(Sequence::counts).collect();
-        let plain = plain?;
+        let Some(plain) = plain else { return Ok(None) };
         let kinds: Vec<_> = self.sequences.iter().map(Sequence::kinds).collect();
         let of = |(rank, source): (u32, &u32)| {
             let mut counts = plain.get(*source as usize).copied().unwrap_or_default();
@@ -135,7 +147,9 @@ impl Extrapolation {
             }
             counts
         };
-        Some((0..).zip(&self.sources).map(of).collect())
+        let mut all = room(self.ranks())?;
+        all.extend((0..).zip(&self.sources).map(of));
+        Ok(Some(all))
     }
 
     /// Point-to-point messages of all ranks.

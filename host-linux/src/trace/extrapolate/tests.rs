@@ -115,7 +115,7 @@ impl Stored {
 fn assert_looked_up(program: &Extrapolation) {
     let mut fed = Stored::default();
     program.feed_numbered(&mut fed).unwrap();
-    let under_way = UnderWay::new(program.ranks());
+    let under_way = UnderWay::new(program.ranks()).unwrap();
     let lookup = ExtrapolatedLookup::new(program, &under_way);
     for (rank, (ops, edges)) in (0..).zip(&fed.ranks) {
         let mut waits: BTreeMap<u32, u32> = BTreeMap::new();
@@ -513,4 +513,10 @@ fn what_is_not_understood_is_left_out_and_listed_with_its_time() {
     assert_eq!((refused[0].call.as_str(), refused[0].calls), ("Barrier", 3));
     assert!((refused[0].time_s - 3e-6).abs() < 1e-12 && refused[0].share > 0.0);
     assert_looked_up(&program);
+}
+
+#[test]
+fn ranks_without_memory_are_an_error() {
+    assert!(room::<[u64; 1 << 20]>(u32::MAX).is_err());
+    assert_eq!(room::<u32>(7).unwrap().capacity(), 7);
 }
