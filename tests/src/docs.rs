@@ -43,9 +43,18 @@ pub fn calls(program: &str) -> Vec<(String, Vec<String>)> {
     calls.collect()
 }
 
+/// Words of a line; those between quotes are one.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let parts = line.split('\'').zip([false, true].into_iter().cycle());
+    parts.flat_map(|(part, is_quoted)| match is_quoted {
+        true => vec![part],
+        false => part.split_whitespace().collect(),
+    })
+}
+
 /// Options of a call of `program` in a line: as the first word, after a prompt, or after `mpirun` or `cargo run`.
 fn options(line: &str, program: &str) -> Option<Vec<String>> {
-    let words: Vec<&str> = line.split_whitespace().collect();
+    let words: Vec<&str> = words(line).collect();
     let is_program = |word: &&str| word.rsplit('/').next() == Some(program);
     let at = match words[..] {
         ["cargo", "run", ..] if program == "loggap" => {
@@ -56,7 +65,7 @@ fn options(line: &str, program: &str) -> Option<Vec<String>> {
         [name, ..] if is_program(&name) => 0,
         _ => return None,
     };
-    let options = words[at + 1..].iter().map(|word| word.trim_matches('\'').to_owned());
+    let options = words[at + 1..].iter().map(|word| (*word).to_owned());
     let options =
         options.take_while(|word| !["|", "&&", "||", "&", ">", "--"].contains(&word.as_str()));
     Some(options.collect())
@@ -71,6 +80,7 @@ mod tests {
         for (line, found) in [
             ("loggap lat -s 8", Some("lat -s 8")),
             ("node1$ loggap lat node7 | tee out", Some("lat node7")),
+            ("loggap lat --launcher 'a b' -s 8 -- it's", Some("lat --launcher a b -s 8")),
             ("cargo run --release -- measure", Some("measure")),
             ("mpirun -n 2 target/release/loggap-mpi sync", None),
             ("loggap measures a network link", Some("measures a network link")),
