@@ -398,11 +398,11 @@ fn check_app(options: &[&str], program: &[&str]) -> Command {
 
 #[test]
 fn a_program_is_predicted_from_its_trace_and_measured() {
-    let program = Program::compiled("rounds.c", &["-O1"]).unwrap();
+    let program = Program::compiled("solvers.c", &["-O1"]).unwrap();
     let path = program.path.to_str().unwrap();
     let kept = program.directory();
     let options = ["-J", "--keep", kept.to_str().unwrap()];
-    let ended = run(&mut check_app(&options, &[path, "200", "100000", "1000"]));
+    let ended = run(&mut check_app(&options, &[path, "cg", "400", "200"]));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let found: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     let number = |name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{name}: {found}"));
@@ -421,7 +421,7 @@ fn a_program_is_predicted_from_its_trace_and_measured() {
     );
     assert!(["agree", "differ", "cannot_tell"].contains(&found["verdict"].as_str().unwrap()));
     let summary = Summary::of(&Trace::open(&kept.join("trace-1")).unwrap()).unwrap();
-    assert_eq!((summary.messages, summary.calls_by_name["Allreduce"].calls), (400, 400));
+    assert_eq!((summary.messages, summary.calls_by_name["Allreduce"].calls), (400, 802));
     // Nothing between the ends is in runs that are not traced.
     let ends = Summary::of(&Trace::open(&kept.join("ends")).unwrap()).unwrap();
     assert_eq!((ends.calls, ends.messages), (4, 0), "{ends:?}");

@@ -27,15 +27,15 @@ impl Verdict {
         }
     }
 
+    /// Largest half-width of an interval relative to its value for an overlap to count.
+    pub const KNOWN: f64 = 0.25;
+
     /// Relation of a measurement to its prediction.
     #[must_use]
     pub fn of(measured: &Estimate<Picos>, predicted: &Estimate<Picos>) -> Self {
-        /// Largest half-width of an interval relative to its value for an
-        /// overlap to count.
-        const KNOWN: f64 = 0.25;
         if measured.low > predicted.high || predicted.low > measured.high {
             Self::Differ
-        } else if [measured, predicted].into_iter().all(|one| half_width(one) <= KNOWN) {
+        } else if [measured, predicted].into_iter().all(|one| half_width(one) <= Self::KNOWN) {
             Self::Agree
         } else {
             Self::CannotTell

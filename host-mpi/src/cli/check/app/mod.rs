@@ -5,7 +5,7 @@ mod report;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::{env, fs, process};
+use std::{env, fs};
 
 use loggap::check::Asserted;
 use loggap::profile::{ProfileDocument, USUAL_EAGER_LIMIT};
@@ -80,34 +80,6 @@ impl AppArgs {
     }
 }
 
-/// Where traces are kept; removed at the end unless the user named it.
-struct Folder {
-    path: PathBuf,
-    is_removed: bool,
-}
-
-impl Folder {
-    fn create(args: &AppArgs) -> Result<Self, CliError> {
-        let path = match &args.keep {
-            Some(path) => path.clone(),
-            None => env::temp_dir().join(format!("loggap-check-{}", process::id())),
-        };
-        let path = std::path::absolute(path).map_err(CliError::usage)?;
-        fs::create_dir_all(&path).map_err(|error| {
-            CliError::usage(format_args!("cannot create '{}': {error}", path.display()))
-        })?;
-        Ok(Self { path, is_removed: args.keep.is_none() })
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if self.is_removed {
-            let _others_clean_up = fs::remove_dir_all(&self.path);
-        }
-    }
-}
-
 /// Starts jobs.
 struct Jobs<'a> {
     args: &'a AppArgs,
@@ -154,8 +126,8 @@ impl Jobs<'_> {
     }
 
     /// Rules of sending and receiving, by how messages move here while a rank computes.
-    fn settings(&self, folder: &Folder, eager_limit: u64) -> Result<Settings, CliError> {
-        let path = folder.path.join("progress.json");
+    fn settings(&self, folder: &Path, eager_limit: u64) -> Result<Settings, CliError> {
+        let path = folder.join("progress.json");
         let words = [OsStr::new("progress"), "-o".as_ref(), path.as_os_str()];
         self.run(&self.args.launcher, &words)?;
         let text = fs::read(&path).map_err(CliError::failed)?;
@@ -214,9 +186,14 @@ pub(in crate::cli) fn run(
         ));
     }
     interrupt.listen();
-    let folder = Folder::create(app)?;
+    let temporary = tempfile::tempdir().map_err(CliError::failed)?;
+    let folder = app.keep.as_deref().unwrap_or_else(|| temporary.path());
+    fs::create_dir_all(folder).map_err(|error| {
+        CliError::usage(format_args!("cannot create '{}': {error}", folder.display()))
+    })?;
+    let folder = &fs::canonicalize(folder).map_err(CliError::failed)?;
     let jobs = Jobs { args: app, interrupt };
-    let measured = args.output.clone().unwrap_or_else(|| folder.path.join("profile.json"));
+    let measured = args.output.clone().unwrap_or_else(|| folder.join("profile.json"));
     let profile = app.profile.clone().unwrap_or_else(|| measured.clone());
     if app.profile.is_none() {
         step(console, format_args!("profile"));
@@ -229,8 +206,8 @@ pub(in crate::cli) fn run(
     let eager_limit = document.eager_limit().unwrap_or(USUAL_EAGER_LIMIT);
     let sets = ParameterSets::of_ranges(ranges, eager_limit).map_err(CliError::failed)?;
     step(console, format_args!("progress beside computing"));
-    let settings = jobs.settings(&folder, eager_limit.0)?;
-    let runs = take(&jobs, &folder, &Basis { sets, settings }, console)?;
+    let settings = jobs.settings(folder, eager_limit.0)?;
+    let runs = take(&jobs, folder, &Basis { sets, settings }, console)?;
     let document = Document::new(app, &runs);
     document.warnings.iter().for_each(|warning| console.warn(warning));
     console.report(args.json, &document, |out| print(out, &document))?;
@@ -258,7 +235,7 @@ struct Basis {
 /// Runs the program, with and without tracing in turn.
 fn take(
     jobs: &Jobs<'_>,
-    folder: &Folder,
+    folder: &Path,
     basis: &Basis,
     console: &mut Console,
 ) -> Result<Runs, CliError> {
@@ -269,10 +246,10 @@ fn take(
     for number in 0..2 * wanted {
         step(console, format_args!("run {} of {}", number + 1, 2 * wanted));
         if number % 2 == 0 {
-            let ends = folder.path.join("ends");
+            let ends = folder.join("ends");
             plain.push(jobs.traced(here, &ends, &["--ends-only".as_ref()])?);
         } else {
-            let directory = folder.path.join(format!("trace-{}", number / 2 + 1));
+            let directory = folder.join(format!("trace-{}", number / 2 + 1));
             traced.push((jobs.traced(there, &directory, &[])?, directory));
         }
     }
@@ -283,7 +260,7 @@ fn take(
     while traced.iter().filter(|(run, _)| is_like(run)).count() < wanted && more < wanted {
         more += 1;
         step(console, format_args!("run {more} in place of one that was disturbed"));
-        let directory = folder.path.join(format!("trace-{}", wanted + more));
+        let directory = folder.join(format!("trace-{}", wanted + more));
         traced.push((jobs.traced(there, &directory, &[])?, directory));
     }
     let mut warnings = Vec::new();

@@ -16,8 +16,6 @@ use crate::application::{Prediction, RankTime};
 
 /// Largest error of a prediction that agrees, unless the measured interval is wider.
 const BOUND: f64 = 0.05;
-/// Half-width of the measured interval above which nothing can be told.
-const UNKNOWN: f64 = 0.25;
 /// Times by which the error of the free network has to exceed that of the prediction for the
 /// prediction to say anything about the network.
 const EVIDENCE: f64 = 3.0;
@@ -139,7 +137,7 @@ impl Document {
             },
             bound,
             verdict: match difference.abs() <= bound {
-                _ if half > UNKNOWN => Verdict::CannotTell,
+                _ if half > Verdict::KNOWN => Verdict::CannotTell,
                 true => Verdict::Agree,
                 false => Verdict::Differ,
             },
