@@ -5,7 +5,7 @@ use core::num::NonZeroU64;
 use core::ops::Range;
 use core::sync::atomic::AtomicU64;
 
-use super::foreign::{Foreign, UNKNOWN};
+use super::foreign::{Foreign, parts_of};
 use super::incoming;
 use super::mail::{END, Mail, Outbox};
 use super::overlap::Receiving;
@@ -50,9 +50,11 @@ pub struct Partition<'s, N, O = Silent> {
     pub(super) shift: u32,
     /// Partitions of this process.
     block: Block,
-    /// Free records for messages of other processes, and the number of those in use.
+    /// First record for messages of other processes, and those that are free.
+    first_stand_in: u32,
     stand_ins: Range<u32>,
-    used: u32,
+    /// True if a message to or from another process found no room.
+    pub(super) lost: bool,
     /// First rank of the partition.
     pub(super) first: u32,
     pub(super) ranks: &'s mut [WindowRank],
@@ -117,8 +119,9 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
             index,
             shift,
             block,
+            first_stand_in: stand_ins.start,
             stand_ins,
-            used: 0,
+            lost: false,
             first,
             ranks,
             slots,
@@ -150,6 +153,12 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     pub const fn allow(&mut self, free: u64) {
         self.most_steps = self.steps.saturating_add(free);
         self.events_before = self.events;
+    }
+
+    /// True if a message to or from another process found no room.
+    #[must_use]
+    pub const fn lost(&self) -> bool {
+        self.lost
     }
 
     /// True if a window gave up; the run cannot be continued.
@@ -186,20 +195,18 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
 
     /// Distributes incoming messages to the ranks.
     fn collect(&mut self, inbox: &Mail<'_>) {
-        let Self { shared, ranks, wheel, first, stand_ins, used, steps, .. } = self;
-        // The two that follow a message of another process.
-        let mut more = [None; 2];
+        let Self { shared, ranks, wheel, first, stand_ins, lost, .. } = self;
+        // First of the parts that follow a message of another process.
+        let mut part = END;
         inbox.collect(self.index, |at, message| {
             if message.target.get() == END {
-                more = [Some(message), more[0]];
+                message.link.set(core::mem::replace(&mut part, at));
                 return;
             }
-            if let [Some(first), Some(second)] = core::mem::take(&mut more) {
-                *used += 1;
-                if !Self::stand_in(shared, stand_ins, message, [first, second]) {
-                    *steps += UNKNOWN;
-                    return;
-                }
+            let part = core::mem::replace(&mut part, END);
+            if part != END && !Self::stand_in(shared, stand_ins, message, inbox, part) {
+                *lost = true;
+                return;
             }
             let local = message.target.get().wrapping_sub(*first);
             debug_assert!((local as usize) < ranks.len(), "it came to the wrong partition");
@@ -255,7 +262,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         self.sort(&mut rank, inbox);
         while let Some(next) = self.next_of(&mut rank, inbox) {
             let more = STEPS.saturating_mul(self.events - self.events_before);
-            if self.steps > self.most_steps.saturating_add(more) {
+            if self.lost || self.steps > self.most_steps.saturating_add(more) {
                 self.gave_up = true;
                 break;
             }
@@ -314,8 +321,13 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     /// Memory for messages of other processes, bytes.
     #[must_use]
     pub fn foreign_bytes(&self) -> u64 {
-        let each = size_of::<WindowRecord>() + size_of::<Foreign>();
-        u64::from(self.used) * each as u64
+        let used = u64::from(self.stand_ins.start - self.first_stand_in);
+        let parts = parts_of(self.shared.away.creators) * size_of::<Foreign>();
+        let each = size_of::<WindowRecord>() + parts;
+        // With handshakes, each may take three records more, one of them of another process.
+        let more =
+            if self.shared.further == NONE { 0 } else { each + 2 * size_of::<WindowRecord>() };
+        used * (each + more) as u64
     }
 
     /// Arrival time of the stored message of `send` at `rank`; it was checked for overflow when it

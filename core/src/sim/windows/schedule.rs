@@ -3,7 +3,7 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::foreign::SPARE;
+use super::foreign::parts_of;
 use super::memory::{Memory, Requirements};
 use super::partition::{Partition, Share};
 use super::rank::WindowRank;
@@ -61,15 +61,17 @@ impl<'m> Schedule<'m> {
         self.sends
     }
 
-    /// Largest number of places that messages take in the mail at a time: one each, three each to
-    /// and from other processes.
+    /// Largest number of places that messages take in the mail at a time: one each, more to and from
+    /// other processes.
     #[must_use]
     pub fn messages(&self) -> u32 {
         if self.requirements.block == Block::ALL {
             return self.sends;
         }
-        let receives = u32::try_from(self.requirements.slots).unwrap_or(u32::MAX);
-        self.sends.saturating_add(receives).saturating_mul(3)
+        let Requirements { stand_ins, away, .. } = self.requirements;
+        let [received, places] = [stand_ins, 1 + parts_of(away.creators)]
+            .map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+        self.sends.saturating_add(received).saturating_mul(places)
     }
 
     /// Memory in use, bytes; the lent memory may be larger.
@@ -85,7 +87,7 @@ impl<'m> Schedule<'m> {
         if self.handshakes == 0 {
             return 0..0;
         }
-        let first = self.further as usize;
+        let first = self.further as usize + 3 * self.requirements.stand_ins;
         first..first + 3 * self.handshakes as usize
     }
 
@@ -112,7 +114,7 @@ impl<'m> Schedule<'m> {
         let each = 1usize.checked_shl(shift).unwrap_or(usize::MAX);
         let Self { memory, edges, firsts, parameters, further, first_foreign, first_rank, .. } =
             self;
-        let block = self.requirements.block;
+        let Requirements { block, away, .. } = self.requirements;
         let Memory { records, times, links, mut slots, receiving, foreign, .. } = memory;
         let (records, times, links, foreign) = (&*records, &*times, &*links, &*foreign);
         let words = wheel::words(each.min(memory.ranks.len())).max(1);
@@ -134,8 +136,8 @@ impl<'m> Schedule<'m> {
             let slots = Slots::new(own_slots, first);
             let receiving = receiving.next().unwrap_or_default();
             // As many as receives and more; without other processes they are not used.
-            let start = first_foreign.wrapping_add(first).wrapping_add(index * SPARE);
-            let stand_ins = start..start.wrapping_add(own_slots_count).wrapping_add(SPARE);
+            let start = first_foreign.wrapping_add(first).wrapping_add(index * away.spare);
+            let stand_ins = start..start.wrapping_add(own_slots_count).wrapping_add(away.spare);
             let share = Share {
                 index,
                 shift,
@@ -149,7 +151,7 @@ impl<'m> Schedule<'m> {
             };
             first = end_of(ranks.peek()).unwrap_or(first);
             let shared = Shared::new(records, edges, firsts, parameters, times);
-            let shared = Shared { further, first_foreign, foreign, first_rank, ..shared };
+            let shared = Shared { further, first_foreign, foreign, away, first_rank, ..shared };
             let observer = observe(first_rank + (index << shift));
             Some(Partition::new(shared, share, noise.clone(), observer))
         })

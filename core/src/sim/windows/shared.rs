@@ -4,7 +4,7 @@
 use core::cmp::Ordering;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::foreign::Foreign;
+use super::foreign::{Away, Foreign};
 use super::record::{BY_ARRIVAL, BY_MATCH, WindowRecord};
 use crate::sim::hooks::MessageKind;
 use crate::sim::parameters::Parameters;
@@ -42,6 +42,7 @@ pub(in crate::sim) struct Shared<'s> {
     /// First record of the sends of other processes, and the summaries of these.
     pub(super) first_foreign: u32,
     pub(super) foreign: &'s [Foreign],
+    pub(super) away: Away,
     /// First rank of this process.
     pub(super) first_rank: u32,
     pub(super) sentinel: WindowRecord,
@@ -64,6 +65,7 @@ impl<'s> Shared<'s> {
             further: NONE,
             first_foreign: NONE,
             foreign: &[],
+            away: Away::FEW,
             first_rank: 0,
             sentinel: WindowRecord::default(),
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use loggap_core::goal::{Edge, Op, Sink};
 use loggap_core::sim::mail::Block;
-use loggap_core::sim::windows::{Builder, Requirements, Schedule, Unsuitable};
+use loggap_core::sim::windows::{Away, Builder, Requirements, Schedule, Unsuitable};
 use loggap_core::sim::{BuildError, Parameters, Settings, Survey};
 
 use super::WindowMemory;
@@ -78,7 +78,8 @@ pub fn load<T>(
     split: Split<'_>,
     run: impl FnOnce(Schedule<'_>, &Needs, u64) -> T,
 ) -> Result<Result<T, Unsuitable>, LoadError> {
-    let prepare = |survey: &Survey| Loader::new(survey, parameters, settings, limit, split);
+    let prepare =
+        |survey: &Survey| Loader::new(survey, parameters, settings, limit, (split, Away::FEW));
     let guess = source.guess().map(|survey| prepare(&survey));
     let loader = match guess {
         Some(Ok(Ok(loader))) => loader,
@@ -116,7 +117,7 @@ pub fn load_across<T>(
     parameters: Parameters<'_>,
     settings: Settings,
     limit: &Limit<'_>,
-    (threads, processes): (usize, &dyn Processes),
+    (threads, processes, away): (usize, &dyn Processes, Away),
     run: impl FnOnce(Schedule<'_>, &Needs, u64) -> T,
 ) -> Result<T, LoadError> {
     let split = Split::Processes(threads, processes);
@@ -125,8 +126,8 @@ pub fn load_across<T>(
     let prepare = || -> Result<_, LoadError> {
         let mut survey = Survey::default();
         source.feed(&mut OwnRanks::new(&mut survey, own()), None)?;
-        let loader = Loader::new(&survey, parameters, settings, limit, split)?;
-        let loader = loader.map_err(|why| LoadError::OneProcess(why.to_string()))?;
+        let loader = Loader::new(&survey, parameters, settings, limit, (split, away))?;
+        let loader = loader.map_err(one_process)?;
         let memory = WindowMemory::new(&loader.requirements).map_err(LoadError::Pages)?;
         Ok((loader, memory))
     };
@@ -140,11 +141,18 @@ pub fn load_across<T>(
     };
     let built = build().map_err(|error| match error {
         LoadError::Schedule { error: BuildError::Unsuitable(why), .. }
-        | LoadError::Build(BuildError::Unsuitable(why)) => LoadError::OneProcess(why.to_string()),
+        | LoadError::Build(BuildError::Unsuitable(why)) => one_process(why),
         error => error,
     });
     let schedule = agreed(processes, built)?;
     Ok(run(schedule, &loader.needs, loader.mail_bytes.saturating_sub(source.tag_bytes())))
+}
+
+fn one_process(why: Unsuitable) -> LoadError {
+    LoadError::OneProcess(match why {
+        Unsuitable::Rendezvous { .. } => format!("{why}, unless --rendezvous is handshake"),
+        why => why.to_string(),
+    })
 }
 
 /// Passes on the operations of some ranks.
@@ -204,12 +212,12 @@ impl Loader {
         parameters: Parameters<'_>,
         settings: Settings,
         limit: &Limit<'_>,
-        split: Split<'_>,
+        (split, away): (Split<'_>, Away),
     ) -> Result<Result<Self, Unsuitable>, LoadError> {
         // A typical number: one message from each rank in a window.
         const EACH_RANK: u64 = 64;
-        let (shift, block) = split.of(survey.ranks());
-        let requirements = Requirements::of_block(survey, &parameters, settings, shift, block);
+        let divided = split.of(survey.ranks());
+        let requirements = Requirements::of_block(survey, &parameters, settings, divided, away);
         let requirements = match requirements {
             Ok(requirements) => requirements,
             Err(why) => return Ok(Err(why)),

@@ -13,8 +13,11 @@ use crate::simulation::Processes;
 use crate::simulation::simulate::WATCHED;
 use crate::sys::pages::Integers;
 
-/// Steps that are always allowed. A run that takes more, plus [`STEPS`] for each event, is aborted.
-const FREE_STEPS: u64 = 1 << 20;
+/// Steps that are always allowed: a run that takes more, plus [`STEPS`] for each event, is aborted.
+/// Several processes cannot run in order of events instead.
+const fn free_steps(processes: u32) -> u64 {
+    if processes > 1 { 1 << 32 } else { 1 << 20 }
+}
 
 /// A partition of the ranks, which runs one window after the other.
 pub(super) trait InWindows<'r>: Send {
@@ -75,7 +78,12 @@ struct Run<'p, 'r, P: InWindows<'r>> {
 }
 
 impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
-    fn new(parts: &'p [Mutex<P>], mails: &'r Mails<P::Message>, windows: WindowLimits) -> Self {
+    fn new(
+        parts: &'p [Mutex<P>],
+        mails: &'r Mails<P::Message>,
+        windows: WindowLimits,
+        processes: u32,
+    ) -> Self {
         let due = |part: &Mutex<P>| AtomicU64::new(lock(part).next().unwrap_or(u64::MAX));
         Self {
             parts,
@@ -87,7 +95,7 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
             sent: AtomicU64::new(0),
             events: AtomicU64::new(0),
             steps: AtomicU64::new(0),
-            free: AtomicU64::new(FREE_STEPS),
+            free: AtomicU64::new(free_steps(processes)),
             aborted: AtomicBool::new(false),
             windows,
         }
@@ -144,7 +152,7 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
             steps += self.steps.swap(0, Ordering::Relaxed);
             events += executed;
             sparse += u64::from(executed * 8 < self.parts.len() as u64);
-            let most = STEPS * events + FREE_STEPS;
+            let most = STEPS * events + free_steps(border.processes.count());
             let too_many = steps > most || sparse > self.windows.sparse;
             let aborts = too_many || self.aborted.load(Ordering::Relaxed);
             let mut next = if aborts { ABORTED } else { window + 1 };
@@ -189,7 +197,7 @@ pub(super) struct Border<'x> {
     incoming: Vec<u32>,
     /// True if messages from others found no room: the next window is aborted, as by then all
     /// processes can agree on it.
-    full: bool,
+    pub(super) full: bool,
     /// Messages received from other processes.
     pub(super) received: u64,
 }
@@ -255,7 +263,7 @@ pub(super) fn run_parts<'r, P: InWindows<'r>>(
     watch: &mut dyn FnMut(u64),
 ) -> Option<usize> {
     let workers = Workers::new(parts.len());
-    let shared = Run::new(parts, mails, windows);
+    let shared = Run::new(parts, mails, windows, border.processes.count());
     thread::scope(|scope| {
         let (workers, shared) = (&workers, &shared);
         // Also when the leader panics; otherwise the other threads would wait for ever.
