@@ -164,7 +164,7 @@ struct CopyMemory {
 impl Batch<'_> {
     /// Noise of a point.
     pub(super) fn noise(&self, point: &Point) -> Option<PhasedNoise<'_>> {
-        self.plan.noise.map(|source| PhasedNoise { source, phases: point.phases })
+        self.plan.noise.map(|source| PhasedNoise { source, phases: point.phases, names: &[] })
     }
 
     /// Loads the schedule and runs copies of it in windows, each on one thread. Empty, or `None`

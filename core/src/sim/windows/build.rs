@@ -25,6 +25,7 @@ pub struct Builder<'m> {
     requirements: Requirements,
     parameters: Parameters<'m>,
     draft: Draft,
+    names: &'m [u32],
     /// A message size known to be eager: a cache for `check`.
     eager: u64,
     /// Number of handshakes, and of those before the open rank.
@@ -48,9 +49,16 @@ impl<'m> Builder<'m> {
             requirements,
             parameters,
             draft: Draft::default(),
+            names: &[],
             eager: 0,
             handshakes: [0; 2],
         })
+    }
+
+    /// Gives each rank the number by which it precedes others at equal times; by default its own.
+    #[must_use]
+    pub const fn named(self, names: &'m [u32]) -> Self {
+        Self { names, ..self }
     }
 
     /// The finished schedule.
@@ -65,7 +73,7 @@ impl<'m> Builder<'m> {
             true => u32::try_from(ops + stand_ins).map_err(|_| BuildError::Full)?,
             false => NONE,
         };
-        let Self { mut memory, requirements, draft, parameters, .. } = self;
+        let Self { mut memory, requirements, draft, parameters, names, .. } = self;
         let Draft { ops, receives, sends, .. } = draft;
         let first_foreign = match requirements.block {
             Block::ALL => NONE,
@@ -93,6 +101,7 @@ impl<'m> Builder<'m> {
             further,
             first_foreign,
             first_rank,
+            names,
             handshakes,
             sends,
         })

@@ -2,11 +2,10 @@
 //!
 //! The history of a message is the chain of its creators up to an operation without dependencies.
 //! Its part in another process cannot be read, so a message to another process carries a summary:
-//! the creation times of its last creators, a hash of all times, and the operation without
-//! dependencies. Two chains are compared by these times, which decide if they differ; if the hashes
-//! are equal, so are all times, and the operations without dependencies decide. Where neither
-//! decides, the order is unknown, and the run is aborted. It is repeated with longer summaries, in
-//! which the creators have names: at a common creator its order decides.
+//! the creation times of its last creators. Two chains are compared by these times; where they are
+//! equal, the order is unknown, and the run is aborted. It is repeated with more in each summary:
+//! first a hash of all times, and the operation without dependencies, which decides if the hashes
+//! are equal; then more creators, and their names: at a common creator its order decides.
 
 use core::cmp::Ordering;
 
@@ -29,13 +28,15 @@ const SHORT: u32 = 3;
 pub struct Away {
     /// Creators in a summary.
     pub creators: u32,
+    /// True if a summary has the end of the history: then it takes as long as that is to write.
+    pub ends: bool,
     /// Messages beyond its receives for which a partition has records.
     pub spare: u32,
 }
 
 impl Away {
     /// Short summaries, and room for some messages that are not received.
-    pub const FEW: Self = Self { creators: SHORT, spare: 64 };
+    pub const FEW: Self = Self { creators: SHORT, ends: false, spare: 64 };
 }
 
 impl Default for Away {
@@ -200,6 +201,13 @@ impl Shared<'_> {
         self.first_rank.wrapping_add(owner(self.firsts, own))
     }
 
+    /// Name of the rank of an operation without dependencies, and its number there.
+    fn root(&self, op: u32) -> [u32; 2] {
+        let rank = self.rank_of(op);
+        let name = self.names.get(rank as usize).copied().unwrap_or(rank);
+        [name, self.at(op).number()]
+    }
+
     fn name(&self, element: Element) -> Name {
         let (op, message) = match element {
             Element::Op(op) => (op, 0),
@@ -230,9 +238,7 @@ impl Shared<'_> {
             At::Here(element) => {
                 return match (self.origin(element), element) {
                     (Some((time, creator)), _) => Before::Creator(time, At::Here(creator)),
-                    (None, Element::Op(op)) => {
-                        Before::Root([self.rank_of(op), self.at(op).number()])
-                    }
+                    (None, Element::Op(op)) => Before::Root(self.root(op)),
                     (None, Element::Message(_)) => Before::Unknown,
                 };
             }
@@ -254,6 +260,9 @@ impl Shared<'_> {
         let (mut at, mut depth, mut hash) = (Element::Op(of), 0, Hash::NEW);
         let root = loop {
             *steps += 1;
+            if depth > self.away.creators && !self.away.ends {
+                break [0; 2];
+            }
             if let Element::Op(op) = at
                 && self.is_foreign(op)
             {
@@ -275,7 +284,7 @@ impl Shared<'_> {
             let Some((time, creator)) = self.origin(at) else {
                 hash.add(Hash::ROOT);
                 let Element::Op(op) = at else { break [0; 2] };
-                break [self.rank_of(op), self.at(op).number()];
+                break self.root(op);
             };
             if depth < self.away.creators {
                 note(time, At::Here(creator));
@@ -323,9 +332,11 @@ impl Shared<'_> {
             }
             (at_a, at_b) = (next_a, next_b);
         }
-        let [a, b] = [a, b].map(|element| self.end(element, steps));
-        if a.0 == b.0 && a.1 != b.1 {
-            return a.1.cmp(&b.1);
+        if self.away.ends {
+            let [a, b] = [a, b].map(|element| self.end(element, steps));
+            if a.0 == b.0 && a.1 != b.1 {
+                return a.1.cmp(&b.1);
+            }
         }
         *steps += UNKNOWN;
         Ordering::Equal

@@ -31,6 +31,8 @@ pub struct Schedule<'m> {
     pub(super) first_foreign: u32,
     /// First rank of this process.
     pub(super) first_rank: u32,
+    /// See [`Builder::named`](super::Builder::named).
+    pub(super) names: &'m [u32],
     /// Number of handshakes.
     pub(super) handshakes: u32,
     pub(super) sends: u32,
@@ -112,8 +114,17 @@ impl<'m> Schedule<'m> {
     ) -> impl Iterator<Item = Partition<'m, N, O>> {
         let shift = self.requirements.shift;
         let each = 1usize.checked_shl(shift).unwrap_or(usize::MAX);
-        let Self { memory, edges, firsts, parameters, further, first_foreign, first_rank, .. } =
-            self;
+        let Self {
+            memory,
+            edges,
+            firsts,
+            parameters,
+            further,
+            first_foreign,
+            first_rank,
+            names,
+            ..
+        } = self;
         let Requirements { block, away, .. } = self.requirements;
         let Memory { records, times, links, mut slots, receiving, foreign, .. } = memory;
         let (records, times, links, foreign) = (&*records, &*times, &*links, &*foreign);
@@ -151,7 +162,8 @@ impl<'m> Schedule<'m> {
             };
             first = end_of(ranks.peek()).unwrap_or(first);
             let shared = Shared::new(records, edges, firsts, parameters, times);
-            let shared = Shared { further, first_foreign, foreign, away, first_rank, ..shared };
+            let shared =
+                Shared { further, first_foreign, foreign, away, first_rank, names, ..shared };
             let observer = observe(first_rank + (index << shift));
             Some(Partition::new(shared, share, noise.clone(), observer))
         })

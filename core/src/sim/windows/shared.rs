@@ -45,6 +45,8 @@ pub(in crate::sim) struct Shared<'s> {
     pub(super) away: Away,
     /// First rank of this process.
     pub(super) first_rank: u32,
+    /// See [`Builder::named`](super::Builder::named).
+    pub(super) names: &'s [u32],
     pub(super) sentinel: WindowRecord,
 }
 
@@ -67,6 +69,7 @@ impl<'s> Shared<'s> {
             foreign: &[],
             away: Away::FEW,
             first_rank: 0,
+            names: &[],
             sentinel: WindowRecord::default(),
         }
     }

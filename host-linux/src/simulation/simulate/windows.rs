@@ -5,9 +5,9 @@ use std::sync::Arc;
 use loggap_core::sim::windows::{Away, Schedule};
 use loggap_core::sim::{Counters, Noise, Observer, RankCounters, Silent};
 
-use super::{Job, Method, Outcome, Progress, Stopwatch, Stuck, Watch};
+use super::{Job, Method, Outcome, Stopwatch, Stuck, Watch};
 use crate::simulation::noise::with_noise;
-use crate::simulation::windows::{Resources, Split, WindowError, load, load_across, run};
+use crate::simulation::windows::{Reached, Resources, Split, WindowError, load, load_across, run};
 use crate::simulation::{LoadError, Needs, RunError, Source};
 use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
@@ -69,6 +69,7 @@ impl Job<'_> {
                 Err(why) => why,
             };
             match why {
+                WindowError::Unknown if !away.ends => away.ends = true,
                 WindowError::Unknown if away.creators < MOST_CREATORS => away.creators *= 16,
                 WindowError::Room if away.spare < MOST_SPARE => away.spare *= 64,
                 why => return Err(RunError::Load(LoadError::OneProcess(why.to_string()))),
@@ -89,7 +90,8 @@ impl Job<'_> {
             self.parameters,
             self.settings,
             &self.limit(&besides),
-            (self.threads, self.processes, away),
+            (self.parts, self.threads, self.processes),
+            away,
             |schedule, needs, mail_bytes| {
                 let load = loading.read();
                 let loaded = Loaded { job: self, needs, mail_bytes };
@@ -156,7 +158,8 @@ impl Loaded<'_> {
         let running = Stopwatch::start();
         let (threads, processes) = (job.threads, job.processes);
         let resources = Resources { threads, mail_bytes, small: Resources::SMALL, processes };
-        let mut progress = |done| watch(Progress { done, of });
+        let width = job.parameters.lookahead();
+        let mut progress = |reached: Reached| watch(reached.progress(of, width));
         let ended = match run(schedule, noise, observe, &resources, &mut progress) {
             Ok(ended) => ended,
             Err(why @ (WindowError::Steps | WindowError::Unknown | WindowError::Room)) => {

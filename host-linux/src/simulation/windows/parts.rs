@@ -6,11 +6,12 @@ use std::thread;
 
 use loggap_core::sim::mail::{Block, Mail, Outbox, Words};
 use loggap_core::sim::windows::STEPS;
+use loggap_core::units::Picos;
 
 use super::memory::Mails;
 use super::workers::{AtEnd, Workers};
-use crate::simulation::Processes;
 use crate::simulation::simulate::WATCHED;
+use crate::simulation::{Processes, Progress};
 use crate::sys::pages::Integers;
 
 /// Steps that are always allowed: a run that takes more, plus [`STEPS`] for each event, is aborted.
@@ -45,6 +46,22 @@ pub(super) struct Ran {
     pub(super) steps: u64,
     /// True if the run must be aborted: the partition failed, or took too many steps.
     pub(super) aborts: bool,
+}
+
+/// State of a run after a window.
+#[derive(Clone, Copy, Debug)]
+pub struct Reached {
+    events: u64,
+    window: u64,
+}
+
+impl Reached {
+    /// Progress of a run of about `of` events in windows of `width`.
+    pub(crate) fn progress(self, of: u64, width: Picos) -> Progress {
+        let Self { events, window } = self;
+        let time = width.times(window.saturating_add(1)).ok();
+        Progress { done: events, of, time }
+    }
 }
 
 /// Thresholds of a run.
@@ -131,7 +148,12 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
 
     /// Runs one window after the other, as the leader; `workers` coordinates the other threads, if
     /// any. False if the run was aborted, by any process.
-    fn lead(&self, workers: &Workers, border: &mut Border<'_>, watch: &mut dyn FnMut(u64)) -> bool {
+    fn lead(
+        &self,
+        workers: &Workers,
+        border: &mut Border<'_>,
+        watch: &mut dyn FnMut(Reached),
+    ) -> bool {
         let (mut events, mut steps, mut sparse) = (0, 0, 0);
         let (mut expected, mut watched) = (u64::MAX, 0);
         loop {
@@ -166,7 +188,7 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
             }
             self.free.store(most - steps, Ordering::Relaxed);
             if events >= watched {
-                watch(events);
+                watch(Reached { events, window });
                 watched = events + WATCHED;
             }
             self.turn.fetch_xor(1, Ordering::Relaxed);
@@ -254,13 +276,13 @@ pub(super) fn lock<P>(part: &Mutex<P>) -> MutexGuard<'_, P> {
 
 /// Runs `parts` to the end on one thread for each sender of `mails`, or on fewer if the kernel
 /// cannot create as many; returns their number, or `None` if the run was aborted. Calls `watch`
-/// regularly with the number of events.
+/// regularly with what is reached.
 pub(super) fn run_parts<'r, P: InWindows<'r>>(
     parts: &[Mutex<P>],
     mails: &'r Mails<P::Message>,
     windows: WindowLimits,
     border: &mut Border<'_>,
-    watch: &mut dyn FnMut(u64),
+    watch: &mut dyn FnMut(Reached),
 ) -> Option<usize> {
     let workers = Workers::new(parts.len());
     let shared = Run::new(parts, mails, windows, border.processes.count());

@@ -8,7 +8,7 @@ use loggap_core::sim::{Finished, Noise, Observer, SimError, Unfinished};
 use loggap_core::units::Picos;
 
 use super::memory::{MailRoom, Mails, chains};
-use super::parts::{Border, InWindows, Ran, WindowLimits, run_parts};
+use super::parts::{Border, InWindows, Ran, Reached, WindowLimits, run_parts};
 use crate::simulation::{Elsewhere, Processes, agreed};
 
 /// Why a run in windows was aborted.
@@ -174,7 +174,7 @@ fn told<T>(processes: &dyn Processes, ended: Result<T, WindowError>) -> Result<T
 }
 
 /// Runs a schedule with noise. `observe` creates the observer of a partition from its first rank;
-/// `watch` is called regularly with the number of events.
+/// `watch` is called regularly with what is reached.
 ///
 /// # Errors
 ///
@@ -184,7 +184,7 @@ pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
     noise: N,
     observe: impl FnMut(u32) -> O,
     resources: &Resources<'_>,
-    watch: &mut dyn FnMut(u64),
+    watch: &mut dyn FnMut(Reached),
 ) -> Result<WindowRun<'s, N, O>, WindowError> {
     let (shift, block, processes) = (schedule.shift(), schedule.block(), resources.processes);
     let room = schedule.messages();
