@@ -196,7 +196,7 @@ fn random_programs_give_the_same_on_several_processes() {
             }
         }
     }
-    eprintln!("{compared} compared, {crossing} crossing");
+
     assert!(compared > 300 && crossing > 3_000, "{compared} compared, {crossing} messages");
 }
 
@@ -221,7 +221,9 @@ fn patterns_give_the_same_on_several_processes() {
             let alone = job.simulate(&source(), &|_| {});
             for count in [2, 4] {
                 match (on_processes(&job, &sets, source, count, None), &alone) {
-                    (Err(RunError::Load(LoadError::OneProcess(_))), _) => {}
+                    (Err(RunError::Load(LoadError::OneProcess(why))), _) => {
+                        assert!(why.contains("o + L is 0"), "{pattern} {count}: {why}");
+                    }
                     (Ok(together), Ok(alone)) => {
                         assert_eq!(
                             results(&together),

@@ -91,6 +91,7 @@ impl<'m> Builder<'m> {
             ..requirements
         };
         let memory = memory.cut(&requirements).ok_or(BuildError::Full)?;
+        memory.ends.fill_with(Default::default);
         let first_rank = draft.first_rank();
         Ok(Schedule {
             memory,

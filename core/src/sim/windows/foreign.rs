@@ -8,6 +8,8 @@
 //! are equal; then more creators, and their names: at a common creator its order decides.
 
 use core::cmp::Ordering;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::mail::{END, Mail, Message};
 use super::partition::Partition;
@@ -28,7 +30,7 @@ const SHORT: u32 = 3;
 pub struct Away {
     /// Creators in a summary.
     pub creators: u32,
-    /// True if a summary has the end of the history: then it takes as long as that is to write.
+    /// True if a summary has the end of the history.
     pub ends: bool,
     /// Messages beyond its receives for which a partition has records.
     pub spare: u32,
@@ -102,22 +104,36 @@ impl Summary {
     }
 }
 
-/// Polynomial hash of creation times modulo 2⁶¹ − 1: that of a chain is known from the hash of its
-/// older part.
-#[derive(Clone, Copy)]
-struct Hash {
-    sum: u64,
-    power: u64,
+/// Polynomial hash of a history modulo 2⁶¹ − 1: creation time + [`Hash::BASE`] · hash of the creator.
+/// A run of several processes keeps that of each operation that it has met, with the operation
+/// without dependencies: first that, then the hash, which is not 0.
+#[derive(Debug, Default)]
+pub struct End {
+    root: AtomicU64,
+    hash: AtomicU64,
 }
+
+struct Hash;
 
 impl Hash {
     const MODULUS: u64 = (1 << 61) - 1;
     const BASE: u64 = 0x0b4e_8d2f_51a7_c693;
-    /// Value of the end of a chain.
+    /// By which a product with the base is undone.
+    const INVERSE: u64 = {
+        let (mut inverse, mut power, mut exponent) = (1, Self::BASE, Self::MODULUS - 2);
+        while exponent > 0 {
+            if exponent & 1 == 1 {
+                inverse = Self::times(inverse, power);
+            }
+            power = Self::times(power, power);
+            exponent >>= 1;
+        }
+        inverse
+    };
+    /// Value of an operation without dependencies.
     const ROOT: u64 = 0x1234_5678_9abc_def1;
-    const NEW: Self = Self { sum: 0, power: 1 };
 
-    /// `value` or `value` less the modulus.
+    /// Remainder of a number below twice the modulus, or of a time.
     const fn reduced(value: u64) -> u64 {
         let folded = (value & Self::MODULUS) + (value >> 61);
         if folded >= Self::MODULUS { folded - Self::MODULUS } else { folded }
@@ -129,11 +145,9 @@ impl Hash {
         Self::reduced((product as u64 & Self::MODULUS) + (product >> 61) as u64)
     }
 
-    /// Adds the next value, or the hash of the rest of the chain.
-    const fn add(&mut self, value: u64) {
-        let term = Self::times(self.power, Self::reduced(value));
-        self.sum = Self::reduced(self.sum + term);
-        self.power = Self::times(self.power, Self::BASE);
+    /// Hash of the creator of an element that was created at `time` and has this `hash`.
+    const fn without(time: u64, hash: u64) -> u64 {
+        Self::times(Self::INVERSE, hash + Self::MODULUS - Self::reduced(time))
     }
 }
 
@@ -254,47 +268,34 @@ impl Shared<'_> {
         Before::Creator(whole(time), At::There { send, creator: creator + 1 })
     }
 
-    /// Depth, hash and root of the history of an operation; `note` gets the creation times of its
-    /// last creators, and the places of these. Adds the number of steps to `steps`.
+    /// Summary of an operation; `note` gets the creation times of its last creators, and the places
+    /// of these. Adds the number of steps to `steps`.
     fn summarise(&self, of: u32, steps: &mut u64, mut note: impl FnMut(u64, At)) -> Summary {
-        let (mut at, mut depth, mut hash) = (Element::Op(of), 0, Hash::NEW);
-        let root = loop {
+        let (mut at, mut depth, creators) = (At::Here(Element::Op(of)), 0, self.away.creators);
+        let mut root = [0; 2];
+        while depth <= creators {
             *steps += 1;
-            if depth > self.away.creators && !self.away.ends {
-                break [0; 2];
-            }
-            if let Element::Op(op) = at
-                && self.is_foreign(op)
-            {
-                let older = Summary::of(self.summary(op, 0));
-                let mut place = At::Here(at);
-                while depth < self.away.creators
-                    && let Before::Creator(time, creator) = self.before(place)
-                {
-                    note(time, creator);
+            match self.before(at) {
+                Before::Creator(time, creator) => {
+                    if depth < creators {
+                        note(time, creator);
+                    }
                     depth += 1;
-                    place = creator;
+                    at = creator;
                 }
-                if !matches!(self.before(place), Before::Root(_)) {
-                    depth = self.away.creators + 1;
+                Before::Root(found) => {
+                    root = found;
+                    break;
                 }
-                hash.add(older.hash);
-                break older.root;
+                Before::Unknown => depth = creators + 1,
             }
-            let Some((time, creator)) = self.origin(at) else {
-                hash.add(Hash::ROOT);
-                let Element::Op(op) = at else { break [0; 2] };
-                break self.root(op);
-            };
-            if depth < self.away.creators {
-                note(time, At::Here(creator));
-            }
-            depth = (depth + 1).min(self.away.creators + 1);
-            hash.add(time);
-            at = creator;
-        };
+        }
+        let mut hash = 0;
+        if self.away.ends {
+            (hash, root) = self.end(Element::Op(of), steps);
+        }
         let (message_kind, number) = (self.message_kind(of), self.at(of).number());
-        Summary { message_kind, number, depth, hash: hash.sum, root }
+        Summary { message_kind, number, depth, hash, root }
     }
 
     /// As [`Shared::order`], if one of the elements is the send of another process.
@@ -313,8 +314,11 @@ impl Shared<'_> {
             let [(time_a, next_a), (time_b, next_b)] = match (self.before(at_a), self.before(at_b))
             {
                 (Before::Root(a), Before::Root(b)) if a != b => return a.cmp(&b),
-                (Before::Root(_), Before::Creator(..)) => return Ordering::Less,
-                (Before::Creator(..), Before::Root(_)) => return Ordering::Greater,
+                // What is unknown is more.
+                (Before::Root(_), Before::Creator(..) | Before::Unknown) => return Ordering::Less,
+                (Before::Creator(..) | Before::Unknown, Before::Root(_)) => {
+                    return Ordering::Greater;
+                }
                 (Before::Creator(time_a, next_a), Before::Creator(time_b, next_b)) => {
                     [(time_a, next_a), (time_b, next_b)]
                 }
@@ -342,21 +346,46 @@ impl Shared<'_> {
         Ordering::Equal
     }
 
-    /// Hash of all creation times of an element, and its operation without dependencies.
+    /// Hash of the history of an element, and its operation without dependencies. Keeps those of
+    /// its creators, so that each is computed once.
     fn end(&self, of: Element, steps: &mut u64) -> (u64, [u32; 2]) {
-        match of {
-            Element::Op(op) => {
-                let Summary { hash, root, .. } = self.summarise(op, steps, |_, _| ());
-                (hash, root)
+        let (mut at, mut hash, mut power, mut count) = (of, 0, 1, 0);
+        let (older, root) = loop {
+            *steps += 1;
+            if let Element::Op(op) = at {
+                if self.is_foreign(op) {
+                    let summary = Summary::of(self.summary(op, 0));
+                    break (summary.hash, summary.root);
+                }
+                if let Some(end) = self.ends.get(op as usize)
+                    && let hash @ 1.. = end.hash.load(Acquire)
+                {
+                    break (hash, halves(end.root.load(Relaxed)));
+                }
+                if self.at(op).is_root() {
+                    break (Hash::ROOT, self.root(op));
+                }
             }
-            Element::Message(send) => {
-                let (older, root) = self.end(Element::Op(send), steps);
-                let mut hash = Hash::NEW;
-                hash.add(self.at(send).time.get());
-                hash.add(older);
-                (hash.sum, root)
+            let Some((time, creator)) = self.origin(at) else { break (Hash::ROOT, [0; 2]) };
+            hash = Hash::reduced(hash + Hash::times(power, Hash::reduced(time)));
+            power = Hash::times(power, Hash::BASE);
+            count += 1;
+            at = creator;
+        };
+        let hash = Hash::reduced(hash + Hash::times(power, older));
+        let (mut at, mut rest) = (of, hash);
+        for _ in 0..count {
+            if let Element::Op(op) = at
+                && let Some(end) = self.ends.get(op as usize)
+            {
+                end.root.store(whole(root), Relaxed);
+                end.hash.store(rest, Release);
             }
+            let Some((time, creator)) = self.origin(at) else { break };
+            rest = Hash::without(time, rest);
+            at = creator;
         }
+        (hash, root)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::AtomicU64;
 
-use super::foreign::{Away, Foreign, parts_of};
+use super::foreign::{Away, End, Foreign, parts_of};
 use super::overlap::Receiving;
 use super::rank::WindowRank;
 use super::record::{MOST, MOST_OF_RANK, WindowRecord};
@@ -36,6 +36,8 @@ lent_memory! {
         receiving: Receiving,
         /// Histories of messages of other processes.
         foreign: Foreign,
+        /// Hash and end of the history of each operation.
+        ends: End,
         /// Dependencies of one rank, while the schedule is built.
         scratch: [u32; 2],
     }
@@ -126,6 +128,7 @@ impl Requirements {
             links: if overlap { size(survey.ops + further)? } else { 0 },
             receiving: if overlap { ranks } else { 0 },
             foreign: size(summaries.saturating_mul(parts_of(away.creators) as u64))?,
+            ends: if away.ends { size(survey.ops + further)? } else { 0 },
             scratch: size(survey.edges_most)?,
             partitions,
             shift,

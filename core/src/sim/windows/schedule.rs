@@ -126,8 +126,9 @@ impl<'m> Schedule<'m> {
             ..
         } = self;
         let Requirements { block, away, .. } = self.requirements;
-        let Memory { records, times, links, mut slots, receiving, foreign, .. } = memory;
+        let Memory { records, times, links, mut slots, receiving, foreign, ends, .. } = memory;
         let (records, times, links, foreign) = (&*records, &*times, &*links, &*foreign);
+        let ends = &*ends;
         let words = wheel::words(each.min(memory.ranks.len())).max(1);
         let mut first = 0;
         let end_of = |next: Option<&&mut [WindowRank]>| {
@@ -163,7 +164,7 @@ impl<'m> Schedule<'m> {
             first = end_of(ranks.peek()).unwrap_or(first);
             let shared = Shared::new(records, edges, firsts, parameters, times);
             let shared =
-                Shared { further, first_foreign, foreign, away, first_rank, names, ..shared };
+                Shared { further, first_foreign, foreign, away, ends, first_rank, names, ..shared };
             let observer = observe(first_rank + (index << shift));
             Some(Partition::new(shared, share, noise.clone(), observer))
         })

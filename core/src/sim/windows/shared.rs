@@ -4,7 +4,7 @@
 use core::cmp::Ordering;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::foreign::{Away, Foreign};
+use super::foreign::{Away, End, Foreign};
 use super::record::{BY_ARRIVAL, BY_MATCH, WindowRecord};
 use crate::sim::hooks::MessageKind;
 use crate::sim::parameters::Parameters;
@@ -43,6 +43,7 @@ pub(in crate::sim) struct Shared<'s> {
     pub(super) first_foreign: u32,
     pub(super) foreign: &'s [Foreign],
     pub(super) away: Away,
+    pub(super) ends: &'s [End],
     /// First rank of this process.
     pub(super) first_rank: u32,
     /// See [`Builder::named`](super::Builder::named).
@@ -68,6 +69,7 @@ impl<'s> Shared<'s> {
             first_foreign: NONE,
             foreign: &[],
             away: Away::FEW,
+            ends: &[],
             first_rank: 0,
             names: &[],
             sentinel: WindowRecord::default(),
