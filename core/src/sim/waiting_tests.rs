@@ -109,6 +109,7 @@ impl Program {
             receiving: &mut vec![Receiving::default(); needs.receiving],
             foreign: &mut [],
             ends: &mut [],
+            taken: &mut [],
             scratch: &mut vec![[0; 2]; needs.scratch],
         };
         let mut builder = Builder::new(memory, needs, parameters).unwrap();

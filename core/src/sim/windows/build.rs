@@ -92,6 +92,7 @@ impl<'m> Builder<'m> {
         };
         let memory = memory.cut(&requirements).ok_or(BuildError::Full)?;
         memory.ends.fill_with(Default::default);
+        memory.taken.fill_with(Default::default);
         let first_rank = draft.first_rank();
         Ok(Schedule {
             memory,

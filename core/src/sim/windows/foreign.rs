@@ -32,7 +32,7 @@ pub struct Away {
     pub creators: u32,
     /// True if a summary has the end of the history.
     pub ends: bool,
-    /// Messages beyond its receives for which a partition has records.
+    /// Messages beyond its receives for which a process has records.
     pub spare: u32,
 }
 
@@ -201,6 +201,13 @@ impl Shared<'_> {
         let each = parts_of(self.away.creators);
         let first = place as usize * each;
         self.foreign.get(first..first + each).unwrap_or_default()
+    }
+
+    /// A free record for a message of another process. Partitions share them, so that those in use
+    /// follow each other in memory.
+    fn take_record(&self) -> Option<u32> {
+        let record = self.first_foreign.checked_add(self.taken?.fetch_add(1, Relaxed))?;
+        (record < self.end_foreign).then_some(record)
     }
 
     /// Rank of an operation.
@@ -459,12 +466,11 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         place.write(target, &Letter { send, tag, ..*letter });
     }
 
-    /// Gives a message of another process a record here, as its send: one of `free`, or for the
+    /// Gives a message of another process a record here, as its send: a free one, or for the
     /// second and third of a handshake one of that. The parts of its summary begin with `part` in
     /// `inbox`. False if all records are taken.
     pub(super) fn stand_in(
         shared: &Shared<'_>,
-        free: &mut core::ops::Range<u32>,
         message: &Message,
         inbox: &Mail<'_>,
         part: u32,
@@ -473,7 +479,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         let Summary { message_kind, number, .. } = Summary::of(first.read_part());
         let mut letter = message.read();
         let record = match message_kind {
-            MessageKind::Whole | MessageKind::Rts => free.next(),
+            MessageKind::Whole | MessageKind::Rts => shared.take_record(),
             MessageKind::Cts => Some(letter.send),
             MessageKind::Data => {
                 let record = letter.tag.wrapping_add(1);

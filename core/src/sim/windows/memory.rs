@@ -1,6 +1,6 @@
 //! Memory of a schedule in windows, and the check that it can run in them.
 
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::foreign::{Away, End, Foreign, parts_of};
 use super::overlap::Receiving;
@@ -36,6 +36,8 @@ lent_memory! {
         receiving: Receiving,
         /// Histories of messages of other processes.
         foreign: Foreign,
+        /// Number of records that messages of other processes have.
+        taken: AtomicU32,
         /// Hash and end of the history of each operation.
         ends: End,
         /// Dependencies of one rank, while the schedule is built.
@@ -102,7 +104,7 @@ impl Requirements {
         let partitions = ranks.div_ceil(each);
         let stand_ins = match block {
             Block::ALL => 0,
-            _ => survey.receives + partitions as u64 * u64::from(away.spare),
+            _ => survey.receives + u64::from(away.spare),
         };
         // Each handshake has three records in addition to that of its send.
         let handshakes = match settings.rendezvous {
@@ -129,6 +131,7 @@ impl Requirements {
             receiving: if overlap { ranks } else { 0 },
             foreign: size(summaries.saturating_mul(parts_of(away.creators) as u64))?,
             ends: if away.ends { size(survey.ops + further)? } else { 0 },
+            taken: usize::from(stand_ins > 0),
             scratch: size(survey.edges_most)?,
             partitions,
             shift,

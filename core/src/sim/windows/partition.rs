@@ -2,7 +2,6 @@
 
 use core::cmp::Ordering;
 use core::num::NonZeroU64;
-use core::ops::Range;
 use core::sync::atomic::AtomicU64;
 
 use super::foreign::{Foreign, parts_of};
@@ -50,9 +49,8 @@ pub struct Partition<'s, N, O = Silent> {
     pub(super) shift: u32,
     /// Partitions of this process.
     block: Block,
-    /// First record for messages of other processes, and those that are free.
-    first_stand_in: u32,
-    stand_ins: Range<u32>,
+    /// Number of records that messages of other processes took here.
+    stood_in: u32,
     /// True if a message to or from another process found no room.
     pub(super) lost: bool,
     /// First rank of the partition.
@@ -88,7 +86,6 @@ pub(super) struct Share<'s> {
     pub(super) index: u32,
     pub(super) shift: u32,
     pub(super) block: Block,
-    pub(super) stand_ins: Range<u32>,
     pub(super) ranks: &'s mut [WindowRank],
     pub(super) slots: Slots<'s>,
     pub(super) words: &'s mut [u64],
@@ -98,7 +95,7 @@ pub(super) struct Share<'s> {
 
 impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     pub(super) fn new(shared: Shared<'s>, share: Share<'s>, noise: N, observer: O) -> Self {
-        let Share { index, shift, block, stand_ins, ranks, slots, words, links, receiving } = share;
+        let Share { index, shift, block, ranks, slots, words, links, receiving } = share;
         receiving.fill(Receiving::default());
         let overlap = !links.is_empty();
         // Least o + L; the requirements refuse 0.
@@ -119,8 +116,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
             index,
             shift,
             block,
-            first_stand_in: stand_ins.start,
-            stand_ins,
+            stood_in: 0,
             lost: false,
             first,
             ranks,
@@ -195,7 +191,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
 
     /// Distributes incoming messages to the ranks.
     fn collect(&mut self, inbox: &Mail<'_>) {
-        let Self { shared, ranks, wheel, first, stand_ins, lost, .. } = self;
+        let Self { shared, ranks, wheel, first, stood_in, lost, .. } = self;
         // First of the parts that follow a message of another process.
         let mut part = END;
         inbox.collect(self.index, |at, message| {
@@ -204,9 +200,12 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
                 return;
             }
             let part = core::mem::replace(&mut part, END);
-            if part != END && !Self::stand_in(shared, stand_ins, message, inbox, part) {
-                *lost = true;
-                return;
+            if part != END {
+                *stood_in += 1;
+                if !Self::stand_in(shared, message, inbox, part) {
+                    *lost = true;
+                    return;
+                }
             }
             let local = message.target.get().wrapping_sub(*first);
             debug_assert!((local as usize) < ranks.len(), "it came to the wrong partition");
@@ -321,7 +320,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     /// Memory for messages of other processes, bytes.
     #[must_use]
     pub fn foreign_bytes(&self) -> u64 {
-        let used = u64::from(self.stand_ins.start - self.first_stand_in);
+        let used = u64::from(self.stood_in);
         let parts = parts_of(self.shared.away.creators) * size_of::<Foreign>();
         let each = size_of::<WindowRecord>() + parts;
         // With handshakes, each may take three records more, one of them of another process.

@@ -125,10 +125,13 @@ impl<'m> Schedule<'m> {
             names,
             ..
         } = self;
-        let Requirements { block, away, .. } = self.requirements;
-        let Memory { records, times, links, mut slots, receiving, foreign, ends, .. } = memory;
+        let Requirements { block, away, stand_ins, .. } = self.requirements;
+        let end_foreign =
+            first_foreign.saturating_add(u32::try_from(stand_ins).unwrap_or(u32::MAX));
+        let Memory { records, times, links, mut slots, receiving, foreign, ends, taken, .. } =
+            memory;
         let (records, times, links, foreign) = (&*records, &*times, &*links, &*foreign);
-        let ends = &*ends;
+        let (ends, taken) = (&*ends, taken.first());
         let words = wheel::words(each.min(memory.ranks.len())).max(1);
         let mut first = 0;
         let end_of = |next: Option<&&mut [WindowRank]>| {
@@ -143,28 +146,24 @@ impl<'m> Schedule<'m> {
             let all = core::mem::take(&mut slots);
             let count = end_of(ranks.peek()).map_or(all.len(), |end| (end - first) as usize);
             let (own_slots, rest) = all.split_at_mut_checked(count)?;
-            let own_slots_count = u32::try_from(count).unwrap_or(u32::MAX);
             slots = rest;
             let slots = Slots::new(own_slots, first);
             let receiving = receiving.next().unwrap_or_default();
-            // As many as receives and more; without other processes they are not used.
-            let start = first_foreign.wrapping_add(first).wrapping_add(index * away.spare);
-            let stand_ins = start..start.wrapping_add(own_slots_count).wrapping_add(away.spare);
-            let share = Share {
-                index,
-                shift,
-                block,
-                stand_ins,
-                ranks: own,
-                slots,
-                words,
-                links,
-                receiving,
-            };
+            let share = Share { index, shift, block, ranks: own, slots, words, links, receiving };
             first = end_of(ranks.peek()).unwrap_or(first);
             let shared = Shared::new(records, edges, firsts, parameters, times);
-            let shared =
-                Shared { further, first_foreign, foreign, away, ends, first_rank, names, ..shared };
+            let shared = Shared {
+                further,
+                first_foreign,
+                end_foreign,
+                taken,
+                foreign,
+                away,
+                ends,
+                first_rank,
+                names,
+                ..shared
+            };
             let observer = observe(first_rank + (index << shift));
             Some(Partition::new(shared, share, noise.clone(), observer))
         })

@@ -28,6 +28,7 @@ owned_memory! {
         links: AtomicU64,
         receiving: Receiving,
         foreign: Foreign,
+        taken: AtomicU32,
         ends: End,
         scratch: [u32; 2],
     }
