@@ -406,6 +406,47 @@ pub fn run_across(
     agreed(processes, prepared)?.run(args, processes, interrupt, console)
 }
 
+/// Threads of each process, and its ranks if a file says them.
+struct Divided {
+    threads: usize,
+    parts: Option<Parts>,
+}
+
+impl Divided {
+    /// All processes divide the ranks alike, whatever their hosts have.
+    fn of(args: &Args, source: &Source, processes: &dyn Processes) -> Result<Self, CliError> {
+        let threads = args.threads.map_or_else(|| processes.threads(), NonZeroUsize::get);
+        let least = processes.all(&[threads as u64]).into_iter().min();
+        let threads = least.and_then(|least| usize::try_from(least).ok()).unwrap_or(threads);
+        let read = |path| Parts::read(path, source.ranks(), threads, processes);
+        let parts = args.partition.as_deref().map(read).transpose().map_err(CliError::usage);
+        Ok(Self { threads, parts: agreed(processes, parts)? })
+    }
+}
+
+/// Outcome of the first run. If a signal ends it, the first process says how far it came.
+fn simulated(
+    job: &Job<'_>,
+    source: &Source,
+    pace: Pace,
+    interrupt: &Interrupt,
+    console: &Console,
+) -> Result<Outcome, RunError> {
+    let (first, count) = (job.processes.index() == 0, job.processes.count());
+    if !first {
+        interrupt.say_at_end("");
+    }
+    let line = ProgressLine::new(console, pace);
+    let ran = job.simulate(source, &|so_far| {
+        line.show(so_far);
+        if first {
+            interrupt.say_at_end(progress::interrupted(so_far, count));
+        }
+    });
+    interrupt.say_at_end(if first { "interrupted" } else { "" });
+    ran
+}
+
 /// Inputs of a run, all of which can be refused before it.
 struct Prepared {
     sets: ParameterSets,
@@ -453,13 +494,7 @@ impl Prepared {
         let Self { sets, profile, monte_carlo, sweep, noise, network, pictures, source, opening } =
             self;
         let hints = Hints::new(&sets, source.ranks());
-        // All divide the ranks alike, whatever their hosts have.
-        let threads = args.threads.map_or_else(|| processes.threads(), NonZeroUsize::get);
-        let least = processes.all(&[threads as u64]).into_iter().min();
-        let threads = least.and_then(|least| usize::try_from(least).ok()).unwrap_or(threads);
-        let read = |path| Parts::read(path, source.ranks(), threads, processes);
-        let parts = args.partition.as_deref().map(read).transpose().map_err(CliError::usage);
-        let parts = agreed(processes, parts)?;
+        let Divided { threads, parts } = Divided::of(args, &source, processes)?;
         let numbered = parts.as_ref().map(|parts| sets.numbered(parts.ranks()));
         let own_sets = numbered.as_ref().unwrap_or(&sets);
         let mut job = args.job(own_sets.parameters()?, noise.as_ref(), network.as_ref());
@@ -471,19 +506,8 @@ impl Prepared {
         job.hints = Some(&hints);
         job.wanted.selection = pictures.timeline.as_ref().map(Picture::selection);
         job.processes = processes;
-        let progress = ProgressLine::new(console, args.pace());
-        if processes.index() > 0 {
-            interrupt.say_at_end("");
-        }
-        let watch = |so_far| {
-            progress.show(so_far);
-            if processes.index() == 0 {
-                interrupt.say_at_end(progress::interrupted(so_far, processes.count()));
-            }
-        };
-        let ran = agreed(processes, job.simulate(&source, &watch));
-        drop(progress);
-        interrupt.say_at_end("interrupted");
+        let pace = args.pace();
+        let ran = agreed(processes, simulated(&job, &source, pace, interrupt, console));
         let mut outcome = ran.map_err(|error| args.refused(error, &source))?;
         if processes.index() > 0 {
             return Ok(Exit::Done);

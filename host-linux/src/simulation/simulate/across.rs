@@ -70,7 +70,7 @@ impl Job<'_> {
                 whole.finished.last_rank = narrow(rank);
             }
         }
-        let left = own.stuck.listed().map(|left| words_of(&named(*left))).flatten().collect();
+        let left = own.stuck.listed().flat_map(|left| words_of(&named(*left))).collect();
         for words in self.processes.at_first(left).as_chunks().0 {
             whole.stuck.list(unfinished(words));
         }

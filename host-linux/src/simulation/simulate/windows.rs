@@ -7,7 +7,9 @@ use loggap_core::sim::{Counters, Noise, Observer, RankCounters, Silent};
 
 use super::{Job, Method, Outcome, Stopwatch, Stuck, Watch};
 use crate::simulation::noise::with_noise;
-use crate::simulation::windows::{Reached, Resources, Split, WindowError, load, load_across, run};
+use crate::simulation::windows::{
+    Across, Reached, Resources, Split, WindowError, load, load_across, run,
+};
 use crate::simulation::{LoadError, Needs, RunError, Source};
 use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
@@ -84,14 +86,15 @@ impl Job<'_> {
         watch: Watch<'_>,
     ) -> Result<Result<Outcome, WindowError>, RunError> {
         let besides = |needs: &Needs| self.besides(needs);
+        let &Self { parts, threads, processes, .. } = self;
+        let across = Across { parts, threads, processes, away };
         let loading = Stopwatch::start();
         let ran = load_across(
             source,
             self.parameters,
             self.settings,
             &self.limit(&besides),
-            (self.parts, self.threads, self.processes),
-            away,
+            &across,
             |schedule, needs, mail_bytes| {
                 let load = loading.read();
                 let loaded = Loaded { job: self, needs, mail_bytes };

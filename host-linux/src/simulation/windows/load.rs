@@ -107,6 +107,19 @@ pub fn load<T>(
     Ok(Ok(run(schedule, &loader.needs, loader.mail_bytes.saturating_sub(tags))))
 }
 
+/// Division of a schedule among processes.
+#[derive(Clone, Copy, Debug)]
+pub struct Across<'a> {
+    /// Ranks of each process; by default blocks.
+    pub parts: Option<&'a Parts>,
+    /// Threads of each process.
+    pub threads: usize,
+    /// Processes that share the ranks.
+    pub processes: &'a dyn Processes,
+    /// Room for messages of other processes.
+    pub away: Away,
+}
+
 /// As [`load`], for the ranks of this process; `run` is called if all processes can run the schedule.
 ///
 /// # Errors
@@ -117,10 +130,10 @@ pub fn load_across<T>(
     parameters: Parameters<'_>,
     settings: Settings,
     limit: &Limit<'_>,
-    (parts, threads, processes): (Option<&Parts>, usize, &dyn Processes),
-    away: Away,
+    across: &Across<'_>,
     run: impl FnOnce(Schedule<'_>, &Needs, u64) -> T,
 ) -> Result<T, LoadError> {
+    let &Across { parts, threads, processes, away } = across;
     let ranks = source.ranks();
     let (shift, block) =
         parts.map_or_else(|| blocks(ranks, threads, processes), |parts| parts.divided);
