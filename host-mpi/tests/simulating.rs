@@ -58,7 +58,11 @@ fn a_document_is_the_same_for_every_number_of_processes() {
     let pattern = ["--pattern", "dissemination", "--ranks", "300", "-s", "8"];
     let noise = [&pattern[..], &["--noise-periodic", "100us:5us", "--threads", "2"]].concat();
     let counted = ["--counters", file];
-    for arguments in [&pattern[..], &noise, &counted] {
+    let handshake = ["--rendezvous", "handshake", "-S", "8", file, "--counters"];
+    let parts = folder.path().join("parts");
+    fs::write(&parts, "1\n0\n".repeat(150)).unwrap();
+    let parts = [&noise[..], &["--partition", parts.to_str().unwrap()]].concat();
+    for arguments in [&pattern[..], &noise, &counted, &handshake] {
         let alone = simulated(1, arguments);
         assert_eq!(alone["processes"], 1, "{alone}");
         for processes in [2, 4] {
@@ -68,6 +72,10 @@ fn a_document_is_the_same_for_every_number_of_processes() {
             assert!(together["crossing_share"].as_f64().unwrap() > 0.1, "{together}");
         }
     }
+    // Half of the ranks, but another half of the messages: all of distance 1.
+    let (blocks, parted) = (simulated(2, &noise), simulated(2, &parts));
+    assert_eq!(results(&parted), results(&blocks));
+    assert_eq!(parted["crossing_share"], 1.0 / 9.0, "{parted}");
 }
 
 #[test]
@@ -89,7 +97,7 @@ fn what_several_processes_cannot_do_is_told_once() {
         "--topology needs all ranks in one process",
     );
     refused(&with(&["8", "--explain"]), 2, "--explain needs all ranks in one process");
-    refused(&with(&["1M"]), 2, "wait for their receivers; run it on one process");
+    refused(&with(&["1M"]), 2, "unless --rendezvous is handshake; run it on one process");
     refused(&["/nowhere.goal"], 2, "/nowhere.goal: No such file");
 }
 
@@ -105,8 +113,34 @@ fn a_killed_process_ends_the_simulation() {
     kill(Pid::from_raw(processes[1]), Signal::SIGKILL).unwrap();
     let output = finish(job);
     assert!(output.code != Some(0), "{}", output.stdout);
+    // What mpirun says names it.
+    let told = format!("{} {}", output.stdout, output.stderr);
+    let named = told.contains("process rank 1 with PID") || told.contains("BAD TERMINATION");
+    assert!(named && (told.contains("signal 9") || told.contains("SIGNAL: 9")), "{told}");
     // MPICH's mpirun writes there that a process was killed.
     assert!(!output.stdout.contains("makespan"), "{}", output.stdout);
     thread::sleep(Duration::from_millis(100));
     assert!(processes.into_iter().all(has_ended), "{}", output.stderr);
+}
+
+/// What was reached is said by the first process; `mpirun` passes on its own signal.
+#[test]
+fn an_interrupted_simulation_says_how_far_it_came() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let mut command = ranks(2);
+        command.env("OMPI_MCA_odls_base_sigkill_timeout", "3");
+        command.args(["simulate", "--pattern", "linear_alltoall", "--ranks", "16384", "-s", "8"]);
+        let _machine = machine();
+        let job = command.spawn().unwrap();
+        let processes = processes_below(&job, 2);
+        thread::sleep(Duration::from_secs(3));
+        kill(Pid::from_raw(i32::try_from(job.id()).unwrap()), signal).unwrap();
+        let output = finish(job);
+        assert!(!output.stdout.contains("makespan"), "{signal} {}", output.stdout);
+        let told = output.stderr;
+        assert_eq!(told.matches("interrupted").count(), 1, "{signal} {told}");
+        assert!(told.contains(" events of process 0 of the simulation, at "), "{signal} {told}");
+        thread::sleep(Duration::from_millis(100));
+        assert!(processes.into_iter().all(has_ended), "{signal} {told}");
+    }
 }

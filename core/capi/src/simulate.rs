@@ -329,7 +329,7 @@ fn simulate(
         AnyNoise(None)
     } else {
         let trace = Trace::new(lent, length).map_err(invalid_trace)?;
-        AnyNoise(Some(TraceNoise { trace, phases: told.options.phases()? }))
+        AnyNoise(Some(TraceNoise { trace, phases: told.options.phases()?, names: &[] }))
     };
     let setup = Setup { parameters, settings, noise };
     run(program, &setup, &mut arena, finish_ps).map_err(|failure| {

@@ -360,10 +360,13 @@ pub struct TraceNoise<'a> {
     pub trace: Trace<'a>,
     /// Phase of each rank in the trace.
     pub phases: Phases,
+    /// Number of each rank by which it has its phase; that of the rank where it has none.
+    pub names: &'a [u32],
 }
 
 impl Noise for TraceNoise<'_> {
     fn lost(&self, rank: u32, start: Picos, length: Picos) -> Picos {
+        let rank = self.names.get(rank as usize).copied().unwrap_or(rank);
         self.trace.lost(self.phases.of(rank, self.trace.length()), start, length)
     }
 }

@@ -15,11 +15,6 @@ errors! {
             size: u64,
         } => "senders of messages above the eager limit, as those of {size} bytes, go on at \
                      the instant of the match";
-        /// A message is above the eager limit, and its handshake would be between processes.
-        Handshake {
-            /// Size of the message, bytes.
-            size: u64,
-        } => "messages above the eager limit, as those of {size} bytes, wait for their receivers";
         /// A message has 2³² bytes or more.
         Long {
             /// Size of the message, bytes.

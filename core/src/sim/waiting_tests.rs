@@ -108,6 +108,8 @@ impl Program {
             links: &mut zeroed::<AtomicU64>(needs.links),
             receiving: &mut vec![Receiving::default(); needs.receiving],
             foreign: &mut [],
+            ends: &mut [],
+            taken: &mut [],
             scratch: &mut vec![[0; 2]; needs.scratch],
         };
         let mut builder = Builder::new(memory, needs, parameters).unwrap();

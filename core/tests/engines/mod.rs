@@ -172,6 +172,8 @@ pub fn observe_in_windows<O: Observer>(
         links: &mut zeroed::<AtomicU64>(needs.links),
         receiving: &mut vec![Receiving::default(); needs.receiving],
         foreign: &mut [],
+        ends: &mut [],
+        taken: &mut [],
         scratch: &mut vec![[0; 2]; needs.scratch],
     };
     let mut builder = windows::Builder::new(memory, needs, parameters).unwrap();

@@ -248,7 +248,9 @@ impl<S: Copy + Default + Integers> PatternMemory<S> {
             let next = more(lent).min(needs.nodes_most);
             let result = loop {
                 match simulation.run_some(WATCHED) {
-                    Ok(None) => (means.watch)(Progress { done: simulation.progress(), of }),
+                    Ok(None) => {
+                        (means.watch)(Progress { done: simulation.progress(), of, time: None })
+                    }
                     Ok(Some(outcome)) => break Ok(outcome),
                     Err(error) => break Err(error),
                 }

@@ -9,6 +9,7 @@ mod network;
 mod noise;
 mod ordered;
 mod parameter_sets;
+mod parts;
 mod points;
 mod processes;
 mod run;
@@ -28,6 +29,7 @@ pub use network::{
 };
 pub use noise::{NoiseError, NoiseSource, NoiseSummary, PhasedNoise};
 pub use parameter_sets::{LevelSet, ParameterSets, SetsError, UnusableRange};
+pub use parts::{Parts, PartsError};
 pub use points::{Completed, Ended, Plan, Point, run_each_point, run_points};
 pub use processes::{Alone, Processes};
 pub(crate) use processes::{Elsewhere, agreed};

@@ -154,10 +154,12 @@ pub struct PhasedNoise<'a> {
     pub source: &'a NoiseSource,
     /// Phases of the ranks.
     pub phases: Phases,
+    /// See [`TraceNoise::names`].
+    pub names: &'a [u32],
 }
 
 /// The noise in the form that simulations take.
 pub(super) fn trace_noise(noise: PhasedNoise<'_>) -> Result<TraceNoise<'_>, RunError> {
-    let PhasedNoise { source, phases } = noise;
-    Ok(TraceNoise { trace: source.trace().map_err(RunError::Noise)?, phases })
+    let PhasedNoise { source, phases, names } = noise;
+    Ok(TraceNoise { trace: source.trace().map_err(RunError::Noise)?, phases, names })
 }

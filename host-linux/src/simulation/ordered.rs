@@ -126,7 +126,7 @@ impl OnNetwork<'_> {
             if let Some(outcome) = simulation.run_some(WATCHED_ON_NETWORK).map_err(stopped)? {
                 break outcome;
             }
-            (self.watch)(Progress { done: simulation.progress(), of });
+            (self.watch)(Progress { done: simulation.progress(), of, time: None });
         };
         simulation.finishes().for_each(|(rank, time)| each(rank, time));
         let network = NetworkUse::of(simulation.network(), outcome.makespan.0);

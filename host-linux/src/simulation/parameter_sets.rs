@@ -81,6 +81,14 @@ impl ParameterSets {
         self
     }
 
+    /// The sets for ranks with other numbers: `ranks` has the rank of each.
+    #[must_use]
+    pub fn numbered(&self, ranks: &[u32]) -> Self {
+        let place = |rank: &u32| self.places.get(*rank as usize).copied().unwrap_or(*rank);
+        let places = if self.levels.is_empty() { [].iter() } else { ranks.iter() };
+        Self { places: places.map(place).collect(), ..self.clone() }
+    }
+
     /// Adds a level with the sets `near`, for ranks in the same block of `places` places; nearer
     /// levels must be added first.
     #[must_use]

@@ -164,7 +164,7 @@ struct CopyMemory {
 impl Batch<'_> {
     /// Noise of a point.
     pub(super) fn noise(&self, point: &Point) -> Option<PhasedNoise<'_>> {
-        self.plan.noise.map(|source| PhasedNoise { source, phases: point.phases })
+        self.plan.noise.map(|source| PhasedNoise { source, phases: point.phases, names: &[] })
     }
 
     /// Loads the schedule and runs copies of it in windows, each on one thread. Empty, or `None`
@@ -246,13 +246,11 @@ impl Batch<'_> {
             Resources { threads: 1, mail_bytes, small: Resources::SMALL, processes: &Alone };
         let ended = match windows::run(schedule, noise, |_| Silent, &resources, &mut |_| {}) {
             Ok(ended) => ended,
-            Err(WindowError::Steps | WindowError::Unknown | WindowError::Elsewhere) => {
-                return Ok(None);
-            }
             Err(WindowError::Stopped(error)) => return Err(RunError::Stopped(error)),
             Err(WindowError::Memory(error)) => {
                 return Err(RunError::Load(LoadError::Pages(error)));
             }
+            Err(_) => return Ok(None),
         };
         let mut left = None;
         ended.unfinished(|first| left = left.or(Some(first)));

@@ -10,7 +10,7 @@ use loggap_core::goal::binary::EdgeSpan;
 use loggap_core::sim::implicit;
 use loggap_core::sim::mail::ChunkList;
 use loggap_core::sim::network::{Delivery, Flow, Hop, Link, QueuedLink};
-use loggap_core::sim::windows::{Foreign, Message, Receiving, WindowRank, WindowRecord};
+use loggap_core::sim::windows::{End, Foreign, Message, Receiving, WindowRank, WindowRecord};
 use loggap_core::sim::{ClockQueue, Entry, Rank, Record, Slot};
 use memmap2::{Advice, MmapMut, MmapOptions};
 
@@ -61,6 +61,8 @@ unsafe impl Integers for Receiving {}
 unsafe impl Integers for WindowRecord {}
 // SAFETY: its fields are atomic integers.
 unsafe impl Integers for Foreign {}
+// SAFETY: its fields are atomic integers.
+unsafe impl Integers for End {}
 // SAFETY: its fields are atomic integers.
 unsafe impl Integers for Message {}
 // SAFETY: its fields are atomic integers.

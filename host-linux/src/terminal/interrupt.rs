@@ -28,6 +28,8 @@ struct State {
     listening: AtomicBool,
     /// Text written to standard output before the process ends immediately.
     last_words: Mutex<String>,
+    /// What is said then in place of `interrupted`; nothing if it is empty.
+    talk: Mutex<Option<String>>,
 }
 
 impl Interrupt {
@@ -101,16 +103,28 @@ impl Interrupt {
         }
     }
 
+    /// Sets what is said if the process ends immediately, in place of "interrupted"; an empty text
+    /// says nothing.
+    pub fn say_at_end(&self, text: impl Into<String>) {
+        if let Ok(mut talk) = self.0.talk.lock() {
+            *talk = Some(text.into());
+        }
+    }
+
     #[allow(clippy::exit, reason = "nothing is under way that could be handed on")]
     fn end(&self) -> ! {
         remove_unfinished();
         if let Ok(words) = self.0.last_words.lock() {
             let _reader_gone = io::stdout().write_all(words.as_bytes());
         }
+        let said = self.0.talk.lock().ok().and_then(|talk| talk.clone());
+        let said = said.unwrap_or_else(|| "interrupted".to_owned());
         let mut talk = io::stderr();
         // Clears a progress line.
         let clear = if talk.is_terminal() { "\r\x1b[2K" } else { "" };
-        let _nobody_reads = writeln!(talk, "{clear}interrupted");
+        if !said.is_empty() {
+            let _nobody_reads = writeln!(talk, "{clear}{said}");
+        }
         process::exit(i32::from(Exit::Interrupted.code()))
     }
 }

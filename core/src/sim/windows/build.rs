@@ -25,6 +25,7 @@ pub struct Builder<'m> {
     requirements: Requirements,
     parameters: Parameters<'m>,
     draft: Draft,
+    names: &'m [u32],
     /// A message size known to be eager: a cache for `check`.
     eager: u64,
     /// Number of handshakes, and of those before the open rank.
@@ -48,9 +49,16 @@ impl<'m> Builder<'m> {
             requirements,
             parameters,
             draft: Draft::default(),
+            names: &[],
             eager: 0,
             handshakes: [0; 2],
         })
+    }
+
+    /// Gives each rank the number by which it precedes others at equal times; by default its own.
+    #[must_use]
+    pub const fn named(self, names: &'m [u32]) -> Self {
+        Self { names, ..self }
     }
 
     /// The finished schedule.
@@ -60,8 +68,12 @@ impl<'m> Builder<'m> {
     /// [`BuildError::Order`] if ranks are missing.
     pub fn finish(self) -> Result<Schedule<'m>, BuildError> {
         let [handshakes, _] = self.handshakes;
-        let further = if handshakes > 0 { self.further(0)? } else { NONE };
-        let Self { mut memory, requirements, draft, parameters, .. } = self;
+        let Requirements { ops, stand_ins, records, .. } = self.requirements;
+        let further = match records > ops + stand_ins && handshakes as usize + stand_ins > 0 {
+            true => u32::try_from(ops + stand_ins).map_err(|_| BuildError::Full)?,
+            false => NONE,
+        };
+        let Self { mut memory, requirements, draft, parameters, names, .. } = self;
         let Draft { ops, receives, sends, .. } = draft;
         let first_foreign = match requirements.block {
             Block::ALL => NONE,
@@ -79,6 +91,8 @@ impl<'m> Builder<'m> {
             ..requirements
         };
         let memory = memory.cut(&requirements).ok_or(BuildError::Full)?;
+        memory.ends.fill_with(Default::default);
+        memory.taken.fill_with(Default::default);
         let first_rank = draft.first_rank();
         Ok(Schedule {
             memory,
@@ -89,6 +103,7 @@ impl<'m> Builder<'m> {
             further,
             first_foreign,
             first_rank,
+            names,
             handshakes,
             sends,
         })
@@ -111,8 +126,10 @@ impl<'m> Builder<'m> {
 
     /// First of the three additional records of a handshake.
     fn further(&self, handshake: u32) -> Result<u32, BuildError> {
-        let all = u32::try_from(self.requirements.ops).ok().zip(handshake.checked_mul(3));
-        all.and_then(|(ops, before)| ops.checked_add(before)).ok_or(BuildError::Full)
+        let Requirements { ops, stand_ins, .. } = self.requirements;
+        // Those of handshakes with other processes come first.
+        let before = u32::try_from(ops + 4 * stand_ins).ok().zip(handshake.checked_mul(3));
+        before.and_then(|(first, before)| first.checked_add(before)).ok_or(BuildError::Full)
     }
 
     /// Turns the last operation, a send to `peer`, into a handshake, with three additional records.
@@ -167,10 +184,8 @@ impl<'m> Builder<'m> {
         let level = self.parameters.level(self.draft.rank(), peer);
         // An overflow of the costs is reported by the run.
         if self.parameters.costs(level, size).is_ok_and(|costs| costs.rendezvous) {
-            if self.requirements.block != Block::ALL {
-                return Err(BuildError::Unsuitable(Unsuitable::Handshake { size }));
-            }
-            if self.requirements.records > self.requirements.ops {
+            let Requirements { records, ops, stand_ins, .. } = self.requirements;
+            if records > ops + stand_ins {
                 return Ok(true);
             }
             return Err(BuildError::Unsuitable(Unsuitable::Rendezvous { size }));

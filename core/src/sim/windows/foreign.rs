@@ -2,40 +2,80 @@
 //!
 //! The history of a message is the chain of its creators up to an operation without dependencies.
 //! Its part in another process cannot be read, so a message to another process carries a summary:
-//! the creation times of its last creators, a hash of all times, and the operation without
-//! dependencies. Two chains are compared by these times, which decide if they differ; if the hashes
-//! are equal, so are all times, and the operations without dependencies decide. Where neither
-//! decides, the order is unknown, and the run is aborted.
+//! the creation times of its last creators. Two chains are compared by these times; where they are
+//! equal, the order is unknown, and the run is aborted. It is repeated with more in each summary:
+//! first a hash of all times, and the operation without dependencies, which decides if the hashes
+//! are equal; then more creators, and their names: at a common creator its order decides.
 
 use core::cmp::Ordering;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::mail::{END, Message};
+use super::mail::{END, Mail, Message};
 use super::partition::Partition;
 use super::shared::{Element, Shared};
-use crate::sim::hooks::{Noise, Observer};
+use crate::sim::hooks::{MessageKind, Noise, Observer};
 use crate::sim::mail::Outbox;
+use crate::sim::rank::dependencies::Operations;
 use crate::sim::rank::rules::Letter;
-use crate::sim::record::NONE;
 use crate::sim::records::{bounds, owner};
-use crate::sim::word::{Word32, Word64, halves, whole};
+use crate::sim::word::{Word32, halves, whole};
 
-/// Creation times in a summary.
-const TIMES: usize = 3;
+/// Creators in a short summary, whose names it lacks.
+const SHORT: u32 = 3;
 
-/// Messages of other processes beyond its receives for which a partition has records: as many are
-/// named if they are not received.
-pub(super) const SPARE: u32 = 64;
+/// Room for messages of other processes and their histories.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Away {
+    /// Creators in a summary.
+    pub creators: u32,
+    /// True if a summary has the end of the history.
+    pub ends: bool,
+    /// Messages beyond its receives for which a process has records.
+    pub spare: u32,
+}
 
-/// Steps that abort a run: the order of events is unknown, or a message finds no room.
+impl Away {
+    /// Short summaries, and room for some messages that are not received.
+    pub const FEW: Self = Self { creators: SHORT, ends: false, spare: 64 };
+}
+
+impl Default for Away {
+    fn default() -> Self {
+        Self::FEW
+    }
+}
+
+/// Steps that abort a run: the order of events is unknown.
 pub const UNKNOWN: u64 = 1 << 56;
 
-/// Summary of the history of an operation.
-#[derive(Clone, Copy, Debug, Default)]
-struct History {
-    /// Creation times of the operation and of its last creators, ps.
-    times: [u64; TIMES],
-    /// Number of creation times up to the operation without dependencies; one more than [`TIMES`]
-    /// if there are more.
+/// Words of a [`Foreign`].
+const WORDS: usize = 6;
+
+/// Part of a summary of a history, as in a place of the mail. The first part is the [`Summary`],
+/// the others have the creators: creation time and, in long summaries, name.
+#[derive(Debug, Default)]
+pub struct Foreign([Word32; WORDS]);
+
+/// Parts of a summary with `creators`.
+pub(super) fn parts_of(creators: u32) -> usize {
+    1 + (creators as usize * words_of(creators)).div_ceil(WORDS)
+}
+
+/// Words of each creator in a summary with `creators`.
+const fn words_of(creators: u32) -> usize {
+    if creators > SHORT { 4 } else { 2 }
+}
+
+/// First part of a summary.
+#[derive(Clone, Copy, Debug)]
+struct Summary {
+    message_kind: MessageKind,
+    /// Number of the operation's release on its rank.
+    number: u32,
+    /// Number of creation times up to the operation without dependencies, at most one more than
+    /// the summary has room for.
     depth: u32,
     /// Hash of all creation times.
     hash: u64,
@@ -43,151 +83,226 @@ struct History {
     root: [u32; 2],
 }
 
-/// Stored summary of the history of another process's send.
-#[derive(Debug, Default)]
-pub struct Foreign {
-    times: [Word64; TIMES],
-    hash: Word64,
-    root: [Word32; 2],
-    depth: Word32,
+impl Summary {
+    const KINDS: [MessageKind; 4] =
+        [MessageKind::Whole, MessageKind::Rts, MessageKind::Cts, MessageKind::Data];
+
+    const fn words(self) -> [u32; WORDS] {
+        let ([low, high], [rank, root]) = (halves(self.hash), self.root);
+        [self.number << 2 | self.message_kind as u32, self.depth, low, high, rank, root]
+    }
+
+    fn of([number, depth, low, high, rank, root]: [u32; WORDS]) -> Self {
+        let [message_kind, ..] = Self::KINDS;
+        Self {
+            message_kind: *Self::KINDS.get(number as usize & 3).unwrap_or(&message_kind),
+            number: number >> 2,
+            depth,
+            hash: whole([low, high]),
+            root: [rank, root],
+        }
+    }
 }
 
-/// Polynomial hash of creation times modulo 2⁶¹ − 1: that of a chain is known from the hash of its
-/// older part.
-#[derive(Clone, Copy)]
-struct Hash {
-    sum: u64,
-    power: u64,
+/// Polynomial hash of a history modulo 2⁶¹ − 1: creation time + [`Hash::BASE`] · hash of the creator.
+/// A run of several processes keeps that of each operation that it has met, with the operation
+/// without dependencies: first that, then the hash, which is not 0.
+#[derive(Debug, Default)]
+pub struct End {
+    root: AtomicU64,
+    hash: AtomicU64,
 }
+
+struct Hash;
 
 impl Hash {
     const MODULUS: u64 = (1 << 61) - 1;
     const BASE: u64 = 0x0b4e_8d2f_51a7_c693;
-    /// Value of the end of a chain.
+    /// By which a product with the base is undone.
+    const INVERSE: u64 = {
+        let (mut inverse, mut power, mut exponent) = (1, Self::BASE, Self::MODULUS - 2);
+        while exponent > 0 {
+            if exponent & 1 == 1 {
+                inverse = Self::times(inverse, power);
+            }
+            power = Self::times(power, power);
+            exponent >>= 1;
+        }
+        inverse
+    };
+    /// Value of an operation without dependencies.
     const ROOT: u64 = 0x1234_5678_9abc_def1;
-    const NEW: Self = Self { sum: 0, power: 1 };
 
-    #[allow(clippy::cast_possible_truncation, reason = "less than the modulus")]
+    /// Remainder of a number below twice the modulus, or of a time.
+    const fn reduced(value: u64) -> u64 {
+        let folded = (value & Self::MODULUS) + (value >> 61);
+        if folded >= Self::MODULUS { folded - Self::MODULUS } else { folded }
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "the halves of the product are meant")]
     const fn times(a: u64, b: u64) -> u64 {
-        (a as u128 * b as u128 % Self::MODULUS as u128) as u64
+        let product = a as u128 * b as u128;
+        Self::reduced((product as u64 & Self::MODULUS) + (product >> 61) as u64)
     }
 
-    /// Adds the next value, or the hash of the rest of the chain.
-    const fn add(&mut self, value: u64) {
-        let term = Self::times(self.power, value % Self::MODULUS);
-        self.sum = (self.sum + term) % Self::MODULUS;
-        self.power = Self::times(self.power, Self::BASE);
+    /// Hash of the creator of an element that was created at `time` and has this `hash`.
+    const fn without(time: u64, hash: u64) -> u64 {
+        Self::times(Self::INVERSE, hash + Self::MODULUS - Self::reduced(time))
     }
 }
 
-impl Foreign {
-    fn get(&self) -> History {
-        History {
-            times: self.times.each_ref().map(Word64::get),
-            depth: self.depth.get(),
-            hash: self.hash.get(),
-            root: self.root.each_ref().map(Word32::get),
-        }
-    }
-
-    fn set(&self, history: &History) {
-        let History { times, depth, hash, root } = history;
-        for (place, time) in self.times.iter().zip(times) {
-            place.set(*time);
-        }
-        for (place, number) in self.root.iter().zip(root) {
-            place.set(*number);
-        }
-        self.depth.set(*depth);
-        self.hash.set(*hash);
-    }
+/// Place in a history.
+#[derive(Clone, Copy)]
+enum At {
+    Here(Element),
+    /// In the summary of this process's record `send`, behind so many creators.
+    There {
+        send: u32,
+        creator: u32,
+    },
 }
 
-impl History {
-    /// Writes the summary into the two messages that follow the one of a send with `number`.
-    fn write(&self, [first, second]: [&Message; 2], number: u32) {
-        let [newest, middle, oldest] = self.times;
-        let [rank, root] = self.root;
-        first.write_more(self.hash, newest, [rank, root]);
-        second.write_more(middle, oldest, [self.depth, number]);
-    }
-
-    /// Reads what [`History::write`] wrote, with the number of the send.
-    fn read([first, second]: [&Message; 2]) -> (Self, u32) {
-        let (hash, newest, root) = first.read_more();
-        let (middle, oldest, [depth, number]) = second.read_more();
-        (Self { times: [newest, middle, oldest], depth, hash, root }, number)
-    }
+/// What precedes a place in a history.
+enum Before {
+    /// Creation time, and the creator.
+    Creator(u64, At),
+    /// Nothing: the rank of the operation without dependencies, and its number there.
+    Root([u32; 2]),
+    Unknown,
 }
 
-impl Message {
-    fn write_more(&self, first: u64, second: u64, [third, fourth]: [u32; 2]) {
-        let [low, high] = halves(second);
-        let letter =
-            Letter { created: first, send: low, source: high, tag: third, size: fourth.into() };
-        self.write(NONE, &letter);
-    }
-
-    #[allow(clippy::cast_possible_truncation, reason = "it was written from 32 bits")]
-    fn read_more(&self) -> (u64, u64, [u32; 2]) {
-        let Letter { created, send, source, tag, size } = self.read();
-        (created, whole([send, source]), [tag, size as u32])
-    }
-}
+/// Rank of an element, and its number there; the lowest bit is set for messages.
+type Name = [u32; 2];
 
 impl Shared<'_> {
     /// True for the send of another process.
     #[inline]
-    pub(super) const fn is_foreign(&self, op: u32) -> bool {
-        op >= self.first_foreign
+    pub(super) fn is_foreign(&self, op: u32) -> bool {
+        op >= self.first_foreign && (op < self.further || self.at(op).is_foreign())
     }
 
-    /// Summary of the send of another process.
-    fn foreign(&self, op: u32) -> Option<&Foreign> {
-        self.foreign.get(op.wrapping_sub(self.first_foreign) as usize)
+    /// Words of the summary of the send of another process, from the word `first` on.
+    fn summary<const COUNT: usize>(&self, send: u32, first: usize) -> [u32; COUNT] {
+        let parts = self.parts_of(send);
+        core::array::from_fn(|at| {
+            let word = first + at;
+            let part = parts.get(word / WORDS).and_then(|part| part.0.get(word % WORDS));
+            part.map_or(0, Word32::get)
+        })
     }
 
-    /// Rank of an operation of this process.
+    /// Parts of that summary. A handshake has a place for its one message of another process that
+    /// is not a request.
+    fn parts_of(&self, send: u32) -> &[Foreign] {
+        let place = match send.checked_sub(self.further) {
+            None => send.wrapping_sub(self.first_foreign),
+            Some(further) => self.further.wrapping_sub(self.first_foreign) + further / 3,
+        };
+        let each = parts_of(self.away.creators);
+        let first = place as usize * each;
+        self.foreign.get(first..first + each).unwrap_or_default()
+    }
+
+    /// A free record for a message of another process. Partitions share them, so that those in use
+    /// follow each other in memory.
+    fn take_record(&self) -> Option<u32> {
+        let record = self.first_foreign.checked_add(self.taken?.fetch_add(1, Relaxed))?;
+        (record < self.end_foreign).then_some(record)
+    }
+
+    /// Rank of an operation.
     fn rank_of(&self, op: u32) -> u32 {
-        self.first_rank.wrapping_add(owner(self.firsts, op))
+        if self.is_foreign(op) {
+            return self.at(op).peer.get();
+        }
+        let own = match self.message_kind(op) {
+            MessageKind::Cts => self.handshake(op).met().0,
+            _ => self.send_of(op),
+        };
+        self.first_rank.wrapping_add(owner(self.firsts, own))
     }
 
-    /// Summary of the history of an element, of which the hash and the end matter only if it has at
-    /// most `most` creation times. Adds the number of steps to `steps`.
-    fn history(&self, of: Element, most: usize, steps: &mut u64) -> History {
-        let (mut history, mut hash, mut at, mut depth) = (History::default(), Hash::NEW, of, 0);
-        let mut note = |depth: &mut usize, time| {
-            if let Some(place) = history.times.get_mut(*depth) {
-                *place = time;
-            }
-            *depth += 1;
+    /// Name of the rank of an operation without dependencies, and its number there.
+    fn root(&self, op: u32) -> [u32; 2] {
+        let rank = self.rank_of(op);
+        let name = self.names.get(rank as usize).copied().unwrap_or(rank);
+        [name, self.at(op).number()]
+    }
+
+    fn name(&self, element: Element) -> Name {
+        let (op, message) = match element {
+            Element::Op(op) => (op, 0),
+            Element::Message(op) => (op, 1),
         };
-        let root = loop {
+        [self.rank_of(op), self.at(op).number() << 1 | message]
+    }
+
+    /// Name of the element at a place; `None` in a short summary.
+    fn name_at(&self, at: At) -> Option<Name> {
+        if self.away.creators <= SHORT {
+            return None;
+        }
+        match at {
+            At::Here(element) => Some(self.name(element)),
+            At::There { send, creator: 0 } => Some(self.name(Element::Op(send))),
+            At::There { creator, .. } if creator > self.away.creators => None,
+            At::There { send, creator } => {
+                Some(self.summary(send, WORDS + (creator as usize - 1) * 4 + 2))
+            }
+        }
+    }
+
+    fn before(&self, at: At) -> Before {
+        let (send, creator) = match at {
+            At::Here(Element::Op(op)) if self.is_foreign(op) => (op, 0),
+            At::There { send, creator } => (send, creator),
+            At::Here(element) => {
+                return match (self.origin(element), element) {
+                    (Some((time, creator)), _) => Before::Creator(time, At::Here(creator)),
+                    (None, Element::Op(op)) => Before::Root(self.root(op)),
+                    (None, Element::Message(_)) => Before::Unknown,
+                };
+            }
+        };
+        let summary = Summary::of(self.summary(send, 0));
+        if creator == summary.depth {
+            return Before::Root(summary.root);
+        }
+        if creator >= self.away.creators {
+            return Before::Unknown;
+        }
+        let time = self.summary(send, WORDS + creator as usize * words_of(self.away.creators));
+        Before::Creator(whole(time), At::There { send, creator: creator + 1 })
+    }
+
+    /// Summary of an operation; `note` gets the creation times of its last creators, and the places
+    /// of these. Adds the number of steps to `steps`.
+    fn summarise(&self, of: u32, steps: &mut u64, mut note: impl FnMut(u64, At)) -> Summary {
+        let (mut at, mut depth, creators) = (At::Here(Element::Op(of)), 0, self.away.creators);
+        let mut root = [0; 2];
+        while depth <= creators {
             *steps += 1;
-            if depth > most {
-                break [0; 2];
+            match self.before(at) {
+                Before::Creator(time, creator) => {
+                    if depth < creators {
+                        note(time, creator);
+                    }
+                    depth += 1;
+                    at = creator;
+                }
+                Before::Root(found) => {
+                    root = found;
+                    break;
+                }
+                Before::Unknown => depth = creators + 1,
             }
-            if let Element::Op(op) = at
-                && let Some(foreign) = self.foreign(op)
-            {
-                let older = foreign.get();
-                let known = older.times.into_iter().take(older.depth as usize);
-                known.for_each(|time| note(&mut depth, time));
-                depth += usize::from(older.depth as usize > TIMES);
-                hash.add(older.hash);
-                break older.root;
-            }
-            let Some((time, creator)) = self.origin(at) else {
-                hash.add(Hash::ROOT);
-                let Element::Op(op) = at else { break [0; 2] };
-                break [self.rank_of(op), self.at(op).number()];
-            };
-            note(&mut depth, time);
-            hash.add(time);
-            at = creator;
-        };
-        let depth = u32::try_from(depth.min(TIMES + 1)).unwrap_or_default();
-        History { depth, hash: hash.sum, root, ..history }
+        }
+        let mut hash = 0;
+        if self.away.ends {
+            (hash, root) = self.end(Element::Op(of), steps);
+        }
+        let (message_kind, number) = (self.message_kind(of), self.at(of).number());
+        Summary { message_kind, number, depth, hash, root }
     }
 
     /// As [`Shared::order`], if one of the elements is the send of another process.
@@ -200,21 +315,115 @@ impl Shared<'_> {
         {
             return self.at(a).number().cmp(&self.at(b).number());
         }
-        let elements = [a, b];
-        let [a, b] = elements.map(|element| self.history(element, TIMES, steps));
-        let [known_a, known_b] =
-            [&a, &b].map(|history| history.times.iter().take(history.depth as usize));
-        // The end of a chain precedes everything.
-        let by_times = known_a.cmp(known_b).then_with(|| a.depth.cmp(&b.depth));
-        if by_times.is_ne() {
-            return by_times;
+        let (mut at_a, mut at_b) = (At::Here(a), At::Here(b));
+        loop {
+            *steps += 1;
+            let [(time_a, next_a), (time_b, next_b)] = match (self.before(at_a), self.before(at_b))
+            {
+                (Before::Root(a), Before::Root(b)) if a != b => return a.cmp(&b),
+                // What is unknown is more.
+                (Before::Root(_), Before::Creator(..) | Before::Unknown) => return Ordering::Less,
+                (Before::Creator(..) | Before::Unknown, Before::Root(_)) => {
+                    return Ordering::Greater;
+                }
+                (Before::Creator(time_a, next_a), Before::Creator(time_b, next_b)) => {
+                    [(time_a, next_a), (time_b, next_b)]
+                }
+                _ => break,
+            };
+            if time_a != time_b {
+                return time_a.cmp(&time_b);
+            }
+            if let (Some(creator_a), Some(creator_b)) = (self.name_at(next_a), self.name_at(next_b))
+                && creator_a == creator_b
+                && let (Some([_, a]), Some([_, b])) = (self.name_at(at_a), self.name_at(at_b))
+            {
+                // The message precedes the operations that were released.
+                return (a & 1 == 0, a).cmp(&(b & 1 == 0, b));
+            }
+            (at_a, at_b) = (next_a, next_b);
         }
-        let [a, b] = elements.map(|element| self.history(element, usize::MAX, steps));
-        if a.hash == b.hash && a.root != b.root {
-            return a.root.cmp(&b.root);
+        if self.away.ends {
+            let [a, b] = [a, b].map(|element| self.end(element, steps));
+            if a.0 == b.0 && a.1 != b.1 {
+                return a.1.cmp(&b.1);
+            }
         }
         *steps += UNKNOWN;
         Ordering::Equal
+    }
+
+    /// Hash of the history of an element, and its operation without dependencies. Keeps those of
+    /// its creators, so that each is computed once.
+    fn end(&self, of: Element, steps: &mut u64) -> (u64, [u32; 2]) {
+        let (mut at, mut hash, mut power, mut count) = (of, 0, 1, 0);
+        let (older, root) = loop {
+            *steps += 1;
+            if let Element::Op(op) = at {
+                if self.is_foreign(op) {
+                    let summary = Summary::of(self.summary(op, 0));
+                    break (summary.hash, summary.root);
+                }
+                if let Some(end) = self.ends.get(op as usize)
+                    && let hash @ 1.. = end.hash.load(Acquire)
+                {
+                    break (hash, halves(end.root.load(Relaxed)));
+                }
+                if self.at(op).is_root() {
+                    break (Hash::ROOT, self.root(op));
+                }
+            }
+            let Some((time, creator)) = self.origin(at) else { break (Hash::ROOT, [0; 2]) };
+            hash = Hash::reduced(hash + Hash::times(power, Hash::reduced(time)));
+            power = Hash::times(power, Hash::BASE);
+            count += 1;
+            at = creator;
+        };
+        let hash = Hash::reduced(hash + Hash::times(power, older));
+        let (mut at, mut rest) = (of, hash);
+        for _ in 0..count {
+            if let Element::Op(op) = at
+                && let Some(end) = self.ends.get(op as usize)
+            {
+                end.root.store(whole(root), Relaxed);
+                end.hash.store(rest, Release);
+            }
+            let Some((time, creator)) = self.origin(at) else { break };
+            rest = Hash::without(time, rest);
+            at = creator;
+        }
+        (hash, root)
+    }
+}
+
+/// Writes a summary into the mail, part by part.
+struct Writer<'o, 'm> {
+    outbox: &'o mut Outbox<'m, Message>,
+    chain: u32,
+    part: [u32; WORDS],
+    filled: usize,
+    /// False if there was no room.
+    fits: bool,
+}
+
+impl Writer<'_, '_> {
+    fn push(&mut self, word: u32) {
+        if let Some(place) = self.part.get_mut(self.filled) {
+            *place = word;
+            self.filled += 1;
+        }
+        if self.filled == WORDS {
+            self.end_part();
+        }
+    }
+
+    fn end_part(&mut self) {
+        let (part, filled) = (core::mem::take(&mut self.part), core::mem::take(&mut self.filled));
+        match self.outbox.send(self.chain) {
+            _ if filled == 0 => {}
+            Some(place) => place.write_part(part),
+            None => self.fits = false,
+        }
     }
 }
 
@@ -227,36 +436,93 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
         letter: &Letter,
         outbox: &mut Outbox<'_, Message>,
     ) {
-        let chain = self.chain_of(target);
-        let places = [outbox.send(chain), outbox.send(chain), outbox.send(chain)];
-        let [Some(place), Some(first), Some(second)] = places else {
-            self.steps += UNKNOWN;
+        let (shared, chain, op) = (&self.shared, self.chain_of(target), letter.send);
+        let [Some(place), Some(first)] = [outbox.send(chain), outbox.send(chain)] else {
+            self.lost = true;
             return;
         };
-        let history = self.shared.history(Element::Op(letter.send), usize::MAX, &mut self.steps);
-        history.write([first, second], self.shared.at(letter.send).number());
-        let local = letter.source.wrapping_sub(self.shared.first_rank);
-        let send = letter.send.wrapping_sub(bounds(self.shared.firsts, local).0);
-        place.write(target, &Letter { send, ..*letter });
+        let named = shared.away.creators > SHORT;
+        let mut writer = Writer { outbox, chain, part: [0; WORDS], filled: 0, fits: true };
+        let summary = shared.summarise(op, &mut self.steps, |time, creator| {
+            halves(time).into_iter().for_each(|word| writer.push(word));
+            if let Some(name) = shared.name_at(creator).filter(|_| named) {
+                name.into_iter().for_each(|word| writer.push(word));
+            }
+        });
+        if writer.filled > 0 {
+            writer.end_part();
+        }
+        self.lost |= !writer.fits;
+        first.write_part(summary.words());
+        let local = letter.source.wrapping_sub(shared.first_rank);
+        let (send, tag) = match summary.message_kind {
+            MessageKind::Whole | MessageKind::Rts => {
+                (op.wrapping_sub(bounds(shared.firsts, local).0), letter.tag)
+            }
+            // The sender's record, and the own one for the data.
+            MessageKind::Cts => (halves(shared.handshake(op).time.get())[0], op),
+            MessageKind::Data => (0, letter.tag),
+        };
+        place.write(target, &Letter { send, tag, ..*letter });
     }
 
-    /// Gives a message of another process, with the two that follow it, a record of its own as its
-    /// send. False if all are taken.
+    /// Gives a message of another process a record here, as its send: a free one, or for the
+    /// second and third of a handshake one of that. The parts of its summary begin with `part` in
+    /// `inbox`. False if all records are taken.
     pub(super) fn stand_in(
         shared: &Shared<'_>,
-        records: &mut core::ops::Range<u32>,
         message: &Message,
-        more: [&Message; 2],
+        inbox: &Mail<'_>,
+        part: u32,
     ) -> bool {
-        let Some(record) = records.next() else { return false };
-        let (letter, (history, number)) = (message.read(), History::read(more));
-        shared.at(record).stand_for(&letter, number);
-        if let Some(foreign) = shared.foreign(record) {
-            foreign.set(&history);
+        let Some(first) = inbox.message(part) else { return false };
+        let Summary { message_kind, number, .. } = Summary::of(first.read_part());
+        let mut letter = message.read();
+        let record = match message_kind {
+            MessageKind::Whole | MessageKind::Rts => shared.take_record(),
+            MessageKind::Cts => Some(letter.send),
+            MessageKind::Data => {
+                let record = letter.tag.wrapping_add(1);
+                letter.tag = shared.handshake(record).met().0;
+                Some(record)
+            }
+        };
+        let Some(record) = record else { return false };
+        match message_kind {
+            MessageKind::Whole | MessageKind::Data => {}
+            MessageKind::Rts => {
+                let cts = shared.further + 3 * (record - shared.first_foreign);
+                shared.at(cts).leave_to(letter.source);
+                shared.handshake(cts).creator.set(record);
+                shared.handshake(cts).time.set(letter.size);
+                letter.size = cts.into();
+            }
+            MessageKind::Cts => shared.handshake(record).meet(letter.tag, 0),
         }
-        message.send.set(record);
+        letter.send = record;
+        let own = message.send.get();
+        message.write(message.target.get(), &letter);
+        shared.at(record).stand_for(&Letter { send: own, ..letter }, number, message_kind);
+        let mut part = part;
+        for place in shared.parts_of(record) {
+            let Some(from) = inbox.message(part) else { break };
+            place.0.iter().zip(from.read_part()).for_each(|(place, word)| place.set(word));
+            part = from.link.get();
+        }
         true
     }
 }
 
-const _: () = assert!(END == NONE, "no rank has this number");
+impl Message {
+    fn write_part(&self, [a, b, c, d, e, f]: [u32; WORDS]) {
+        let letter = Letter { created: whole([a, b]), send: c, source: d, tag: e, size: f.into() };
+        self.write(END, &letter);
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "it was written from 32 bits")]
+    fn read_part(&self) -> [u32; WORDS] {
+        let Letter { created, send, source, tag, size } = self.read();
+        let [low, high] = halves(created);
+        [low, high, send, source, tag, size as u32]
+    }
+}

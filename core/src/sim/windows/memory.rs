@@ -1,8 +1,8 @@
 //! Memory of a schedule in windows, and the check that it can run in them.
 
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::foreign::{Foreign, SPARE};
+use super::foreign::{Away, End, Foreign, parts_of};
 use super::overlap::Receiving;
 use super::rank::WindowRank;
 use super::record::{MOST, MOST_OF_RANK, WindowRecord};
@@ -36,6 +36,10 @@ lent_memory! {
         receiving: Receiving,
         /// Histories of messages of other processes.
         foreign: Foreign,
+        /// Number of records that messages of other processes have.
+        taken: AtomicU32,
+        /// Hash and end of the history of each operation.
+        ends: End,
         /// Dependencies of one rank, while the schedule is built.
         scratch: [u32; 2],
     }
@@ -48,6 +52,10 @@ lent_memory! {
         shift: u32,
         /// Partitions of this process.
         block: Block,
+        /// Records for messages of other processes.
+        stand_ins: usize,
+        /// Room for each, and for more.
+        away: Away,
     }
 }
 
@@ -63,11 +71,11 @@ impl Requirements {
         settings: Settings,
         shift: u32,
     ) -> Result<Self, Unsuitable> {
-        Self::of_block(survey, parameters, settings, shift, Block::ALL)
+        Self::of_block(survey, parameters, settings, (shift, Block::ALL), Away::FEW)
     }
 
     /// As [`Requirements::of`], for the ranks of one process of several, of which alone `survey` has
-    /// the operations.
+    /// the operations; `away` is the room for messages of others.
     ///
     /// # Errors
     ///
@@ -76,8 +84,8 @@ impl Requirements {
         survey: &Survey,
         parameters: &Parameters<'_>,
         settings: Settings,
-        shift: u32,
-        block: Block,
+        (shift, block): (u32, Block),
+        away: Away,
     ) -> Result<Self, Unsuitable> {
         if parameters.lookahead().0 == 0 {
             return Err(Unsuitable::NoLookahead);
@@ -90,26 +98,24 @@ impl Requirements {
         if survey.ops > MOST || survey.edges > most_edges || survey.ops_most > MOST_OF_RANK {
             return Err(Unsuitable::TooManyOps);
         }
-        // Each handshake has three records in addition to that of its send.
-        let sends = survey.ops.saturating_sub(survey.sure_receives);
-        let further = match settings.rendezvous {
-            // The builder refuses them.
-            _ if block != Block::ALL => 0,
-            Rendezvous::Handshake => 3 * sends,
-            Rendezvous::Instant => 0,
-        };
         let shift = shift.min(u32::BITS - 1);
         let each = 1usize.checked_shl(shift).ok_or(Unsuitable::TooManyOps)?;
         let ranks = block.ranks(shift, survey.ranks()).len();
         let partitions = ranks.div_ceil(each);
-        let foreign = match block {
+        let stand_ins = match block {
             Block::ALL => 0,
-            _ => survey.receives + partitions as u64 * u64::from(SPARE),
+            _ => survey.receives + u64::from(away.spare),
         };
-        let further = further + foreign;
+        // Each handshake has three records in addition to that of its send.
+        let handshakes = match settings.rendezvous {
+            Rendezvous::Handshake => survey.ops.saturating_sub(survey.sure_receives) + stand_ins,
+            Rendezvous::Instant => 0,
+        };
+        let further = 3 * handshakes + stand_ins;
         if survey.ops + further > MOST {
             return Err(Unsuitable::TooManyOps);
         }
+        let summaries = if stand_ins > 0 { stand_ins + handshakes } else { 0 };
         let size = |count: u64| usize::try_from(count).map_err(|_| Unsuitable::TooManyOps);
         Ok(Self {
             records: size(survey.ops + further)?,
@@ -123,11 +129,15 @@ impl Requirements {
             times: if overlap { size(survey.ops + further)? } else { 0 },
             links: if overlap { size(survey.ops + further)? } else { 0 },
             receiving: if overlap { ranks } else { 0 },
-            foreign: size(foreign)?,
+            foreign: size(summaries.saturating_mul(parts_of(away.creators) as u64))?,
+            ends: if away.ends { size(survey.ops + further)? } else { 0 },
+            taken: usize::from(stand_ins > 0),
             scratch: size(survey.edges_most)?,
             partitions,
             shift,
             block,
+            stand_ins: size(stand_ins)?,
+            away,
         })
     }
 }

@@ -34,7 +34,7 @@ mod shared;
 mod step;
 
 pub use build::Builder;
-pub use foreign::{Foreign, UNKNOWN};
+pub use foreign::{Away, End, Foreign, UNKNOWN};
 pub use mail::{Mail, Message, Outbox};
 pub use memory::{Memory, Requirements, Unsuitable};
 pub use overlap::Receiving;

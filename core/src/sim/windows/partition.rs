@@ -2,10 +2,9 @@
 
 use core::cmp::Ordering;
 use core::num::NonZeroU64;
-use core::ops::Range;
 use core::sync::atomic::AtomicU64;
 
-use super::foreign::{Foreign, UNKNOWN};
+use super::foreign::{Foreign, parts_of};
 use super::incoming;
 use super::mail::{END, Mail, Outbox};
 use super::overlap::Receiving;
@@ -50,9 +49,10 @@ pub struct Partition<'s, N, O = Silent> {
     pub(super) shift: u32,
     /// Partitions of this process.
     block: Block,
-    /// Free records for messages of other processes, and the number of those in use.
-    stand_ins: Range<u32>,
-    used: u32,
+    /// Number of records that messages of other processes took here.
+    stood_in: u32,
+    /// True if a message to or from another process found no room.
+    pub(super) lost: bool,
     /// First rank of the partition.
     pub(super) first: u32,
     pub(super) ranks: &'s mut [WindowRank],
@@ -86,7 +86,6 @@ pub(super) struct Share<'s> {
     pub(super) index: u32,
     pub(super) shift: u32,
     pub(super) block: Block,
-    pub(super) stand_ins: Range<u32>,
     pub(super) ranks: &'s mut [WindowRank],
     pub(super) slots: Slots<'s>,
     pub(super) words: &'s mut [u64],
@@ -96,7 +95,7 @@ pub(super) struct Share<'s> {
 
 impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     pub(super) fn new(shared: Shared<'s>, share: Share<'s>, noise: N, observer: O) -> Self {
-        let Share { index, shift, block, stand_ins, ranks, slots, words, links, receiving } = share;
+        let Share { index, shift, block, ranks, slots, words, links, receiving } = share;
         receiving.fill(Receiving::default());
         let overlap = !links.is_empty();
         // Least o + L; the requirements refuse 0.
@@ -117,8 +116,8 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
             index,
             shift,
             block,
-            stand_ins,
-            used: 0,
+            stood_in: 0,
+            lost: false,
             first,
             ranks,
             slots,
@@ -150,6 +149,12 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     pub const fn allow(&mut self, free: u64) {
         self.most_steps = self.steps.saturating_add(free);
         self.events_before = self.events;
+    }
+
+    /// True if a message to or from another process found no room.
+    #[must_use]
+    pub const fn lost(&self) -> bool {
+        self.lost
     }
 
     /// True if a window gave up; the run cannot be continued.
@@ -186,18 +191,19 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
 
     /// Distributes incoming messages to the ranks.
     fn collect(&mut self, inbox: &Mail<'_>) {
-        let Self { shared, ranks, wheel, first, stand_ins, used, steps, .. } = self;
-        // The two that follow a message of another process.
-        let mut more = [None; 2];
+        let Self { shared, ranks, wheel, first, stood_in, lost, .. } = self;
+        // First of the parts that follow a message of another process.
+        let mut part = END;
         inbox.collect(self.index, |at, message| {
             if message.target.get() == END {
-                more = [Some(message), more[0]];
+                message.link.set(core::mem::replace(&mut part, at));
                 return;
             }
-            if let [Some(first), Some(second)] = core::mem::take(&mut more) {
-                *used += 1;
-                if !Self::stand_in(shared, stand_ins, message, [first, second]) {
-                    *steps += UNKNOWN;
+            let part = core::mem::replace(&mut part, END);
+            if part != END {
+                *stood_in += 1;
+                if !Self::stand_in(shared, message, inbox, part) {
+                    *lost = true;
                     return;
                 }
             }
@@ -255,7 +261,7 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
         self.sort(&mut rank, inbox);
         while let Some(next) = self.next_of(&mut rank, inbox) {
             let more = STEPS.saturating_mul(self.events - self.events_before);
-            if self.steps > self.most_steps.saturating_add(more) {
+            if self.lost || self.steps > self.most_steps.saturating_add(more) {
                 self.gave_up = true;
                 break;
             }
@@ -314,8 +320,13 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
     /// Memory for messages of other processes, bytes.
     #[must_use]
     pub fn foreign_bytes(&self) -> u64 {
-        let each = size_of::<WindowRecord>() + size_of::<Foreign>();
-        u64::from(self.used) * each as u64
+        let used = u64::from(self.stood_in);
+        let parts = parts_of(self.shared.away.creators) * size_of::<Foreign>();
+        let each = size_of::<WindowRecord>() + parts;
+        // With handshakes, each may take three records more, one of them of another process.
+        let more =
+            if self.shared.further == NONE { 0 } else { each + 2 * size_of::<WindowRecord>() };
+        used * (each + more) as u64
     }
 
     /// Arrival time of the stored message of `send` at `rank`; it was checked for overflow when it

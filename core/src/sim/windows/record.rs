@@ -7,6 +7,7 @@
 
 use crate::goal::OpKind;
 use crate::sim::draft::Dependent;
+use crate::sim::hooks::MessageKind;
 use crate::sim::rank::rules::Letter;
 use crate::sim::record::{Content, Kind, Successors};
 use crate::sim::word::{Word32, Word64};
@@ -23,7 +24,8 @@ pub struct WindowRecord {
     /// matched, or with [`BY_ARRIVAL`] the message that arrived. Operation without dependencies:
     /// its number among all of these. Third record of a handshake: its send.
     pub(super) creator: Word32,
-    /// Bit fields: kind, successors, [`ROOT`], [`RELEASED`], [`HANDSHAKE`], and the number of the
+    /// Bit fields: kind, successors, [`ROOT`], [`RELEASED`], [`HANDSHAKE`],
+    /// [`FOREIGN`], and the number of the
     /// release on its rank.
     meta: Word32,
     /// Peer. Matched receive: the send. Waiting message: its sender.
@@ -52,6 +54,7 @@ pub(super) const MOST: u64 = BY_ARRIVAL as u64 - 1;
 const RELEASED: u32 = 1 << 4;
 const ROOT: u32 = 1 << 5;
 const HANDSHAKE: u32 = 1 << 6;
+const FOREIGN: u32 = 1 << 7;
 const NUMBER_SHIFT: u32 = 8;
 
 /// Largest number of operations of one rank. Its releases, up to twice as many with handshakes, are
@@ -147,13 +150,26 @@ impl WindowRecord {
     }
 
     /// Makes the record that of a send of another process. Its creator is its index on its rank.
-    #[allow(clippy::cast_possible_truncation, reason = "the builder refuses longer messages")]
-    pub(super) fn stand_for(&self, letter: &Letter, number: u32) {
+    pub(super) fn stand_for(&self, letter: &Letter, number: u32, message_kind: MessageKind) {
         self.time.set(letter.created);
-        self.meta.set(Kind::Send as u32);
+        let flag = if message_kind == MessageKind::Rts { HANDSHAKE } else { 0 };
+        self.meta.set(Kind::Send as u32 | flag);
         self.release(letter.send, number);
+        self.meta.set(self.meta.get() | FOREIGN);
         self.tag.set(letter.tag);
         self.keep(letter.source, letter.size);
+    }
+
+    /// Makes the record that of the departure of a CTS to `peer`, of one byte.
+    pub(super) fn leave_to(&self, peer: u32) {
+        self.time.set(1);
+        self.meta.set(Kind::Send as u32);
+        self.peer.set(peer);
+    }
+
+    /// True for the send of another process.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.meta.get() & FOREIGN != 0
     }
 
     /// Stores a message that waits at its receiver in the record of its send.

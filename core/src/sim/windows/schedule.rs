@@ -3,7 +3,7 @@
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::foreign::SPARE;
+use super::foreign::parts_of;
 use super::memory::{Memory, Requirements};
 use super::partition::{Partition, Share};
 use super::rank::WindowRank;
@@ -31,6 +31,8 @@ pub struct Schedule<'m> {
     pub(super) first_foreign: u32,
     /// First rank of this process.
     pub(super) first_rank: u32,
+    /// See [`Builder::named`](super::Builder::named).
+    pub(super) names: &'m [u32],
     /// Number of handshakes.
     pub(super) handshakes: u32,
     pub(super) sends: u32,
@@ -61,15 +63,17 @@ impl<'m> Schedule<'m> {
         self.sends
     }
 
-    /// Largest number of places that messages take in the mail at a time: one each, three each to
-    /// and from other processes.
+    /// Largest number of places that messages take in the mail at a time: one each, more to and from
+    /// other processes.
     #[must_use]
     pub fn messages(&self) -> u32 {
         if self.requirements.block == Block::ALL {
             return self.sends;
         }
-        let receives = u32::try_from(self.requirements.slots).unwrap_or(u32::MAX);
-        self.sends.saturating_add(receives).saturating_mul(3)
+        let Requirements { stand_ins, away, .. } = self.requirements;
+        let [received, places] = [stand_ins, 1 + parts_of(away.creators)]
+            .map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+        self.sends.saturating_add(received).saturating_mul(places)
     }
 
     /// Memory in use, bytes; the lent memory may be larger.
@@ -85,7 +89,7 @@ impl<'m> Schedule<'m> {
         if self.handshakes == 0 {
             return 0..0;
         }
-        let first = self.further as usize;
+        let first = self.further as usize + 3 * self.requirements.stand_ins;
         first..first + 3 * self.handshakes as usize
     }
 
@@ -110,11 +114,24 @@ impl<'m> Schedule<'m> {
     ) -> impl Iterator<Item = Partition<'m, N, O>> {
         let shift = self.requirements.shift;
         let each = 1usize.checked_shl(shift).unwrap_or(usize::MAX);
-        let Self { memory, edges, firsts, parameters, further, first_foreign, first_rank, .. } =
-            self;
-        let block = self.requirements.block;
-        let Memory { records, times, links, mut slots, receiving, foreign, .. } = memory;
+        let Self {
+            memory,
+            edges,
+            firsts,
+            parameters,
+            further,
+            first_foreign,
+            first_rank,
+            names,
+            ..
+        } = self;
+        let Requirements { block, away, stand_ins, .. } = self.requirements;
+        let end_foreign =
+            first_foreign.saturating_add(u32::try_from(stand_ins).unwrap_or(u32::MAX));
+        let Memory { records, times, links, mut slots, receiving, foreign, ends, taken, .. } =
+            memory;
         let (records, times, links, foreign) = (&*records, &*times, &*links, &*foreign);
+        let (ends, taken) = (&*ends, taken.first());
         let words = wheel::words(each.min(memory.ranks.len())).max(1);
         let mut first = 0;
         let end_of = |next: Option<&&mut [WindowRank]>| {
@@ -129,27 +146,24 @@ impl<'m> Schedule<'m> {
             let all = core::mem::take(&mut slots);
             let count = end_of(ranks.peek()).map_or(all.len(), |end| (end - first) as usize);
             let (own_slots, rest) = all.split_at_mut_checked(count)?;
-            let own_slots_count = u32::try_from(count).unwrap_or(u32::MAX);
             slots = rest;
             let slots = Slots::new(own_slots, first);
             let receiving = receiving.next().unwrap_or_default();
-            // As many as receives and more; without other processes they are not used.
-            let start = first_foreign.wrapping_add(first).wrapping_add(index * SPARE);
-            let stand_ins = start..start.wrapping_add(own_slots_count).wrapping_add(SPARE);
-            let share = Share {
-                index,
-                shift,
-                block,
-                stand_ins,
-                ranks: own,
-                slots,
-                words,
-                links,
-                receiving,
-            };
+            let share = Share { index, shift, block, ranks: own, slots, words, links, receiving };
             first = end_of(ranks.peek()).unwrap_or(first);
             let shared = Shared::new(records, edges, firsts, parameters, times);
-            let shared = Shared { further, first_foreign, foreign, first_rank, ..shared };
+            let shared = Shared {
+                further,
+                first_foreign,
+                end_foreign,
+                taken,
+                foreign,
+                away,
+                ends,
+                first_rank,
+                names,
+                ..shared
+            };
             let observer = observe(first_rank + (index << shift));
             Some(Partition::new(shared, share, noise.clone(), observer))
         })

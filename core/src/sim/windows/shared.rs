@@ -2,9 +2,9 @@
 //! created at the same instant.
 
 use core::cmp::Ordering;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use super::foreign::Foreign;
+use super::foreign::{Away, End, Foreign};
 use super::record::{BY_ARRIVAL, BY_MATCH, WindowRecord};
 use crate::sim::hooks::MessageKind;
 use crate::sim::parameters::Parameters;
@@ -41,9 +41,16 @@ pub(in crate::sim) struct Shared<'s> {
     pub(super) further: u32,
     /// First record of the sends of other processes, and the summaries of these.
     pub(super) first_foreign: u32,
+    pub(super) end_foreign: u32,
+    /// Number of these records that are taken.
+    pub(super) taken: Option<&'s AtomicU32>,
     pub(super) foreign: &'s [Foreign],
+    pub(super) away: Away,
+    pub(super) ends: &'s [End],
     /// First rank of this process.
     pub(super) first_rank: u32,
+    /// See [`Builder::named`](super::Builder::named).
+    pub(super) names: &'s [u32],
     pub(super) sentinel: WindowRecord,
 }
 
@@ -63,8 +70,13 @@ impl<'s> Shared<'s> {
             times,
             further: NONE,
             first_foreign: NONE,
+            end_foreign: NONE,
+            taken: None,
             foreign: &[],
+            away: Away::FEW,
+            ends: &[],
             first_rank: 0,
+            names: &[],
             sentinel: WindowRecord::default(),
         }
     }

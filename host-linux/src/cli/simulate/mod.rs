@@ -43,7 +43,7 @@ use crate::profile::ProfileDocument;
 use crate::schedule::Form;
 use crate::simulation::{
     Alone, Buffering, Hints, Job, LoadError, NetworkPlan, NoiseSource, Outcome, ParameterSets,
-    PhasedNoise, Plan, Processes, ProgramForm, RunError, Source, Wanted, agreed,
+    Parts, PhasedNoise, Plan, Processes, ProgramForm, RunError, Source, Wanted, agreed,
 };
 use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles, end_on_request};
 
@@ -162,6 +162,11 @@ pub struct Args {
     #[arg(help_heading = "Run", long, value_enum, value_name = "FORM", conflicts_with = "pattern")]
     program: Option<ProgramName>,
 
+    /// Process of each rank in 'loggap-mpi simulate': a number a line, as METIS
+    /// writes them [default: blocks of ranks].
+    #[arg(help_heading = "Run", long, value_name = "FILE", conflicts_with_all = ["timeline", "explain", "sensitivity", "sweep", "monte_carlo"])]
+    partition: Option<PathBuf>,
+
     #[command(flatten)]
     pattern: PatternArgs,
 }
@@ -265,6 +270,11 @@ impl Args {
             ("--timeline", self.picture.is_asked()),
             ("--program streamed", self.program == Some(ProgramName::Streamed)),
         ];
+        if self.partition.is_some() && processes.is_alone() {
+            return Err(CliError::usage(
+                "--partition is for several processes: 'loggap-mpi simulate'",
+            ));
+        }
         let given = of_one.into_iter().find_map(|(option, given)| given.then_some(option));
         match given.or_else(|| self.stored_for()) {
             Some(option) if processes.count() > 1 => Err(CliError::usage(format_args!(
@@ -285,6 +295,7 @@ impl Args {
         self.noise.name_files(&mut files);
         self.picture.name_files(&mut files);
         self.sweep.name_files(&mut files);
+        files.read("--partition", self.partition.as_deref());
         files.check()
     }
 
@@ -303,8 +314,11 @@ impl Args {
             ..Wanted::default()
         };
         Job {
-            noise: noise
-                .map(|source| PhasedNoise { source, phases: self.noise.phases(self.pattern.seed) }),
+            noise: noise.map(|source| PhasedNoise {
+                source,
+                phases: self.noise.phases(self.pattern.seed),
+                names: &[],
+            }),
             network,
             most_bytes: self.max_memory.unwrap_or(u64::MAX),
             threads: self.threads(),
@@ -370,6 +384,7 @@ impl Pictures {
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let interrupt = end_on_request()?;
+    args.check_across(&Alone)?;
     Prepared::new(args, console)?.run(args, &Alone, &interrupt, console)
 }
 
@@ -389,6 +404,47 @@ pub fn run_across(
     let console = if processes.index() == 0 { console } else { &mut silent };
     let prepared = args.check_across(processes).and_then(|()| Prepared::new(args, console));
     agreed(processes, prepared)?.run(args, processes, interrupt, console)
+}
+
+/// Threads of each process, and its ranks if a file says them.
+struct Divided {
+    threads: usize,
+    parts: Option<Parts>,
+}
+
+impl Divided {
+    /// All processes divide the ranks alike, whatever their hosts have.
+    fn of(args: &Args, source: &Source, processes: &dyn Processes) -> Result<Self, CliError> {
+        let threads = args.threads.map_or_else(|| processes.threads(), NonZeroUsize::get);
+        let least = processes.all(&[threads as u64]).into_iter().min();
+        let threads = least.and_then(|least| usize::try_from(least).ok()).unwrap_or(threads);
+        let read = |path| Parts::read(path, source.ranks(), threads, processes);
+        let parts = args.partition.as_deref().map(read).transpose().map_err(CliError::usage);
+        Ok(Self { threads, parts: agreed(processes, parts)? })
+    }
+}
+
+/// Outcome of the first run. If a signal ends it, the first process says how far it came.
+fn simulated(
+    job: &Job<'_>,
+    source: &Source,
+    pace: Pace,
+    interrupt: &Interrupt,
+    console: &Console,
+) -> Result<Outcome, RunError> {
+    let (first, count) = (job.processes.index() == 0, job.processes.count());
+    if !first {
+        interrupt.say_at_end("");
+    }
+    let line = ProgressLine::new(console, pace);
+    let ran = job.simulate(source, &|so_far| {
+        line.show(so_far);
+        if first {
+            interrupt.say_at_end(progress::interrupted(so_far, count));
+        }
+    });
+    interrupt.say_at_end(if first { "interrupted" } else { "" });
+    ran
 }
 
 /// Inputs of a run, all of which can be refused before it.
@@ -438,17 +494,20 @@ impl Prepared {
         let Self { sets, profile, monte_carlo, sweep, noise, network, pictures, source, opening } =
             self;
         let hints = Hints::new(&sets, source.ranks());
-        let mut job = args.job(sets.parameters()?, noise.as_ref(), network.as_ref());
+        let Divided { threads, parts } = Divided::of(args, &source, processes)?;
+        let numbered = parts.as_ref().map(|parts| sets.numbered(parts.ranks()));
+        let own_sets = numbered.as_ref().unwrap_or(&sets);
+        let mut job = args.job(own_sets.parameters()?, noise.as_ref(), network.as_ref());
+        job.threads = threads;
+        job.parts = parts.as_ref();
+        if let (Some(noise), Some(parts)) = (&mut job.noise, &parts) {
+            noise.names = parts.ranks();
+        }
         job.hints = Some(&hints);
         job.wanted.selection = pictures.timeline.as_ref().map(Picture::selection);
         job.processes = processes;
-        // All divide the ranks alike, whatever their hosts have.
-        let threads = args.threads.map_or_else(|| processes.threads(), NonZeroUsize::get);
-        let least = processes.all(&[threads as u64]).into_iter().min();
-        job.threads = least.and_then(|least| usize::try_from(least).ok()).unwrap_or(threads);
-        let progress = ProgressLine::new(console, args.pace());
-        let ran = agreed(processes, job.simulate(&source, &|so_far| progress.show(so_far)));
-        drop(progress);
+        let pace = args.pace();
+        let ran = agreed(processes, simulated(&job, &source, pace, interrupt, console));
         let mut outcome = ran.map_err(|error| args.refused(error, &source))?;
         if processes.index() > 0 {
             return Ok(Exit::Done);

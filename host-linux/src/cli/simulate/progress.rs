@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use indicatif::HumanDuration;
 
+use loggap_core::units::Picos;
+
+use crate::output::number;
 use crate::simulation::Progress;
 use crate::terminal::{Bar, Console};
 
@@ -15,6 +18,18 @@ pub(super) enum Pace {
     Even,
     /// Concurrent messages slow a network down, and handshakes are not counted in advance.
     Uneven,
+}
+
+/// What is said of a run that is ended by a signal.
+pub(super) fn interrupted(Progress { done, time, .. }: Progress, processes: u32) -> String {
+    let whose = if processes > 1 { "of process 0 " } else { "" };
+    let seconds = |time: Picos| number::in_units(time.seconds(), number::TIME);
+    let until = time.map(|time| format!(", at {} of the simulated time", seconds(time)));
+    format!(
+        "interrupted after {} events {whose}of the simulation{}",
+        number::count(done),
+        until.unwrap_or_default()
+    )
 }
 
 const TEMPLATE: &str = "simulating [{bar:24}] {percent}% of the operations in {elapsed}{msg}";
@@ -59,7 +74,7 @@ impl ProgressLine {
         Self { bar, pace, began: Cell::default(), done: Cell::default() }
     }
 
-    pub(super) fn show(&self, Progress { done, of }: Progress) {
+    pub(super) fn show(&self, Progress { done, of, .. }: Progress) {
         let Some(bar) = &self.bar else { return };
         let Bar(bar) = bar.get_or_init(|| Bar::shown(of, TEMPLATE));
         let now = Moment { done: done.min(of), at: bar.elapsed() };
@@ -86,7 +101,7 @@ mod tests {
         let (bar, began, done) = (Some(OnceCell::new()), Cell::default(), Cell::default());
         let line = ProgressLine { bar, pace: Pace::Even, began, done };
         let shown = [10, 310, 0, 260, 420].map(|done| {
-            line.show(Progress { done, of: 1_000 });
+            line.show(Progress { done, of: 1_000, time: None });
             (line.bar.as_ref().unwrap().get().unwrap().0.position(), line.began.get().done)
         });
         assert_eq!(shown, [(10, 10), (310, 10), (310, 0), (310, 260), (420, 260)]);

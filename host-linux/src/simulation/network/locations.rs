@@ -27,6 +27,8 @@ pub enum RankLocation {
     Host,
     /// Compute node.
     Node,
+    /// Process of a simulation.
+    Process,
 }
 
 impl fmt::Display for RankLocation {
@@ -34,11 +36,12 @@ impl fmt::Display for RankLocation {
         f.write_str(match self {
             Self::Host => "host",
             Self::Node => "node",
+            Self::Process => "process",
         })
     }
 }
 
-/// Reads the host, or node, of each rank: numbers separated by white space; the rest of a line
+/// Reads the host, node or process of each rank: numbers separated by white space; the rest of a line
 /// after `#` is ignored. If every line has two numbers, they are pairs of a rank and its location,
 /// provided that a header says `rank host` or the ranks are in order from 0 on, as in the `.map`
 /// files of LogGOPSim; their number may stand before them.

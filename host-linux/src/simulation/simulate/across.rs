@@ -4,7 +4,7 @@ use loggap_core::sim::{Finished, RankCounters, Unfinished};
 use loggap_core::units::{Bytes, Picos};
 
 use super::{Job, Method, Outcome, SHARED_LINKS, Watch};
-use crate::simulation::{LoadError, RunError, Source};
+use crate::simulation::{LoadError, Parts, RunError, Source};
 
 impl Job<'_> {
     /// Runs a schedule on several processes. The outcome is complete at the first one.
@@ -12,9 +12,11 @@ impl Job<'_> {
         if self.network.is_some() {
             return Err(RunError::Load(LoadError::OneProcess(SHARED_LINKS.to_owned())));
         }
-        match self.computed(source, watch)? {
+        // Computed programs go by the numbers of ranks.
+        let computed = if self.parts.is_some() { None } else { self.computed(source, watch)? };
+        match computed {
             Some(outcome) => Ok(outcome),
-            None => self.own_in_windows(source, watch).map(|own| self.together(own)),
+            None => self.own_in_windows(source, watch).map(|own| self.together(source, own)),
         }
     }
 
@@ -27,18 +29,29 @@ impl Job<'_> {
         all.into_iter().map(Picos).collect()
     }
 
+    /// What all numbers have, by rank.
+    fn by_rank<T: Clone>(&self, all: Vec<T>) -> Vec<T> {
+        match self.parts {
+            Some(parts) => parts.by_rank(&all),
+            None => all,
+        }
+    }
+
     /// Outcome of all processes.
-    fn together(&self, own: Outcome) -> Outcome {
+    fn together(&self, source: &Source, own: Outcome) -> Outcome {
+        let named = |left| self.parts.map_or(left, |parts| parts.named(left));
         let Finished { makespan, last_rank, events } = own.finished;
         let partitions = match own.method {
             Method::Windows { partitions, .. } => partitions as u64,
             _ => 0,
         };
-        let (ops, memory, stuck) = (own.ops, own.memory_bytes, own.stuck.total);
+        let ranks = self.parts.map_or(own.ranks, |_| source.ranks());
+        let last_rank = self.parts.map_or(last_rank, |parts| parts.rank(last_rank));
+        let memory = own.memory_bytes + self.parts.map_or(0, Parts::bytes);
+        let (ops, stuck) = (own.ops, own.stuck.total);
         let counts = [events, ops, memory, own.crossing, stuck, partitions];
         let numbers = [&[makespan.0, last_rank.into()], &counts[..]].concat();
-        let mut whole =
-            Outcome { ranks: own.ranks, load: own.load, run: own.run, ..Outcome::default() };
+        let mut whole = Outcome { ranks, load: own.load, run: own.run, ..Outcome::default() };
         let mut partitions = 0;
         for &[makespan, rank, events, ops, memory, crossing, stuck, parts] in
             self.processes.all(&numbers).as_chunks().0
@@ -49,19 +62,23 @@ impl Job<'_> {
             whole.crossing += crossing;
             whole.stuck.total += stuck;
             partitions += usize::try_from(parts).unwrap_or_default();
-            if makespan > whole.finished.makespan.0 {
+            let before = whole.finished;
+            if makespan > before.makespan.0
+                || makespan == before.makespan.0 && narrow(rank) < before.last_rank
+            {
                 whole.finished.makespan = Picos(makespan);
                 whole.finished.last_rank = narrow(rank);
             }
         }
-        let left = own.stuck.listed().flat_map(words_of).collect();
+        let left = own.stuck.listed().flat_map(|left| words_of(&named(*left))).collect();
         for words in self.processes.at_first(left).as_chunks().0 {
             whole.stuck.list(unfinished(words));
         }
-        whole.finish = own.finish.map(|finish| self.of_all(finish));
+        whole.finish = own.finish.map(|finish| self.by_rank(self.of_all(finish)));
         whole.counters = own.counters.map(|counters| {
             let own = counters.iter().flat_map(numbers_of).collect();
-            self.processes.at_first(own).as_chunks().0.iter().map(counters_of).collect()
+            let all = self.processes.at_first(own);
+            self.by_rank(all.as_chunks().0.iter().map(counters_of).collect())
         });
         whole.method = match own.method {
             Method::Windows { threads, .. } => Method::Windows { threads, partitions },

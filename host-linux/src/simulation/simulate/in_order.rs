@@ -170,7 +170,7 @@ impl InOrder<'_> {
                 break finished;
             }
             done += turns;
-            (self.watch)(Progress { done, of });
+            (self.watch)(Progress { done, of, time: None });
         };
         let run = running.read();
         let mut stuck = Stuck::default();

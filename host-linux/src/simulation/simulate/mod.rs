@@ -13,7 +13,7 @@ use loggap_core::sim::{Finished, Parameters, RankCounters, Settings, Unfinished}
 use loggap_core::units::Picos;
 
 use super::{
-    Alone, Hints, Limit, LoadError, Needs, NetworkPlan, NetworkUse, PhasedNoise, Processes,
+    Alone, Hints, Limit, LoadError, Needs, NetworkPlan, NetworkUse, Parts, PhasedNoise, Processes,
     RunError, Source,
 };
 use crate::machine::clock::HostClock;
@@ -41,6 +41,8 @@ pub struct Job<'a> {
     pub program: Option<ProgramForm>,
     /// Processes that share the ranks.
     pub processes: &'a dyn Processes,
+    /// Ranks of each process; by default blocks.
+    pub parts: Option<&'a Parts>,
     /// Requested results besides the makespan.
     pub wanted: Wanted,
     /// Hints about the schedule, to be noted while it is read.
@@ -238,6 +240,8 @@ pub struct Progress {
     pub done: u64,
     /// Their approximate total.
     pub of: u64,
+    /// Simulated time up to which the run is complete, if that is known.
+    pub time: Option<Picos>,
 }
 
 /// Number of events between two progress reports.
@@ -261,6 +265,7 @@ impl<'a> Job<'a> {
             threads: 1,
             program: None,
             processes: &Alone,
+            parts: None,
             wanted: Wanted::default(),
             hints: None,
         }

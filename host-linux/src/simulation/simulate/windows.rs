@@ -2,15 +2,22 @@
 
 use std::sync::Arc;
 
-use loggap_core::sim::windows::Schedule;
+use loggap_core::sim::windows::{Away, Schedule};
 use loggap_core::sim::{Counters, Noise, Observer, RankCounters, Silent};
 
-use super::{Job, Method, Outcome, Progress, Stopwatch, Stuck, Watch};
+use super::{Job, Method, Outcome, Stopwatch, Stuck, Watch};
 use crate::simulation::noise::with_noise;
-use crate::simulation::windows::{Resources, Split, WindowError, load, load_across, run};
+use crate::simulation::windows::{
+    Across, Reached, Resources, Split, WindowError, load, load_across, run,
+};
 use crate::simulation::{LoadError, Needs, RunError, Source};
 use crate::timeline::Recorder;
 use crate::timeline::causes::CauseRecorder;
+
+/// Largest summaries of histories of messages between processes.
+const MOST_CREATORS: u32 = 3 * 16 * 16;
+/// Largest room for messages that are not received.
+const MOST_SPARE: u32 = 1 << 24;
 
 impl Job<'_> {
     /// Runs a schedule in windows, or returns the reason why it must be run in order.
@@ -35,7 +42,10 @@ impl Job<'_> {
             },
         );
         match ran {
-            Ok(Ok(outcome)) => outcome,
+            Ok(Ok(ran)) => {
+                let ran: Result<Result<_, WindowError>, RunError> = ran;
+                Ok(ran?.map_err(|why| why.to_string()))
+            }
             Ok(Err(why)) => Ok(Err(why.to_string())),
             // A run in order may need less memory, or reports how much it needs.
             Err(LoadError::Memory { needed, allowed }) => Ok(Err(format!(
@@ -47,20 +57,44 @@ impl Job<'_> {
 }
 
 impl Job<'_> {
-    /// Runs the ranks of this process in windows.
+    /// Runs the ranks of this process in windows, again with longer histories or more room if these
+    /// do not suffice.
     pub(super) fn own_in_windows(
         &self,
         source: &Source,
         watch: Watch<'_>,
     ) -> Result<Outcome, RunError> {
+        let mut away = Away::FEW;
+        loop {
+            let why = match self.own_with(source, away, watch)? {
+                Ok(outcome) => return Ok(outcome),
+                Err(why) => why,
+            };
+            match why {
+                WindowError::Unknown if !away.ends => away.ends = true,
+                WindowError::Unknown if away.creators < MOST_CREATORS => away.creators *= 16,
+                WindowError::Room if away.spare < MOST_SPARE => away.spare *= 64,
+                why => return Err(RunError::Load(LoadError::OneProcess(why.to_string()))),
+            }
+        }
+    }
+
+    fn own_with(
+        &self,
+        source: &Source,
+        away: Away,
+        watch: Watch<'_>,
+    ) -> Result<Result<Outcome, WindowError>, RunError> {
         let besides = |needs: &Needs| self.besides(needs);
+        let &Self { parts, threads, processes, .. } = self;
+        let across = Across { parts, threads, processes, away };
         let loading = Stopwatch::start();
         let ran = load_across(
             source,
             self.parameters,
             self.settings,
             &self.limit(&besides),
-            (self.threads, self.processes),
+            &across,
             |schedule, needs, mail_bytes| {
                 let load = loading.read();
                 let loaded = Loaded { job: self, needs, mail_bytes };
@@ -68,8 +102,7 @@ impl Job<'_> {
                 Ok(outcome.map(|outcome| Outcome { load, ..outcome }))
             },
         );
-        let ran: Result<_, RunError> = ran.map_err(RunError::Load)?;
-        ran?.map_err(|why| RunError::Load(LoadError::OneProcess(why)))
+        ran.map_err(RunError::Load)?
     }
 }
 
@@ -86,7 +119,7 @@ impl Loaded<'_> {
         schedule: Schedule<'_>,
         noise: N,
         watch: Watch<'_>,
-    ) -> Result<Result<Outcome, String>, RunError> {
+    ) -> Result<Result<Outcome, WindowError>, RunError> {
         let wanted = &self.job.wanted;
         if !wanted.observed() {
             let silent = |_| Silent;
@@ -122,18 +155,18 @@ impl Loaded<'_> {
         noise: N,
         observe: impl FnMut(u32) -> O,
         watch: Watch<'_>,
-    ) -> Result<Result<(Outcome, Vec<O>), String>, RunError> {
+    ) -> Result<Result<(Outcome, Vec<O>), WindowError>, RunError> {
         let Self { job, needs, mail_bytes } = *self;
         let (stored, of) = (schedule.bytes(), schedule.events());
         let running = Stopwatch::start();
         let (threads, processes) = (job.threads, job.processes);
         let resources = Resources { threads, mail_bytes, small: Resources::SMALL, processes };
-        let mut progress = |done| watch(Progress { done, of });
+        let width = job.parameters.lookahead();
+        let mut progress = |reached: Reached| watch(reached.progress(of, width));
         let ended = match run(schedule, noise, observe, &resources, &mut progress) {
             Ok(ended) => ended,
-            Err(error @ WindowError::Steps) => return Ok(Err(error.to_string())),
-            Err(error @ WindowError::Unknown) => {
-                return Err(RunError::Load(LoadError::OneProcess(error.to_string())));
+            Err(why @ (WindowError::Steps | WindowError::Unknown | WindowError::Room)) => {
+                return Ok(Err(why));
             }
             Err(WindowError::Elsewhere) => return Err(RunError::Elsewhere),
             Err(WindowError::Stopped(error)) => return Err(RunError::Stopped(error)),

@@ -13,9 +13,9 @@ use loggap_core::units::Picos;
 use super::Resources;
 use super::load::blocks;
 use super::memory::{MailRoom, Mails, chains};
-use super::parts::{Border, InWindows, Ran, WindowLimits, run_parts};
+use super::parts::{Border, InWindows, Ran, Reached, WindowLimits, run_parts};
 use crate::simulation::implicit::{Computed, Means, PatternError, PatternMemory, steps_of};
-use crate::simulation::{Processes, Progress, agreed};
+use crate::simulation::{Processes, agreed};
 use crate::sys::pages::Integers;
 
 /// Limit on the nodes of a partition, as a multiple of the estimate.
@@ -176,7 +176,8 @@ impl Division {
         let parts = parts.collect::<Result<Vec<_>, ImplicitError>>().map_err(PatternError::from);
         let parts = agreed(processes, parts)?;
         let of = steps_of(program);
-        let mut watch = |done| (means.watch)(Progress { done, of });
+        let width = parameters.lookahead();
+        let mut watch = |reached: Reached| (means.watch)(reached.progress(of, width));
         let mut border = Border::new(processes, block, shift);
         let ran = run_parts(
             &parts,

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use loggap_core::goal::{Edge, Op, Sink};
+use loggap_core::goal::{ANY, Edge, Op, OpKind, Sink};
 use loggap_core::sim::mail::Block;
-use loggap_core::sim::windows::{Builder, Requirements, Schedule, Unsuitable};
+use loggap_core::sim::windows::{Away, Builder, Requirements, Schedule, Unsuitable};
 use loggap_core::sim::{BuildError, Parameters, Settings, Survey};
 
 use super::WindowMemory;
-use crate::simulation::{Limit, LoadError, Needs, Processes, Source, agreed};
+use crate::simulation::{Limit, LoadError, Needs, Parts, Processes, Source, agreed};
 
 /// log₂ of the largest number of ranks in a partition: their states fit into a second-level cache.
 const MOST_SHIFT: u32 = 13;
@@ -43,22 +43,22 @@ pub(super) fn blocks(ranks: u32, threads: usize, processes: &dyn Processes) -> (
 
 /// Division of the ranks into partitions.
 #[derive(Clone, Copy, Debug)]
-pub enum Split<'p> {
+pub enum Split {
     /// Suitable for this number of threads.
     Threads(usize),
     /// A single partition, so that observers see causes before effects.
     Whole,
-    /// Suitable for this number of threads on each of several processes.
-    Processes(usize, &'p dyn Processes),
+    /// log₂ of the number of ranks in a partition, and the partitions of this process.
+    Given(u32, Block),
 }
 
-impl Split<'_> {
+impl Split {
     /// log₂ of the number of ranks in a partition, and the partitions of this process.
     fn of(self, ranks: u32) -> (u32, Block) {
         match self {
             Self::Threads(threads) => (partition_shift(ranks, threads), Block::ALL),
             Self::Whole => (u32::BITS - ranks.leading_zeros(), Block::ALL),
-            Self::Processes(threads, processes) => blocks(ranks, threads, processes),
+            Self::Given(shift, block) => (shift, block),
         }
     }
 }
@@ -75,10 +75,11 @@ pub fn load<T>(
     parameters: Parameters<'_>,
     settings: Settings,
     limit: &Limit<'_>,
-    split: Split<'_>,
+    split: Split,
     run: impl FnOnce(Schedule<'_>, &Needs, u64) -> T,
 ) -> Result<Result<T, Unsuitable>, LoadError> {
-    let prepare = |survey: &Survey| Loader::new(survey, parameters, settings, limit, split);
+    let prepare =
+        |survey: &Survey| Loader::new(survey, parameters, settings, limit, (split, Away::FEW));
     let guess = source.guess().map(|survey| prepare(&survey));
     let loader = match guess {
         Some(Ok(Ok(loader))) => loader,
@@ -106,6 +107,19 @@ pub fn load<T>(
     Ok(Ok(run(schedule, &loader.needs, loader.mail_bytes.saturating_sub(tags))))
 }
 
+/// Division of a schedule among processes.
+#[derive(Clone, Copy, Debug)]
+pub struct Across<'a> {
+    /// Ranks of each process; by default blocks.
+    pub parts: Option<&'a Parts>,
+    /// Threads of each process.
+    pub threads: usize,
+    /// Processes that share the ranks.
+    pub processes: &'a dyn Processes,
+    /// Room for messages of other processes.
+    pub away: Away,
+}
+
 /// As [`load`], for the ranks of this process; `run` is called if all processes can run the schedule.
 ///
 /// # Errors
@@ -116,77 +130,127 @@ pub fn load_across<T>(
     parameters: Parameters<'_>,
     settings: Settings,
     limit: &Limit<'_>,
-    (threads, processes): (usize, &dyn Processes),
+    across: &Across<'_>,
     run: impl FnOnce(Schedule<'_>, &Needs, u64) -> T,
 ) -> Result<T, LoadError> {
-    let split = Split::Processes(threads, processes);
-    let (shift, block) = split.of(source.ranks());
-    let own = || block.ranks(shift, source.ranks());
+    let &Across { parts, threads, processes, away } = across;
+    let ranks = source.ranks();
+    let (shift, block) =
+        parts.map_or_else(|| blocks(ranks, threads, processes), |parts| parts.divided);
+    let split = Split::Given(shift, block);
+    let own = parts.map_or_else(|| block.ranks(shift, ranks), |_| block.ranks(shift, u32::MAX));
     let prepare = || -> Result<_, LoadError> {
         let mut survey = Survey::default();
-        source.feed(&mut OwnRanks::new(&mut survey, own()), None)?;
-        let loader = Loader::new(&survey, parameters, settings, limit, split)?;
-        let loader = loader.map_err(|why| LoadError::OneProcess(why.to_string()))?;
+        let mut sink = OwnRanks::new(&mut survey, own.clone(), parts);
+        source.feed(&mut sink, None)?;
+        sink.fill()?;
+        let loader = Loader::new(&survey, parameters, settings, limit, (split, away))?;
+        let loader = loader.map_err(one_process)?;
         let memory = WindowMemory::new(&loader.requirements).map_err(LoadError::Pages)?;
         Ok((loader, memory))
     };
     let (loader, mut memory) = agreed(processes, prepare())?;
     let lent = memory.lend();
     let build = || -> Result<_, LoadError> {
-        let mut builder = Builder::new(lent, loader.requirements, parameters)?;
-        source.feed(&mut OwnRanks::new(&mut builder, own()), limit.hints)?;
+        let names = parts.map_or(&[][..], Parts::ranks);
+        let mut builder = Builder::new(lent, loader.requirements, parameters)?.named(names);
+        let mut sink = OwnRanks::new(&mut builder, own.clone(), parts);
+        source.feed(&mut sink, limit.hints)?;
+        sink.fill()?;
         loader.needs.with_tags(source.tag_bytes()).within(limit)?;
         Ok(builder.finish()?)
     };
     let built = build().map_err(|error| match error {
         LoadError::Schedule { error: BuildError::Unsuitable(why), .. }
-        | LoadError::Build(BuildError::Unsuitable(why)) => LoadError::OneProcess(why.to_string()),
+        | LoadError::Build(BuildError::Unsuitable(why)) => one_process(why),
         error => error,
     });
     let schedule = agreed(processes, built)?;
     Ok(run(schedule, &loader.needs, loader.mail_bytes.saturating_sub(source.tag_bytes())))
 }
 
-/// Passes on the operations of some ranks.
+fn one_process(why: Unsuitable) -> LoadError {
+    LoadError::OneProcess(match why {
+        Unsuitable::Rendezvous { .. } => format!("{why}, unless --rendezvous is handshake"),
+        why => why.to_string(),
+    })
+}
+
+/// Passes on the operations of some ranks, by the numbers of these.
 struct OwnRanks<'s, S> {
     sink: &'s mut S,
     own: Range<u32>,
+    parts: Option<&'s Parts>,
     /// True if the open rank is one of them; otherwise the number of its operations counts.
     is_own: bool,
     ops: u32,
+    /// Number that comes next.
+    next: u32,
+    /// The open rank.
+    rank: u32,
 }
 
-impl<'s, S> OwnRanks<'s, S> {
-    const fn new(sink: &'s mut S, own: Range<u32>) -> Self {
-        Self { sink, own, is_own: false, ops: 0 }
-    }
-}
-
-impl<S: Sink> Sink for OwnRanks<'_, S> {
-    type Error = S::Error;
-
-    fn ranks(&mut self, ranks: u32) -> Result<(), S::Error> {
-        self.sink.ranks(ranks)
+impl<'s, S: Sink<Error = BuildError>> OwnRanks<'s, S> {
+    const fn new(sink: &'s mut S, own: Range<u32>, parts: Option<&'s Parts>) -> Self {
+        let next = own.start;
+        Self { sink, own, parts, is_own: false, ops: 0, next, rank: 0 }
     }
 
-    fn begin_rank(&mut self, rank: u32) -> Result<(), S::Error> {
-        (self.is_own, self.ops) = (self.own.contains(&rank), 0);
-        if self.is_own { self.sink.begin_rank(rank) } else { Ok(()) }
-    }
-
-    fn op(&mut self, op: Op) -> Result<u32, S::Error> {
-        if self.is_own {
-            return self.sink.op(op);
+    /// Adds empty ranks for the numbers that no rank has.
+    fn fill(mut self) -> Result<(), BuildError> {
+        let all = if self.parts.is_some() { self.own.end } else { self.next };
+        while self.next < all {
+            self.sink.begin_rank(self.next)?;
+            self.sink.end_rank()?;
+            self.next += 1;
         }
-        self.ops += 1;
-        Ok(self.ops - 1)
+        Ok(())
     }
 
-    fn edge(&mut self, edge: Edge) -> Result<(), S::Error> {
+    /// An operation with the number of its peer.
+    fn numbered(&self, parts: &Parts, op: Op) -> Result<Op, BuildError> {
+        let mut op = op;
+        match &mut op.kind {
+            OpKind::Send { peer, .. } | OpKind::Receive { peer, .. } if *peer != ANY => {
+                let error = BuildError::Peer { rank: self.rank, op: self.ops, peer: *peer };
+                *peer = parts.number(*peer).ok_or(error)?;
+            }
+            _ => {}
+        }
+        Ok(op)
+    }
+}
+
+impl<S: Sink<Error = BuildError>> Sink for OwnRanks<'_, S> {
+    type Error = BuildError;
+
+    fn ranks(&mut self, ranks: u32) -> Result<(), BuildError> {
+        let numbers = |parts: &Parts| u32::try_from(parts.ranks().len()).unwrap_or(u32::MAX);
+        self.sink.ranks(self.parts.map_or(ranks, numbers))
+    }
+
+    fn begin_rank(&mut self, rank: u32) -> Result<(), BuildError> {
+        let number = self.parts.map_or(Some(rank), |parts| parts.number(rank));
+        (self.rank, self.ops) = (rank, 0);
+        self.is_own = number.is_some_and(|number| self.own.contains(&number));
+        if !self.is_own {
+            return Ok(());
+        }
+        self.next = number.unwrap_or(rank) + 1;
+        self.sink.begin_rank(number.unwrap_or(rank))
+    }
+
+    fn op(&mut self, op: Op) -> Result<u32, BuildError> {
+        let op = self.parts.map_or(Ok(op), |parts| self.numbered(parts, op))?;
+        self.ops += 1;
+        if self.is_own { self.sink.op(op) } else { Ok(self.ops - 1) }
+    }
+
+    fn edge(&mut self, edge: Edge) -> Result<(), BuildError> {
         if self.is_own { self.sink.edge(edge) } else { Ok(()) }
     }
 
-    fn end_rank(&mut self) -> Result<(), S::Error> {
+    fn end_rank(&mut self) -> Result<(), BuildError> {
         if self.is_own { self.sink.end_rank() } else { Ok(()) }
     }
 }
@@ -204,12 +268,12 @@ impl Loader {
         parameters: Parameters<'_>,
         settings: Settings,
         limit: &Limit<'_>,
-        split: Split<'_>,
+        (split, away): (Split, Away),
     ) -> Result<Result<Self, Unsuitable>, LoadError> {
         // A typical number: one message from each rank in a window.
         const EACH_RANK: u64 = 64;
-        let (shift, block) = split.of(survey.ranks());
-        let requirements = Requirements::of_block(survey, &parameters, settings, shift, block);
+        let divided = split.of(survey.ranks());
+        let requirements = Requirements::of_block(survey, &parameters, settings, divided, away);
         let requirements = match requirements {
             Ok(requirements) => requirements,
             Err(why) => return Ok(Err(why)),

@@ -7,7 +7,7 @@ use std::{io, mem};
 use loggap_core::sim::Slot;
 use loggap_core::sim::mail::{Block, CHUNK, ChunkList, Chunks, Mail, Outbox};
 use loggap_core::sim::windows::{
-    Foreign, Memory, Receiving, Requirements, WindowRank, WindowRecord,
+    End, Foreign, Memory, Receiving, Requirements, WindowRank, WindowRecord,
 };
 
 use super::parts::lock;
@@ -28,6 +28,8 @@ owned_memory! {
         links: AtomicU64,
         receiving: Receiving,
         foreign: Foreign,
+        taken: AtomicU32,
+        ends: End,
         scratch: [u32; 2],
     }
 }

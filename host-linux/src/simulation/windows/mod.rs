@@ -9,6 +9,7 @@ mod threads;
 mod workers;
 
 pub(super) use computed::run_in_parts;
-pub use load::{Split, load, load_across, partition_shift};
+pub use load::{Across, Split, load, load_across, partition_shift};
 pub use memory::WindowMemory;
+pub use parts::Reached;
 pub use run::{Resources, WindowError, WindowRun, run};

@@ -6,15 +6,19 @@ use std::thread;
 
 use loggap_core::sim::mail::{Block, Mail, Outbox, Words};
 use loggap_core::sim::windows::STEPS;
+use loggap_core::units::Picos;
 
 use super::memory::Mails;
 use super::workers::{AtEnd, Workers};
-use crate::simulation::Processes;
 use crate::simulation::simulate::WATCHED;
+use crate::simulation::{Processes, Progress};
 use crate::sys::pages::Integers;
 
-/// Steps that are always allowed. A run that takes more, plus [`STEPS`] for each event, is aborted.
-const FREE_STEPS: u64 = 1 << 20;
+/// Steps that are always allowed: a run that takes more, plus [`STEPS`] for each event, is aborted.
+/// Several processes cannot run in order of events instead.
+const fn free_steps(processes: u32) -> u64 {
+    if processes > 1 { 1 << 32 } else { 1 << 20 }
+}
 
 /// A partition of the ranks, which runs one window after the other.
 pub(super) trait InWindows<'r>: Send {
@@ -42,6 +46,22 @@ pub(super) struct Ran {
     pub(super) steps: u64,
     /// True if the run must be aborted: the partition failed, or took too many steps.
     pub(super) aborts: bool,
+}
+
+/// State of a run after a window.
+#[derive(Clone, Copy, Debug)]
+pub struct Reached {
+    events: u64,
+    window: u64,
+}
+
+impl Reached {
+    /// Progress of a run of about `of` events in windows of `width`.
+    pub(crate) fn progress(self, of: u64, width: Picos) -> Progress {
+        let Self { events, window } = self;
+        let time = width.times(window.saturating_add(1)).ok();
+        Progress { done: events, of, time }
+    }
 }
 
 /// Thresholds of a run.
@@ -75,7 +95,12 @@ struct Run<'p, 'r, P: InWindows<'r>> {
 }
 
 impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
-    fn new(parts: &'p [Mutex<P>], mails: &'r Mails<P::Message>, windows: WindowLimits) -> Self {
+    fn new(
+        parts: &'p [Mutex<P>],
+        mails: &'r Mails<P::Message>,
+        windows: WindowLimits,
+        processes: u32,
+    ) -> Self {
         let due = |part: &Mutex<P>| AtomicU64::new(lock(part).next().unwrap_or(u64::MAX));
         Self {
             parts,
@@ -87,7 +112,7 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
             sent: AtomicU64::new(0),
             events: AtomicU64::new(0),
             steps: AtomicU64::new(0),
-            free: AtomicU64::new(FREE_STEPS),
+            free: AtomicU64::new(free_steps(processes)),
             aborted: AtomicBool::new(false),
             windows,
         }
@@ -123,7 +148,12 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
 
     /// Runs one window after the other, as the leader; `workers` coordinates the other threads, if
     /// any. False if the run was aborted, by any process.
-    fn lead(&self, workers: &Workers, border: &mut Border<'_>, watch: &mut dyn FnMut(u64)) -> bool {
+    fn lead(
+        &self,
+        workers: &Workers,
+        border: &mut Border<'_>,
+        watch: &mut dyn FnMut(Reached),
+    ) -> bool {
         let (mut events, mut steps, mut sparse) = (0, 0, 0);
         let (mut expected, mut watched) = (u64::MAX, 0);
         loop {
@@ -144,7 +174,7 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
             steps += self.steps.swap(0, Ordering::Relaxed);
             events += executed;
             sparse += u64::from(executed * 8 < self.parts.len() as u64);
-            let most = STEPS * events + FREE_STEPS;
+            let most = STEPS * events + free_steps(border.processes.count());
             let too_many = steps > most || sparse > self.windows.sparse;
             let aborts = too_many || self.aborted.load(Ordering::Relaxed);
             let mut next = if aborts { ABORTED } else { window + 1 };
@@ -158,7 +188,7 @@ impl<'p, 'r, P: InWindows<'r>> Run<'p, 'r, P> {
             }
             self.free.store(most - steps, Ordering::Relaxed);
             if events >= watched {
-                watch(events);
+                watch(Reached { events, window });
                 watched = events + WATCHED;
             }
             self.turn.fetch_xor(1, Ordering::Relaxed);
@@ -189,7 +219,7 @@ pub(super) struct Border<'x> {
     incoming: Vec<u32>,
     /// True if messages from others found no room: the next window is aborted, as by then all
     /// processes can agree on it.
-    full: bool,
+    pub(super) full: bool,
     /// Messages received from other processes.
     pub(super) received: u64,
 }
@@ -246,16 +276,16 @@ pub(super) fn lock<P>(part: &Mutex<P>) -> MutexGuard<'_, P> {
 
 /// Runs `parts` to the end on one thread for each sender of `mails`, or on fewer if the kernel
 /// cannot create as many; returns their number, or `None` if the run was aborted. Calls `watch`
-/// regularly with the number of events.
+/// regularly with what is reached.
 pub(super) fn run_parts<'r, P: InWindows<'r>>(
     parts: &[Mutex<P>],
     mails: &'r Mails<P::Message>,
     windows: WindowLimits,
     border: &mut Border<'_>,
-    watch: &mut dyn FnMut(u64),
+    watch: &mut dyn FnMut(Reached),
 ) -> Option<usize> {
     let workers = Workers::new(parts.len());
-    let shared = Run::new(parts, mails, windows);
+    let shared = Run::new(parts, mails, windows, border.processes.count());
     thread::scope(|scope| {
         let (workers, shared) = (&workers, &shared);
         // Also when the leader panics; otherwise the other threads would wait for ever.

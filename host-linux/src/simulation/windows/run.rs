@@ -8,7 +8,7 @@ use loggap_core::sim::{Finished, Noise, Observer, SimError, Unfinished};
 use loggap_core::units::Picos;
 
 use super::memory::{MailRoom, Mails, chains};
-use super::parts::{Border, InWindows, Ran, WindowLimits, run_parts};
+use super::parts::{Border, InWindows, Ran, Reached, WindowLimits, run_parts};
 use crate::simulation::{Elsewhere, Processes, agreed};
 
 /// Why a run in windows was aborted.
@@ -29,6 +29,9 @@ pub enum WindowError {
         "the order of simultaneous events depends on what happened long before in other processes"
     )]
     Unknown,
+    /// Messages of other processes found no room.
+    #[error("there is no room for the messages between processes")]
+    Room,
     /// Another process of the simulation failed.
     #[error("another process failed")]
     Elsewhere,
@@ -140,7 +143,7 @@ impl<'r, N: Noise + Send, O: Observer + Send> InWindows<'r> for Partition<'_, N,
         Ran {
             events: self.events() - events,
             steps: self.steps() - steps,
-            aborts: self.failed() || self.gave_up(),
+            aborts: self.failed() || self.gave_up() || self.lost(),
         }
     }
 }
@@ -153,21 +156,25 @@ impl Elsewhere for WindowError {
     }
 }
 
-/// End of a run that all processes complete or abort: the first process that knows why it was
-/// aborted has the error.
+/// End of a run that all processes complete or abort: all have the error that a repetition with
+/// more room may avoid; of others, the first process that knows why the run was aborted.
 fn told<T>(processes: &dyn Processes, ended: Result<T, WindowError>) -> Result<T, WindowError> {
     let knows = match &ended {
         Ok(_) | Err(WindowError::Elsewhere | WindowError::Memory(_)) => 0,
         Err(WindowError::Steps) => 1,
         Err(WindowError::Unknown) => 2,
-        Err(WindowError::Stopped(_)) => 3,
+        Err(WindowError::Room) => 3,
+        Err(WindowError::Stopped(_)) => 4,
     };
-    let most = processes.all(&[knows]).into_iter().max().unwrap_or(knows);
-    agreed(processes, if knows < most { Err(WindowError::Elsewhere) } else { ended })
+    match processes.all(&[knows]).into_iter().max().unwrap_or(knows) {
+        2 => Err(WindowError::Unknown),
+        3 => Err(WindowError::Room),
+        most => agreed(processes, if knows < most { Err(WindowError::Elsewhere) } else { ended }),
+    }
 }
 
 /// Runs a schedule with noise. `observe` creates the observer of a partition from its first rank;
-/// `watch` is called regularly with the number of events.
+/// `watch` is called regularly with what is reached.
 ///
 /// # Errors
 ///
@@ -177,7 +184,7 @@ pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
     noise: N,
     observe: impl FnMut(u32) -> O,
     resources: &Resources<'_>,
-    watch: &mut dyn FnMut(u64),
+    watch: &mut dyn FnMut(Reached),
 ) -> Result<WindowRun<'s, N, O>, WindowError> {
     let (shift, block, processes) = (schedule.shift(), schedule.block(), resources.processes);
     let room = schedule.messages();
@@ -198,6 +205,9 @@ pub fn run<'s, N: Noise + Clone + Send, O: Observer + Send>(
     let ended = match (ran, Partition::error(&partitions)) {
         (_, Some(error)) => Err(WindowError::Stopped(error)),
         (None, None) if steps >= UNKNOWN => Err(WindowError::Unknown),
+        (None, None) if border.full || partitions.iter().any(Partition::lost) => {
+            Err(WindowError::Room)
+        }
         (None, None) => Err(WindowError::Steps),
         (Some(threads), None) => Ok(threads),
     };
