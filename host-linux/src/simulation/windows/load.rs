@@ -1,14 +1,17 @@
 //! Loads schedules for runs in windows.
 
 use std::ops::Range;
+use std::sync::Mutex;
 
 use loggap_core::goal::{Edge, Op, Sink};
 use loggap_core::sim::mail::Block;
-use loggap_core::sim::windows::{Builder, Requirements, Schedule, Unsuitable};
+use loggap_core::sim::windows::{Builder, BuiltPart, Requirements, Schedule, Unsuitable};
 use loggap_core::sim::{BuildError, Parameters, Settings, Survey};
 
 use super::WindowMemory;
-use crate::simulation::{Limit, LoadError, Needs, Processes, Source, agreed};
+use super::parts::lock;
+use crate::schedule::Extent;
+use crate::simulation::{Hints, Limit, LoadError, Needs, Processes, Source, agreed, side_by_side};
 
 /// log₂ of the largest number of ranks in a partition: their states fit into a second-level cache.
 const MOST_SHIFT: u32 = 13;
@@ -93,13 +96,18 @@ pub fn load<T>(
         }
     };
     let mut memory = WindowMemory::new(&loader.requirements).map_err(LoadError::Pages)?;
+    let parts = loader.build_parts(source, parameters, limit, split, &mut memory);
     let mut builder = Builder::new(memory.lend(), loader.requirements, parameters)?;
-    let schedule = match source.feed(&mut builder, limit.hints) {
-        Err(
-            LoadError::Schedule { error: BuildError::Unsuitable(why), .. }
-            | LoadError::Build(BuildError::Unsuitable(why)),
-        ) => return Ok(Err(why)),
-        fed => fed.and_then(|()| Ok(builder.finish()?))?,
+    let schedule = if let Some(parts) = parts {
+        builder.join(parts)?
+    } else {
+        match source.feed(&mut builder, limit.hints) {
+            Err(
+                LoadError::Schedule { error: BuildError::Unsuitable(why), .. }
+                | LoadError::Build(BuildError::Unsuitable(why)),
+            ) => return Ok(Err(why)),
+            fed => fed.and_then(|()| Ok(builder.finish()?))?,
+        }
     };
     let tags = source.tag_bytes();
     loader.needs.with_tags(tags).within(limit)?;
@@ -219,5 +227,38 @@ impl Loader {
         let needs = Needs::of(survey, bytes.saturating_add(mail)).within(limit)?;
         let taken = bytes.saturating_add((limit.besides)(&needs));
         Ok(Ok(Self { requirements, needs, mail_bytes: limit.bytes - taken }))
+    }
+
+    /// Builds the parts of a text on several threads. `None` if it has to be read as a whole: as one
+    /// of its parts is refused, or to note hints.
+    fn build_parts(
+        &self,
+        source: &Source,
+        parameters: Parameters<'_>,
+        limit: &Limit<'_>,
+        split: Split<'_>,
+        memory: &mut WindowMemory,
+    ) -> Option<Vec<BuiltPart>> {
+        let (Source::File(file), Split::Threads(threads)) = (source, split) else { return None };
+        let parts = file.parts();
+        if parts.is_empty() || limit.hints.is_some() && self.needs.ops <= Hints::MOST_OPS {
+            return None;
+        }
+        let mut whole = Builder::new(memory.lend(), self.requirements, parameters).ok()?;
+        let builders = parts.iter().map(|part| {
+            let Extent { ops, edges, edges_most, .. } = Extent::from(part);
+            let ranks = u32::try_from(part.own_ranks().len()).ok()?;
+            Some(Mutex::new(Some(whole.split_off(ranks, [ops, edges, edges_most])?)))
+        });
+        let builders = builders.collect::<Option<Vec<_>>>()?;
+        let points: Vec<usize> = (0..parts.len()).collect();
+        let build = |at: usize| {
+            let (part, builder) = parts.get(at).zip(builders.get(at))?;
+            let mut builder = lock(builder).take()?;
+            file.feed_part(part, &mut builder)?;
+            builder.end().ok()
+        };
+        let built = side_by_side(threads, &points, || Ok(()), |(), at| build(at).ok_or(())).ok()?;
+        file.unchanged().ok().map(|()| built)
     }
 }
