@@ -134,10 +134,16 @@ fn survey(bytes: &[u8], threads: usize, least: usize) -> Result<Frame, TextError
     Ok(Frame::Text(Survey::of(bytes)?, Vec::new()))
 }
 
-/// Start of the line of the next `{`, which is the block of a rank unless it is in a comment.
-fn next_rank(bytes: &[u8], from: usize) -> Option<usize> {
-    let brace = from + bytes.get(from..)?.iter().position(|&byte| byte == b'{')?;
-    Some(bytes.get(..brace)?.iter().rposition(|&byte| byte == b'\n')? + 1)
+/// Start of the next line `rank N {`, which is a block unless it is in a comment.
+fn next_rank(bytes: &[u8], mut from: usize) -> Option<usize> {
+    loop {
+        let brace = from + bytes.get(from..)?.iter().position(|&byte| byte == b'{')?;
+        let line = bytes.get(..brace)?.iter().rposition(|&byte| byte == b'\n')? + 1;
+        if bytes.get(line..brace)?.starts_with(b"rank") {
+            return Some(line);
+        }
+        from = brace + 1;
+    }
 }
 
 impl Contents {
@@ -219,6 +225,16 @@ impl ScheduleFile {
     /// Its blocks, header or table are invalid.
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, RefusedInput> {
         Self::examine(name.into(), Contents::Owned(bytes), 1, PART)
+    }
+
+    /// As [`ScheduleFile::from_bytes`], on several threads, with parts of at least `part` bytes.
+    #[cfg(test)]
+    pub(crate) fn in_parts(
+        bytes: Vec<u8>,
+        threads: usize,
+        part: usize,
+    ) -> Result<Self, RefusedInput> {
+        Self::examine("t.goal".to_owned(), Contents::Owned(bytes), threads, part)
     }
 
     fn examine(

@@ -95,7 +95,16 @@ impl<'m> Builder<'m> {
         *words += u32::try_from(2 * edges).ok()?;
         let parameters = self.parameters;
         let (handshakes, eager) = ([0; 2], 0);
-        Some(Self { memory, requirements, parameters, draft, eager, handshakes, unused: 0, apart: true })
+        Some(Self {
+            memory,
+            requirements,
+            parameters,
+            draft,
+            eager,
+            handshakes,
+            unused: 0,
+            apart: true,
+        })
     }
 
     /// Ends a part of a schedule.
