@@ -35,9 +35,11 @@ pub(super) struct Draft {
     pub(super) ops: u32,
     /// First operation of the open rank.
     pub(super) first: u32,
-    edges: u32,
+    pub(super) edges: u32,
     pub(super) receives: u32,
     pub(super) sends: u32,
+    /// Operations and words of edges of the parts before this one.
+    pub(super) before: [u32; 2],
     /// Number of dependencies of the open rank.
     pending: usize,
 }
@@ -66,7 +68,8 @@ impl Draft {
         self.next += 1;
         self.first = self.ops;
         self.pending = 0;
-        *firsts.get_mut(self.place() as usize).ok_or(BuildError::Full)? = self.ops;
+        let [ops, _] = self.before;
+        *firsts.get_mut(self.place() as usize).ok_or(BuildError::Full)? = ops + self.ops;
         Ok(())
     }
 
@@ -152,6 +155,7 @@ impl Draft {
         scratch: &[[u32; 2]],
     ) -> Option<()> {
         let records = records.get_mut(self.first as usize..self.ops as usize)?;
+        let [ops, lists] = self.before;
         let pending = scratch.get(..self.pending)?;
         for [op, on] in pending {
             *records.get_mut((op & !START) as usize)?.waits() += 1;
@@ -167,7 +171,7 @@ impl Draft {
                 _ => {
                     *words.get_mut(self.edges as usize)? = ends;
                     *words.get_mut(self.edges as usize + 1)? = starts;
-                    record.set_successors(Successors::Listed, self.edges);
+                    record.set_successors(Successors::Listed, lists + self.edges);
                     let [_, place] = record.counts();
                     *place = self.edges + 2;
                     self.edges = self.edges.checked_add(2 + ends)?.checked_add(starts)?;
@@ -177,7 +181,7 @@ impl Draft {
         // Those that wait for the end come first in each list.
         for wanted in [0, START] {
             for [op, on] in pending.iter().filter(|[op, _]| op & START == wanted) {
-                let target = self.first + (op & !START);
+                let target = ops + self.first + (op & !START);
                 let on = records.get_mut(*on as usize)?;
                 let listed = on.successors() == Successors::Listed;
                 let [next, place] = on.counts();
@@ -190,6 +194,19 @@ impl Draft {
             }
         }
         Some(())
+    }
+
+    /// Appends a part that was built apart.
+    pub(super) fn append(&mut self, part: &Self) -> Result<(), BuildError> {
+        if part.next != part.end_rank || part.first_rank != self.next {
+            return Err(BuildError::Order { rank: self.next });
+        }
+        let [ops, words] = part.before;
+        (self.ranks, self.next, self.end_rank) = (part.ranks, part.end_rank, part.ranks);
+        (self.ops, self.edges) = (ops + part.ops, words + part.edges);
+        self.receives += part.receives;
+        self.sends += part.sends;
+        Ok(())
     }
 
     /// Ends the schedule. Returns the first operations of all ranks, followed by the number of

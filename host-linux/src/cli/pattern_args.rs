@@ -114,12 +114,12 @@ pub(super) struct PatternArgs {
 }
 
 impl PatternArgs {
-    /// Schedule of the file at `input`, or of the pattern.
-    pub(super) fn source(&self, input: Option<&Path>) -> Result<Source, CliError> {
+    /// Schedule of the file at `input`, opened on several threads, or of the pattern.
+    pub(super) fn source(&self, input: Option<&Path>, threads: usize) -> Result<Source, CliError> {
         match (input, self.pattern, self.ranks) {
             (Some(path), ..) => {
                 self.for_pattern_only("a FILE", &[])?;
-                ScheduleFile::open(path).map(Source::File).map_err(CliError::usage)
+                ScheduleFile::open_on(path, threads).map(Source::File).map_err(CliError::usage)
             }
             (None, Some(pattern), Some(ranks)) => {
                 Ok(Source::Pattern(pattern, self.options(ranks)?))

@@ -17,10 +17,12 @@ use loggap_core::goal::{OpIndex, Sink};
 use loggap_core::sim::BuildError;
 use memmap2::Mmap;
 
+use super::EachOp;
 use super::coding::Coding;
 use super::form::{Extent, Form};
 use super::lookup::{FileLookup, NumberedLookup};
-use super::tags::{TagNumbers, numbering};
+use super::tags::{TagNumbers, numbering, with_number};
+use crate::simulation::side_by_side;
 use crate::sys::file_map;
 
 /// An input that is no valid schedule.
@@ -99,8 +101,49 @@ impl Version {
 /// Result of the checks at opening.
 #[derive(Debug)]
 enum Frame {
-    Text(Survey),
+    /// Survey of the whole, and of its parts if there are several.
+    Text(Survey, Vec<Survey>),
     Binary(Form, Extent),
+}
+
+/// Least length of a part of a text that is read apart from others, bytes.
+const PART: usize = 1 << 20;
+/// Parts for each thread, so that the load is balanced.
+const EACH: usize = 4;
+
+/// Surveys a text on several threads, in parts of at least `least` bytes if its ranks are in order.
+fn survey(bytes: &[u8], threads: usize, least: usize) -> Result<Frame, TextError> {
+    let count = if threads > 1 { (bytes.len() / least).min(threads * EACH) } else { 1 };
+    let mut starts: Vec<usize> =
+        (1..count).filter_map(|part| next_rank(bytes, bytes.len() / count * part)).collect();
+    starts.push(0);
+    starts.sort_unstable();
+    starts.dedup();
+    if starts.len() > 1 {
+        let of_part = |start: usize| {
+            let next = starts.iter().copied().find(|&next| next > start);
+            Survey::of_part(bytes, start..next.unwrap_or(bytes.len())).ok_or(())
+        };
+        let parts = side_by_side(threads, &starts, || Ok(()), |(), start| of_part(start));
+        if let Ok(mut parts) = parts
+            && let Some(whole) = Survey::join(&mut parts)
+        {
+            return Ok(Frame::Text(whole, parts));
+        }
+    }
+    Ok(Frame::Text(Survey::of(bytes)?, Vec::new()))
+}
+
+/// Start of the next line `rank N {`, which is a block unless it is in a comment.
+fn next_rank(bytes: &[u8], mut from: usize) -> Option<usize> {
+    loop {
+        let brace = from + bytes.get(from..)?.iter().position(|&byte| byte == b'{')?;
+        let line = bytes.get(..brace)?.iter().rposition(|&byte| byte == b'\n')? + 1;
+        if bytes.get(line..brace)?.starts_with(b"rank") {
+            return Some(line);
+        }
+        from = brace + 1;
+    }
 }
 
 impl Contents {
@@ -156,12 +199,21 @@ impl ScheduleFile {
     ///
     /// The file cannot be opened, or its blocks, header or table are invalid.
     pub fn open(path: &Path) -> Result<Self, RefusedInput> {
+        Self::open_on(path, 1)
+    }
+
+    /// As [`ScheduleFile::open`], on several threads.
+    ///
+    /// # Errors
+    ///
+    /// As [`ScheduleFile::open`].
+    pub fn open_on(path: &Path, threads: usize) -> Result<Self, RefusedInput> {
         let name = match path.to_str() {
             Some("-") => "standard input".to_owned(),
             _ => path.display().to_string(),
         };
         match Contents::load(path) {
-            Ok(contents) => Self::examine(name, contents),
+            Ok(contents) => Self::examine(name, contents, threads, PART),
             Err(error) => Err(RefusedInput { name, message: error.to_string() }),
         }
     }
@@ -172,10 +224,25 @@ impl ScheduleFile {
     ///
     /// Its blocks, header or table are invalid.
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, RefusedInput> {
-        Self::examine(name.into(), Contents::Owned(bytes))
+        Self::examine(name.into(), Contents::Owned(bytes), 1, PART)
     }
 
-    fn examine(name: String, contents: Contents) -> Result<Self, RefusedInput> {
+    /// As [`ScheduleFile::from_bytes`], on several threads, with parts of at least `part` bytes.
+    #[cfg(test)]
+    pub(crate) fn in_parts(
+        bytes: Vec<u8>,
+        threads: usize,
+        part: usize,
+    ) -> Result<Self, RefusedInput> {
+        Self::examine("t.goal".to_owned(), Contents::Owned(bytes), threads, part)
+    }
+
+    fn examine(
+        name: String,
+        contents: Contents,
+        threads: usize,
+        part: usize,
+    ) -> Result<Self, RefusedInput> {
         let bytes = contents.bytes();
         let binary = |error: BinaryError| error.to_string();
         let frame = match binary::Format::of(bytes) {
@@ -187,7 +254,7 @@ impl ScheduleFile {
                 .map_err(binary),
             None => match Coding::of(bytes) {
                 Some(coding) => Err(coding.to_string()),
-                None => Survey::of(bytes).map(Frame::Text).map_err(|error| explain(bytes, &error)),
+                None => survey(bytes, threads, part).map_err(|error| explain(bytes, &error)),
             },
         };
         match frame {
@@ -206,7 +273,7 @@ impl ScheduleFile {
     #[must_use]
     pub const fn form(&self) -> Form {
         match self.frame {
-            Frame::Text(_) => Form::Text,
+            Frame::Text(..) => Form::Text,
             Frame::Binary(form, _) => form,
         }
     }
@@ -221,7 +288,7 @@ impl ScheduleFile {
     #[must_use]
     pub fn extent(&self) -> Extent {
         match &self.frame {
-            Frame::Text(survey) => Extent::from(survey),
+            Frame::Text(survey, _) => Extent::from(survey),
             Frame::Binary(_, extent) => *extent,
         }
     }
@@ -230,7 +297,7 @@ impl ScheduleFile {
     #[must_use]
     pub fn labels(&self) -> Option<usize> {
         match &self.frame {
-            Frame::Text(survey) => Some(survey.labels()),
+            Frame::Text(survey, _) => Some(survey.labels()),
             Frame::Binary(..) => None,
         }
     }
@@ -259,6 +326,27 @@ impl ScheduleFile {
     ) -> Result<(), FeedError<BuildError>> {
         let mut tags = self.tags.write().unwrap_or_else(PoisonError::into_inner);
         self.feed(&mut numbering(Arc::make_mut(&mut tags), sink))
+    }
+
+    /// Parts of a text that can be [read](Self::feed_part) apart; none if it is read as a whole.
+    pub(crate) fn parts(&self) -> &[Survey] {
+        match &self.frame {
+            Frame::Text(_, parts) => parts,
+            Frame::Binary(..) => &[],
+        }
+    }
+
+    /// Reads a part of a text into the sink of a simulation. `None` if [`ScheduleFile::feed_numbered`]
+    /// returns an error or replaces tags.
+    pub(crate) fn feed_part<S: Sink<Error = BuildError>>(
+        &self,
+        part: &Survey,
+        sink: &mut S,
+    ) -> Option<()> {
+        let small = |_, op| with_number(op, |_| None).ok_or(BuildError::TooManyOps);
+        let mut sink = EachOp::new(sink, small);
+        let bytes = self.contents.bytes();
+        with_memory(part, |memory| text::read(bytes, part, memory, &mut sink)).ok()
     }
 
     /// Tags that were replaced by numbers.
@@ -327,7 +415,7 @@ impl ScheduleFile {
     fn play<S: Sink>(&self, sink: &mut S) -> Result<(), FeedError<S::Error>> {
         let bytes = self.contents.bytes();
         match &self.frame {
-            Frame::Text(survey) => {
+            Frame::Text(survey, _) => {
                 let read = |memory: TextMemory<'_>| text::read(bytes, survey, memory, sink);
                 with_memory(survey, read).map_err(|error| self.text_error(error))
             }
@@ -351,7 +439,7 @@ impl ScheduleFile {
     ///
     /// The text is invalid.
     pub fn locate(&self, ops: &[OpIndex]) -> Result<Vec<Location>, RefusedInput> {
-        let Frame::Text(survey) = &self.frame else { return Ok(Vec::new()) };
+        let Frame::Text(survey, _) = &self.frame else { return Ok(Vec::new()) };
         let bytes = self.contents.bytes();
         let mut wanted: Vec<OpPlace> =
             ops.iter().map(|index| OpPlace::new(index.rank, index.op)).collect();
@@ -368,7 +456,7 @@ impl ScheduleFile {
     ///
     /// The text is invalid.
     pub fn unused_labels(&self, most: usize) -> Result<(Vec<Location>, usize), RefusedInput> {
-        let Frame::Text(survey) = &self.frame else { return Ok((Vec::new(), 0)) };
+        let Frame::Text(survey, _) = &self.frame else { return Ok((Vec::new(), 0)) };
         let bytes = self.contents.bytes();
         let mut uses = vec![LabelUse::default(); survey.ops_most()];
         let (mut found, mut count) = (Vec::new(), 0);

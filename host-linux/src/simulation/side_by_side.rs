@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 /// # Errors
 ///
 /// The first error in the order of points: points are started in order, and none after an error.
-pub(super) fn side_by_side<S, T: Send, E: Send>(
+pub(crate) fn side_by_side<S, T: Send, E: Send>(
     threads: usize,
     points: &[usize],
     start: impl Fn() -> Result<S, E> + Sync,

@@ -271,12 +271,13 @@ impl Source {
     }
 
     /// Upper bounds known from a file without reading its operations. They are sufficient if its
-    /// ranks have one processor and one interface.
+    /// ranks have one processor and one interface, also where its parts are built apart.
     pub(super) fn guess(&self) -> Option<Survey> {
         let Self::File(file) = self else { return None };
         let extent = file.extent();
         let wide = |count: usize| count as u64;
-        let edges = [wide(extent.edges), wide(extent.edges_most)];
+        let edges_most = extent.edges_most.saturating_mul(file.parts().len().max(1));
+        let edges = [wide(extent.edges), wide(edges_most)];
         let ops = [wide(extent.ops), wide(extent.ops_most)];
         Some(Survey::bound(extent.ranks, ops, edges))
     }

@@ -22,7 +22,8 @@
 //!
 //! Reading takes two steps. [`Survey::of`] scans the text and computes the memory to lend; [`read`]
 //! then passes the schedule to a [`Sink`](super::Sink), rank by rank in ascending order. On any
-//! input both take linear time, without recursion or panic.
+//! input both take linear time, without recursion or panic. Threads can do both in parts of the
+//! text: [`Survey::of_part`].
 
 mod cursor;
 mod error;

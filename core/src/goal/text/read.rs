@@ -17,8 +17,8 @@ pub struct TextMemory<'m> {
     pub labels: LabelMemory<'m>,
 }
 
-/// Reads the surveyed `text` into `sink`, with its ranks in ascending order, whatever their order
-/// in the text.
+/// Reads the surveyed `text`, or the surveyed part of it, into `sink`, with its ranks in ascending
+/// order, whatever their order in the text.
 ///
 /// # Errors
 ///
@@ -146,7 +146,7 @@ impl<'t, 'm> Reader<'t, 'm> {
         }
         if survey.blocks_to_lend() == 0 {
             events.ranks(survey.ranks()).at(0)?;
-            return self.read_ascending(text, survey.ranks(), events);
+            return self.read_ascending(text, survey, events);
         }
         let blocks = Block::find_all(text, survey, lent)?;
         events.ranks(survey.ranks()).at(0)?;
@@ -160,11 +160,11 @@ impl<'t, 'm> Reader<'t, 'm> {
     fn read_ascending<E: Events>(
         &mut self,
         text: &'t [u8],
-        ranks: u32,
+        survey: &Survey,
         events: &mut E,
     ) -> Read<E::Error> {
-        let mut outline = Outline::new(text, 0);
-        for rank in 0..ranks {
+        let mut outline = Outline::new(text, survey.start());
+        for rank in survey.own_ranks() {
             self.read_next(&mut outline, rank, events)?;
         }
         Ok(())

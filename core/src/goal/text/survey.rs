@@ -2,17 +2,24 @@
 //! that reading takes. It inspects only line starts, colons, braces and comments; the reader checks
 //! the statements.
 
+use core::ops::Range;
+
 use super::cursor::{Cursor, ONES, TOPS, continues_identifier, equal};
 use super::error::{TextError, TextErrorKind, Wanted};
 use super::outline::{Fault, Header, Outline, take_comment};
 use crate::stats::heap_sort::heap_sort;
 
-/// Size of a text. Counts are exact if the text has no errors.
+/// Size of a text, or of a part of it. Counts are exact if the text has no errors.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Survey {
     length: usize,
+    /// Where it begins and ends in the text.
+    start: usize,
+    end: usize,
     ranks: u32,
+    /// Rank of the first block.
+    first: u32,
     blocks: usize,
     consecutive: bool,
     total: Counts,
@@ -27,58 +34,129 @@ impl Survey {
     /// Any error outside of the ranks' blocks, an unterminated block or comment, no `num_ranks`, a
     /// rank out of range, or missing last ranks.
     pub fn of(text: &[u8]) -> Result<Self, TextError> {
-        Self::scan(text).map_err(|fault| fault.in_text(text))
+        Self::scan(text, 0..text.len())
+            .and_then(|found| found.complete())
+            .map_err(|fault| fault.in_text(text))
     }
 
-    fn scan(text: &[u8]) -> Result<Self, Fault> {
-        let mut outline = Outline::new(text, 0);
+    /// Surveys a part of `text`, for [`Survey::join`]. `None` if it does not begin and end between
+    /// blocks, or has errors.
+    #[must_use]
+    pub fn of_part(text: &[u8], part: Range<usize>) -> Option<Self> {
+        Self::scan(text, part).ok()
+    }
+
+    /// Survey of a text from those of its `parts`, which [`read`](super::read) then reads one by
+    /// one. `None` if that of the whole differs, or is an error.
+    #[must_use]
+    pub fn join(parts: &mut [Self]) -> Option<Self> {
+        let (first, others) = parts.split_first()?;
+        let mut whole = *first;
+        for part in others {
+            let follows = part.start == whole.end
+                && usize::try_from(part.first) == Ok(whole.blocks)
+                && part.consecutive
+                && part.ranks == 0;
+            if !follows {
+                return None;
+            }
+            whole.end = part.end;
+            whole.blocks += part.blocks;
+            whole.count(part.total, part.most);
+        }
+        let ranks = whole.ranks;
+        let is_complete = usize::try_from(ranks) == Ok(whole.blocks);
+        if ranks == 0 || !is_complete || !whole.consecutive || whole.first != 0 {
+            return None;
+        }
+        parts.iter_mut().for_each(|part| part.ranks = ranks);
+        Some(whole)
+    }
+
+    fn scan(text: &[u8], part: Range<usize>) -> Result<Self, Fault> {
+        let mut outline = Outline::new(text, part.start);
         let mut found = Self {
             length: text.len(),
+            start: part.start,
+            end: part.end,
             ranks: 0,
+            first: 0,
             blocks: 0,
             consecutive: true,
             total: Counts::default(),
             most: Counts::default(),
         };
         let mut highest = Header { rank: 0, at: 0 };
+        let mut end = text.len();
         while let Some(header) = outline.next_block()? {
+            if header.at >= part.end {
+                end = header.at;
+                break;
+            }
             found.add(header.rank, count_body(&mut outline.cursor, header.rank)?);
             if header.rank > highest.rank {
                 highest = header;
             }
         }
-        let end = text.len();
-        let Some(ranks) = outline.ranks else {
-            return Err(Fault::new(end, TextErrorKind::CountMissing));
-        };
-        if highest.rank >= ranks {
-            let kind = TextErrorKind::RankOutOfRange { rank: highest.rank, ranks };
-            return Err(Fault::new(highest.at, kind));
+        if end != part.end {
+            return Err(Fault::new(end, TextErrorKind::OtherText));
         }
-        found.ranks = ranks;
-        match u32::try_from(found.blocks) {
-            Ok(rank) if found.consecutive && rank < ranks => {
-                Err(Fault::new(end, TextErrorKind::MissingRank { rank, ranks }))
+        if let Some(ranks) = outline.ranks {
+            found.ranks = ranks;
+            if highest.rank >= ranks {
+                let kind = TextErrorKind::RankOutOfRange { rank: highest.rank, ranks };
+                return Err(Fault::new(highest.at, kind));
             }
-            _ => Ok(found),
+        }
+        Ok(found)
+    }
+
+    /// Checks the survey of a whole text.
+    fn complete(mut self) -> Result<Self, Fault> {
+        self.consecutive &= self.first == 0;
+        match (self.ranks, u32::try_from(self.blocks)) {
+            (0, _) => Err(Fault::new(self.end, TextErrorKind::CountMissing)),
+            (ranks, Ok(rank)) if self.consecutive && rank < ranks => {
+                Err(Fault::new(self.end, TextErrorKind::MissingRank { rank, ranks }))
+            }
+            _ => Ok(self),
         }
     }
 
     fn add(&mut self, rank: u32, counts: Counts) {
-        self.consecutive &= usize::try_from(rank) == Ok(self.blocks);
+        if self.blocks == 0 {
+            self.first = rank;
+        }
+        self.consecutive &= usize::try_from(rank - self.first.min(rank)) == Ok(self.blocks);
         self.blocks += 1;
-        self.total.ops += counts.ops;
-        self.total.edges += counts.edges;
-        self.total.labels += counts.labels;
-        self.most.ops = self.most.ops.max(counts.ops);
-        self.most.edges = self.most.edges.max(counts.edges);
-        self.most.labels = self.most.labels.max(counts.labels);
+        self.count(counts, counts);
     }
 
-    /// Number of ranks.
+    fn count(&mut self, total: Counts, most: Counts) {
+        self.total.ops += total.ops;
+        self.total.edges += total.edges;
+        self.total.labels += total.labels;
+        self.most.ops = self.most.ops.max(most.ops);
+        self.most.edges = self.most.edges.max(most.edges);
+        self.most.labels = self.most.labels.max(most.labels);
+    }
+
+    /// Number of ranks of the whole text.
     #[must_use]
     pub const fn ranks(&self) -> u32 {
         self.ranks
+    }
+
+    /// Ranks of the part, or all; if they are in ascending order.
+    #[must_use]
+    pub fn own_ranks(&self) -> Range<u32> {
+        let count = u32::try_from(self.blocks).unwrap_or(u32::MAX);
+        self.first..self.first.saturating_add(count)
+    }
+
+    /// Offset at which the part begins.
+    pub(super) const fn start(&self) -> usize {
+        self.start
     }
 
     /// Number of operations of all ranks.

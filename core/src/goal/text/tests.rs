@@ -401,3 +401,37 @@ fn labels_that_nothing_names_are_found() {
         found.iter().map(|u| (u.rank, u.op, u.label.unwrap().to_string())).collect();
     assert_eq!(names, [(0, 1, "l2".to_string()), (1, 1, "y".to_string())]);
 }
+
+#[test]
+fn a_text_cut_between_blocks_has_the_survey_of_the_whole_and_is_read_in_parts() {
+    let text = b"num_ranks 3\nrank 0 {\na: calc 1\n}\n/*\nrank 7 {\n*/\nrank 1 {\n}\nrank 2 {\n\
+        b: calc 2\nc: send 1b to 0\nc requires b\n}\n// }\n";
+    let whole = Survey::of(text).unwrap();
+    let mut cuts = Vec::new();
+    for cut in 0..text.len() {
+        let parts = [0..cut, cut..text.len()].map(|part| Survey::of_part(text, part));
+        let [Some(first), Some(second)] = parts else { continue };
+        let mut parts = [first, second];
+        let Some(joined) = Survey::join(&mut parts) else { continue };
+        assert_eq!(joined, whole, "{cut}");
+        assert_eq!(parts.map(|part| part.own_ranks().len()).iter().sum::<usize>(), 3);
+        assert_eq!(parts.map(|part| part.ops()).iter().sum::<usize>(), 3);
+        cuts.push(cut);
+    }
+    let starts = ["rank 1", "rank 2"].map(|rank| {
+        let found = text.windows(rank.len()).position(|word| word == rank.as_bytes());
+        found.unwrap()
+    });
+    assert!(starts.iter().all(|start| cuts.contains(start)), "{cuts:?}");
+}
+
+#[test]
+fn parts_in_another_order_or_with_a_rank_missing_or_twice_are_not_joined() {
+    for ranks in [["1", "0"], ["0", "0"], ["0", "2"], ["1", "2"]] {
+        let text = format!("num_ranks 2\nrank {} {{\n}}\nrank {} {{\n}}\n", ranks[0], ranks[1]);
+        let cut = text.rfind("rank").unwrap();
+        let parts = [0..cut, cut..text.len()].map(|part| Survey::of_part(text.as_bytes(), part));
+        let joined = parts.into_iter().collect::<Option<Vec<_>>>();
+        assert_eq!(joined.and_then(|mut parts| Survey::join(&mut parts)), None, "{ranks:?}");
+    }
+}

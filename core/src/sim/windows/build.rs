@@ -15,7 +15,7 @@ use crate::sim::parameters::Parameters;
 use crate::sim::queues::heap::Heaps;
 use crate::sim::rank::dependencies::Operations;
 use crate::sim::rank::matching::slots::SlotRange;
-use crate::sim::record::NONE;
+use crate::sim::record::{NONE, Slot};
 use crate::units::Picos;
 
 /// Sink that builds a [`Schedule`].
@@ -30,7 +30,15 @@ pub struct Builder<'m> {
     eager: u64,
     /// Number of handshakes, and of those before the open rank.
     handshakes: [u32; 2],
+    /// Memory between the parts that were built apart, bytes.
+    unused: u64,
+    /// True if it builds only a part.
+    apart: bool,
 }
+
+/// A part of a schedule that was built apart.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltPart(Draft);
 
 impl<'m> Builder<'m> {
     /// Creates a builder in `memory`, which needs at least the elements of `requirements`, for a
@@ -52,6 +60,8 @@ impl<'m> Builder<'m> {
             names: &[],
             eager: 0,
             handshakes: [0; 2],
+            unused: 0,
+            apart: false,
         })
     }
 
@@ -61,20 +71,102 @@ impl<'m> Builder<'m> {
         Self { names, ..self }
     }
 
+    /// Takes the memory for the next `ranks` ranks, which have `ops` operations and as many or fewer
+    /// `edges`, at most `most` of one rank, for a builder of these. It refuses handshakes.
+    /// `None` with overlap, or if too little memory is left.
+    ///
+    /// A new builder in all of the memory [joins](Self::join) the parts.
+    pub fn split_off(&mut self, ranks: u32, [ops, edges, most]: [usize; 3]) -> Option<Self> {
+        let Memory { records, edges: lists, ranks: states, firsts, slots, scratch, links, .. } =
+            &mut self.memory;
+        if !links.is_empty() || self.requirements.block != Block::ALL {
+            return None;
+        }
+        let memory = Memory {
+            records: records.split_off_mut(..ops)?,
+            edges: lists.split_off_mut(..2 * edges)?,
+            ranks: states.split_off_mut(..ranks as usize)?,
+            firsts: firsts.split_off_mut(..ranks as usize)?,
+            slots: slots.split_off_mut(..ops)?,
+            scratch: scratch.split_off_mut(..most)?,
+            ..Memory::default()
+        };
+        let requirements =
+            Requirements { records: ops, ops, ranks: ranks as usize, ..self.requirements };
+        let mut draft = Draft::default();
+        let first = self.draft.ranks;
+        self.draft.ranks += ranks;
+        draft.announce_some(0, first, self.draft.ranks);
+        draft.before = self.draft.before;
+        let [before, words] = &mut self.draft.before;
+        *before += u32::try_from(ops).ok()?;
+        *words += u32::try_from(2 * edges).ok()?;
+        let parameters = self.parameters;
+        let (handshakes, eager) = ([0; 2], 0);
+        Some(Self {
+            memory,
+            requirements,
+            parameters,
+            draft,
+            names: self.names,
+            eager,
+            handshakes,
+            unused: 0,
+            apart: true,
+        })
+    }
+
+    /// Ends a part of a schedule.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Order`] if operations are missing.
+    pub fn end(self) -> Result<BuiltPart, BuildError> {
+        if self.draft.ops as usize != self.requirements.ops {
+            return Err(BuildError::Order { rank: self.draft.rank() });
+        }
+        Ok(BuiltPart(self.draft))
+    }
+
+    /// The finished schedule of consecutive parts, which were built in this builder's memory.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Order`] if ranks are missing.
+    pub fn join(
+        mut self,
+        parts: impl IntoIterator<Item = BuiltPart>,
+    ) -> Result<Schedule<'m>, BuildError> {
+        let mut slots = 0;
+        for BuiltPart(part) in parts {
+            let [ops, words] = part.before;
+            self.unused += u64::from(ops - slots) * size_of::<Slot>() as u64;
+            self.unused += u64::from(words - self.draft.edges) * size_of::<u32>() as u64;
+            slots = ops + part.receives;
+            self.draft.append(&part)?;
+        }
+        self.finish_with(slots)
+    }
+
     /// The finished schedule.
     ///
     /// # Errors
     ///
     /// [`BuildError::Order`] if ranks are missing.
     pub fn finish(self) -> Result<Schedule<'m>, BuildError> {
+        let slots = self.draft.receives;
+        self.finish_with(slots)
+    }
+
+    fn finish_with(self, slots: u32) -> Result<Schedule<'m>, BuildError> {
         let [handshakes, _] = self.handshakes;
         let Requirements { ops, stand_ins, records, .. } = self.requirements;
         let further = match records > ops + stand_ins && handshakes as usize + stand_ins > 0 {
             true => u32::try_from(ops + stand_ins).map_err(|_| BuildError::Full)?,
             false => NONE,
         };
-        let Self { mut memory, requirements, draft, parameters, names, .. } = self;
-        let Draft { ops, receives, sends, .. } = draft;
+        let Self { mut memory, requirements, draft, parameters, names, unused, .. } = self;
+        let Draft { ops, sends, .. } = draft;
         let first_foreign = match requirements.block {
             Block::ALL => NONE,
             _ => u32::try_from(requirements.ops).map_err(|_| BuildError::Full)?,
@@ -86,7 +178,7 @@ impl<'m> Builder<'m> {
             edges: 0,
             ranks: firsts.len() - 1,
             firsts: 0,
-            slots: receives as usize,
+            slots: slots as usize,
             scratch: 0,
             ..requirements
         };
@@ -106,6 +198,7 @@ impl<'m> Builder<'m> {
             names,
             handshakes,
             sends,
+            unused,
         })
     }
 
@@ -113,13 +206,22 @@ impl<'m> Builder<'m> {
     fn release(&mut self) -> Option<()> {
         let records = &*self.memory.records;
         let mut shared = Shared::new(records, &[], &[], self.parameters, &*self.memory.times);
-        let mut ready = shared.roots(self.draft.first..self.draft.ops);
+        let Draft { first, ops, before: [before, _], .. } = self.draft;
+        let mut ready = shared.roots(first..ops);
         let state = self.memory.ranks.get_mut(self.draft.place() as usize)?;
         let overlap = !self.memory.links.is_empty();
         let mut heaps = Heaps::new(&*self.memory.links);
         while let Some(op) = ready.take(&mut shared) {
-            shared.at(op).release_root(self.draft.first + state.released, state.released);
+            shared.at(op).release_root(before + first + state.released, state.released);
             shared.enlist(overlap.then_some(&mut heaps), state, op);
+        }
+        if before > 0 {
+            let released = self.memory.records.get(first as usize..ops as usize)?.iter();
+            for record in released.filter(|record| record.released()) {
+                record.link.set(before + record.link.get());
+            }
+            let lists = [&mut state.sends, &mut state.receives, &mut state.calcs].into_iter();
+            lists.filter(|last| **last != NONE).for_each(|last| *last += before);
         }
         Some(())
     }
@@ -200,6 +302,10 @@ impl Sink for Builder<'_> {
 
     fn ranks(&mut self, ranks: u32) -> Result<(), BuildError> {
         let Requirements { ranks: room, shift, block, .. } = self.requirements;
+        if self.apart {
+            self.draft.ranks = ranks;
+            return Ok(());
+        }
         if block == Block::ALL {
             return self.draft.announce(ranks, room);
         }
@@ -212,7 +318,9 @@ impl Sink for Builder<'_> {
         self.draft.begin(rank, self.memory.firsts)?;
         let place = self.draft.place() as usize;
         let state = self.memory.ranks.get_mut(place).ok_or(BuildError::Full)?;
-        *state = WindowRank { posted: SlotRange::at(self.draft.receives), ..WindowRank::default() };
+        let [before, _] = self.draft.before;
+        let posted = SlotRange::at(before + self.draft.receives);
+        *state = WindowRank { posted, ..WindowRank::default() };
         Ok(())
     }
 
@@ -224,7 +332,10 @@ impl Sink for Builder<'_> {
         if index >= MOST_OF_RANK {
             return Err(BuildError::Unsuitable(Unsuitable::TooManyOps));
         }
-        self.draft.count(op.kind, self.memory.slots)?;
+        self.draft.count_message(op.kind)?;
+        if self.draft.receives as usize > self.memory.slots.len() {
+            return Err(BuildError::Full);
+        }
         let handshake = match op.kind {
             OpKind::Send { size, peer, .. } if self.check(peer, size)? => Some((peer, size)),
             _ => None,

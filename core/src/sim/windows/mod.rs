@@ -33,7 +33,7 @@ mod schedule;
 mod shared;
 mod step;
 
-pub use build::Builder;
+pub use build::{Builder, BuiltPart};
 pub use foreign::{Away, End, Foreign, UNKNOWN};
 pub use mail::{Mail, Message, Outbox};
 pub use memory::{Memory, Requirements, Unsuitable};

@@ -36,6 +36,8 @@ pub struct Schedule<'m> {
     /// Number of handshakes.
     pub(super) handshakes: u32,
     pub(super) sends: u32,
+    /// Memory between parts that were built apart, bytes.
+    pub(super) unused: u64,
 }
 
 impl<'m> Schedule<'m> {
@@ -81,7 +83,8 @@ impl<'m> Schedule<'m> {
     pub fn bytes(&self) -> u64 {
         let records = self.requirements.ops + self.further_records().len();
         let shared = size_of_val(self.edges) + size_of_val(self.firsts);
-        Requirements { records, foreign: 0, ..self.requirements }.bytes() + shared as u64
+        let lent = Requirements { records, foreign: 0, ..self.requirements }.bytes();
+        lent + shared as u64 - self.unused
     }
 
     /// Range of the additional records of handshakes.
@@ -194,7 +197,6 @@ impl Schedule<'_> {
         self.copy_records(memory.records, 0..self.requirements.ops)?;
         self.copy_records(memory.records, self.further_records())?;
         memory.ranks.copy_from_slice(self.memory.ranks);
-        memory.slots.copy_from_slice(self.memory.slots);
         memory.times.fill_with(AtomicU64::default);
         for (link, own) in memory.links.iter_mut().zip(&*self.memory.links) {
             *link = own.load(Relaxed).into();

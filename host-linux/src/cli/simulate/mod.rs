@@ -201,7 +201,7 @@ impl Args {
         }
         match self.conversion.given() {
             Some(option) => Err(CliError::usage(format_args!("{option} is for --trace DIR"))),
-            None => self.pattern.source(self.input()),
+            None => self.pattern.source(self.input(), self.threads()),
         }
     }
 

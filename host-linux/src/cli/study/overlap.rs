@@ -166,7 +166,7 @@ impl Args {
             stop: Some(interrupt.flag()),
             ..Plan::new(self.settings.settings())
         };
-        let source = self.pattern.source(self.input.as_deref())?;
+        let source = self.pattern.source(self.input.as_deref(), plan.threads)?;
         let line = RunsLine::new(console, points.len() as u64);
         let point = |at: usize| Point {
             sets: points.get(at).unwrap_or(sets).clone(),

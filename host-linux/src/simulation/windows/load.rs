@@ -1,14 +1,19 @@
 //! Loads schedules for runs in windows.
 
 use std::ops::Range;
+use std::sync::Mutex;
 
 use loggap_core::goal::{ANY, Edge, Op, OpKind, Sink};
 use loggap_core::sim::mail::Block;
-use loggap_core::sim::windows::{Away, Builder, Requirements, Schedule, Unsuitable};
+use loggap_core::sim::windows::{Away, Builder, BuiltPart, Requirements, Schedule, Unsuitable};
 use loggap_core::sim::{BuildError, Parameters, Settings, Survey};
 
 use super::WindowMemory;
-use crate::simulation::{Limit, LoadError, Needs, Parts, Processes, Source, agreed};
+use super::parts::lock;
+use crate::schedule::Extent;
+use crate::simulation::{
+    Hints, Limit, LoadError, Needs, Parts, Processes, Source, agreed, side_by_side,
+};
 
 /// log₂ of the largest number of ranks in a partition: their states fit into a second-level cache.
 const MOST_SHIFT: u32 = 13;
@@ -94,13 +99,18 @@ pub fn load<T>(
         }
     };
     let mut memory = WindowMemory::new(&loader.requirements).map_err(LoadError::Pages)?;
+    let parts = loader.build_parts(source, parameters, limit, split, &mut memory);
     let mut builder = Builder::new(memory.lend(), loader.requirements, parameters)?;
-    let schedule = match source.feed(&mut builder, limit.hints) {
-        Err(
-            LoadError::Schedule { error: BuildError::Unsuitable(why), .. }
-            | LoadError::Build(BuildError::Unsuitable(why)),
-        ) => return Ok(Err(why)),
-        fed => fed.and_then(|()| Ok(builder.finish()?))?,
+    let schedule = if let Some(parts) = parts {
+        builder.join(parts)?
+    } else {
+        match source.feed(&mut builder, limit.hints) {
+            Err(
+                LoadError::Schedule { error: BuildError::Unsuitable(why), .. }
+                | LoadError::Build(BuildError::Unsuitable(why)),
+            ) => return Ok(Err(why)),
+            fed => fed.and_then(|()| Ok(builder.finish()?))?,
+        }
     };
     let tags = source.tag_bytes();
     loader.needs.with_tags(tags).within(limit)?;
@@ -283,5 +293,176 @@ impl Loader {
         let needs = Needs::of(survey, bytes.saturating_add(mail)).within(limit)?;
         let taken = bytes.saturating_add((limit.besides)(&needs));
         Ok(Ok(Self { requirements, needs, mail_bytes: limit.bytes - taken }))
+    }
+
+    /// Builds the parts of a text on several threads. `None` if it has to be read as a whole: as one
+    /// of its parts is refused, or to note hints.
+    fn build_parts(
+        &self,
+        source: &Source,
+        parameters: Parameters<'_>,
+        limit: &Limit<'_>,
+        split: Split,
+        memory: &mut WindowMemory,
+    ) -> Option<Vec<BuiltPart>> {
+        let (Source::File(file), Split::Threads(threads)) = (source, split) else { return None };
+        let parts = file.parts();
+        if parts.is_empty() || limit.hints.is_some() && self.needs.ops <= Hints::MOST_OPS {
+            return None;
+        }
+        let mut whole = Builder::new(memory.lend(), self.requirements, parameters).ok()?;
+        let builders = parts.iter().map(|part| {
+            let Extent { ops, edges, edges_most, .. } = Extent::from(part);
+            let ranks = u32::try_from(part.own_ranks().len()).ok()?;
+            Some(Mutex::new(Some(whole.split_off(ranks, [ops, edges, edges_most])?)))
+        });
+        let builders = builders.collect::<Option<Vec<_>>>()?;
+        let points: Vec<usize> = (0..parts.len()).collect();
+        let build = |at: usize| {
+            let (part, builder) = parts.get(at).zip(builders.get(at))?;
+            let mut builder = lock(builder).take()?;
+            file.feed_part(part, &mut builder)?;
+            builder.end().ok()
+        };
+        let built = side_by_side(threads, &points, || Ok(()), |(), at| build(at).ok_or(())).ok()?;
+        file.unchanged().ok().map(|()| built)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loggap_core::model::LogGops;
+    use loggap_core::units::{Bytes, PerByte, Picos};
+
+    use super::*;
+    use crate::schedule::ScheduleFile;
+    use crate::simulation::{Job, Wanted};
+
+    const RANKS: usize = 60;
+
+    const SET: LogGops = LogGops {
+        latency: Picos(2_500_000),
+        overhead: Picos(1_500_000),
+        gap: Picos(1_000_000),
+        gap_per_byte: PerByte(6_000 << PerByte::FRACTION_BITS),
+        overhead_per_byte: PerByte::ZERO,
+        eager_limit: Bytes(65_535),
+    };
+
+    /// Statements of a rank: with lists of dependants, dependencies on a start, labels in no order,
+    /// operations without any, and two messages to and from each neighbour.
+    fn block(rank: usize) -> String {
+        let (next, last) = ((rank + 1) % RANKS, (rank + RANKS - 1) % RANKS);
+        format!(
+            "rank {rank} {{\nl1: send 8b to {next} tag 1\nl2: recv 8b from {last} tag 1\n\
+             l3: calc {rank}00\nl3 requires l2\nend: send 9b to {next}\nend requires l2\n\
+             end irequires l3\nl5: recv 9b from -1\nl5 requires l1\ncalc 7\n\
+             w: calc 3\nw requires l5\nw requires end\n}}\n"
+        )
+    }
+
+    fn text() -> String {
+        let blocks: String = (0..RANKS).map(block).collect();
+        format!("num_ranks {RANKS}\n{blocks}")
+    }
+
+    /// Result of a simulation, or the error.
+    fn result(text: &str, threads: usize) -> String {
+        let file = match ScheduleFile::in_parts(text.into(), threads, 100) {
+            Ok(file) => file,
+            Err(error) => return error.to_string(),
+        };
+        let wanted = Wanted { finish: true, ..Wanted::default() };
+        let job = Job { threads, wanted, ..Job::new(Parameters::one(SET), Settings::default()) };
+        match job.simulate(&Source::File(file), &|_| {}) {
+            Ok(outcome) => {
+                format!("{:?} {:?} {:?}", outcome.finished, outcome.finish, outcome.stuck)
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// Memory of the schedule if it is built from parts, and as a whole.
+    fn bytes(text: &str) -> [Option<u64>; 2] {
+        let (parameters, settings) = (Parameters::one(SET), Settings::default());
+        let (limit, split) = (Limit::none(), Split::Threads(3));
+        let source = Source::File(ScheduleFile::in_parts(text.into(), 3, 100).unwrap());
+        let guess = source.guess().unwrap();
+        let loader = Loader::new(&guess, parameters, settings, &limit, split).unwrap().unwrap();
+        let mut memory = WindowMemory::new(&loader.requirements).unwrap();
+        let parts = loader.build_parts(&source, parameters, &limit, split, &mut memory);
+        let joined = parts.map(|parts| {
+            let new = Builder::new(memory.lend(), loader.requirements, parameters);
+            new.unwrap().join(parts).unwrap().bytes()
+        });
+        let new = Builder::new(memory.lend(), loader.requirements, parameters);
+        let mut whole = new.unwrap();
+        let fed = source.feed(&mut whole, None);
+        [joined, fed.ok().map(|()| whole.finish().unwrap().bytes())]
+    }
+
+    #[test]
+    fn a_text_is_built_in_parts_unless_one_of_them_needs_the_whole() {
+        let sound = text();
+        let (crlf, comment) = (sound.replace('\n', "\r\n"), "w: calc 3\n// rank 3 {\n");
+        let long = "calc 7\n".repeat(2_000);
+        for text in [
+            sound.clone(),
+            crlf,
+            sound.replace("w: calc 3\n", comment),
+            sound.replacen("calc 7\n", &long, 1),
+        ] {
+            let [parts, whole] = bytes(&text);
+            assert!(parts.is_some() && parts == whole, "{parts:?} {whole:?}");
+        }
+        for (from, to) in [
+            ("send 8b to 50", "send 70000b to 50"),
+            ("send 8b to 50 tag 1\n", "send 8b to 50 tag 50000100007\n"),
+        ] {
+            assert_eq!(bytes(&sound.replace(from, to))[0], None, "{to}");
+        }
+    }
+
+    #[test]
+    fn results_and_errors_of_a_text_are_the_same_on_every_number_of_threads() {
+        let sound = text();
+        let with = |from: &str, to: &str| sound.replacen(from, to, 1);
+        let swapped = with(&block(9), "").replacen(&block(40), &(block(40) + &block(9)), 1);
+        let last = with("num_ranks 60\n", "") + "num_ranks 60\n";
+        let sound_ones = [
+            sound.clone(),
+            sound.replace('\n', "\r\n"),
+            sound.replace("calc 7\n", "// rank 3 {\n/*\nrank 3 {\n*/ calc 7 // }\n"),
+            sound.replace("rank 4", "/*\nrank 3 {\n*/ rank 4"),
+            sound.replace("tag 1\n", "tag 50000100007\n"),
+            sound.replace("9b", "70000b"),
+            with("calc 4100\n", "calc 4100 cpu 1\n"),
+            with("calc 7\n", &"calc 7\n".repeat(2_000)),
+            with("l5: recv 9b from -1", "l5: recv 9b from 7"),
+            swapped,
+            last,
+        ];
+        let wrong = [
+            (with("send 8b to 10", "sned 8b to 10"), "line 138,"),
+            (with("send 8b to 50", "sned 8b to 50"), "line 738,"),
+            (with("send 8b to 50", "send 8b to 60"), "line 738:"),
+            (with("rank 40 {", "rank 39 {"), "rank 39"),
+            (with("rank 40 {", "rank 60 {"), "rank 60"),
+            (with(&block(40), ""), "rank 40"),
+            (with(&block(59), ""), "rank 59"),
+            (sound.replace("end irequires l3", "end irequires l9"), "line 9,"),
+            (with("rank 40 {", "rank 40 {\nnum_ranks 60\n"), "line 603,"),
+            (with("rank 40 {", "/* rank 40 {"), "line 602,"),
+            (sound.trim_end().trim_end_matches('}').to_owned(), "rank 59"),
+        ];
+        let wrong = wrong.iter().map(|(text, about)| (text, Some(*about)));
+        for (text, about) in sound_ones.iter().map(|text| (text, None)).chain(wrong) {
+            let one = result(text, 1);
+            let is_error = one.starts_with("t.goal");
+            assert!(is_error == about.is_some() && one.contains(about.unwrap_or("Picos")), "{one}");
+            for threads in [2, 3, 7] {
+                assert_eq!(result(text, threads), one, "{threads} threads");
+            }
+        }
     }
 }
