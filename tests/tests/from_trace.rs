@@ -42,6 +42,26 @@ fn a_trace_is_simulated_with_and_without_a_file_between() {
 }
 
 #[test]
+fn a_trace_is_studied_as_a_schedule_and_on_more_ranks() {
+    let overlap = document(&["study", "overlap", TRACED, "--summary", "-J"]);
+    let file = tempfile::Builder::new().suffix(".goal").tempfile().unwrap();
+    let path = file.path().to_str().unwrap();
+    document(&["goal", "from-trace", TRACED, "-o", path, "-J"]);
+    let between = document(&["study", "overlap", path, "--summary", "-J"]);
+    assert!(overlap["makespan"]["full_ps"].as_u64().unwrap() > 0, "{overlap}");
+    assert_eq!(overlap["makespan"], between["makespan"]);
+    let study = ["study", "noise", "--noise-periodic", "100us:50us", "--trace", TRACED];
+    let noise = document(&[&study[..], &["--ranks", "2,64", "-J"]].concat());
+    let rows = noise["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[0]["pattern"]), (2, &"trace".into()), "{noise}");
+    let number = |at: usize, key: &str| rows[at][key].as_f64().unwrap();
+    // Half of the time is lost; nothing else than collectives holds copies up.
+    assert!(number(0, "slowdown") > 1.2 && number(1, "quiet_s") >= number(0, "quiet_s"), "{noise}");
+    let odd = loggap().args(study).args(["--ranks", "3"]).ends(2).stderr;
+    assert!(odd.contains("3 is no multiple of the 2 ranks"), "{odd}");
+}
+
+#[test]
 fn algorithms_are_chosen_by_name_and_what_is_wrong_is_said() {
     let messages = |algorithm: &str| {
         let arguments = ["goal", "from-trace", TRACED, "-J", "--algorithms", algorithm];

@@ -13,6 +13,7 @@ use crate::output::number;
 use crate::schedule::{PrttRound, ScheduleFile};
 use crate::simulation::Source;
 use crate::terminal::CliError;
+use crate::trace::convert::{self, Conversion, Input};
 use crate::trace::extrapolate::Grid;
 
 /// Pattern and its options.
@@ -114,11 +115,16 @@ pub(super) struct PatternArgs {
 }
 
 impl PatternArgs {
-    /// Schedule of the file at `input`, opened on several threads, or of the pattern.
+    /// Schedule of the file or trace at `input`, opened on several threads, or of the pattern.
     pub(super) fn source(&self, input: Option<&Path>, threads: usize) -> Result<Source, CliError> {
         match (input, self.pattern, self.ranks) {
             (Some(path), ..) => {
                 self.for_pattern_only("a FILE", &[])?;
+                if path.is_dir() {
+                    let input = Input::open(&[path.to_owned()]).map_err(CliError::usage)?;
+                    let schedule = Conversion::new(input, convert::Options::default()).into();
+                    return Ok(Source::Trace(Box::new(schedule)));
+                }
                 ScheduleFile::open_on(path, threads).map(Source::File).map_err(CliError::usage)
             }
             (None, Some(pattern), Some(ranks)) => {

@@ -48,7 +48,7 @@ impl Slowdown {
 /// Slowdown of a collective with a number of ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// Name of the pattern.
+    /// Name of the pattern, or `trace`.
     pub pattern: &'static str,
     /// Number of ranks.
     pub ranks: u32,
@@ -75,7 +75,7 @@ pub fn chart(rows: &[Row], lost: f64) -> Chart {
     });
     Chart {
         title: format!(
-            "Slowdown of collectives by noise that takes {}% of the time",
+            "Slowdown by noise that takes {}% of the time",
             number::significant(lost * 100.0)
         ),
         x_label: "ranks".into(),

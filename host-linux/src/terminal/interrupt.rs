@@ -28,7 +28,7 @@ struct State {
     listening: AtomicBool,
     /// Text written to standard output before the process ends immediately.
     last_words: Mutex<String>,
-    /// What is said then in place of `interrupted`; nothing if it is empty.
+    /// Message in place of `interrupted`; none if it is empty.
     talk: Mutex<Option<String>>,
 }
 

@@ -155,7 +155,7 @@ impl Hash {
 #[derive(Clone, Copy)]
 enum At {
     Here(Element),
-    /// In the summary of this process's record `send`, behind so many creators.
+    /// In the summary that the record `send` has: the number of the creator, from the newest.
     There {
         send: u32,
         creator: u32,

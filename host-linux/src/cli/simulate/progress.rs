@@ -20,7 +20,7 @@ pub(super) enum Pace {
     Uneven,
 }
 
-/// What is said of a run that is ended by a signal.
+/// Message about a run that a signal ended.
 pub(super) fn interrupted(Progress { done, time, .. }: Progress, processes: u32) -> String {
     let whose = if processes > 1 { "of process 0 " } else { "" };
     let seconds = |time: Picos| number::in_units(time.seconds(), number::TIME);

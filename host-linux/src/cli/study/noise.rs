@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::slice;
 
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::random::Random;
@@ -16,11 +17,14 @@ use crate::cli::pattern_args::NamedPattern;
 use crate::cli::simulate::noise_args::{NoiseArgs, NoiseDocument};
 use crate::flags::parse::{self, Sizes};
 use crate::output::{PendingFile, number};
+use crate::schedule::TraceSchedule;
 use crate::simulation::{NoiseSource, ParameterSets, Plan, Point, RunError, Source, run_points};
 use crate::study::noise::{Row, Slowdown, chart};
 use crate::terminal::{
     CliError, Console, Exit, Failures, Interrupt, NamedFiles, RunsLine, end_on_request,
 };
+use crate::trace::convert::{self, Conversion, Input};
+use crate::trace::extrapolate::{Extrapolation, Scaling};
 
 /// How much does noise of the operating system slow down collectives?
 ///
@@ -32,19 +36,25 @@ use crate::terminal::{
   loggap noise -o noise.txt && loggap study noise --noise noise.txt --plot noise.svg
   loggap study noise --noise-periodic 1ms:25us --ranks 2:64K --preset ompi-ib-sdr
   loggap study noise --noise noise.txt --pattern gather,scatter --ranks 16,256 -s 1K -J
+  loggap study noise --noise noise.txt --trace app.trace --ranks 64:4096 --plot noise.svg
 'loggap goal generate --help' lists the patterns.")]
 pub(super) struct Args {
     /// Collectives, by the names of their patterns.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NamedPattern, hide_possible_values = true,
-          default_value = "dissemination,allreduce_recdoub,binomialtreebcast")]
+          conflicts_with = "trace", default_value = "dissemination,allreduce_recdoub,binomialtreebcast")]
     pattern: Vec<Pattern>,
+
+    /// Traced program in place of collectives, with copies of its ranks as
+    /// 'simulate --extrapolate' makes them.
+    #[arg(long, value_name = "DIR")]
+    trace: Option<PathBuf>,
 
     /// Numbers of ranks: 16,64 or 64:4096, in powers of two.
     #[arg(short = 'p', long, value_name = "RANKS", value_parser = parse::rank_counts, default_value = "2:16K")]
     ranks: Sizes,
 
     /// Message size.
-    #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size, default_value = "8")]
+    #[arg(short = 's', long, value_name = "BYTES", value_parser = parse::size, conflicts_with = "trace", default_value = "8")]
     size: u64,
 
     /// Draws of the ranks' phases.
@@ -79,6 +89,9 @@ pub(super) struct Args {
     format: FormatArgs,
 }
 
+/// Name of the traced program in rows.
+const TRACE: &str = "trace";
+
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let mut files = NamedFiles::default();
     args.noise.name_files(&mut files);
@@ -100,7 +113,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let mut failures = Failures::default();
     let chart = chart(&rows, about.time_share);
     failures.add(plot.map_or(Ok(()), |file| Ok(file.commit(|out| chart.write(1, out))?)));
-    let parameters = ParametersUsed::new(&args.parameters, &sets, Some(args.size));
+    let parameters = ParametersUsed::new(&args.parameters, &sets, args.size_bytes());
     let document = Document::new(args, &about, &parameters, &rows);
     let text = |out: &mut dyn Write| write(out, digits, &document);
     failures.add(console.report(args.format.json, &document, text).map_err(CliError::from));
@@ -133,9 +146,9 @@ impl Args {
         };
         let noisy = Plan { noise: Some(noise), ..quiet };
         let mut rows = Vec::new();
-        for &pattern in &self.pattern {
+        for program in self.programs() {
             for &ranks in &counts {
-                let source = Source::Pattern(pattern, Options::new(ranks, self.size));
+                let source = self.source(program, ranks)?;
                 let point = |at: usize| Point {
                     sets: sets.clone(),
                     phases: self.noise.phases(Random::stream(self.seed, at as u64).draw()),
@@ -152,22 +165,60 @@ impl Args {
                 };
                 let alone = alone.first().copied().unwrap_or_default();
                 let slowdown = Slowdown::of(alone, &noisy);
-                rows.push(Row { pattern: pattern.name(), ranks, quiet: alone, slowdown });
+                rows.push(Row {
+                    pattern: program.map_or(TRACE, Pattern::name),
+                    ranks,
+                    quiet: alone,
+                    slowdown,
+                });
             }
         }
         Ok((rows, true))
     }
 
+    /// Size of the messages of collectives.
+    fn size_bytes(&self) -> Option<u64> {
+        self.trace.is_none().then_some(self.size)
+    }
+
+    /// Collectives; `None` for the traced program.
+    fn programs(&self) -> Vec<Option<Pattern>> {
+        match self.trace {
+            Some(_) => vec![None],
+            None => self.pattern.iter().copied().map(Some).collect(),
+        }
+    }
+
+    fn source(&self, program: Option<Pattern>, ranks: u32) -> Result<Source, CliError> {
+        let Some(directory) = &self.trace else {
+            let pattern = program.unwrap_or(Pattern::Dissemination);
+            return Ok(Source::Pattern(pattern, Options::new(ranks, self.size)));
+        };
+        let input = Input::open(slice::from_ref(directory)).map_err(CliError::usage)?;
+        let traced = input.ranks().max(1);
+        if !ranks.is_multiple_of(traced) {
+            return Err(CliError::usage(format_args!(
+                "--ranks: {ranks} is no multiple of the {traced} ranks of '{}'",
+                directory.display()
+            )));
+        }
+        let copies = Scaling::Copies(ranks / traced);
+        let traced = Conversion::new(input, convert::Options::default());
+        let program = Extrapolation::new(&[traced], &copies).map_err(CliError::usage)?;
+        Ok(Source::Trace(Box::new(TraceSchedule::Extrapolated(Box::new(program)))))
+    }
+
     /// Number of simulations for `counts` numbers of ranks: one without noise beside the draws.
     fn runs(&self, counts: usize) -> u64 {
-        (self.pattern.len() * counts) as u64 * (1 + u64::from(self.draws))
+        (self.programs().len() * counts) as u64 * (1 + u64::from(self.draws))
     }
 }
 
 #[derive(Serialize)]
 struct Document<'d> {
     study: &'static str,
-    size_bytes: u64,
+    /// `None` for a traced program.
+    size_bytes: Option<u64>,
     draws: u32,
     seed: u64,
     parameters: &'d ParametersUsed,
@@ -210,7 +261,7 @@ impl<'d> Document<'d> {
         };
         Self {
             study: "noise",
-            size_bytes: args.size,
+            size_bytes: args.size_bytes(),
             draws: args.draws,
             seed: args.seed,
             parameters,
@@ -223,9 +274,13 @@ impl<'d> Document<'d> {
 fn write(out: &mut dyn Write, digits: Digits, document: &Document<'_>) -> io::Result<()> {
     let Document { size_bytes, draws, noise, parameters, rows, .. } = document;
     writeln!(out, "# parameters: {}", parameters.text(digits))?;
+    let of = match size_bytes {
+        Some(bytes) => format!("collectives of {bytes} B"),
+        None => "copies of a traced program".to_owned(),
+    };
     writeln!(
         out,
-        "# collectives of {size_bytes} B; noise: {}\n# slowdown: time with noise over that without, \
+        "# {of}; noise: {}\n# slowdown: time with noise over that without, \
          mean of {draws} draws, 95% interval, largest",
         noise.text(digits)
     )?;

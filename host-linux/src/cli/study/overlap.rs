@@ -34,11 +34,12 @@ use crate::terminal::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   loggap study overlap app.goal --profile cluster.json
+  loggap study overlap app.trace --profile cluster.json --plot overlap.svg
   loggap study overlap app.bin -o 200 -O 0.01 -g 1500 -G 0.08 --receive overlap --plot overlap.svg
   loggap study overlap --pattern all-to-all --ranks 64 -s 64K --summary -J
 'loggap goal generate --help' lists the patterns.")]
 pub(super) struct Args {
-    /// Schedule to read; '-' is standard input.
+    /// Schedule or trace to read; '-' is standard input.
     #[arg(value_name = "FILE", conflicts_with = "pattern")]
     input: Option<PathBuf>,
 
