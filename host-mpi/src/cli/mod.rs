@@ -314,11 +314,7 @@ fn run_in(
         Command::Sync(args) => sync::run(args, session, console),
         Command::Simulate(args) => simulate::run(args, session, console),
         Command::Coll(args) => session.told_by_first(coll::run(args, session, console)),
-        Command::Check(args) => match check::run(args, session, console) {
-            // Rank 0 prints the error.
-            Err(CliError::Message { exit, .. }) if !session.job.leads() => Ok(exit),
-            outcome => outcome,
-        },
+        Command::Check(args) => session.told_by_first(check::run(args, session, console)),
         // Need no job: done above.
         Command::Selftest(_) | Command::Trace(_) => Ok(Exit::Done),
     }

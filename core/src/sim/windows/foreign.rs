@@ -53,7 +53,7 @@ pub const UNKNOWN: u64 = 1 << 56;
 /// Words of a [`Foreign`].
 const WORDS: usize = 6;
 
-/// Part of a summary of a history, as in a place of the mail. The first part is the [`Summary`],
+/// Part of a summary of a history, as in a place of the mail. The first part is the `Summary`,
 /// the others have the creators: creation time and, in long summaries, name.
 #[derive(Debug, Default)]
 pub struct Foreign([Word32; WORDS]);
@@ -104,7 +104,7 @@ impl Summary {
     }
 }
 
-/// Polynomial hash of a history modulo 2⁶¹ − 1: creation time + [`Hash::BASE`] · hash of the creator.
+/// Polynomial hash of a history modulo 2⁶¹ − 1: creation time + `BASE` · hash of the creator.
 /// A run of several processes keeps that of each operation that it has met, with the operation
 /// without dependencies: first that, then the hash, which is not 0.
 #[derive(Debug, Default)]

@@ -388,7 +388,8 @@ mod tests {
         let (limit, split) = (Limit::none(), Split::Threads(3));
         let source = Source::File(ScheduleFile::in_parts(text.into(), 3, 100).unwrap());
         let guess = source.guess().unwrap();
-        let loader = Loader::new(&guess, parameters, settings, &limit, split).unwrap().unwrap();
+        let loader =
+            Loader::new(&guess, parameters, settings, &limit, (split, Away::FEW)).unwrap().unwrap();
         let mut memory = WindowMemory::new(&loader.requirements).unwrap();
         let parts = loader.build_parts(&source, parameters, &limit, split, &mut memory);
         let joined = parts.map(|parts| {
