@@ -485,8 +485,14 @@ mod clocks {
             ranks.now += 10 * SECOND;
             let later = ranks.compare();
             ranks.pass();
-            let all = [at_once, later, ranks.compare_since(&before)];
-            ranks.contradicted() == 0 && all.iter().all(|summary| summary.covered == 20)
+            // Nothing lies between a pass that found a clock to be that of its parent and one that did not.
+            let shared = |ranks: &Ranks, rank: usize| ranks.states[rank].latest().is_none();
+            let turned = (1..21).filter(|&rank| shared(&before, rank) != shared(&ranks, rank)).count();
+            let between = ranks.compare_since(&before);
+            let all = [at_once, later, between];
+            ranks.contradicted() == 0
+                && [20, 20, 20 - turned] == all.map(|summary| summary.count as usize)
+                && all.iter().all(|summary| summary.covered == summary.count)
         }
     }
 
