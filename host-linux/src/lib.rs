@@ -42,6 +42,7 @@ pub mod samples;
 pub mod schedule;
 pub mod sensitivity;
 pub mod serve;
+mod side_by_side;
 pub mod simulation;
 pub mod study;
 mod sys;

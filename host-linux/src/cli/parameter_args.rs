@@ -9,7 +9,7 @@ use loggap_core::units::{Bytes, PerByte, Picos};
 use super::profile_warnings;
 use crate::flags::help;
 use crate::flags::parse;
-use crate::profile::{ProfileDocument, RangeRecord, SizeSpan, USUAL_EAGER_LIMIT};
+use crate::profile::{ProfileDocument, RangeRecord, SizeSpan, USUAL};
 use crate::simulation::ParameterSets;
 use crate::terminal::{CliError, Console, NamedFiles};
 
@@ -71,16 +71,6 @@ pub(super) fn preset_help(about: &str) -> String {
         Preset::all().iter().map(|preset| format!("  {:<12} {}", preset.name, preset.source));
     format!("{about}:\n{}\n", list.collect::<Vec<_>>().join("\n"))
 }
-
-/// Usual parameters of LogGOPSim.
-const DEFAULT: LogGops = LogGops {
-    latency: Picos(2_500_000),
-    overhead: Picos(1_500_000),
-    gap: Picos(1_000_000),
-    gap_per_byte: PerByte(6_000 << PerByte::FRACTION_BITS),
-    overhead_per_byte: PerByte::ZERO,
-    eager_limit: USUAL_EAGER_LIMIT,
-};
 
 /// Origin of parameters.
 #[derive(Clone, Copy, Debug)]
@@ -155,12 +145,12 @@ impl ParameterArgs {
             return protocols;
         }
         let parameters = LogGops {
-            latency: self.latency.unwrap_or(DEFAULT.latency),
-            overhead: self.overhead.unwrap_or(DEFAULT.overhead),
-            gap: self.gap.unwrap_or(DEFAULT.gap),
-            gap_per_byte: self.gap_per_byte.unwrap_or(DEFAULT.gap_per_byte),
-            overhead_per_byte: self.overhead_per_byte.unwrap_or(DEFAULT.overhead_per_byte),
-            eager_limit: self.eager_limit.map_or(DEFAULT.eager_limit, Bytes),
+            latency: self.latency.unwrap_or(USUAL.latency),
+            overhead: self.overhead.unwrap_or(USUAL.overhead),
+            gap: self.gap.unwrap_or(USUAL.gap),
+            gap_per_byte: self.gap_per_byte.unwrap_or(USUAL.gap_per_byte),
+            overhead_per_byte: self.overhead_per_byte.unwrap_or(USUAL.overhead_per_byte),
+            eager_limit: self.eager_limit.map_or(USUAL.eager_limit, Bytes),
         };
         vec![Protocol { first: Bytes(0), parameters }]
     }
@@ -181,7 +171,7 @@ impl ParameterArgs {
     /// Requested S, else that of `profile`, else the default.
     pub(super) fn eager_limit(&self, profile: Option<&ProfileDocument>) -> Bytes {
         let measured = || profile.and_then(ProfileDocument::eager_limit);
-        self.eager_limit.map(Bytes).or_else(measured).unwrap_or(DEFAULT.eager_limit)
+        self.eager_limit.map(Bytes).or_else(measured).unwrap_or(USUAL.eager_limit)
     }
 
     fn of_profile(&self, document: &ProfileDocument) -> Result<Vec<Protocol>, String> {

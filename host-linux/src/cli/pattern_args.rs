@@ -6,14 +6,13 @@ use clap::builder::PossibleValue;
 use loggap_core::goal::pattern::{Algorithm, Background, Options, Pattern};
 use loggap_core::units::Picos;
 
-use super::trace_args::grid;
+use super::trace_args::{TraceArgs, grid};
 use crate::flags::help;
 use crate::flags::parse;
 use crate::output::number;
 use crate::schedule::{PrttRound, ScheduleFile};
 use crate::simulation::Source;
 use crate::terminal::CliError;
-use crate::trace::convert::{self, Conversion, Input};
 use crate::trace::extrapolate::Grid;
 
 /// Pattern and its options.
@@ -121,9 +120,8 @@ impl PatternArgs {
             (Some(path), ..) => {
                 self.for_pattern_only("a FILE", &[])?;
                 if path.is_dir() {
-                    let input = Input::open(&[path.to_owned()]).map_err(CliError::usage)?;
-                    let schedule = Conversion::new(input, convert::Options::default()).into();
-                    return Ok(Source::Trace(Box::new(schedule)));
+                    let trace = TraceArgs::default().conversion(&[path.to_owned()])?;
+                    return Ok(Source::Trace(Box::new(trace.into())));
                 }
                 ScheduleFile::open_on(path, threads).map(Source::File).map_err(CliError::usage)
             }

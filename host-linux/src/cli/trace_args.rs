@@ -12,7 +12,7 @@ use crate::trace::convert::{Algorithms, Conversion, Graph, Input, Options, Stric
 use crate::trace::extrapolate::{Extrapolation, Grid, Scaling};
 
 /// How a trace becomes a schedule.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Conversion of traces")]
 pub(super) struct TraceArgs {
     /// Speed of the processors against the traced ones: a factor, or a file
@@ -134,13 +134,13 @@ impl TraceArgs {
                 let traces = paths.chunks(if several { 1 } else { paths.len().max(1) });
                 let traces = traces.map(|paths| self.conversion(paths));
                 let traces = traces.collect::<Result<Vec<_>, _>>()?;
-                let program = Extrapolation::new(&traces, &scaling).map_err(CliError::usage)?;
-                Ok(TraceSchedule::Extrapolated(Box::new(program)))
+                Ok(Extrapolation::new(&traces, &scaling).map_err(CliError::usage)?.into())
             }
         }
     }
 
-    fn conversion(&self, paths: &[PathBuf]) -> Result<Conversion, CliError> {
+    /// Opens a trace.
+    pub(super) fn conversion(&self, paths: &[PathBuf]) -> Result<Conversion, CliError> {
         let options = Options {
             cpu_speed: self.speeds()?,
             overhead: self.trace_overhead,

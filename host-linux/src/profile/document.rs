@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use loggap_core::measure::{AssessOptions, Conclusion};
-use loggap_core::model::{Change, Profile, Range};
-use loggap_core::units::Bytes;
+use loggap_core::model::{Change, LogGops, Profile, Range};
+use loggap_core::units::{Bytes, PerByte, Picos};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -132,6 +132,16 @@ pub struct Requested {
 
 /// Default eager limit S, as LogGOPSim's.
 pub const USUAL_EAGER_LIMIT: Bytes = Bytes(65_535);
+
+/// Default parameters, as LogGOPSim's.
+pub const USUAL: LogGops = LogGops {
+    latency: Picos(2_500_000),
+    overhead: Picos(1_500_000),
+    gap: Picos(1_000_000),
+    gap_per_byte: PerByte(6_000 << PerByte::FRACTION_BITS),
+    overhead_per_byte: PerByte::ZERO,
+    eager_limit: USUAL_EAGER_LIMIT,
+};
 
 /// Usability of a measurement.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]

@@ -23,7 +23,7 @@ pub use agreement::{Agreement, MethodRecord};
 pub(crate) use deviation::{gap_deviation, gap_points, mean_square};
 pub use document::{
     CanaryRecord, FitDocument, FittedRange, ProfileDocument, Requested, SCHEMA_VERSION, Stopped,
-    USUAL_EAGER_LIMIT, Verdict,
+    USUAL, USUAL_EAGER_LIMIT, Verdict,
 };
 pub(crate) use draw::confidence;
 pub use draw::{NoInterval, ProfileDraws};

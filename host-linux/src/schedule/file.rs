@@ -22,7 +22,7 @@ use super::coding::Coding;
 use super::form::{Extent, Form};
 use super::lookup::{FileLookup, NumberedLookup};
 use super::tags::{TagNumbers, numbering, with_number};
-use crate::simulation::side_by_side;
+use crate::side_by_side::side_by_side;
 use crate::sys::file_map;
 
 /// An input that is no valid schedule.

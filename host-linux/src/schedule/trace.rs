@@ -24,6 +24,12 @@ impl From<Conversion> for TraceSchedule {
     }
 }
 
+impl From<Extrapolation> for TraceSchedule {
+    fn from(program: Extrapolation) -> Self {
+        Self::Extrapolated(Box::new(program))
+    }
+}
+
 impl TraceSchedule {
     /// Number of ranks.
     #[must_use]

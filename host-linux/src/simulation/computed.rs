@@ -6,8 +6,8 @@ use loggap_core::with_program;
 use super::implicit::{Means, PatternMemory, settled};
 use super::noise::with_noise;
 use super::points::{Batch, Completed, Ended, of_one_point};
-use super::side_by_side::side_by_side;
 use super::{RunError, Source};
+use crate::side_by_side::side_by_side;
 use crate::sys::pages::Integers;
 
 impl Batch<'_> {

@@ -13,7 +13,6 @@ mod parts;
 mod points;
 mod processes;
 mod run;
-mod side_by_side;
 mod simulate;
 mod source;
 mod streamed;
@@ -34,7 +33,6 @@ pub use points::{Completed, Ended, Plan, Point, run_each_point, run_points};
 pub use processes::{Alone, Processes};
 pub(crate) use processes::{Elsewhere, agreed};
 pub use run::{RunError, makespan};
-pub(crate) use side_by_side::side_by_side;
 pub use simulate::{
     Job, Method, Outcome, ProgramForm, Progress, SHARED_LINKS, Stuck, Wanted, Watch,
 };

@@ -13,9 +13,9 @@ use super::implicit::{more, needs_of, settled, steps_of};
 use super::network::{MORE_MESSAGES, usual_messages};
 use super::noise::{PhasedNoise, with_noise};
 use super::points::{Batch, Completed, Ended, of_one_point};
-use super::side_by_side::side_by_side;
 use super::simulate::{Progress, WATCHED_ON_NETWORK, Watch};
 use super::{Computed, LoadError, NetworkPlan, NetworkUse, PatternError, RunError, Source};
+use crate::side_by_side::side_by_side;
 use crate::sys::pages::{Integers, Pages};
 
 /// Parameters, network and limits of a run.

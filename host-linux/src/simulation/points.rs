@@ -15,11 +15,11 @@ use loggap_core::units::Picos;
 
 use super::network::{messages, with_more_memory};
 use super::noise::{PhasedNoise, with_noise};
-use super::side_by_side::side_by_side;
 use super::windows::{self, Resources, Split, WindowError, WindowMemory};
 use super::{
     Alone, Limit, LoadError, NetworkPlan, NoiseSource, OwnedMemory, ParameterSets, RunError, Source,
 };
+use crate::side_by_side::side_by_side;
 
 /// Parameters of one run.
 #[derive(Clone, Debug, Eq, PartialEq)]

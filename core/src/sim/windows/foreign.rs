@@ -418,9 +418,9 @@ impl Writer<'_, '_> {
     }
 
     fn end_part(&mut self) {
-        let (part, filled) = (core::mem::take(&mut self.part), core::mem::take(&mut self.filled));
+        self.filled = 0;
+        let part = core::mem::take(&mut self.part);
         match self.outbox.send(self.chain) {
-            _ if filled == 0 => {}
             Some(place) => place.write_part(part),
             None => self.fits = false,
         }
@@ -441,13 +441,11 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
             self.lost = true;
             return;
         };
-        let named = shared.away.creators > SHORT;
         let mut writer = Writer { outbox, chain, part: [0; WORDS], filled: 0, fits: true };
         let summary = shared.summarise(op, &mut self.steps, |time, creator| {
             halves(time).into_iter().for_each(|word| writer.push(word));
-            if let Some(name) = shared.name_at(creator).filter(|_| named) {
-                name.into_iter().for_each(|word| writer.push(word));
-            }
+            let name = shared.name_at(creator).into_iter().flatten();
+            name.for_each(|word| writer.push(word));
         });
         if writer.filled > 0 {
             writer.end_part();

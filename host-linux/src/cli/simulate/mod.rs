@@ -443,7 +443,9 @@ fn simulated(
             interrupt.say_at_end(progress::interrupted(so_far, count));
         }
     });
-    interrupt.say_at_end(if first { "interrupted" } else { "" });
+    if first {
+        interrupt.say_at_end("interrupted");
+    }
     ran
 }
 

@@ -15,15 +15,15 @@ use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::parameters_used::ParametersUsed;
 use crate::cli::pattern_args::NamedPattern;
 use crate::cli::simulate::noise_args::{NoiseArgs, NoiseDocument};
+use crate::cli::trace_args::TraceArgs;
 use crate::flags::parse::{self, Sizes};
 use crate::output::{PendingFile, number};
-use crate::schedule::TraceSchedule;
 use crate::simulation::{NoiseSource, ParameterSets, Plan, Point, RunError, Source, run_points};
 use crate::study::noise::{Row, Slowdown, chart};
 use crate::terminal::{
     CliError, Console, Exit, Failures, Interrupt, NamedFiles, RunsLine, end_on_request,
 };
-use crate::trace::convert::{self, Conversion, Input};
+use crate::trace::convert::Conversion;
 use crate::trace::extrapolate::{Extrapolation, Scaling};
 
 /// How much does noise of the operating system slow down collectives?
@@ -89,13 +89,11 @@ pub(super) struct Args {
     format: FormatArgs,
 }
 
-/// Name of the traced program in rows.
-const TRACE: &str = "trace";
-
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let mut files = NamedFiles::default();
     args.noise.name_files(&mut files);
     args.parameters.name_files(&mut files);
+    files.read("--trace", args.trace.as_deref());
     files.written("--plot", args.plot.as_deref(), &["svg"]);
     files.check()?;
     let interrupt = end_on_request()?;
@@ -134,8 +132,11 @@ impl Args {
         console: &Console,
     ) -> Result<(Vec<Row>, bool), CliError> {
         let counts = numbers_of_ranks(&self.ranks)?;
+        let programs = self.programs(&counts)?;
         interrupt.listen();
-        let line = RunsLine::new(console, self.runs(counts.len()));
+        // One without noise beside the draws.
+        let runs = (programs.len() * counts.len()) as u64 * (1 + u64::from(self.draws));
+        let line = RunsLine::new(console, runs);
         let all = || std::thread::available_parallelism().ok();
         let threads = self.threads.or_else(all).map_or(1, NonZeroUsize::get);
         let quiet = Plan {
@@ -146,9 +147,9 @@ impl Args {
         };
         let noisy = Plan { noise: Some(noise), ..quiet };
         let mut rows = Vec::new();
-        for program in self.programs() {
+        for program in &programs {
             for &ranks in &counts {
-                let source = self.source(program, ranks)?;
+                let source = program.source(ranks, self.size)?;
                 let point = |at: usize| Point {
                     sets: sets.clone(),
                     phases: self.noise.phases(Random::stream(self.seed, at as u64).draw()),
@@ -165,12 +166,7 @@ impl Args {
                 };
                 let alone = alone.first().copied().unwrap_or_default();
                 let slowdown = Slowdown::of(alone, &noisy);
-                rows.push(Row {
-                    pattern: program.map_or(TRACE, Pattern::name),
-                    ranks,
-                    quiet: alone,
-                    slowdown,
-                });
+                rows.push(Row { pattern: program.name(), ranks, quiet: alone, slowdown });
             }
         }
         Ok((rows, true))
@@ -181,36 +177,46 @@ impl Args {
         self.trace.is_none().then_some(self.size)
     }
 
-    /// Collectives; `None` for the traced program.
-    fn programs(&self) -> Vec<Option<Pattern>> {
-        match self.trace {
-            Some(_) => vec![None],
-            None => self.pattern.iter().copied().map(Some).collect(),
-        }
-    }
-
-    fn source(&self, program: Option<Pattern>, ranks: u32) -> Result<Source, CliError> {
+    /// What runs on each of `counts` numbers of ranks.
+    fn programs(&self, counts: &[u32]) -> Result<Vec<Program>, CliError> {
         let Some(directory) = &self.trace else {
-            let pattern = program.unwrap_or(Pattern::Dissemination);
-            return Ok(Source::Pattern(pattern, Options::new(ranks, self.size)));
+            return Ok(self.pattern.iter().copied().map(Program::Collective).collect());
         };
-        let input = Input::open(slice::from_ref(directory)).map_err(CliError::usage)?;
-        let traced = input.ranks().max(1);
-        if !ranks.is_multiple_of(traced) {
-            return Err(CliError::usage(format_args!(
+        let trace = TraceArgs::default().conversion(slice::from_ref(directory))?;
+        let traced = trace.ranks().max(1);
+        match counts.iter().find(|ranks| !ranks.is_multiple_of(traced)) {
+            Some(ranks) => Err(CliError::usage(format_args!(
                 "--ranks: {ranks} is no multiple of the {traced} ranks of '{}'",
                 directory.display()
-            )));
+            ))),
+            None => Ok(vec![Program::Traced(Box::new(trace))]),
         }
-        let copies = Scaling::Copies(ranks / traced);
-        let traced = Conversion::new(input, convert::Options::default());
-        let program = Extrapolation::new(&[traced], &copies).map_err(CliError::usage)?;
-        Ok(Source::Trace(Box::new(TraceSchedule::Extrapolated(Box::new(program)))))
+    }
+}
+
+/// What is simulated with noise.
+enum Program {
+    Collective(Pattern),
+    Traced(Box<Conversion>),
+}
+
+impl Program {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Collective(pattern) => pattern.name(),
+            Self::Traced(_) => "trace",
+        }
     }
 
-    /// Number of simulations for `counts` numbers of ranks: one without noise beside the draws.
-    fn runs(&self, counts: usize) -> u64 {
-        (self.programs().len() * counts) as u64 * (1 + u64::from(self.draws))
+    fn source(&self, ranks: u32, size: u64) -> Result<Source, CliError> {
+        match self {
+            Self::Collective(pattern) => Ok(Source::Pattern(*pattern, Options::new(ranks, size))),
+            Self::Traced(trace) => {
+                let copies = Scaling::Copies(ranks / trace.ranks().max(1));
+                let program = Extrapolation::new(slice::from_ref(trace), &copies);
+                Ok(Source::Trace(Box::new(program.map_err(CliError::usage)?.into())))
+            }
+        }
     }
 }
 

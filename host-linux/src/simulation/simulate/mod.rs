@@ -385,21 +385,11 @@ impl Stopwatch {
 #[cfg(test)]
 mod tests {
     use loggap_core::goal::pattern::{Options, Pattern};
-    use loggap_core::model::LogGops;
     use loggap_core::sim::{Receive, Rendezvous};
-    use loggap_core::units::{Bytes, PerByte};
 
     use super::*;
+    use crate::profile::USUAL;
     use crate::schedule::{Form, ScheduleFile, WriteError, write};
-
-    const SET: LogGops = LogGops {
-        latency: Picos(2_500_000),
-        overhead: Picos(1_500_000),
-        gap: Picos(1_000_000),
-        gap_per_byte: PerByte(6_000 << PerByte::FRACTION_BITS),
-        overhead_per_byte: PerByte::ZERO,
-        eager_limit: Bytes(65_535),
-    };
 
     /// Outcomes of one schedule with each method: in windows from text and from a binary file,
     /// streamed, and in order with overlap.
@@ -411,7 +401,7 @@ mod tests {
             source.feed(writer).map_err(|error| WriteError::Schedule(error.to_string()))
         });
         fed.unwrap();
-        let job = Job::new(Parameters::one(SET), Settings::default());
+        let job = Job::new(Parameters::one(USUAL), Settings::default());
         let overlap = Settings { receive: Receive::Overlap, ..job.settings };
         let streamed = Job { program: Some(ProgramForm::Streamed), ..job.clone() };
         let jobs = [
@@ -485,7 +475,7 @@ mod tests {
     #[test]
     fn the_driver_is_chosen_by_what_is_to_be_known_and_changes_no_result() {
         let source = Source::Pattern(Pattern::BinomialBroadcast, Options::new(64, 8));
-        let job = Job::new(Parameters::one(SET), Settings::default());
+        let job = Job::new(Parameters::one(USUAL), Settings::default());
         let computed = job.simulate(&source, &|_| {}).unwrap();
         assert_eq!(computed.method, Method::COMPUTED);
 
@@ -530,7 +520,7 @@ mod tests {
     fn windows_that_do_not_fit_into_memory_give_way_to_a_run_in_order() {
         let source = Source::Pattern(Pattern::BinomialBroadcast, Options::new(64, 8));
         let wanted = Wanted { counters: true, ..Wanted::default() };
-        let job = Job { wanted, ..Job::new(Parameters::one(SET), Settings::default()) };
+        let job = Job { wanted, ..Job::new(Parameters::one(USUAL), Settings::default()) };
         let windows = job.simulate(&source, &|_| {}).unwrap();
         let in_order = job.in_order(&source, "", &|_| {}).unwrap();
         let most_bytes = in_order.memory_bytes;

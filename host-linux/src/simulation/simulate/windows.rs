@@ -19,6 +19,9 @@ const MOST_CREATORS: u32 = 3 * 16 * 16;
 /// Largest room for messages that are not received.
 const MOST_SPARE: u32 = 1 << 24;
 
+/// Outcome of a run in windows, or why it was aborted.
+type Ran = Result<Result<Outcome, WindowError>, RunError>;
+
 impl Job<'_> {
     /// Runs a schedule in windows, or returns the reason why it must be run in order.
     pub(super) fn in_windows(
@@ -27,25 +30,16 @@ impl Job<'_> {
         watch: Watch<'_>,
     ) -> Result<Result<Outcome, String>, RunError> {
         let besides = |needs: &Needs| self.besides(needs);
-        let loading = Stopwatch::start();
         let ran = load(
             source,
             self.parameters,
             self.settings,
             &self.limit(&besides),
             if self.wanted.causes { Split::Whole } else { Split::Threads(self.threads) },
-            |schedule, needs, mail_bytes| {
-                let load = loading.read();
-                let loaded = Loaded { job: self, needs, mail_bytes };
-                let outcome = with_noise!(self.noise, noise => loaded.run(schedule, noise, watch)?);
-                Ok(outcome.map(|outcome| Outcome { load, ..outcome }))
-            },
+            self.loaded(watch),
         );
         match ran {
-            Ok(Ok(ran)) => {
-                let ran: Result<Result<_, WindowError>, RunError> = ran;
-                Ok(ran?.map_err(|why| why.to_string()))
-            }
+            Ok(Ok(ran)) => Ok(ran?.map_err(|why| why.to_string())),
             Ok(Err(why)) => Ok(Err(why.to_string())),
             // A run in order may need less memory, or reports how much it needs.
             Err(LoadError::Memory { needed, allowed }) => Ok(Err(format!(
@@ -79,30 +73,33 @@ impl Job<'_> {
         }
     }
 
-    fn own_with(
-        &self,
-        source: &Source,
-        away: Away,
-        watch: Watch<'_>,
-    ) -> Result<Result<Outcome, WindowError>, RunError> {
+    fn own_with(&self, source: &Source, away: Away, watch: Watch<'_>) -> Ran {
         let besides = |needs: &Needs| self.besides(needs);
         let &Self { parts, threads, processes, .. } = self;
         let across = Across { parts, threads, processes, away };
-        let loading = Stopwatch::start();
         let ran = load_across(
             source,
             self.parameters,
             self.settings,
             &self.limit(&besides),
             &across,
-            |schedule, needs, mail_bytes| {
-                let load = loading.read();
-                let loaded = Loaded { job: self, needs, mail_bytes };
-                let outcome = with_noise!(self.noise, noise => loaded.run(schedule, noise, watch)?);
-                Ok(outcome.map(|outcome| Outcome { load, ..outcome }))
-            },
+            self.loaded(watch),
         );
         ran.map_err(RunError::Load)?
+    }
+
+    /// Runs the schedule that is loaded after this call.
+    fn loaded<'a>(
+        &'a self,
+        watch: Watch<'a>,
+    ) -> impl FnOnce(Schedule<'_>, &Needs, u64) -> Ran + 'a {
+        let loading = Stopwatch::start();
+        move |schedule, needs, mail_bytes| {
+            let load = loading.read();
+            let loaded = Loaded { job: self, needs, mail_bytes };
+            let outcome = with_noise!(self.noise, noise => loaded.run(schedule, noise, watch)?);
+            Ok(outcome.map(|outcome| Outcome { load, ..outcome }))
+        }
     }
 }
 
@@ -119,7 +116,7 @@ impl Loaded<'_> {
         schedule: Schedule<'_>,
         noise: N,
         watch: Watch<'_>,
-    ) -> Result<Result<Outcome, WindowError>, RunError> {
+    ) -> Ran {
         let wanted = &self.job.wanted;
         if !wanted.observed() {
             let silent = |_| Silent;

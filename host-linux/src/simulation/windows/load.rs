@@ -11,9 +11,8 @@ use loggap_core::sim::{BuildError, Parameters, Settings, Survey};
 use super::WindowMemory;
 use super::parts::lock;
 use crate::schedule::Extent;
-use crate::simulation::{
-    Hints, Limit, LoadError, Needs, Parts, Processes, Source, agreed, side_by_side,
-};
+use crate::side_by_side::side_by_side;
+use crate::simulation::{Hints, Limit, LoadError, Needs, Parts, Processes, Source, agreed};
 
 /// log₂ of the largest number of ranks in a partition: their states fit into a second-level cache.
 const MOST_SHIFT: u32 = 13;
@@ -331,23 +330,12 @@ impl Loader {
 
 #[cfg(test)]
 mod tests {
-    use loggap_core::model::LogGops;
-    use loggap_core::units::{Bytes, PerByte, Picos};
-
     use super::*;
+    use crate::profile::USUAL;
     use crate::schedule::ScheduleFile;
     use crate::simulation::{Job, Wanted};
 
     const RANKS: usize = 60;
-
-    const SET: LogGops = LogGops {
-        latency: Picos(2_500_000),
-        overhead: Picos(1_500_000),
-        gap: Picos(1_000_000),
-        gap_per_byte: PerByte(6_000 << PerByte::FRACTION_BITS),
-        overhead_per_byte: PerByte::ZERO,
-        eager_limit: Bytes(65_535),
-    };
 
     /// Statements of a rank: with lists of dependants, dependencies on a start, labels in no order,
     /// operations without any, and two messages to and from each neighbour.
@@ -373,7 +361,7 @@ mod tests {
             Err(error) => return error.to_string(),
         };
         let wanted = Wanted { finish: true, ..Wanted::default() };
-        let job = Job { threads, wanted, ..Job::new(Parameters::one(SET), Settings::default()) };
+        let job = Job { threads, wanted, ..Job::new(Parameters::one(USUAL), Settings::default()) };
         match job.simulate(&Source::File(file), &|_| {}) {
             Ok(outcome) => {
                 format!("{:?} {:?} {:?}", outcome.finished, outcome.finish, outcome.stuck)
@@ -384,7 +372,7 @@ mod tests {
 
     /// Memory of the schedule if it is built from parts, and as a whole.
     fn bytes(text: &str) -> [Option<u64>; 2] {
-        let (parameters, settings) = (Parameters::one(SET), Settings::default());
+        let (parameters, settings) = (Parameters::one(USUAL), Settings::default());
         let (limit, split) = (Limit::none(), Split::Threads(3));
         let source = Source::File(ScheduleFile::in_parts(text.into(), 3, 100).unwrap());
         let guess = source.guess().unwrap();

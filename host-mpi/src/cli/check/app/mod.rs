@@ -186,8 +186,13 @@ pub(in crate::cli) fn run(
         ));
     }
     interrupt.listen();
-    let temporary = tempfile::tempdir().map_err(CliError::failed)?;
-    let folder = app.keep.as_deref().unwrap_or_else(|| temporary.path());
+    let temporary;
+    let folder = if let Some(kept) = &app.keep {
+        kept.as_path()
+    } else {
+        temporary = tempfile::tempdir().map_err(CliError::failed)?;
+        temporary.path()
+    };
     fs::create_dir_all(folder).map_err(|error| {
         CliError::usage(format_args!("cannot create '{}': {error}", folder.display()))
     })?;
