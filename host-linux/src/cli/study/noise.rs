@@ -177,7 +177,7 @@ impl Args {
         self.trace.is_none().then_some(self.size)
     }
 
-    /// What runs on each of `counts` numbers of ranks.
+    /// Programs to run on each of `counts` numbers of ranks.
     fn programs(&self, counts: &[u32]) -> Result<Vec<Program>, CliError> {
         let Some(directory) = &self.trace else {
             return Ok(self.pattern.iter().copied().map(Program::Collective).collect());
@@ -194,7 +194,7 @@ impl Args {
     }
 }
 
-/// What is simulated with noise.
+/// A program that is simulated with noise.
 enum Program {
     Collective(Pattern),
     Traced(Box<Conversion>),
