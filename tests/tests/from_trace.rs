@@ -62,6 +62,42 @@ fn a_trace_is_studied_as_a_schedule_and_on_more_ranks() {
 }
 
 #[test]
+fn every_other_algorithm_of_a_program_is_tried_and_the_fastest_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let svg = folder.path().join("algorithms.svg");
+    let link = ["-L", "100us", "-o", "1us", "-g", "1us", "-G", "1"];
+    let study = ["study", "algorithms", TRACED, "--extrapolate", "8"];
+    let plot = ["--plot", svg.to_str().unwrap(), "-J"];
+    let found = document(&[&study[..], &link, &plot].concat());
+    let copies = ["simulate", "--trace", TRACED, "--extrapolate", "8", "-J"];
+    let makespan = |more: &[&str]| {
+        document(&[&copies[..], &link, more].concat())["makespan_ps"].as_u64().unwrap()
+    };
+    let present = makespan(&[]);
+    assert_eq!((&found["makespan_ps"], &found["ranks"]), (&present.into(), &16.into()));
+    let choices = found["choices"].as_array().unwrap();
+    let named = |name: &str| choices.iter().find(|choice| choice["algorithms"] == name).unwrap();
+    for name in ["allreduce=ring", "allreduce=recursive_doubling", "gather=binomial"] {
+        let (choice, alone) = (named(name), makespan(&["--algorithms", name]));
+        assert_eq!(choice["makespan_ps"], alone, "{name}");
+        let change = alone as f64 / present as f64 - 1.0;
+        assert!((choice["change"].as_f64().unwrap() - change).abs() < 1e-9, "{choice}");
+    }
+    assert!(fs::read_to_string(svg).unwrap().contains("allreduce=ring: +"));
+    // A slow choice to start from is mended, and several at once.
+    let slow = ["--algorithms", "allreduce=ring,bcast=scatter_allgather"];
+    let mended = document(&[&study[..], &link, &slow, &["-J"]].concat());
+    let together = &mended["together"];
+    let name = together["algorithms"].as_str().unwrap();
+    assert!(name.contains("allreduce=") && name.contains("bcast="), "{together}");
+    let both = [&slow[..], &["--algorithms", name]].concat();
+    assert_eq!(together["makespan_ps"], makespan(&both));
+    assert!(together["change"].as_f64().unwrap() < -0.01, "{together}");
+    let compat = loggap().args(&study[..3]).args(["--compat", "schedgen"]).ends(2).stderr;
+    assert!(compat.contains("--compat has algorithms of its own"), "{compat}");
+}
+
+#[test]
 fn algorithms_are_chosen_by_name_and_what_is_wrong_is_said() {
     let messages = |algorithm: &str| {
         let arguments = ["goal", "from-trace", TRACED, "-J", "--algorithms", algorithm];

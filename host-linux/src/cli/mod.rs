@@ -120,6 +120,7 @@ const HELP: ShortHelp = ShortHelp {
         "check",
         "study overlap",
         "study messages",
+        "study algorithms",
         "study noise",
         "goal generate",
         "watch",

@@ -1,5 +1,6 @@
 //! `loggap study`: studies made of many simulations or measurements.
 
+mod algorithms;
 mod contention;
 mod messages;
 mod noise;
@@ -51,6 +52,7 @@ enum Study {
     Overlap(Box<overlap::Args>),
     Messages(Box<messages::Args>),
     Noise(Box<noise::Args>),
+    Algorithms(Box<algorithms::Args>),
     Contention(contention::Args),
 }
 
@@ -129,6 +131,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         Study::Overlap(args) => overlap::run(args, console),
         Study::Messages(args) => messages::run(args, console),
         Study::Noise(args) => noise::run(args, console),
+        Study::Algorithms(args) => algorithms::run(args, console),
         Study::Contention(args) => contention::run(args, console),
     }
 }

@@ -108,6 +108,18 @@ impl TraceArgs {
         given.into_iter().find_map(|(option, given)| given.then_some(option))
     }
 
+    /// True if Schedgen's algorithms are taken whatever `--algorithms` says.
+    pub(super) const fn has_own_algorithms(&self) -> bool {
+        self.compat.is_some()
+    }
+
+    /// These options with further `choices` of `--algorithms`, which go before those given.
+    pub(super) fn with_algorithms(&self, choices: impl Iterator<Item = String>) -> Self {
+        let mut all = self.clone();
+        all.algorithms.extend(choices);
+        all
+    }
+
     /// Opens the trace at `paths`, or traces in several directories; with a `grid`, on a larger one.
     pub(super) fn schedule(
         &self,

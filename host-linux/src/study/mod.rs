@@ -1,5 +1,6 @@
 //! Studies: series of simulations that answer one question.
 
+pub mod algorithms;
 pub mod contention;
 pub mod in_order;
 pub(crate) mod messages;

@@ -6,6 +6,7 @@ pub mod bars;
 mod bulk;
 pub(crate) mod canvas;
 pub mod chart;
+pub mod choices;
 mod curve;
 mod frame;
 pub mod heat;
