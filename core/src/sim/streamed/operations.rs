@@ -115,12 +115,13 @@ impl<'m, F: Lookup> Streamed<'m, F> {
         index: OpIndex,
         time: u64,
     ) -> Result<Option<u32>, SimError> {
-        let found = self.partly.find(records, self.number_of(index));
+        let waits = self.file.dependencies(index).filter(|&waits| waits > 0);
+        let waits = waits.ok_or_else(|| unreadable(index))?;
+        // An operation with one dependency begins here: it is in no table.
+        let found = if waits > 1 { self.partly.find(records, self.number_of(index)) } else { None };
         let at = match found {
             Some(at) => at,
             None => {
-                let waits = self.file.dependencies(index).filter(|&waits| waits > 0);
-                let waits = waits.ok_or_else(|| unreadable(index))?;
                 let at = self.begin(records, index)?;
                 records.set_next(at, waits);
                 if waits > 1 {
