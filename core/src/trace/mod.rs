@@ -167,7 +167,7 @@ pub enum Part<'a> {
     Loop {
         /// Time inside the calls.
         inside: u64,
-        /// Gaps between calls that were longer than twice the shortest gap.
+        /// What gaps between calls that were longer than twice the shortest exceed it by.
         computing: u64,
     },
     /// The call created (or with `freed`, freed) the communicator of this number.

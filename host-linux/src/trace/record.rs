@@ -92,8 +92,8 @@ pub struct Tests<'t> {
     pub counts: Vec<(&'t str, u64)>,
     /// Time inside the calls, in nanoseconds.
     pub inside: u64,
-    /// Gaps between them that were longer than twice the shortest, in nanoseconds: the program
-    /// computed there.
+    /// What gaps between them that were longer than twice the shortest exceed it by, in nanoseconds:
+    /// the program computed there.
     pub computing: u64,
 }
 

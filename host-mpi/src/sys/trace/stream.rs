@@ -184,7 +184,8 @@ impl Stream {
             let gap = enter.saturating_sub(tests.leave);
             tests.shortest_gap = tests.shortest_gap.min(gap);
             if gap > tests.shortest_gap.saturating_mul(2) {
-                tests.computing += gap;
+                // The shortest gap is the loop's own, with the cost of recording a test.
+                tests.computing += gap - tests.shortest_gap;
             }
         }
         tests.inside += leave.saturating_sub(enter);
