@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::output::number;
-use crate::trace::convert::{Class, Line};
+use crate::trace::convert::{Class, Line, Report};
 use crate::trace::extrapolate::{Dimension, Extrapolation, Growth};
 
 /// Extrapolation of a trace, as JSON and as text.
@@ -90,13 +90,33 @@ impl ExtrapolationReport {
         if self.not_understood.is_empty() {
             return writeln!(out, "not understood         nothing");
         }
-        for Line { call, reason, calls, share, .. } in &self.not_understood {
-            let (reason, share) = (reason.unwrap_or_default(), share * 100.0);
-            writeln!(
-                out,
-                "not understood         {calls} {call}, {share:.2}% of the time: {reason}"
-            )?;
-        }
-        Ok(())
+        write_left_out(out, "not understood", &self.not_understood)
     }
+}
+
+/// Calls of a trace that its schedule lacks, or has only something like.
+#[derive(Serialize)]
+pub(super) struct ConversionReport {
+    approximated: Vec<Line>,
+    refused: Vec<Line>,
+}
+
+impl ConversionReport {
+    pub(super) fn new(report: &Report) -> Self {
+        let approximated = report.lines(Class::Approximated(""));
+        Self { approximated, refused: report.lines(Class::Refused("")) }
+    }
+
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_left_out(out, "approximated", &self.approximated)?;
+        write_left_out(out, "not converted", &self.refused)
+    }
+}
+
+fn write_left_out(out: &mut dyn Write, name: &str, lines: &[Line]) -> io::Result<()> {
+    for Line { call, reason, calls, share, .. } in lines {
+        let (reason, share) = (reason.unwrap_or_default(), share * 100.0);
+        writeln!(out, "{name:<22} {calls} {call}, {share:.2}% of the time: {reason}")?;
+    }
+    Ok(())
 }

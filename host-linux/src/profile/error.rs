@@ -16,11 +16,21 @@ pub struct ProfileError {
     pub kind: ProfileErrorKind,
 }
 
+/// What makes a profile, where there is none.
+fn made(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            "; 'loggap measure -o FILE' makes one, 'loggap-mpi measure' for MPI"
+        }
+        _ => "",
+    }
+}
+
 /// Causes of rejection.
 #[derive(Debug, Error)]
 pub enum ProfileErrorKind {
     /// The file could not be read.
-    #[error("{0}")]
+    #[error("{0}{made}", made = made(.0))]
     Io(#[source] io::Error),
     /// The file exceeds this limit, bytes.
     #[error("longer than {0} bytes; this is no profile")]

@@ -21,5 +21,5 @@ pub use form::{Extent, Form};
 pub use lookup::{FileLookup, NumberedLookup};
 pub use prtt::PrttRound;
 pub use tags::TagNumbers;
-pub use trace::TraceSchedule;
+pub use trace::{TraceSchedule, Written};
 pub use write::{CutTags, StreamOutput, WriteError, Writer, write, write_text};

@@ -13,9 +13,16 @@ use crate::trace::extrapolate::Extrapolation;
 #[derive(Debug)]
 pub enum TraceSchedule {
     /// On the traced ranks.
-    Converted(Conversion, RwLock<Arc<TagNumbers>>),
+    Converted(Conversion, RwLock<Written>),
     /// On more ranks.
     Extrapolated(Box<Extrapolation>),
+}
+
+/// What was learnt when a trace was last written with numbers in place of tags.
+#[derive(Clone, Debug, Default)]
+pub struct Written {
+    tags: Arc<TagNumbers>,
+    report: Report,
 }
 
 impl From<Conversion> for TraceSchedule {
@@ -48,6 +55,16 @@ impl TraceSchedule {
         }
     }
 
+    /// What became of the calls of a trace on its own ranks, once it was fed numbered.
+    pub(crate) fn conversion_report(&self) -> Option<Report> {
+        match self {
+            Self::Converted(_, written) => {
+                Some(written.read().unwrap_or_else(PoisonError::into_inner).report.clone())
+            }
+            Self::Extrapolated(_) => None,
+        }
+    }
+
     /// Writes the schedule into `sink`, and returns what became of the calls of the trace.
     ///
     /// # Errors
@@ -74,9 +91,12 @@ impl TraceSchedule {
         sink: &mut S,
     ) -> Result<Report, ConvertError<BuildError>> {
         match self {
-            Self::Converted(conversion, tags) => {
-                let mut tags = tags.write().unwrap_or_else(PoisonError::into_inner);
-                conversion.feed(&mut numbering(Arc::make_mut(&mut tags), sink))
+            Self::Converted(conversion, written) => {
+                let mut written = written.write().unwrap_or_else(PoisonError::into_inner);
+                let tags = Arc::make_mut(&mut written.tags);
+                let report = conversion.feed(&mut numbering(tags, sink))?;
+                written.report = report.clone();
+                Ok(report)
             }
             Self::Extrapolated(program) => {
                 program.feed_numbered(sink).map(|()| program.report().clone())
@@ -87,8 +107,8 @@ impl TraceSchedule {
     /// Tags that were replaced by numbers.
     pub fn tags(&self) -> Arc<TagNumbers> {
         match self {
-            Self::Converted(_, tags) => {
-                Arc::clone(&tags.read().unwrap_or_else(PoisonError::into_inner))
+            Self::Converted(_, written) => {
+                Arc::clone(&written.read().unwrap_or_else(PoisonError::into_inner).tags)
             }
             Self::Extrapolated(program) => program.tags(),
         }

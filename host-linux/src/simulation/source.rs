@@ -14,7 +14,7 @@ use crate::collective::Call;
 use crate::schedule::{
     FeedError, Form, PrttRound, RefusedInput, ScheduleFile, TagNumbers, TraceSchedule,
 };
-use crate::trace::convert::ConvertError;
+use crate::trace::convert::{ConvertError, Report};
 use crate::trace::extrapolate::Extrapolation;
 
 /// A schedule to simulate.
@@ -254,6 +254,14 @@ impl Source {
     pub(crate) fn extrapolation(&self) -> Option<&Extrapolation> {
         match self {
             Self::Trace(trace) => trace.extrapolation(),
+            _ => None,
+        }
+    }
+
+    /// What became of the calls of a trace on its own ranks, once it was loaded.
+    pub(crate) fn conversion_report(&self) -> Option<Report> {
+        match self {
+            Self::Trace(trace) => trace.conversion_report(),
             _ => None,
         }
     }

@@ -190,7 +190,12 @@ impl Trace {
             return Err(format!("format {} {}", any.format, any.schema_version));
         }
         let read: Description = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-        if read.ranks == 0 || read.clocks_begin.len() != read.ranks as usize {
+        let Description { ranks, hosts, processors, bases_ns, clocks_begin, clocks_end, .. } =
+            &read;
+        let always = [hosts.len(), bases_ns.len(), clocks_begin.len()];
+        let perhaps = [processors.len(), clocks_end.len()].into_iter().filter(|length| *length > 0);
+        let mut lengths = always.into_iter().chain(perhaps);
+        if *ranks == 0 || lengths.any(|length| length != *ranks as usize) {
             return Err("a list is not as long as there are ranks".to_owned());
         }
         Ok(read)

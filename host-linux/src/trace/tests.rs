@@ -186,6 +186,14 @@ fn missing_foreign_and_mixed_files_are_named() {
     assert!(error(&folder).contains("1.trace': record 0: not a file that the tracer wrote"));
     fs::remove_file(folder.path().join("1.trace")).unwrap();
     assert!(error(&folder).contains("1.trace': No such file"));
-    fs::write(folder.path().join("trace.json"), "{}").unwrap();
+    let path = folder.path().join("trace.json");
+    let whole = fs::read_to_string(&path).unwrap();
+    // A list that is too short, and would lose a rank.
+    for (list, short) in [(r#""hosts":["here","here"]"#, r#""hosts":["here"]"#), ("[0,0]", "[0]")] {
+        assert!(whole.contains(list), "{whole}");
+        fs::write(&path, whole.replace(list, short)).unwrap();
+        assert!(error(&folder).contains("a list is not as long as there are ranks"));
+    }
+    fs::write(&path, "{}").unwrap();
     assert!(error(&folder).contains("trace.json' is not the description of a trace"));
 }

@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         return Ok(Exit::Done);
     }
     console.warn(format_args!(
-        "{} messages are not received, or not sent: 'loggap goal check' lists them",
+        "{} messages are not received, or not sent: 'loggap trace check' lists them",
         document.unmatched
     ));
     Ok(if args.conversion.lenient { Exit::Done } else { Exit::Failed })
@@ -236,7 +236,7 @@ impl Document {
     fn summary(&self) -> impl Iterator<Item = String> {
         self.lists().into_iter().map(|(name, lines)| {
             let calls: u64 = lines.iter().map(|line| line.calls).sum();
-            let share: f64 = lines.iter().map(|line| line.share).sum();
+            let share = lines.iter().fold(0.0, |sum, line| sum + line.share);
             format!("{name}: {calls} calls, {:.2}% of the time", share * 100.0)
         })
     }

@@ -18,7 +18,7 @@ use super::noise_args::NoiseDocument;
 use super::sensitivity::Sensitivities;
 use super::sweep::SweepReport;
 use crate::cli::digits::Digits;
-use crate::cli::extrapolation::ExtrapolationReport;
+use crate::cli::extrapolation::{ConversionReport, ExtrapolationReport};
 use crate::cli::parameters_used::ParametersUsed;
 use crate::output::{number, wrap};
 use crate::simulation::{
@@ -68,6 +68,9 @@ pub(super) struct Report {
     /// Extrapolation of a trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     extrapolation: Option<ExtrapolationReport>,
+    /// Conversion of a trace on its own ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversion: Option<ConversionReport>,
     network: NetworkReport,
     #[serde(flatten)]
     sensitivities: Option<Sensitivities>,
@@ -223,6 +226,7 @@ impl Report {
             counters,
             explanation,
             extrapolation: source.extrapolation().map(ExtrapolationReport::new),
+            conversion: source.conversion_report().as_ref().map(ConversionReport::new),
             network: NetworkReport::new(args, sets, outcome),
             sensitivities: None,
             monte_carlo: None,
@@ -364,10 +368,10 @@ impl Report {
         let hint = if all("never_ready") {
             "operations that wait for each other are shown by 'loggap goal check'"
         } else if any("never_ready") {
-            "messages without a partner are shown by 'loggap goal check'; where it finds none, ranks \
-             wait for each other"
+            "messages without a partner are shown by 'loggap goal check', of a trace by 'loggap trace \
+             check'; where there are none, ranks wait for each other"
         } else {
-            "'loggap goal check' shows messages without a partner"
+            "'loggap goal check', of a trace 'loggap trace check', shows messages without a partner"
         };
         hint.to_owned()
     }
@@ -416,6 +420,9 @@ impl Report {
         writeln!(out, "time to load, to run   {:.3} s, {:.3} s{speed}", self.load_s, self.run_s)?;
         if let Some(extrapolation) = &self.extrapolation {
             extrapolation.write(out)?;
+        }
+        if let Some(conversion) = &self.conversion {
+            conversion.write(out)?;
         }
         self.how.write(out)?;
         self.network.write(out)?;

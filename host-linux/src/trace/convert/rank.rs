@@ -196,8 +196,16 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
 
     /// Ends the rank.
     pub(super) fn end(mut self) -> Converted<(), S> {
-        if !self.is_finished && self.conversion.options.strictness == Strictness::Strict {
-            return Err(ConvertError::Cut { rank: self.rank });
+        if !self.is_finished {
+            if self.conversion.options.strictness == Strictness::Strict {
+                return Err(ConvertError::Cut { rank: self.rank });
+            }
+            self.report.add(
+                Class::Refused("a rank's records end before MPI_Finalize"),
+                "(cut)",
+                1,
+                0,
+            );
         }
         for thread in 0..self.chains.len() {
             self.flush(thread)?;

@@ -187,7 +187,10 @@ impl Extrapolation {
         ];
         match self.mapping.dimensions.as_slice() {
             [copies, ranks] if copies.traced == 1 => {
-                format!("{} copies of {} ranks", copies.target, ranks.traced)
+                let (copies, ranks) = (copies.target, ranks.traced);
+                format!(
+                    "{copies} copies of {ranks} ranks, joined by collectives: {copies} times the work"
+                )
             }
             _ if self.patterns.is_empty() => format!("a grid of {target} from {traced} ranks"),
             _ => {

@@ -306,6 +306,10 @@ extern "C" fn loaded() {
 static LOADED: extern "C" fn() = loaded;
 
 extern "C" fn unused() {
+    // What it forked ends here, too.
+    if !is_command() {
+        return;
+    }
     // A program that it started may have been traced.
     let directory = std::env::var("LOGGAP_TRACE_DIR").unwrap_or_default();
     if PROCESS.load(Ordering::Relaxed) == 0 && !Path::new(&directory).join("trace.json").exists() {

@@ -36,7 +36,7 @@ pub(super) struct AppArgs {
     /// time went and differs.
     #[arg(long, requires = "command", conflicts_with_all = [
         "op", "sizes", "processes", "algorithms", "demonstrate", "noise", "align", "huge_pages",
-        "max_time", "rel_err", "max_skew", "plot", "csv"])]
+        "max_time", "rel_err", "max_skew", "plot", "csv", "seed"])]
     app: bool,
     /// What starts a job.
     #[arg(long, value_name = "WORDS", default_value = "mpirun -n 2", requires = "app")]
@@ -63,7 +63,7 @@ pub(super) struct AppArgs {
     )]
     measure: String,
     /// Profile to predict with, in place of one measured now.
-    #[arg(long, value_name = "PROFILE.json", requires = "app")]
+    #[arg(long, value_name = "PROFILE.json", requires = "app", conflicts_with = "output")]
     profile: Option<PathBuf>,
     /// Keep the traces in this directory.
     #[arg(long, value_name = "DIR", requires = "app")]

@@ -141,9 +141,8 @@ impl Document {
                 true => Verdict::Agree,
                 false => Verdict::Differ,
             },
-            compute_only: free_network_difference.abs() <= bound
-                || difference.abs() <= bound
-                    && free_network_difference.abs() < EVIDENCE * difference.abs(),
+            compute_only: half <= Verdict::KNOWN
+                && free_network_difference.abs() < bound.max(EVIDENCE * difference.abs()),
             causes: is_here.then(|| Causes::new(runs, &by_rank, traced, measured.value)),
             approximated_share: most(|one| one.approximated),
             refused_share: most(|one| one.refused),
@@ -256,10 +255,10 @@ pub(super) fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
         number::plus_minus(all.bound)
     );
     line(out, "predicted", [all.predicted_s, all.predicted_s_lo, all.predicted_s_hi], &verdict)?;
-    let evidence = if all.compute_only {
-        "compute only, the run says little about the network"
-    } else {
-        "the network matters"
+    let evidence = match all.verdict {
+        Verdict::CannotTell => "measured runs scatter too much to tell what it says",
+        _ if all.compute_only => "compute only, the run says little about the network",
+        _ => "the network matters",
     };
     writeln!(
         out,
