@@ -31,9 +31,10 @@ pub(super) struct TraceArgs {
     /// Algorithms of collective operations: known, a file of Open MPI's rules,
     /// or OPERATION=ALGORITHM[:SEGMENT] [default: known].
     ///
-    /// 'known' are those that the trace's settings of Open MPI name, else its
-    /// fixed rules (version 4.0). Files are those that 'loggap best --rules'
-    /// writes. Repeatable; what is named goes before a file.
+    /// 'known' are those that the library's settings name, else the fixed rules
+    /// of its version of Open MPI; 'loggap trace info' lists them. Files are
+    /// those that 'loggap best --rules' writes. Repeatable; what is named goes
+    /// before a file.
     #[arg(long, value_name = "known|FILE|OPERATION=ALGORITHM", value_delimiter = ',')]
     algorithms: Vec<String>,
 

@@ -123,7 +123,7 @@ impl Conversion {
     #[must_use]
     pub fn new(input: Input, mut options: Options) -> Self {
         if let Input::Trace(trace) = &input {
-            options.algorithms.forced(&trace.description().settings);
+            options.algorithms.set_library(trace.description());
         }
         let mut numbers = HashMap::new();
         for rank in 0..input.ranks() {

@@ -212,7 +212,11 @@ impl Job {
             let name = name.into_string().ok().filter(|name| is_setting(name))?;
             Some((name, Value::from(value.to_string_lossy().into_owned())))
         });
-        let settings: serde_json::Map<_, _> = settings.collect();
+        let mut settings: serde_json::Map<_, _> = settings.collect();
+        let variables = library::variables().into_iter();
+        settings.extend(variables.map(|(name, value)| (name, Value::from(value))));
+        let rules = settings.get("OMPI_MCA_coll_tuned_dynamic_rules_filename");
+        let rules = rules.and_then(|path| fs::read_to_string(path.as_str()?).ok());
         let [cost, read] = self.cost;
         let document = json!({
             "schema_version": 1,
@@ -222,6 +226,7 @@ impl Job {
             "library": library::version(),
             "command": command,
             "settings": settings,
+            "rules": rules,
             "hosts": self.ranks.iter().map(host).collect::<Vec<_>>(),
             "processors": self.ranks.iter().map(|[_, _, _, count, ..]| *count).collect::<Vec<_>>(),
             "bases_ns": self.ranks.iter().map(|[_, _, base, ..]| *base).collect::<Vec<_>>(),
