@@ -148,6 +148,7 @@ impl Stream {
     }
 
     /// Adds to the record that was begun.
+    #[inline(always)]
     pub(crate) fn put(&mut self, part: &Part<'_>) {
         if !self.is_on {
             return;
