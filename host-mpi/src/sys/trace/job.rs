@@ -85,19 +85,24 @@ impl Job {
         (job, file)
     }
 
-    /// Ends the trace together with all ranks. `records` are those of this rank.
-    pub(crate) fn end(&self, records: u64) {
+    /// Ends the trace together with all ranks. Of this one are given its records, unsuccessful tests,
+    /// and nanoseconds that it wrote and ran.
+    #[allow(clippy::cast_precision_loss, reason = "a share")]
+    pub(crate) fn end(&self, own: [u64; 4]) {
         let clocks = self.clocks();
-        let counts = self.gathered(self.ranks.len(), [records, 0, 0]);
+        let counts = self.gathered(self.ranks.len(), own);
         let mut comm = self.comm;
         library::comm_free(&mut comm);
         if self.rank == 0 {
             self.describe(&clocks);
-            let records: u64 = counts.iter().map(|[records, ..]| records).sum();
+            let sum = |at: usize| counts.iter().filter_map(|rank| rank.get(at)).sum::<u64>();
+            let [records, tests, flushed, span] = [0, 1, 2, 3].map(sum);
             let [cost, read] = self.cost;
+            let took = (records + tests) as f64 * (cost + read) + flushed as f64;
+            let share = 100.0 * took / (span as f64).max(1.0);
             complain(format_args!(
                 "{}: {} ranks, {records} records; a call costs {cost:.0} ns, and {read:.0} ns to read \
-                 the clock twice; next: loggap trace info {}",
+                 the clock twice, with writing {share:.2}% of the run; next: loggap trace info {}",
                 self.directory,
                 self.ranks.len(),
                 self.directory
