@@ -51,7 +51,7 @@ pub(super) struct TraceArgs {
     /// Run F copies of the traced ranks, with collectives in common.
     ///
     /// As Schedgen extrapolates.
-    #[arg(long, value_name = "F", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["compat", "grid", "to_ranks"])]
+    #[arg(long, value_name = "F", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["grid", "to_ranks"])]
     extrapolate: Option<u32>,
 
     /// Run a program of rings, lines and trees on this number of ranks.
@@ -116,6 +116,8 @@ impl TraceArgs {
         grid: Option<&Grid>,
     ) -> Result<TraceSchedule, CliError> {
         let scaling = match (self.extrapolate, grid, self.to_ranks) {
+            // Its graph has the copies.
+            (Some(_), ..) if self.compat.is_some() => None,
             (Some(copies), ..) => Some(Scaling::Copies(copies)),
             (None, Some(_), _) if self.compat.is_some() => {
                 return Err(CliError::usage("--grid cannot be used with --compat"));
@@ -148,7 +150,7 @@ impl TraceArgs {
             combine: self.combine.unwrap_or(PerByte::ZERO),
             algorithms: self.chosen()?,
             graph: match self.compat {
-                Some(Compat::Schedgen) => Graph::Schedgen,
+                Some(Compat::Schedgen) => Graph::Schedgen { copies: self.extrapolate.unwrap_or(1) },
                 None => Graph::Derived,
             },
             strictness: if self.lenient { Strictness::Lenient } else { Strictness::Strict },
