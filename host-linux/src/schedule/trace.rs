@@ -13,14 +13,14 @@ use crate::trace::extrapolate::Extrapolation;
 #[derive(Debug)]
 pub enum TraceSchedule {
     /// On the traced ranks.
-    Converted(Conversion, RwLock<Arc<TagNumbers>>),
+    Converted(Box<Conversion>, RwLock<Arc<TagNumbers>>),
     /// On more ranks.
     Extrapolated(Box<Extrapolation>),
 }
 
 impl From<Conversion> for TraceSchedule {
     fn from(conversion: Conversion) -> Self {
-        Self::Converted(conversion, RwLock::default())
+        Self::Converted(Box::new(conversion), RwLock::default())
     }
 }
 

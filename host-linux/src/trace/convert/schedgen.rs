@@ -56,10 +56,7 @@ pub(super) fn convert<S: Sink>(
                 graph.time = leave;
                 true
             }
-            ("Finalize", _) => {
-                graph.calculate(&[], enter, enter).map_err(failed)?;
-                true
-            }
+            ("Finalize", _) => graph.calculate(&[], enter, enter).map(|()| true).map_err(failed)?,
             (_, What::Messages(all)) => graph.messages(all, enter, leave).map_err(failed)?,
             ("Wait" | "Waitall", What::Completions(all)) => {
                 let known = all.iter().filter_map(|one| graph.requests.remove(&one.request));
@@ -74,17 +71,11 @@ pub(super) fn convert<S: Sink>(
                 let communicators = conversion.input.communicators(traced);
                 let group = communicators.and_then(|all| all.get(&operation.communicator));
                 let is_whole = group.is_some_and(|group| group.size() == u64::from(traced_ranks));
-                let root = operation.root.and_then(|root| u32::try_from(root).ok()).unwrap_or(0);
-                match pattern(call, operation).filter(|_| is_whole) {
-                    Some((pattern, size)) => {
-                        let options = Options { root, ..Options::new(ranks, size) };
-                        graph
-                            .collective(pattern, &options, operation.request, enter, leave)
-                            .map_err(failed)?;
-                        true
-                    }
-                    None => false,
+                let known = pattern(call, operation).filter(|_| is_whole);
+                if let Some(pattern) = known {
+                    graph.collective(pattern, operation, enter, leave).map_err(failed)?;
                 }
+                known.is_some()
             }
             _ => true,
         };
@@ -190,17 +181,18 @@ impl<S: Sink> RankGraph<'_, S> {
 
     fn collective(
         &mut self,
-        pattern: Pattern,
-        options: &Options,
-        request: Option<u64>,
+        (pattern, size): (Pattern, u64),
+        operation: &Collective,
         enter: u64,
         leave: u64,
     ) -> Result<(), S::Error> {
+        let root = operation.root.and_then(|root| u32::try_from(root).ok()).unwrap_or(0);
+        let options = Options { root, ..Options::new(self.ranks, size) };
         let tag = FIRST_COLLECTIVE.wrapping_add(self.collectives);
         self.collectives += 1;
         debug_assert!(self.rank < self.ranks);
         let mut part = Part { sink: self.sink, tag, first: Vec::new(), last: Vec::new() };
-        match generate_rank(pattern, options, self.rank, &mut [], &mut part) {
+        match generate_rank(pattern, &options, self.rank, &mut [], &mut part) {
             // The options are those of a whole communicator, with a root in it.
             Ok(()) | Err(GenerateError::Options(_)) => {}
             Err(GenerateError::Sink(error)) => return Err(error),
@@ -212,7 +204,7 @@ impl<S: Sink> RankGraph<'_, S> {
         }
         self.calculate(&first, enter, leave)?;
         self.before = vec![(op, DependsOn::End)];
-        if let Some(request) = request {
+        if let Some(request) = operation.request {
             self.requests.insert(request, op);
         }
         Ok(())

@@ -53,6 +53,13 @@ impl Job {
         let mut run = [getrandom::u64().unwrap_or(base)];
         let length = size_of_val(&run).try_into().unwrap_or(0);
         library::broadcast(run.as_mut_ptr().cast(), length, library.byte, 0, comm);
+        let tasks =
+            env::var("SLURM_STEP_NUM_TASKS").ok().filter(|tasks| ranks == 1 && tasks != "1");
+        if let Some(tasks) = tasks.filter(|_| env::var_os("OMPI_COMM_WORLD_SIZE").is_none()) {
+            complain(format_args!(
+                "{tasks} processes of srun, each alone for MPI: --mpi=pmix is Open MPI's, pmi2 MPICH's"
+            ));
+        }
         let [rank, ranks] = [rank, ranks].map(|number| usize::try_from(number).unwrap_or(0));
         let directory = env::var("LOGGAP_TRACE_DIR").unwrap_or_else(|_| "loggap-trace".to_owned());
         // The program may go to another directory.
