@@ -267,9 +267,9 @@ impl Job {
     }
 }
 
-/// Number of ranks that `mpirun` has started, by its environment variables.
+/// Number of ranks that `mpirun` or `srun` has started, by their environment variables.
 pub(crate) fn launched() -> Option<u32> {
-    const VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
+    const VARIABLES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"];
     VARIABLES.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{is_open_mpi, ranks, run};
-use loggap::trace::{Communicator, Record, Summary, Trace, What, pairs, wildcards};
+use loggap::trace::{AlgorithmUse, Communicator, Record, Summary, Trace, What, pairs, wildcards};
 use loggap_core::trace::{Direction, Envelope, Outcome};
 use loggap_tests::command::{Ended, Run as _, skipped};
 
@@ -51,9 +51,13 @@ impl Program {
         self.folder.path().join("trace")
     }
 
-    /// Traces the program.
+    /// Traces the program, with an algorithm of broadcasts that it is told to take.
     fn traced(&self, count: u32, arguments: &[&str]) -> Ended {
         let mut command = ranks(count);
+        command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "true");
+        command.env("OMPI_MCA_coll_tuned_bcast_algorithm", "pipeline");
+        command.env("MPIR_CVAR_DEVICE_COLLECTIVES", "none");
+        command.env("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "scatter_ring_allgather");
         command.args(["trace", "-o"]).arg(self.directory()).arg("--").arg(&self.path);
         run(command.args(arguments))
     }
@@ -66,7 +70,7 @@ impl Program {
     fn whole_trace(&self, count: u32) -> (Trace, Summary) {
         let ended = self.traced(count, &["none"]);
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-        assert!(ended.stderr.contains("ns to read the clock"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("% of the run"), "{}", ended.stderr);
         let trace = self.trace();
         let summary = Summary::of(&trace).unwrap();
         let (unmatched, unfinished) = (&summary.unmatched_list, &summary.unfinished_list);
@@ -142,6 +146,7 @@ fn calls_of_all_kinds_are_recorded_with_ranks_of_the_world() {
     probes(&trace);
     communicators(&trace);
     collectives(&trace);
+    algorithms(&summary);
     assert!(only(&trace, 0, "(off)").enter < only(&trace, 0, "(on)").enter);
     let pairs = pairs(&trace).unwrap();
     assert_eq!(pairs.len() as u64, summary.messages);
@@ -218,6 +223,23 @@ fn collectives(trace: &Trace) {
     assert!(there.sent == 4 && there.root == Some(0) && received.is_empty());
     let (_, sent, received) = of(0, "Neighbor_alltoallv");
     assert_eq!((sent.runs(), received.runs()), (&[(4, 3)][..], &[(4, 3)][..]));
+}
+
+fn algorithms(summary: &Summary) {
+    let of = |operation: &str| {
+        let is_it = |one: &&AlgorithmUse| one.operation == operation;
+        summary.algorithms.iter().find(is_it).unwrap()
+    };
+    let (bcast, reduced) = (of("bcast"), of("allreduce"));
+    assert_eq!((bcast.first_bytes, bcast.last_bytes, bcast.ranks, bcast.calls), (100, 100, 2, 4));
+    if is_open_mpi() {
+        assert_eq!(bcast.algorithm, Some("pipeline"));
+        assert_eq!(reduced.algorithm, Some("recursive_doubling"));
+    } else {
+        assert_eq!(bcast.algorithm, Some("scatter_allgather_ring"));
+        assert!(reduced.algorithm.is_none() && reduced.reason.as_ref().unwrap().contains("MPICH"));
+    }
+    assert_eq!(of("iallreduce").algorithm, None);
 }
 
 #[test]

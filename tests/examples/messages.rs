@@ -3,12 +3,14 @@
 //! puts what Open MPI sends.
 //!
 //! ```text
-//! cargo run -p loggap-tests --example messages -- RANKS OPERATION [NUMBER:SIZE:SEGMENT]...
+//! cargo run -p loggap-tests --example messages -- RANKS OPERATION [NUMBER:SIZE:SEGMENT | SIZE]...
 //! ```
+//!
+//! A size alone is that of a call by the library's own rules.
 
 use std::collections::BTreeMap;
 
-use loggap::collective::{Call, Operation};
+use loggap::collective::{Call, Chosen, FixedRules, Operation};
 use loggap_core::units::PerByte;
 
 /// Messages of a pair.
@@ -22,17 +24,23 @@ fn main() -> Result<(), String> {
     let mut words = std::env::args().skip(1);
     let ranks: u32 = words.next().and_then(|word| word.parse().ok()).ok_or("RANKS?")?;
     let name = words.next().ok_or("OPERATION?")?;
-    let operation = Operation::ALL.into_iter().find(|operation| operation.name() == name);
-    let operation = operation.ok_or("no such operation")?;
+    let operation = Operation::named(&name).ok_or("no such operation")?;
     let mut pairs: BTreeMap<(u32, u32), Sent> = BTreeMap::new();
     for word in words {
         let numbers: Result<Vec<u64>, _> = word.split(':').map(str::parse).collect();
-        let Ok([number, size, segment]) = numbers.as_deref() else {
-            return Err(format!("'{word}' is not NUMBER:SIZE:SEGMENT"));
+        let (shape, size, segment) = match numbers.as_deref() {
+            Ok(&[number, size, segment]) => {
+                let known = operation.algorithms().find(|one| u64::from(one.number) == number);
+                (known.ok_or(format!("no algorithm {number}"))?.shape, size, segment)
+            }
+            Ok(&[size]) => {
+                let Chosen { shape, segment, .. } =
+                    FixedRules::default().choose(operation, ranks, size);
+                (shape, size, segment)
+            }
+            _ => return Err(format!("'{word}' is neither NUMBER:SIZE:SEGMENT nor SIZE")),
         };
-        let algorithm = operation.algorithms().find(|one| u64::from(one.number) == *number);
-        let shape = algorithm.ok_or(format!("no algorithm {number}"))?.shape;
-        let call = Call { shape, ranks, size: *size, segment: *segment, combine: PerByte::ZERO };
+        let call = Call { shape, ranks, size, segment, combine: PerByte::ZERO };
         for rank in 0..ranks {
             for message in call.rounds(rank).into_iter().flat_map(|round| round.sends) {
                 let sent = pairs.entry((rank, message.peer)).or_default();

@@ -61,6 +61,7 @@ impl Encoder {
         Self { last: Last { time: base, ..Last::default() } }
     }
 
+    #[inline(always)] // Callers know the kind.
     #[allow(clippy::too_many_lines, reason = "a line or two for each kind of part")]
     /// Writes `part` to the start of `out` and returns its length.
     ///
@@ -183,6 +184,9 @@ impl Out<'_> {
 
     /// A mask with `flags`, and the fields that differ from `last`.
     fn envelope(&mut self, new: &Envelope, last: &mut Envelope, flags: u8) {
+        if new == last {
+            return self.byte(flags);
+        }
         let differs = [
             new.peer != last.peer,
             new.tag != last.tag,

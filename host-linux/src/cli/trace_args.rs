@@ -31,9 +31,10 @@ pub(super) struct TraceArgs {
     /// Algorithms of collective operations: known, a file of Open MPI's rules,
     /// or OPERATION=ALGORITHM[:SEGMENT] [default: known].
     ///
-    /// 'known' are those that the trace's settings of Open MPI name, else its
-    /// fixed rules (version 4.0). Files are those that 'loggap best --rules'
-    /// writes. Repeatable; what is named goes before a file.
+    /// 'known' are those that the library's settings name, else the fixed rules
+    /// of its version of Open MPI; 'loggap trace info' lists them. Files are
+    /// those that 'loggap best --rules' writes. Repeatable; what is named goes
+    /// before a file.
     #[arg(long, value_name = "known|FILE|OPERATION=ALGORITHM", value_delimiter = ',')]
     algorithms: Vec<String>,
 
@@ -50,7 +51,7 @@ pub(super) struct TraceArgs {
     /// Run F copies of the traced ranks, with collectives in common.
     ///
     /// As Schedgen extrapolates.
-    #[arg(long, value_name = "F", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["compat", "grid", "to_ranks"])]
+    #[arg(long, value_name = "F", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["grid", "to_ranks"])]
     extrapolate: Option<u32>,
 
     /// Run a program of rings, lines and trees on this number of ranks.
@@ -127,6 +128,8 @@ impl TraceArgs {
         grid: Option<&Grid>,
     ) -> Result<TraceSchedule, CliError> {
         let scaling = match (self.extrapolate, grid, self.to_ranks) {
+            // Its graph has the copies.
+            (Some(_), ..) if self.compat.is_some() => None,
             (Some(copies), ..) => Some(Scaling::Copies(copies)),
             (None, Some(_), _) if self.compat.is_some() => {
                 return Err(CliError::usage("--grid cannot be used with --compat"));
@@ -159,7 +162,7 @@ impl TraceArgs {
             combine: self.combine.unwrap_or(PerByte::ZERO),
             algorithms: self.chosen()?,
             graph: match self.compat {
-                Some(Compat::Schedgen) => Graph::Schedgen,
+                Some(Compat::Schedgen) => Graph::Schedgen { copies: self.extrapolate.unwrap_or(1) },
                 None => Graph::Derived,
             },
             strictness: if self.lenient { Strictness::Lenient } else { Strictness::Strict },

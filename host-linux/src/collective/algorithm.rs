@@ -20,6 +20,9 @@ pub enum Shape {
     BroadcastBinary,
     /// Segments down a binomial tree; a rank sends to its nearest child first.
     BroadcastBinomial,
+    /// Whole messages down a tree in which a rank sends to up to three children at distances 1, 4,
+    /// 16, …, the farthest first.
+    BroadcastKnomial,
     /// Scatter of blocks down a binomial tree, then allgather by recursive doubling.
     BroadcastScatterDoubling,
     /// Scatter of blocks down a binomial tree, then allgather along a ring.
@@ -68,6 +71,10 @@ pub enum Shape {
     ReduceLinear,
     /// Segments up a binomial tree, combined at each rank.
     ReduceBinomial,
+    /// Segments up a binary tree.
+    ReduceBinary,
+    /// Segments along a chain that ends at the root.
+    ReduceChain,
     /// Each rank combines the vector of the rank below and passes the result on.
     Scan,
 }

@@ -88,6 +88,26 @@ impl Call {
         Binomial::Near.place(rank, self.ranks)
     }
 
+    /// Place of `rank` in a tree whose levels are four times as many ranks
+    /// (`ompi_coll_base_topo_build_kmtree` with radix 4).
+    pub(super) fn knomial_place(&self, rank: u32) -> Place {
+        const RADIX: u64 = 4;
+        let (own, ranks) = (u64::from(rank), u64::from(self.ranks));
+        let mut reach = 1;
+        while reach < ranks && own % (RADIX * reach) == 0 {
+            reach *= RADIX;
+        }
+        let parent = own - own % (RADIX * reach);
+        let parent = u32::try_from(parent).ok().filter(|_| rank > 0);
+        let mut children = Vec::new();
+        while reach > 1 {
+            reach /= RADIX;
+            let all = (1..RADIX).map(|step| own + step * reach).filter(|child| *child < ranks);
+            children.extend(all.filter_map(|child| u32::try_from(child).ok()));
+        }
+        Place { parent, children }
+    }
+
     /// Scatter down a binomial tree: a rank receives its own block and those of its subtree, and
     /// sends the largest subtree first.
     fn scatter_blocks(&self, rank: u32) -> Vec<Round> {

@@ -41,6 +41,7 @@ impl Call {
             }
             Shape::BroadcastBinary => self.broadcast_segments(self.binary_place(rank)),
             Shape::BroadcastBinomial => self.broadcast_segments(self.binomial_place(rank)),
+            Shape::BroadcastKnomial => self.broadcast_segments(self.knomial_place(rank)),
             Shape::BroadcastScatterDoubling => self.broadcast_scatter_doubling(rank),
             Shape::BroadcastScatterRing => self.broadcast_scatter_ring(rank),
             Shape::AllreduceLinear => self.allreduce_linear(rank),
@@ -65,6 +66,8 @@ impl Call {
             Shape::ScatterBinomial => self.scatter_binomial(rank),
             Shape::ReduceLinear => self.reduce_linear(rank),
             Shape::ReduceBinomial => self.reduce_binomial(rank),
+            Shape::ReduceBinary => self.reduce_tree(&self.binary_place(rank)),
+            Shape::ReduceChain => self.reduce_tree(&self.chains_place(rank, 1)),
             Shape::Scan => self.scan(rank),
         }
     }

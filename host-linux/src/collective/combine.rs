@@ -3,7 +3,7 @@
 use loggap_core::units::Picos;
 
 use super::call::Call;
-use super::rounds::{Binomial, Message, Round, doubled, power_of_two};
+use super::rounds::{Binomial, Message, Place, Round, doubled, power_of_two};
 
 /// Mapping of ranks to places 0, 1, … below a power of two, between which the main rounds take
 /// place. Surplus ranks only take part before and after them.
@@ -63,12 +63,18 @@ impl Call {
         (1..self.ranks).rev().flat_map(combined).collect()
     }
 
-    /// Up a binomial tree; a rank combines the vectors of its children, the nearest first.
+    /// Up a binomial tree, the nearest child first.
     pub(super) fn reduce_binomial(&self, rank: u32) -> Vec<Round> {
-        let place = Binomial::Far.place(rank, self.ranks);
+        let mut place = Binomial::Far.place(rank, self.ranks);
+        place.children.reverse();
+        self.reduce_tree(&place)
+    }
+
+    /// Up a tree; a rank combines the vectors of its children.
+    pub(super) fn reduce_tree(&self, place: &Place) -> Vec<Round> {
         let mut rounds = Vec::new();
         for size in self.segment_lengths() {
-            for &child in place.children.iter().rev() {
+            for &child in &place.children {
                 rounds.extend([Round::receive(child, size), self.combining(size)]);
             }
             rounds.extend(place.parent.map(|parent| Round::send(parent, size)));

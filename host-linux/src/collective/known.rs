@@ -1,22 +1,114 @@
-//! Open MPI's own choice of algorithms, by its fixed rules of version 4.0
-//! (`coll_tuned_decision_fixed.c`), as far as the messages of the algorithms are known: in place of
-//! a split binary tree stands a binary one, and two ranks are not treated apart.
+//! Open MPI's own choice of algorithms, by its fixed rules (`coll_tuned_decision_fixed.c`), as far
+//! as the messages of the algorithms are known: in place of a split binary tree stands a binary one.
 
-use super::algorithm::Shape;
+use super::algorithm::{ALGORITHMS, Shape};
+use super::fixed;
 use super::operation::Operation;
+use super::rounds::power_of_two;
 
 /// Algorithm with its segment size in bytes; 0 for whole messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Chosen {
-    /// Communication pattern of the algorithm.
+    /// Its name in Open MPI.
+    pub name: &'static str,
+    /// Communication pattern of the algorithm, or of one that stands for it.
     pub shape: Shape,
     /// Bytes of a segment.
     pub segment: u64,
 }
 
-/// Algorithm for a call whose vector, or block, has `size` bytes.
-#[must_use]
-pub fn known(operation: Operation, ranks: u32, size: u64) -> Chosen {
+/// Version of Open MPI whose fixed rules count.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum FixedRules {
+    /// Of 4.0 and before.
+    V40,
+    /// From 4.1 on.
+    #[default]
+    V41,
+}
+
+/// Components of Open MPI, besides `tuned`, that may do collectives of any communicator: that of the
+/// highest priority (`coll_NAME_priority`) does.
+pub const COMPONENTS: [&str; 11] = [
+    "adapt",
+    "basic",
+    "cuda",
+    "han",
+    "hcoll",
+    "libnbc",
+    "monitoring",
+    "portals4",
+    "sm",
+    "ucc",
+    "xhc",
+];
+
+/// Bytes of an element of a reduction, of which only the bytes of all elements are known.
+const ELEMENT: u64 = 8;
+
+impl FixedRules {
+    /// Algorithm for a call whose vector, or block, has `size` bytes.
+    #[must_use]
+    pub fn choose(self, operation: Operation, ranks: u32, size: u64) -> Chosen {
+        match self {
+            Self::V40 => before_41(operation, ranks, size),
+            Self::V41 => from_41(operation, ranks, size),
+        }
+    }
+
+    /// Algorithm of a reduction whose vector has `size` bytes.
+    #[must_use]
+    pub fn reduce(self, ranks: u32, size: u64) -> Chosen {
+        let few = size / ELEMENT < power_of_two(ranks).into();
+        let number = match self {
+            Self::V40 if ranks < 8 && size < 512 => 1,
+            Self::V40 => 5,
+            Self::V41 => fixed::reduce(ranks, size),
+        };
+        let (name, shape) = match number {
+            2 => ("chain", Shape::ReduceChain),
+            3 => ("pipeline", Shape::ReduceChain),
+            4 => ("binary", Shape::ReduceBinary),
+            5 => ("binomial", Shape::ReduceBinomial),
+            6 => ("in-order_binary", Shape::ReduceBinary),
+            7 if !few => ("rabenseifner", Shape::ReduceBinomial),
+            _ => ("linear", Shape::ReduceLinear),
+        };
+        Chosen { name, shape, segment: 0 }
+    }
+}
+
+/// The table's algorithm, or the one that the library takes in its place.
+fn from_41(operation: Operation, ranks: u32, size: u64) -> Chosen {
+    use Operation as O;
+    let plain = |name, shape| Chosen { name, shape, segment: 0 };
+    let elements = size / ELEMENT;
+    let number = match (operation, fixed::choose(operation, ranks, size)) {
+        // Without a fan-out there is one chain.
+        (O::Bcast, 2) => return plain("chain", Shape::BroadcastChains { chains: 1 }),
+        (O::Bcast, 4) => return plain("split_binary_tree", Shape::BroadcastBinary),
+        (O::Bcast, 7) => return plain("knomial", Shape::BroadcastKnomial),
+        (O::Bcast, 8) if !ranks.is_power_of_two() => {
+            return plain("scatter_allgather", Shape::BroadcastScatterRing);
+        }
+        (O::Allreduce, 2) => return plain("nonoverlapping", Shape::AllreduceDoubling),
+        (O::Allreduce, 4 | 5) if elements < ranks.into() => 3,
+        (O::Allreduce, 5) => return plain("segmented_ring", Shape::AllreduceRing),
+        (O::Allreduce, 6) if elements < power_of_two(ranks).into() => 1,
+        (O::Allgather, 3) if !ranks.is_power_of_two() => 2,
+        (O::Allgather, 5) if !ranks.is_multiple_of(2) => 4,
+        (O::Allgather, 6) => return plain("two_proc", Shape::AllgatherRing),
+        (O::Alltoall, 4) => return plain("linear_sync", Shape::AlltoallLinear),
+        (O::Alltoall, 5) => return plain("two_proc", Shape::AlltoallPairwise),
+        (O::Gather, 3) => return plain("linear_sync", Shape::GatherLinear),
+        (O::Scatter, 3) => return plain("linear_nb", Shape::ScatterLinear),
+        (_, number) => number,
+    };
+    let found = operation.algorithms().find(|known| known.number == number);
+    found.map_or(plain("linear", Shape::BarrierLinear), |known| plain(known.name, known.shape))
+}
+
+fn before_41(operation: Operation, ranks: u32, size: u64) -> Chosen {
     let all = operation.rule_size(size, ranks);
     let shape = match operation {
         Operation::Bcast => return broadcast(ranks, size),
@@ -38,7 +130,8 @@ pub fn known(operation: Operation, ranks: u32, size: u64) -> Chosen {
         Operation::Scatter if ranks > 10 && size < 300 => Shape::ScatterBinomial,
         Operation::Scatter => Shape::ScatterLinear,
     };
-    Chosen { shape, segment: 0 }
+    let known = ALGORITHMS.iter().find(|known| known.shape == shape);
+    Chosen { name: known.map_or("", |known| known.name), shape, segment: 0 }
 }
 
 fn broadcast(ranks: u32, size: u64) -> Chosen {
@@ -46,16 +139,19 @@ fn broadcast(ranks: u32, size: u64) -> Chosen {
     /// fewer ranks than that line gives.
     const PIPELINES: [(u128, u128, u64); 3] =
         [(16_134, 21_102, 128 << 10), (23_679, 11_787, 64 << 10), (32_118, 87_936, 16 << 10)];
-    let pipeline = |segment| Chosen { shape: Shape::BroadcastChains { chains: 1 }, segment };
+    let pipeline =
+        |segment| Chosen { name: "pipeline", shape: Shape::BroadcastChains { chains: 1 }, segment };
+    let split =
+        |segment| Chosen { name: "split_binary_tree", shape: Shape::BroadcastBinary, segment };
     let fits = |&(slope, ranks_at_0, _): &(u128, u128, u64)| {
         u128::from(ranks) * 10_000_000_000 < slope * u128::from(size) + ranks_at_0 * 1_000_000
     };
     match size {
-        0..2_048 => Chosen { shape: Shape::BroadcastBinomial, segment: 0 },
-        2_048..370_728 => Chosen { shape: Shape::BroadcastBinary, segment: 1 << 10 },
+        0..2_048 => Chosen { name: "binomial", shape: Shape::BroadcastBinomial, segment: 0 },
+        2_048..370_728 => split(1 << 10),
         _ => match PIPELINES.iter().find(|line| fits(line)) {
             Some(&(.., segment @ 0x20000)) => pipeline(segment),
-            _ if ranks < 13 => Chosen { shape: Shape::BroadcastBinary, segment: 8 << 10 },
+            _ if ranks < 13 => split(8 << 10),
             Some(&(.., segment)) => pipeline(segment),
             None => pipeline(8 << 10),
         },
@@ -65,22 +161,28 @@ fn broadcast(ranks: u32, size: u64) -> Chosen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collective::{ALGORITHMS, Call};
+    use crate::collective::Call;
     use loggap_core::units::PerByte;
 
     /// The choice is an algorithm of the operation that works for the number of ranks.
     #[test]
     fn every_choice_is_possible() {
         for operation in Operation::ALL {
-            for ranks in 2..80 {
-                for size in [0, 1, 199, 500, 2_048, 5_000, 1 << 17, 1 << 19, 1 << 22] {
-                    let Chosen { shape, segment } = known(operation, ranks, size);
-                    let found = ALGORITHMS.iter().find(|known| known.shape == shape).unwrap();
-                    assert_eq!(found.operation, operation);
-                    assert!(found.condition.holds(ranks), "{operation} {ranks} {size}");
-                    assert!(segment == 0 || found.segments);
-                    let call = Call { shape, ranks, size, segment, combine: PerByte::ZERO };
-                    assert!(!call.rounds(1).is_empty());
+            let others = [("knomial", Operation::Bcast, Shape::BroadcastKnomial)];
+            for ranks in (2..80).chain([200, 300, 600, 1_500, 3_000, 5_000]) {
+                for size in [0, 1, 8, 199, 500, 2_048, 5_000, 1 << 17, 1 << 19, 1 << 22] {
+                    for rules in [FixedRules::V40, FixedRules::V41] {
+                        let Chosen { name, shape, segment } = rules.choose(operation, ranks, size);
+                        let found = ALGORITHMS.iter().find(|known| known.shape == shape);
+                        let is_possible = found.is_some_and(|found| {
+                            let whole = segment == 0 || found.segments;
+                            found.operation == operation && found.condition.holds(ranks) && whole
+                        });
+                        let is_other = others.contains(&(name, operation, shape));
+                        assert!(is_possible || is_other, "{name} of {operation} {ranks} {size}");
+                        let call = Call { shape, ranks, size, segment, combine: PerByte::ZERO };
+                        assert!(ranks > 80 || !call.rounds(1).is_empty());
+                    }
                 }
             }
         }
@@ -88,12 +190,15 @@ mod tests {
 
     #[test]
     fn a_broadcast_is_a_pipeline_where_the_message_is_long_for_the_ranks() {
-        let of = |ranks, size| known(Operation::Bcast, ranks, size);
-        let pipeline = |segment| Chosen { shape: Shape::BroadcastChains { chains: 1 }, segment };
+        let of = |ranks, size| {
+            let Chosen { name, segment, .. } =
+                FixedRules::V40.choose(Operation::Bcast, ranks, size);
+            (name, segment)
+        };
         // 1.6134e-6 · 4 MiB + 2.1102 is 8.9; 3.2118e-6 · 4 MiB + 8.7936 is 22.3.
-        assert_eq!(of(8, 4 << 20), pipeline(128 << 10));
-        assert_eq!(of(12, 4 << 20), Chosen { shape: Shape::BroadcastBinary, segment: 8 << 10 });
-        assert_eq!(of(22, 4 << 20), pipeline(16 << 10));
-        assert_eq!(of(23, 4 << 20), pipeline(8 << 10));
+        assert_eq!(of(8, 4 << 20), ("pipeline", 128 << 10));
+        assert_eq!(of(12, 4 << 20), ("split_binary_tree", 8 << 10));
+        assert_eq!(of(22, 4 << 20), ("pipeline", 16 << 10));
+        assert_eq!(of(23, 4 << 20), ("pipeline", 8 << 10));
     }
 }

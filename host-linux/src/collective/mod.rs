@@ -10,6 +10,7 @@ mod broadcast;
 mod call;
 mod combine;
 mod exchange;
+mod fixed;
 mod known;
 mod lists;
 mod operation;
@@ -18,7 +19,7 @@ mod rounds;
 
 pub use algorithm::{ALGORITHMS, Algorithm, Condition, Shape};
 pub use call::{Call, Chain};
-pub use known::{Chosen, known};
+pub use known::{COMPONENTS, Chosen, FixedRules};
 pub use lists::{all_to_all, allgather, linear, reduce_scatter};
 pub use operation::Operation;
 pub use rounds::{

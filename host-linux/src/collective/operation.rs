@@ -49,6 +49,12 @@ impl Operation {
         }
     }
 
+    /// Operation with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|operation| operation.name() == name)
+    }
+
     /// Its number in Open MPI's rules (`COLLTYPE_T` of `coll_base_functions.h`).
     #[must_use]
     pub const fn number(self) -> u32 {

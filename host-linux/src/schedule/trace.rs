@@ -13,7 +13,7 @@ use crate::trace::extrapolate::Extrapolation;
 #[derive(Debug)]
 pub enum TraceSchedule {
     /// On the traced ranks.
-    Converted(Conversion, RwLock<Written>),
+    Converted(Box<Conversion>, RwLock<Written>),
     /// On more ranks.
     Extrapolated(Box<Extrapolation>),
 }
@@ -27,7 +27,7 @@ pub struct Written {
 
 impl From<Conversion> for TraceSchedule {
     fn from(conversion: Conversion) -> Self {
-        Self::Converted(conversion, RwLock::default())
+        Self::Converted(Box::new(conversion), RwLock::default())
     }
 }
 

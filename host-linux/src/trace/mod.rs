@@ -26,6 +26,7 @@ mod matching;
 mod rank;
 mod record;
 mod summary;
+mod used;
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fs;
@@ -39,6 +40,7 @@ pub use matching::{Key, Pair, Unfinished, Unmatched, pairs, wildcards};
 pub use rank::{Communicator, RankTrace, Records};
 pub use record::{Counts, Record, Tests, What};
 pub use summary::{CallSummary, RankSummary, Summary};
+pub use used::AlgorithmUse;
 
 /// Why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -125,9 +127,13 @@ pub struct Description {
     pub library: String,
     /// Command of the program, unless it was not to be kept.
     pub command: Option<Vec<String>>,
-    /// Environment variables by which the MPI library is set, of rank 0.
+    /// Settings of the MPI library, as environment variables, of rank 0: those that are set, and
+    /// those that decide about algorithms of collectives.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// Open MPI's file of rules, if it has one.
+    #[serde(default)]
+    pub rules: Option<String>,
     /// Host of each rank.
     pub hosts: Vec<String>,
     /// Processors of each rank's host.

@@ -6,6 +6,7 @@ use loggap_core::trace::Direction;
 use serde::Serialize;
 
 use super::matching::{Tally, ends};
+use super::used::{AlgorithmUse, Calls};
 use super::{RankTrace, Trace, TraceError, Unfinished, Unmatched, What};
 
 /// Calls of one name.
@@ -72,6 +73,8 @@ pub struct Summary {
     pub unfinished: usize,
     /// By name.
     pub calls_by_name: BTreeMap<String, CallSummary>,
+    /// Algorithms that the library used for collective operations.
+    pub algorithms: Vec<AlgorithmUse>,
     /// By rank.
     pub by_rank: Vec<RankSummary>,
     /// Messages of which only one end was found, by sender, receiver, tag and communicator.
@@ -90,9 +93,9 @@ impl Summary {
     /// [`TraceError`].
     pub fn of(trace: &Trace) -> Result<Self, TraceError> {
         let mut all = Self { ranks: trace.description().ranks, ..Self::default() };
-        let mut tally = Tally::default();
+        let (mut tally, mut calls) = (Tally::default(), Calls::default());
         for (rank, host) in trace.ranks().iter().zip(&trace.description().hosts) {
-            let mut one = all.rank(rank, host)?;
+            let mut one = all.rank(rank, host, &mut calls)?;
             let unfinished = ends(rank, |end| {
                 if end.direction == Direction::Send {
                     one.messages += 1;
@@ -103,6 +106,7 @@ impl Summary {
             all.unfinished_list.extend(unfinished);
             all.by_rank.push(one);
         }
+        all.algorithms = calls.used(trace);
         all.unmatched_list = tally.unmatched();
         let differ = all.unmatched_list.iter().map(|one| one.sends.abs_diff(one.receives));
         all.unmatched = differ.sum();
@@ -119,7 +123,12 @@ impl Summary {
         Ok(all)
     }
 
-    fn rank(&mut self, rank: &RankTrace, host: &str) -> Result<RankSummary, TraceError> {
+    fn rank<'t>(
+        &mut self,
+        rank: &'t RankTrace,
+        host: &str,
+        calls: &mut Calls<'t>,
+    ) -> Result<RankSummary, TraceError> {
         let mut one = RankSummary {
             rank: rank.header().rank,
             host: host.to_owned(),
@@ -142,6 +151,7 @@ impl Summary {
             one.mpi_s += seconds(record.time());
             inside += if record.thread == thread { record.time() } else { 0 };
             self.add(&record);
+            calls.add(rank, &record);
         }
         one.flush_s = seconds(flushed);
         one.compute_s = (one.span_s - seconds(inside)).max(0.0);

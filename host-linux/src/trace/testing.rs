@@ -134,6 +134,7 @@ pub(in crate::trace) fn traced_with(
         ranks: count,
         library: String::new(),
         settings: std::collections::BTreeMap::new(),
+        rules: None,
         command: None,
         hosts: Vec::new(),
         processors: Vec::new(),

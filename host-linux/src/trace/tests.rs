@@ -177,6 +177,20 @@ fn a_file_is_read_to_its_last_whole_block_and_threads_are_merged() {
 }
 
 #[test]
+fn clocks_are_interpolated_between_begin_and_end() {
+    let folder = written(&two_ranks());
+    let path = folder.path().join("trace.json");
+    let mut description: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let clock = |offset: i64| json!({ "at_ns": 1_000, "offset_ns": offset, "bound_ns": 1 });
+    description["clocks_end"] = json!([clock(0), clock(3_000)]);
+    fs::write(&path, description.to_string()).unwrap();
+    let trace = Trace::open(folder.path()).unwrap();
+    let times = [0, 500, 1_000].map(|nanos| trace.time(1, nanos));
+    assert_eq!((times, trace.time(0, 500)), ([-1_000, -1_500, -2_000], 500));
+}
+
+#[test]
 fn missing_foreign_and_mixed_files_are_named() {
     let error = |folder: &tempfile::TempDir| Trace::open(folder.path()).unwrap_err().to_string();
     let folder = written(&two_ranks());

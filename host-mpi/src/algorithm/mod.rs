@@ -12,6 +12,7 @@ mod simulate;
 mod table;
 
 pub use loggap::check::{End, MessageCost, protocols};
+use loggap::collective::COMPONENTS;
 pub use loggap::collective::Shape as Tuned;
 pub use noise::{Repeated, repeated};
 pub use program::{Program, Shape, Way};
@@ -127,10 +128,6 @@ fn own_choice(library: Implementation, read: impl Fn(&str) -> Option<Value>) -> 
         Implementation::Other => None,
     }
 }
-
-/// Components of Open MPI that implement collectives of any communicator.
-const COMPONENTS: [&str; 10] =
-    ["adapt", "basic", "cuda", "han", "hcoll", "libnbc", "monitoring", "portals4", "sm", "ucc"];
 
 /// Component of Open MPI that takes precedence over `tuned`. Each operation is
 /// done by the available component of the highest priority.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::{open, unreadable};
 use crate::output::number;
 use crate::terminal::{CliError, Console, Exit};
-use crate::trace::{Description, Summary};
+use crate::trace::{AlgorithmUse, Description, Summary};
 
 /// Show calls, bytes and time in MPI, by rank and by call.
 #[derive(Debug, clap::Args)]
@@ -98,6 +98,24 @@ fn print(
     calls.sort_by(|(_, one), (_, other)| other.mpi_s.total_cmp(&one.mpi_s));
     for (name, call) in calls.iter().take(limit) {
         writeln!(out, "{name:26} {:9} {:10.4} {:12}", call.calls, call.mpi_s, call.bytes_sent)?;
+    }
+    algorithms(out, all)
+}
+
+/// Algorithms of collective operations that the library used.
+fn algorithms(out: &mut dyn Write, all: &Summary) -> io::Result<()> {
+    if all.algorithms.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "#collective           ranks        bytes        up to    calls algorithm")?;
+    for one in &all.algorithms {
+        let AlgorithmUse { operation, ranks, first_bytes, last_bytes, calls, .. } = one;
+        write!(out, "{operation:20} {ranks:6} {first_bytes:12} {last_bytes:12} {calls:8} ")?;
+        match (one.algorithm, one.segment_bytes, &one.reason) {
+            (Some(name), 0, _) => writeln!(out, "{name}")?,
+            (Some(name), segment, _) => writeln!(out, "{name}, segments of {segment} B")?,
+            (None, _, reason) => writeln!(out, "- {}", reason.as_deref().unwrap_or_default())?,
+        }
     }
     Ok(())
 }

@@ -2,14 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use crate::collective::{ALGORITHMS, Algorithm, Chosen, Operation, Shape, known};
+use crate::collective::{Algorithm, COMPONENTS, Chosen, FixedRules, Operation, Shape};
+use crate::trace::Description;
 
-/// Algorithms of collective operations: those that are named, else by a file of rules, else by the
-/// known rules of Open MPI.
+/// Algorithms of collective operations: those that are named, else by a file of rules, else those
+/// that the traced library took.
 #[derive(Clone, Debug, Default)]
 pub struct Algorithms {
-    named: Vec<(&'static Algorithm, u64)>,
+    named: Named,
     rules: Vec<Rules>,
+    library: Library,
+}
+
+/// Algorithms with their segment sizes, of which the last that is possible counts.
+type Named = Vec<(&'static Algorithm, u64)>;
+
+/// What a library takes by itself: by a file of rules, else what is forced, else by fixed rules.
+#[derive(Clone, Debug, Default)]
+struct Library {
+    rules: Vec<Rules>,
+    forced: Named,
+    fixed: FixedRules,
+    /// Why it may take another algorithm than `fixed` says.
+    unknown: Option<String>,
 }
 
 /// Rules of one operation.
@@ -59,7 +74,7 @@ impl Algorithms {
     ///
     /// [`AlgorithmsError`].
     pub fn name(&mut self, operation: &str, algorithm: &str) -> Result<(), AlgorithmsError> {
-        let found = Operation::ALL.into_iter().find(|known| known.name() == operation);
+        let found = Operation::named(operation);
         let wrong = || AlgorithmsError::Operation { name: operation.to_owned() };
         let operation = found.ok_or_else(wrong)?;
         let (name, segment) = algorithm.split_once(':').unwrap_or((algorithm, "0"));
@@ -75,23 +90,18 @@ impl Algorithms {
         Ok(())
     }
 
-    /// Adds, behind all that are named, the algorithms that variables of Open MPI's `tuned`
-    /// component forced.
-    pub(super) fn forced(&mut self, settings: &BTreeMap<String, String>) {
-        let value = |name: &str| {
-            let value = settings.get(&format!("OMPI_MCA_coll_tuned_{name}"))?;
-            value.parse::<u64>().ok()
-        };
-        if value("use_dynamic_rules").unwrap_or(0) == 0 {
-            return;
-        }
-        for operation in Operation::ALL {
-            let number = value(&format!("{operation}_algorithm"));
-            let known = |known: &&Algorithm| Some(u64::from(known.number)) == number;
-            let Some(known) = operation.algorithms().find(known) else { continue };
-            let segment = value(&format!("{operation}_algorithm_segmentsize")).unwrap_or(0);
-            self.named.insert(0, (known, if known.segments { segment } else { 0 }));
-        }
+    /// Sets what the library of a trace took by itself.
+    pub(in crate::trace) fn set_library(&mut self, trace: &Description) {
+        self.library = Library::of(trace);
+    }
+
+    /// Why the library may have taken another algorithm than [`Algorithms::of_call`] says; `None` if
+    /// it is known.
+    pub(in crate::trace) fn unknown(&self, name: &str, ranks: u32) -> Option<&str> {
+        let Library { forced, unknown, .. } = &self.library;
+        let operation = Operation::named(name);
+        let is_forced = operation.is_some_and(|name| possible(forced, name, ranks).is_some());
+        unknown.as_deref().filter(|_| !is_forced)
     }
 
     /// Adds a file of rules for Open MPI 4.1 (`coll_tuned_dynamic_rules_filename`), as `loggap best
@@ -101,57 +111,153 @@ impl Algorithms {
     ///
     /// [`AlgorithmsError::Rules`].
     pub fn rules(&mut self, text: &str) -> Result<(), AlgorithmsError> {
-        let mut numbers = Numbers::of(text);
-        let operations = numbers.next("number of operations")?;
-        for _ in 0..operations {
-            let operation = numbers.small("number of an operation")?;
-            let mut rows = Vec::new();
-            for _ in 0..numbers.next("number of rank counts")? {
-                let (ranks, count) =
-                    (numbers.small("rank count")?, numbers.next("number of sizes")?);
-                let mut row = Vec::new();
-                for _ in 0..count {
-                    let mut next = || numbers.next("size, algorithm, fan-out and segment");
-                    row.push([next()?, next()?, next()?, next()?]);
-                }
-                rows.push((ranks, row));
-            }
-            self.rules.push(Rules { operation, rows });
-        }
+        self.rules.append(&mut read_rules(text)?);
         Ok(())
     }
 
     /// Algorithm for a call whose vector, or block, has `size` bytes.
-    pub(super) fn choose(&self, operation: Operation, ranks: u32, size: u64) -> Chosen {
-        let holds =
-            |known: &Algorithm| known.operation == operation && known.condition.holds(ranks);
-        let named = self.named.iter().rev().find(|(known, _)| holds(known));
-        if let Some(&(known, segment)) = named {
-            return Chosen { shape: known.shape, segment };
-        }
-        let rule = self.rule(operation, ranks, size);
-        rule.unwrap_or_else(|| known(operation, ranks, size))
+    fn choose(&self, operation: Operation, ranks: u32, size: u64) -> Chosen {
+        let Library { rules, forced, fixed, .. } = &self.library;
+        possible(&self.named, operation, ranks)
+            .or_else(|| by_rules(&self.rules, operation, ranks, size))
+            .or_else(|| by_rules(rules, operation, ranks, size))
+            .or_else(|| possible(forced, operation, ranks))
+            .unwrap_or_else(|| fixed.choose(operation, ranks, size))
     }
 
-    fn rule(&self, operation: Operation, ranks: u32, size: u64) -> Option<Chosen> {
-        let rules = self.rules.iter().rev().find(|rules| rules.operation == operation.number())?;
-        let rows = || rules.rows.iter();
-        let (_, row) = rows().rev().find(|(from, _)| *from <= ranks).or_else(|| rows().next())?;
-        let all = operation.rule_size(size, ranks);
-        let &[_, number, fanout, segment] = row.iter().rev().find(|[from, ..]| *from <= all)?;
-        let mut known = ALGORITHMS.iter().filter(|known| known.operation == operation);
-        let known = known.find(|known| u64::from(known.number) == number)?;
-        if !known.condition.holds(ranks) {
-            return None;
+    /// Algorithm of a call by its name in lower case; `None` if libraries have one only, or which is
+    /// not known.
+    pub(in crate::trace) fn of_call(&self, name: &str, ranks: u32, size: u64) -> Option<Chosen> {
+        if name == "reduce" {
+            return Some(self.library.fixed.reduce(ranks, size));
         }
-        let shape = match (known.shape, u32::try_from(fanout)) {
-            (Shape::BroadcastChains { chains }, Ok(fanout @ 1..)) if chains > 1 => {
-                Shape::BroadcastChains { chains: fanout }
-            }
-            (shape, _) => shape,
-        };
-        Some(Chosen { shape, segment: if known.segments { segment } else { 0 } })
+        Some(self.choose(Operation::named(name)?, ranks, size))
     }
+}
+
+impl Library {
+    fn of(trace: &Description) -> Self {
+        let mut library = Self::default();
+        let version = |prefix| {
+            let mut numbers = trace.library.strip_prefix(prefix)?.split(['.', ',']);
+            Some([numbers.next()?, numbers.next()?].map(|word| word.parse().unwrap_or(0)))
+        };
+        if trace.library.starts_with("MPICH") {
+            library.mpich(&trace.settings);
+        } else if let Some(version) = version("Open MPI v") {
+            library.fixed = if version < [4, 1] { FixedRules::V40 } else { FixedRules::V41 };
+            library.open_mpi(trace);
+        } else {
+            library.unknown = Some("the rules of this library are not known".to_owned());
+        }
+        library
+    }
+
+    /// Algorithms that variables of the `tuned` component chose.
+    fn open_mpi(&mut self, trace: &Description) {
+        let value = |name: &str| trace.settings.get(&format!("OMPI_MCA_coll_{name}"));
+        let number = |name: &str| value(name)?.parse::<u64>().ok();
+        let tuned = number("tuned_priority").unwrap_or(TUNED);
+        // HAN leaves communicators of one host to others.
+        let is_one_host = trace.hosts.windows(2).all(|pair| pair.first() == pair.last());
+        let may_be = |name: &&&str| !(is_one_host && **name == "han");
+        let rival = COMPONENTS.iter().filter(may_be).find(|name| {
+            number(&format!("{name}_priority")).is_some_and(|priority| priority >= tuned)
+        });
+        self.unknown = rival.map(|name| format!("chosen by component '{name}'"));
+        let is_on = value("tuned_use_dynamic_rules").is_some_and(|on| on == "1" || on == "true");
+        if !is_on || rival.is_some() {
+            return;
+        }
+        // Open MPI says what is wrong with its file, and goes on without.
+        self.rules =
+            trace.rules.as_deref().and_then(|text| read_rules(text).ok()).unwrap_or_default();
+        for operation in Operation::ALL {
+            let number_of = |what: &str| number(&format!("tuned_{operation}_algorithm{what}"));
+            let Some(chosen) = number_of("") else { continue };
+            let known = operation.algorithms().find(|known| u64::from(known.number) == chosen);
+            let Some(known) = known else { continue };
+            let segment = number_of("_segmentsize").unwrap_or(0);
+            self.forced.push((known, if known.segments { segment } else { 0 }));
+        }
+    }
+
+    /// Algorithms that variables named, where they count.
+    fn mpich(&mut self, settings: &BTreeMap<String, String>) {
+        let value = |name: &str| settings.get(&format!("MPIR_CVAR_{name}")).map(String::as_str);
+        self.unknown = Some("chosen by MPICH, whose rules are not known".to_owned());
+        if value("DEVICE_COLLECTIVES") != Some("none") {
+            return;
+        }
+        for operation in Operation::ALL {
+            let name = value(&format!("{}_INTRA_ALGORITHM", operation.name().to_uppercase()));
+            let known = name.and_then(|name| {
+                let own = MPICH.iter().find(|(mpich, ..)| *mpich == name);
+                let name = own.map_or(name, |(_, own)| own);
+                operation.algorithms().find(|known| known.name == name)
+            });
+            self.forced.extend(known.map(|known| (known, 0)));
+        }
+    }
+}
+
+/// Priority of the `tuned` component by default.
+const TUNED: u64 = 30;
+
+/// Names of MPICH's algorithms that Open MPI calls otherwise.
+const MPICH: [(&str, &str); 6] = [
+    ("brucks", "bruck"),
+    ("dissemination", "bruck"),
+    ("reduce_scatter_allgather", "rabenseifner"),
+    ("scattered", "linear"),
+    ("scatter_recursive_doubling_allgather", "scatter_allgather"),
+    ("scatter_ring_allgather", "scatter_allgather_ring"),
+];
+
+/// The last of `named` that is possible for `ranks`.
+fn possible(named: &Named, operation: Operation, ranks: u32) -> Option<Chosen> {
+    let holds = |known: &Algorithm| known.operation == operation && known.condition.holds(ranks);
+    let &(known, segment) = named.iter().rev().find(|(known, _)| holds(known))?;
+    Some(Chosen { name: known.name, shape: known.shape, segment })
+}
+
+fn by_rules(all: &[Rules], operation: Operation, ranks: u32, size: u64) -> Option<Chosen> {
+    let rules = all.iter().rev().find(|rules| rules.operation == operation.number())?;
+    let rows = || rules.rows.iter();
+    let (_, row) = rows().rev().find(|(from, _)| *from <= ranks).or_else(|| rows().next())?;
+    let all = operation.rule_size(size, ranks);
+    let &[_, number, fanout, segment] = row.iter().rev().find(|[from, ..]| *from <= all)?;
+    let known = operation.algorithms().find(|known| u64::from(known.number) == number)?;
+    if !known.condition.holds(ranks) {
+        return None;
+    }
+    let shape = match (known.shape, u32::try_from(fanout)) {
+        (Shape::BroadcastChains { chains }, Ok(fanout @ 1..)) if chains > 1 => {
+            Shape::BroadcastChains { chains: fanout }
+        }
+        (shape, _) => shape,
+    };
+    Some(Chosen { name: known.name, shape, segment: if known.segments { segment } else { 0 } })
+}
+
+fn read_rules(text: &str) -> Result<Vec<Rules>, AlgorithmsError> {
+    let mut numbers = Numbers::of(text);
+    let mut rules = Vec::new();
+    for _ in 0..numbers.next("number of operations")? {
+        let operation = numbers.small("number of an operation")?;
+        let mut rows = Vec::new();
+        for _ in 0..numbers.next("number of rank counts")? {
+            let (ranks, count) = (numbers.small("rank count")?, numbers.next("number of sizes")?);
+            let mut row = Vec::new();
+            for _ in 0..count {
+                let mut next = || numbers.next("size, algorithm, fan-out and segment");
+                row.push([next()?, next()?, next()?, next()?]);
+            }
+            rows.push((ranks, row));
+        }
+        rules.push(Rules { operation, rows });
+    }
+    Ok(rules)
 }
 
 /// Numbers of a file of rules, with their lines; a `#` begins a comment.
@@ -187,32 +293,78 @@ impl<'a> Numbers<'a> {
 mod tests {
     use super::*;
 
+    fn trace(library: &str, settings: &[(&str, &str)], rules: Option<&str>) -> Description {
+        let settings: BTreeMap<_, _> = settings.iter().copied().collect();
+        let json = serde_json::json!({
+            "schema_version": 1, "format": "loggap-trace", "run": "1", "ranks": 1, "hosts": ["a"],
+            "library": library, "settings": settings, "rules": rules, "bases_ns": [0],
+            "clocks_begin": [], "clocks_end": [], "cost_per_call_s": 0.0, "clock_reads_s": 0.0,
+        });
+        serde_json::from_value(json).unwrap()
+    }
+
     #[test]
     fn what_is_named_goes_before_rules_and_these_before_what_is_known() {
         let mut all = Algorithms::default();
-        let plain = |shape| Chosen { shape, segment: 0 };
-        assert_eq!(all.choose(Operation::Allreduce, 6, 8), plain(Shape::AllreduceDoubling));
+        let plain = |name, shape| Chosen { name, shape, segment: 0 };
+        let doubling = plain("recursive_doubling", Shape::AllreduceDoubling);
+        assert_eq!(all.choose(Operation::Allreduce, 6, 80), doubling);
         // Allreduce (2): ring from 1 KiB on, for 4 ranks and more.
         all.rules("1 # operations\n2\n2\n0 1\n0 0 0 0\n4 2\n0 0 0 0 # own\n1024 4 0 0\n").unwrap();
-        assert_eq!(all.choose(Operation::Allreduce, 6, 8), plain(Shape::AllreduceDoubling));
-        assert_eq!(all.choose(Operation::Allreduce, 6, 2_000), plain(Shape::AllreduceRing));
-        assert_eq!(all.choose(Operation::Allreduce, 3, 2_000), plain(Shape::AllreduceDoubling));
+        assert_eq!(all.choose(Operation::Allreduce, 6, 80), doubling);
+        let ring = plain("ring", Shape::AllreduceRing);
+        assert_eq!(all.choose(Operation::Allreduce, 6, 2_000), ring);
+        assert_eq!(all.choose(Operation::Allreduce, 3, 2_000), doubling);
         all.name("allreduce", "rabenseifner").unwrap();
-        assert_eq!(all.choose(Operation::Allreduce, 6, 8), plain(Shape::AllreduceRabenseifner));
+        let rabenseifner = plain("rabenseifner", Shape::AllreduceRabenseifner);
+        assert_eq!(all.choose(Operation::Allreduce, 6, 80), rabenseifner);
         all.name("bcast", "pipeline:64K").unwrap();
-        let pipeline = Chosen { shape: Shape::BroadcastChains { chains: 1 }, segment: 64 << 10 };
+        let shape = Shape::BroadcastChains { chains: 1 };
+        let pipeline = Chosen { name: "pipeline", shape, segment: 64 << 10 };
         assert_eq!(all.choose(Operation::Bcast, 6, 8), pipeline);
-        // The library's own come last.
-        let settings =
-            [("use_dynamic_rules", "1"), ("allreduce_algorithm", "4"), ("barrier_algorithm", "6")];
-        let name =
-            |(name, value): (&str, &str)| (format!("OMPI_MCA_coll_tuned_{name}"), value.to_owned());
-        all.forced(&settings.map(name).into());
-        assert_eq!(all.choose(Operation::Allreduce, 6, 8), plain(Shape::AllreduceRabenseifner));
-        assert_eq!(all.choose(Operation::Barrier, 6, 0), plain(Shape::BarrierTree));
         // For a power of two only: elsewhere the known rule counts.
         all.name("allgather", "recursive-doubling").unwrap();
-        assert_eq!(all.choose(Operation::Allgather, 6, 8), plain(Shape::AllgatherBruck));
+        assert_eq!(all.choose(Operation::Allgather, 6, 8).name, "bruck");
+    }
+
+    /// By version, forced variables, a file that goes before these, and other components.
+    #[test]
+    fn a_library_takes_what_its_version_and_settings_say() {
+        let of = |library: &str, settings: &[(&str, &str)], rules| {
+            let mut all = Algorithms::default();
+            all.set_library(&trace(library, settings, rules));
+            let [one, other] = [Operation::Barrier, Operation::Allreduce]
+                .map(|operation| all.choose(operation, 6, 9_000).name);
+            (one, other, all.unknown("barrier", 6).map(str::to_owned))
+        };
+        let old = of("Open MPI v4.0.7, package: x", &[], None);
+        assert_eq!(old, ("bruck", "recursive_doubling", None));
+        let new = of("Open MPI v4.1.4, package: x", &[], None);
+        assert_eq!(new, ("linear", "rabenseifner", None));
+        let forced = [
+            ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
+            ("OMPI_MCA_coll_tuned_barrier_algorithm", "6"),
+            ("OMPI_MCA_coll_tuned_allreduce_algorithm", "3"),
+        ];
+        let five = "Open MPI v5.0.3, package: x";
+        assert_eq!(of(five, &forced, None), ("tree", "recursive_doubling", None));
+        let file = Some("1\n2\n1\n0 1\n0 4 0 0\n");
+        assert_eq!(of(five, &forced, file), ("tree", "ring", None));
+        assert_eq!(of(five, &forced[1..], file), new, "not switched on");
+        let han = ("OMPI_MCA_coll_han_priority", "35");
+        assert_eq!(of(five, &[han], None), new, "on one host");
+        let rival = ("OMPI_MCA_coll_hcoll_priority", "90");
+        let said = of(five, &[forced[0], forced[1], rival], None);
+        assert_eq!(
+            said,
+            ("linear", "rabenseifner", Some("chosen by component 'hcoll'".to_owned()))
+        );
+        let own = ("MPIR_CVAR_BARRIER_INTRA_ALGORITHM", "dissemination");
+        let said = of("MPICH Version: 4.0.2", &[own], None);
+        assert_eq!(said.2.as_deref(), Some("chosen by MPICH, whose rules are not known"));
+        let none = ("MPIR_CVAR_DEVICE_COLLECTIVES", "none");
+        let said = of("MPICH Version: 4.0.2", &[own, none], None);
+        assert_eq!(said, ("bruck", "rabenseifner", None));
     }
 
     #[test]

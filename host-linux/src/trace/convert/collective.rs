@@ -7,7 +7,7 @@ use loggap_core::units::Picos;
 use super::rank::{Converted, Group, RankConverter, processor};
 use super::{Class, Options};
 use crate::collective::{
-    Call, Chosen, Dependency, Operation, Placement, Round, Shape, all_to_all, allgather, linear,
+    Call, Chosen, Dependency, Placement, Round, Shape, all_to_all, allgather, linear,
     reduce_scatter, write_rounds,
 };
 use crate::trace::Record;
@@ -72,30 +72,26 @@ impl CollectiveCall {
         let [sent, received] = &self.lists;
         let combine = options.combine;
         // With MPI_IN_PLACE only the other count is significant.
-        let one = self.sent.max(self.received);
-        let from_root = |operation, size| {
-            let rounds = equal(options, operation, [own, ranks], root, size);
+        let size = self.sent.max(self.received);
+        let of_shape = |shape, segment, root| {
+            let call = Call { shape, ranks, size, segment, combine };
+            let rounds = match ranks {
+                0 | 1 => Vec::new(),
+                _ => call.rounds(relative(own, root, ranks)),
+            };
             Some(Plan { rounds, root })
         };
+        if let Some(Chosen { shape, segment, .. }) =
+            options.algorithms.of_call(&self.name, ranks, size)
+        {
+            return of_shape(shape, segment, root);
+        }
         let at_once = |rounds| Some(Plan { rounds, root: 0 });
-        let of_shape = |shape, root, size| {
-            let call = Call { shape, ranks, size, segment: 0, combine };
-            Some(Plan { rounds: call.rounds(relative(own, root, ranks)), root })
-        };
         match self.name.as_str() {
-            "barrier" => from_root(Operation::Barrier, 0),
-            "bcast" => from_root(Operation::Bcast, one),
-            "allreduce" => from_root(Operation::Allreduce, one),
-            "allgather" => from_root(Operation::Allgather, one),
-            "alltoall" => from_root(Operation::Alltoall, one),
-            "gather" => from_root(Operation::Gather, one),
-            "scatter" => from_root(Operation::Scatter, one),
-            "reduce" if ranks < 8 && one < 512 => of_shape(Shape::ReduceLinear, root, one),
-            "reduce" => of_shape(Shape::ReduceBinomial, root, one),
-            "scan" | "exscan" => of_shape(Shape::Scan, 0, one),
+            "scan" | "exscan" => of_shape(Shape::Scan, 0, 0),
             "gatherv" => at_once(to_root(own, root, self.sent, received, Direction::Receive)),
             "scatterv" => at_once(to_root(own, root, self.received, sent, Direction::Send)),
-            "allgatherv" => at_once(allgather(own, ranks, &sizes(received, one, ranks))),
+            "allgatherv" => at_once(allgather(own, ranks, &sizes(received, size, ranks))),
             "alltoallv" | "alltoallw" => {
                 let received = sizes(received, self.received, ranks);
                 let sent = if in_place { received.clone() } else { sizes(sent, self.sent, ranks) };
@@ -105,27 +101,11 @@ impl CollectiveCall {
                 })
             }
             "reduce_scatter" | "reduce_scatter_block" => {
-                at_once(reduce_scatter(own, ranks, &sizes(received, one, ranks), combine))
+                at_once(reduce_scatter(own, ranks, &sizes(received, size, ranks), combine))
             }
             _ => None,
         }
     }
-}
-
-/// Rounds of an operation on equal blocks, counted from `root`.
-fn equal(
-    options: &Options,
-    operation: Operation,
-    [own, ranks]: [u32; 2],
-    root: u32,
-    size: u64,
-) -> Vec<Round> {
-    if ranks < 2 {
-        return Vec::new();
-    }
-    let Chosen { shape, segment } = options.algorithms.choose(operation, ranks, size);
-    let call = Call { shape, ranks, size, segment, combine: options.combine };
-    call.rounds(relative(own, root, ranks))
 }
 
 /// A collective operation in whose place a schedule has an empty calculation.

@@ -50,7 +50,10 @@ pub enum Graph {
     #[default]
     Derived,
     /// Dependencies as Schedgen 1 has them; speeds, overheads and algorithms are ignored.
-    Schedgen,
+    Schedgen {
+        /// Number of copies of the traced ranks, with collectives of all (`--traces-extr`).
+        copies: u32,
+    },
 }
 
 /// Settings of a conversion.
@@ -123,7 +126,7 @@ impl Conversion {
     #[must_use]
     pub fn new(input: Input, mut options: Options) -> Self {
         if let Input::Trace(trace) = &input {
-            options.algorithms.forced(&trace.description().settings);
+            options.algorithms.set_library(trace.description());
         }
         let mut numbers = HashMap::new();
         for rank in 0..input.ranks() {
@@ -138,10 +141,13 @@ impl Conversion {
         Self { input, options, numbers }
     }
 
-    /// Number of ranks.
+    /// Number of ranks; below 2³².
     #[must_use]
     pub fn ranks(&self) -> u32 {
-        self.input.ranks()
+        match self.options.graph {
+            Graph::Derived => self.input.ranks(),
+            Graph::Schedgen { copies } => self.input.ranks().saturating_mul(copies),
+        }
     }
 
     /// Settings.
@@ -182,9 +188,8 @@ impl Conversion {
         calls: Option<&mut Vec<NotedCall<'t>>>,
     ) -> Result<(), ConvertError<S::Error>> {
         let strictness = self.options.strictness;
-        if self.options.graph == Graph::Schedgen {
-            let records = self.input.records(rank, strictness);
-            return schedgen::convert(self, rank, records, sink, report);
+        if matches!(self.options.graph, Graph::Schedgen { .. }) {
+            return schedgen::convert(self, rank, sink, report);
         }
         let [records, ahead] = [(); 2].map(|()| self.input.records(rank, strictness));
         let mut converter = RankConverter::new(self, rank, ahead, sink, report);

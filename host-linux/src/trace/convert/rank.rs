@@ -354,7 +354,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
         let mut worst = Class::Converted;
         self.results.clear();
         for message in all {
-            let (class, op) = self.message(thread, *message)?;
+            let (class, op) = self.message(record, *message)?;
             worst = worst.max(class);
             match (op, message.request) {
                 (None, Some(request)) => self.post(request, None),
@@ -380,7 +380,12 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
 
     /// Writes a send or a receive, and returns the operation that its completion waits for; none if
     /// there is no message, or none that was not waited for before.
-    fn message(&mut self, thread: usize, message: Message) -> Converted<(Class, Option<u32>), S> {
+    fn message(
+        &mut self,
+        record: &Record<'_>,
+        message: Message,
+    ) -> Converted<(Class, Option<u32>), S> {
+        let thread = record.thread as usize;
         let mut class = match message.mode {
             Mode::Synchronous => {
                 Class::Approximated("does not wait for its receive below the limit for eager sends")
@@ -419,7 +424,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
                 if peer == ANY || tag == ANY_TAG {
                     class = Class::Approximated("the trace does not say what it received");
                 }
-                if let Some(probed) = self.take_probed(&envelope) {
+                if let Some(probed) = self.take_probed(record.call, &envelope) {
                     if probed.thread != thread {
                         self.wait(thread, probed.op);
                     }
@@ -465,9 +470,14 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
         Ok(Class::Converted)
     }
 
-    /// Receive of a message that a probe found.
-    fn take_probed(&mut self, envelope: &Envelope) -> Option<Probed> {
-        let at = self.probed.iter().position(|probed| is_same(&probed.envelope, envelope))?;
+    /// Receive by `call` of a message that a probe found. What a matched probe found is out of reach
+    /// of other receives than its own.
+    fn take_probed(&mut self, call: &str, envelope: &Envelope) -> Option<Probed> {
+        let is_matched = matches!(call, "Mrecv" | "Imrecv");
+        let is_its = |probed: &Probed| {
+            probed.is_matched == is_matched && is_same(&probed.envelope, envelope)
+        };
+        let at = self.probed.iter().position(is_its)?;
         Some(self.probed.remove(at))
     }
 }

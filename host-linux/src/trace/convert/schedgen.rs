@@ -1,7 +1,8 @@
 //! The graph of Schedgen 1 (`process_trace.cpp`), to compare with.
 //!
 //! Behind each communication stands the calculation before it; waits are empty calculations; the
-//! messages of collectives are those of its patterns, whatever the communicator. What it ignores
+//! messages of collectives are those of its patterns, whatever the communicator. Copies of the traced
+//! ranks have their messages among themselves, and collectives in common. What it ignores
 //! becomes calculation: tests, completions by any other call than `Wait` and `Waitall`, collectives
 //! without a pattern or on part of the ranks.
 
@@ -12,7 +13,6 @@ use loggap_core::goal::{ANY, ANY_TAG, DependsOn, Edge, Op, OpKind, Sink};
 use loggap_core::trace::{ANY_PEER, Collective, Direction, Message, NO_PEER};
 use loggap_core::units::Picos;
 
-use super::input::Records;
 use super::rank::Converted;
 use super::{Class, Conversion, ConvertError, Report, Strictness};
 use crate::collective::Dependency;
@@ -21,19 +21,27 @@ use crate::trace::What;
 /// Tag of the first collective operation.
 const FIRST_COLLECTIVE: u64 = 1_000_000;
 
-/// Converts the records of the open rank of `sink`.
+/// Converts the open rank of `sink`: what the traced rank of its copy did.
 pub(super) fn convert<S: Sink>(
     conversion: &Conversion,
     rank: u32,
-    records: Records<'_>,
     sink: &mut S,
     report: &mut Report,
 ) -> Converted<(), S> {
-    let (requests, ranks) = (HashMap::new(), conversion.ranks());
-    let mut graph =
-        RankGraph { rank, ranks, sink, time: 0, before: Vec::new(), requests, collectives: 0 };
+    let (ranks, traced_ranks) = (conversion.ranks(), conversion.input.ranks());
+    let traced = rank % traced_ranks.max(1);
+    let mut graph = RankGraph {
+        rank,
+        ranks,
+        shift: rank - traced,
+        sink,
+        time: 0,
+        before: Vec::new(),
+        requests: HashMap::new(),
+        collectives: 0,
+    };
     let (mut first, mut last) = (None, 0);
-    for record in records {
+    for record in conversion.input.records(traced, conversion.options.strictness) {
         let record = match record {
             Ok(record) => record,
             Err(_) if conversion.options.strictness == Strictness::Lenient => break,
@@ -48,10 +56,7 @@ pub(super) fn convert<S: Sink>(
                 graph.time = leave;
                 true
             }
-            ("Finalize", _) => {
-                graph.calculate(&[], enter, enter).map_err(failed)?;
-                true
-            }
+            ("Finalize", _) => graph.calculate(&[], enter, enter).map(|()| true).map_err(failed)?,
             (_, What::Messages(all)) => graph.messages(all, enter, leave).map_err(failed)?,
             ("Wait" | "Waitall", What::Completions(all)) => {
                 let known = all.iter().filter_map(|one| graph.requests.remove(&one.request));
@@ -63,20 +68,14 @@ pub(super) fn convert<S: Sink>(
                 true
             }
             (call, What::Collective { operation, .. }) => {
-                let communicators = conversion.input.communicators(rank);
+                let communicators = conversion.input.communicators(traced);
                 let group = communicators.and_then(|all| all.get(&operation.communicator));
-                let is_whole = group.is_some_and(|group| group.size() == u64::from(ranks));
-                let root = operation.root.and_then(|root| u32::try_from(root).ok()).unwrap_or(0);
-                match pattern(call, operation).filter(|_| is_whole) {
-                    Some((pattern, size)) => {
-                        let options = Options { root, ..Options::new(ranks, size) };
-                        graph
-                            .collective(pattern, &options, operation.request, enter, leave)
-                            .map_err(failed)?;
-                        true
-                    }
-                    None => false,
+                let is_whole = group.is_some_and(|group| group.size() == u64::from(traced_ranks));
+                let known = pattern(call, operation).filter(|_| is_whole);
+                if let Some(pattern) = known {
+                    graph.collective(pattern, operation, enter, leave).map_err(failed)?;
                 }
+                known.is_some()
             }
             _ => true,
         };
@@ -105,6 +104,8 @@ fn pattern(call: &str, operation: &Collective) -> Option<(Pattern, u64)> {
 struct RankGraph<'s, S> {
     rank: u32,
     ranks: u32,
+    /// First rank of this rank's copy of the traced ones.
+    shift: u32,
     sink: &'s mut S,
     /// Return of the last call.
     time: u64,
@@ -143,7 +144,7 @@ impl<S: Sink> RankGraph<'_, S> {
             let peer = match envelope.peer {
                 ANY_PEER => ANY,
                 NO_PEER => continue,
-                peer => u32::try_from(peer).unwrap_or(ANY - 1),
+                peer => u32::try_from(peer).map_or(ANY - 1, |peer| peer + self.shift),
             };
             let tag = match u64::try_from(tag) {
                 Ok(tag) => u64::from(envelope.communicator & 0xff) << 24 | tag,
@@ -180,17 +181,18 @@ impl<S: Sink> RankGraph<'_, S> {
 
     fn collective(
         &mut self,
-        pattern: Pattern,
-        options: &Options,
-        request: Option<u64>,
+        (pattern, size): (Pattern, u64),
+        operation: &Collective,
         enter: u64,
         leave: u64,
     ) -> Result<(), S::Error> {
+        let root = operation.root.and_then(|root| u32::try_from(root).ok()).unwrap_or(0);
+        let options = Options { root, ..Options::new(self.ranks, size) };
         let tag = FIRST_COLLECTIVE.wrapping_add(self.collectives);
         self.collectives += 1;
         debug_assert!(self.rank < self.ranks);
         let mut part = Part { sink: self.sink, tag, first: Vec::new(), last: Vec::new() };
-        match generate_rank(pattern, options, self.rank, &mut [], &mut part) {
+        match generate_rank(pattern, &options, self.rank, &mut [], &mut part) {
             // The options are those of a whole communicator, with a root in it.
             Ok(()) | Err(GenerateError::Options(_)) => {}
             Err(GenerateError::Sink(error)) => return Err(error),
@@ -202,7 +204,7 @@ impl<S: Sink> RankGraph<'_, S> {
         }
         self.calculate(&first, enter, leave)?;
         self.before = vec![(op, DependsOn::End)];
-        if let Some(request) = request {
+        if let Some(request) = operation.request {
             self.requests.insert(request, op);
         }
         Ok(())

@@ -37,10 +37,15 @@ impl From<WriteError> for Failure {
 
 /// Lines of rank 0's schedule.
 fn first_rank(conversion: &Conversion) -> Vec<String> {
+    lines(conversion, 0)
+}
+
+/// Lines of a rank's schedule.
+fn lines(conversion: &Conversion, rank: u32) -> Vec<String> {
     let mut text = Vec::new();
     write_text(&mut text, |writer| conversion.feed(writer).map(drop).map_err(|_| Failure)).unwrap();
     let text = String::from_utf8(text).unwrap();
-    let lines = text.lines().skip_while(|line| !line.starts_with("rank 0")).skip(1);
+    let lines = text.lines().skip_while(|line| !line.starts_with(&format!("rank {rank} "))).skip(1);
     lines.take_while(|line| *line != "}").map(|line| line.trim().to_owned()).collect()
 }
 
@@ -228,6 +233,18 @@ fn a_probe_waits_for_its_message_and_the_receive_behind_takes_it() {
         "l3: recv 400b from 1 tag 6",
         "l3 requires l2",
     ];
+    assert_eq!(first_rank(&of(&[stream, Stream::new().end(0)])), expected);
+}
+
+#[test]
+fn what_a_matched_probe_found_is_for_its_own_receive() {
+    let (large, small) = (envelope(1, 6, 400), envelope(1, 6, 8));
+    let stream = Stream::new()
+        .call("Mprobe", 0, 0, &[Part::Probed(large)])
+        .call("Recv", 0, 0, &[received(small)])
+        .call("Mrecv", 0, 0, &[received(large)])
+        .end(0);
+    let expected = ["l1: recv 400b from 1 tag 6", "l2: recv 8b from 1 tag 6", "l2 requires l1"];
     assert_eq!(first_rank(&of(&[stream, Stream::new().end(0)])), expected);
 }
 
@@ -528,7 +545,7 @@ fn the_graph_of_schedgen_is_made_to_compare() {
         .call("Allreduce", 3_200, 5_000, &[all(40, 0, None)])
         .end(6_000);
     let mut conversion = of(&[stream.clone(), stream]);
-    conversion.options.graph = Graph::Schedgen;
+    conversion.options.graph = Graph::Schedgen { copies: 1 };
     let expected = [
         "l1: recv 64b from -1 tag 5",
         "l2: calc 1000",
@@ -551,4 +568,36 @@ fn the_graph_of_schedgen_is_made_to_compare() {
         "l9 requires l7",
     ];
     assert_eq!(first_rank(&conversion), expected);
+}
+
+/// Rank h + H·x does what rank h did, with peers H·x further and collectives of all (Schedgen's
+/// `--traces-extr`).
+#[test]
+fn copies_of_schedgen_have_peers_of_their_own_and_common_collectives() {
+    let stream = |peer| {
+        let [out, back] = [sent, received].map(|one| one(envelope(peer, 5, 8)));
+        let any = received(envelope(ANY_PEER, 6, 8));
+        let stream = Stream::new().call("Sendrecv", 10, 20, &[out, back]);
+        let stream = stream.call("Recv", 20, 30, &[any]).call("Bcast", 30, 40, &[all(40, 0, None)]);
+        stream.end(50)
+    };
+    let mut conversion = of(&[stream(1), stream(0)]);
+    let mut of_copies = |copies, rank| -> Vec<String> {
+        conversion.options.graph = Graph::Schedgen { copies };
+        assert_eq!(conversion.ranks(), 2 * copies);
+        lines(&conversion, rank)
+    };
+    let (one, third) = (of_copies(1, 1), of_copies(3, 5));
+    let messages = |lines: &[String], peer: u32| -> Vec<String> {
+        let own = lines.iter().filter(|line| line.contains("8b "));
+        own.map(|line| line.replace(&format!(" {peer} tag"), " P tag")).collect()
+    };
+    assert_eq!(messages(&third, 4), messages(&one, 0));
+    assert_eq!(messages(&one, 0).concat().matches(" P tag").count(), 2);
+    // Rank 5 of a binomial tree of 6 receives from 1, of a tree of 2 rank 1 from 0.
+    let broadcast =
+        |lines: &[String]| lines.iter().any(|line| line.contains("40b from 1 tag 1000000"));
+    assert!(broadcast(&third) && !broadcast(&one), "{third:?}");
+    let all = of_copies(3, 0);
+    assert_eq!(all.iter().filter(|line| line.contains("send 40b")).count(), 3, "{all:?}");
 }

@@ -86,8 +86,11 @@ impl Form {
     }
 }
 
+/// Relative error of a form that gives a size without being rounded.
+const EXACT: f64 = 1e-9;
+
 /// Size at `target` ranks of what has these sizes at others, in ascending order; `None` if no form
-/// gives all of them.
+/// gives all of them, or several do, of which none is exact and which differ at `target`.
 pub(super) fn size(sizes: &[(u32, u64)], target: u32) -> Option<u64> {
     let &(last, known) = sizes.last()?;
     if sizes.iter().all(|(_, size)| *size == known) {
@@ -96,16 +99,24 @@ pub(super) fn size(sizes: &[(u32, u64)], target: u32) -> Option<u64> {
     let unit =
         [8, 4, 2, 1].into_iter().find(|unit| sizes.iter().all(|(_, size)| size % unit == 0))?;
     let points: Vec<Point> = sizes.iter().map(|&(ranks, size)| (ranks, precise(size))).collect();
-    let at = |form: Form, ranks: u32| {
-        let value = match form {
-            Form::Power(_) => precise(known) * form.base(ranks) / form.base(last),
-            Form::Logarithm => form.value(form.fit(&points), ranks),
-        };
-        whole(value / precise(unit)).saturating_mul(unit)
+    let value = |form: Form, ranks: u32| match form {
+        Form::Power(_) => precise(known) * form.base(ranks) / form.base(last),
+        Form::Logarithm => form.value(form.fit(&points), ranks),
     };
+    let at =
+        |form: Form, ranks: u32| whole(value(form, ranks) / precise(unit)).saturating_mul(unit);
     let holds = |form: &Form| sizes.iter().all(|&(ranks, size)| at(*form, ranks) == size);
-    let found = Form::all(sizes.len()).find(holds)?;
-    Some(at(found, target))
+    let is_exact = |form: &Form| {
+        points.iter().all(|&(ranks, size)| (value(*form, ranks) - size).abs() <= EXACT * size)
+    };
+    let mut holding: Vec<Form> = Form::all(sizes.len()).filter(holds).collect();
+    // Small sizes, once they are rounded, are of many forms.
+    if let Some(exact) = holding.iter().copied().find(is_exact) {
+        holding = vec![exact];
+    }
+    let mut found = holding.into_iter().map(|form| at(form, target));
+    let first = found.next()?;
+    found.all(|other| other == first).then_some(first)
 }
 
 /// How computation grows with the number of ranks.
@@ -206,6 +217,10 @@ mod tests {
         assert_eq!(size(&[(4, 4_096), (16, 2_048), (64, 1_024)], 1_024), Some(256));
         assert_eq!(size(&[(2, 10), (4, 18), (8, 26)], 64), Some(50));
         assert_eq!(size(&[(2, 10), (4, 17), (8, 26)], 64), None);
+        // Rounded to doubles, these are of several forms: the exact one counts, else none.
+        assert_eq!(size(&[(4, 8), (8, 16)], 64), Some(128));
+        assert_eq!(size(&[(4, 8), (16, 16)], 1_024), Some(128));
+        assert_eq!(size(&[(4, 16), (8, 24)], 512), None);
     }
 
     #[test]

@@ -53,6 +53,13 @@ impl Job {
         let mut run = [getrandom::u64().unwrap_or(base)];
         let length = size_of_val(&run).try_into().unwrap_or(0);
         library::broadcast(run.as_mut_ptr().cast(), length, library.byte, 0, comm);
+        let tasks =
+            env::var("SLURM_STEP_NUM_TASKS").ok().filter(|tasks| ranks == 1 && tasks != "1");
+        if let Some(tasks) = tasks.filter(|_| env::var_os("OMPI_COMM_WORLD_SIZE").is_none()) {
+            complain(format_args!(
+                "{tasks} processes of srun, each alone for MPI: --mpi=pmix is Open MPI's, pmi2 MPICH's"
+            ));
+        }
         let [rank, ranks] = [rank, ranks].map(|number| usize::try_from(number).unwrap_or(0));
         let directory = env::var("LOGGAP_TRACE_DIR").unwrap_or_else(|_| "loggap-trace".to_owned());
         // The program may go to another directory.
@@ -85,19 +92,24 @@ impl Job {
         (job, file)
     }
 
-    /// Ends the trace together with all ranks. `records` are those of this rank.
-    pub(crate) fn end(&self, records: u64) {
+    /// Ends the trace together with all ranks. Of this one are given its records, unsuccessful tests,
+    /// and nanoseconds that it wrote and ran.
+    #[allow(clippy::cast_precision_loss, reason = "a share")]
+    pub(crate) fn end(&self, own: [u64; 4]) {
         let clocks = self.clocks();
-        let counts = self.gathered(self.ranks.len(), [records, 0, 0]);
+        let counts = self.gathered(self.ranks.len(), own);
         let mut comm = self.comm;
         library::comm_free(&mut comm);
         if self.rank == 0 {
             self.describe(&clocks);
-            let records: u64 = counts.iter().map(|[records, ..]| records).sum();
+            let sum = |at: usize| counts.iter().filter_map(|rank| rank.get(at)).sum::<u64>();
+            let [records, tests, flushed, span] = [0, 1, 2, 3].map(sum);
             let [cost, read] = self.cost;
+            let took = (records + tests) as f64 * (cost + read) + flushed as f64;
+            let share = 100.0 * took / (span as f64).max(1.0);
             complain(format_args!(
                 "{}: {} ranks, {records} records; a call costs {cost:.0} ns, and {read:.0} ns to read \
-                 the clock twice; next: loggap trace info {}",
+                 the clock twice, with writing {share:.2}% of the run; next: loggap trace info {}",
                 self.directory,
                 self.ranks.len(),
                 self.directory
@@ -212,7 +224,11 @@ impl Job {
             let name = name.into_string().ok().filter(|name| is_setting(name))?;
             Some((name, Value::from(value.to_string_lossy().into_owned())))
         });
-        let settings: serde_json::Map<_, _> = settings.collect();
+        let mut settings: serde_json::Map<_, _> = settings.collect();
+        let variables = library::variables().into_iter();
+        settings.extend(variables.map(|(name, value)| (name, Value::from(value))));
+        let rules = settings.get("OMPI_MCA_coll_tuned_dynamic_rules_filename");
+        let rules = rules.and_then(|path| fs::read_to_string(path.as_str()?).ok());
         let [cost, read] = self.cost;
         let document = json!({
             "schema_version": 1,
@@ -222,6 +238,7 @@ impl Job {
             "library": library::version(),
             "command": command,
             "settings": settings,
+            "rules": rules,
             "hosts": self.ranks.iter().map(host).collect::<Vec<_>>(),
             "processors": self.ranks.iter().map(|[_, _, _, count, ..]| *count).collect::<Vec<_>>(),
             "bases_ns": self.ranks.iter().map(|[_, _, base, ..]| *base).collect::<Vec<_>>(),

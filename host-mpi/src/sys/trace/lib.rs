@@ -253,18 +253,21 @@ fn cost(library: &'static Library, local: &Local) -> [f64; 2] {
 fn finish(call: &Call, local: &Local) {
     let now = clock();
     let Some(library) = Library::loaded() else { return };
-    let mut records = 0;
+    let mut counts = [0; 4];
     if let Some(tracer) = &mut *tracer() {
         let arguments = Arguments { call, language: Language::C, words: &mut [], library };
         let returned = Returned { arguments, handles: &[], enter: now, leave: now };
         tracer.record(local.number(), &returned);
         tracer.flush();
-        records = tracer.streams.iter().map(|stream| stream.records).sum();
+        counts =
+            tracer.streams.iter().fold([0, 0, 0, now - tracer.base], |[a, b, c, span], one| {
+                [a + one.records, b + one.tested, c + one.flushed, span]
+            });
     }
     ACTIVE.store(false, Ordering::Relaxed);
     *tracer() = None;
     if let Some(job) = JOB.get() {
-        job.end(records);
+        job.end(counts);
     }
 }
 

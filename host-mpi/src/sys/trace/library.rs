@@ -1,7 +1,7 @@
 //! The MPI library of this process, found as the process runs: no header of any MPI is needed to
 //! build this, and one build serves all.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::transmute;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -252,6 +252,12 @@ functions! {
         most_out: i32, targets: *mut i32, target_weights: *mut i32);
     type_size_x = c"PMPI_Type_size_x"(datatype: usize, size: &mut i64);
     get_library_version = c"PMPI_Get_library_version"(text: *mut c_char, length: &mut i32);
+    tool_init = c"MPI_T_init_thread"(level: i32, provided: &mut i32);
+    variable_index = c"MPI_T_cvar_get_index"(name: *const c_char, index: &mut i32);
+    variable_open = c"MPI_T_cvar_handle_alloc"(
+        index: i32, object: *mut c_void, handle: &mut usize, count: &mut i32);
+    variable_read = c"MPI_T_cvar_read"(handle: usize, value: *mut c_void);
+    variable_close = c"MPI_T_cvar_handle_free"(handle: &mut usize);
     send = c"PMPI_Send"(
         data: *const c_void, count: i32, datatype: usize, to: i32, tag: i32, comm: usize);
     isend = c"PMPI_Isend"(
@@ -300,4 +306,46 @@ pub(crate) fn version() -> String {
     get_library_version(text.as_mut_ptr().cast(), &mut length);
     let whole = CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy();
     whole.lines().next().unwrap_or_default().trim().replace('\t', " ")
+}
+
+/// Variables of the library that decide about algorithms of collectives, as the environment would
+/// name them: what is in force, also by files. Those that are 0 or empty are left out.
+pub(crate) fn variables() -> Vec<(String, String)> {
+    const OPERATIONS: [&str; 7] =
+        ["bcast", "allreduce", "allgather", "alltoall", "barrier", "gather", "scatter"];
+    const COMPONENTS: [&str; 8] =
+        ["tuned", "adapt", "cuda", "han", "hcoll", "portals4", "sm", "ucc"];
+    let mut provided = 0;
+    // It stays initialised: MPICH 4.0 finds no variables the second time.
+    if tool_init(0, &mut provided) != 0 {
+        return Vec::new();
+    }
+    let of = |what: &str| format!("coll_tuned_{what}");
+    let chosen = OPERATIONS.iter().flat_map(|operation| {
+        ["", "_segmentsize"].map(|what| of(&format!("{operation}_algorithm{what}")))
+    });
+    let priorities = COMPONENTS.iter().map(|name| format!("coll_{name}_priority"));
+    let names = [of("use_dynamic_rules"), of("dynamic_rules_filename")];
+    let names = names.into_iter().chain(chosen).chain(priorities);
+    names.filter_map(|name| Some((format!("OMPI_MCA_{name}"), variable(&name)?))).collect()
+}
+
+fn variable(name: &str) -> Option<String> {
+    let name = CString::new(name).ok()?;
+    let (mut index, mut handle, mut count) = (0, 0, 0);
+    if variable_index(name.as_ptr(), &mut index) != 0
+        || variable_open(index, ptr::null_mut(), &mut handle, &mut count) != 0
+    {
+        return None;
+    }
+    // Numbers have up to 8 bytes, and texts as many bytes as the count says.
+    let mut words = vec![0_u64; usize::try_from(count).ok()? + 1];
+    let code = variable_read(handle, words.as_mut_ptr().cast());
+    variable_close(&mut handle);
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let value = match count {
+        1 => i32::from_ne_bytes(*bytes.first_chunk()?).to_string(),
+        _ => CStr::from_bytes_until_nul(&bytes).ok()?.to_string_lossy().into_owned(),
+    };
+    Some(value).filter(|value| code == 0 && value != "0" && !value.is_empty())
 }

@@ -1,7 +1,8 @@
 //! Requests and matched messages by identities of their own: a library uses handles again, and
 //! gives one handle to several operations that were complete at once.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::hash_map::{Entry, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use loggap_core::trace::{Envelope, Message};
@@ -49,19 +50,27 @@ impl Requests {
 
     /// Takes an operation that is complete out; a persistent one stays, inactive.
     pub(crate) fn complete(&mut self, handle: usize) -> Option<Request> {
-        let request = self.first.get_mut(&handle)?;
-        let found = *request;
-        if request.is_persistent {
-            request.id = 0;
-        } else {
-            self.remove(handle);
+        let Entry::Occupied(mut found) = self.first.entry(handle) else { return None };
+        if found.get().is_persistent {
+            let request = *found.get();
+            found.get_mut().id = 0;
+            return Some(request);
         }
-        Some(found)
+        let request = found.remove();
+        self.advance(handle);
+        Some(request)
     }
 
     /// Takes an operation out.
     pub(crate) fn remove(&mut self, handle: usize) -> Option<Request> {
         let found = self.first.remove(&handle)?;
+        self.advance(handle);
+        Some(found)
+    }
+
+    /// The next operation of a handle takes the place of the one that was taken out.
+    #[inline]
+    fn advance(&mut self, handle: usize) {
         if !self.more.is_empty()
             && let Some(more) = self.more.get_mut(&handle)
         {
@@ -72,7 +81,6 @@ impl Requests {
                 self.more.remove(&handle);
             }
         }
-        Some(found)
     }
 }
 

@@ -98,8 +98,11 @@ pub(crate) struct Stream {
     tests: Tests,
     /// Number of records.
     pub(crate) records: u64,
+    /// Unsuccessful tests, and time that writing took, in nanoseconds.
+    pub(crate) tested: u64,
+    pub(crate) flushed: u64,
     /// False between `MPI_Pcontrol(0)` and the next one.
-    is_on: bool,
+    pub(crate) is_on: bool,
 }
 
 /// Records of the tracer itself.
@@ -120,6 +123,8 @@ impl Stream {
             defined: 0,
             tests: Tests::default(),
             records: 0,
+            tested: 0,
+            flushed: 0,
             is_on: true,
         }
     }
@@ -148,6 +153,7 @@ impl Stream {
     }
 
     /// Adds to the record that was begun.
+    #[inline(always)]
     pub(crate) fn put(&mut self, part: &Part<'_>) {
         if !self.is_on {
             return;
@@ -177,6 +183,7 @@ impl Stream {
         if !self.is_on {
             return;
         }
+        self.tested += 1;
         let tests = &mut self.tests;
         if tests.kinds == 0 {
             *tests = Tests { enter, leave: enter, shortest_gap: u64::MAX, ..Tests::default() };
@@ -230,7 +237,9 @@ impl Stream {
         // A loop of tests ends here, too: its records would be older than those of the next block.
         let enter = clock() - base;
         self.write(file);
-        self.begin(&FLUSH, enter, clock() - base, 0);
+        let leave = clock() - base;
+        self.flushed += leave.saturating_sub(enter);
+        self.begin(&FLUSH, enter, leave, 0);
     }
 
     /// Writes all records.

@@ -55,7 +55,9 @@ impl Tracer {
     /// Records a call that was successful.
     pub(crate) fn record(&mut self, thread: usize, returned: &Returned<'_>) {
         while self.streams.len() <= thread {
-            self.streams.push(Stream::new(self.streams.len()));
+            let mut new = Stream::new(self.streams.len());
+            new.is_on = self.is_on;
+            self.streams.push(new);
         }
         let Returned { arguments, enter, leave, .. } = returned;
         let call = arguments.call;
@@ -116,6 +118,7 @@ impl Recorder<'_> {
         }
     }
 
+    #[inline(always)]
     fn put(&mut self, part: Part<'_>) {
         if let Some(stream) = self.tracer.streams.get_mut(self.thread) {
             stream.put(&part);
@@ -166,10 +169,12 @@ impl Recorder<'_> {
             Action::Ready => Mode::Ready,
             _ => Mode::Standard,
         };
-        let peers =
-            [at.dest, at.source].map(|at| if arguments.has(at) { arguments.int(at) } else { 0 });
         let known = self.with_comm(comm, |comm| {
-            (peers.map(|peer| comm.world_rank(library, peer)), comm.number)
+            let peer = |at| match arguments.has(at) {
+                true => comm.world_rank(library, arguments.int(at)),
+                false => FOREIGN_PEER,
+            };
+            ([at.dest, at.source].map(peer), comm.number)
         });
         let ([dest, source], communicator) = known.unwrap_or(([FOREIGN_PEER; 2], 0));
         let is_posted = arguments.has(at.request);
@@ -200,15 +205,25 @@ impl Recorder<'_> {
             };
             Message { direction: Direction::Receive, mode: Mode::Standard, envelope, request }
         });
-        for message in [send, receive].into_iter().flatten() {
-            if !call.is_persistent() {
-                self.put(Part::Message(message));
-            }
-            if is_posted {
-                let handle = arguments.request(at.request, 0);
-                let (message, is_persistent) = (Some(message), call.is_persistent());
-                self.tracer.requests.insert(handle, Request { id, message, is_persistent });
-            }
+        if let Some(message) = send {
+            self.posted(arguments, message, id);
+        }
+        if let Some(message) = receive {
+            self.posted(arguments, message, id);
+        }
+    }
+
+    /// Puts a message, and keeps what a request has to complete.
+    #[inline]
+    fn posted(&mut self, arguments: &Arguments<'_>, message: Message, id: u64) {
+        let is_persistent = self.call.is_persistent();
+        if !is_persistent {
+            self.put(Part::Message(message));
+        }
+        let at = self.call.at.request;
+        if arguments.has(at) {
+            let request = Request { id, message: Some(message), is_persistent };
+            self.tracer.requests.insert(arguments.request(at, 0), request);
         }
     }
 

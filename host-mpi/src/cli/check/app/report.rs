@@ -94,6 +94,29 @@ struct Causes {
     noise: f64,
 }
 
+/// What a comparison says.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Judgement {
+    verdict: Verdict,
+    /// The run says little about the network: a free one is as good a prediction.
+    compute_only: bool,
+}
+
+impl Judgement {
+    /// Of the relative differences of the prediction and of that with a free network, and half of
+    /// the relative interval of the measurement.
+    fn of(difference: f64, free: f64, half: f64) -> Self {
+        let bound = half.max(BOUND);
+        let verdict = match difference.abs() <= bound {
+            _ if half > Verdict::KNOWN => Verdict::CannotTell,
+            true => Verdict::Agree,
+            false => Verdict::Differ,
+        };
+        let evident = bound.max(EVIDENCE * difference.abs());
+        Self { verdict, compute_only: verdict != Verdict::CannotTell && free.abs() < evident }
+    }
+}
+
 impl Document {
     pub(super) fn new(app: &AppArgs, runs: &Runs) -> Self {
         let measured = estimate(runs.plain.iter().map(|run| run.time));
@@ -104,6 +127,8 @@ impl Document {
         let free_network_difference = share(free, measured.value);
         let half = measured.high.since(measured.low).seconds() / 2.0 / measured.value.seconds();
         let bound = half.max(BOUND);
+        let Judgement { verdict, compute_only } =
+            Judgement::of(difference, free_network_difference, half);
         let by_rank = by_rank(runs);
         let is_here = app.trace_launcher.is_none();
         let most = |of: fn(&Prediction) -> f64| runs.predicted.iter().map(of).fold(0.0, f64::max);
@@ -136,13 +161,8 @@ impl Document {
                 Rendezvous::Handshake => "handshake",
             },
             bound,
-            verdict: match difference.abs() <= bound {
-                _ if half > Verdict::KNOWN => Verdict::CannotTell,
-                true => Verdict::Agree,
-                false => Verdict::Differ,
-            },
-            compute_only: half <= Verdict::KNOWN
-                && free_network_difference.abs() < bound.max(EVIDENCE * difference.abs()),
+            verdict,
+            compute_only,
             causes: is_here.then(|| Causes::new(runs, &by_rank, traced, measured.value)),
             approximated_share: most(|one| one.approximated),
             refused_share: most(|one| one.refused),
@@ -311,4 +331,26 @@ fn estimate(times: impl Iterator<Item = Picos>) -> Estimate<Picos> {
         high: interval.high,
         ..Estimate::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_free_network_has_to_err_three_times_as_much_for_a_verdict_on_the_network() {
+        use Verdict::{Agree, CannotTell, Differ};
+        for ((difference, free, half), (verdict, compute_only)) in [
+            ((0.04, -0.30, 0.01), (Agree, false)),
+            ((0.04, -0.10, 0.01), (Agree, true)),
+            ((0.00, -0.04, 0.01), (Agree, true)),
+            ((-0.15, -0.20, 0.01), (Differ, true)),
+            ((-0.15, -0.85, 0.17), (Agree, false)),
+            ((0.14, -0.88, 0.06), (Differ, false)),
+            ((0.00, -0.90, 0.30), (CannotTell, false)),
+        ] {
+            let judged = Judgement::of(difference, free, half);
+            assert_eq!(judged, Judgement { verdict, compute_only }, "{difference} {free} {half}");
+        }
+    }
 }
