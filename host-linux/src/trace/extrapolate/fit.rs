@@ -109,7 +109,8 @@ pub(super) fn size(sizes: &[(u32, u64)], target: u32) -> Option<u64> {
     let is_exact = |form: &Form| {
         points.iter().all(|&(ranks, size)| (value(*form, ranks) - size).abs() <= EXACT * size)
     };
-    let mut holding: Vec<Form> = Form::all(sizes.len()).filter(holds).collect();
+    let forms = Form::all(sizes.len()).filter(|form| value(*form, target) > 0.0);
+    let mut holding: Vec<Form> = forms.filter(holds).collect();
     // Small sizes, once they are rounded, are of many forms.
     if let Some(exact) = holding.iter().copied().find(is_exact) {
         holding = vec![exact];
@@ -151,7 +152,8 @@ pub(super) fn growth(runs: &[(u32, Vec<f64>)], target: u32) -> Growth {
         }
     };
     let mut best = (Form::Power(0), f64::INFINITY);
-    for form in Form::all(count) {
+    let at_target = |form: &Form| form.value(form.fit(&points), target);
+    for form in Form::all(count).filter(|form| at_target(form) > 0.0) {
         let error = error(&form);
         if error < best.1 {
             best = (form, error);
@@ -179,7 +181,9 @@ pub(super) fn growth(runs: &[(u32, Vec<f64>)], target: u32) -> Growth {
         drawn.sort_by(f64::total_cmp);
         [DRAWS / 40, DRAWS - 1 - DRAWS / 40].map(|at| drawn.get(at).copied().unwrap_or(0.0))
     });
-    Growth { form, factor: factor(&points), interval, left_out: (count >= 3).then_some(error) }
+    // What computes nothing in a trace does not grow.
+    let factor = Some(factor(&points)).filter(|factor| factor.is_finite()).unwrap_or(1.0);
+    Growth { form, factor, interval, left_out: (count >= 3).then_some(error) }
 }
 
 /// Middle value, the mean of two in the middle.
@@ -217,6 +221,8 @@ mod tests {
         assert_eq!(size(&[(4, 4_096), (16, 2_048), (64, 1_024)], 1_024), Some(256));
         assert_eq!(size(&[(2, 10), (4, 18), (8, 26)], 64), Some(50));
         assert_eq!(size(&[(2, 10), (4, 17), (8, 26)], 64), None);
+        // No size is below nothing.
+        assert_eq!(size(&[(2, 26), (4, 18), (8, 10)], 64), None);
         // Rounded to doubles, these are of several forms: the exact one counts, else none.
         assert_eq!(size(&[(4, 8), (8, 16)], 64), Some(128));
         assert_eq!(size(&[(4, 8), (16, 16)], 1_024), Some(128));
@@ -242,6 +248,9 @@ mod tests {
         let tree = growth(&runs([11.0, 12.0, 13.0], 1), 64);
         assert_eq!((tree.form, tree.interval), (Form::Logarithm, None));
         assert!((tree.factor - 16.0 / 13.0).abs() < 1e-9 && tree.left_out.unwrap() < 1e-9);
+        let falling = growth(&runs([10.0, 7.0, 4.0], 1), 64);
+        assert!(falling.factor > 0.0 && falling.form != Form::Logarithm, "{falling:?}");
+        assert!((growth(&runs([0.0; 3], 1), 64).factor - 1.0).abs() < 1e-9);
         let two = growth(&runs([5.0, 5.0, 5.0], 1)[..2], 64);
         assert_eq!((two.form, two.left_out), (Form::Power(0), None));
     }

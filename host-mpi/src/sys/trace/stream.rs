@@ -69,6 +69,9 @@ impl TraceFile {
     }
 }
 
+/// Longest gap between tests that is a loop's own, nanoseconds.
+const LONGEST_OWN: u64 = 2_000;
+
 /// A loop of unsuccessful tests that is not recorded yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tests {
@@ -190,9 +193,11 @@ impl Stream {
         } else {
             let gap = enter.saturating_sub(tests.leave);
             tests.shortest_gap = tests.shortest_gap.min(gap);
-            if gap > tests.shortest_gap.saturating_mul(2) {
-                // The shortest gap is the loop's own, with the cost of recording a test.
-                tests.computing += gap - tests.shortest_gap;
+            // The shortest gap is the loop's own, with the cost of recording a test; a long one is of
+            // a program that computes between all tests.
+            let own = tests.shortest_gap.min(LONGEST_OWN);
+            if gap > 2 * own {
+                tests.computing += gap - own;
             }
         }
         tests.inside += leave.saturating_sub(enter);
