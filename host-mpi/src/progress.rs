@@ -103,6 +103,74 @@ fn of_size(job: &Job, size_bytes: u32) -> Progress {
 /// Messages of a series.
 const ROUNDS: u64 = 21;
 
+/// Longest message from rank 0 to rank 1 whose send completes before its receive is posted, in
+/// bytes: MPI's eager limit, besides its header. `None` if one of 1 MiB does. All ranks call this
+/// together.
+#[must_use]
+pub fn eager_limit(job: &Job) -> Option<u32> {
+    const MOST: u32 = 1 << 20;
+    let agreed = |size| {
+        let mut eager = [u64::from(is_eager(job, size))];
+        job.share(&mut eager);
+        eager[0] == 1
+    };
+    let mut longest = 0;
+    let mut shortest = 1;
+    while agreed(shortest) {
+        if shortest == MOST {
+            return None;
+        }
+        longest = shortest;
+        shortest *= 2;
+    }
+    while shortest - longest > 1 {
+        let middle = longest + (shortest - longest) / 2;
+        if agreed(middle) { longest = middle } else { shortest = middle }
+    }
+    Some(longest)
+}
+
+/// True at rank 0 if a send completes before its receive is posted. A send that waits for its
+/// receive never does; one that does not may be held up by the system, and is tried again.
+fn is_eager(job: &Job, size: u32) -> bool {
+    const TRIES: u32 = 3;
+    const LEAST: Picos = Picos(10_000_000_000);
+    let (time, _) = round(job, size, Computing::Nobody, Picos::ZERO);
+    let mut held = [time.0.saturating_mul(4).max(LEAST.0)];
+    job.share(&mut held);
+    (0..TRIES).fold(false, |eager, _| eager | completes_within(job, size, Picos(held[0])))
+}
+
+/// True at rank 0 if a send completes within half of the time `held` after which its receive is
+/// posted.
+fn completes_within(job: &Job, size: u32, held: Picos) -> bool {
+    let clock = HostClock::monotonic_raw();
+    let since = |begin: u64| clock.duration(clock.now().saturating_sub(begin));
+    let (mut buffer, mut asked) = (vec![1u8; size as usize], [0u8]);
+    match job.rank() {
+        CONTROLLER => request::scope(|scope| {
+            let peer = job.peer(1);
+            peer.send(&asked);
+            let begin = clock.now();
+            let mut pending = Some(peer.immediate_send(scope, &buffer[..]));
+            job.waiting().poll(|| is_done(&mut pending));
+            let time = since(begin);
+            peer.receive_into(&mut asked[..]);
+            time < Picos(held.0 / 2)
+        }),
+        1 => {
+            let peer = job.peer(CONTROLLER);
+            peer.receive_into(&mut asked[..]);
+            let begin = clock.now();
+            while since(begin) < held {}
+            peer.receive_into(&mut buffer[..]);
+            peer.send(&asked);
+            false
+        }
+        _ => false,
+    }
+}
+
 /// One message: at rank 0 the time from the request to the arrival, and the part in which it waited.
 fn round(job: &Job, size: u32, computing: Computing, compute: Picos) -> (Picos, Picos) {
     let clock = HostClock::monotonic_raw();

@@ -485,6 +485,9 @@ fn progress_shows_whether_messages_move_beside_computing() {
         assert!(of("time_s") > 0.0 && of("compute_s") > 2.0 * of("time_s"), "{row}");
         assert!(of("wait_s") > 0.0 && of("beside_sender_s") > 0.0, "{row}");
     }
+    // The limits are those of the libraries' shared memory: 4 KiB and more, less a header.
+    let limit = found["eager_limit_bytes"].as_u64().unwrap();
+    assert!((1_024..=65_536).contains(&limit), "{found}");
     let ended = run(ranks(1).args(["progress"]));
     assert!(ended.stderr.contains("progress takes two ranks"), "{}", ended.stderr);
 }

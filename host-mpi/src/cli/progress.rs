@@ -14,6 +14,7 @@ use crate::progress::{self, Progress};
 /// Does MPI move a message while a rank computes? Rank 0 asks rank 1 for messages; then one of them
 /// computes twice as long as a message takes before it waits.
 ///
+/// The longest message whose send does not wait for its receive is the eager limit, S.
 /// A message that has arrived meanwhile is simulated by `--receive overlap`, otherwise by `hold`. A
 /// long one that does not leave while the sender computes is simulated by `--rendezvous handshake`.
 #[derive(Debug, clap::Args)]
@@ -38,6 +39,8 @@ pub(super) struct Args {
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Document {
     pub(super) rows: Vec<Progress>,
+    /// Longest message whose send does not wait for its receive; null from 1 MiB on.
+    pub(super) eager_limit_bytes: Option<u32>,
 }
 
 pub(super) fn run(
@@ -54,11 +57,12 @@ pub(super) fn run(
     let sizes = args.sizes.list().into_iter().map(size).collect::<Result<Vec<_>, _>>()?;
     let file = session.agreed(create(args.output.as_ref()))?;
     let rows = progress::measure(session.job, &sizes);
+    let eager_limit_bytes = progress::eager_limit(session.job);
     if !session.job.leads() {
         return Ok(Exit::Done);
     }
     session.job.sharing().warnings().iter().for_each(|warning| console.warn(warning));
-    let document = Document { rows };
+    let document = Document { rows, eager_limit_bytes };
     if let Some(file) = file {
         file.commit_json(&document)?;
     }
@@ -82,5 +86,10 @@ fn print(out: &mut dyn Write, document: &Document) -> io::Result<()> {
             [row.time_s, row.wait_s, row.beside_sender_s].map(|time| number::micros(Some(time)));
         writeln!(out, "{:>9} {time:>10} {wait:>26} {sender:>31}  {moves}", row.size_bytes)?;
     }
-    Ok(())
+    match document.eager_limit_bytes {
+        Some(limit) => {
+            writeln!(out, "# sends of up to {limit} B do not wait for their receive (S)")
+        }
+        None => writeln!(out, "# sends of up to 1 MiB and more do not wait for their receive (S)"),
+    }
 }

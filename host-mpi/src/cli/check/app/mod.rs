@@ -8,11 +8,12 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::{env, fs};
 
 use loggap::check::Asserted;
-use loggap::profile::{ProfileDocument, USUAL_EAGER_LIMIT};
+use loggap::profile::ProfileDocument;
 use loggap::simulation::ParameterSets;
 use loggap::terminal::{CliError, Console, Exit, Interrupt};
 use loggap::trace::Trace;
 use loggap_core::sim::Settings;
+use loggap_core::units::Bytes;
 
 use self::report::{Document, median, print, share};
 use super::Args;
@@ -125,14 +126,13 @@ impl Jobs<'_> {
         if status.success() { Ok(()) } else { Err(failed(words, status, &lines)) }
     }
 
-    /// Rules of sending and receiving, by how messages move here while a rank computes.
-    fn settings(&self, folder: &Path, eager_limit: u64) -> Result<Settings, CliError> {
+    /// How messages move here while a rank computes, and the eager limit.
+    fn progress(&self, folder: &Path) -> Result<progress::Document, CliError> {
         let path = folder.join("progress.json");
         let words = [OsStr::new("progress"), "-o".as_ref(), path.as_os_str()];
         self.run(&self.args.launcher, &words)?;
         let text = fs::read(&path).map_err(CliError::failed)?;
-        let found: progress::Document = serde_json::from_slice(&text).map_err(CliError::failed)?;
-        Ok(Progress::settings(&found.rows, eager_limit))
+        serde_json::from_slice(&text).map_err(CliError::failed)
     }
 
     /// Runs the program with the preloaded library, and reads what that wrote.
@@ -207,11 +207,13 @@ pub(in crate::cli) fn run(
         jobs.run(&app.launcher, &words)?;
     }
     let document = ProfileDocument::read(&profile).map_err(CliError::usage)?;
+    step(console, format_args!("progress beside computing, and the eager limit"));
+    let found = jobs.progress(folder)?;
+    // What a profile takes for a change of protocol may be noise.
+    let eager_limit = found.eager_limit_bytes.map_or(u64::MAX, u64::from);
+    let settings = Progress::settings(&found.rows, eager_limit);
     let ranges = document.ranges.iter().map(|record| &record.range);
-    let eager_limit = document.eager_limit().unwrap_or(USUAL_EAGER_LIMIT);
-    let sets = ParameterSets::of_ranges(ranges, eager_limit).map_err(CliError::failed)?;
-    step(console, format_args!("progress beside computing"));
-    let settings = jobs.settings(folder, eager_limit.0)?;
+    let sets = ParameterSets::of_ranges(ranges, Bytes(eager_limit)).map_err(CliError::failed)?;
     let runs = take(&jobs, folder, &Basis { sets, settings }, console)?;
     let document = Document::new(app, &runs);
     document.warnings.iter().for_each(|warning| console.warn(warning));
