@@ -218,6 +218,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
     pub(super) fn unreadable(&mut self) {
         let reason = "the rest of the rank's records cannot be read";
         self.report.add(Class::Refused(reason), "(cut)", 1, 0);
+        self.is_finished = true;
     }
 
     /// Begins the thread of a record, behind the last call of the first thread before.
