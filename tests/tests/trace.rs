@@ -33,7 +33,10 @@ fn info_is_a_table_and_a_document() {
     }
     let text = shown(&["info", TRACED, "--limit", "3"]);
     assert!(text.contains("2 ranks, ") && text.contains("6 messages of 176 B"), "{text}");
-    assert_eq!(text.lines().rev().take_while(|line| !line.starts_with('#')).count(), 3, "{text}");
+    let calls = text.lines().skip_while(|line| !line.starts_with("#call ")).skip(1);
+    assert_eq!(calls.take_while(|line| !line.starts_with('#')).count(), 3, "{text}");
+    let algorithm = text.lines().find(|line| line.starts_with("allreduce ")).unwrap();
+    assert!(algorithm.ends_with(" recursive_doubling"), "{text}");
 }
 
 #[test]

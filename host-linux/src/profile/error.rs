@@ -16,7 +16,7 @@ pub struct ProfileError {
     pub kind: ProfileErrorKind,
 }
 
-/// What makes a profile, where there is none.
+/// Commands that make a profile, where there is none.
 fn made(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => {

@@ -18,7 +18,7 @@ pub enum TraceSchedule {
     Extrapolated(Box<Extrapolation>),
 }
 
-/// What was learnt when a trace was last written with numbers in place of tags.
+/// Tags and report of the last time that a trace was written with numbers in place of tags.
 #[derive(Clone, Debug, Default)]
 pub struct Written {
     tags: Arc<TagNumbers>,

@@ -246,7 +246,7 @@ impl<'d> Document<'d> {
         }
     }
 
-    /// What to change, in a sentence.
+    /// Sentence that says which algorithms to change.
     fn advice(&self) -> String {
         let fastest = self.choices.iter().min_by_key(|choice| choice.makespan_ps);
         let fastest = self.together.as_ref().into_iter().chain(fastest);

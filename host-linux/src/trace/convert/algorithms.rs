@@ -17,7 +17,7 @@ pub struct Algorithms {
 /// Algorithms with their segment sizes, of which the last that is possible counts.
 type Named = Vec<(&'static Algorithm, u64)>;
 
-/// What a library takes by itself: by a file of rules, else what is forced, else by fixed rules.
+/// Algorithms that a library takes by itself: by a file of rules, else those forced, else by fixed rules.
 #[derive(Clone, Debug, Default)]
 struct Library {
     rules: Vec<Rules>,
@@ -169,7 +169,7 @@ impl Library {
         if !is_on || rival.is_some() {
             return;
         }
-        // Open MPI says what is wrong with its file, and goes on without.
+        // Open MPI goes on without a file that is wrong.
         self.rules =
             trace.rules.as_deref().and_then(|text| read_rules(text).ok()).unwrap_or_default();
         for operation in Operation::ALL {

@@ -94,7 +94,7 @@ struct Causes {
     noise: f64,
 }
 
-/// What a comparison says.
+/// Verdicts of a comparison.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Judgement {
     verdict: Verdict,
