@@ -1,7 +1,14 @@
 //! Parallel map with a state for each thread.
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+/// Number of threads that were asked for, else of processors.
+pub(crate) fn threads(asked: Option<NonZeroUsize>) -> usize {
+    let all = || std::thread::available_parallelism().ok();
+    asked.or_else(all).map_or(1, NonZeroUsize::get)
+}
 
 /// Calls `work` once for each of `points` on `threads` threads, each with a state created by
 /// `start`; returns the results in the order of points.

@@ -21,6 +21,7 @@ use crate::collective::Operation;
 use crate::flags::help;
 use crate::flags::parse::{self, Sizes};
 use crate::profile::{ProfileDocument, ProfileDraws};
+use crate::side_by_side::threads;
 use crate::simulation::{ParameterSets, Plan};
 use crate::terminal::{
     CliError, Console, Exit, Failures, NamedFiles, RunsLine, end_on_request, interrupted,
@@ -201,7 +202,6 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let draws = args.drawn(profile.as_ref(), &sets, console);
     let files = Files::open(args)?;
     let interrupt = end_on_request()?;
-    let all = || std::thread::available_parallelism().ok();
     interrupt.listen();
     let question = Question {
         operation: args.operation,
@@ -213,7 +213,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         draws: &draws,
         plan: Plan {
             most_bytes: args.max_memory.unwrap_or(u64::MAX),
-            threads: args.threads.or_else(all).map_or(1, NonZeroUsize::get),
+            threads: threads(args.threads),
             stop: Some(interrupt.flag()),
             ..Plan::new(args.settings.settings())
         },

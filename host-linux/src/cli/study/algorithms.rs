@@ -20,7 +20,7 @@ use crate::collective::Operation;
 use crate::flags::parse;
 use crate::output::plot::choices::{Choice, Picture};
 use crate::output::{PendingFile, number};
-use crate::side_by_side::side_by_side;
+use crate::side_by_side::{side_by_side, threads};
 use crate::simulation::{ParameterSets, Plan, Point, RunError, Source, run_points};
 use crate::study::algorithms::{candidates, fastest, is_faster, occurring, option};
 use crate::terminal::{
@@ -91,13 +91,14 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let interrupt = end_on_request()?;
     let sets = args.parameters.sets(&args.overheads, console)?;
     let plot = args.plot.as_deref().map(PendingFile::create).transpose()?;
-    let candidates = args.candidates()?;
+    let ranks = args.source(&[])?.ranks();
+    let candidates = args.candidates(ranks)?;
     let Some(found) = args.simulate(&sets, &candidates, &interrupt, console)? else {
         console.warn("interrupted before the last run");
         return Ok(Exit::Interrupted);
     };
     let parameters = ParametersUsed::new(&args.parameters, &sets, None);
-    let document = Document::new(args, &parameters, &found);
+    let document = Document::new(args, ranks, &parameters, &found);
     let digits = args.format.digits(console);
     let mut failures = Failures::default();
     failures.add(plot.map_or(Ok(()), |file| draw(file, &document)));
@@ -108,7 +109,6 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
 
 /// Makespans of the program.
 struct Found {
-    ranks: u32,
     /// With the algorithms that it starts from.
     present: Picos,
     /// The best of each algorithm.
@@ -118,8 +118,8 @@ struct Found {
 }
 
 impl Args {
-    /// Algorithms to try.
-    fn candidates(&self) -> Result<Vec<Candidate>, CliError> {
+    /// Algorithms to try on `ranks`.
+    fn candidates(&self, ranks: u32) -> Result<Vec<Candidate>, CliError> {
         let each = self.inputs.iter().all(|input| input.is_dir());
         let traces = self.inputs.chunks(if each { 1 } else { self.inputs.len().max(1) });
         let mut operations = Vec::new();
@@ -128,7 +128,7 @@ impl Args {
             let report = conversion.feed(&mut Counter::new(&mut [])).map_err(CliError::usage)?;
             operations.extend(occurring(&report));
         }
-        let found = candidates(&operations, self.source(&[])?.ranks());
+        let found = candidates(&operations, ranks);
         if found.is_empty() {
             let known = Operation::ALL.map(Operation::name).join(", ");
             return Err(CliError::usage(format_args!(
@@ -153,8 +153,7 @@ impl Args {
         interrupt: &Interrupt,
         console: &Console,
     ) -> Result<Option<Found>, CliError> {
-        let all = || std::thread::available_parallelism().ok();
-        let threads = self.threads.or_else(all).map_or(1, NonZeroUsize::get);
+        let threads = threads(self.threads);
         interrupt.listen();
         let line = RunsLine::new(console, candidates.len() as u64 + 2);
         let makespan = |chosen: &[Candidate]| {
@@ -193,8 +192,7 @@ impl Args {
                 Some((winners, makespan))
             }
         };
-        let ranks = self.source(&[])?.ranks();
-        Ok(Some(Found { ranks, present, rows, together }))
+        Ok(Some(Found { present, rows, together }))
     }
 }
 
@@ -225,7 +223,7 @@ struct ChoiceDocument {
 }
 
 impl<'d> Document<'d> {
-    fn new(args: &Args, parameters: &'d ParametersUsed, found: &Found) -> Self {
+    fn new(args: &Args, ranks: u32, parameters: &'d ParametersUsed, found: &Found) -> Self {
         let choice = |chosen: &[Candidate], makespan: Picos| ChoiceDocument {
             algorithms: chosen.iter().map(option).collect::<Vec<_>>().join(","),
             makespan_s: makespan.seconds(),
@@ -237,7 +235,7 @@ impl<'d> Document<'d> {
         Self {
             study: "algorithms",
             trace: inputs.collect::<Vec<_>>().join(", "),
-            ranks: found.ranks,
+            ranks,
             parameters,
             makespan_s: found.present.seconds(),
             makespan_ps: found.present.0,

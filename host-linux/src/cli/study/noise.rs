@@ -18,6 +18,7 @@ use crate::cli::simulate::noise_args::{NoiseArgs, NoiseDocument};
 use crate::cli::trace_args::TraceArgs;
 use crate::flags::parse::{self, Sizes};
 use crate::output::{PendingFile, number};
+use crate::side_by_side::threads;
 use crate::simulation::{NoiseSource, ParameterSets, Plan, Point, RunError, Source, run_points};
 use crate::study::noise::{Row, Slowdown, chart};
 use crate::terminal::{
@@ -137,8 +138,7 @@ impl Args {
         // One without noise beside the draws.
         let runs = (programs.len() * counts.len()) as u64 * (1 + u64::from(self.draws));
         let line = RunsLine::new(console, runs);
-        let all = || std::thread::available_parallelism().ok();
-        let threads = self.threads.or_else(all).map_or(1, NonZeroUsize::get);
+        let threads = threads(self.threads);
         let quiet = Plan {
             threads,
             most_bytes: MOST_BYTES,

@@ -13,6 +13,7 @@ use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::pattern_args::PatternArgs;
 use crate::flags::parse;
 use crate::output::{PendingFile, number};
+use crate::side_by_side::threads;
 use crate::simulation::{Completed, ParameterSets, Plan, Point, RunError, run_each_point};
 use crate::study::overlap::{GapRow, Overlap, Three, chart, overhead_exceeds_gap, with_gaps};
 use crate::terminal::{
@@ -159,10 +160,9 @@ impl Args {
             let gaps = with_gaps(sets, factor).ok_or_else(too_long)?;
             points.extend(Overlap::ALL.map(|overlap| overlap.sets(&gaps)));
         }
-        let all = || std::thread::available_parallelism().ok();
         let plan = Plan {
             most_bytes: self.max_memory.unwrap_or(u64::MAX),
-            threads: self.threads.or_else(all).map_or(1, NonZeroUsize::get),
+            threads: threads(self.threads),
             finish: if self.summary { 0 } else { Overlap::ALL.len() },
             stop: Some(interrupt.flag()),
             ..Plan::new(self.settings.settings())
