@@ -829,11 +829,16 @@ fn json_is_json_where_nothing_was_measured() {
 fn the_distance_of_the_processors_is_recorded_or_its_change_told() {
     let _machine = machine();
     let measure = ["measure", "--transport", "unix", "--block", "--launches", "2", "-J"];
-    let document = loggap().args(measure).args(["--max-time", "0.6", "-s", "1:1K"]).ended().json();
-    let distance = document["processor_distance_s"].as_f64();
-    let is_near = distance.is_some_and(|distance| (1e-8..5e-6).contains(&distance));
-    let warnings = document["warnings"].as_array().unwrap();
-    let is_told = warnings.iter().any(|text| text.as_str().unwrap().contains("moved processors"));
     let is_alone = thread::available_parallelism().unwrap().get() == 1;
-    assert!(is_near || is_told || is_alone, "{distance:?} {warnings:?}");
+    // A busy processor may not answer in the 20 ms that it is given.
+    let known = || {
+        let limits = ["--max-time", "0.6", "-s", "1:1K"];
+        let document = loggap().args(measure).args(limits).ended().json();
+        let warnings = document["warnings"].as_array().unwrap();
+        let is_told = |text: &Value| text.as_str().unwrap().contains("moved processors");
+        let distance = document["processor_distance_s"].as_f64();
+        assert!(distance.is_none_or(|distance| (1e-8..5e-6).contains(&distance)), "{distance:?}");
+        distance.is_some() || warnings.iter().any(is_told)
+    };
+    assert!(is_alone || (0..10).any(|_| known()));
 }
