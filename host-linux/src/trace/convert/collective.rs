@@ -133,14 +133,14 @@ pub(in crate::trace) struct NullMessage {
     pub(in crate::trace) direction: Direction,
 }
 
-/// What the conversion of a rank tells an extrapolation.
+/// Notes of the conversion of a rank for an extrapolation.
 #[derive(Debug, Default)]
 pub(in crate::trace) struct Notes<'t> {
     /// Collective operations, which are noted and not written.
     pub(in crate::trace) calls: Vec<NotedCall<'t>>,
+    /// Messages to and from `MPI_PROC_NULL`.
     pub(in crate::trace) nulls: Vec<NullMessage>,
-    /// What is written in place of the messages to and from `MPI_PROC_NULL`, one after the other:
-    /// peer, tag and bytes, or nothing.
+    /// Messages that are written in place of those, one after the other; `None` for nothing.
     pub(in crate::trace) instead: vec::IntoIter<Option<Envelope>>,
 }
 

@@ -448,7 +448,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
         Ok((class, Some(op)))
     }
 
-    /// What is written in place of a message to or from `MPI_PROC_NULL`, which is noted.
+    /// Notes a message to or from `MPI_PROC_NULL`, and returns the one that is written in its place.
     fn instead(&mut self, direction: Direction, null: Envelope) -> Option<Envelope> {
         let notes = self.notes.as_deref_mut()?;
         notes.nulls.push(NullMessage { op: self.ops, direction });

@@ -19,8 +19,8 @@ pub(super) struct Communication<'t> {
     peer: u32,
 }
 
-/// What a communication does; tags without the numbers of communicators, which differ where they
-/// are of a part of the ranks.
+/// Direction and peer of a communication, or its name. Tags are without the numbers of communicators,
+/// which differ from part to part of the ranks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Step<'t> {
     Message {
@@ -174,7 +174,7 @@ pub struct Difference {
     pub ranks: [u32; 2],
     /// Number of the communication, from 1.
     pub number: usize,
-    /// What each has there.
+    /// Their communications.
     pub what: [String; 2],
 }
 

@@ -107,7 +107,7 @@ pub enum ExtrapolateError {
         rank: u32,
         /// Number of the communication, from 1.
         message: usize,
-        /// What it is, and what it should be, with the peer in the smaller trace.
+        /// It, and that of the smaller trace.
         what: [String; 2],
     },
     /// Sizes that follow no form.
@@ -131,7 +131,7 @@ pub enum ExtrapolateError {
     },
 }
 
-/// What to do where ranks are missing.
+/// Remedy where ranks are missing.
 const MORE: &str = "trace on 3 or more ranks along each dimension that grows";
 
 fn listed(sizes: &[SizeOn]) -> String {
