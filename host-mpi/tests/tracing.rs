@@ -16,7 +16,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{is_open_mpi, ranks, run};
+use loggap::schedule::TraceSchedule;
+use loggap::trace::convert::{Conversion, Input, Options};
+use loggap::trace::extrapolate::{Extrapolation, Grid, Scaling};
 use loggap::trace::{AlgorithmUse, Communicator, Record, Summary, Trace, What, pairs, wildcards};
+use loggap_core::goal::{Edge, Misuse, Op, OpKind, Sink};
 use loggap_core::trace::{Direction, Envelope, Outcome};
 use loggap_tests::command::{Ended, Run as _, skipped};
 
@@ -492,16 +496,59 @@ fn progress_shows_whether_messages_move_beside_computing() {
     assert!(ended.stderr.contains("progress takes two ranks"), "{}", ended.stderr);
 }
 
+/// Messages of each rank of a schedule.
+#[derive(Debug, Default, PartialEq)]
+struct Messages(Vec<Vec<OpKind>>);
+
+impl Messages {
+    fn of(schedule: impl Into<TraceSchedule>) -> Self {
+        let mut all = Self::default();
+        schedule.into().feed(&mut all).unwrap();
+        all
+    }
+}
+
+impl Sink for Messages {
+    type Error = Misuse;
+
+    fn ranks(&mut self, _ranks: u32) -> Result<(), Misuse> {
+        Ok(())
+    }
+
+    fn begin_rank(&mut self, _rank: u32) -> Result<(), Misuse> {
+        self.0.push(Vec::new());
+        Ok(())
+    }
+
+    fn op(&mut self, mut op: Op) -> Result<u32, Misuse> {
+        if let OpKind::Send { tag, .. } | OpKind::Receive { tag, .. } = &mut op.kind {
+            // Of communicators only whether they are the world: there are more of parts on more ranks.
+            *tag = *tag % (1 << 32) + ((*tag >> 32).min(1) << 32);
+            self.0.last_mut().unwrap().push(op.kind);
+        }
+        Ok(0)
+    }
+
+    fn edge(&mut self, _edge: Edge) -> Result<(), Misuse> {
+        Ok(())
+    }
+
+    fn end_rank(&mut self) -> Result<(), Misuse> {
+        Ok(())
+    }
+}
+
 /// Programs whose traces on few ranks, extrapolated, are those on more, message for message: the
 /// smaller trace is held out and has to give the larger one, else this is refused. Messages from
-/// outside of collectives are those of the programs' source.
+/// outside of collectives are those of the programs' source. A grid of 2x2 has no rank between two.
 #[test]
 fn traces_on_few_ranks_are_extrapolated_to_what_programs_do_on_more() {
-    let grids = [["3", "3"], ["4", "4"]];
+    let grids = [["2", "2"], ["4", "4"]];
+    let rings = [["3", "3"], ["4", "4"]];
     let lines = [["1", "4"], ["1", "8"]];
     for (name, traced, scaling, messages) in [
         ("stencil", grids, ["--grid", "8x8"], 2 * 4 * 7 * 8),
-        ("torus", grids, ["--grid", "8x8"], 2 * 4 * 64),
+        ("torus", rings, ["--grid", "8x8"], 2 * 4 * 64),
         ("wavefront", grids, ["--grid", "8x8"], 2 * 8 * 3 * 2 * 7 * 8),
         ("ring", lines, ["--to-ranks", "64"], 2 * 64),
         ("tree", lines, ["--to-ranks", "64"], 2 * 2 * 63),
@@ -518,6 +565,15 @@ fn traces_on_few_ranks_are_extrapolated_to_what_programs_do_on_more() {
             let ended = run(traced.args([name, x, y, "2"]));
             assert_eq!(ended.code, Some(0), "{}", ended.stderr);
             command.arg("--trace").arg(directory);
+        }
+        if traced == grids {
+            let [smaller, larger] = ["on4", "on16"].map(|name| {
+                let input = Input::open(&[program.folder.path().join(name)]).unwrap();
+                Conversion::new(input, Options::default())
+            });
+            let onto = Scaling::Grid(Grid { traced: None, target: vec![4, 4] });
+            let program = Extrapolation::new(&[smaller], &onto).unwrap();
+            assert_eq!(Messages::of(program), Messages::of(larger), "{name}");
         }
         let document = common::document(command.args(scaling).arg("-J"));
         let found = &document["extrapolation"];

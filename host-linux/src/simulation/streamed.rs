@@ -170,7 +170,7 @@ pub fn stream_extrapolated<T>(
         }
         None => program.feed_numbered(&mut builder).map_err(|error| refused(error.into()))?,
     }
-    let under_way = UnderWay::new(program.ranks()).map_err(no_memory)?;
+    let under_way = UnderWay::new(program).map_err(no_memory)?;
     let lookup = NumberedLookup::Extrapolated(ExtrapolatedLookup::new(program, &under_way));
     let schedule = builder.finish(lookup).map_err(built)?;
     told(run(schedule, &needs), limit)

@@ -99,28 +99,35 @@ pub(in crate::trace) fn block(thread: u32, parts: &[Part<'_>]) -> Vec<u8> {
     [BlockHeader::of(thread, 0, &bytes).emit().to_vec(), bytes].concat()
 }
 
-/// Trace of ranks with these streams of their threads, with communicators besides the world:
-/// number, identity and members (first, stride, count) at each rank.
-pub(in crate::trace) fn traced(
-    ranks: &[Vec<Stream>],
-    further: &[(u32, u64, (i32, i32, u32))],
-) -> Input {
+/// Definition of a communicator with this number and identity, whose `count` members have numbers
+/// from `first` on in steps of `stride`.
+pub(in crate::trace) fn defined(
+    number: u32,
+    identity: u64,
+    first: i32,
+    stride: i32,
+    count: u32,
+) -> Vec<Part<'static>> {
+    let members = Part::Members { remote: false, first, stride, count };
+    vec![Part::Define { number, identity }, members]
+}
+
+/// Trace of ranks with these streams of their threads, and definitions of communicators besides the
+/// world.
+pub(in crate::trace) fn traced(ranks: &[Vec<Stream>], further: &[Vec<Part<'static>>]) -> Input {
     traced_with(ranks, |_| further.to_vec())
 }
 
 /// As [`traced`], with further communicators of each rank.
 pub(in crate::trace) fn traced_with(
     ranks: &[Vec<Stream>],
-    further: impl Fn(u32) -> Vec<(u32, u64, (i32, i32, u32))>,
+    further: impl Fn(u32) -> Vec<Vec<Part<'static>>>,
 ) -> Input {
     let count = ranks.len() as u32;
     let rank = |(rank, threads): (u32, &Vec<Stream>)| {
         let mut bytes = FileHeader { run: 5, rank, ranks: count }.emit().to_vec();
-        for (number, identity, (first, stride, count)) in
-            [vec![(0, 77, (0, 1, count))], further(rank)].concat()
-        {
-            let members = Part::Members { remote: false, first, stride, count };
-            bytes.extend(block(DEFINITIONS, &[Part::Define { number, identity }, members]));
+        for parts in [vec![defined(0, 77, 0, 1, count)], further(rank)].concat() {
+            bytes.extend(block(DEFINITIONS, &parts));
         }
         for (thread, stream) in (0..).zip(threads) {
             bytes.extend(block(thread, &stream.parts));

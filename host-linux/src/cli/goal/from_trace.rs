@@ -50,8 +50,9 @@ pub(super) struct Args {
 
     /// Run a larger grid, as AxB or TRACED:AxB: neighbours stay neighbours.
     ///
-    /// The traced grid and its rings are those of MPI_Cart_create, or found. It
-    /// needs 3 ranks along each dimension that grows.
+    /// The traced grid and its rings are those of MPI_Cart_create, or found.
+    /// Along a dimension that grows it needs 3 ranks, or 2 where calls with
+    /// MPI_PROC_NULL tell what one between them does.
     #[arg(long, value_name = "AxBxC", value_parser = grid, help_heading = "Conversion of traces")]
     grid: Option<Grid>,
 

@@ -1,7 +1,9 @@
 //! Collective operations as the messages of an algorithm.
 
+use std::vec;
+
 use loggap_core::goal::{DependsOn, Edge, Op, OpKind, Sink};
-use loggap_core::trace::{Collective, Direction};
+use loggap_core::trace::{Collective, Direction, Envelope};
 use loggap_core::units::Picos;
 
 use super::rank::{Converted, Group, RankConverter, processor};
@@ -123,6 +125,25 @@ pub(in crate::trace) struct NotedCall<'t> {
     pub(in crate::trace) nanos: u64,
 }
 
+/// A message to or from `MPI_PROC_NULL`.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::trace) struct NullMessage {
+    /// Number of operations before it.
+    pub(in crate::trace) op: u32,
+    pub(in crate::trace) direction: Direction,
+}
+
+/// Notes of the conversion of a rank for an extrapolation.
+#[derive(Debug, Default)]
+pub(in crate::trace) struct Notes<'t> {
+    /// Collective operations, which are noted and not written.
+    pub(in crate::trace) calls: Vec<NotedCall<'t>>,
+    /// Messages to and from `MPI_PROC_NULL`.
+    pub(in crate::trace) nulls: Vec<NullMessage>,
+    /// Messages that are written in place of those, one after the other; `None` for nothing.
+    pub(in crate::trace) instead: vec::IntoIter<Option<Envelope>>,
+}
+
 /// Bytes to or from each rank: a list, or the same for all.
 fn sizes(list: &Counts, each: u64, ranks: u32) -> Vec<u64> {
     if list.is_empty() {
@@ -193,7 +214,7 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
             return Ok(Class::Refused("no algorithm is known"));
         };
         let is_alone = group.size < 2 && self.conversion.ranks() > 1;
-        if self.calls.is_none() || is_alone {
+        if self.notes.is_none() || is_alone {
             self.write(record, request, &plan, at)?;
             return Ok(Class::Converted);
         }
@@ -202,8 +223,8 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
         let before = self.before(thread)?;
         let kind = OpKind::Calc { duration: Picos::ZERO };
         let op = self.waiting(Op { kind, cpu, nic: 0 }, &before)?;
-        if let Some(calls) = &mut self.calls {
-            calls.push(NotedCall {
+        if let Some(notes) = &mut self.notes {
+            notes.calls.push(NotedCall {
                 op,
                 call,
                 name: record.call.to_owned(),
@@ -221,6 +242,7 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
     fn waiting(&mut self, op: Op, before: &[Dependency]) -> Converted<u32, S> {
         let failed = self.failed();
         let op = self.sink.op(op).map_err(&failed)?;
+        self.ops = op.wrapping_add(1);
         for &(on, event) in before {
             let edge = Edge { op, on, start: event == DependsOn::Start };
             self.sink.edge(edge).map_err(&failed)?;

@@ -24,7 +24,7 @@ use loggap_core::goal::Sink;
 use loggap_core::units::PerByte;
 
 pub use algorithms::{Algorithms, AlgorithmsError};
-pub(super) use collective::{CollectiveCall, NotedCall, Plan};
+pub(super) use collective::{CollectiveCall, NotedCall, Notes, NullMessage, Plan};
 pub use input::{Input, OpenError};
 pub use report::{Class, Line, Report};
 
@@ -178,14 +178,14 @@ impl Conversion {
         Ok(report)
     }
 
-    /// Converts one rank into the open one of `sink`. With a list of `calls`, an empty calculation
-    /// stands for each collective operation, and the list tells which.
+    /// Converts one rank into the open one of `sink`. With `notes`, an empty calculation stands for
+    /// each collective operation, and the notes tell which.
     pub(super) fn rank<'t, S: Sink>(
         &'t self,
         rank: u32,
         sink: &mut S,
         report: &mut Report,
-        calls: Option<&mut Vec<NotedCall<'t>>>,
+        notes: Option<&mut Notes<'t>>,
     ) -> Result<(), ConvertError<S::Error>> {
         let strictness = self.options.strictness;
         if matches!(self.options.graph, Graph::Schedgen { .. }) {
@@ -193,7 +193,7 @@ impl Conversion {
         }
         let [records, ahead] = [(); 2].map(|()| self.input.records(rank, strictness));
         let mut converter = RankConverter::new(self, rank, ahead, sink, report);
-        converter.calls = calls;
+        converter.notes = notes;
         for record in records {
             match record {
                 Ok(record) => converter.convert(&record)?,

@@ -6,7 +6,7 @@ use loggap_core::goal::{ANY, ANY_TAG, DependsOn, Edge, Op, OpKind, Sink};
 use loggap_core::trace::{self, Completed, Direction, Envelope, Message, Mode};
 use loggap_core::units::Picos;
 
-use super::collective::NotedCall;
+use super::collective::{Notes, NullMessage};
 use super::lookahead::{Fate, Lookahead};
 use super::{Class, Conversion, ConvertError, Records, Report, Strictness, Unfinished};
 use crate::collective::Dependency;
@@ -59,8 +59,10 @@ pub(super) struct RankConverter<'c, 't, S> {
     rank: u32,
     pub(super) sink: &'c mut S,
     pub(super) report: &'c mut Report,
-    /// Collective operations that are noted and not written; `None` to write them.
-    pub(super) calls: Option<&'c mut Vec<NotedCall<'t>>>,
+    /// Notes for an extrapolation, if it is for one.
+    pub(super) notes: Option<&'c mut Notes<'t>>,
+    /// Operations so far.
+    pub(super) ops: u32,
     ahead: Lookahead<'t>,
     /// Records so far.
     records: u64,
@@ -105,7 +107,8 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
             rank,
             sink,
             report,
-            calls: None,
+            notes: None,
+            ops: 0,
             ahead: Lookahead::new(ahead),
             records: 0,
             chains: Vec::new(),
@@ -269,6 +272,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
     fn put(&mut self, thread: usize, kind: OpKind) -> Converted<u32, S> {
         let failed = self.failed();
         let op = self.sink.op(Op { kind, cpu: processor(thread), nic: 0 }).map_err(&failed)?;
+        self.ops = op.wrapping_add(1);
         if let Some(chain) = self.chains.get(thread) {
             for &(on, event) in &chain.after {
                 let edge = Edge { op, on, start: event == DependsOn::Start };
@@ -394,7 +398,14 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
             _ => Class::Converted,
         };
         let mut envelope = message.envelope;
-        let fate = message.request.map_or(Fate::AsPosted, |id| self.ahead.fate(self.records, id));
+        let fate = message.request.map(|id| self.ahead.fate(self.records, id));
+        let mut fate = fate.unwrap_or(Fate::AsPosted);
+        if envelope.peer == trace::NO_PEER {
+            let Some(instead) = self.instead(message.direction, envelope) else {
+                return Ok((Class::Converted, None));
+            };
+            (envelope, fate) = (instead, Fate::AsPosted);
+        }
         match (fate, message.direction) {
             (Fate::AsPosted, _) => {}
             (Fate::Received(found), _) => envelope = found,
@@ -437,6 +448,14 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
         Ok((class, Some(op)))
     }
 
+    /// Notes a message to or from `MPI_PROC_NULL`, and returns the one that is written in its place.
+    fn instead(&mut self, direction: Direction, null: Envelope) -> Option<Envelope> {
+        let notes = self.notes.as_deref_mut()?;
+        notes.nulls.push(NullMessage { op: self.ops, direction });
+        let instead = notes.instead.next().flatten()?;
+        Some(Envelope { communicator: null.communicator, ..instead })
+    }
+
     fn completions(&mut self, record: &Record<'_>) -> Converted<Class, S> {
         let What::Completions(all) = &record.what else { return Ok(Class::Converted) };
         let thread = record.thread as usize;
@@ -460,7 +479,11 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
         }
         let (peer, tag) = match self.address(envelope) {
             Ok(Some(address)) => address,
-            Ok(None) => return Ok(Class::Converted),
+            Ok(None) => {
+                // Noted besides its receive, where the probe of a message is the only operation.
+                let _ = self.instead(Direction::Receive, envelope);
+                return Ok(Class::Converted);
+            }
             Err(reason) => return Ok(Class::Refused(reason)),
         };
         let thread = record.thread as usize;

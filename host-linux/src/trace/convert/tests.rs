@@ -286,7 +286,7 @@ fn a_collective_is_the_messages_of_an_algorithm_among_the_members() {
     let member = Stream::new().call("Bcast", 50, 900, &bcast).end(900);
     let quiet = Stream::new().end(0);
     let ranks = [&quiet, &member, &quiet, &member].map(|stream| vec![stream.clone()]);
-    let input = traced(&ranks, &[(4, 99, (3, -2, 2))]);
+    let input = traced(&ranks, &[defined(4, 99, 3, -2, 2)]);
     let conversion = Conversion::new(input, Options::default());
     let mut text = Vec::new();
     write_text(&mut text, |writer| conversion.feed(writer).map(drop).map_err(|_| Failure)).unwrap();

@@ -1,27 +1,35 @@
 //! From the traces of a program to the programs of its ranks on more of them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::mem;
 use std::sync::Arc;
 
 use loggap_core::goal::{ANY, ANY_TAG, OpKind};
+use loggap_core::trace::{ANY_PEER, Envelope};
 use loggap_core::units::Picos;
 
+use super::between;
+use super::communication::{Communication, communications};
 use super::expansion::{Kind, Span, Work};
-use super::fit::{self, Growth};
+use super::fit::{self, Growth, Runs, SizeOn};
 use super::grid::{self, Grid};
 use super::mapping::{DIMENSIONS, Dimension, Mapping, Step, Vector};
 use super::phases::{self, Cut, Phase};
 use super::sequence::{Captured, PlacedCall, Sequence};
-use super::{ExtrapolateError, Extrapolation, Scaling, room};
+use super::{ExtrapolateError, Extrapolation, Scaling};
 use crate::schedule::TagNumbers;
-use crate::trace::convert::{CollectiveCall, Conversion, NotedCall, Report};
+use crate::trace::convert::{CollectiveCall, Conversion, NotedCall, Notes, NullMessage, Report};
 use crate::trace::rank::Communicator;
 use crate::trace::record::Counts;
 
-/// A rank of a trace.
+/// A rank of a trace, or one between others.
+#[derive(Default)]
 pub(super) struct Traced<'t> {
     pub(super) captured: Captured,
     pub(super) calls: Vec<NotedCall<'t>>,
+    pub(super) nulls: Vec<NullMessage>,
+    /// Ways to the peers of its messages, if these do not tell them.
+    ways: Vec<Vector>,
     /// Cartesian topologies of all ranks in their order.
     pub(super) grids: Vec<&'t [(u32, bool)]>,
 }
@@ -63,16 +71,28 @@ pub(super) fn build(
     let counts: Vec<u32> = traces.iter().map(|all| count(all)).chain([count(&all)]).collect();
     let mut building = Building::new(&mapping, scaling);
     let patterns = building.cut(&mut all, &rule.phases, &counts, ranks)?;
-    let mut sequences = Vec::with_capacity(all.len());
-    for (rank, traced) in (0..).zip(all) {
-        sequences.push(building.sequence(rank, traced, conversion, &mut report)?);
+    let mut between = Vec::new();
+    for program in (0..mapping.programs()).filter(|program| mapping.is_between(*program)) {
+        let growth = growths.get(&mapping.ends(mapping.origin(program)));
+        let mut traced = between_others(&all, program, &mapping, conversion)?;
+        slow_down(&mut traced, growth.map_or(1.0, |growth| growth.factor));
+        between.push((program, traced));
+    }
+    let mut between = between.into_iter().peekable();
+    let mut sequences = Vec::with_capacity(mapping.programs() as usize);
+    for program in 0..mapping.programs() {
+        let rank = mapping.origin(program);
+        let (traced, report) = match between.next_if(|(number, _)| *number == program) {
+            // Its calls are in the report already.
+            Some((_, traced)) => (traced, &mut Report::default()),
+            None => (all.get_mut(rank as usize).map(mem::take).unwrap_or_default(), &mut report),
+        };
+        sequences.push(building.sequence(rank, traced, conversion, report)?);
     }
     let Building { steps, kinds, tags, .. } = building;
-    let mut sources = room(ranks).map_err(|_| ExtrapolateError::Memory(ranks))?;
-    sources.extend((0..ranks).map(|rank| mapping.source(rank)));
     let name = |(ends, growth): ([u32; DIMENSIONS], Growth)| (mapping.name(ends), growth);
     Ok(Extrapolation {
-        sources,
+        ranks,
         sequences,
         steps: steps.all,
         kinds: kinds.all,
@@ -85,7 +105,8 @@ pub(super) fn build(
     })
 }
 
-fn count(all: &[Traced<'_>]) -> u32 {
+/// Number of ranks.
+pub(super) fn count(all: &[Traced<'_>]) -> u32 {
     u32::try_from(all.len()).unwrap_or(u32::MAX)
 }
 
@@ -94,14 +115,43 @@ fn captured<'t>(
     report: &mut Report,
 ) -> Result<Vec<Traced<'t>>, ExtrapolateError> {
     let mut traced = |rank| {
-        let (mut captured, mut calls) = (Captured::default(), Vec::new());
-        conversion.rank(rank, &mut captured, report, Some(&mut calls))?;
+        let (mut captured, mut notes) = (Captured::default(), Notes::default());
+        conversion.rank(rank, &mut captured, report, Some(&mut notes))?;
+        let Notes { calls, nulls, .. } = notes;
         let whole = conversion.communicators(rank).filter(|one| is_whole(one, conversion));
         let grids = whole.map(|one| one.dimensions.as_slice());
         let grids = grids.filter(|dimensions| !dimensions.is_empty()).collect();
-        Ok(Traced { captured, calls, grids })
+        Ok(Traced { captured, calls, nulls, ways: Vec::new(), grids })
     };
     (0..conversion.ranks()).map(&mut traced).collect()
+}
+
+/// The program of ranks between traced ones: that of the first of these, converted once more with the
+/// messages of the others where it has `MPI_PROC_NULL`. It computes what that one does.
+fn between_others<'t>(
+    all: &[Traced<'_>],
+    program: u32,
+    mapping: &Mapping,
+    conversion: &'t Conversion,
+) -> Result<Traced<'t>, ExtrapolateError> {
+    let merged = between::merged(all, program, mapping).map_err(|misfit| misfit.of(mapping))?;
+    let rank = mapping.origin(program);
+    let own = communications(all, rank, mapping).zip(&merged);
+    let instead = own.filter(|(own, _)| own.as_ref().is_ok_and(Communication::is_null));
+    let instead = instead.map(|(_, found)| {
+        // Its peer is one of `ways`.
+        let peer = if found.way().is_some() { rank.cast_signed() } else { ANY_PEER };
+        let (tag, bytes) = (found.tag()?.cast_signed(), found.bytes[0]);
+        Some(Envelope { peer, tag, bytes, communicator: 0 })
+    });
+    let instead = instead.collect::<Vec<_>>().into_iter();
+    let (mut captured, mut notes) = (Captured::default(), Notes { instead, ..Notes::default() });
+    conversion.rank(rank, &mut captured, &mut Report::default(), Some(&mut notes))?;
+    let ways = merged.iter().filter_map(Communication::way).collect();
+    let mut traced = Traced { captured, calls: notes.calls, ways, ..Traced::default() };
+    let sizes = merged.iter().filter(|one| !one.is_null()).map(|one| one.bytes);
+    resize(&mut traced, &sizes.collect::<Vec<_>>());
+    Ok(traced)
 }
 
 fn rule(traces: &[Vec<Traced<'_>>], scaling: &Scaling) -> Result<Rule, ExtrapolateError> {
@@ -140,8 +190,7 @@ impl Rule {
         if !self.phases.is_empty() || smaller.is_empty() {
             return Ok(Vec::new());
         }
-        let all = smaller.iter().map(Vec::as_slice).chain([last]);
-        grid::sizes(&all.zip(&self.mappings).collect::<Vec<_>>(), target)
+        grid::sizes(smaller, last, &self.mappings, target)
     }
 }
 
@@ -209,8 +258,8 @@ fn growths(
     }
     let several = runs.into_iter().filter(|(_, by_ranks)| by_ranks.len() > 1);
     let growth = |(ends, by_ranks): (_, BTreeMap<u32, Vec<f64>>)| {
-        let by_ranks: Vec<_> = by_ranks.into_iter().collect();
-        (ends, fit::growth(&by_ranks, target))
+        let runs = by_ranks.into_iter().map(|(ranks, values)| Runs { ranks, values });
+        (ends, fit::growth(&runs.collect::<Vec<_>>(), target))
     };
     several.map(growth).collect()
 }
@@ -277,7 +326,8 @@ impl<'m> Building<'m> {
         let cuts: Vec<_> = cuts.map(|(rank, one)| phases::cut(one, rank, ranks, phases)).collect();
         let means = phases::computation(phases, cuts.iter().flatten());
         let fitted = |sizes: Vec<u64>, message: usize| {
-            let sizes: Vec<_> = counts.iter().copied().zip(sizes).collect();
+            let sizes = counts.iter().zip(sizes);
+            let sizes: Vec<_> = sizes.map(|(&ranks, bytes)| SizeOn { ranks, bytes }).collect();
             let size = fit::size(&sizes, target);
             size.ok_or(ExtrapolateError::Sizes { rank: 0, message, sizes })
         };
@@ -319,9 +369,8 @@ impl<'m> Building<'m> {
         Ok(words)
     }
 
-    fn step(&mut self, from: u32, to: u32) -> u32 {
-        let way = self.mapping.way(from, to).unwrap_or_default();
-        self.steps.number(way, |way| self.mapping.step(way))
+    fn step(&mut self, way: Option<Vector>) -> u32 {
+        self.steps.number(way.unwrap_or_default(), |way| self.mapping.step(way))
     }
 
     fn tag(&mut self, tag: u64) -> Result<u64, ExtrapolateError> {
@@ -338,17 +387,19 @@ impl<'m> Building<'m> {
         conversion: &Conversion,
         report: &mut Report,
     ) -> Result<Sequence, ExtrapolateError> {
-        let Traced { captured: Captured { mut ops, edges }, calls, .. } = traced;
+        let Traced { captured: Captured { mut ops, edges }, calls, ways, .. } = traced;
+        let mut ways = ways.into_iter();
         for op in &mut ops {
             if let OpKind::Send { peer, tag, .. } | OpKind::Receive { peer, tag, .. } = &mut op.kind
             {
                 *tag = self.tag(*tag)?;
                 if *peer != ANY {
-                    *peer = self.step(rank, *peer);
+                    let way = ways.next().or_else(|| self.mapping.way(rank, *peer));
+                    *peer = self.step(way);
                 }
             }
         }
-        let mut placed = self.cuts.get_mut(rank as usize).map(std::mem::take).unwrap_or_default();
+        let mut placed = self.cuts.get_mut(rank as usize).map(mem::take).unwrap_or_default();
         for NotedCall { op, mut call, name, communicator, tag, is_immediate, nanos } in calls {
             let span = match self.span(rank, &mut call, communicator, conversion) {
                 Ok(span) => span,
@@ -397,7 +448,8 @@ impl<'m> Building<'m> {
         let grows = dimensions.clone().any(|(one, varies)| varies && one.grows());
         if !grows {
             let own = members.iter().position(|member| *member == rank).unwrap_or(0);
-            let steps = members.iter().map(|member| self.step(rank, *member)).collect();
+            let steps = members.iter().map(|member| self.step(self.mapping.way(rank, *member)));
+            let steps = steps.collect();
             return Ok(Span::Steps(steps, u32::try_from(own).unwrap_or(0)));
         }
         if call.has_lists() || !self.mapping.is_line(&members, rank, varies) {

@@ -2,7 +2,8 @@
 
 use loggap_core::sim::BuildError;
 
-use super::grid::Misfit;
+use super::communication::{Difference, Misfit};
+use super::fit::SizeOn;
 use super::mapping::DIMENSIONS;
 use crate::trace::convert::ConvertError;
 
@@ -15,9 +16,6 @@ pub enum ExtrapolateError {
     /// Too many ranks.
     #[error("the larger program has more than 2147483647 ranks")]
     Ranks,
-    /// There is no memory for the ranks.
-    #[error("there is no memory for {0} ranks")]
-    Memory(u32),
     /// Too many tags.
     #[error("the trace has more than 2147483647 tags above 2147483647")]
     Tags,
@@ -41,15 +39,17 @@ pub enum ExtrapolateError {
     },
     /// A dimension has no inner ranks.
     #[error(
-        "the traced grid {extents} has a dimension that grows and has fewer than 3 ranks: what a rank \
-         between the first and the last does is not in the trace; trace on 3 or more"
+        "the traced grid {extents} has fewer than 3 ranks along dimension {dimension}, which grows: what \
+         a rank with others on both sides does is not in the trace; {MORE}"
     )]
     Narrow {
         /// Extents of the traced grid.
         extents: String,
+        /// Number of the dimension, from 1.
+        dimension: usize,
     },
     /// The ranks do not fit into the grid.
-    #[error("the traced ranks are no grid of {extents}: {}", told(*misfit))]
+    #[error("the traced ranks are no grid of {extents}: {}", told(misfit))]
     Misfit {
         /// Extents of the traced grid.
         extents: String,
@@ -95,8 +95,8 @@ pub enum ExtrapolateError {
     Several,
     /// The rule of a smaller trace does not give the larger one.
     #[error(
-        "the trace on {traced} ranks, extrapolated to {ranks}, is not the trace on {ranks}: rank {rank} \
-         differs in message {message}"
+        "the trace on {traced} ranks, extrapolated to {ranks}, is not the trace on {ranks}: communication \
+         {message} of rank {rank} is {}, and that of its place on {traced} is {}", what[0], what[1]
     )]
     HeldOut {
         /// Number of ranks of the smaller trace.
@@ -105,8 +105,10 @@ pub enum ExtrapolateError {
         ranks: u32,
         /// Rank.
         rank: u32,
-        /// Number of the message, from 1.
+        /// Number of the communication, from 1.
         message: usize,
+        /// It, and that of the smaller trace.
+        what: [String; 2],
     },
     /// Sizes that follow no form.
     #[error(
@@ -118,8 +120,8 @@ pub enum ExtrapolateError {
         rank: u32,
         /// Number of the message, from 1.
         message: usize,
-        /// Numbers of ranks, and bytes.
-        sizes: Vec<(u32, u64)>,
+        /// Those known.
+        sizes: Vec<SizeOn>,
     },
     /// Several grids fit.
     #[error("the traced ranks may be a grid of {} or of {}: give one as --grid {}:TARGET", grids[0], grids[1], grids[0].replace('r', ""))]
@@ -129,16 +131,29 @@ pub enum ExtrapolateError {
     },
 }
 
-fn listed(sizes: &[(u32, u64)]) -> String {
-    let one = |(ranks, bytes): &(u32, u64)| format!("{bytes} B on {ranks} ranks");
+/// Remedy where ranks are missing.
+const MORE: &str = "trace on 3 or more ranks along each dimension that grows";
+
+fn listed(sizes: &[SizeOn]) -> String {
+    let one = |SizeOn { ranks, bytes }: &SizeOn| format!("{bytes} B on {ranks} ranks");
     sizes.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-fn told(misfit: Misfit) -> String {
+fn told(misfit: &Misfit) -> String {
+    let differ = |Difference { ranks: [one, other], number, what: [known, found] }: &Difference| {
+        format!("communication {number} of rank {one} is {known}, and that of rank {other} {found}")
+    };
     match misfit {
-        Misfit::Differ([one, other], at) => {
-            format!("ranks {one} and {other} have the same place, and differ in message {}", at + 1)
-        }
+        Misfit::Differ(difference) => format!("of equal places, {}", differ(difference)),
+        Misfit::Ends(difference) => format!(
+            "{}; with fewer than 3 ranks along a dimension, what is between them follows only from \
+             messages at one end and MPI_PROC_NULL at the other; {MORE}",
+            differ(difference)
+        ),
+        Misfit::Null { rank, number } => format!(
+            "communication {number} of rank {rank} is with MPI_PROC_NULL on all ranks, and how far its \
+             peer is on more is not in the trace; {MORE}"
+        ),
         Misfit::Unclear(rank) => format!(
             "a peer of rank {rank} is at the other end of a dimension, or half a ring away, and how far it \
              is on more ranks is not clear; trace on more"

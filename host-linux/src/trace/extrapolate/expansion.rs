@@ -5,11 +5,12 @@ use std::ops::Range;
 use loggap_core::goal::{Edge, Op, OpKind, Sink};
 use loggap_core::units::Picos;
 
+use super::Extrapolation;
 use super::mapping::{DIMENSIONS, Mapping, Step};
 use super::pattern::Pattern;
 use super::runs::{Ops, Stages};
 use crate::collective::{Placement, write_rounds};
-use crate::trace::convert::{CollectiveCall, Options, Plan};
+use crate::trace::convert::{CollectiveCall, Plan};
 use crate::trace::record::Counts;
 
 /// Members of the group of a collective operation in the larger program.
@@ -104,16 +105,10 @@ pub(super) struct Expansion {
 }
 
 impl Expansion {
-    /// Operations of `rank` in an operation of this `kind`.
-    pub(super) fn new(
-        kind: &Kind,
-        (mapping, steps): (&Mapping, &[Step]),
-        options: &Options,
-        sources: &[u32],
-        rank: u32,
-    ) -> Self {
-        let mut draft = Draft { ops: Vec::new(), stages: vec![0] };
-        let ranks = u32::try_from(sources.len()).unwrap_or(u32::MAX);
+    /// Operations of `rank` of a program in an operation of this `kind`.
+    pub(super) fn new(program: &Extrapolation, kind: &Kind, rank: u32) -> Self {
+        let Extrapolation { mapping, steps, options, ranks, .. } = program;
+        let (ranks, mut draft) = (*ranks, Draft { ops: Vec::new(), stages: vec![0] });
         let Group { own, size } = kind.span.group(mapping, rank, ranks);
         let plan = match &kind.work {
             Work::Pattern { pattern, size: bytes, compute } => {
@@ -122,7 +117,7 @@ impl Expansion {
                 Some(Plan { rounds, root: 0 })
             }
             Work::Call(call) if kind.span == Span::All && call.has_lists() => {
-                with_lists(call, sources).plan(options, own, size)
+                with_lists(call, mapping, ranks).plan(options, own, size)
             }
             Work::Call(call) => call.plan(options, own, size),
         };
@@ -180,12 +175,15 @@ impl Expansion {
 }
 
 /// The call with its lists for the larger program: each rank has what its traced one has.
-fn with_lists(call: &CollectiveCall, sources: &[u32]) -> CollectiveCall {
+fn with_lists(call: &CollectiveCall, mapping: &Mapping, ranks: u32) -> CollectiveCall {
     let mut call = call.clone();
     for list in call.lists.iter_mut().filter(|list| !list.is_empty()) {
         let traced: Vec<u64> = list.iter().collect();
-        let of = |source: &u32| (1, traced.get(*source as usize).copied().unwrap_or(0));
-        *list = Counts(sources.iter().map(of).collect());
+        let of = |rank| {
+            let traced_rank = mapping.origin(mapping.source(rank));
+            (1, traced.get(traced_rank as usize).copied().unwrap_or(0))
+        };
+        *list = Counts((0..ranks).map(of).collect());
     }
     call
 }

@@ -34,7 +34,27 @@ impl fmt::Display for Form {
 }
 
 /// Value at a number of ranks.
-type Point = (u32, f64);
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    ranks: u32,
+    value: f64,
+}
+
+/// Size of a message at a number of ranks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SizeOn {
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Size.
+    pub bytes: u64,
+}
+
+/// Computation of runs on a number of ranks.
+#[derive(Clone, Debug)]
+pub(super) struct Runs {
+    pub(super) ranks: u32,
+    pub(super) values: Vec<f64>,
+}
 
 impl Form {
     /// Forms with fewer parameters than there are numbers of ranks.
@@ -53,7 +73,7 @@ impl Form {
     /// Least squares of the relative errors: constant and factor.
     fn fit(self, points: &[Point]) -> [f64; 2] {
         let (mut s, mut sx, mut sxx, mut sy, mut sxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
-        for &(ranks, value) in points {
+        for &Point { ranks, value } in points {
             let (x, weight) = (self.base(ranks), 1.0 / value.max(f64::MIN_POSITIVE).powi(2));
             s += weight;
             sx += weight * x;
@@ -79,7 +99,8 @@ impl Form {
         let error = |at: usize| {
             let others = points.iter().enumerate().filter(|(other, _)| *other != at);
             let others: Vec<Point> = others.map(|(_, point)| *point).collect();
-            let (ranks, value) = points.get(at).copied().unwrap_or((1, 1.0));
+            let Point { ranks, value } =
+                points.get(at).copied().unwrap_or(Point { ranks: 1, value: 1.0 });
             (self.value(self.fit(&others), ranks) / value - 1.0).abs()
         };
         (0..points.len()).map(error).fold(0.0, f64::max)
@@ -91,23 +112,26 @@ const EXACT: f64 = 1e-9;
 
 /// Size at `target` ranks of what has these sizes at others, in ascending order; `None` if no form
 /// gives all of them, or several do, of which none is exact and which differ at `target`.
-pub(super) fn size(sizes: &[(u32, u64)], target: u32) -> Option<u64> {
-    let &(last, known) = sizes.last()?;
-    if sizes.iter().all(|(_, size)| *size == known) {
+pub(super) fn size(sizes: &[SizeOn], target: u32) -> Option<u64> {
+    let &SizeOn { ranks: last, bytes: known } = sizes.last()?;
+    if sizes.iter().all(|size| size.bytes == known) {
         return Some(known);
     }
     let unit =
-        [8, 4, 2, 1].into_iter().find(|unit| sizes.iter().all(|(_, size)| size % unit == 0))?;
-    let points: Vec<Point> = sizes.iter().map(|&(ranks, size)| (ranks, precise(size))).collect();
+        [8, 4, 2, 1].into_iter().find(|unit| sizes.iter().all(|size| size.bytes % unit == 0))?;
+    let point = |size: &SizeOn| Point { ranks: size.ranks, value: precise(size.bytes) };
+    let points: Vec<Point> = sizes.iter().map(point).collect();
     let value = |form: Form, ranks: u32| match form {
         Form::Power(_) => precise(known) * form.base(ranks) / form.base(last),
         Form::Logarithm => form.value(form.fit(&points), ranks),
     };
     let at =
         |form: Form, ranks: u32| whole(value(form, ranks) / precise(unit)).saturating_mul(unit);
-    let holds = |form: &Form| sizes.iter().all(|&(ranks, size)| at(*form, ranks) == size);
+    let holds = |form: &Form| sizes.iter().all(|size| at(*form, size.ranks) == size.bytes);
     let is_exact = |form: &Form| {
-        points.iter().all(|&(ranks, size)| (value(*form, ranks) - size).abs() <= EXACT * size)
+        let is_near =
+            |point: &Point| (value(*form, point.ranks) - point.value).abs() <= EXACT * point.value;
+        points.iter().all(is_near)
     };
     let forms = Form::all(sizes.len()).filter(|form| value(*form, target) > 0.0);
     let mut holding: Vec<Form> = forms.filter(holds).collect();
@@ -136,18 +160,18 @@ pub struct Growth {
 /// Numbers of draws of an interval.
 const DRAWS: usize = 1_000;
 
-/// Growth from the largest trace to `target` ranks. `runs` are the values of the runs by ascending
-/// number of ranks.
-pub(super) fn growth(runs: &[(u32, Vec<f64>)], target: u32) -> Growth {
-    let points: Vec<Point> =
-        runs.iter().map(|(ranks, values)| (*ranks, median(values.clone()))).collect();
-    let last = points.last().map_or(1, |(ranks, _)| *ranks);
+/// Growth from the largest trace to `target` ranks. `runs` are by ascending number of ranks.
+pub(super) fn growth(runs: &[Runs], target: u32) -> Growth {
+    let point = |runs: &Runs| Point { ranks: runs.ranks, value: median(runs.values.clone()) };
+    let points: Vec<Point> = runs.iter().map(point).collect();
+    let last = points.last().map_or(1, |point| point.ranks);
     let count = points.len();
     let error = |form: &Form| match count {
         3.. => form.left_out(&points),
         _ => {
             let fitted = form.fit(&points);
-            let error = |&(ranks, value): &Point| (form.value(fitted, ranks) / value - 1.0).powi(2);
+            let error =
+                |point: &Point| (form.value(fitted, point.ranks) / point.value - 1.0).powi(2);
             points.iter().map(error).sum()
         }
     };
@@ -164,16 +188,16 @@ pub(super) fn growth(runs: &[(u32, Vec<f64>)], target: u32) -> Growth {
         let fitted = form.fit(points);
         form.value(fitted, target) / form.value(fitted, last)
     };
-    let suffices = count >= 3 && runs.iter().all(|(_, values)| values.len() >= 3);
+    let suffices = count >= 3 && runs.iter().all(|runs| runs.values.len() >= 3);
     let interval = suffices.then(|| {
         let mut random = Random::new(1);
         let mut draw = || {
-            let one = |(ranks, values): &(u32, Vec<f64>)| {
+            let one = |Runs { ranks, values }: &Runs| {
                 let any = |_| {
                     let at = random.below(values.len() as u64);
                     usize::try_from(at).ok().and_then(|at| values.get(at)).copied().unwrap_or(0.0)
                 };
-                (*ranks, median((0..values.len()).map(any).collect()))
+                Point { ranks: *ranks, value: median((0..values.len()).map(any).collect()) }
             };
             factor(&runs.iter().map(one).collect::<Vec<_>>())
         };
@@ -214,6 +238,10 @@ mod tests {
 
     #[test]
     fn sizes_follow_a_form_that_gives_all_of_them() {
+        let size = |sizes: &[(u32, u64)], target| {
+            let one = |&(ranks, bytes): &(u32, u64)| SizeOn { ranks, bytes };
+            size(&sizes.iter().map(one).collect::<Vec<_>>(), target)
+        };
         // Weak and strong scaling, a face of a cube, and a tree.
         assert_eq!(size(&[(4, 800), (8, 800)], 64), Some(800));
         assert_eq!(size(&[(2, 8_000), (4, 4_000), (8, 2_000)], 64), Some(248), "in whole doubles");
@@ -231,13 +259,13 @@ mod tests {
 
     #[test]
     fn growth_has_an_interval_from_three_runs_at_three_sizes_on() {
-        let runs = |values: [f64; 3], count: u32| -> Vec<(u32, Vec<f64>)> {
+        let runs = |values: [f64; 3], count: u32| -> Vec<Runs> {
             let noisy =
                 |value: f64| (0..count).map(move |run| value * (1.0 + 0.001 * f64::from(run)));
             [2, 4, 8]
                 .into_iter()
                 .zip(values)
-                .map(|(p, value)| (p, noisy(value).collect()))
+                .map(|(ranks, value)| Runs { ranks, values: noisy(value).collect() })
                 .collect()
         };
         let strong = growth(&runs([8.0, 4.0, 2.0], 3), 64);

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use loggap_core::goal::{ANY, OpKind};
-
-use super::build::Traced;
+use super::build::{Traced, count};
+use super::communication::{Difference, Misfit, plain};
+use super::fit::{self, SizeOn};
 use super::mapping::{DIMENSIONS, Dimension, Extents, Mapping, Vector};
-use super::{ExtrapolateError, fit};
+use super::{ExtrapolateError, between};
 
 /// Extents that are given, and those of the trace, if these are given too.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -18,85 +18,22 @@ pub struct Grid {
     pub target: Vec<u32>,
 }
 
-/// A communication of a rank: a message, or a collective operation.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Step<'t> {
-    Send { way: Vector, tag: u64 },
-    Receive { way: Vector, tag: u64 },
-    FromAny { tag: u64 },
-    Call { name: &'t str, tag: u64 },
-}
-
-/// A communication, and its bytes: of a message, or sent and received.
-type Sized<'t> = (Step<'t>, [u64; 2]);
-
-/// Why ranks do not form a grid.
-#[derive(Clone, Copy, Debug)]
-pub enum Misfit {
-    /// Two ranks that should do the same differ in this communication.
-    Differ([u32; 2], usize),
-    /// A peer of this rank is at the other end, or half a ring away.
-    Unclear(u32),
-}
-
-/// True if ranks with the same place may do so: the roots of collectives have other sizes.
-fn are_equal(one: &Sized<'_>, other: &Sized<'_>) -> bool {
-    one.0 == other.0 && (one.1 == other.1 || matches!(one.0, Step::Call { .. }))
-}
-
-/// Communications of a rank, with its peers as ways.
-fn steps<'t>(
-    traced: &'t Traced<'_>,
-    rank: u32,
-    mapping: &Mapping,
-) -> impl Iterator<Item = Result<Sized<'t>, Misfit>> {
-    let mut calls = traced.calls.iter().peekable();
-    let ops = (0..).zip(&traced.captured.ops);
-    // Communicators of parts, by whose numbers tags differ, have other numbers in each part.
-    let plain = |tag: u64| tag % (1 << 32);
-    ops.filter_map(move |(at, op)| {
-        let way = |peer| mapping.way(rank, peer).ok_or(Misfit::Unclear(rank));
-        match op.kind {
-            OpKind::Send { peer, size, tag } => {
-                Some(way(peer).map(|way| (Step::Send { way, tag: plain(tag) }, [size, 0])))
-            }
-            OpKind::Receive { peer: ANY, size, tag } => {
-                Some(Ok((Step::FromAny { tag: plain(tag) }, [size, 0])))
-            }
-            OpKind::Receive { peer, size, tag } => {
-                Some(way(peer).map(|way| (Step::Receive { way, tag: plain(tag) }, [size, 0])))
-            }
-            OpKind::Calc { .. } => {
-                let noted = calls.next_if(|call| call.op == at)?;
-                let call = &noted.call;
-                let step = Step::Call { name: &call.name, tag: plain(noted.tag) };
-                Some(Ok((step, [call.sent, call.received])))
-            }
-        }
-    })
-}
-
 /// Ways that the ranks use, if those of a class do the same.
 fn ways(all: &[Traced<'_>], mapping: &Mapping) -> Result<BTreeSet<Vector>, Misfit> {
     let mut ways = BTreeSet::new();
     let mut firsts: HashMap<[u32; DIMENSIONS], u32> = HashMap::new();
-    for (rank, traced) in (0..).zip(all) {
+    for rank in 0..count(all) {
         let first = *firsts.entry(mapping.class(rank)).or_insert(rank);
-        let Some(other) = all.get(first as usize) else { continue };
-        let mut others = steps(other, first, mapping);
-        let mut count = 0;
-        for step in steps(traced, rank, mapping) {
-            let step = step?;
-            if let Step::Send { way, .. } | Step::Receive { way, .. } = step.0 {
-                ways.insert(way);
+        let [mut known, mut own] = [first, rank].map(|rank| plain(all, rank, mapping));
+        for number in 1.. {
+            match [known.next().transpose()?, own.next().transpose()?] {
+                [None, None] => break,
+                [Some(known), Some(own)] if known.is_like(&own) => ways.extend(own.way()),
+                both => {
+                    let difference = Difference::new([first, rank], number, both);
+                    return Err(Misfit::Differ(difference));
+                }
             }
-            if !others.next().transpose()?.is_some_and(|other| are_equal(&other, &step)) {
-                return Err(Misfit::Differ([first, rank], count));
-            }
-            count += 1;
-        }
-        if others.next().is_some() {
-            return Err(Misfit::Differ([first, rank], count));
         }
     }
     Ok(ways)
@@ -115,26 +52,32 @@ fn products(ranks: u32, count: usize) -> Vec<Vec<u32>> {
     divisors.flat_map(with).collect()
 }
 
-/// Traced extents to try, each with whether its dimensions are rings if that is known.
-fn candidates(
-    all: &[Traced<'_>],
-    grid: &Grid,
-    rings: Option<&[bool]>,
-) -> Vec<(Vec<u32>, Option<Vec<bool>>)> {
-    let rings = rings.map(<[bool]>::to_vec);
-    if let Some(traced) = &grid.traced {
-        return vec![(traced.clone(), rings)];
-    }
-    let ranks = u32::try_from(all.len()).unwrap_or(u32::MAX);
+/// Traced extents to try, and whether the dimensions are rings if that is known.
+struct Candidate {
+    extents: Vec<u32>,
+    rings: Option<Vec<bool>>,
+}
+
+/// The grid of `MPI_Cart_create` if it has the given extents, else these; else all of as many ranks.
+fn candidates(all: &[Traced<'_>], grid: &Grid, rings: Option<&[bool]>) -> Vec<Candidate> {
     let first = all.first();
-    let cartesian = first.into_iter().flat_map(|first| &first.grids);
-    let mut cartesian = cartesian.filter(|dimensions| dimensions.len() == grid.target.len());
-    if let Some(dimensions) = cartesian.next() {
-        let (extents, rings) = dimensions.iter().copied().unzip();
-        return vec![(extents, Some(rings))];
+    let mut cartesian = first.into_iter().flat_map(|first| &first.grids).filter_map(|dimensions| {
+        let (extents, rings): (Vec<u32>, Vec<bool>) = dimensions.iter().copied().unzip();
+        let is_wanted = match &grid.traced {
+            Some(traced) => extents == *traced,
+            None => extents.len() == grid.target.len(),
+        };
+        is_wanted.then_some(Candidate { extents, rings: Some(rings) })
+    });
+    if let Some(created) = cartesian.next() {
+        return vec![created];
     }
-    let products = products(ranks, grid.target.len()).into_iter();
-    products.map(|extents| (extents, rings.clone())).collect()
+    let all = match &grid.traced {
+        Some(traced) => vec![traced.clone()],
+        None => products(count(all), grid.target.len()),
+    };
+    let candidate = |extents| Candidate { extents, rings: rings.map(<[bool]>::to_vec) };
+    all.into_iter().map(candidate).collect()
 }
 
 /// The grids of all traces, of which the last is the largest.
@@ -156,7 +99,16 @@ pub(super) fn find_all(
 }
 
 /// A grid that fits, and its ways.
-type Fit = (Mapping, BTreeSet<Vector>);
+struct Fit {
+    mapping: Mapping,
+    ways: BTreeSet<Vector>,
+}
+
+/// A grid that does not.
+struct NoFit {
+    mapping: Mapping,
+    misfit: Misfit,
+}
 
 /// The grid of a trace; `rings` tells which dimensions are rings, if that is known.
 fn find(
@@ -167,9 +119,9 @@ fn find(
     if grid.target.len() > DIMENSIONS {
         return Err(ExtrapolateError::Dimensions);
     }
-    let ranks = u32::try_from(all.len()).unwrap_or(u32::MAX);
-    let (mut fits, mut misfits, mut refused): (Vec<Fit>, Vec<_>, _) = (vec![], vec![], None);
-    for (extents, rings) in candidates(all, grid, rings) {
+    let ranks = count(all);
+    let (mut fits, mut misfits, mut refused) = (vec![], vec![], None);
+    for Candidate { extents, rings } in candidates(all, grid, rings) {
         let product = extents.iter().try_fold(1u32, |product, one| product.checked_mul(*one));
         if extents.len() != grid.target.len() || product != Some(ranks) {
             return Err(ExtrapolateError::Product { ranks });
@@ -180,26 +132,30 @@ fn find(
                 refused = refused.filter(|_| !is_narrow).or(Some(error));
                 continue;
             }
-            match ways(all, &mapping) {
-                Ok(ways) => fits.push((mapping, ways)),
-                Err(misfit) => misfits.push((extents.clone(), mapping, misfit)),
+            let checked = |ways| between::check(all, &mapping).map(|()| ways);
+            match ways(all, &mapping).and_then(checked) {
+                Ok(ways) => fits.push(Fit { mapping, ways }),
+                Err(misfit) => misfits.push(NoFit { mapping, misfit }),
             }
         }
     }
     // Fewest ways; among equal ones, no ring where nothing leads around it.
     let rings = |mapping: &Mapping| mapping.dimensions.iter().filter(|one| one.is_ring).count();
-    fits.sort_by_key(|(mapping, ways)| (ways.len(), rings(mapping)));
+    fits.sort_by_key(|Fit { mapping, ways }| (ways.len(), rings(mapping)));
     let mut fits = fits.into_iter();
-    let Some((mapping, ways)) = fits.next() else {
-        return Err(no_grid(&misfits, refused, grid.target.len()));
+    let Some(Fit { mapping, ways }) = fits.next() else {
+        return Err(no_grid(misfits, refused, grid.target.len()));
     };
-    let extents = |mapping: &Mapping| Extents(&mapping.dimensions, |one| one.traced).to_string();
-    let plain = |mapping: &Mapping| extents(mapping).replace('r', "");
-    let is_tie = |(other, others): &Fit| {
-        others.len() == ways.len() && (*others != ways || plain(other) != plain(&mapping))
+    let is_tie = |other: &Fit| {
+        let differs = other.ways != ways || other.mapping.extents() != mapping.extents();
+        other.ways.len() == ways.len() && differs
     };
     match fits.find(is_tie) {
-        Some((other, _)) => Err(ExtrapolateError::Tie { grids: [&mapping, &other].map(extents) }),
+        Some(other) => {
+            let grids = [&mapping, &other.mapping];
+            let grids = grids.map(|one| Extents(&one.dimensions, |one| one.traced).to_string());
+            Err(ExtrapolateError::Tie { grids })
+        }
         None => Ok(mapping),
     }
 }
@@ -230,32 +186,28 @@ fn unsuitable(mapping: &Mapping) -> Option<ExtrapolateError> {
     if let Some(at) = dimensions.iter().position(|one| one.target < one.traced) {
         return Some(ExtrapolateError::Smaller { dimension: at + 1 });
     }
-    let is_narrow = dimensions.iter().any(|one| one.grows() && one.traced < 3);
-    let extents = || Extents(dimensions, |one| one.traced).to_string().replace('r', "");
-    is_narrow.then(|| ExtrapolateError::Narrow { extents: extents() })
+    let narrow = dimensions.iter().position(Dimension::is_narrow)?;
+    Some(ExtrapolateError::Narrow { extents: mapping.extents(), dimension: narrow + 1 })
 }
 
 /// Why no grid fits: where the only one that was tried fails, else that none does.
 fn no_grid(
-    misfits: &[(Vec<u32>, Mapping, Misfit)],
+    mut misfits: Vec<NoFit>,
     refused: Option<ExtrapolateError>,
     dimensions: usize,
 ) -> ExtrapolateError {
-    let Some((first, ..)) = misfits.first() else {
+    let mut all = misfits.iter().map(|one| one.mapping.extents());
+    let Some(first) = all.next() else {
         return refused.unwrap_or(ExtrapolateError::NoGrid { dimensions });
     };
-    if misfits.iter().any(|(extents, ..)| extents != first) {
+    if all.any(|other| other != first) {
         return ExtrapolateError::NoGrid { dimensions };
     }
     // That of rings says more if only a way is not clear.
-    let of_rings = misfits.last().filter(|(.., misfit)| matches!(misfit, Misfit::Unclear(_)));
-    match of_rings.or(misfits.first()) {
-        Some((_, mapping, misfit)) => {
-            let extents = Extents(&mapping.dimensions, |one| one.traced).to_string();
-            ExtrapolateError::Misfit { extents, misfit: *misfit }
-        }
-        None => ExtrapolateError::NoGrid { dimensions },
-    }
+    let is_unclear = |one: &NoFit| matches!(one.misfit, Misfit::Unclear(_));
+    let at = if misfits.last().is_some_and(is_unclear) { misfits.len() - 1 } else { 0 };
+    let NoFit { mapping, misfit } = misfits.swap_remove(at);
+    misfit.of(&mapping)
 }
 
 /// Sizes of the communications of each rank of the last trace, on the ranks to extrapolate to.
@@ -265,61 +217,50 @@ fn no_grid(
 /// A smaller trace, extrapolated to the ranks of the last one, differs from it; or the sizes follow
 /// no known form.
 pub(super) fn sizes(
-    traces: &[(&[Traced<'_>], &Mapping)],
+    smaller: &[Vec<Traced<'_>>],
+    last: &[Traced<'_>],
+    mappings: &[Mapping],
     target: u32,
 ) -> Result<Vec<Vec<[u64; 2]>>, ExtrapolateError> {
-    let Some(((last, mapping), smaller)) = traces.split_last() else { return Ok(Vec::new()) };
-    let count = |traced: &[Traced<'_>]| u32::try_from(traced.len()).unwrap_or(u32::MAX);
+    let Some((mapping, mappings)) = mappings.split_last() else { return Ok(Vec::new()) };
+    let ranks = count(last);
     let mut known: HashMap<Vec<u64>, Option<u64>> = HashMap::new();
     let mut of_rank = |rank: u32| {
-        let Some(traced) = last.get(rank as usize) else { return Ok(Vec::new()) };
-        let mut others: Vec<_> = smaller
-            .iter()
-            .filter_map(|(all, mapping)| {
-                let source = mapping.source(rank);
-                let steps = steps(all.get(source as usize)?, source, mapping);
-                Some((count(all), steps))
-            })
-            .collect();
-        let mut found = Vec::new();
-        for step in steps(traced, rank, mapping) {
-            let (step, own) = step.map_err(|_| ExtrapolateError::Ranks)?;
+        let others = smaller.iter().zip(mappings).map(|(all, mapping)| {
+            let merged = between::merged(all, mapping.source(rank), mapping);
+            let merged = merged.map_err(|misfit| misfit.of(mapping))?.into_iter();
+            Ok((count(all), merged.filter(|one| !one.is_null())))
+        });
+        let mut others = others.collect::<Result<Vec<_>, ExtrapolateError>>()?;
+        let (mut found, mut own) = (Vec::new(), plain(last, rank, mapping));
+        loop {
+            let one = own.next().transpose().map_err(|misfit| misfit.of(mapping))?;
             let message = found.len() + 1;
             let mut sizes = Vec::new();
-            for (ranks, others) in &mut others {
-                let other = others.next().and_then(Result::ok).filter(|other| other.0 == step);
-                let (_, other) = other.ok_or(ExtrapolateError::HeldOut {
-                    traced: *ranks,
-                    ranks: count(last),
-                    rank,
-                    message,
-                })?;
-                sizes.push((*ranks, other));
+            for (traced, others) in &mut others {
+                let other = others.next();
+                if other.map(|other| other.step) != one.map(|one| one.step) {
+                    let Difference { what, .. } = Difference::new([rank; 2], message, [one, other]);
+                    let traced = *traced;
+                    return Err(ExtrapolateError::HeldOut { traced, ranks, rank, message, what });
+                }
+                sizes.extend(other.map(|other| (*traced, other.bytes)));
             }
-            sizes.push((count(last), own));
+            let Some(one) = one else { return Ok(found) };
+            sizes.push((ranks, one.bytes));
             let mut grown = [0; 2];
             for (at, grown) in grown.iter_mut().enumerate() {
-                let one = |(ranks, sizes): &(u32, [u64; 2])| Some((*ranks, *sizes.get(at)?));
+                let one = |(ranks, bytes): &(u32, [u64; 2])| {
+                    Some(SizeOn { ranks: *ranks, bytes: *bytes.get(at)? })
+                };
                 let one: Vec<_> = sizes.iter().filter_map(one).collect();
-                let key = one.iter().map(|(_, size)| *size).collect();
+                let key = one.iter().map(|size| size.bytes).collect();
                 let size = *known.entry(key).or_insert_with(|| fit::size(&one, target));
                 let wrong = || ExtrapolateError::Sizes { rank, message, sizes: one.clone() };
                 *grown = size.ok_or_else(wrong)?;
             }
             found.push(grown);
         }
-        for (ranks, others) in &mut others {
-            if others.next().is_some() {
-                let (traced, message) = (*ranks, found.len() + 1);
-                return Err(ExtrapolateError::HeldOut {
-                    traced,
-                    ranks: count(last),
-                    rank,
-                    message,
-                });
-            }
-        }
-        Ok(found)
     };
-    (0..count(last)).map(&mut of_rank).collect()
+    (0..ranks).map(&mut of_rank).collect()
 }

@@ -16,8 +16,10 @@ use super::sequence::{Link, PlacedCall, Sequence};
 const KEPT: usize = 1 << 23;
 
 /// Where a rank is: a segment of its sequence.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Cursor {
+    /// Number of the sequence.
+    sequence: u32,
     segment: u32,
     /// First operation of the segment, and its element.
     begin: u32,
@@ -36,14 +38,21 @@ pub struct UnderWay {
 }
 
 impl UnderWay {
-    /// State for programs of `ranks` ranks.
+    /// Memory of a rank.
+    pub(super) const BYTES_A_RANK: u64 = size_of::<Cell<Cursor>>() as u64;
+
+    /// State for a program.
     ///
     /// # Errors
     ///
     /// There is no memory.
-    pub fn new(ranks: u32) -> io::Result<Self> {
-        let mut cursors = super::room(ranks)?;
-        cursors.resize(ranks as usize, Cell::default());
+    pub fn new(of: &Extrapolation) -> io::Result<Self> {
+        let mut cursors = super::room(of.ranks)?;
+        let begin = |rank| {
+            let sequence = of.mapping.source(rank);
+            Cell::new(Cursor { sequence, segment: 0, begin: 0, first: 0, plain: 0 })
+        };
+        cursors.extend((0..of.ranks).map(begin));
         Ok(Self { cursors, expansions: RefCell::default(), kept: Cell::new(0) })
     }
 }
@@ -69,7 +78,8 @@ impl<'e> ExtrapolatedLookup<'e> {
     }
 
     fn sequence(&self, rank: u32) -> Option<&'e Sequence> {
-        self.of.sequence(rank)
+        let cursor = self.under_way.cursors.get(rank as usize)?.get();
+        self.of.sequences.get(cursor.sequence as usize)
     }
 
     fn expansion(&self, rank: u32, kind: u32) -> Rc<Expansion> {

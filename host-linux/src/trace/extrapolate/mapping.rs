@@ -25,16 +25,36 @@ impl Dimension {
         self.traced != self.target
     }
 
-    /// Traced coordinate whose program the coordinate `at` runs: the first, the last, or one between
-    /// them.
+    /// True for two ranks that are to have others between them.
+    const fn has_ends_only(&self) -> bool {
+        self.grows() && self.traced == 2 && !self.is_ring
+    }
+
+    /// True if it grows, and no rank of the trace has neighbours on both sides, nor ends from which it
+    /// follows what such a rank does.
+    pub(super) const fn is_narrow(&self) -> bool {
+        self.grows() && self.traced < 3 && !self.has_ends_only()
+    }
+
+    /// Number of programs: those of the traced ranks, and one between two ends.
+    const fn programs(&self) -> u32 {
+        if self.has_ends_only() { 3 } else { self.traced }
+    }
+
+    /// Program that the coordinate `at` runs: the first, the last, or one between them.
     const fn source(&self, at: u32) -> u32 {
-        match self.traced {
-            traced if traced == self.target => at,
-            traced if self.is_ring || traced < 3 => at % traced,
-            traced if at + 1 == self.target => traced - 1,
+        match self.programs() {
+            _ if !self.grows() => at,
+            programs if self.is_ring || programs < 3 => at % programs,
+            programs if at + 1 == self.target => programs - 1,
             _ if at == 0 => 0,
-            traced => 1 + (at - 1) % (traced - 2),
+            programs => 1 + (at - 1) % (programs - 2),
         }
+    }
+
+    /// Traced coordinates from which a program follows: twice its own, or two ends.
+    const fn ends_of(&self, program: u32) -> [u32; 2] {
+        if self.has_ends_only() { [program / 2, program.div_ceil(2)] } else { [program; 2] }
     }
 
     /// Equal for coordinates that run the same program.
@@ -47,7 +67,7 @@ impl Dimension {
     const fn way(&self, from: i32, to: i32) -> Option<i32> {
         let (way, extent) = (to - from, self.traced.cast_signed());
         match way {
-            way if !self.is_ring && self.grows() && way.abs() + 1 == extent && extent > 1 => None,
+            way if !self.is_ring && self.grows() && way.abs() + 1 == extent && extent > 2 => None,
             way if !self.is_ring => Some(way),
             way if 2 * way.abs() == extent => {
                 if self.grows() {
@@ -134,11 +154,50 @@ impl Mapping {
         rank_of(at, self.target())
     }
 
-    /// Traced rank whose program `rank` runs.
+    /// Number of programs.
+    pub(super) fn programs(&self) -> u32 {
+        self.dimensions.iter().map(Dimension::programs).product()
+    }
+
+    /// Number of the program that `rank` runs: of traced ranks in their order.
     pub(super) fn source(&self, rank: u32) -> u32 {
         let mut at = self.at_target(rank);
         for (one, at) in self.dimensions.iter().zip(&mut at) {
             *at = one.source(at.cast_unsigned()).cast_signed();
+        }
+        rank_of(at, self.dimensions.iter().map(Dimension::programs))
+    }
+
+    /// Traced ranks from which a program follows: that which has it, or those on all sides of it.
+    pub(super) fn ends_of(&self, program: u32) -> Vec<u32> {
+        let place = coordinates(program, self.dimensions.iter().map(Dimension::programs));
+        let mut all = vec![0];
+        for (one, place) in self.dimensions.iter().zip(place) {
+            let [first, last] = one.ends_of(place.cast_unsigned());
+            let ends = if first == last { 1 } else { 2 };
+            let with = |rank: u32| {
+                [first, last].into_iter().take(ends).map(move |at| rank * one.traced + at)
+            };
+            all = all.into_iter().flat_map(with).collect();
+        }
+        all
+    }
+
+    /// True for a program of ranks between two traced ones.
+    pub(super) fn is_between(&self, program: u32) -> bool {
+        self.ends_of(program).len() > 1
+    }
+
+    /// Extents in the trace, without what tells rings.
+    pub(super) fn extents(&self) -> String {
+        Extents(&self.dimensions, |one| one.traced).to_string().replace('r', "")
+    }
+
+    /// The first of [`Mapping::ends_of`].
+    pub(super) fn origin(&self, program: u32) -> u32 {
+        let mut at = coordinates(program, self.dimensions.iter().map(Dimension::programs));
+        for (one, at) in self.dimensions.iter().zip(&mut at) {
+            *at = one.ends_of(at.cast_unsigned())[0].cast_signed();
         }
         rank_of(at, self.traced())
     }

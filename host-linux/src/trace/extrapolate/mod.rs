@@ -10,7 +10,9 @@
 //! Only the traced programs are stored (`sequence`). The operations of the larger program are made
 //! as they are asked for (`lookup`).
 
+mod between;
 mod build;
+mod communication;
 mod error;
 mod expansion;
 mod fit;
@@ -28,9 +30,10 @@ use std::sync::Arc;
 
 use loggap_core::goal::{ANY, DependsOn, Edge, Op, OpKind, Sink};
 
+pub use communication::{Difference, Misfit};
 pub use error::ExtrapolateError;
-pub use fit::{Form, Growth};
-pub use grid::{Grid, Misfit};
+pub use fit::{Form, Growth, SizeOn};
+pub use grid::Grid;
 pub use lookup::{ExtrapolatedLookup, UnderWay};
 pub use mapping::Dimension;
 
@@ -62,10 +65,9 @@ pub enum Scaling {
 #[derive(Debug)]
 pub struct Extrapolation {
     mapping: Mapping,
-    /// Programs of the traced ranks.
+    ranks: u32,
+    /// Programs of the traced ranks, and of those between two of them.
     sequences: Vec<Sequence>,
-    /// Traced rank of each rank.
-    sources: Vec<u32>,
     steps: Vec<Step>,
     kinds: Vec<Kind>,
     options: Options,
@@ -90,8 +92,8 @@ impl Extrapolation {
 
     /// Number of ranks.
     #[must_use]
-    pub fn ranks(&self) -> u32 {
-        u32::try_from(self.sources.len()).unwrap_or(u32::MAX)
+    pub const fn ranks(&self) -> u32 {
+        self.ranks
     }
 
     /// Dimensions of the grid; for copies a first one along which they stand.
@@ -115,8 +117,7 @@ impl Extrapolation {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let sequences: u64 = self.sequences.iter().map(Sequence::bytes).sum();
-        // The traced rank of each, and its cursor.
-        sequences + 12 * u64::from(self.ranks())
+        sequences + UnderWay::BYTES_A_RANK * u64::from(self.ranks)
     }
 
     /// Growth of the computation of ranks with the same place, by its name; none from one trace.
@@ -135,9 +136,10 @@ impl Extrapolation {
         let plain: Option<Vec<_>> = self.sequences.iter().map(Sequence::counts).collect();
         let Some(plain) = plain else { return Ok(None) };
         let kinds: Vec<_> = self.sequences.iter().map(Sequence::kinds).collect();
-        let of = |(rank, source): (u32, &u32)| {
-            let mut counts = plain.get(*source as usize).copied().unwrap_or_default();
-            for (kind, times) in kinds.get(*source as usize).into_iter().flatten() {
+        let of = |rank: u32| {
+            let program = self.mapping.source(rank) as usize;
+            let mut counts = plain.get(program).copied().unwrap_or_default();
+            for (kind, times) in kinds.get(program).into_iter().flatten() {
                 let expansion = self.expansion(*kind, rank);
                 let mut once = [0; 3];
                 for kind in (0..expansion.len()).filter_map(|at| expansion.operation(at, 0)) {
@@ -148,7 +150,7 @@ impl Extrapolation {
             counts
         };
         let mut all = room(self.ranks())?;
-        all.extend((0..).zip(&self.sources).map(of));
+        all.extend((0..self.ranks).map(of));
         Ok(Some(all))
     }
 
@@ -156,8 +158,8 @@ impl Extrapolation {
     #[must_use]
     pub fn messages(&self) -> u64 {
         let plain: Vec<u64> = self.sequences.iter().map(Sequence::sends).collect();
-        let of = |source: &u32| plain.get(*source as usize).copied().unwrap_or(0);
-        self.sources.iter().map(of).sum::<u64>() + self.messages_of_patterns()
+        let of = |rank| plain.get(self.mapping.source(rank) as usize).copied().unwrap_or(0);
+        (0..self.ranks).map(of).sum::<u64>() + self.messages_of_patterns()
     }
 
     fn messages_of_patterns(&self) -> u64 {
@@ -224,7 +226,8 @@ impl Extrapolation {
         sink: &mut S,
     ) -> Result<(), S::Error> {
         begins.clear();
-        let Some(sequence) = self.sequence(rank) else { return Ok(()) };
+        let source = self.mapping.source(rank) as usize;
+        let Some(sequence) = self.sequences.get(source) else { return Ok(()) };
         let mut expansions: HashMap<u32, Expansion> = HashMap::new();
         let mut calls = sequence.calls.iter().peekable();
         sink.begin_rank(rank)?;
@@ -237,7 +240,7 @@ impl Extrapolation {
                 let last =
                     kind.and_then(|kind| expansions.get(&kind)).map_or(0..1, Expansion::last);
                 let start = link.event() == DependsOn::Start;
-                waited_for.extend(last.map(|at| (begin + at, start)));
+                waited_for.extend(last.map(|at| Edge { op: 0, on: begin + at, start }));
             }
             let Some(call) = calls.next_if(|call| call.element == element) else {
                 let Some(placed) = self.placed(*op, rank) else { continue };
@@ -250,9 +253,10 @@ impl Extrapolation {
             for stage in (0..).map_while(|number| expansion.stage(number)) {
                 let mut written = Vec::with_capacity(stage.len());
                 for kind in stage.filter_map(|at| expansion.operation(at, call.tag)) {
-                    written.push((write(Op { kind, ..*op }, &waited_for, sink)?, false));
+                    let on = write(Op { kind, ..*op }, &waited_for, sink)?;
+                    written.push(Edge { op: 0, on, start: false });
                 }
-                first = first.or(written.first().map(|(op, _)| *op));
+                first = first.or(written.first().map(|edge| edge.on));
                 waited_for = written;
             }
             begins.push(first.unwrap_or(0));
@@ -260,19 +264,9 @@ impl Extrapolation {
         sink.end_rank()
     }
 
-    fn sequence(&self, rank: u32) -> Option<&Sequence> {
-        self.sequences.get(*self.sources.get(rank as usize)? as usize)
-    }
-
     fn expansion(&self, kind: u32, rank: u32) -> Expansion {
         match self.kinds.get(kind as usize) {
-            Some(kind) => Expansion::new(
-                kind,
-                (&self.mapping, &self.steps),
-                &self.options,
-                &self.sources,
-                rank,
-            ),
+            Some(kind) => Expansion::new(self, kind, rank),
             None => Expansion::nothing(),
         }
     }
@@ -289,10 +283,11 @@ impl Extrapolation {
     }
 }
 
-fn write<S: Sink>(op: Op, waited_for: &[(u32, bool)], sink: &mut S) -> Result<u32, S::Error> {
+/// Writes an operation with its dependencies, whose own number is added.
+fn write<S: Sink>(op: Op, waited_for: &[Edge], sink: &mut S) -> Result<u32, S::Error> {
     let op = sink.op(op)?;
-    for &(on, start) in waited_for {
-        sink.edge(Edge { op, on, start })?;
+    for edge in waited_for {
+        sink.edge(Edge { op, ..*edge })?;
     }
     Ok(op)
 }

@@ -179,12 +179,13 @@ impl<'t> Flows<'t> {
     }
 
     /// Bytes of the collective operation that comes next on all ranks.
-    fn call(&self, expected: (&str, u64)) -> Option<[u64; 2]> {
+    fn call(&self, expected: &What<'_>) -> Option<[u64; 2]> {
         let mut found = [0u64; 2];
         for flow in &self.all {
             let step = flow.next().filter(|step| flow.is_outside(step))?;
             let What::Call { name, tag, sizes } = step.what else { return None };
-            if (name, tag) != expected {
+            if !matches!(*expected, What::Call { name: known, tag: of, .. } if (known, of) == (name, tag))
+            {
                 return None;
             }
             found.iter_mut().zip(sizes).for_each(|(most, size)| *most = size.max(*most));
@@ -242,8 +243,8 @@ fn next(flows: &[Flows<'_>], target: u32) -> Result<Phase, ExtrapolateError> {
     };
     let first = flows.last().ok_or_else(unknown)?;
     let step = first.all.first().and_then(Flow::next).ok_or_else(unknown)?;
-    if let What::Call { name, tag, .. } = step.what {
-        let sizes: Option<_> = flows.iter().map(|flows| flows.call((name, tag))).collect();
+    if let What::Call { .. } = step.what {
+        let sizes: Option<_> = flows.iter().map(|flows| flows.call(&step.what)).collect();
         return Ok(Phase::Call(sizes.ok_or_else(unknown)?));
     }
     let (direction, peer, _, tag) = first.first().ok_or_else(unknown)?;

@@ -115,7 +115,7 @@ impl Stored {
 fn assert_looked_up(program: &Extrapolation) {
     let mut fed = Stored::default();
     program.feed_numbered(&mut fed).unwrap();
-    let under_way = UnderWay::new(program.ranks()).unwrap();
+    let under_way = UnderWay::new(program).unwrap();
     let lookup = ExtrapolatedLookup::new(program, &under_way);
     for (rank, (ops, edges)) in (0..).zip(&fed.ranks) {
         let mut waits: BTreeMap<u32, u32> = BTreeMap::new();
@@ -213,10 +213,7 @@ fn at(grid: [i32; 2], ends: Ends, [x, y]: [i32; 2]) -> i32 {
     }
 }
 
-fn converted(
-    streams: Vec<Stream>,
-    further: impl Fn(u32) -> Vec<(u32, u64, (i32, i32, u32))>,
-) -> Conversion {
+fn converted(streams: Vec<Stream>, further: impl Fn(u32) -> Vec<Vec<Part<'static>>>) -> Conversion {
     let ranks: Vec<_> = streams.into_iter().map(|stream| vec![stream]).collect();
     let input: Input = traced_with(&ranks, further);
     Conversion::new(input, Options::default())
@@ -253,8 +250,8 @@ fn stencil(grid: [i32; 2], ends: Ends) -> Conversion {
         let rank = rank as i32;
         let (row, column) = (rank / grid[1], rank % grid[1]);
         vec![
-            (1, 100 + row as u64, (row * grid[1], 1, grid[1] as u32)),
-            (2, 1_000 + column as u64, (column, grid[1], grid[0] as u32)),
+            defined(1, 100 + row as u64, row * grid[1], 1, grid[1] as u32),
+            defined(2, 1_000 + column as u64, column, grid[1], grid[0] as u32),
         ]
     })
 }
@@ -326,6 +323,43 @@ fn a_wavefront_of_9_and_of_16_ranks_is_on_64_what_it_does_there() {
     for traced in [[3, 3], [4, 4]] {
         assert_equal(&wavefront(traced), &onto(&[8, 8]), &wavefront([8, 8]));
     }
+}
+
+/// Halos of all neighbours, also diagonal ones, by `MPI_Sendrecv` to one side and from the other.
+fn shifts(grid: [i32; 2], distance: i32) -> Conversion {
+    let sides = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| [dx * distance, dy * distance]));
+    let sides: Vec<_> = sides.filter(|side| *side != [0, 0]).collect();
+    let streams = each(grid, |[x, y], program| {
+        for (tag, [dx, dy]) in (0..).zip(&sides) {
+            let to = envelope(at(grid, Ends::Open, [x + dx, y + dy]), tag, 100 + tag as u64);
+            let from = envelope(at(grid, Ends::Open, [x - dx, y - dy]), tag, 100 + tag as u64);
+            program.call("Sendrecv", &[sent(to), received(from)]);
+        }
+        program.rooted("Reduce", grid[0] * grid[1] - 1, 8);
+    });
+    converted(streams, |_| Vec::new())
+}
+
+/// Two ranks along a dimension show what those between them do: where one has `MPI_PROC_NULL`, the
+/// other has the message.
+#[test]
+fn two_ranks_along_a_dimension_are_many_where_null_calls_tell() {
+    for (traced, target) in
+        [([2, 2], [8, 8]), ([2, 4], [8, 8]), ([4, 2], [4, 16]), ([3, 2], [3, 3]), ([2, 2], [2, 32])]
+    {
+        let extents = |grid: [i32; 2]| grid.map(i32::cast_unsigned).to_vec();
+        let given = Some(extents(traced)).filter(|_| traced[0] == 3);
+        let onto = Scaling::Grid(Grid { traced: given, target: extents(target) });
+        assert_equal(&stencil(traced, Ends::Open), &onto, &stencil(target, Ends::Open));
+        assert_equal(&wavefront(traced), &onto, &wavefront(target));
+        assert_equal(&shifts(traced, 1), &onto, &shifts(target, 1));
+    }
+    // The smaller trace gives the larger one.
+    let traces = [wavefront([2, 2]), wavefront([2, 4])];
+    assert_all_equal(&traces, &onto(&[4, 16]), &wavefront([4, 16]));
+    let error = Extrapolation::new(&[shifts([2, 2], 1), wavefront([2, 4])], &onto(&[8, 8]));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("communication 1 of rank 0 is "), "{error}");
 }
 
 #[test]
@@ -452,6 +486,55 @@ fn sizes_and_computation_of_several_traces_grow_as_they_do() {
     assert!(copies.contains("--extrapolate copies one trace"), "{copies}");
 }
 
+/// Calculations of each rank together, in picoseconds.
+fn computed(program: &Extrapolation) -> Vec<u64> {
+    let time = |op: &Op| if let OpKind::Calc { duration } = op.kind { duration.0 } else { 0 };
+    let of_rank = |(ops, _): &(Vec<Op>, Vec<Edge>)| ops.iter().map(time).sum();
+    Stored::extrapolated(program).ranks.iter().map(of_rank).collect()
+}
+
+/// A rank computes what the traced one with its place does, times the growth from several traces.
+#[test]
+fn ranks_compute_what_their_place_does_scaled_by_the_fit() {
+    // Inside four times of what it is in corners, and twice at edges, over the number of ranks.
+    let traced = |[rows, columns]: [i32; 2], total: u64| {
+        let streams = each([rows, columns], |[x, y], program| {
+            let ends = u32::from(x == 0 || x == rows - 1) + u32::from(y == 0 || y == columns - 1);
+            program.at += (total << (2 - ends)) / (rows * columns) as u64 - 2_000;
+            for from in [[x - 1, y], [x, y - 1]] {
+                let from = at([rows, columns], Ends::Open, from);
+                program.call("Recv", &[received(envelope(from, 0, 8))]);
+                program.at -= 2_000;
+            }
+            for to in [[x + 1, y], [x, y + 1]] {
+                let to = at([rows, columns], Ends::Open, to);
+                program.call("Send", &[sent(envelope(to, 0, 8))]);
+                program.at -= 2_000;
+            }
+            program.at -= 3_000;
+        });
+        converted(streams, |_| Vec::new())
+    };
+    // Rows of five of these, from rows of four.
+    let place = |rank: usize| {
+        let ends = [rank / 5, rank % 5].map(|at| u32::from(at == 0 || at == 4));
+        1 << (2 - ends[0] - ends[1])
+    };
+    let one = Extrapolation::new(&[traced([4, 4], 16_000_000)], &onto(&[5, 5])).unwrap();
+    let expected = (0..25).map(|rank| place(rank) * 1_000_000_000);
+    assert_eq!(computed(&one), expected.collect::<Vec<u64>>());
+    let all = [[2, 4], [4, 4], [4, 8]].map(|grid| traced(grid, 16_000_000));
+    let grown = Extrapolation::new(&all, &onto(&[8, 16])).unwrap();
+    for (name, growth) in grown.growths() {
+        assert!((growth.factor - 0.25).abs() < 1e-9 && growth.form == Form::Power(-6), "{name}");
+    }
+    let expected = (0..128).map(|rank| {
+        let ends = [rank / 16 % 7, rank % 16 % 15].map(|at| u32::from(at == 0));
+        125_000_000 << (2 - ends[0] - ends[1])
+    });
+    assert_eq!(computed(&grown), expected.collect::<Vec<u64>>());
+}
+
 /// Each copy has the messages of the trace, and collective operations are among all.
 #[test]
 fn copies_have_their_messages_among_themselves_and_collectives_in_common() {
@@ -481,16 +564,51 @@ fn what_does_not_suffice_is_refused_with_what_to_give() {
     let refused = |trace: &Conversion, scaling: &Scaling| {
         Extrapolation::new(from_ref(trace), scaling).unwrap_err().to_string()
     };
-    let narrow = Scaling::Grid(Grid { traced: Some(vec![2, 4]), target: vec![8, 8] });
-    let error = refused(&stencil([2, 4], Ends::Open), &narrow);
-    assert!(error.contains("2x4") && error.contains("3 or more"), "{error}");
+    // Of a ring of two, both neighbours are one rank; the grid of MPI_Cart_create is one of rings.
+    let streams = each([2, 4], |[x, y], program| {
+        let around =
+            [(0, 1), (0, 3), (1, 0)].map(|(dx, dy)| at([2, 4], Ends::Joined, [x + dx, y + dy]));
+        program.exchange(&around, &[[0, 1], [1, 0], [2, 2]], 800);
+    });
+    let cartesian = converted(streams, |_| {
+        let dimension = |extent| Part::Dimension { extent, periodic: true };
+        vec![[defined(1, 100, 0, 1, 8), vec![dimension(2), dimension(4)]].concat()]
+    });
+    let from = |target| Scaling::Grid(Grid { traced: Some(vec![2, 4]), target });
+    let error = refused(&cartesian, &from(vec![8, 8]));
+    assert!(
+        error.starts_with("the traced grid 2x4 has fewer than 3 ranks along dimension 1"),
+        "{error}"
+    );
+    let program = Extrapolation::new(&[cartesian], &from(vec![2, 32])).unwrap();
+    assert!(program.dimensions().iter().all(|one| one.is_ring));
+    // What is nowhere a message, and what is none on both sides.
+    let error = refused(&shifts([2, 2], 2), &onto(&[8, 8]));
+    assert!(
+        error.contains("communication 1 of rank 0 is with MPI_PROC_NULL on all ranks"),
+        "{error}"
+    );
+    let error = refused(&tree(2), &onto(&[64]));
+    assert!(
+        error.contains("communication 1 of rank 0 is a send of 64 B to rank 1, tag 1, and that of rank 1 a receive of 64 B from rank 0, tag 1;")
+            && error.ends_with("trace on 3 or more ranks along each dimension that grows"),
+        "{error}"
+    );
     let wrong = Scaling::Grid(Grid { traced: Some(vec![4, 3]), target: vec![8, 8] });
     let error = refused(&wavefront([3, 4]), &wrong);
     assert!(error.contains("no grid of 4x3: "), "{error}");
+    let line = each([1, 5], |[_, rank], program| {
+        let bytes = if rank == 2 { 200 } else { 100 };
+        let to = envelope(at([1, 5], Ends::Open, [0, rank + 1]), 3, bytes);
+        program.call("Send", &[sent(to)]);
+    });
+    let error = refused(&converted(line, |_| Vec::new()), &onto(&[1, 9]));
+    let differ = "communication 1 of rank 1 is a send of 100 B to rank 2, tag 3, and that of rank 2 a send of 200 B to rank 3, tag 3";
+    assert!(error.ends_with(&format!("no grid of 1x5: of equal places, {differ}")), "{error}");
     // Nothing but collective operations: all grids of 36 ranks do.
     let quiet = each([6, 6], |_, program| program.within("Allreduce", 0, 8));
     let error = refused(&converted(quiet, |_| Vec::new()), &onto(&[40, 40]));
-    assert!(error.contains("may be a grid of") && error.contains("--grid 3x12:"), "{error}");
+    assert!(error.contains("may be a grid of") && error.contains("--grid 2x18:"), "{error}");
 }
 
 #[test]
@@ -503,7 +621,7 @@ fn what_is_not_understood_is_left_out_and_listed_with_its_time() {
         }
     });
     let trace = converted(streams, |rank| match rank {
-        0..3 => vec![(1, 100, (2, -1, 3))],
+        0..3 => vec![defined(1, 100, 2, -1, 3)],
         _ => Vec::new(),
     });
     let grid = Scaling::Grid(Grid { traced: Some(vec![3, 3]), target: vec![4, 4] });
