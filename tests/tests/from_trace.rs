@@ -43,7 +43,7 @@ fn a_trace_is_simulated_with_and_without_a_file_between() {
 
 #[test]
 fn a_trace_is_studied_as_a_schedule_and_on_more_ranks() {
-    let overlap = document(&["study", "overlap", TRACED, "--summary", "-J"]);
+    let overlap = document(&["study", "overlap", "--trace", TRACED, "--summary", "-J"]);
     let file = tempfile::Builder::new().suffix(".goal").tempfile().unwrap();
     let path = file.path().to_str().unwrap();
     document(&["goal", "from-trace", TRACED, "-o", path, "-J"]);
@@ -66,7 +66,7 @@ fn every_other_algorithm_of_a_program_is_tried_and_the_fastest_together() {
     let folder = tempfile::tempdir().unwrap();
     let svg = folder.path().join("algorithms.svg");
     let link = ["-L", "100us", "-o", "1us", "-g", "1us", "-G", "1"];
-    let study = ["study", "algorithms", TRACED, "--extrapolate", "8"];
+    let study = ["study", "algorithms", "--trace", TRACED, "--extrapolate", "8"];
     let plot = ["--plot", svg.to_str().unwrap(), "-J"];
     let found = document(&[&study[..], &link, &plot].concat());
     let copies = ["simulate", "--trace", TRACED, "--extrapolate", "8", "-J"];
@@ -93,7 +93,7 @@ fn every_other_algorithm_of_a_program_is_tried_and_the_fastest_together() {
     let both = [&slow[..], &["--algorithms", name]].concat();
     assert_eq!(together["makespan_ps"], makespan(&both));
     assert!(together["change"].as_f64().unwrap() < -0.01, "{together}");
-    let compat = loggap().args(&study[..3]).args(["--compat", "schedgen"]).ends(2).stderr;
+    let compat = loggap().args(&study[..4]).args(["--compat", "schedgen"]).ends(2).stderr;
     assert!(compat.contains("--compat has algorithms of its own"), "{compat}");
 }
 

@@ -1,4 +1,4 @@
-//! Options of the conversion of traces.
+//! A traced program, and options of its conversion.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,14 +7,51 @@ use loggap_core::units::PerByte;
 
 use crate::flags::parse;
 use crate::schedule::TraceSchedule;
-use crate::terminal::CliError;
+use crate::simulation::Source;
+use crate::terminal::{CliError, NamedFiles};
 use crate::trace::convert::{Algorithms, Conversion, Graph, Input, Options, Strictness};
 use crate::trace::extrapolate::{Extrapolation, Grid, Scaling};
 
-/// How a trace becomes a schedule.
-#[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Conversion of traces")]
+/// A traced program in place of another schedule.
+#[derive(Clone, Debug, clap::Args)]
 pub(super) struct TraceArgs {
+    /// Traced program: the directory of 'loggap-mpi trace', or the file of rank
+    /// 0 of liballprof. Repeatable for --grid and --to-ranks.
+    #[arg(long, value_name = "DIR")]
+    pub(super) trace: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) conversion: ConversionArgs,
+}
+
+impl TraceArgs {
+    pub(super) fn name_files(&self, files: &mut NamedFiles) {
+        self.trace.iter().for_each(|trace| files.read("--trace", Some(trace)));
+    }
+
+    /// Schedule of the trace, if one is given; with a `grid`, on a larger one.
+    pub(super) fn source(
+        &self,
+        grid: Option<&Grid>,
+        warn: Warn<'_>,
+    ) -> Result<Option<Source>, CliError> {
+        match self.conversion.given() {
+            Some(option) if self.trace.is_empty() => {
+                Err(CliError::usage(format_args!("{option} is for --trace DIR")))
+            }
+            _ if self.trace.is_empty() => Ok(None),
+            _ => self.conversion.source(&self.trace, grid, warn).map(Some),
+        }
+    }
+}
+
+/// Where warnings about traces go.
+pub(super) type Warn<'w> = &'w mut dyn FnMut(String);
+
+/// How a trace becomes a schedule.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Conversion of traces")]
+pub(super) struct ConversionArgs {
     /// Speed of the processors against the traced ones: a factor, or a file
     /// with one a rank [default: 1].
     ///
@@ -93,9 +130,9 @@ fn nanos(text: &str) -> Result<f64, &'static str> {
     nanos.ok_or("a number of nanoseconds, such as 50")
 }
 
-impl TraceArgs {
+impl ConversionArgs {
     /// First of the given options, if any.
-    pub(super) fn given(&self) -> Option<&'static str> {
+    fn given(&self) -> Option<&'static str> {
         let given = [
             ("--cpu-speed", self.cpu_speed.is_some()),
             ("--trace-overhead", self.trace_overhead.is_some()),
@@ -121,11 +158,31 @@ impl TraceArgs {
         all
     }
 
-    /// Opens the trace at `paths`, or traces in several directories; with a `grid`, on a larger one.
+    /// These options, for `copies` of the traced ranks.
+    pub(super) fn with_copies(&self, copies: u32) -> Result<Self, CliError> {
+        if self.extrapolate.is_some() || self.to_ranks.is_some() {
+            return Err(CliError::usage("--ranks says how many copies run"));
+        }
+        Ok(Self { extrapolate: Some(copies), ..self.clone() })
+    }
+
+    /// Schedule of the trace at `paths`, or of traces in several directories; with a `grid`, on a
+    /// larger one.
+    pub(super) fn source(
+        &self,
+        paths: &[PathBuf],
+        grid: Option<&Grid>,
+        warn: Warn<'_>,
+    ) -> Result<Source, CliError> {
+        Ok(Source::Trace(Box::new(self.schedule(paths, grid, warn)?)))
+    }
+
+    /// As [`Self::source`].
     pub(super) fn schedule(
         &self,
         paths: &[PathBuf],
         grid: Option<&Grid>,
+        warn: Warn<'_>,
     ) -> Result<TraceSchedule, CliError> {
         let scaling = match (self.extrapolate, grid, self.to_ranks) {
             // Its graph has the copies.
@@ -138,24 +195,32 @@ impl TraceArgs {
             (None, None, Some(ranks)) => Some(Scaling::Ranks(ranks)),
             (None, None, None) => None,
         };
-        let several = paths.len() > 1 && paths.iter().all(|path| path.is_dir());
-        match scaling {
-            None if several => Err(CliError::usage(
+        let mut traces = self.conversions(paths, warn)?;
+        match (scaling, traces.pop()) {
+            (None, Some(trace)) if traces.is_empty() => Ok(trace.into()),
+            (None, _) => Err(CliError::usage(
                 "several traces are those of one program on different numbers of ranks, and need \
                  --grid or --to-ranks",
             )),
-            None => Ok(self.conversion(paths)?.into()),
-            Some(scaling) => {
-                let traces = paths.chunks(if several { 1 } else { paths.len().max(1) });
-                let traces = traces.map(|paths| self.conversion(paths));
-                let traces = traces.collect::<Result<Vec<_>, _>>()?;
+            (Some(scaling), last) => {
+                traces.extend(last);
                 Ok(Extrapolation::new(&traces, &scaling).map_err(CliError::usage)?.into())
             }
         }
     }
 
-    /// Opens a trace.
-    pub(super) fn conversion(&self, paths: &[PathBuf]) -> Result<Conversion, CliError> {
+    /// Opens the trace at `paths`, or one in each of several directories.
+    pub(super) fn conversions(
+        &self,
+        paths: &[PathBuf],
+        warn: Warn<'_>,
+    ) -> Result<Vec<Conversion>, CliError> {
+        let is_each = paths.iter().all(|path| path.is_dir());
+        let traces = paths.chunks(if is_each { 1 } else { paths.len().max(1) });
+        traces.map(|paths| self.conversion(paths, warn)).collect()
+    }
+
+    fn conversion(&self, paths: &[PathBuf], warn: Warn<'_>) -> Result<Conversion, CliError> {
         let options = Options {
             cpu_speed: self.speeds()?,
             overhead: self.trace_overhead,

@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 use loggap_core::trace::ParseError;
 use serde::{Deserialize, Serialize};
 
-pub use matching::{Key, Pair, Unfinished, Unmatched, pairs, wildcards};
+pub use matching::{Key, Pair, Unfinished, Unmatched, pairs};
 pub use rank::{Communicator, RankTrace, Records};
 pub use record::{Counts, Record, Tests, What};
 pub use summary::{CallSummary, RankSummary, Summary};

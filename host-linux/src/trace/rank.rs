@@ -32,12 +32,9 @@ pub struct Communicator {
 impl Communicator {
     /// Ranks in `MPI_COMM_WORLD`, in order of the communicator's.
     pub fn members(&self) -> impl Iterator<Item = i32> + '_ {
-        ranks(&self.members)
-    }
-
-    /// Members of the other group of an intercommunicator; empty for others.
-    pub fn remote(&self) -> impl Iterator<Item = i32> + '_ {
-        ranks(&self.remote)
+        self.members.iter().flat_map(|&(first, stride, count)| {
+            (0..count).map(move |at| first.wrapping_add(stride.wrapping_mul(at.cast_signed())))
+        })
     }
 
     /// Number of members.
@@ -85,12 +82,6 @@ impl Communicator {
         }
         None
     }
-}
-
-fn ranks(progressions: &[(i32, i32, u32)]) -> impl Iterator<Item = i32> + '_ {
-    progressions.iter().flat_map(|&(first, stride, count)| {
-        (0..count).map(move |at| first.wrapping_add(stride.wrapping_mul(at.cast_signed())))
-    })
 }
 
 /// Trace of a rank.

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::{Extent, Form, Source, StreamWriter, Target, Trouble, WriteError, Writer};
 use crate::cli::extrapolation::ExtrapolationReport;
-use crate::cli::trace_args::{TraceArgs, grid};
+use crate::cli::trace_args::{ConversionArgs, grid};
 use crate::output::number;
 use crate::schedule::TraceSchedule;
 use crate::terminal::{CliError, Console, Exit};
-use crate::trace::convert::{Class, ConvertError, Line, Report};
+use crate::trace::convert::{ConvertError, Line, Report};
 use crate::trace::extrapolate::Grid;
 
 /// Convert the trace of an MPI program to a schedule.
@@ -46,7 +46,7 @@ pub(super) struct Args {
     target: Target,
 
     #[command(flatten)]
-    conversion: TraceArgs,
+    conversion: ConversionArgs,
 
     /// Run a larger grid, as AxB or TRACED:AxB: neighbours stay neighbours.
     ///
@@ -64,7 +64,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     for input in &args.inputs {
         args.target.check_files(input, &[])?;
     }
-    let schedule = args.conversion.schedule(&args.inputs, args.grid.as_ref())?;
+    let warn = &mut |text: String| console.warn(text);
+    let schedule = args.conversion.schedule(&args.inputs, args.grid.as_ref(), warn)?;
     let converted = Converted::new(&schedule).map_err(CliError::usage)?;
     let document = Document::new(&converted);
     let is_written = args.target.output.is_some();
@@ -218,9 +219,9 @@ impl Document {
             time_s: report.time(),
             compute_s: report.compute(),
             extrapolation: schedule.extrapolation().map(ExtrapolationReport::new),
-            converted: report.lines(Class::Converted),
-            approximated: report.lines(Class::Approximated("")),
-            refused: report.lines(Class::Refused("")),
+            converted: report.converted(),
+            approximated: report.approximated(),
+            refused: report.refused(),
         }
     }
 

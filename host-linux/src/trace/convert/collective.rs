@@ -1,6 +1,6 @@
 //! Collective operations as the messages of an algorithm.
 
-use loggap_core::goal::{DependsOn, Edge, Op, OpKind, Sink};
+use loggap_core::goal::{DependsOn, Op, OpKind, Sink};
 use loggap_core::trace::{Collective, Direction};
 use loggap_core::units::Picos;
 
@@ -8,7 +8,7 @@ use super::rank::{Converted, Group, RankConverter, processor};
 use super::{Class, Options};
 use crate::collective::{
     Call, Chosen, Dependency, Placement, Round, Shape, all_to_all, allgather, linear,
-    reduce_scatter, write_rounds,
+    reduce_scatter, write_op, write_rounds,
 };
 use crate::trace::Record;
 use crate::trace::rank::Communicator;
@@ -193,7 +193,7 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
             return Ok(Class::Refused("no algorithm is known"));
         };
         let is_alone = group.size < 2 && self.conversion.ranks() > 1;
-        if self.calls.is_none() || is_alone {
+        if self.noted.is_none() || is_alone {
             self.write(record, request, &plan, at)?;
             return Ok(Class::Converted);
         }
@@ -202,8 +202,8 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
         let before = self.before(thread)?;
         let kind = OpKind::Calc { duration: Picos::ZERO };
         let op = self.waiting(Op { kind, cpu, nic: 0 }, &before)?;
-        if let Some(calls) = &mut self.calls {
-            calls.push(NotedCall {
+        if let Some(noted) = &mut self.noted {
+            noted.push(NotedCall {
                 op,
                 call,
                 name: record.call.to_owned(),
@@ -219,13 +219,7 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
 
     /// Writes an operation that waits for `before`.
     fn waiting(&mut self, op: Op, before: &[Dependency]) -> Converted<u32, S> {
-        let failed = self.failed();
-        let op = self.sink.op(op).map_err(&failed)?;
-        for &(on, event) in before {
-            let edge = Edge { op, on, start: event == DependsOn::Start };
-            self.sink.edge(edge).map_err(&failed)?;
-        }
-        Ok(op)
+        write_op(op, before, self.sink).map_err(self.failed())
     }
 
     /// Writes the messages of a plan: behind those before, or beside what follows until the

@@ -139,11 +139,11 @@ impl Input {
         }
     }
 
-    /// Treatment of operations whose completion is not in the trace.
-    pub(super) const fn unfinished(&self) -> Unfinished {
+    /// Completions that the trace has.
+    pub(super) const fn completions(&self) -> Completions {
         match self {
-            Self::Trace(_) => Unfinished::Refused,
-            Self::Liballprof(_) => Unfinished::Done,
+            Self::Trace(_) => Completions::All,
+            Self::Liballprof(_) => Completions::OfWaits,
         }
     }
 
@@ -161,11 +161,11 @@ impl Input {
     }
 }
 
-/// Treatment of receives whose completion is not in the trace.
+/// Completions of posted operations that a trace has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Unfinished {
-    /// They are left out: the trace has all completions.
-    Refused,
-    /// They are as posted: the trace lacks the results of tests.
-    Done,
+pub(super) enum Completions {
+    /// All: what lacks one was never complete.
+    All,
+    /// Not those of tests: what lacks one counts as posted.
+    OfWaits,
 }

@@ -30,7 +30,7 @@ pub use report::{Class, Line, Report};
 
 use super::TraceError;
 use super::rank::Communicator;
-use input::{Records, Unfinished};
+use input::{Completions, Records};
 use rank::RankConverter;
 
 /// Treatment of traces that are not whole.
@@ -57,7 +57,7 @@ pub enum Graph {
 }
 
 /// Settings of a conversion.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Speed of the processors against those of the trace, by rank; the last one counts for all
     /// further ranks. None for 1.
@@ -72,19 +72,6 @@ pub struct Options {
     pub strictness: Strictness,
     /// Operations and dependencies.
     pub graph: Graph,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            cpu_speed: Vec::new(),
-            overhead: None,
-            combine: PerByte::ZERO,
-            algorithms: Algorithms::default(),
-            strictness: Strictness::default(),
-            graph: Graph::default(),
-        }
-    }
 }
 
 /// Why a trace was not converted.
@@ -178,14 +165,14 @@ impl Conversion {
         Ok(report)
     }
 
-    /// Converts one rank into the open one of `sink`. With a list of `calls`, an empty calculation
-    /// stands for each collective operation, and the list tells which.
+    /// Converts one rank into the open one of `sink`. With a list, an empty calculation stands for
+    /// each collective operation, and the list tells which.
     pub(super) fn rank<'t, S: Sink>(
         &'t self,
         rank: u32,
         sink: &mut S,
         report: &mut Report,
-        calls: Option<&mut Vec<NotedCall<'t>>>,
+        noted: Option<&mut Vec<NotedCall<'t>>>,
     ) -> Result<(), ConvertError<S::Error>> {
         let strictness = self.options.strictness;
         if matches!(self.options.graph, Graph::Schedgen { .. }) {
@@ -193,7 +180,7 @@ impl Conversion {
         }
         let [records, ahead] = [(); 2].map(|()| self.input.records(rank, strictness));
         let mut converter = RankConverter::new(self, rank, ahead, sink, report);
-        converter.calls = calls;
+        converter.noted = noted;
         for record in records {
             match record {
                 Ok(record) => converter.convert(&record)?,

@@ -51,7 +51,7 @@ fn lines(conversion: &Conversion, rank: u32) -> Vec<String> {
 
 fn refusals(conversion: &Conversion) -> Vec<(String, Option<&'static str>)> {
     let report = conversion.feed(&mut Counter::new(&mut [])).unwrap();
-    report.lines(Class::Refused("")).into_iter().map(|line| (line.call, line.reason)).collect()
+    report.refused().into_iter().map(|line| (line.call, line.reason)).collect()
 }
 
 /// Errors and warnings of `goal check`.
@@ -530,7 +530,7 @@ fn ten_million_calls_are_converted_in_ten_seconds_and_memory_stays() {
     let mut counter = Counter::new(&mut []);
     let report = conversion.feed(&mut counter).unwrap();
     let taken = clock.duration(clock.now().saturating_sub(begin));
-    let calls: u64 = report.lines(Class::Converted).iter().map(|line| line.calls).sum();
+    let calls: u64 = report.converted().iter().map(|line| line.calls).sum();
     println!("{calls} calls in {} s", taken.0 as f64 * 1e-12);
     assert_eq!(calls, 10_000_001);
 }
