@@ -8,7 +8,7 @@ use std::path::Path;
 
 use loggap::schedule::TraceSchedule;
 use loggap::simulation::{Job, ParameterSets, Source, Wanted};
-use loggap::trace::convert::{Conversion, Input, Line, Options};
+use loggap::trace::convert::{Conversion, Input, Line, Options, Strictness};
 use loggap::trace::{Trace, TraceError, What};
 use loggap_core::model::LogGops;
 use loggap_core::sim::{Parameters, Settings};
@@ -107,7 +107,7 @@ impl Prediction {
         sets: &ParameterSets,
         settings: Settings,
     ) -> Result<Self, PredictionError> {
-        let input = Input::open(&[directory.to_owned()]).map_err(told)?;
+        let input = Input::open(&[directory.to_owned()], Strictness::Strict).map_err(told)?;
         let schedule = TraceSchedule::from(Conversion::new(input, Options::default()));
         let source = Source::Trace(Box::new(schedule));
         let parameters = sets.parameters().map_err(told)?;

@@ -1,22 +1,25 @@
 //! A traced program, and options of its conversion.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use loggap_core::units::PerByte;
 
 use crate::flags::parse;
 use crate::schedule::TraceSchedule;
 use crate::simulation::Source;
-use crate::terminal::{CliError, NamedFiles};
+use crate::terminal::{CliError, Console, NamedFiles};
+use crate::trace::Trace;
 use crate::trace::convert::{Algorithms, Conversion, Graph, Input, Options, Strictness};
 use crate::trace::extrapolate::{Extrapolation, Grid, Scaling};
 
 /// A traced program in place of another schedule.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct TraceArgs {
-    /// Traced program: the directory of 'loggap-mpi trace', or the file of rank
-    /// 0 of liballprof. Repeatable for --grid and --to-ranks.
+    /// Traced program: the directory of 'loggap-mpi trace'.
+    ///
+    /// Or the file of rank 0 of liballprof. Repeatable for --grid and
+    /// --to-ranks.
     #[arg(long, value_name = "DIR")]
     pub(super) trace: Vec<PathBuf>,
 
@@ -41,6 +44,16 @@ impl TraceArgs {
             }
             _ if self.trace.is_empty() => Ok(None),
             _ => self.conversion.source(&self.trace, grid, warn).map(Some),
+        }
+    }
+
+    /// Says that noise beside a trace counts twice.
+    pub(super) fn warn_of_noise(&self, console: &mut Console) {
+        if !self.trace.is_empty() {
+            console.warn(
+                "what the traced ranks computed contains the noise of their machine: it counts \
+                 beside that which is given",
+            );
         }
     }
 }
@@ -88,17 +101,17 @@ pub(super) struct ConversionArgs {
     /// Run F copies of the traced ranks, with collectives in common.
     ///
     /// As Schedgen extrapolates.
-    #[arg(long, value_name = "F", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["grid", "to_ranks"])]
+    #[arg(long, value_name = "F", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "to_ranks")]
     extrapolate: Option<u32>,
 
     /// Run a program of rings, lines and trees on this number of ranks.
     ///
     /// With several traces, on different numbers of ranks, the smaller ones
     /// test the rule, and tell how sizes and computation grow; also with --grid.
-    #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(2..), conflicts_with_all = ["compat", "grid"])]
+    #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(2..), conflicts_with = "compat")]
     to_ranks: Option<u32>,
 
-    /// Use what can be read of a trace that is not whole, and say what not.
+    /// Use what can be used of a trace that is not whole, and say what not.
     #[arg(long)]
     pub(super) lenient: bool,
 }
@@ -184,16 +197,25 @@ impl ConversionArgs {
         grid: Option<&Grid>,
         warn: Warn<'_>,
     ) -> Result<TraceSchedule, CliError> {
+        let others = [
+            ("--extrapolate", self.extrapolate.is_some()),
+            ("--to-ranks", self.to_ranks.is_some()),
+            ("--compat", self.compat.is_some()),
+        ];
         let scaling = match (self.extrapolate, grid, self.to_ranks) {
+            (_, Some(grid), _) => match others.iter().find(|(_, given)| *given) {
+                None => Some(Scaling::Grid(grid.clone())),
+                Some((option, _)) => {
+                    return Err(CliError::usage(format_args!(
+                        "--grid cannot be used with {option}"
+                    )));
+                }
+            },
             // Its graph has the copies.
             (Some(_), ..) if self.compat.is_some() => None,
             (Some(copies), ..) => Some(Scaling::Copies(copies)),
-            (None, Some(_), _) if self.compat.is_some() => {
-                return Err(CliError::usage("--grid cannot be used with --compat"));
-            }
-            (None, Some(grid), _) => Some(Scaling::Grid(grid.clone())),
-            (None, None, Some(ranks)) => Some(Scaling::Ranks(ranks)),
-            (None, None, None) => None,
+            (None, _, Some(ranks)) => Some(Scaling::Ranks(ranks)),
+            (None, ..) => None,
         };
         let mut traces = self.conversions(paths, warn)?;
         match (scaling, traces.pop()) {
@@ -217,10 +239,18 @@ impl ConversionArgs {
     ) -> Result<Vec<Conversion>, CliError> {
         let is_each = paths.iter().all(|path| path.is_dir());
         let traces = paths.chunks(if is_each { 1 } else { paths.len().max(1) });
-        traces.map(|paths| self.conversion(paths, warn)).collect()
+        let mut command = None;
+        let conversion = |paths| {
+            let (input, options) = self.opened(paths)?;
+            if let Input::Trace(trace) = &input {
+                check(trace, &mut command, warn)?;
+            }
+            Ok(Conversion::new(input, options))
+        };
+        traces.map(conversion).collect()
     }
 
-    fn conversion(&self, paths: &[PathBuf], warn: Warn<'_>) -> Result<Conversion, CliError> {
+    fn opened(&self, paths: &[PathBuf]) -> Result<(Input, Options), CliError> {
         let options = Options {
             cpu_speed: self.speeds()?,
             overhead: self.trace_overhead,
@@ -232,14 +262,15 @@ impl ConversionArgs {
             },
             strictness: if self.lenient { Strictness::Lenient } else { Strictness::Strict },
         };
-        let input = Input::open(paths).map_err(CliError::usage)?;
-        Ok(Conversion::new(input, options))
+        let input = Input::open(paths, options.strictness).map_err(CliError::usage)?;
+        Ok((input, options))
     }
 
     fn speeds(&self) -> Result<Vec<f64>, CliError> {
         let Some(text) = &self.cpu_speed else { return Ok(Vec::new()) };
-        if let Ok(factor) = parse::factor(text) {
-            return Ok(vec![factor]);
+        if text.parse::<f64>().is_ok() {
+            let wrong = |error| CliError::usage(format_args!("--cpu-speed {text}: {error}"));
+            return Ok(vec![parse::factor(text).map_err(wrong)?]);
         }
         let file = read(text, "--cpu-speed")?;
         let words = (1..).zip(file.lines()).flat_map(|(number, line)| {
@@ -264,6 +295,43 @@ impl ConversionArgs {
             }
         }
         Ok(chosen)
+    }
+}
+
+/// Warns of what makes a trace a bad basis of a simulation, and refuses that of another program than
+/// the `command` of those before.
+fn check(trace: &Trace, command: &mut Option<Vec<String>>, warn: Warn<'_>) -> Result<(), CliError> {
+    for error in trace.missing() {
+        warn(format!("{error}: the rank is left out"));
+    }
+    if let Some(host) = trace.crowded_host() {
+        warn(format!(
+            "host '{host}' had more ranks than processors: what these computed includes waiting for \
+             processors"
+        ));
+    }
+    let Some(own) = &trace.description().command else { return Ok(()) };
+    let name = |command: &[String]| Some(Path::new(command.first()?).file_name()?.to_owned());
+    match command {
+        Some(known) if name(known) != name(own) => Err(CliError::usage(format_args!(
+            "the traces are of different programs: '{}' and '{}'",
+            known.join(" "),
+            own.join(" ")
+        ))),
+        Some(known) => {
+            if known != own {
+                warn(format!(
+                    "the traced programs had different arguments: '{}' and '{}'",
+                    known.join(" "),
+                    own.join(" ")
+                ));
+            }
+            Ok(())
+        }
+        None => {
+            *command = Some(own.clone());
+            Ok(())
+        }
     }
 }
 

@@ -454,6 +454,9 @@ impl Prepared {
         let sets = args.levels.add_to(sets, &args.parameters, console)?;
         let sweep = args.sweep.open(&sets)?;
         let noise = args.noise.source(args.pattern.seed)?;
+        if noise.is_some() {
+            args.trace.warn_of_noise(console);
+        }
         let network = args.network()?;
         let pictures = Pictures::open(args)?;
         let clock = HostClock::monotonic_raw();

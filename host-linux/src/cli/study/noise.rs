@@ -179,6 +179,7 @@ impl Args {
         if trace.is_empty() {
             return Ok(self.pattern.iter().copied().map(Program::Collective).collect());
         }
+        self.trace.warn_of_noise(console);
         let one = conversion.with_copies(1)?;
         let traced =
             one.source(trace, None, &mut |text: String| console.warn(text))?.ranks().max(1);

@@ -89,8 +89,12 @@ impl CollectiveCall {
         let at_once = |rounds| Some(Plan { rounds, root: 0 });
         match self.name.as_str() {
             "scan" | "exscan" => of_shape(Shape::Scan, 0, 0),
-            "gatherv" => at_once(to_root(own, root, self.sent, received, Direction::Receive)),
-            "scatterv" => at_once(to_root(own, root, self.received, sent, Direction::Send)),
+            "gatherv" => {
+                at_once(to_root([own, root, ranks], self.sent, received, Direction::Receive))
+            }
+            "scatterv" => {
+                at_once(to_root([own, root, ranks], self.received, sent, Direction::Send))
+            }
             "allgatherv" => at_once(allgather(own, ranks, &sizes(received, size, ranks))),
             "alltoallv" | "alltoallw" => {
                 let received = sizes(received, self.received, ranks);
@@ -161,6 +165,9 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
         if group.communicator.is_inter() {
             return Ok(Class::Refused("collective between two groups"));
         }
+        if group.size > self.conversion.ranks() {
+            return Ok(Class::Refused("its communicator has ranks of other jobs"));
+        }
         if let Some(kind) = name.strip_prefix("neighbor_") {
             return self.neighbours(record, kind, operation, lists, Tagged { group: &group, tag });
         }
@@ -173,7 +180,7 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
         let Some(group) = self.group(number) else { return Ok(Class::Converted) };
         let tag = Self::collective_tag(group);
         let group = *group;
-        if !group.communicator.is_inter() {
+        if !group.communicator.is_inter() && group.size <= self.conversion.ranks() {
             self.call(record, None, CollectiveCall::barrier(), Tagged { group: &group, tag })?;
         }
         Ok(Class::Approximated("a barrier of the new communicator"))
@@ -314,7 +321,12 @@ fn relative(rank: u32, root: u32, ranks: u32) -> u32 {
 }
 
 /// Messages between the root, which has a list, and each other rank.
-fn to_root(own: u32, root: u32, size: u64, list: &Counts, at_root: Direction) -> Vec<Round> {
+fn to_root(
+    [own, root, ranks]: [u32; 3],
+    size: u64,
+    list: &Counts,
+    at_root: Direction,
+) -> Vec<Round> {
     if own != root {
         if size == 0 {
             return Vec::new();
@@ -324,7 +336,7 @@ fn to_root(own: u32, root: u32, size: u64, list: &Counts, at_root: Direction) ->
             Direction::Send => Round::receive(root, size),
         }];
     }
-    let all: Vec<u64> = list.iter().collect();
+    let all: Vec<u64> = list.iter().take(ranks as usize).collect();
     match at_root {
         Direction::Receive => linear(own, &[], &all),
         Direction::Send => linear(own, &all, &[]),

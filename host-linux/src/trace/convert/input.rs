@@ -77,18 +77,25 @@ pub(super) type Records<'t> = Box<dyn Iterator<Item = Result<Record<'t>, TraceEr
 
 impl Input {
     /// Opens the directory of a trace, or files of liballprof: one for each rank, or that of rank 0,
-    /// in whose name `-0` stands for the rank, as Schedgen takes it.
+    /// in whose name `-0` stands for the rank, as Schedgen takes it. A lenient reading takes a directory
+    /// without the files of some ranks.
     ///
     /// # Errors
     ///
     /// [`OpenError`].
-    pub fn open(paths: &[PathBuf]) -> Result<Self, OpenError> {
+    pub fn open(paths: &[PathBuf], strictness: Strictness) -> Result<Self, OpenError> {
         if let Some((path, format)) = paths.iter().find_map(|path| Some((path, foreign(path)?))) {
             return Err(OpenError::Foreign { path: path.clone(), format });
         }
         match paths {
             [] => Err(OpenError::Nothing),
-            [directory] if directory.is_dir() => Ok(Self::Trace(Box::new(Trace::open(directory)?))),
+            [directory] if directory.is_dir() => {
+                let trace = match strictness {
+                    Strictness::Strict => Trace::open(directory)?,
+                    Strictness::Lenient => Trace::open_what_is_there(directory)?,
+                };
+                Ok(Self::Trace(Box::new(trace)))
+            }
             [first] => Self::texts(&following(first)),
             several => Self::texts(several),
         }
