@@ -8,10 +8,10 @@ use std::path::Path;
 
 use loggap::schedule::TraceSchedule;
 use loggap::simulation::{Job, ParameterSets, Source, Wanted};
-use loggap::trace::convert::{Class, Conversion, Input, Options};
+use loggap::trace::convert::{Conversion, Input, Line, Options, Strictness};
 use loggap::trace::{Trace, TraceError, What};
 use loggap_core::model::LogGops;
-use loggap_core::sim::{Parameters, Settings, Survey};
+use loggap_core::sim::{Parameters, Settings};
 use loggap_core::units::{PerByte, Picos};
 
 /// Where a rank's time went.
@@ -21,8 +21,10 @@ pub struct RankTime {
     pub compute: Picos,
     /// Time inside of MPI; of a simulated rank, the rest.
     pub mpi: Picos,
-    /// Part of `mpi`: in collective operations as measured, busy with messages as simulated.
-    pub part: Picos,
+    /// Part of `mpi` in collective operations; 0 of a simulated rank.
+    pub collective: Picos,
+    /// Part of `mpi` in which a simulated rank is busy with messages; 0 of a measured one.
+    pub busy: Picos,
 }
 
 /// A run.
@@ -64,8 +66,8 @@ impl Run {
             first = first.min(trace.time(number, begin));
             last = last.max(trace.time(number, end));
             let compute = end.saturating_sub(begin).saturating_sub(inside + writing);
-            let [compute, mpi, part] = [compute, inside, collective].map(of_nanos);
-            ranks.push(RankTime { compute, mpi, part });
+            let [compute, mpi, collective] = [compute, inside, collective].map(of_nanos);
+            ranks.push(RankTime { compute, mpi, collective, ..RankTime::default() });
         }
         let time = of_nanos(u64::try_from(last.saturating_sub(first)).unwrap_or(0));
         Ok(Some(Self { time, ranks }))
@@ -105,11 +107,8 @@ impl Prediction {
         sets: &ParameterSets,
         settings: Settings,
     ) -> Result<Self, PredictionError> {
-        let input = Input::open(&[directory.to_owned()]).map_err(told)?;
+        let input = Input::open(&[directory.to_owned()], Strictness::Strict).map_err(told)?;
         let schedule = TraceSchedule::from(Conversion::new(input, Options::default()));
-        let report = schedule.feed_numbered(&mut Survey::default()).map_err(told)?;
-        let share = |class| report.lines(class).iter().map(|line| line.share).sum();
-        let [approximated, refused] = [Class::Approximated(""), Class::Refused("")].map(share);
         let source = Source::Trace(Box::new(schedule));
         let parameters = sets.parameters().map_err(told)?;
         let eager_limit = sets.protocols.first().map(|set| set.parameters.eager_limit);
@@ -120,11 +119,15 @@ impl Prediction {
         if let Some(left) = outcome.stuck.listed().next() {
             return Err(PredictionError(left.to_string()));
         }
+        let report = source.conversion_report().unwrap_or_default();
+        let share = |lines: Vec<Line>| lines.iter().map(|line| line.share).sum();
+        let [approximated, refused] = [report.approximated(), report.refused()].map(share);
         let finish = outcome.finish.iter().flatten();
         let ranks = finish.zip(outcome.counters.iter().flatten()).map(|(finish, counters)| {
             let busy = counters.sending.0.saturating_add(counters.receiving.0);
             let mpi = finish.0.saturating_sub(counters.calculating.0);
-            RankTime { compute: counters.calculating, mpi: Picos(mpi), part: Picos(busy) }
+            let compute = counters.calculating;
+            RankTime { compute, mpi: Picos(mpi), busy: Picos(busy), ..RankTime::default() }
         });
         let run = Run { time: outcome.finished.makespan, ranks: ranks.collect() };
         let free = LogGops {

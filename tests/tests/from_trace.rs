@@ -1,6 +1,7 @@
 //! Traces as schedules, as a user runs it, on the trace of a program of two ranks (`traced`).
 
 use std::fs;
+use std::path::Path;
 
 use loggap_tests::command::{Run, loggap};
 use serde_json::Value;
@@ -39,11 +40,26 @@ fn a_trace_is_simulated_with_and_without_a_file_between() {
     };
     let (plain, fast) = (compute(&[]), compute(&["--cpu-speed", "2"]));
     assert!(plain > 0.0 && (plain / fast - 2.0).abs() < 0.01, "{plain} {fast}");
+    // The last factor of a file counts for all further ranks.
+    let speeds = tempfile::NamedTempFile::new().unwrap();
+    let given = |text: &str| {
+        fs::write(&speeds, text).unwrap();
+        speeds.path().to_str().unwrap().to_owned()
+    };
+    let alike = compute(&["--cpu-speed", &given("# all alike\n2\n")]);
+    assert!((alike / fast - 1.0).abs() < 1e-9, "{alike} {fast}");
+    let slower = compute(&["--cpu-speed", &given("2 0.5 # the second rank\n")]);
+    assert!(slower > 1.9 * plain, "{slower} {plain}");
+    let said = |speed: &str| {
+        loggap().args(["simulate", "--trace", TRACED, "--cpu-speed", speed]).ends(2).stderr
+    };
+    assert!(said("0").contains("--cpu-speed 0: expected a factor above 0"), "{}", said("0"));
+    assert!(said(&given("2\nfast\n")).contains("':2: expected a factor above 0"));
 }
 
 #[test]
 fn a_trace_is_studied_as_a_schedule_and_on_more_ranks() {
-    let overlap = document(&["study", "overlap", TRACED, "--summary", "-J"]);
+    let overlap = document(&["study", "overlap", "--trace", TRACED, "--summary", "-J"]);
     let file = tempfile::Builder::new().suffix(".goal").tempfile().unwrap();
     let path = file.path().to_str().unwrap();
     document(&["goal", "from-trace", TRACED, "-o", path, "-J"]);
@@ -57,6 +73,8 @@ fn a_trace_is_studied_as_a_schedule_and_on_more_ranks() {
     let number = |at: usize, key: &str| rows[at][key].as_f64().unwrap();
     // Half of the time is lost; nothing else than collectives holds copies up.
     assert!(number(0, "slowdown") > 1.2 && number(1, "quiet_s") >= number(0, "quiet_s"), "{noise}");
+    let told = loggap().args(study).args(["--ranks", "2", "--draws", "1"]).ends(0).stderr;
+    assert!(told.contains("contains the noise of their machine"), "{told}");
     let odd = loggap().args(study).args(["--ranks", "3"]).ends(2).stderr;
     assert!(odd.contains("3 is no multiple of the 2 ranks"), "{odd}");
 }
@@ -66,7 +84,7 @@ fn every_other_algorithm_of_a_program_is_tried_and_the_fastest_together() {
     let folder = tempfile::tempdir().unwrap();
     let svg = folder.path().join("algorithms.svg");
     let link = ["-L", "100us", "-o", "1us", "-g", "1us", "-G", "1"];
-    let study = ["study", "algorithms", TRACED, "--extrapolate", "8"];
+    let study = ["study", "algorithms", "--trace", TRACED, "--extrapolate", "8"];
     let plot = ["--plot", svg.to_str().unwrap(), "-J"];
     let found = document(&[&study[..], &link, &plot].concat());
     let copies = ["simulate", "--trace", TRACED, "--extrapolate", "8", "-J"];
@@ -93,7 +111,7 @@ fn every_other_algorithm_of_a_program_is_tried_and_the_fastest_together() {
     let both = [&slow[..], &["--algorithms", name]].concat();
     assert_eq!(together["makespan_ps"], makespan(&both));
     assert!(together["change"].as_f64().unwrap() < -0.01, "{together}");
-    let compat = loggap().args(&study[..3]).args(["--compat", "schedgen"]).ends(2).stderr;
+    let compat = loggap().args(&study[..4]).args(["--compat", "schedgen"]).ends(2).stderr;
     assert!(compat.contains("--compat has algorithms of its own"), "{compat}");
 }
 
@@ -149,8 +167,16 @@ fn texts_of_liballprof_are_found_by_that_of_rank_0() {
     let report: Value = serde_json::from_str(&lenient).unwrap();
     let refused = report["refused"].as_array().unwrap().iter().map(|line| &line["call"]);
     // The line, and what should have come behind it.
-    assert_eq!(refused.collect::<Vec<_>>(), ["(cut)", "(unreadable)"], "{report}");
-    assert_eq!(report["unmatched"].as_u64(), Some(2));
+    assert_eq!(refused.collect::<Vec<_>>(), ["(cut)", "(unreadable)", "(message)"], "{report}");
+    // What was sent to it and received from it is left out.
+    assert_eq!((&report["unmatched"], &report["messages"]), (&0.into(), &2.into()));
+    // The line may be whole, and nobody takes its message.
+    fs::write(path(2), "MPI_Send:10:1:8:11,1,1:3:9:7,2,4:11\nMPI_Finalize:20:-\n").unwrap();
+    let alone = loggap().args(["goal", "from-trace", first, "-J"]).ends(1);
+    let report: Value = serde_json::from_str(&alone.stdout).unwrap();
+    assert_eq!(report["unmatched"].as_u64(), Some(3), "{report}");
+    assert!(alone.stderr.contains("3 messages are not received, or not sent"), "{}", alone.stderr);
+    loggap().args(["goal", "from-trace", first, "-J", "--lenient"]).ends(0);
 }
 
 #[test]
@@ -199,4 +225,76 @@ fn a_trace_is_simulated_on_more_ranks_stored_and_not() {
     assert!(said(&["--trace", TRACED]).contains("need --grid or --to-ranks"));
     assert!(said(&["--trace", TRACED, "--extrapolate", "2"]).contains("copies one trace"));
     assert!(said(&["--grid", "8x"]).contains("140x200"));
+    // Messages beyond the profile are told of, whether the program is stored or not.
+    let folder = tempfile::tempdir().unwrap();
+    let profile = folder.path().join("short.json");
+    let text = r#"{"schema_version":1,"ranges":[{"first_bytes":1,"last_bytes":8,"latency_s":2e-6,
+        "send_overhead_s":3e-7,"send_overhead_per_byte_s":0,"recv_overhead_s":3e-7,
+        "recv_overhead_per_byte_s":0,"gap_s":4e-7,"gap_per_byte_s":1e-10}]}"#;
+    fs::write(&profile, text).unwrap();
+    let profile = profile.to_str().unwrap();
+    for stored in [&[][..], &["--program", "stored"]] {
+        let arguments =
+            ["simulate", "--trace", TRACED, "--extrapolate", "300", "--profile", profile];
+        let told = loggap().args(arguments).args(stored).ends(0).stderr;
+        assert!(told.contains("are extrapolated"), "{stored:?}: {told}");
+    }
+}
+
+/// A trace with a host of too few processors, without the file of a rank, and of another program.
+#[test]
+fn what_makes_a_trace_a_bad_basis_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = |to: &str, change: &dyn Fn(String) -> String| {
+        let to = folder.path().join(to);
+        fs::create_dir(&to).unwrap();
+        for name in ["0.trace", "1.trace", "trace.json"] {
+            fs::copy(Path::new(TRACED).join(name), to.join(name)).unwrap();
+        }
+        let text = fs::read_to_string(to.join("trace.json")).unwrap();
+        let changed = change(text.clone());
+        assert_ne!(changed, text);
+        fs::write(to.join("trace.json"), changed).unwrap();
+        to.to_str().unwrap().to_owned()
+    };
+    let with = |key: &'static str, value: Value| {
+        move |text: String| {
+            let mut all: Value = serde_json::from_str(&text).unwrap();
+            all[key] = value.clone();
+            all.to_string()
+        }
+    };
+    let crowded = copy("crowded", &with("processors", serde_json::json!([1, 1])));
+    let [other, more] = [["/bin/other"], ["f90"]];
+    let other = copy("other", &with("command", serde_json::json!(other)));
+    let own: Value =
+        serde_json::from_slice(&fs::read(Path::new(TRACED).join("trace.json")).unwrap()).unwrap();
+    let name = own["command"][0].as_str().unwrap();
+    let longer = copy("longer", &with("command", serde_json::json!([name, more[0]])));
+    for arguments in [
+        &["simulate", "--trace", &crowded][..],
+        &["study", "overlap", "--summary", "--trace", &crowded],
+        &["study", "noise", "--noise-periodic", "1ms:1us", "--ranks", "2", "--trace", &crowded],
+        &["study", "algorithms", "--extrapolate", "2", "--trace", &crowded],
+        &["goal", "from-trace", &crowded, "-J"],
+    ] {
+        let told = loggap().args(arguments).ends(0).stderr;
+        assert_eq!(told.matches("had more ranks than processors").count(), 1, "{told}");
+    }
+    let both = |second: &str| {
+        let traces = ["simulate", "--trace", TRACED, "--trace", second, "--to-ranks", "4"];
+        loggap().args(traces).ends(2).stderr
+    };
+    assert!(both(&other).contains("are of different programs: '"), "{}", both(&other));
+    assert!(both(&longer).contains("had different arguments: '"), "{}", both(&longer));
+    fs::remove_file(folder.path().join("longer/1.trace")).unwrap();
+    let strict = loggap().args(["goal", "from-trace", &longer]).ends(2).stderr;
+    assert!(strict.contains("1.trace': No such file"), "{strict}");
+    let lenient = loggap().args(["goal", "from-trace", &longer, "--lenient", "-J"]).ends(0);
+    assert!(lenient.stderr.contains("the rank is left out"), "{}", lenient.stderr);
+    let report: Value = serde_json::from_str(&lenient.stdout).unwrap();
+    assert_eq!((&report["messages"], &report["unmatched"]), (&0.into(), &0.into()), "{report}");
+    let refused = report["refused"].as_array().unwrap();
+    let left_out = refused.iter().find(|line| line["call"] == "(message)").unwrap();
+    assert!(left_out["calls"].as_u64().unwrap() >= 6, "{report}");
 }

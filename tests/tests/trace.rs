@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use loggap_core::trace::{BlockHeader, Encoder, FileHeader, MAX_PART, Part};
 use loggap_tests::command::{Run, loggap};
 use serde_json::Value;
 
@@ -37,6 +38,31 @@ fn info_is_a_table_and_a_document() {
     assert_eq!(calls.take_while(|line| !line.starts_with('#')).count(), 3, "{text}");
     let algorithm = text.lines().find(|line| line.starts_with("allreduce ")).unwrap();
     assert!(algorithm.ends_with(" recursive_doubling"), "{text}");
+}
+
+/// Rank 0 of two, which did nothing.
+#[test]
+fn messages_with_one_end_exit_with_3() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["trace.json", "1.trace"] {
+        fs::copy(Path::new(TRACED).join(name), folder.path().join(name)).unwrap();
+    }
+    let header = FileHeader::parse(&fs::read(Path::new(TRACED).join("0.trace")).unwrap()).unwrap();
+    let (mut encoder, mut parts) = (Encoder::new(0), Vec::new());
+    for part in [Part::Name("Finalize"), Part::Call { name: 0, enter: 5, leave: 6 }] {
+        let mut bytes = [0; MAX_PART];
+        let length = encoder.put(&part, &mut bytes).unwrap();
+        parts.extend_from_slice(&bytes[..length]);
+    }
+    let block = BlockHeader::of(0, 0, &parts).emit();
+    let file = [&header.emit()[..], &block, &parts].concat();
+    fs::write(folder.path().join("0.trace"), file).unwrap();
+    let ended = loggap().args(["trace", "check", "-J"]).arg(folder.path()).ends(3);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    // What rank 1 sent; a posted receive that took nothing has no sender.
+    assert_eq!(report["incomplete"].as_array().unwrap().len(), 0, "{report}");
+    assert!(report["unmatched"].as_u64().unwrap() >= 3, "{report}");
+    assert_eq!(report["findings"][0]["kind"], "unmatched", "{report}");
 }
 
 #[test]

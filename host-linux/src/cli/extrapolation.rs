@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::output::number;
-use crate::trace::convert::{Class, Line, Report};
+use crate::trace::convert::{Line, Report};
 use crate::trace::extrapolate::{Dimension, Extrapolation, Growth};
 
 /// Extrapolation of a trace, as JSON and as text.
@@ -63,7 +63,7 @@ impl ExtrapolationReport {
             dimensions: program.dimensions().iter().map(dimension).collect(),
             point_to_point_messages: program.messages(),
             computation: program.growths().iter().map(growth).collect(),
-            not_understood: program.report().lines(Class::Refused("")),
+            not_understood: program.report().refused(),
         }
     }
 
@@ -103,8 +103,7 @@ pub(super) struct ConversionReport {
 
 impl ConversionReport {
     pub(super) fn new(report: &Report) -> Self {
-        let approximated = report.lines(Class::Approximated(""));
-        Self { approximated, refused: report.lines(Class::Refused("")) }
+        Self { approximated: report.approximated(), refused: report.refused() }
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -129,7 +129,7 @@ const HELP: ShortHelp = ShortHelp {
         port transport block cpu sizes rel_err strict max_time launches output samples json \
         table csv flags verbose plot bind once clients allow max_message device \
         detector latency overhead gap gap_per_byte eager_limit profile preset topology explain \
-        sensitivity timeline sweep pattern ranks size exact assume_commutative combine rules \
+        sensitivity timeline sweep trace pattern ranks size exact assume_commutative combine rules \
         summary factors form all iters duration rtt queue_pairs bidirectional \
         report_gbits op counts draws budget interval time assertions hold openmetrics processes assert",
 };

@@ -1,12 +1,12 @@
 //! Options of a communication pattern, shared by all subcommands that take one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValue;
 use loggap_core::goal::pattern::{Algorithm, Background, Options, Pattern};
 use loggap_core::units::Picos;
 
-use super::trace_args::{TraceArgs, grid};
+use super::trace_args::{TraceArgs, Warn, grid};
 use crate::flags::help;
 use crate::flags::parse;
 use crate::output::number;
@@ -114,15 +114,30 @@ pub(super) struct PatternArgs {
 }
 
 impl PatternArgs {
-    /// Schedule of the file or trace at `input`, opened on several threads, or of the pattern.
-    pub(super) fn source(&self, input: Option<&Path>, threads: usize) -> Result<Source, CliError> {
+    /// Schedule of the trace, of the file at `input`, opened on several threads, or of the pattern.
+    pub(super) fn source(
+        &self,
+        input: Option<&Path>,
+        trace: &TraceArgs,
+        threads: usize,
+        warn: Warn<'_>,
+    ) -> Result<Source, CliError> {
+        if !trace.trace.is_empty() {
+            self.for_pattern_only("a trace", &["--grid"])?;
+            if self.pattern.is_some() {
+                return Err(CliError::usage("--pattern cannot be used with --trace"));
+            }
+        }
+        if let Some(source) = trace.source(self.grid.as_ref(), warn)? {
+            return Ok(source);
+        }
         match (input, self.pattern, self.ranks) {
+            (Some(path), ..) if path.is_dir() => Err(CliError::usage(format_args!(
+                "'{0}' is a directory: --trace {0}, if it is that of a trace",
+                path.display()
+            ))),
             (Some(path), ..) => {
                 self.for_pattern_only("a FILE", &[])?;
-                if path.is_dir() {
-                    let trace = TraceArgs::default().conversion(&[path.to_owned()])?;
-                    return Ok(Source::Trace(Box::new(trace.into())));
-                }
                 ScheduleFile::open_on(path, threads).map(Source::File).map_err(CliError::usage)
             }
             (None, Some(pattern), Some(ranks)) => {
@@ -143,7 +158,7 @@ impl PatternArgs {
     }
 
     /// Refuses options of patterns, but those that are `meant`, where the schedule is `other`.
-    pub(super) fn for_pattern_only(&self, other: &str, meant: &[&str]) -> Result<(), CliError> {
+    fn for_pattern_only(&self, other: &str, meant: &[&str]) -> Result<(), CliError> {
         self.of_pattern_but(meant).map_or(Ok(()), |option| {
             Err(CliError::usage(format_args!(
                 "{option} is for --pattern: {other} has ranks and sizes of its own"
@@ -189,9 +204,9 @@ impl PatternArgs {
         given.map(|(option, _)| option)
     }
 
-    /// Title of the schedule: the file or the pattern.
-    pub(super) fn schedule(&self, input: Option<&Path>) -> String {
-        match (input, self.pattern) {
+    /// Title of the schedule: the file or trace, or the pattern.
+    pub(super) fn schedule(&self, input: Option<&Path>, trace: &TraceArgs) -> String {
+        match (input.or(trace.trace.first().map(PathBuf::as_path)), self.pattern) {
             (Some(path), _) => path.display().to_string(),
             (None, Some(pattern)) => pattern.name().to_owned(),
             (None, None) => self.round().map_or_else(String::new, |round| {

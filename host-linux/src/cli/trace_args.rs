@@ -1,20 +1,70 @@
-//! Options of the conversion of traces.
+//! A traced program, and options of its conversion.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use loggap_core::units::PerByte;
 
 use crate::flags::parse;
 use crate::schedule::TraceSchedule;
-use crate::terminal::CliError;
+use crate::simulation::Source;
+use crate::terminal::{CliError, Console, NamedFiles};
+use crate::trace::Trace;
 use crate::trace::convert::{Algorithms, Conversion, Graph, Input, Options, Strictness};
 use crate::trace::extrapolate::{Extrapolation, Grid, Scaling};
 
-/// How a trace becomes a schedule.
-#[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Conversion of traces")]
+/// A traced program in place of another schedule.
+#[derive(Clone, Debug, clap::Args)]
 pub(super) struct TraceArgs {
+    /// Traced program: the directory of 'loggap-mpi trace'.
+    ///
+    /// Or the file of rank 0 of liballprof. Repeatable for --grid and
+    /// --to-ranks.
+    #[arg(long, value_name = "DIR")]
+    pub(super) trace: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) conversion: ConversionArgs,
+}
+
+impl TraceArgs {
+    pub(super) fn name_files(&self, files: &mut NamedFiles) {
+        self.trace.iter().for_each(|trace| files.read("--trace", Some(trace)));
+    }
+
+    /// Schedule of the trace, if one is given; with a `grid`, on a larger one.
+    pub(super) fn source(
+        &self,
+        grid: Option<&Grid>,
+        warn: Warn<'_>,
+    ) -> Result<Option<Source>, CliError> {
+        match self.conversion.given() {
+            Some(option) if self.trace.is_empty() => {
+                Err(CliError::usage(format_args!("{option} is for --trace DIR")))
+            }
+            _ if self.trace.is_empty() => Ok(None),
+            _ => self.conversion.source(&self.trace, grid, warn).map(Some),
+        }
+    }
+
+    /// Says that noise beside a trace counts twice.
+    pub(super) fn warn_of_noise(&self, console: &mut Console) {
+        if !self.trace.is_empty() {
+            console.warn(
+                "what the traced ranks computed contains the noise of their machine: it counts \
+                 beside that which is given",
+            );
+        }
+    }
+}
+
+/// Where warnings about traces go.
+pub(super) type Warn<'w> = &'w mut dyn FnMut(String);
+
+/// How a trace becomes a schedule.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Conversion of traces")]
+pub(super) struct ConversionArgs {
     /// Speed of the processors against the traced ones: a factor, or a file
     /// with one a rank [default: 1].
     ///
@@ -51,17 +101,17 @@ pub(super) struct TraceArgs {
     /// Run F copies of the traced ranks, with collectives in common.
     ///
     /// As Schedgen extrapolates.
-    #[arg(long, value_name = "F", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["grid", "to_ranks"])]
+    #[arg(long, value_name = "F", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "to_ranks")]
     extrapolate: Option<u32>,
 
     /// Run a program of rings, lines and trees on this number of ranks.
     ///
     /// With several traces, on different numbers of ranks, the smaller ones
     /// test the rule, and tell how sizes and computation grow; also with --grid.
-    #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(2..), conflicts_with_all = ["compat", "grid"])]
+    #[arg(long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(2..), conflicts_with = "compat")]
     to_ranks: Option<u32>,
 
-    /// Use what can be read of a trace that is not whole, and say what not.
+    /// Use what can be used of a trace that is not whole, and say what not.
     #[arg(long)]
     pub(super) lenient: bool,
 }
@@ -93,9 +143,9 @@ fn nanos(text: &str) -> Result<f64, &'static str> {
     nanos.ok_or("a number of nanoseconds, such as 50")
 }
 
-impl TraceArgs {
+impl ConversionArgs {
     /// First of the given options, if any.
-    pub(super) fn given(&self) -> Option<&'static str> {
+    fn given(&self) -> Option<&'static str> {
         let given = [
             ("--cpu-speed", self.cpu_speed.is_some()),
             ("--trace-overhead", self.trace_overhead.is_some()),
@@ -121,41 +171,86 @@ impl TraceArgs {
         all
     }
 
-    /// Opens the trace at `paths`, or traces in several directories; with a `grid`, on a larger one.
+    /// These options, for `copies` of the traced ranks.
+    pub(super) fn with_copies(&self, copies: u32) -> Result<Self, CliError> {
+        if self.extrapolate.is_some() || self.to_ranks.is_some() {
+            return Err(CliError::usage("--ranks says how many copies run"));
+        }
+        Ok(Self { extrapolate: Some(copies), ..self.clone() })
+    }
+
+    /// Schedule of the trace at `paths`, or of traces in several directories; with a `grid`, on a
+    /// larger one.
+    pub(super) fn source(
+        &self,
+        paths: &[PathBuf],
+        grid: Option<&Grid>,
+        warn: Warn<'_>,
+    ) -> Result<Source, CliError> {
+        Ok(Source::Trace(Box::new(self.schedule(paths, grid, warn)?)))
+    }
+
+    /// As [`Self::source`].
     pub(super) fn schedule(
         &self,
         paths: &[PathBuf],
         grid: Option<&Grid>,
+        warn: Warn<'_>,
     ) -> Result<TraceSchedule, CliError> {
+        let others = [
+            ("--extrapolate", self.extrapolate.is_some()),
+            ("--to-ranks", self.to_ranks.is_some()),
+            ("--compat", self.compat.is_some()),
+        ];
         let scaling = match (self.extrapolate, grid, self.to_ranks) {
+            (_, Some(grid), _) => match others.iter().find(|(_, given)| *given) {
+                None => Some(Scaling::Grid(grid.clone())),
+                Some((option, _)) => {
+                    return Err(CliError::usage(format_args!(
+                        "--grid cannot be used with {option}"
+                    )));
+                }
+            },
             // Its graph has the copies.
             (Some(_), ..) if self.compat.is_some() => None,
             (Some(copies), ..) => Some(Scaling::Copies(copies)),
-            (None, Some(_), _) if self.compat.is_some() => {
-                return Err(CliError::usage("--grid cannot be used with --compat"));
-            }
-            (None, Some(grid), _) => Some(Scaling::Grid(grid.clone())),
-            (None, None, Some(ranks)) => Some(Scaling::Ranks(ranks)),
-            (None, None, None) => None,
+            (None, _, Some(ranks)) => Some(Scaling::Ranks(ranks)),
+            (None, ..) => None,
         };
-        let several = paths.len() > 1 && paths.iter().all(|path| path.is_dir());
-        match scaling {
-            None if several => Err(CliError::usage(
+        let mut traces = self.conversions(paths, warn)?;
+        match (scaling, traces.pop()) {
+            (None, Some(trace)) if traces.is_empty() => Ok(trace.into()),
+            (None, _) => Err(CliError::usage(
                 "several traces are those of one program on different numbers of ranks, and need \
                  --grid or --to-ranks",
             )),
-            None => Ok(self.conversion(paths)?.into()),
-            Some(scaling) => {
-                let traces = paths.chunks(if several { 1 } else { paths.len().max(1) });
-                let traces = traces.map(|paths| self.conversion(paths));
-                let traces = traces.collect::<Result<Vec<_>, _>>()?;
+            (Some(scaling), last) => {
+                traces.extend(last);
                 Ok(Extrapolation::new(&traces, &scaling).map_err(CliError::usage)?.into())
             }
         }
     }
 
-    /// Opens a trace.
-    pub(super) fn conversion(&self, paths: &[PathBuf]) -> Result<Conversion, CliError> {
+    /// Opens the trace at `paths`, or one in each of several directories.
+    pub(super) fn conversions(
+        &self,
+        paths: &[PathBuf],
+        warn: Warn<'_>,
+    ) -> Result<Vec<Conversion>, CliError> {
+        let is_each = paths.iter().all(|path| path.is_dir());
+        let traces = paths.chunks(if is_each { 1 } else { paths.len().max(1) });
+        let mut command = None;
+        let conversion = |paths| {
+            let (input, options) = self.opened(paths)?;
+            if let Input::Trace(trace) = &input {
+                check(trace, &mut command, warn)?;
+            }
+            Ok(Conversion::new(input, options))
+        };
+        traces.map(conversion).collect()
+    }
+
+    fn opened(&self, paths: &[PathBuf]) -> Result<(Input, Options), CliError> {
         let options = Options {
             cpu_speed: self.speeds()?,
             overhead: self.trace_overhead,
@@ -167,14 +262,15 @@ impl TraceArgs {
             },
             strictness: if self.lenient { Strictness::Lenient } else { Strictness::Strict },
         };
-        let input = Input::open(paths).map_err(CliError::usage)?;
-        Ok(Conversion::new(input, options))
+        let input = Input::open(paths, options.strictness).map_err(CliError::usage)?;
+        Ok((input, options))
     }
 
     fn speeds(&self) -> Result<Vec<f64>, CliError> {
         let Some(text) = &self.cpu_speed else { return Ok(Vec::new()) };
-        if let Ok(factor) = parse::factor(text) {
-            return Ok(vec![factor]);
+        if text.parse::<f64>().is_ok() {
+            let wrong = |error| CliError::usage(format_args!("--cpu-speed {text}: {error}"));
+            return Ok(vec![parse::factor(text).map_err(wrong)?]);
         }
         let file = read(text, "--cpu-speed")?;
         let words = (1..).zip(file.lines()).flat_map(|(number, line)| {
@@ -199,6 +295,43 @@ impl TraceArgs {
             }
         }
         Ok(chosen)
+    }
+}
+
+/// Warns of what makes a trace a bad basis of a simulation, and refuses that of another program than
+/// the `command` of those before.
+fn check(trace: &Trace, command: &mut Option<Vec<String>>, warn: Warn<'_>) -> Result<(), CliError> {
+    for error in trace.missing() {
+        warn(format!("{error}: the rank is left out"));
+    }
+    if let Some(host) = trace.crowded_host() {
+        warn(format!(
+            "host '{host}' had more ranks than processors: what these computed includes waiting for \
+             processors"
+        ));
+    }
+    let Some(own) = &trace.description().command else { return Ok(()) };
+    let name = |command: &[String]| Some(Path::new(command.first()?).file_name()?.to_owned());
+    match command {
+        Some(known) if name(known) != name(own) => Err(CliError::usage(format_args!(
+            "the traces are of different programs: '{}' and '{}'",
+            known.join(" "),
+            own.join(" ")
+        ))),
+        Some(known) => {
+            if known != own {
+                warn(format!(
+                    "the traced programs had different arguments: '{}' and '{}'",
+                    known.join(" "),
+                    own.join(" ")
+                ));
+            }
+            Ok(())
+        }
+        None => {
+            *command = Some(own.clone());
+            Ok(())
+        }
     }
 }
 

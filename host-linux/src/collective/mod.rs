@@ -22,6 +22,7 @@ pub use call::{Call, Chain};
 pub use known::{COMPONENTS, Chosen, FixedRules};
 pub use lists::{all_to_all, allgather, linear, reduce_scatter};
 pub use operation::Operation;
+pub(crate) use rounds::write_op;
 pub use rounds::{
     Binomial, Dependency, Message, Place, Placement, Round, doubled, feed, power_of_two,
     write_rounds,

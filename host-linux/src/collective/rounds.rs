@@ -84,6 +84,19 @@ pub struct Placement<F> {
     pub cpu: u16,
 }
 
+/// Writes an operation of the open rank that waits for `before`.
+pub(crate) fn write_op<S: Sink>(
+    op: Op,
+    before: &[Dependency],
+    sink: &mut S,
+) -> Result<u32, S::Error> {
+    let op = sink.op(op)?;
+    for &(on, event) in before {
+        sink.edge(Edge { op, on, start: event == DependsOn::Start })?;
+    }
+    Ok(op)
+}
+
 /// Writes all ranks into `sink`, see [`write_rounds`].
 ///
 /// # Errors
@@ -123,11 +136,7 @@ pub fn write_rounds<S: Sink>(
         let messages = round.sends.len() + round.receives.len();
         let joins = before.len().saturating_mul(messages) > MOST_PAIRS && before.len() > 1;
         let mut add = |kind, before: &[Dependency]| {
-            let op = sink.op(Op { kind, cpu, nic: 0 })?;
-            for &(on, event) in before {
-                sink.edge(Edge { op, on, start: event == DependsOn::Start })?;
-            }
-            Ok((op, DependsOn::End))
+            Ok((write_op(Op { kind, cpu, nic: 0 }, before, sink)?, DependsOn::End))
         };
         if round.calc > Picos::ZERO || joins {
             before = vec![add(OpKind::Calc { duration: round.calc }, &before)?];

@@ -259,7 +259,8 @@ impl Source {
     }
 
     /// What became of the calls of a trace on its own ranks, once it was loaded.
-    pub(crate) fn conversion_report(&self) -> Option<Report> {
+    #[must_use]
+    pub fn conversion_report(&self) -> Option<Report> {
         match self {
             Self::Trace(trace) => trace.conversion_report(),
             _ => None,

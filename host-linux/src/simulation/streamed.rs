@@ -170,6 +170,11 @@ pub fn stream_extrapolated<T>(
         }
         None => program.feed_numbered(&mut builder).map_err(|error| refused(error.into()))?,
     }
+    if limit.hints.is_some() && survey.ops() <= Hints::MOST_OPS {
+        program
+            .feed_numbered(&mut Hints::noting(limit.hints, &mut Survey::default()))
+            .map_err(|error| refused(error.into()))?;
+    }
     let under_way = UnderWay::new(program).map_err(no_memory)?;
     let lookup = NumberedLookup::Extrapolated(ExtrapolatedLookup::new(program, &under_way));
     let schedule = builder.finish(lookup).map_err(built)?;

@@ -4,7 +4,7 @@ use loggap_core::units::Picos;
 
 use crate::best::{Candidate, SEGMENTS};
 use crate::collective::{Algorithm, Operation};
-use crate::trace::convert::{Class, Report};
+use crate::trace::convert::Report;
 
 /// Value of `--algorithms` that chooses `candidate`.
 #[must_use]
@@ -18,8 +18,8 @@ pub fn option(candidate: &Candidate) -> String {
 
 /// Operations with a choice of algorithms among the calls of a converted trace.
 pub fn occurring(report: &Report) -> impl Iterator<Item = Operation> {
-    let lines = [Class::Converted, Class::Approximated("")].map(|class| report.lines(class));
-    let calls: Vec<_> = lines.into_iter().flatten().map(|line| line.call.to_lowercase()).collect();
+    let lines = report.converted().into_iter().chain(report.approximated());
+    let calls: Vec<_> = lines.map(|line| line.call.to_lowercase()).collect();
     let is_called = move |operation: &Operation| {
         let name = operation.name();
         calls.iter().any(|call| call == name || call.strip_prefix('i') == Some(name))

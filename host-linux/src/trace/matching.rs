@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use loggap_core::trace::{ANY_PEER, ANY_TAG, Direction, Envelope, Message, Outcome};
+use loggap_core::trace::{Direction, Envelope, Message, Outcome};
 
 use super::{RankTrace, Trace, TraceError, What};
 
@@ -210,36 +210,4 @@ pub fn pairs(trace: &Trace) -> Result<Vec<Pair>, TraceError> {
         }));
     }
     Ok(pairs)
-}
-
-/// Receives of a rank that were posted with any source or any tag, by request, with the messages
-/// that they took: what a converter has to know before it comes to their completion.
-///
-/// # Errors
-///
-/// [`TraceError`].
-pub fn wildcards(rank: &RankTrace) -> Result<HashMap<u64, Envelope>, TraceError> {
-    let mut found: HashMap<u64, Option<Envelope>> = HashMap::new();
-    for record in rank.records() {
-        match record?.what {
-            What::Messages(messages) => found.extend(messages.iter().filter_map(|message| {
-                let Envelope { peer, tag, .. } = message.envelope;
-                let is_wild =
-                    peer == ANY_PEER || tag == ANY_TAG && message.direction == Direction::Receive;
-                message.request.filter(|_| is_wild).map(|request| (request, None))
-            })),
-            What::Completions(all) => {
-                for one in all {
-                    if let Outcome::Received(envelope) = one.outcome
-                        && let Some(place) = found.get_mut(&one.request)
-                    {
-                        *place = Some(envelope);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    let known = found.into_iter();
-    Ok(known.filter_map(|(request, envelope)| Some((request, envelope?))).collect())
 }

@@ -33,10 +33,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use loggap_core::trace::ParseError;
+use loggap_core::trace::{FileHeader, ParseError};
 use serde::{Deserialize, Serialize};
 
-pub use matching::{Key, Pair, Unfinished, Unmatched, pairs, wildcards};
+pub use matching::{Key, Pair, Unfinished, Unmatched, pairs};
 pub use rank::{Communicator, RankTrace, Records};
 pub use record::{Counts, Record, Tests, What};
 pub use summary::{CallSummary, RankSummary, Summary};
@@ -156,6 +156,7 @@ pub struct Description {
 pub struct Trace {
     description: Description,
     ranks: Vec<RankTrace>,
+    missing: Vec<TraceError>,
 }
 
 impl Trace {
@@ -165,13 +166,41 @@ impl Trace {
     ///
     /// [`TraceError`].
     pub fn open(directory: &Path) -> Result<Self, TraceError> {
+        let trace = Self::open_what_is_there(directory)?;
+        let mut missing = trace.missing.into_iter();
+        missing.next().map_or(Ok(Self { missing: Vec::new(), ..trace }), Err)
+    }
+
+    /// As [`Trace::open`]; ranks whose files cannot be opened have no records.
+    ///
+    /// # Errors
+    ///
+    /// [`TraceError`] of `trace.json`, or of files that are of another run.
+    pub fn open_what_is_there(directory: &Path) -> Result<Self, TraceError> {
         let path = directory.join("trace.json");
         let text =
             fs::read(&path).map_err(|source| TraceError::Read { path: path.clone(), source })?;
         let description = Self::describe(&text)
             .map_err(|reason| TraceError::Description { path: path.clone(), reason })?;
-        let rank = |rank| RankTrace::open(directory.join(format!("{rank}.trace")));
-        let ranks = (0..description.ranks).map(rank).collect::<Result<Vec<_>, _>>()?;
+        let run = u64::from_str_radix(&description.run, 16).unwrap_or_default();
+        let mut missing = Vec::new();
+        let rank = |rank| {
+            let path = directory.join(format!("{rank}.trace"));
+            RankTrace::open(path.clone()).unwrap_or_else(|error| {
+                missing.push(error);
+                RankTrace::empty(path, FileHeader { run, rank, ranks: description.ranks })
+            })
+        };
+        let ranks: Vec<_> = (0..description.ranks).map(rank).collect();
+        Ok(Self { missing, ..Self::of(description, ranks)? })
+    }
+
+    /// Trace with the files of these ranks.
+    ///
+    /// # Errors
+    ///
+    /// [`TraceError::Mixed`].
+    pub fn of(description: Description, ranks: Vec<RankTrace>) -> Result<Self, TraceError> {
         let run = u64::from_str_radix(&description.run, 16);
         for (number, rank) in (0..).zip(&ranks) {
             let header = rank.header();
@@ -180,7 +209,7 @@ impl Trace {
                 return Err(TraceError::Mixed { path: rank.path().to_owned() });
             }
         }
-        Ok(Self { description, ranks })
+        Ok(Self { description, ranks, missing: Vec::new() })
     }
 
     /// Reads a description.
@@ -224,6 +253,12 @@ impl Trace {
             |host: &str, processors| counts.get(host).is_some_and(|ranks| *ranks > processors);
         let (host, _) = ranks.into_iter().find(|(host, count)| is_crowded(host, **count))?;
         Some(host)
+    }
+
+    /// Why ranks have no records whose files could not be opened.
+    #[must_use]
+    pub fn missing(&self) -> &[TraceError] {
+        &self.missing
     }
 
     /// Traces of the ranks, in order.

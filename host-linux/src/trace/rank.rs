@@ -32,12 +32,9 @@ pub struct Communicator {
 impl Communicator {
     /// Ranks in `MPI_COMM_WORLD`, in order of the communicator's.
     pub fn members(&self) -> impl Iterator<Item = i32> + '_ {
-        ranks(&self.members)
-    }
-
-    /// Members of the other group of an intercommunicator; empty for others.
-    pub fn remote(&self) -> impl Iterator<Item = i32> + '_ {
-        ranks(&self.remote)
+        self.members.iter().flat_map(|&(first, stride, count)| {
+            (0..count).map(move |at| first.wrapping_add(stride.wrapping_mul(at.cast_signed())))
+        })
     }
 
     /// Number of members.
@@ -87,12 +84,6 @@ impl Communicator {
     }
 }
 
-fn ranks(progressions: &[(i32, i32, u32)]) -> impl Iterator<Item = i32> + '_ {
-    progressions.iter().flat_map(|&(first, stride, count)| {
-        (0..count).map(move |at| first.wrapping_add(stride.wrapping_mul(at.cast_signed())))
-    })
-}
-
 /// Trace of a rank.
 pub struct RankTrace {
     path: PathBuf,
@@ -136,6 +127,12 @@ impl RankTrace {
             Ok(None) => Self::parse(path, Vec::new()),
             Err(source) => Err(TraceError::Read { path, source }),
         }
+    }
+
+    /// A rank without records.
+    pub(super) fn empty(path: PathBuf, header: FileHeader) -> Self {
+        let (blocks, communicators) = (Vec::new(), HashMap::new());
+        Self { path, bytes: Box::new(Vec::new()), header, blocks, communicators, cut: 0 }
     }
 
     /// Reads the file of a rank, whose content is `bytes`: the headers of its blocks, and the
@@ -208,8 +205,8 @@ impl RankTrace {
         let mut threads: Vec<u32> = self.blocks.iter().map(|(block, _)| block.thread).collect();
         threads.sort_unstable();
         threads.dedup();
-        let threads = threads.into_iter().map(|thread| Thread::new(self, thread)).collect();
-        Records { threads }
+        let threads = (0..).zip(threads);
+        Records { threads: threads.map(|(at, thread)| Thread::new(self, at, thread)).collect() }
     }
 }
 
@@ -267,6 +264,8 @@ impl<'t> Iterator for Records<'t> {
 #[derive(Debug)]
 struct Thread<'t> {
     rank: &'t RankTrace,
+    /// Number among the threads of the rank, and in the file.
+    number: u32,
     thread: u32,
     /// Number of the next block.
     block: usize,
@@ -279,10 +278,18 @@ struct Thread<'t> {
 }
 
 impl<'t> Thread<'t> {
-    fn new(rank: &'t RankTrace, thread: u32) -> Self {
-        let (decoder, names) = (Decoder::new(&[], 0), Vec::new());
-        let mut new =
-            Self { rank, thread, block: 0, decoder, names, pending: None, next: None, records: 0 };
+    fn new(rank: &'t RankTrace, number: u32, thread: u32) -> Self {
+        let mut new = Self {
+            rank,
+            number,
+            thread,
+            block: 0,
+            decoder: Decoder::new(&[], 0),
+            names: Vec::new(),
+            pending: None,
+            next: None,
+            records: 0,
+        };
         new.next = new.read();
         new
     }
@@ -332,7 +339,7 @@ impl<'t> Thread<'t> {
             }
             what = self.with(what, part)?;
         }
-        Ok(Some(Record { call, thread: self.thread, enter, leave, what }))
+        Ok(Some(Record { call, thread: self.number, enter, leave, what }))
     }
 
     /// `what` with a further part.

@@ -60,11 +60,6 @@ impl Record<'_> {
         self.call.starts_with('(')
     }
 
-    /// True for what the tracer did itself, besides completions that it noted.
-    pub(super) const fn is_tracing(&self) -> bool {
-        !matches!(self.what, What::Completions(_))
-    }
-
     /// Number of calls of the program.
     #[must_use]
     pub fn calls(&self) -> u64 {

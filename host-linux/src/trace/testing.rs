@@ -151,5 +151,6 @@ pub(in crate::trace) fn traced_with(
         cost_per_call_s: 0.0,
         clock_reads_s: 0.0,
     };
-    Input::Trace(Box::new(Trace { description, ranks: (0..).zip(ranks).map(rank).collect() }))
+    let ranks = (0..).zip(ranks).map(rank).collect();
+    Input::Trace(Box::new(Trace { description, ranks, missing: Vec::new() }))
 }

@@ -2,8 +2,8 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
@@ -77,6 +77,9 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         preload.push(others);
     }
     let mut command = Command::new(&path);
+    if is_first() {
+        command.env("LOGGAP_TRACE_PROCESS", process::id().to_string());
+    }
     if args.ends_only {
         command.env("LOGGAP_TRACE_ENDS_ONLY", "1");
     }
@@ -88,7 +91,6 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
         .env("LD_PRELOAD", preload)
         .env("LOGGAP_TRACE_DIR", directory)
         .env("LOGGAP_TRACE_COMMAND", serde_json::to_string(&words).unwrap_or_default())
-        .env("LOGGAP_TRACE_PROCESS", process::id().to_string())
         .exec();
     Err(CliError::usage(format_args!("cannot run '{}': {error}", path.display())))
 }
@@ -123,21 +125,17 @@ fn found(program: &OsStr) -> Result<PathBuf, CliError> {
         .ok_or_else(|| CliError::usage(format_args!("no program '{}'", here.display())))
 }
 
-/// Refuses a program that cannot be traced. What a script or an interpreter does is seen when it
-/// runs.
+/// Refuses a program that cannot be traced. What a script, an interpreter or a wrapper such as
+/// `taskset` starts is seen when it runs.
 fn check(path: &Path) -> Result<(), CliError> {
     let refused = |why: &str| Err(CliError::usage(format_args!("'{}' {why}", path.display())));
-    let bytes = fs::read(path).map_err(|error: io::Error| {
-        CliError::usage(format_args!("cannot read '{}': {error}", path.display()))
-    })?;
-    if !bytes.starts_with(b"\x7fELF") {
-        return Ok(());
-    }
     let listed = Command::new("ldd").arg(path).env("LC_ALL", "C").env_remove("LD_PRELOAD").output();
     let Ok(listed) = listed else { return Ok(()) };
     let text = [listed.stdout, listed.stderr].concat();
     let text = String::from_utf8_lossy(&text);
-    if text.contains("not a dynamic executable") || text.contains("statically linked") {
+    if is_elf(path)?
+        && ["not a dynamic executable", "statically linked"].iter().any(|said| text.contains(said))
+    {
         return refused("is linked statically: link it with its MPI as a shared library");
     }
     let needs = |names: &[&str]| {
@@ -146,10 +144,8 @@ fn check(path: &Path) -> Result<(), CliError> {
     };
     let open_mpi = needs(&["libmpi.so.40", "libmpi_mpifh.so", "libopen-rte.so", "libmpi.so.80"]);
     let mpich = needs(&["libmpich", "libmpi.so.12", "libmpifort.so.12"]);
-    let loads_others = bytes.windows(6).any(|window| window == b"dlopen");
     let is_set = |name| env::var_os(name).is_some();
     match (open_mpi, mpich) {
-        (false, false) if !loads_others => refused("uses neither Open MPI nor MPICH"),
         (true, false) if is_set("MPI_LOCALNRANKS") && !is_set("OMPI_COMM_WORLD_SIZE") => {
             refused("uses Open MPI, and was started by the mpirun of MPICH: use that of Open MPI")
         }
@@ -158,4 +154,13 @@ fn check(path: &Path) -> Result<(), CliError> {
         }
         _ => Ok(()),
     }
+}
+
+fn is_elf(path: &Path) -> Result<bool, CliError> {
+    let mut begin = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read(&mut begin));
+    read.map_err(|error| {
+        CliError::usage(format_args!("cannot read '{}': {error}", path.display()))
+    })?;
+    Ok(begin == *b"\x7fELF")
 }

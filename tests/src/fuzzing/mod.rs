@@ -18,7 +18,7 @@ mod simulating;
 pub use assessing::{fit, planner};
 pub use clocks::clocks;
 pub use networks::topology;
-pub use parsers::{argument, liballprof, noise_trace, samples_csv, trace, wire_frame};
+pub use parsers::{argument, conversion, liballprof, noise_trace, samples_csv, trace, wire_frame};
 pub use profiles::{profile_compact, profile_json};
 pub use responding::responder_state;
 pub use schedules::{goal_native, goal_reference, goal_text};
@@ -30,9 +30,10 @@ pub type Target = fn(&[u8]);
 
 /// Every target with its name, which is that of its seeds' folder and of its
 /// binary in `fuzz/`.
-pub const TARGETS: [(&str, Target); 20] = [
+pub const TARGETS: [(&str, Target); 21] = [
     ("argument", argument),
     ("clocks", clocks),
+    ("conversion", conversion),
     ("fit", fit),
     ("goal_native", goal_native),
     ("goal_reference", goal_reference),

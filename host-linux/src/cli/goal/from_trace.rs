@@ -1,20 +1,19 @@
 //! `loggap goal from-trace`: the schedule of a traced MPI program.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use loggap_core::goal::stats::{Counter, Stats};
-use loggap_core::goal::{ANY, ANY_TAG, Edge, Misuse, Op, OpKind, Sink};
+use loggap_core::goal::{Misuse, Sink};
 use serde::Serialize;
 
 use super::{Extent, Form, Source, StreamWriter, Target, Trouble, WriteError, Writer};
 use crate::cli::extrapolation::ExtrapolationReport;
-use crate::cli::trace_args::{TraceArgs, grid};
+use crate::cli::trace_args::{ConversionArgs, grid};
 use crate::output::number;
-use crate::schedule::TraceSchedule;
+use crate::schedule::{EachOp, TraceSchedule};
 use crate::terminal::{CliError, Console, Exit};
-use crate::trace::convert::{Class, ConvertError, Line, Report};
+use crate::trace::convert::{ConvertError, Ends, Line, Report};
 use crate::trace::extrapolate::Grid;
 
 /// Convert the trace of an MPI program to a schedule.
@@ -28,7 +27,7 @@ use crate::trace::extrapolate::Grid;
 /// file a rank, or that of rank 0, in whose name '-0' stands for the rank.
 ///
 /// Prints what was converted, approximated and refused. Exits with 1 if
-/// messages are left that are not received, or not sent, without --lenient.
+/// messages are not received, or not sent; --lenient leaves them out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   loggap goal from-trace loggap-trace -o app.lgs
@@ -46,7 +45,7 @@ pub(super) struct Args {
     target: Target,
 
     #[command(flatten)]
-    conversion: TraceArgs,
+    conversion: ConversionArgs,
 
     /// Run a larger grid, as AxB or TRACED:AxB: neighbours stay neighbours.
     ///
@@ -65,7 +64,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     for input in &args.inputs {
         args.target.check_files(input, &[])?;
     }
-    let schedule = args.conversion.schedule(&args.inputs, args.grid.as_ref())?;
+    let warn = &mut |text: String| console.warn(text);
+    let schedule = args.conversion.schedule(&args.inputs, args.grid.as_ref(), warn)?;
     let converted = Converted::new(&schedule).map_err(CliError::usage)?;
     let document = Document::new(&converted);
     let is_written = args.target.output.is_some();
@@ -100,13 +100,14 @@ struct Converted<'c> {
 
 impl<'c> Converted<'c> {
     fn new(schedule: &'c TraceSchedule) -> Result<Self, ConvertError<Misuse>> {
-        let counter = Counter::new(&mut []);
-        let mut tally = Tally { counter, rank: 0, open: HashMap::new(), sends: 0, wild: 0 };
-        let report = schedule.feed(&mut tally)?;
-        let (messages, unmatched) = (tally.sends, tally.unmatched());
-        let finished = tally.counter.finish();
+        let (mut counter, mut ends) = (Counter::new(&mut []), Ends::default());
+        let report = schedule.feed(&mut EachOp::new(&mut counter, |rank, op| {
+            ends.add(rank, op);
+            Ok(op)
+        }))?;
+        let finished = counter.finish();
         let (stats, _) = finished.map_err(|error| ConvertError::Sink { rank: 0, error })?;
-        Ok(Self { schedule, report, stats, messages, unmatched })
+        Ok(Self { schedule, report, stats, messages: ends.sends(), unmatched: ends.unmatched() })
     }
 
     fn play<S: Sink<Error: Into<WriteError>>>(&self, sink: &mut S) -> Result<(), Trouble> {
@@ -132,61 +133,6 @@ impl Source for Converted<'_> {
 
     fn to_stream(&self, writer: &mut StreamWriter<'_>) -> Result<(), Trouble> {
         self.play(writer)
-    }
-}
-
-/// Counts a schedule, and its sends less its receives by sender, receiver and tag.
-struct Tally<'m> {
-    counter: Counter<'m>,
-    rank: u32,
-    open: HashMap<(u32, u32, u64), i64>,
-    sends: u64,
-    /// Receives from any source or of any tag.
-    wild: u64,
-}
-
-impl Tally<'_> {
-    fn unmatched(&self) -> u64 {
-        let of =
-            |sign: i64| self.open.values().map(|open| (sign * open).max(0).unsigned_abs()).sum();
-        let (sends, receives): (u64, u64) = (of(1), of(-1));
-        sends.abs_diff(self.wild.min(sends)).saturating_add(receives)
-    }
-}
-
-impl Sink for Tally<'_> {
-    type Error = Misuse;
-
-    fn ranks(&mut self, ranks: u32) -> Result<(), Misuse> {
-        self.counter.ranks(ranks)
-    }
-
-    fn begin_rank(&mut self, rank: u32) -> Result<(), Misuse> {
-        self.rank = rank;
-        self.counter.begin_rank(rank)
-    }
-
-    fn op(&mut self, op: Op) -> Result<u32, Misuse> {
-        match op.kind {
-            OpKind::Send { peer, tag, .. } => {
-                self.sends += 1;
-                *self.open.entry((self.rank, peer, tag)).or_default() += 1;
-            }
-            OpKind::Receive { peer, tag, .. } if peer == ANY || tag == ANY_TAG => self.wild += 1,
-            OpKind::Receive { peer, tag, .. } => {
-                *self.open.entry((peer, self.rank, tag)).or_default() -= 1;
-            }
-            OpKind::Calc { .. } => {}
-        }
-        self.counter.op(op)
-    }
-
-    fn edge(&mut self, edge: Edge) -> Result<(), Misuse> {
-        self.counter.edge(edge)
-    }
-
-    fn end_rank(&mut self) -> Result<(), Misuse> {
-        self.counter.end_rank()
     }
 }
 
@@ -219,9 +165,9 @@ impl Document {
             time_s: report.time(),
             compute_s: report.compute(),
             extrapolation: schedule.extrapolation().map(ExtrapolationReport::new),
-            converted: report.lines(Class::Converted),
-            approximated: report.lines(Class::Approximated("")),
-            refused: report.lines(Class::Refused("")),
+            converted: report.converted(),
+            approximated: report.approximated(),
+            refused: report.refused(),
         }
     }
 

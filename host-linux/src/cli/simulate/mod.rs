@@ -75,20 +75,15 @@ use crate::terminal::{CliError, Console, Exit, Failures, Interrupt, NamedFiles, 
 )]
 pub struct Args {
     /// Schedule to read; '-' is standard input.
-    #[arg(value_name = "FILE", conflicts_with = "pattern")]
+    #[arg(value_name = "FILE", conflicts_with_all = ["pattern", "trace"])]
     input: Option<PathBuf>,
 
     /// LogGOPSim's option for the schedule.
-    #[arg(short = 'f', hide = true, value_name = "FILE", conflicts_with_all = ["input", "pattern"])]
+    #[arg(short = 'f', hide = true, value_name = "FILE", conflicts_with_all = ["input", "pattern", "trace"])]
     filename: Option<PathBuf>,
 
-    /// Traced program to simulate: the directory of 'loggap-mpi trace', or the
-    /// file of rank 0 of liballprof. Repeatable for --grid and --to-ranks.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["input", "filename", "pattern", "prtt"])]
-    trace: Vec<PathBuf>,
-
     #[command(flatten)]
-    conversion: TraceArgs,
+    trace: TraceArgs,
 
     #[command(flatten)]
     parameters: ParameterArgs,
@@ -187,22 +182,9 @@ impl Args {
         self.input.as_deref().or(self.filename.as_deref())
     }
 
-    /// File or trace of the schedule.
-    fn schedule(&self) -> Option<&Path> {
-        self.input().or(self.trace.first().map(PathBuf::as_path))
-    }
-
-    /// Schedule to simulate.
-    fn source(&self) -> Result<Source, CliError> {
-        if !self.trace.is_empty() {
-            self.pattern.for_pattern_only("a trace", &["--grid"])?;
-            let schedule = self.conversion.schedule(&self.trace, self.pattern.grid.as_ref())?;
-            return Ok(Source::Trace(Box::new(schedule)));
-        }
-        match self.conversion.given() {
-            Some(option) => Err(CliError::usage(format_args!("{option} is for --trace DIR"))),
-            None => self.pattern.source(self.input(), self.threads()),
-        }
+    /// Title of the schedule.
+    fn schedule(&self) -> String {
+        self.pattern.schedule(self.input(), &self.trace)
     }
 
     /// Plan of the network between ranks.
@@ -288,7 +270,7 @@ impl Args {
     fn check_files(&self) -> Result<(), CliError> {
         let mut files = NamedFiles::default();
         files.read("FILE", self.input());
-        self.trace.iter().for_each(|trace| files.read("--trace", Some(trace)));
+        self.trace.name_files(&mut files);
         self.parameters.name_files(&mut files);
         self.levels.name_files(&mut files);
         self.network.name_files(&mut files);
@@ -373,7 +355,7 @@ impl Pictures {
         }
         if let (Some(picture), Some(usage)) = (self.network, &outcome.network) {
             let title = LinksTitle {
-                schedule: args.pattern.schedule(args.schedule()),
+                schedule: args.schedule(),
                 topology: args.network.named().0,
                 makespan: outcome.finished.makespan,
             };
@@ -472,11 +454,15 @@ impl Prepared {
         let sets = args.levels.add_to(sets, &args.parameters, console)?;
         let sweep = args.sweep.open(&sets)?;
         let noise = args.noise.source(args.pattern.seed)?;
+        if noise.is_some() {
+            args.trace.warn_of_noise(console);
+        }
         let network = args.network()?;
         let pictures = Pictures::open(args)?;
         let clock = HostClock::monotonic_raw();
         let started = clock.now();
-        let source = args.source()?;
+        let warn = &mut |text: String| console.warn(text);
+        let source = args.pattern.source(args.input(), &args.trace, args.threads(), warn)?;
         let opening = clock.duration(clock.now().saturating_sub(started));
         args.levels.check(&sets, &source, console)?;
         if let Some(network) = &network {

@@ -13,7 +13,7 @@ use crate::timeline::{Selection, Timeline, chrome, crowd, svg, viz};
 
 /// Timeline of the simulation.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Timeline")]
+#[command(next_help_heading = "Output")]
 pub(super) struct PictureArgs {
     /// Timeline: FILE.svg, FILE.json (Perfetto), FILE.viz (LogGOPSim -V).
     #[arg(long, short_alias = 'V', value_name = "FILE")]

@@ -168,7 +168,7 @@ impl Swept {
     pub(super) fn write_files(&mut self, args: &Args, failures: &mut Failures) {
         let points = &self.report.points;
         let incomplete = if points.interrupted().is_some() { " (incomplete)" } else { "" };
-        let schedule = args.pattern.schedule(args.schedule()) + incomplete;
+        let schedule = args.schedule() + incomplete;
         let csv = self.csv.take().map(|csv| csv.commit(|out| points.write_csv(out)));
         let plot = self.plot.take().and_then(|plot| points.draw(plot, &schedule));
         for written in [csv, plot].into_iter().flatten() {

@@ -14,8 +14,7 @@ use crate::best::Candidate;
 use crate::cli::digits::{Digits, FormatArgs};
 use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::parameters_used::ParametersUsed;
-use crate::cli::trace_args::{TraceArgs, grid};
-
+use crate::cli::trace_args::{TraceArgs, Warn, grid};
 use crate::collective::Operation;
 use crate::flags::parse;
 use crate::output::plot::choices::{Choice, Picture};
@@ -40,14 +39,11 @@ use crate::trace::extrapolate::Grid;
 /// ranks is one. What blocks cost to copy is not counted (docs/best.md).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  loggap study algorithms app.trace --profile cluster.json
-  loggap study algorithms app.trace --extrapolate 32 --preset ompi-ib-sdr --plot algorithms.svg")]
+  loggap study algorithms --trace app.trace --profile cluster.json
+  loggap study algorithms --trace app.trace --extrapolate 32 --preset ompi-ib-sdr --plot algorithms.svg")]
 pub(super) struct Args {
-    /// Directory of a trace, or files of liballprof.
-    ///
-    /// Several directories are for --grid and --to-ranks.
-    #[arg(value_name = "DIR|FILE", required = true)]
-    inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    trace: TraceArgs,
 
     #[command(flatten)]
     parameters: ParameterArgs,
@@ -57,9 +53,6 @@ pub(super) struct Args {
 
     #[command(flatten)]
     settings: SettingsArgs,
-
-    #[command(flatten)]
-    conversion: TraceArgs,
 
     /// Run a larger grid, as AxB or TRACED:AxB: neighbours stay neighbours.
     #[arg(long, value_name = "AxBxC", value_parser = grid, help_heading = "Conversion of traces")]
@@ -79,19 +72,20 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> {
     let mut files = NamedFiles::default();
-    for input in &args.inputs {
-        files.read("DIR|FILE", Some(input));
-    }
+    args.trace.name_files(&mut files);
     args.parameters.name_files(&mut files);
     files.written("--plot", args.plot.as_deref(), &["svg"]);
     files.check()?;
-    if args.conversion.has_own_algorithms() {
+    if args.trace.trace.is_empty() {
+        return Err(CliError::usage("give the traced program: --trace DIR"));
+    }
+    if args.trace.conversion.has_own_algorithms() {
         return Err(CliError::usage("--compat has algorithms of its own"));
     }
     let interrupt = end_on_request()?;
     let sets = args.parameters.sets(&args.overheads, console)?;
     let plot = args.plot.as_deref().map(PendingFile::create).transpose()?;
-    let ranks = args.source(&[])?.ranks();
+    let ranks = args.source(&[], &mut |text: String| console.warn(text))?.ranks();
     let candidates = args.candidates(ranks)?;
     let Some(found) = args.simulate(&sets, &candidates, &interrupt, console)? else {
         console.warn("interrupted before the last run");
@@ -120,11 +114,9 @@ struct Found {
 impl Args {
     /// Algorithms to try on `ranks`.
     fn candidates(&self, ranks: u32) -> Result<Vec<Candidate>, CliError> {
-        let each = self.inputs.iter().all(|input| input.is_dir());
-        let traces = self.inputs.chunks(if each { 1 } else { self.inputs.len().max(1) });
+        let TraceArgs { trace, conversion } = &self.trace;
         let mut operations = Vec::new();
-        for trace in traces {
-            let conversion = self.conversion.conversion(trace)?;
+        for conversion in conversion.conversions(trace, &mut |_| {})? {
             let report = conversion.feed(&mut Counter::new(&mut [])).map_err(CliError::usage)?;
             operations.extend(occurring(&report));
         }
@@ -139,10 +131,10 @@ impl Args {
     }
 
     /// The program with `chosen` algorithms.
-    fn source(&self, chosen: &[Candidate]) -> Result<Source, CliError> {
-        let conversion = self.conversion.with_algorithms(chosen.iter().map(option));
-        let schedule = conversion.schedule(&self.inputs, self.grid.as_ref())?;
-        Ok(Source::Trace(Box::new(schedule)))
+    fn source(&self, chosen: &[Candidate], warn: Warn<'_>) -> Result<Source, CliError> {
+        let TraceArgs { trace, conversion } = &self.trace;
+        let conversion = conversion.with_algorithms(chosen.iter().map(option));
+        conversion.source(trace, self.grid.as_ref(), warn)
     }
 
     /// `None` if it was interrupted.
@@ -163,7 +155,7 @@ impl Args {
                 ..Plan::new(self.settings.settings())
             };
             let point = |_| Point { sets: sets.clone(), phases: Phases::Together { seed: 0 } };
-            let source = self.source(chosen)?;
+            let source = self.source(chosen, &mut |_| {})?;
             let runs = match run_points(&source, 1, &point, &plan, &|| line.advance()) {
                 Err(RunError::Interrupted) => return Ok(None),
                 runs => runs?,
@@ -231,7 +223,7 @@ impl<'d> Document<'d> {
             change: (found.present.0 > 0)
                 .then(|| makespan.seconds() / found.present.seconds() - 1.0),
         };
-        let inputs = args.inputs.iter().map(|input| input.display().to_string());
+        let inputs = args.trace.trace.iter().map(|input| input.display().to_string());
         Self {
             study: "algorithms",
             trace: inputs.collect::<Vec<_>>().join(", "),

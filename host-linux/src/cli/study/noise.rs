@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::slice;
 
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::random::Random;
@@ -24,14 +23,13 @@ use crate::study::noise::{Row, Slowdown, chart};
 use crate::terminal::{
     CliError, Console, Exit, Failures, Interrupt, NamedFiles, RunsLine, end_on_request,
 };
-use crate::trace::convert::Conversion;
-use crate::trace::extrapolate::{Extrapolation, Scaling};
 
 /// How much does noise of the operating system slow down collectives?
 ///
 /// Simulates each collective without noise, and with it for several draws of the ranks' phases, and
 /// shows the ratio of the makespans over the number of ranks, as the talk on LogGOPSim (LSAP'10,
-/// "Influence on Collectives").
+/// "Influence on Collectives"). With --trace, copies of the traced ranks take the place of
+/// collectives, as 'simulate --extrapolate' makes them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   loggap noise -o noise.txt && loggap study noise --noise noise.txt --plot noise.svg
@@ -45,10 +43,8 @@ pub(super) struct Args {
           conflicts_with = "trace", default_value = "dissemination,allreduce_recdoub,binomialtreebcast")]
     pattern: Vec<Pattern>,
 
-    /// Traced program in place of collectives, with copies of its ranks as
-    /// 'simulate --extrapolate' makes them.
-    #[arg(long, value_name = "DIR")]
-    trace: Option<PathBuf>,
+    #[command(flatten)]
+    trace: TraceArgs,
 
     /// Numbers of ranks: 16,64 or 64:4096, in powers of two.
     #[arg(short = 'p', long, value_name = "RANKS", value_parser = parse::rank_counts, default_value = "2:16K")]
@@ -94,7 +90,7 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
     let mut files = NamedFiles::default();
     args.noise.name_files(&mut files);
     args.parameters.name_files(&mut files);
-    files.read("--trace", args.trace.as_deref());
+    args.trace.name_files(&mut files);
     files.written("--plot", args.plot.as_deref(), &["svg"]);
     files.check()?;
     let interrupt = end_on_request()?;
@@ -130,10 +126,10 @@ impl Args {
         sets: &ParameterSets,
         noise: &NoiseSource,
         interrupt: &Interrupt,
-        console: &Console,
+        console: &mut Console,
     ) -> Result<(Vec<Row>, bool), CliError> {
         let counts = numbers_of_ranks(&self.ranks)?;
-        let programs = self.programs(&counts)?;
+        let programs = self.programs(&counts, console)?;
         interrupt.listen();
         // One without noise beside the draws.
         let runs = (programs.len() * counts.len()) as u64 * (1 + u64::from(self.draws));
@@ -149,7 +145,7 @@ impl Args {
         let mut rows = Vec::new();
         for program in &programs {
             for &ranks in &counts {
-                let source = program.source(ranks, self.size)?;
+                let source = self.source(program, ranks)?;
                 let point = |at: usize| Point {
                     sets: sets.clone(),
                     phases: self.noise.phases(Random::stream(self.seed, at as u64).draw()),
@@ -174,22 +170,36 @@ impl Args {
 
     /// Size of the messages of collectives.
     fn size_bytes(&self) -> Option<u64> {
-        self.trace.is_none().then_some(self.size)
+        self.trace.trace.is_empty().then_some(self.size)
     }
 
     /// Programs to run on each of `counts` numbers of ranks.
-    fn programs(&self, counts: &[u32]) -> Result<Vec<Program>, CliError> {
-        let Some(directory) = &self.trace else {
+    fn programs(&self, counts: &[u32], console: &mut Console) -> Result<Vec<Program>, CliError> {
+        let TraceArgs { trace, conversion } = &self.trace;
+        if trace.is_empty() {
             return Ok(self.pattern.iter().copied().map(Program::Collective).collect());
-        };
-        let trace = TraceArgs::default().conversion(slice::from_ref(directory))?;
-        let traced = trace.ranks().max(1);
+        }
+        self.trace.warn_of_noise(console);
+        let one = conversion.with_copies(1)?;
+        let traced =
+            one.source(trace, None, &mut |text: String| console.warn(text))?.ranks().max(1);
         match counts.iter().find(|ranks| !ranks.is_multiple_of(traced)) {
             Some(ranks) => Err(CliError::usage(format_args!(
-                "--ranks: {ranks} is no multiple of the {traced} ranks of '{}'",
-                directory.display()
+                "--ranks: {ranks} is no multiple of the {traced} ranks of the trace"
             ))),
-            None => Ok(vec![Program::Traced(Box::new(trace))]),
+            None => Ok(vec![Program::Traced { ranks: traced }]),
+        }
+    }
+
+    fn source(&self, program: &Program, ranks: u32) -> Result<Source, CliError> {
+        match *program {
+            Program::Collective(pattern) => {
+                Ok(Source::Pattern(pattern, Options::new(ranks, self.size)))
+            }
+            Program::Traced { ranks: traced } => {
+                let TraceArgs { trace, conversion } = &self.trace;
+                conversion.with_copies(ranks / traced)?.source(trace, None, &mut |_| {})
+            }
         }
     }
 }
@@ -197,25 +207,17 @@ impl Args {
 /// A program that is simulated with noise.
 enum Program {
     Collective(Pattern),
-    Traced(Box<Conversion>),
+    /// Copies of the ranks of the trace.
+    Traced {
+        ranks: u32,
+    },
 }
 
 impl Program {
     fn name(&self) -> &'static str {
         match self {
             Self::Collective(pattern) => pattern.name(),
-            Self::Traced(_) => "trace",
-        }
-    }
-
-    fn source(&self, ranks: u32, size: u64) -> Result<Source, CliError> {
-        match self {
-            Self::Collective(pattern) => Ok(Source::Pattern(*pattern, Options::new(ranks, size))),
-            Self::Traced(trace) => {
-                let copies = Scaling::Copies(ranks / trace.ranks().max(1));
-                let program = Extrapolation::new(slice::from_ref(trace), &copies);
-                Ok(Source::Trace(Box::new(program.map_err(CliError::usage)?.into())))
-            }
+            Self::Traced { .. } => "trace",
         }
     }
 }

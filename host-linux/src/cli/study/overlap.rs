@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::cli::digits::{Digits, FormatArgs};
 use crate::cli::parameter_args::{OverheadArgs, ParameterArgs, SettingsArgs};
 use crate::cli::pattern_args::PatternArgs;
+use crate::cli::trace_args::TraceArgs;
 use crate::flags::parse;
 use crate::output::{PendingFile, number};
 use crate::side_by_side::threads;
@@ -35,14 +36,17 @@ use crate::terminal::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   loggap study overlap app.goal --profile cluster.json
-  loggap study overlap app.trace --profile cluster.json --plot overlap.svg
+  loggap study overlap --trace app.trace --profile cluster.json --plot overlap.svg
   loggap study overlap app.bin -o 200 -O 0.01 -g 1500 -G 0.08 --receive overlap --plot overlap.svg
   loggap study overlap --pattern all-to-all --ranks 64 -s 64K --summary -J
 'loggap goal generate --help' lists the patterns.")]
 pub(super) struct Args {
-    /// Schedule or trace to read; '-' is standard input.
-    #[arg(value_name = "FILE", conflicts_with = "pattern")]
+    /// Schedule to read; '-' is standard input.
+    #[arg(value_name = "FILE", conflicts_with_all = ["pattern", "trace"])]
     input: Option<PathBuf>,
+
+    #[command(flatten)]
+    trace: TraceArgs,
 
     #[command(flatten)]
     parameters: ParameterArgs,
@@ -131,6 +135,7 @@ impl Args {
     fn check_files(&self) -> Result<(), CliError> {
         let mut files = NamedFiles::default();
         files.read("FILE", self.input.as_deref());
+        self.trace.name_files(&mut files);
         self.parameters.name_files(&mut files);
         files.written("--plot", self.plot.as_deref(), &["svg"]);
         files.check()
@@ -151,7 +156,7 @@ impl Args {
         sets: &ParameterSets,
         factors: &[f64],
         interrupt: &Interrupt,
-        console: &Console,
+        console: &mut Console,
     ) -> Result<Runs, CliError> {
         let mut points = Overlap::ALL.map(|overlap| overlap.sets(sets)).to_vec();
         for &factor in factors {
@@ -167,7 +172,8 @@ impl Args {
             stop: Some(interrupt.flag()),
             ..Plan::new(self.settings.settings())
         };
-        let source = self.pattern.source(self.input.as_deref(), plan.threads)?;
+        let (input, warn) = (self.input.as_deref(), &mut |text: String| console.warn(text));
+        let source = self.pattern.source(input, &self.trace, plan.threads, warn)?;
         let line = RunsLine::new(console, points.len() as u64);
         let point = |at: usize| Point {
             sets: points.get(at).unwrap_or(sets).clone(),
@@ -295,7 +301,7 @@ impl Report {
         let gap = |row: &GapRow| GapTimes { factor: row.factor, times: Times::of(&row.makespans) };
         Self {
             study: "overlap",
-            schedule: args.pattern.schedule(args.input.as_deref()),
+            schedule: args.pattern.schedule(args.input.as_deref(), &args.trace),
             overhead_exceeds_gap: overhead_exceeds_gap(sets),
             makespan: given.as_ref().map(|three| Times::of(&makespans(three))),
             ranks: ends.enumerate().map(rank).collect(),

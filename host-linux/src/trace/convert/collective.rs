@@ -2,7 +2,7 @@
 
 use std::vec;
 
-use loggap_core::goal::{DependsOn, Edge, Op, OpKind, Sink};
+use loggap_core::goal::{DependsOn, Op, OpKind, Sink};
 use loggap_core::trace::{Collective, Direction, Envelope};
 use loggap_core::units::Picos;
 
@@ -10,7 +10,7 @@ use super::rank::{Converted, Group, RankConverter, processor};
 use super::{Class, Options};
 use crate::collective::{
     Call, Chosen, Dependency, Placement, Round, Shape, all_to_all, allgather, linear,
-    reduce_scatter, write_rounds,
+    reduce_scatter, write_op, write_rounds,
 };
 use crate::trace::Record;
 use crate::trace::rank::Communicator;
@@ -91,8 +91,12 @@ impl CollectiveCall {
         let at_once = |rounds| Some(Plan { rounds, root: 0 });
         match self.name.as_str() {
             "scan" | "exscan" => of_shape(Shape::Scan, 0, 0),
-            "gatherv" => at_once(to_root(own, root, self.sent, received, Direction::Receive)),
-            "scatterv" => at_once(to_root(own, root, self.received, sent, Direction::Send)),
+            "gatherv" => {
+                at_once(to_root([own, root, ranks], self.sent, received, Direction::Receive))
+            }
+            "scatterv" => {
+                at_once(to_root([own, root, ranks], self.received, sent, Direction::Send))
+            }
             "allgatherv" => at_once(allgather(own, ranks, &sizes(received, size, ranks))),
             "alltoallv" | "alltoallw" => {
                 let received = sizes(received, self.received, ranks);
@@ -182,6 +186,9 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
         if group.communicator.is_inter() {
             return Ok(Class::Refused("collective between two groups"));
         }
+        if group.size > self.conversion.ranks() {
+            return Ok(Class::Refused("its communicator has ranks of other jobs"));
+        }
         if let Some(kind) = name.strip_prefix("neighbor_") {
             return self.neighbours(record, kind, operation, lists, Tagged { group: &group, tag });
         }
@@ -194,7 +201,7 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
         let Some(group) = self.group(number) else { return Ok(Class::Converted) };
         let tag = Self::collective_tag(group);
         let group = *group;
-        if !group.communicator.is_inter() {
+        if !group.communicator.is_inter() && group.size <= self.conversion.ranks() {
             self.call(record, None, CollectiveCall::barrier(), Tagged { group: &group, tag })?;
         }
         Ok(Class::Approximated("a barrier of the new communicator"))
@@ -240,13 +247,8 @@ impl<'t, S: Sink> RankConverter<'_, 't, S> {
 
     /// Writes an operation that waits for `before`.
     fn waiting(&mut self, op: Op, before: &[Dependency]) -> Converted<u32, S> {
-        let failed = self.failed();
-        let op = self.sink.op(op).map_err(&failed)?;
+        let op = write_op(op, before, self.sink).map_err(self.failed())?;
         self.ops = op.wrapping_add(1);
-        for &(on, event) in before {
-            let edge = Edge { op, on, start: event == DependsOn::Start };
-            self.sink.edge(edge).map_err(&failed)?;
-        }
         Ok(op)
     }
 
@@ -342,7 +344,12 @@ fn relative(rank: u32, root: u32, ranks: u32) -> u32 {
 }
 
 /// Messages between the root, which has a list, and each other rank.
-fn to_root(own: u32, root: u32, size: u64, list: &Counts, at_root: Direction) -> Vec<Round> {
+fn to_root(
+    [own, root, ranks]: [u32; 3],
+    size: u64,
+    list: &Counts,
+    at_root: Direction,
+) -> Vec<Round> {
     if own != root {
         if size == 0 {
             return Vec::new();
@@ -352,7 +359,7 @@ fn to_root(own: u32, root: u32, size: u64, list: &Counts, at_root: Direction) ->
             Direction::Send => Round::receive(root, size),
         }];
     }
-    let all: Vec<u64> = list.iter().collect();
+    let all: Vec<u64> = list.iter().take(ranks as usize).collect();
     match at_root {
         Direction::Receive => linear(own, &[], &all),
         Direction::Send => linear(own, &all, &[]),

@@ -77,18 +77,25 @@ pub(super) type Records<'t> = Box<dyn Iterator<Item = Result<Record<'t>, TraceEr
 
 impl Input {
     /// Opens the directory of a trace, or files of liballprof: one for each rank, or that of rank 0,
-    /// in whose name `-0` stands for the rank, as Schedgen takes it.
+    /// in whose name `-0` stands for the rank, as Schedgen takes it. A lenient reading takes a directory
+    /// without the files of some ranks.
     ///
     /// # Errors
     ///
     /// [`OpenError`].
-    pub fn open(paths: &[PathBuf]) -> Result<Self, OpenError> {
+    pub fn open(paths: &[PathBuf], strictness: Strictness) -> Result<Self, OpenError> {
         if let Some((path, format)) = paths.iter().find_map(|path| Some((path, foreign(path)?))) {
             return Err(OpenError::Foreign { path: path.clone(), format });
         }
         match paths {
             [] => Err(OpenError::Nothing),
-            [directory] if directory.is_dir() => Ok(Self::Trace(Box::new(Trace::open(directory)?))),
+            [directory] if directory.is_dir() => {
+                let trace = match strictness {
+                    Strictness::Strict => Trace::open(directory)?,
+                    Strictness::Lenient => Trace::open_what_is_there(directory)?,
+                };
+                Ok(Self::Trace(Box::new(trace)))
+            }
             [first] => Self::texts(&following(first)),
             several => Self::texts(several),
         }
@@ -139,11 +146,11 @@ impl Input {
         }
     }
 
-    /// Treatment of operations whose completion is not in the trace.
-    pub(super) const fn unfinished(&self) -> Unfinished {
+    /// Completions that the trace has.
+    pub(super) const fn completions(&self) -> Completions {
         match self {
-            Self::Trace(_) => Unfinished::Refused,
-            Self::Liballprof(_) => Unfinished::Done,
+            Self::Trace(_) => Completions::All,
+            Self::Liballprof(_) => Completions::OfWaits,
         }
     }
 
@@ -161,11 +168,11 @@ impl Input {
     }
 }
 
-/// Treatment of receives whose completion is not in the trace.
+/// Completions of posted operations that a trace has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Unfinished {
-    /// They are left out: the trace has all completions.
-    Refused,
-    /// They are as posted: the trace lacks the results of tests.
-    Done,
+pub(super) enum Completions {
+    /// All: what lacks one was never complete.
+    All,
+    /// Not those of tests: what lacks one counts as posted.
+    OfWaits,
 }

@@ -12,6 +12,7 @@
 
 mod algorithms;
 mod collective;
+mod ends;
 mod input;
 mod lookahead;
 mod rank;
@@ -19,18 +20,23 @@ mod report;
 mod schedgen;
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use loggap_core::goal::Sink;
+use loggap_core::goal::stats::Counter;
 use loggap_core::units::PerByte;
 
 pub use algorithms::{Algorithms, AlgorithmsError};
 pub(super) use collective::{CollectiveCall, NotedCall, Notes, NullMessage, Plan};
+pub use ends::Ends;
 pub use input::{Input, OpenError};
 pub use report::{Class, Line, Report};
 
 use super::TraceError;
 use super::rank::Communicator;
-use input::{Records, Unfinished};
+use crate::schedule::EachOp;
+use ends::WithBothEnds;
+use input::{Completions, Records};
 use rank::RankConverter;
 
 /// Treatment of traces that are not whole.
@@ -57,7 +63,7 @@ pub enum Graph {
 }
 
 /// Settings of a conversion.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Speed of the processors against those of the trace, by rank; the last one counts for all
     /// further ranks. None for 1.
@@ -72,19 +78,6 @@ pub struct Options {
     pub strictness: Strictness,
     /// Operations and dependencies.
     pub graph: Graph,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            cpu_speed: Vec::new(),
-            overhead: None,
-            combine: PerByte::ZERO,
-            algorithms: Algorithms::default(),
-            strictness: Strictness::default(),
-            graph: Graph::default(),
-        }
-    }
 }
 
 /// Why a trace was not converted.
@@ -119,6 +112,8 @@ pub struct Conversion {
     options: Options,
     /// Numbers of the communicators in tags, by identity.
     numbers: HashMap<u64, u32>,
+    /// Ends of the messages, of a lenient conversion.
+    ends: OnceLock<Ends>,
 }
 
 impl Conversion {
@@ -138,7 +133,7 @@ impl Conversion {
                 numbers.entry(comm.identity).or_insert(next);
             }
         }
-        Self { input, options, numbers }
+        Self { input, options, numbers, ends: OnceLock::new() }
     }
 
     /// Number of ranks; below 2³².
@@ -166,13 +161,38 @@ impl Conversion {
     ///
     /// [`ConvertError`].
     pub fn feed<S: Sink>(&self, sink: &mut S) -> Result<Report, ConvertError<S::Error>> {
+        self.feed_those(self.ends(), sink)
+    }
+
+    /// Ends of all messages, of a lenient conversion.
+    fn ends(&self) -> Option<&Ends> {
+        let is_lenient = self.options.strictness == Strictness::Lenient;
+        let count = || {
+            let (mut counter, mut ends) = (Counter::new(&mut []), Ends::default());
+            let mut sink = EachOp::new(&mut counter, |rank, op| {
+                ends.add(rank, op);
+                Ok(op)
+            });
+            // What is wrong is so again when it is converted.
+            let _told_then = self.feed_those(None, &mut sink);
+            ends
+        };
+        is_lenient.then(|| self.ends.get_or_init(count))
+    }
+
+    /// Writes the schedule; with the `ends` of all messages, without those that have one.
+    fn feed_those<S: Sink>(
+        &self,
+        ends: Option<&Ends>,
+        sink: &mut S,
+    ) -> Result<Report, ConvertError<S::Error>> {
         let mut report = Report::default();
         let ranks = self.ranks();
         let failed = |rank| move |error| ConvertError::Sink { rank, error };
         sink.ranks(ranks).map_err(failed(0))?;
         for rank in 0..ranks {
             sink.begin_rank(rank).map_err(failed(rank))?;
-            self.rank(rank, sink, &mut report, None)?;
+            self.rank_of(ends, rank, sink, &mut report, None)?;
             sink.end_rank().map_err(failed(rank))?;
         }
         Ok(report)
@@ -181,6 +201,35 @@ impl Conversion {
     /// Converts one rank into the open one of `sink`. With `notes`, an empty calculation stands for
     /// each collective operation, and the notes tell which.
     pub(super) fn rank<'t, S: Sink>(
+        &'t self,
+        rank: u32,
+        sink: &mut S,
+        report: &mut Report,
+        notes: Option<&mut Notes<'t>>,
+    ) -> Result<(), ConvertError<S::Error>> {
+        self.rank_of(self.ends(), rank, sink, report, notes)
+    }
+
+    fn rank_of<'t, S: Sink>(
+        &'t self,
+        ends: Option<&Ends>,
+        rank: u32,
+        sink: &mut S,
+        report: &mut Report,
+        notes: Option<&mut Notes<'t>>,
+    ) -> Result<(), ConvertError<S::Error>> {
+        let Some(ends) = ends else { return self.whole_rank(rank, sink, report, notes) };
+        let mut with_both = WithBothEnds::new(ends, rank);
+        let mut sink = EachOp::new(sink, |_, op| Ok(with_both.pass(op)));
+        self.whole_rank(rank, &mut sink, report, notes)?;
+        if with_both.left_out > 0 {
+            let reason = Class::Refused("only one end of the message is in the trace");
+            report.add(reason, "(message)", with_both.left_out, 0);
+        }
+        Ok(())
+    }
+
+    fn whole_rank<'t, S: Sink>(
         &'t self,
         rank: u32,
         sink: &mut S,

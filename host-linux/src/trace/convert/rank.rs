@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use loggap_core::goal::{ANY, ANY_TAG, DependsOn, Edge, Op, OpKind, Sink};
+use loggap_core::goal::{ANY, ANY_TAG, DependsOn, Op, OpKind, Sink};
 use loggap_core::trace::{self, Completed, Direction, Envelope, Message, Mode};
 use loggap_core::units::Picos;
 
 use super::collective::{Notes, NullMessage};
 use super::lookahead::{Fate, Lookahead};
-use super::{Class, Conversion, ConvertError, Records, Report, Strictness, Unfinished};
-use crate::collective::Dependency;
+use super::{Class, Completions, Conversion, ConvertError, Records, Report, Strictness};
+use crate::collective::{Dependency, write_op};
 use crate::trace::rank::Communicator;
 use crate::trace::{Record, What};
 
@@ -153,9 +153,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
             }
             call if call.starts_with('(') => {
                 chain.compute += gap;
-                if !record.is_tracing() {
-                    self.completions(record)?;
-                }
+                self.completions(record)?;
                 return Ok(());
             }
             _ => chain.compute += (gap - self.overhead.0).max(0.0),
@@ -185,8 +183,8 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
                 if let Some(chain) = self.chains.get_mut(record.thread as usize) {
                     chain.compute += precise(tests.computing);
                 }
-                match (record.call, self.conversion.input.unfinished()) {
-                    ("Waitany" | "Waitsome" | "Probe", Unfinished::Done) => {
+                match (record.call, self.conversion.input.completions()) {
+                    ("Waitany" | "Waitsome" | "Probe", Completions::OfWaits) => {
                         Class::Approximated("the trace does not say what it waited for")
                     }
                     _ => Class::Converted,
@@ -270,15 +268,10 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
 
     /// Writes an operation that waits for what its thread did before.
     fn put(&mut self, thread: usize, kind: OpKind) -> Converted<u32, S> {
-        let failed = self.failed();
-        let op = self.sink.op(Op { kind, cpu: processor(thread), nic: 0 }).map_err(&failed)?;
+        let before = self.chains.get(thread).map_or(&[][..], |chain| &chain.after);
+        let op = Op { kind, cpu: processor(thread), nic: 0 };
+        let op = write_op(op, before, self.sink).map_err(self.failed())?;
         self.ops = op.wrapping_add(1);
-        if let Some(chain) = self.chains.get(thread) {
-            for &(on, event) in &chain.after {
-                let edge = Edge { op, on, start: event == DependsOn::Start };
-                self.sink.edge(edge).map_err(&failed)?;
-            }
-        }
         Ok(op)
     }
 
@@ -411,7 +404,7 @@ impl<'c, 't, S: Sink> RankConverter<'c, 't, S> {
             (Fate::Received(found), _) => envelope = found,
             (Fate::Cancelled, _) => return Ok((Class::Refused("cancelled"), None)),
             (Fate::Freed | Fate::Unfinished, _)
-                if self.conversion.input.unfinished() == Unfinished::Done =>
+                if self.conversion.input.completions() == Completions::OfWaits =>
             {
                 class = Class::Approximated("the trace does not say when it was complete");
             }

@@ -89,26 +89,37 @@ impl Report {
         self.add(Class::Refused(reason), call, 1, nanos);
     }
 
-    /// Calls of the class that `wanted` names with any reason, those with the most time first.
+    /// Calls that the schedule has, those with the most time first.
     #[must_use]
-    pub fn lines(&self, wanted: Class) -> Vec<Line> {
-        let of_class =
-            |class: &Class| std::mem::discriminant(class) == std::mem::discriminant(&wanted);
-        let classes = self.by_class.iter().filter(|(class, _)| of_class(class));
-        let mut lines: Vec<Line> = classes
-            .flat_map(|(class, names)| {
-                let reason = match class {
-                    Class::Converted => None,
-                    Class::Approximated(reason) | Class::Refused(reason) => Some(*reason),
-                };
-                names.iter().map(move |(call, total)| (call, reason, *total))
-            })
-            .map(|(call, reason, Total { calls, nanos })| {
+    pub fn converted(&self) -> Vec<Line> {
+        self.lines(|class| matches!(class, Class::Converted))
+    }
+
+    /// Calls that the schedule has something like.
+    #[must_use]
+    pub fn approximated(&self) -> Vec<Line> {
+        self.lines(|class| matches!(class, Class::Approximated(_)))
+    }
+
+    /// Calls that the schedule lacks.
+    #[must_use]
+    pub fn refused(&self) -> Vec<Line> {
+        self.lines(|class| matches!(class, Class::Refused(_)))
+    }
+
+    fn lines(&self, is_wanted: fn(&Class) -> bool) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for (class, names) in self.by_class.iter().filter(|(class, _)| is_wanted(class)) {
+            let reason = match *class {
+                Class::Converted => None,
+                Class::Approximated(reason) | Class::Refused(reason) => Some(reason),
+            };
+            lines.extend(names.iter().map(|(call, &Total { calls, nanos })| {
                 let time_s = seconds(nanos);
                 let share = time_s / seconds(self.span.max(1));
                 Line { call: call.clone(), reason, calls, time_s, share }
-            })
-            .collect();
+            }));
+        }
         lines.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
         lines
     }

@@ -51,7 +51,7 @@ fn lines(conversion: &Conversion, rank: u32) -> Vec<String> {
 
 fn refusals(conversion: &Conversion) -> Vec<(String, Option<&'static str>)> {
     let report = conversion.feed(&mut Counter::new(&mut [])).unwrap();
-    report.lines(Class::Refused("")).into_iter().map(|line| (line.call, line.reason)).collect()
+    report.refused().into_iter().map(|line| (line.call, line.reason)).collect()
 }
 
 /// Errors and warnings of `goal check`.
@@ -343,6 +343,150 @@ fn a_thread_has_a_processor_and_a_chain_of_its_own() {
     assert_eq!(plain, expected);
 }
 
+#[test]
+fn the_time_of_the_tracer_is_no_computation() {
+    let stream = Stream::new()
+        .call("Barrier", 1_000, 2_000, &[all(0, 0, None)])
+        .call("Pack", 3_000, 3_060, &[])
+        .end(3_060);
+    let Input::Trace(mut trace) = traced(&[vec![stream]], &[]) else { unreachable!() };
+    // Half of the two readings of the clock is inside of a call's record.
+    trace.description.cost_per_call_s = 100e-9;
+    trace.description.clock_reads_s = 40e-9;
+    let conversion = Conversion::new(Input::Trace(trace), Options::default());
+    let inside = 60 - 20;
+    let computed = (1_000 - 120) + (1_000 - 120) + inside;
+    let report = conversion.feed(&mut Counter::new(&mut [])).unwrap();
+    assert!((report.compute() * 1e9 - f64::from(computed)).abs() < 0.5, "{}", report.compute());
+}
+
+#[test]
+fn what_was_switched_off_is_no_computation() {
+    let stream = Stream::new()
+        .call("(off)", 100, 100, &[])
+        .call("(on)", 5_000, 5_000, &[])
+        .call("Send", 5_200, 5_300, &[sent(envelope(1, 2, 8))])
+        .end(5_300);
+    let expected = ["l1: calc 300", "l2: send 8b to 1 tag 2", "l2 requires l1"];
+    assert_eq!(first_rank(&of(&[stream, Stream::new().end(0)])), expected);
+}
+
+/// Ranks with a Cartesian topology, whose communicator has the number 4.
+fn on_a_grid(stream: &Stream, dimensions: &[(u32, bool)]) -> Conversion {
+    let count: u32 = dimensions.iter().map(|(extent, _)| extent).product();
+    let Input::Trace(mut trace) = traced(&[vec![stream.clone()]], &[]) else { unreachable!() };
+    trace.description.ranks = count;
+    let dimension = |&(extent, periodic): &(u32, bool)| Part::Dimension { extent, periodic };
+    let members = Part::Members { remote: false, first: 0, stride: 1, count };
+    let mut parts = vec![Part::Define { number: 4, identity: 9 }, members];
+    parts.extend(dimensions.iter().map(dimension));
+    let rank = |rank| {
+        let header = FileHeader { run: 5, rank, ranks: count }.emit().to_vec();
+        let bytes = [header, block(DEFINITIONS, &parts), block(0, &stream.parts)].concat();
+        RankTrace::parse(PathBuf::from("0.trace"), bytes).unwrap()
+    };
+    trace.ranks = (0..count).map(rank).collect();
+    Conversion::new(Input::Trace(trace), Options::default())
+}
+
+#[test]
+fn neighbours_exchange_messages_that_are_told_apart() {
+    let at = Collective { communicator: 4, sent: 5, received: 5, ..Collective::default() };
+    let stream = Stream::new().call("Neighbor_alltoall", 0, 9, &[Part::Collective(at)]).end(9);
+    let messages = |dimensions: &[(u32, bool)], rank| -> Vec<String> {
+        let conversion = on_a_grid(&stream, dimensions);
+        assert_eq!((findings(&conversion), refusals(&conversion)), (String::new(), Vec::new()));
+        let all = lines(&conversion, rank).into_iter();
+        all.map(|line| line.replace(&format!("tag {}", 1u64 << 31), "tag T+0")).collect()
+    };
+    let next = format!("tag {}", (1u64 << 31) + 1);
+    // On a ring of two both neighbours are the other one.
+    let ring = messages(&[(2, true)], 0);
+    let to = |message: &str, tag: &str, at: u32| format!("l{at}: {message} 1 {tag}");
+    let expected = [
+        to("send 5b to", "tag T+0", 1),
+        to("send 5b to", &next, 2),
+        to("recv 5b from", &next, 3),
+        to("recv 5b from", "tag T+0", 4),
+    ];
+    assert_eq!(ring, expected);
+    // A corner of a plane has two, of different dimensions; an edge three.
+    let plane = [(3, false), (2, false)];
+    assert_eq!(messages(&plane, 0).len(), 2 * 2);
+    assert_eq!(messages(&plane, 2).len(), 2 * 3);
+}
+
+#[test]
+fn collectives_in_place_move_what_others_do() {
+    let of_two = |name: &'static str, parts: [&[Part<'static>]; 2]| {
+        let stream = |parts| Stream::new().call(name, 0, 9, parts).end(9);
+        let conversion = of(&parts.map(stream));
+        assert_eq!((findings(&conversion), refusals(&conversion)), (String::new(), Vec::new()));
+        first_rank(&conversion)
+    };
+    let at = |sent, received, in_place| {
+        let root = Some(0);
+        Part::Collective(Collective { root, sent, received, in_place, ..Collective::default() })
+    };
+    let each = |direction, bytes| Part::Each { direction, peers: 2, bytes };
+    // The root's own part stays where it is.
+    let (scatter, gather) = (at(0, 7, false), at(7, 0, false));
+    let scattered = of_two("Scatter", [&[at(7, 7, false)], &[scatter]]);
+    assert!(scattered.len() == 1 && scattered[0].contains("send 7b to 1"), "{scattered:?}");
+    assert_eq!(of_two("Scatter", [&[at(7, 0, true)], &[scatter]]), scattered);
+    let gathered = of_two("Gather", [&[at(7, 7, false)], &[gather]]);
+    assert!(gathered.len() == 1 && gathered[0].contains("recv 7b from 1"), "{gathered:?}");
+    assert_eq!(of_two("Gather", [&[at(0, 7, true)], &[gather]]), gathered);
+    let list = [at(0, 0, true), each(Direction::Receive, 6)];
+    let both = [at(0, 0, false), each(Direction::Send, 6), each(Direction::Receive, 6)];
+    assert_eq!(of_two("Alltoallv", [&list, &list]), of_two("Alltoallv", [&both, &both]));
+    let vector = [at(0, 0, true), each(Direction::Receive, 6)];
+    let whole = [at(6, 0, false), each(Direction::Receive, 6)];
+    assert_eq!(of_two("Allgatherv", [&vector, &vector]), of_two("Allgatherv", [&whole, &whole]));
+}
+
+/// A rank without records, and one that ends in the middle.
+#[test]
+fn a_lenient_conversion_has_no_message_with_one_end() {
+    for seed in 0..30 {
+        let mut conversion = random_program(seed);
+        let ranks = conversion.ranks();
+        conversion.options.strictness = Strictness::Lenient;
+        let Input::Trace(trace) = &mut conversion.input else { unreachable!() };
+        let lost = &mut trace.ranks[seed as usize % ranks as usize];
+        *lost = RankTrace::empty(PathBuf::new(), lost.header());
+        assert_eq!(findings(&conversion), "", "seed {seed}");
+        let refused = refusals(&conversion);
+        let said = |name: &str| refused.iter().any(|(call, _)| call == name);
+        assert!(said("(message)") && said("(cut)"), "seed {seed}: {refused:?}");
+        assert!(makespan(&conversion) > 0, "seed {seed}");
+    }
+}
+
+#[test]
+fn of_a_rank_that_was_ended_the_messages_before_stay() {
+    let send = |tag, at| (at, [sent(envelope(1, tag, 8))]);
+    let calls = [send(1, 100), send(1, 200), send(2, 300)];
+    let stream = calls
+        .iter()
+        .fold(Stream::new(), |stream, (at, parts)| stream.call("Send", *at, at + 10, parts));
+    let receive = |tag| [received(envelope(0, tag, 8))];
+    let peer = Stream::new().call("Recv", 0, 110, &receive(1)).end(110);
+    let mut conversion = of(&[stream, peer]);
+    conversion.options.strictness = Strictness::Lenient;
+    let sends: Vec<_> =
+        first_rank(&conversion).into_iter().filter(|line| line.contains("send")).collect();
+    assert_eq!(sends, ["l2: send 8b to 1 tag 1"]);
+    let expected = [
+        ("(cut)", "a rank's records end before MPI_Finalize"),
+        ("(message)", "only one end of the message is in the trace"),
+    ];
+    let expected = expected.map(|(call, why)| (call.to_owned(), Some(why)));
+    let mut found = refusals(&conversion);
+    found.sort();
+    assert_eq!(found, expected);
+}
+
 /// Each rank computes 10 µs and passes a message on; the last one is back at rank 0.
 #[test]
 fn a_ring_takes_what_its_closed_form_says() {
@@ -530,7 +674,7 @@ fn ten_million_calls_are_converted_in_ten_seconds_and_memory_stays() {
     let mut counter = Counter::new(&mut []);
     let report = conversion.feed(&mut counter).unwrap();
     let taken = clock.duration(clock.now().saturating_sub(begin));
-    let calls: u64 = report.lines(Class::Converted).iter().map(|line| line.calls).sum();
+    let calls: u64 = report.converted().iter().map(|line| line.calls).sum();
     println!("{calls} calls in {} s", taken.0 as f64 * 1e-12);
     assert_eq!(calls, 10_000_001);
 }

@@ -626,7 +626,7 @@ fn what_is_not_understood_is_left_out_and_listed_with_its_time() {
     });
     let grid = Scaling::Grid(Grid { traced: Some(vec![3, 3]), target: vec![4, 4] });
     let program = Extrapolation::new(&[trace], &grid).unwrap();
-    let refused = program.report().lines(crate::trace::convert::Class::Refused(""));
+    let refused = program.report().refused();
     assert_eq!(refused.len(), 1);
     assert_eq!((refused[0].call.as_str(), refused[0].calls), ("Barrier", 3));
     assert!((refused[0].time_s - 3e-6).abs() < 1e-12 && refused[0].share > 0.0);

@@ -50,24 +50,27 @@ pub(super) struct Call {
     /// Name without `MPI_`.
     pub(super) name: &'static str,
     pub(super) action: Action,
+    /// Roles of the arguments, but for the request at their end.
     pub(super) roles: &'static [Role],
+    pub(super) has_request: bool,
 }
 
 impl Call {
     pub(super) fn has(&self, role: Role) -> bool {
         self.roles.contains(&role)
     }
+
+    const fn with_request(self) -> Self {
+        Self { has_request: true, ..self }
+    }
 }
 
 const fn call(name: &'static str, action: Action, roles: &'static [Role]) -> Call {
-    Call { name, action, roles }
+    Call { name, action, roles, has_request: false }
 }
 
 const SEND: &[Role] = &[Skip, Count(Send), Type(Send), Peer(Send), Tag(Send), Comm];
-const ISEND: &[Role] = &[Skip, Count(Send), Type(Send), Peer(Send), Tag(Send), Comm, Request];
 const RECV: &[Role] = &[Skip, Count(Receive), Type(Receive), Peer(Receive), Tag(Receive), Comm];
-const IRECV: &[Role] =
-    &[Skip, Count(Receive), Type(Receive), Peer(Receive), Tag(Receive), Comm, Request];
 const ALL: &[Role] =
     &[Buffer(Send), Count(Send), Type(Send), Buffer(Receive), Count(Receive), Type(Receive), Comm];
 const ROOTED: &[Role] = &[
@@ -80,23 +83,26 @@ const ROOTED: &[Role] = &[
     Root,
     Comm,
 ];
+const BCAST: &[Role] = &[Skip, Count(Send), Type(Send), Root, Comm];
+const REDUCED_TO_ROOT: &[Role] =
+    &[Buffer(Send), Buffer(Receive), Count(Send), Type(Send), Skip, Root, Comm];
 const REDUCED: &[Role] = &[Buffer(Send), Buffer(Receive), Count(Send), Type(Send), Skip, Comm];
 
 use Action::{Collective, Message, Persistent, Start, Test, Wait};
 use Mode::{Buffered, Ready, Standard, Synchronous};
 
-/// Calls whose arguments matter. An immediate form has its request behind.
+/// Calls whose arguments matter.
 static CALLS: [Call; 52] = [
     call("Send", Message(Standard), SEND),
     call("Bsend", Message(Buffered), SEND),
     call("Ssend", Message(Synchronous), SEND),
     call("Rsend", Message(Ready), SEND),
-    call("Isend", Message(Standard), ISEND),
-    call("Ibsend", Message(Buffered), ISEND),
-    call("Issend", Message(Synchronous), ISEND),
-    call("Irsend", Message(Ready), ISEND),
+    call("Isend", Message(Standard), SEND).with_request(),
+    call("Ibsend", Message(Buffered), SEND).with_request(),
+    call("Issend", Message(Synchronous), SEND).with_request(),
+    call("Irsend", Message(Ready), SEND).with_request(),
     call("Recv", Message(Standard), RECV),
-    call("Irecv", Message(Standard), IRECV),
+    call("Irecv", Message(Standard), RECV).with_request(),
     call(
         "Sendrecv",
         Message(Standard),
@@ -119,11 +125,11 @@ static CALLS: [Call; 52] = [
         Message(Standard),
         &[Skip, Count(Send), Type(Send), Peer(Send), Tag(Send), Peer(Receive), Tag(Receive), Comm],
     ),
-    call("Send_init", Persistent(Standard), ISEND),
-    call("Bsend_init", Persistent(Buffered), ISEND),
-    call("Ssend_init", Persistent(Synchronous), ISEND),
-    call("Rsend_init", Persistent(Ready), ISEND),
-    call("Recv_init", Persistent(Standard), IRECV),
+    call("Send_init", Persistent(Standard), SEND).with_request(),
+    call("Bsend_init", Persistent(Buffered), SEND).with_request(),
+    call("Ssend_init", Persistent(Synchronous), SEND).with_request(),
+    call("Rsend_init", Persistent(Ready), SEND).with_request(),
+    call("Recv_init", Persistent(Standard), RECV).with_request(),
     call("Start", Start, &[Request]),
     call("Startall", Start, &[Requests, Request]),
     call("Wait", Wait, &[Request]),
@@ -137,12 +143,8 @@ static CALLS: [Call; 52] = [
     call("Probe", Test, &[]),
     call("Iprobe", Test, &[]),
     call("Barrier", Collective, &[Comm]),
-    call("Bcast", Collective, &[Skip, Count(Send), Type(Send), Root, Comm]),
-    call(
-        "Reduce",
-        Collective,
-        &[Buffer(Send), Buffer(Receive), Count(Send), Type(Send), Skip, Root, Comm],
-    ),
+    call("Bcast", Collective, BCAST),
+    call("Reduce", Collective, REDUCED_TO_ROOT),
     call("Allreduce", Collective, REDUCED),
     call("Scan", Collective, REDUCED),
     call("Exscan", Collective, REDUCED),
@@ -219,46 +221,12 @@ static CALLS: [Call; 52] = [
         Collective,
         &[Buffer(Send), Buffer(Receive), Count(Receive), Type(Receive), Skip, Comm],
     ),
-    call("Ibarrier", Collective, &[Comm, Request]),
-    call("Ibcast", Collective, &[Skip, Count(Send), Type(Send), Root, Comm, Request]),
-    call(
-        "Iallreduce",
-        Collective,
-        &[Buffer(Send), Buffer(Receive), Count(Send), Type(Send), Skip, Comm, Request],
-    ),
-    call(
-        "Ireduce",
-        Collective,
-        &[Buffer(Send), Buffer(Receive), Count(Send), Type(Send), Skip, Root, Comm, Request],
-    ),
-    call(
-        "Iallgather",
-        Collective,
-        &[
-            Buffer(Send),
-            Count(Send),
-            Type(Send),
-            Buffer(Receive),
-            Count(Receive),
-            Type(Receive),
-            Comm,
-            Request,
-        ],
-    ),
-    call(
-        "Ialltoall",
-        Collective,
-        &[
-            Buffer(Send),
-            Count(Send),
-            Type(Send),
-            Buffer(Receive),
-            Count(Receive),
-            Type(Receive),
-            Comm,
-            Request,
-        ],
-    ),
+    call("Ibarrier", Collective, &[Comm]).with_request(),
+    call("Ibcast", Collective, BCAST).with_request(),
+    call("Iallreduce", Collective, REDUCED).with_request(),
+    call("Ireduce", Collective, REDUCED_TO_ROOT).with_request(),
+    call("Iallgather", Collective, ALL).with_request(),
+    call("Ialltoall", Collective, ALL).with_request(),
     call("Request_free", Wait, &[Request]),
 ];
 

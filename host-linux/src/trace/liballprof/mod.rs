@@ -208,8 +208,7 @@ impl<'t> Records<'t> {
     fn what(&mut self, call: &Call, values: &Values) -> Result<What<'t>, Wrong> {
         Ok(match call.action {
             Action::Message(mode) => {
-                let is_posted = call.has(Role::Request);
-                let request = is_posted.then(|| self.start(values.request, None));
+                let request = call.has_request.then(|| self.start(values.request, None));
                 let messages = [Direction::Send, Direction::Receive].into_iter();
                 let messages = messages.filter(|direction| call.has(Role::Peer(*direction)));
                 What::Messages(
@@ -243,8 +242,7 @@ impl<'t> Records<'t> {
             }
             Action::Test => What::Tests(Tests { counts: vec![(call.name, 1)], ..Tests::default() }),
             Action::Collective => {
-                let request = call.has(Role::Request);
-                let request = request.then(|| self.start(values.request, None));
+                let request = call.has_request.then(|| self.start(values.request, None));
                 self.collective(call, values, request)
             }
         })
@@ -365,7 +363,8 @@ impl Values {
     fn of(call: &Call, arguments: Fields<'_>) -> Result<Self, Wrong> {
         let mut values = Self::default();
         let mut fields = arguments;
-        for role in call.roles {
+        let request = call.has_request.then_some(&Role::Request);
+        for role in call.roles.iter().chain(request) {
             let (at, text) = fields.next("argument")?;
             let number = |text: &str| text.parse::<i64>().map_err(|_| (at, "number"));
             let address = |text: &str| text.parse::<u64>().map_err(|_| (at, "address"));

@@ -6,7 +6,7 @@ use loggap_core::goal::stats::Counter;
 use loggap_core::trace::Mode;
 
 use super::*;
-use crate::trace::convert::{Class, Conversion, Input, Options};
+use crate::trace::convert::{Conversion, Input, Options};
 
 fn text(rank: u32, ranks: u32, lines: &str) -> RankText {
     RankText::of(PathBuf::from("t-0.txt"), lines.as_bytes().to_vec(), rank, ranks)
@@ -144,9 +144,9 @@ MPI_Finalize:140:-
     let report = conversion.feed(&mut counter).unwrap();
     let (stats, _) = counter.finish().unwrap();
     assert_eq!((stats.sends, stats.receives), (4, 4));
-    let refused = report.lines(Class::Refused(""));
+    let refused = report.refused();
     assert_eq!((refused.len(), refused[0].call.as_str(), refused[0].calls), (1, "Barrier", 2));
-    let approximated = report.lines(Class::Approximated(""));
+    let approximated = report.approximated();
     assert_eq!((approximated[0].call.as_str(), approximated[0].calls), ("Irecv", 2));
 }
 

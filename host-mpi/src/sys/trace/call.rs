@@ -50,73 +50,34 @@ pub(crate) enum Action {
 /// Number of an argument that a call does not have.
 pub(crate) const NONE: u8 = u8::MAX;
 
-/// Positions of arguments by role; [`NONE`] if the call has no such argument.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Positions {
-    /// Send and receive buffer, which may be `MPI_IN_PLACE`.
-    pub(crate) sbuf: u8,
-    pub(crate) rbuf: u8,
-    /// Count, list of counts, datatype and list of datatypes of what is sent and received.
-    pub(crate) scount: u8,
-    pub(crate) scounts: u8,
-    pub(crate) stype: u8,
-    pub(crate) stypes: u8,
-    pub(crate) rcount: u8,
-    pub(crate) rcounts: u8,
-    pub(crate) rtype: u8,
-    pub(crate) rtypes: u8,
-    /// Peers and tags.
-    pub(crate) dest: u8,
-    pub(crate) stag: u8,
-    pub(crate) source: u8,
-    pub(crate) rtag: u8,
-    pub(crate) root: u8,
-    pub(crate) comm: u8,
-    pub(crate) newcomm: u8,
-    /// Message of a matched probe.
-    pub(crate) message: u8,
-    /// Request, or list of `incount` requests.
-    pub(crate) request: u8,
-    pub(crate) incount: u8,
-    /// Results of completion calls.
-    pub(crate) flag: u8,
-    pub(crate) index: u8,
-    pub(crate) outcount: u8,
-    pub(crate) indices: u8,
-    pub(crate) status: u8,
-    pub(crate) statuses: u8,
+macro_rules! positions {
+    ($($(#[doc = $doc:literal])* $role:ident)*) => {
+        /// Positions of arguments by role; [`NONE`] if the call has no such argument.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct Positions {
+            $($(#[doc = $doc])* pub(crate) $role: u8,)*
+        }
+
+        impl Positions {
+            /// Positions of a call without arguments.
+            pub(crate) const NOWHERE: Self = Self { $($role: NONE,)* };
+        }
+    };
 }
 
-impl Positions {
-    /// Positions of a call without arguments.
-    pub(crate) const NOWHERE: Self = Self {
-        sbuf: NONE,
-        rbuf: NONE,
-        scount: NONE,
-        scounts: NONE,
-        stype: NONE,
-        stypes: NONE,
-        rcount: NONE,
-        rcounts: NONE,
-        rtype: NONE,
-        rtypes: NONE,
-        dest: NONE,
-        stag: NONE,
-        source: NONE,
-        rtag: NONE,
-        root: NONE,
-        comm: NONE,
-        newcomm: NONE,
-        message: NONE,
-        request: NONE,
-        incount: NONE,
-        flag: NONE,
-        index: NONE,
-        outcount: NONE,
-        indices: NONE,
-        status: NONE,
-        statuses: NONE,
-    };
+positions! {
+    /// Send and receive buffer, which may be `MPI_IN_PLACE`.
+    sbuf rbuf
+    /// Count, list of counts, datatype and list of datatypes of what is sent and received.
+    scount scounts stype stypes rcount rcounts rtype rtypes
+    /// Peers and tags.
+    dest stag source rtag root comm newcomm
+    /// Message of a matched probe.
+    message
+    /// Request, or list of `incount` requests.
+    request incount
+    /// Results of completion calls.
+    flag index outcount indices status statuses
 }
 
 impl Positions {

@@ -289,7 +289,8 @@ extern "C" fn at_exit() {
     }
 }
 
-/// True in the process that `loggap-mpi trace` became, and not in those that it started.
+/// True in the process that `loggap-mpi trace` of the first rank became, and not in those that it
+/// started.
 fn is_command() -> bool {
     let process = std::env::var("LOGGAP_TRACE_PROCESS").unwrap_or_default();
     process == process::id().to_string()

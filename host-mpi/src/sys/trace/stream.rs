@@ -266,3 +266,48 @@ impl Stream {
         self.begin(&ON, now, now, 0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use loggap_core::trace::Decoder;
+
+    use super::*;
+    use crate::table::{Iprobe, Test};
+
+    /// What a loop is recorded as: calls, and time inside and computing.
+    fn folded(tests: &[(&Call, u64, u64)]) -> (Vec<(String, u64)>, [u64; 2]) {
+        let mut stream = Stream::new(0);
+        tests.iter().for_each(|(call, enter, leave)| stream.test(call, *enter, *leave));
+        stream.end_tests();
+        assert_eq!(stream.records, 1);
+        let parts = stream.block.get(BlockHeader::LEN..stream.used).unwrap();
+        let (mut names, mut counts, mut times) = (Vec::new(), Vec::new(), [0; 2]);
+        for part in Decoder::new(parts, stream.base) {
+            match part.unwrap() {
+                Part::Name(name) => names.push(name.to_owned()),
+                Part::Call { enter, leave, .. } => {
+                    assert_eq!((enter, leave), (tests[0].1, tests.last().unwrap().2));
+                }
+                Part::Loop { inside, computing } => times = [inside, computing],
+                Part::Tests { name, count } => counts.push((names[name as usize].clone(), count)),
+                other => panic!("{other:?}"),
+            }
+        }
+        (counts, times)
+    }
+
+    #[test]
+    fn a_loop_of_tests_is_a_record_and_long_gaps_in_it_are_computing() {
+        // Gaps of 50 ns, and one of 1,000.
+        let tests =
+            [(&Test, 0, 30), (&Iprobe, 80, 110), (&Test, 1_110, 1_140), (&Test, 1_190, 1_220)];
+        let (counts, times) = folded(&tests);
+        assert_eq!(counts, [("Test".to_owned(), 3), ("Iprobe".to_owned(), 1)]);
+        assert_eq!(times, [4 * 30, 1_000 - 50]);
+        // Up to twice the shortest gap is the loop's own.
+        assert_eq!(folded(&[(&Test, 0, 10), (&Test, 60, 70), (&Test, 170, 180)]).1, [30, 0]);
+        // A program that computes 10 us between all tests.
+        let long = [(&Test, 0, 10), (&Test, 10_010, 10_020), (&Test, 20_020, 20_030)];
+        assert_eq!(folded(&long).1, [30, 2 * (10_000 - LONGEST_OWN)]);
+    }
+}

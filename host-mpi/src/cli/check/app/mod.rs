@@ -15,7 +15,7 @@ use loggap::trace::Trace;
 use loggap_core::sim::Settings;
 use loggap_core::units::Bytes;
 
-use self::report::{Document, median, print, share};
+use self::report::{Document, median, print, relative};
 use super::Args;
 use crate::application::{Prediction, Run};
 use crate::cli::coll::{attend, listen};
@@ -261,7 +261,7 @@ fn take(
         }
     }
     let usual = median(plain.iter().map(|run| run.time));
-    let is_like = |run: &Run| here != there || share(run.time, usual).abs() <= LIKE;
+    let is_like = |run: &Run| here != there || relative(run.time, usual).abs() <= LIKE;
     // A run that something disturbed is repeated.
     let mut more = 0;
     while traced.iter().filter(|(run, _)| is_like(run)).count() < wanted && more < wanted {

@@ -123,8 +123,8 @@ impl Document {
         let predicted = estimate(runs.predicted.iter().map(|one| one.run.time));
         let free = median(runs.predicted.iter().map(|one| one.free));
         let traced = median(runs.traced.iter().map(|run| run.time));
-        let difference = share(predicted.value, measured.value);
-        let free_network_difference = share(free, measured.value);
+        let difference = relative(predicted.value, measured.value);
+        let free_network_difference = relative(free, measured.value);
         let half = measured.high.since(measured.low).seconds() / 2.0 / measured.value.seconds();
         let bound = half.max(BOUND);
         let Judgement { verdict, compute_only } =
@@ -188,9 +188,9 @@ fn by_rank(runs: &Runs) -> Vec<RankRecord> {
             compute_s: measured(|time| time.compute),
             predicted_compute_s: simulated(|time| time.compute),
             mpi_s: measured(|time| time.mpi),
-            collective_s: measured(|time| time.part),
+            collective_s: measured(|time| time.collective),
             predicted_mpi_s: simulated(|time| time.mpi),
-            predicted_busy_s: simulated(|time| time.part),
+            predicted_busy_s: simulated(|time| time.busy),
         }
     };
     (0..ranks).map(of).collect()
@@ -210,7 +210,7 @@ impl Causes {
         let least = computing.clone().fold(f64::INFINITY, f64::min);
         let most = computing.fold(0.0, f64::max);
         Self {
-            tracing: share(traced, measured),
+            tracing: relative(traced, measured),
             compute: of(|rank| rank.predicted_compute_s - rank.compute_s),
             mpi: of(|rank| rank.predicted_mpi_s - rank.mpi_s),
             collective_share: last
@@ -312,7 +312,7 @@ pub(super) fn print(out: &mut dyn Write, all: &Document) -> io::Result<()> {
 }
 
 /// Difference relative to `usual`.
-pub(super) fn share(time: Picos, usual: Picos) -> f64 {
+pub(super) fn relative(time: Picos, usual: Picos) -> f64 {
     time.seconds() / usual.seconds() - 1.0
 }
 
