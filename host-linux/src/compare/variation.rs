@@ -37,7 +37,7 @@ const MOST_DEGREES: u32 = 10;
 /// times, and of the rest.
 const OVERHEAD: f64 = 0.15;
 const MACHINE: f64 = 0.11;
-/// The machines' part where the distance of the processors is known: moves are told apart then.
+/// The machines' part where the distance of the processors is known: moves are distinguished then.
 const PLACED_MACHINE: f64 = 0.07;
 const WIRE: f64 = 0.02;
 /// Variance of states that outlast a run, as a part of the variance between launches.

@@ -1,4 +1,4 @@
-//! Text over HTTP/1.1, to whoever asks: for scrapers of metrics.
+//! Text over HTTP/1.1, for scrapers of metrics.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -169,7 +169,7 @@ impl Library {
         if !is_on || rival.is_some() {
             return;
         }
-        // Open MPI goes on without a file that is wrong.
+        // Open MPI ignores a file that is wrong.
         self.rules =
             trace.rules.as_deref().and_then(|text| read_rules(text).ok()).unwrap_or_default();
         for operation in Operation::ALL {

@@ -17,7 +17,7 @@ pub struct Ends {
     wild: HashMap<u32, u64>,
 }
 
-/// What an operation of `rank` sends or receives.
+/// Message of an operation of `rank`, and the end of it that this is.
 fn end(rank: u32, kind: OpKind) -> Option<(Key, Direction)> {
     match kind {
         OpKind::Send { peer, tag, .. } => Some(((rank, peer, tag), Direction::Send)),

@@ -274,7 +274,7 @@ mod tests {
     use super::*;
     use crate::table::{Iprobe, Test};
 
-    /// What a loop is recorded as: calls, and time inside and computing.
+    /// Record of a loop: number of calls, time inside them and computing between.
     fn folded(tests: &[(&Call, u64, u64)]) -> (Vec<(String, u64)>, [u64; 2]) {
         let mut stream = Stream::new(0);
         tests.iter().for_each(|(call, enter, leave)| stream.test(call, *enter, *leave));
