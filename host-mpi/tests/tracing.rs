@@ -433,6 +433,24 @@ fn clocks_of_ranks_that_read_one_agree_within_the_bounds() {
     }
 }
 
+/// Rank 0 reads the library's variables, which takes 0.2 s: no other runs ahead meanwhile.
+#[test]
+fn ranks_leave_init_together() {
+    let program = Program::compiled("ending.c", &[]).unwrap();
+    let apart = || {
+        let ended = program.traced(2, &["none"]);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let trace = program.trace();
+        let [one, other] = [0, 1].map(|rank: u32| {
+            let init = only(&trace, rank as usize, "Init");
+            trace.time(rank, init.leave)
+        });
+        one.abs_diff(other)
+    };
+    // Processors may be busy.
+    assert!((0..5).any(|_| apart() < 100_000_000));
+}
+
 /// `loggap-mpi check --app` with `options`, two ranks and a program.
 fn check_app(options: &[&str], program: &[&str]) -> Command {
     let launcher = match is_open_mpi() {
