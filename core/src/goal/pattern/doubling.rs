@@ -1,6 +1,6 @@
 //! Allreduce by recursive halving, then recursive doubling.
 
-use super::script::{Place, Script};
+use super::script::{Place, Round, Script};
 use crate::goal::Sink;
 use crate::units::Picos;
 
@@ -17,9 +17,11 @@ pub(super) fn allreduce<S: Sink>(
     at: &Place,
     compute: Option<Picos>,
 ) -> Result<(), S::Error> {
-    let lower = 1u32 << at.ranks.checked_ilog2().unwrap_or(0);
+    let rounds = at.ranks.checked_ilog2().unwrap_or(0);
+    let lower = 1u32 << rounds;
     if at.rank >= lower {
-        return extra_rank(out, at, lower);
+        out.send_alone(at.rank - lower, at.size)?;
+        return out.receive_alone(at.rank - lower, at.size);
     }
     let extra = at.rank.checked_add(lower).filter(|&extra| extra < at.ranks);
     let mut ready = None;
@@ -28,17 +30,18 @@ pub(super) fn allreduce<S: Sink>(
         out.start(receive)?;
         ready = Some(receive);
     }
-    let mut part = at.size;
-    let mut mask = 1u32;
-    while mask < lower {
-        part /= 2;
-        ready = Some(exchange(out, at.rank ^ mask, part, Step { ready, compute })?);
-        mask <<= 1;
-    }
-    while mask > 1 {
-        mask >>= 1;
-        ready = Some(exchange(out, at.rank ^ mask, part, Step { ready, compute })?);
-        part = part.saturating_mul(2);
+    let halves = (0..rounds).map(|bit| (bit, at.size >> (bit + 1)));
+    let least = at.size >> rounds;
+    let doubles = (0..rounds).rev().map(|bit| (bit, least << (rounds - 1 - bit)));
+    for (bit, size) in halves.chain(doubles) {
+        if let (Some(receive), Some(duration)) = (ready, compute) {
+            let calc = out.calc(duration)?;
+            out.start(calc)?;
+            out.end(receive)?;
+            ready = Some(calc);
+        }
+        let peer = at.rank ^ 1 << bit;
+        ready = Some(out.exchange(Round { to: peer, from: peer, size }, ready)?);
     }
     match (extra, ready) {
         (Some(extra), ready) => {
@@ -49,48 +52,4 @@ pub(super) fn allreduce<S: Sink>(
         (None, Some(receive)) => out.end(receive),
         (None, None) => Ok(()),
     }
-}
-
-/// Emits the part of a rank from Q on.
-fn extra_rank<S: Sink>(out: &mut Script<'_, S>, at: &Place, lower: u32) -> Result<(), S::Error> {
-    let partner = at.rank.wrapping_sub(lower);
-    let send = out.send(partner, at.size)?;
-    out.start(send)?;
-    out.end(send)?;
-    let receive = out.receive(partner, at.size)?;
-    out.start(receive)?;
-    out.end(receive)
-}
-
-/// Dependency of one exchange.
-#[derive(Clone, Copy)]
-struct Step {
-    /// Receive of the preceding exchange.
-    ready: Option<u32>,
-    /// Duration of the calculation that replaces the dependency on it.
-    compute: Option<Picos>,
-}
-
-/// Emits a send to and a receive from `peer`; returns the receive.
-fn exchange<S: Sink>(
-    out: &mut Script<'_, S>,
-    peer: u32,
-    size: u64,
-    step: Step,
-) -> Result<u32, S::Error> {
-    let ready = match (step.ready, step.compute) {
-        (Some(receive), Some(duration)) => {
-            let calc = out.calc(duration)?;
-            out.start(calc)?;
-            out.end(receive)?;
-            Some(calc)
-        }
-        (ready, _) => ready,
-    };
-    let send = out.send(peer, size)?;
-    out.follows(send, ready)?;
-    out.end(send)?;
-    let receive = out.receive(peer, size)?;
-    out.start(receive)?;
-    Ok(receive)
 }

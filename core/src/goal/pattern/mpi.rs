@@ -1,7 +1,7 @@
 //! Collectives of Schedgen 2, with its algorithms, automatic choice and tags. A written tag is
 //! 1000·tag + group, with tags from 42 and groups from 1.
 
-use super::script::{Place, Script};
+use super::script::{Place, Round, Script};
 use super::{Algorithm, Collective, OptionError, tree};
 use crate::goal::Sink;
 use crate::units::Picos;
@@ -126,26 +126,15 @@ fn linear<S: Sink>(
         if senders == Senders::All { (0, at.ranks.saturating_sub(1)) } else { (at.root, at.root) };
     for anchor in first..=last {
         if anchor == at.rank && senders == Senders::Others {
-            receive_from_all(out, at)?;
+            let mut peers = (0..at.ranks).filter(|&peer| peer != at.rank);
+            peers.try_for_each(|peer| out.receive_alone(peer, at.size))?;
         } else if anchor == at.rank {
             send_to_all(out, at, with.window)?;
+        } else if senders == Senders::Others {
+            out.send_alone(anchor, at.size)?;
         } else {
-            let op = match senders {
-                Senders::Others => out.send(anchor, at.size)?,
-                Senders::Root | Senders::All => out.receive(anchor, at.size)?,
-            };
-            out.start(op)?;
-            out.end(op)?;
+            out.receive_alone(anchor, at.size)?;
         }
-    }
-    Ok(())
-}
-
-fn receive_from_all<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Result<(), S::Error> {
-    for peer in (0..at.ranks).filter(|&peer| peer != at.rank) {
-        let receive = out.receive(peer, at.size)?;
-        out.start(receive)?;
-        out.end(receive)?;
     }
     Ok(())
 }
@@ -206,20 +195,12 @@ fn half<S: Sink>(
     };
     let mut ready = None;
     for round in 0..rounds {
-        let (to, from, size) = step(at, with.algorithm, half, round, rounds);
-        tag(
-            out,
-            with,
-            match half {
-                Half::Scatter => round,
-                Half::Gather { first_round } => first_round.wrapping_add(round),
-            },
-        );
-        let send = out.send(to, size)?;
-        out.follows(send, ready)?;
-        out.end(send)?;
-        let receive = out.receive(from, size)?;
-        out.start(receive)?;
+        let (bit, before) = match half {
+            Half::Scatter => (round, 0),
+            Half::Gather { first_round } => (rounds - 1 - round, first_round),
+        };
+        tag(out, with, before.wrapping_add(round));
+        let receive = out.exchange(step(at, with.algorithm, bit), ready)?;
         ready = Some(match with.compute {
             Some(duration) => {
                 let calc = out.calc(duration)?;
@@ -232,16 +213,12 @@ fn half<S: Sink>(
     ready.map_or(Ok(()), |last| out.end(last))
 }
 
-/// Target, source and size in bytes of one of the rounds.
-fn step(at: &Place, algorithm: Algorithm, half: Half, round: u32, rounds: u32) -> (u32, u32, u64) {
+/// Messages of a round: along the ring, or with the rank whose number differs in a bit.
+fn step(at: &Place, algorithm: Algorithm, bit: u32) -> Round {
     if algorithm == Algorithm::Ring {
-        let part = at.size.checked_div(u64::from(at.ranks)).unwrap_or(0);
-        return (at.above(1), at.below(1), part);
+        let size = at.size.checked_div(u64::from(at.ranks)).unwrap_or(0);
+        return Round { to: at.above(1), from: at.below(1), size };
     }
-    let bit = match half {
-        Half::Scatter => round,
-        Half::Gather { .. } => rounds.saturating_sub(1).saturating_sub(round),
-    };
     let peer = at.rank ^ 1u32.checked_shl(bit).unwrap_or(0);
-    (peer, peer, at.size.checked_shr(bit + 1).unwrap_or(0))
+    Round { to: peer, from: peer, size: at.size.checked_shr(bit + 1).unwrap_or(0) }
 }

@@ -5,84 +5,90 @@ use core::str::FromStr;
 
 use super::grid::Stencil;
 
-/// A communication pattern.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Pattern {
-    /// Broadcast along a binomial tree.
-    BinomialBroadcast,
-    /// Reduction along a binomial tree, without computation.
-    BinomialReduce,
-    /// Broadcast along a binary tree.
-    BinaryBroadcast,
-    /// Dissemination barrier or allgather of fixed size.
-    Dissemination,
-    /// Dissemination with n targets a round.
-    NWayDissemination,
-    /// Two disseminations, one after the other.
-    ChainedDissemination,
-    /// Broadcast in segments along a ring.
-    PipelinedRing,
-    /// As `PipelinedRing`, each rank with one segment at a time.
-    PipelinedRingBlocking,
-    /// One message around the ring in each direction.
-    DoubleRing,
-    /// Linear gather to the root.
-    Gather,
-    /// Linear scatter from the root.
-    Scatter,
-    /// Barrier through rank 0.
-    LinearBarrier,
-    /// Linear all-to-all of equal messages.
-    AllToAll,
-    /// Linear all-to-all of unequal messages.
-    AllToAllSkewed,
-    /// Allreduce by recursive halving and doubling.
-    RecursiveDoubling,
-    /// Allreduce along a ring.
-    RingAllreduce,
-    /// One iteration of data-parallel training of ResNet-152.
-    ResNet,
-    /// Random pairs of ranks, one message each.
-    RandomPairs,
-    /// Random pairs of ranks, one message each way.
-    RandomPairsBothWays,
-    /// A random permutation of the ranks, one message each.
-    Permutation,
-    /// One message from each rank nearly half around the ring.
-    Tornado,
-    /// A message each way between neighbours on a grid in two dimensions.
-    Halo2d,
-    /// A message each way between neighbours on a grid in three dimensions.
-    Halo3d,
-    /// As `Halo3d`, also with the neighbours across edges and corners.
-    Halo26,
-    /// A wavefront over a grid in two dimensions, from one corner to the opposite one.
-    Sweep,
-    /// A collective as written by Schedgen 2.
-    Mpi(Collective),
+/// Declares the patterns with their names; the help text is also the documentation.
+macro_rules! patterns {
+    (
+        $($pattern:ident = $name:literal, $alias:literal, $help:literal;)*
+        @mpi
+        $($collective:ident = $mpi_name:literal, $mpi_alias:literal, $mpi_help:literal;)*
+    ) => {
+        /// A communication pattern.
+        #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+        #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+        pub enum Pattern {
+            $(#[doc = $help] $pattern,)*
+            /// A collective as written by Schedgen 2.
+            Mpi(Collective),
+        }
+
+        /// A collective of Schedgen 2.
+        #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+        #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+        pub enum Collective {
+            $(#[doc = $mpi_help] $collective,)*
+        }
+
+        /// All patterns with their names.
+        static DESCRIPTIONS: &[Description] = &[
+            $(Description {
+                pattern: Pattern::$pattern, name: $name, alias: $alias, help: $help,
+            },)*
+            $(Description {
+                pattern: Pattern::Mpi(Collective::$collective),
+                name: $mpi_name, alias: $mpi_alias, help: $mpi_help,
+            },)*
+        ];
+    };
 }
 
-/// A collective of Schedgen 2.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Collective {
-    /// Broadcast.
-    Broadcast,
-    /// Reduction to the root.
-    Reduce,
-    /// Reduce-scatter, then allgather.
-    Allreduce,
-    /// Reduce-scatter.
-    ReduceScatter,
-    /// Allgather.
-    Allgather,
-    /// All-to-all.
-    AllToAll,
-    /// All ranks send to the root.
-    Incast,
-    /// The root sends to all ranks.
-    Outcast,
+patterns! {
+    BinomialBroadcast = "binomialtreebcast", "binomial-broadcast",
+        "broadcast along a binomial tree; root";
+    BinomialReduce = "binomialtreereduce", "binomial-reduce",
+        "reduction along a binomial tree; root";
+    BinaryBroadcast = "binarytreebcast", "binary-broadcast", "broadcast along a binary tree; root";
+    Dissemination = "dissemination", "barrier", "dissemination, log2 P rounds";
+    NWayDissemination = "nwaydissemination", "n-way-dissemination",
+        "dissemination to n ranks a round; nway";
+    ChainedDissemination = "chained_dissem", "chained-dissemination",
+        "two disseminations, one after the other";
+    PipelinedRing = "pipelinedring", "pipelined-broadcast",
+        "broadcast in segments along a ring; root, segment";
+    PipelinedRingBlocking = "pipelinedringdep", "pipelined-broadcast-blocking",
+        "pipelined broadcast, one segment at a time on each rank; root, segment";
+    DoubleRing = "doublering", "double-ring", "a message each way around the ring";
+    Gather = "gather", "linear-gather", "every rank sends to the root; root";
+    Scatter = "scatter", "linear-scatter", "the root sends to every rank; root";
+    LinearBarrier = "linbarrier", "linear-barrier", "barrier through rank 0";
+    AllToAll = "linear_alltoall", "all-to-all", "equal messages between all pairs";
+    AllToAllSkewed = "linear_alltoallv", "all-to-all-skewed",
+        "large messages to the root, small ones else; root, skew, outcast";
+    RecursiveDoubling = "allreduce_recdoub", "recursive-doubling",
+        "allreduce by recursive halving and doubling; compute";
+    RingAllreduce = "allreduce_ring", "ring-allreduce", "allreduce along a ring";
+    ResNet = "resnet", "resnet-152",
+        "training of ResNet-152: ten allreduces behind the backward pass; the size is its own";
+    RandomPairs = "random_bisect", "random-pairs", "one message in each random pair; seed";
+    RandomPairsBothWays = "random_bisect_fd_sym", "random-pairs-both-ways",
+        "one message each way in each random pair; seed";
+    Permutation = "permutation", "random-permutation",
+        "one message from each rank to the next in a random order; seed";
+    Tornado = "tornado", "half-ring-shift",
+        "one message from each rank to the one nearly half around the ring";
+    Halo2d = "halo2d", "halo-2d", "messages between 4 neighbours on a grid; grid, compute";
+    Halo3d = "halo3d", "halo-3d", "messages between 6 neighbours on a grid; grid, compute";
+    Halo26 = "halo26", "halo-3d-26", "messages between 26 neighbours on a grid; grid, compute";
+    Sweep = "sweep", "wavefront", "from one corner of a grid to the opposite one; grid, compute";
+    @mpi
+    Broadcast = "bcast", "mpi-bcast", "Schedgen 2's broadcast; root, algorithm, window";
+    Reduce = "reduce", "mpi-reduce", "Schedgen 2's reduction; root, algorithm";
+    Allreduce = "allreduce", "mpi-allreduce", "Schedgen 2's allreduce; algorithm, compute";
+    ReduceScatter = "reduce_scatter", "mpi-reduce-scatter",
+        "Schedgen 2's reduce-scatter; algorithm, compute";
+    Allgather = "allgather", "mpi-allgather", "Schedgen 2's allgather; algorithm, compute";
+    AllToAll = "alltoall", "mpi-alltoall", "Schedgen 2's all-to-all; window";
+    Incast = "incast", "mpi-incast", "all ranks send to the root";
+    Outcast = "outcast", "mpi-outcast", "the root sends to all ranks; window";
 }
 
 /// Algorithm of a collective of Schedgen 2.
@@ -116,182 +122,11 @@ pub struct Description {
     pub help: &'static str,
 }
 
-const fn entry(
-    pattern: Pattern,
-    name: &'static str,
-    alias: &'static str,
-    help: &'static str,
-) -> Description {
-    Description { pattern, name, alias, help }
-}
-
-/// All patterns with their names.
-static DESCRIPTIONS: [Description; 33] = [
-    entry(
-        Pattern::BinomialBroadcast,
-        "binomialtreebcast",
-        "binomial-broadcast",
-        "broadcast along a binomial tree; root",
-    ),
-    entry(
-        Pattern::BinomialReduce,
-        "binomialtreereduce",
-        "binomial-reduce",
-        "reduction along a binomial tree; root",
-    ),
-    entry(
-        Pattern::BinaryBroadcast,
-        "binarytreebcast",
-        "binary-broadcast",
-        "broadcast along a binary tree; root",
-    ),
-    entry(Pattern::Dissemination, "dissemination", "barrier", "dissemination, log2 P rounds"),
-    entry(
-        Pattern::NWayDissemination,
-        "nwaydissemination",
-        "n-way-dissemination",
-        "dissemination to n ranks a round; nway",
-    ),
-    entry(
-        Pattern::ChainedDissemination,
-        "chained_dissem",
-        "chained-dissemination",
-        "two disseminations, one after the other",
-    ),
-    entry(
-        Pattern::PipelinedRing,
-        "pipelinedring",
-        "pipelined-broadcast",
-        "broadcast in segments along a ring; root, segment",
-    ),
-    entry(
-        Pattern::PipelinedRingBlocking,
-        "pipelinedringdep",
-        "pipelined-broadcast-blocking",
-        "pipelined broadcast, one segment at a time on each rank; root, segment",
-    ),
-    entry(Pattern::DoubleRing, "doublering", "double-ring", "a message each way around the ring"),
-    entry(Pattern::Gather, "gather", "linear-gather", "every rank sends to the root; root"),
-    entry(Pattern::Scatter, "scatter", "linear-scatter", "the root sends to every rank; root"),
-    entry(Pattern::LinearBarrier, "linbarrier", "linear-barrier", "barrier through rank 0"),
-    entry(Pattern::AllToAll, "linear_alltoall", "all-to-all", "equal messages between all pairs"),
-    entry(
-        Pattern::AllToAllSkewed,
-        "linear_alltoallv",
-        "all-to-all-skewed",
-        "large messages to the root, small ones else; root, skew, outcast",
-    ),
-    entry(
-        Pattern::RecursiveDoubling,
-        "allreduce_recdoub",
-        "recursive-doubling",
-        "allreduce by recursive halving and doubling; compute",
-    ),
-    entry(Pattern::RingAllreduce, "allreduce_ring", "ring-allreduce", "allreduce along a ring"),
-    entry(
-        Pattern::ResNet,
-        "resnet",
-        "resnet-152",
-        "training of ResNet-152: ten allreduces behind the backward pass; the size is its own",
-    ),
-    entry(
-        Pattern::RandomPairs,
-        "random_bisect",
-        "random-pairs",
-        "one message in each random pair; seed",
-    ),
-    entry(
-        Pattern::RandomPairsBothWays,
-        "random_bisect_fd_sym",
-        "random-pairs-both-ways",
-        "one message each way in each random pair; seed",
-    ),
-    entry(
-        Pattern::Permutation,
-        "permutation",
-        "random-permutation",
-        "one message from each rank to the next in a random order; seed",
-    ),
-    entry(
-        Pattern::Tornado,
-        "tornado",
-        "half-ring-shift",
-        "one message from each rank to the one nearly half around the ring",
-    ),
-    entry(
-        Pattern::Halo2d,
-        "halo2d",
-        "halo-2d",
-        "messages between 4 neighbours on a grid; grid, compute",
-    ),
-    entry(
-        Pattern::Halo3d,
-        "halo3d",
-        "halo-3d",
-        "messages between 6 neighbours on a grid; grid, compute",
-    ),
-    entry(
-        Pattern::Halo26,
-        "halo26",
-        "halo-3d-26",
-        "messages between 26 neighbours on a grid; grid, compute",
-    ),
-    entry(
-        Pattern::Sweep,
-        "sweep",
-        "wavefront",
-        "from one corner of a grid to the opposite one; grid, compute",
-    ),
-    entry(
-        Pattern::Mpi(Collective::Broadcast),
-        "bcast",
-        "mpi-bcast",
-        "Schedgen 2's broadcast; root, algorithm, window",
-    ),
-    entry(
-        Pattern::Mpi(Collective::Reduce),
-        "reduce",
-        "mpi-reduce",
-        "Schedgen 2's reduction; root, algorithm",
-    ),
-    entry(
-        Pattern::Mpi(Collective::Allreduce),
-        "allreduce",
-        "mpi-allreduce",
-        "Schedgen 2's allreduce; algorithm, compute",
-    ),
-    entry(
-        Pattern::Mpi(Collective::ReduceScatter),
-        "reduce_scatter",
-        "mpi-reduce-scatter",
-        "Schedgen 2's reduce-scatter; algorithm, compute",
-    ),
-    entry(
-        Pattern::Mpi(Collective::Allgather),
-        "allgather",
-        "mpi-allgather",
-        "Schedgen 2's allgather; algorithm, compute",
-    ),
-    entry(
-        Pattern::Mpi(Collective::AllToAll),
-        "alltoall",
-        "mpi-alltoall",
-        "Schedgen 2's all-to-all; window",
-    ),
-    entry(Pattern::Mpi(Collective::Incast), "incast", "mpi-incast", "all ranks send to the root"),
-    entry(
-        Pattern::Mpi(Collective::Outcast),
-        "outcast",
-        "mpi-outcast",
-        "the root sends to all ranks; window",
-    ),
-];
-
 impl Pattern {
     /// All patterns with their names, in the order of the help text.
     #[must_use]
     pub const fn all() -> &'static [Description] {
-        &DESCRIPTIONS
+        DESCRIPTIONS
     }
 
     /// Schedgen's name of this pattern.

@@ -50,9 +50,7 @@ pub(super) fn pairs<S: Sink>(
     let both = [lower, !lower];
     let messages = if traffic == Traffic::BothWays { &both[..] } else { &both[..1] };
     for &sends in messages {
-        let op = if sends { out.send(peer, at.size)? } else { out.receive(peer, at.size)? };
-        out.start(op)?;
-        out.end(op)?;
+        if sends { out.send_alone(peer, at.size)? } else { out.receive_alone(peer, at.size)? }
     }
     Ok(())
 }

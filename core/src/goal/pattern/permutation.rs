@@ -109,12 +109,8 @@ pub(super) fn permutation<S: Sink>(
     if to == at.rank {
         return Ok(());
     }
-    let send = out.send(to, at.size)?;
-    out.start(send)?;
-    out.end(send)?;
-    let receive = out.receive(permutation.from(at.rank, at.ranks), at.size)?;
-    out.start(receive)?;
-    out.end(receive)
+    out.send_alone(to, at.size)?;
+    out.receive_alone(permutation.from(at.rank, at.ranks), at.size)
 }
 
 #[cfg(test)]

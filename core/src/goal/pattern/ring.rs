@@ -1,6 +1,6 @@
 //! Rings: pipelined broadcast, double ring, ring allreduce.
 
-use super::script::{Place, Script};
+use super::script::{Place, Round, Script};
 use crate::goal::Sink;
 
 /// Number of segments of a message of `size` bytes; the last may be shorter.
@@ -77,15 +77,7 @@ pub(super) fn double_ring<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Resul
 /// Ring allreduce: 2(P − 1) steps of ⌊size/P⌋ bytes to the next rank, each except the first after
 /// the receive of the preceding step.
 pub(super) fn allreduce_ring<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Result<(), S::Error> {
-    let part = at.size.checked_div(u64::from(at.ranks)).unwrap_or(0);
-    let mut received = None;
-    for _ in 0..2 * u64::from(at.ranks.saturating_sub(1)) {
-        let send = out.send(at.above(1), part)?;
-        out.follows(send, received)?;
-        out.end(send)?;
-        let receive = out.receive(at.below(1), part)?;
-        out.start(receive)?;
-        received = Some(receive);
-    }
-    received.map_or(Ok(()), |receive| out.end(receive))
+    let size = at.size.checked_div(u64::from(at.ranks)).unwrap_or(0);
+    let step = Round { to: at.above(1), from: at.below(1), size };
+    out.exchanges((0..2 * u64::from(at.ranks.saturating_sub(1))).map(|_| step))
 }

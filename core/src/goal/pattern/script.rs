@@ -54,6 +54,14 @@ impl Place {
     }
 }
 
+/// A send and a receive of a rank.
+#[derive(Clone, Copy)]
+pub(super) struct Round {
+    pub(super) to: u32,
+    pub(super) from: u32,
+    pub(super) size: u64,
+}
+
 /// Mode of a traversal of a collective.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Walk {
@@ -168,6 +176,39 @@ impl<'s, S: Sink> Script<'s, S> {
             Some(on) => self.requires(op, on),
             None => self.start(op),
         }
+    }
+
+    /// Emits a send that waits for nothing and that nothing in the collective waits for.
+    pub(super) fn send_alone(&mut self, peer: u32, size: u64) -> Result<(), S::Error> {
+        let send = self.send(peer, size)?;
+        self.start(send)?;
+        self.end(send)
+    }
+
+    /// Emits a receive that waits for nothing and that nothing in the collective waits for.
+    pub(super) fn receive_alone(&mut self, peer: u32, size: u64) -> Result<(), S::Error> {
+        let receive = self.receive(peer, size)?;
+        self.start(receive)?;
+        self.end(receive)
+    }
+
+    /// Emits a round, whose send follows `ready`; returns its receive, for which the next waits.
+    pub(super) fn exchange(&mut self, round: Round, ready: Option<u32>) -> Result<u32, S::Error> {
+        let send = self.send(round.to, round.size)?;
+        self.follows(send, ready)?;
+        self.end(send)?;
+        let receive = self.receive(round.from, round.size)?;
+        self.start(receive)?;
+        Ok(receive)
+    }
+
+    /// Emits rounds, in each of which the send waits for the receive of the round before.
+    pub(super) fn exchanges(
+        &mut self,
+        mut rounds: impl Iterator<Item = Round>,
+    ) -> Result<(), S::Error> {
+        let last = rounds.try_fold(None, |ready, round| self.exchange(round, ready).map(Some))?;
+        last.map_or(Ok(()), |receive| self.end(receive))
     }
 
     /// Marks a first operation of the collective.

@@ -9,66 +9,7 @@ pub(super) fn binomial_broadcast<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
 ) -> Result<(), S::Error> {
-    let own = at.virtual_rank();
-    let mut received = None;
-    let mut bit = 1u64;
-    let mut children = 0u32;
-    while bit < u64::from(at.ranks) {
-        if u64::from(own) < bit {
-            if let Some(child) = child(at, own, bit) {
-                let send = out.send(at.swapped(child), at.size)?;
-                out.follows(send, received)?;
-                out.end(send)?;
-                children = children.wrapping_add(1);
-            }
-        } else if u64::from(own) < 2 * bit {
-            let receive = out.receive(at.swapped(parent(own, bit)), at.size)?;
-            out.start(receive)?;
-            received = Some(receive);
-        }
-        bit *= 2;
-    }
-    match received {
-        Some(receive) if children == 0 => out.end(receive),
-        _ => Ok(()),
-    }
-}
-
-/// Binomial reduction: the reversed broadcast. The send to the parent is emitted first and waits
-/// for every receive.
-pub(super) fn binomial_reduce<S: Sink>(
-    out: &mut Script<'_, S>,
-    at: &Place,
-) -> Result<(), S::Error> {
-    let own = at.virtual_rank();
-    let mut sent = None;
-    let mut children = 0u32;
-    let mut bit = 1u64;
-    while bit < u64::from(at.ranks) {
-        if u64::from(own) < bit {
-            if let Some(child) = child(at, own, bit) {
-                let receive = out.receive(at.swapped(child), at.size)?;
-                out.start(receive)?;
-                match sent {
-                    Some(send) => out.requires(send, receive)?,
-                    None => out.end(receive)?,
-                }
-                children = children.wrapping_add(1);
-            }
-        } else if u64::from(own) < 2 * bit {
-            sent = Some(out.send(at.swapped(parent(own, bit)), at.size)?);
-        }
-        bit *= 2;
-    }
-    match sent {
-        Some(send) => {
-            if children == 0 {
-                out.start(send)?;
-            }
-            out.end(send)
-        }
-        None => Ok(()),
-    }
+    broadcast(out, at, binomial_parent(at), binomial_children(at))
 }
 
 /// Binary broadcast: virtual rank v sends to 2v + 1 and 2v + 2. With a root other than 0 Schedgen
@@ -78,34 +19,69 @@ pub(super) fn binary_broadcast<S: Sink>(
     at: &Place,
 ) -> Result<(), S::Error> {
     let own = at.virtual_rank();
-    let mut received = None;
-    if let Some(above) = own.checked_sub(1) {
-        let receive = out.receive(at.swapped(above / 2), at.size)?;
-        out.start(receive)?;
-        received = Some(receive);
-    }
     let first = 2 * u64::from(own) + 1;
-    for child in [first, first + 1] {
-        let Some(child) = u32::try_from(child).ok().filter(|&child| child < at.ranks) else {
-            continue;
-        };
+    broadcast(out, at, own.checked_sub(1).map(|above| above / 2), existing(at, [first, first + 1]))
+}
+
+/// Broadcast along a tree of virtual ranks.
+fn broadcast<S: Sink>(
+    out: &mut Script<'_, S>,
+    at: &Place,
+    parent: Option<u32>,
+    children: impl Iterator<Item = u32>,
+) -> Result<(), S::Error> {
+    let received = parent.map(|parent| out.receive(at.swapped(parent), at.size)).transpose()?;
+    received.map_or(Ok(()), |receive| out.start(receive))?;
+    let mut last = received;
+    for child in children {
         let send = out.send(at.swapped(child), at.size)?;
         out.follows(send, received)?;
         out.end(send)?;
+        last = None;
     }
-    match received {
-        Some(receive) if first >= u64::from(at.ranks) => out.end(receive),
-        _ => Ok(()),
-    }
+    last.map_or(Ok(()), |receive| out.end(receive))
 }
 
-/// Virtual rank `bit` above `own`, if it exists.
-fn child(at: &Place, own: u32, bit: u64) -> Option<u32> {
-    u32::try_from(u64::from(own) + bit).ok().filter(|&child| child < at.ranks)
+/// Binomial reduction: the reversed broadcast. The send to the parent is emitted first and waits
+/// for every receive.
+pub(super) fn binomial_reduce<S: Sink>(
+    out: &mut Script<'_, S>,
+    at: &Place,
+) -> Result<(), S::Error> {
+    let parent = binomial_parent(at);
+    let sent = parent.map(|parent| out.send(at.swapped(parent), at.size)).transpose()?;
+    let mut first = sent;
+    for child in binomial_children(at) {
+        let receive = out.receive(at.swapped(child), at.size)?;
+        out.start(receive)?;
+        match sent {
+            Some(send) => out.requires(send, receive)?,
+            None => out.end(receive)?,
+        }
+        first = None;
+    }
+    first.map_or(Ok(()), |send| out.start(send))?;
+    sent.map_or(Ok(()), |send| out.end(send))
 }
 
-/// Virtual rank `bit` below `own`, which is at least `bit`.
-#[allow(clippy::cast_possible_truncation, reason = "bit <= own, which is a u32")]
-const fn parent(own: u32, bit: u64) -> u32 {
-    (own as u64).saturating_sub(bit) as u32
+/// Virtual rank without the highest bit of this one; `None` for the root.
+fn binomial_parent(at: &Place) -> Option<u32> {
+    let own = at.virtual_rank();
+    own.checked_ilog2().map(|highest| own ^ 1 << highest)
+}
+
+/// Virtual ranks with one bit more, above the highest of this one.
+fn binomial_children(at: &Place) -> impl Iterator<Item = u32> + use<> {
+    let own = at.virtual_rank();
+    let first = own.checked_ilog2().map_or(0, |highest| highest + 1);
+    existing(at, (first..u32::BITS).map(move |bit| u64::from(own) + (1 << bit)))
+}
+
+/// Those of `ranks` that are in the group.
+fn existing<R: IntoIterator<Item = u64>>(
+    at: &Place,
+    ranks: R,
+) -> impl Iterator<Item = u32> + use<R> {
+    let count = at.ranks;
+    ranks.into_iter().map_while(move |rank| u32::try_from(rank).ok().filter(|&rank| rank < count))
 }
