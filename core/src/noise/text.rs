@@ -10,6 +10,7 @@ use core::fmt;
 
 use super::trace::Detour;
 use crate::units::Picos;
+use crate::worded::worded;
 
 /// Comment that states the length of a trace.
 const LENGTH: &str = "# Trace length [ns]:";
@@ -26,30 +27,24 @@ pub struct NoiseError {
     pub kind: NoiseErrorKind,
 }
 
-/// Kinds of syntax errors in a noise trace.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum NoiseErrorKind {
-    /// A number of nanoseconds, such as `18720.79`, was expected.
-    Number,
-    /// The end of the line was expected.
-    LineEnd,
-    /// The number is past 213 days.
-    TooLarge,
-    /// The lent memory has no room for this detour.
-    Full,
+worded! {
+    /// Kinds of syntax errors in a noise trace.
+    pub enum NoiseErrorKind {
+        /// A number of nanoseconds, such as `18720.79`, was expected.
+        Number => "expected a time in nanoseconds, such as 18720.79";
+        /// The end of the line was expected.
+        LineEnd => "expected the end of the line after start and duration";
+        /// The number is past 213 days.
+        TooLarge => "time past 213 days";
+        /// The lent memory has no room for this detour.
+        Full => "no room for more detours";
+    }
 }
 
 impl fmt::Display for NoiseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, column, kind } = self;
-        write!(f, "line {line}, column {column}: ")?;
-        f.write_str(match kind {
-            NoiseErrorKind::Number => "expected a time in nanoseconds, such as 18720.79",
-            NoiseErrorKind::LineEnd => "expected the end of the line after start and duration",
-            NoiseErrorKind::TooLarge => "time past 213 days",
-            NoiseErrorKind::Full => "no room for more detours",
-        })
+        write!(f, "line {line}, column {column}: {kind}")
     }
 }
 

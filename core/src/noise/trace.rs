@@ -1,10 +1,10 @@
 //! Periodic traces of detours and the delay that they cause to an operation.
 
-use core::fmt;
 use core::num::NonZeroU64;
 
 use crate::random::Random;
 use crate::units::Picos;
+use crate::worded::errors;
 
 /// One interruption of the program.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -23,33 +23,18 @@ impl Detour {
     }
 }
 
-/// Reasons why a list of detours is not a valid trace.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum InvalidTrace {
-    /// The list is empty.
-    Empty,
-    /// The detour with this index (from 0) starts before the end of the one before it.
-    Overlap(usize),
-    /// The detour with this index (from 0) ends after the end of the trace.
-    PastEnd(usize),
-}
-
-impl fmt::Display for InvalidTrace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("the trace has no detour"),
-            Self::Overlap(index) => write!(
-                f,
-                "detour {index} starts before the end of the one before it; traces of \
-                 several runs must not be joined"
-            ),
-            Self::PastEnd(index) => write!(f, "detour {index} reaches past the end of the trace"),
-        }
+errors! {
+    /// Reasons why a list of detours is not a valid trace.
+    pub enum InvalidTrace {
+        /// The list is empty.
+        Empty => "the trace has no detour";
+        /// The detour with this index (from 0) starts before the end of the one before it.
+        Overlap(index: usize) => "detour {index} starts before the end of the one before it; \
+                 traces of several runs must not be joined";
+        /// The detour with this index (from 0) ends after the end of the trace.
+        PastEnd(index: usize) => "detour {index} reaches past the end of the trace";
     }
 }
-
-impl core::error::Error for InvalidTrace {}
 
 /// Detours that repeat periodically.
 #[derive(Clone, Copy, Debug)]

@@ -5,63 +5,67 @@ use core::fmt;
 use super::order::Cycle;
 use crate::goal::lookup::OpIndex;
 use crate::goal::op::{ANY, ANY_TAG};
+use crate::worded::worded;
 
-/// Error or possible error of a schedule.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Finding {
-    /// A send or receive names a rank that does not exist.
-    PeerOutOfRange {
-        /// Operation with this peer.
-        place: OpIndex,
-        /// Rank that it names.
-        peer: u32,
-        /// Number of ranks.
-        ranks: u32,
-    },
-    /// Operations wait for each other in a cycle and never run.
-    Cycle {
-        /// First operation of the cycle.
-        place: OpIndex,
-        /// The cycle.
-        cycle: Cycle,
-        /// Number of operations that never run because of this or another cycle of the rank.
-        blocked: u32,
-    },
-    /// The numbers of sends and receives differ.
-    Unmatched {
-        /// An unpaired send or receive.
-        place: OpIndex,
-        /// Envelope of the messages.
-        messages: Envelope,
-        /// Number of sends.
-        sends: u32,
-        /// Number of receives.
-        receives: u32,
-        /// Certain, or possible depending on the order in which wildcards take messages.
-        certainty: Certainty,
-    },
-    /// A send and the receive that matches it have different sizes.
-    SizeMismatch {
-        /// The send and its size, bytes.
-        send: (OpIndex, u64),
-        /// The receive and its size, bytes.
-        receive: (OpIndex, u64),
-        /// Envelope of the messages.
-        messages: Envelope,
-        /// Certain, or possible depending on the order of the messages.
-        certainty: Certainty,
-    },
-    /// A receive with a wildcard tag can take a message of a collective operation, for which
-    /// another receive then waits.
-    TakesCollective {
-        /// The receive with the wildcard tag.
-        place: OpIndex,
-        /// Envelope of the collective's message.
-        messages: Envelope,
-        /// The receive that waits for it.
-        instead_of: OpIndex,
-    },
+worded! {
+    /// Error or possible error of a schedule.
+    pub enum Finding {
+        /// A send or receive names a rank that does not exist.
+        PeerOutOfRange {
+            /// Operation with this peer.
+            place: OpIndex,
+            /// Rank that it names.
+            peer: u32,
+            /// Number of ranks.
+            ranks: u32,
+        } => "peer {peer} does not exist: there are {ranks} ranks";
+        /// Operations wait for each other in a cycle and never run.
+        Cycle {
+            /// First operation of the cycle.
+            place: OpIndex,
+            /// The cycle.
+            cycle: Cycle,
+            /// Number of operations that never run because of this or another cycle of the rank.
+            blocked: u32,
+        } => "{cycle}; {blocked} never run";
+        /// The numbers of sends and receives differ.
+        Unmatched {
+            /// An unpaired send or receive.
+            place: OpIndex,
+            /// Envelope of the messages.
+            messages: Envelope,
+            /// Number of sends.
+            sends: u32,
+            /// Number of receives.
+            receives: u32,
+            /// Certain, or possible depending on the order in which wildcards take messages.
+            certainty: Certainty,
+        } => "{}{messages}: {sends} sent, {receives} received",
+            certainty.before("possibly unmatched: ");
+        /// A send and the receive that matches it have different sizes.
+        SizeMismatch {
+            /// The send and its size, bytes.
+            send: (OpIndex, u64),
+            /// The receive and its size, bytes.
+            receive: (OpIndex, u64),
+            /// Envelope of the messages.
+            messages: Envelope,
+            /// Certain, or possible depending on the order of the messages.
+            certainty: Certainty,
+        } => "{}{messages}: operation {} of rank {} sends {} B, this receives {} B",
+            certainty.before("possibly: "), send.0.op, send.0.rank, send.1, receive.1;
+        /// A receive with a wildcard tag can take a message of a collective operation, for which
+        /// another receive then waits.
+        TakesCollective {
+            /// The receive with the wildcard tag.
+            place: OpIndex,
+            /// Envelope of the collective's message.
+            messages: Envelope,
+            /// The receive that waits for it.
+            instead_of: OpIndex,
+        } => "this receive with any tag can take a collective's message, for which operation {} \
+                 waits ({messages}): give it a tag", instead_of.op;
+    }
 }
 
 /// Envelope of messages, as receives distinguish them.
@@ -84,6 +88,16 @@ pub enum Certainty {
     Certain,
     /// It occurs in some runs or none, depending on times.
     Possible,
+}
+
+impl Certainty {
+    /// `doubt` before what is not certain.
+    const fn before(self, doubt: &'static str) -> &'static str {
+        match self {
+            Self::Certain => "",
+            Self::Possible => doubt,
+        }
+    }
 }
 
 /// Severity of a finding.
@@ -148,48 +162,15 @@ impl fmt::Display for Envelope {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for Cycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PeerOutOfRange { peer, ranks, .. } => {
-                write!(f, "peer {peer} does not exist: there are {ranks} ranks")
-            }
-            Self::Cycle { cycle, blocked, .. } => write_cycle(f, cycle, *blocked),
-            Self::Unmatched { messages, sends, receives, certainty, .. } => {
-                let possibly = match certainty {
-                    Certainty::Certain => "",
-                    Certainty::Possible => "possibly unmatched: ",
-                };
-                write!(f, "{possibly}{messages}: {sends} sent, {receives} received")
-            }
-            Self::TakesCollective { messages, instead_of, .. } => write!(
-                f,
-                "this receive with any tag can take a collective's message, for which operation {} \
-                 waits ({messages}): give it a tag",
-                instead_of.op
-            ),
-            Self::SizeMismatch { send, receive, messages, certainty } => {
-                let possibly = match certainty {
-                    Certainty::Certain => "",
-                    Certainty::Possible => "possibly: ",
-                };
-                write!(
-                    f,
-                    "{possibly}{messages}: operation {} of rank {} sends {} B, this receives {} B",
-                    send.0.op, send.0.rank, send.1, receive.1
-                )
-            }
+        f.write_str("operations wait for each other: ")?;
+        for op in self.ops() {
+            write!(f, "{op} -> ")?;
         }
+        if self.length() as usize > self.ops().len() {
+            write!(f, "... ({} in all) -> ", self.length())?;
+        }
+        write!(f, "{}", self.ops().first().copied().unwrap_or(0))
     }
-}
-
-fn write_cycle(f: &mut fmt::Formatter<'_>, cycle: &Cycle, blocked: u32) -> fmt::Result {
-    f.write_str("operations wait for each other: ")?;
-    for op in cycle.ops() {
-        write!(f, "{op} -> ")?;
-    }
-    if cycle.length() as usize > cycle.ops().len() {
-        write!(f, "... ({} in all) -> ", cycle.length())?;
-    }
-    write!(f, "{}; {blocked} never run", cycle.ops().first().copied().unwrap_or(0))
 }
