@@ -1,7 +1,6 @@
 //! Parameters of the model, and their values in fixed point.
 
 use loggap_core::model::{LogGops, ReceiveOverhead};
-use loggap_core::units::{PerByte, Picos};
 
 use super::function::FRACTION_BITS;
 use crate::timeline::causes::Quantity;
@@ -27,6 +26,8 @@ pub enum Parameter {
     SendOverheadPerByte,
     /// O of the receiver alone.
     ReceiveOverheadPerByte,
+    /// S, the eager limit, on which no time depends linearly.
+    EagerLimit,
 }
 
 /// Parameters if both ends of a message cost the same.
@@ -56,98 +57,133 @@ pub(super) fn index(quantity: Quantity, set: usize) -> Option<u16> {
     (at < Quantity::PARAMETERS).then(|| u16::try_from(index).unwrap_or(u16::MAX))
 }
 
+/// A row of the table of parameters.
+struct Row {
+    symbol: &'static str,
+    name: &'static str,
+    stored: &'static [Quantity],
+}
+
 impl Parameter {
+    /// All parameters.
+    pub const ALL: [Self; 10] = [
+        Self::Latency,
+        Self::Overhead,
+        Self::SendOverhead,
+        Self::ReceiveOverhead,
+        Self::Gap,
+        Self::GapPerByte,
+        Self::OverheadPerByte,
+        Self::SendOverheadPerByte,
+        Self::ReceiveOverheadPerByte,
+        Self::EagerLimit,
+    ];
+
+    const fn row(self) -> Row {
+        use Quantity as Q;
+        let (symbol, name, stored): (_, _, &[Q]) = match self {
+            Self::Latency => ("L", "latency", &[Q::Latency]),
+            Self::Overhead => ("o", "overhead", &[Q::SendOverhead, Q::ReceiveOverhead]),
+            Self::SendOverhead => ("o_s", "send_overhead", &[Q::SendOverhead]),
+            Self::ReceiveOverhead => ("o_r", "recv_overhead", &[Q::ReceiveOverhead]),
+            Self::Gap => ("g", "gap", &[Q::Gap]),
+            Self::GapPerByte => ("G", "gap_per_byte", &[Q::GapPerByte]),
+            Self::OverheadPerByte => {
+                ("O", "overhead_per_byte", &[Q::SendOverheadPerByte, Q::ReceiveOverheadPerByte])
+            }
+            Self::SendOverheadPerByte => {
+                ("O_s", "send_overhead_per_byte", &[Q::SendOverheadPerByte])
+            }
+            Self::ReceiveOverheadPerByte => {
+                ("O_r", "recv_overhead_per_byte", &[Q::ReceiveOverheadPerByte])
+            }
+            Self::EagerLimit => ("S", "eager_limit", &[]),
+        };
+        Row { symbol, name, stored }
+    }
+
     /// Symbol used in the papers.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
-        match self {
-            Self::Latency => "L",
-            Self::Overhead => "o",
-            Self::SendOverhead => "o_s",
-            Self::ReceiveOverhead => "o_r",
-            Self::Gap => "g",
-            Self::GapPerByte => "G",
-            Self::OverheadPerByte => "O",
-            Self::SendOverheadPerByte => "O_s",
-            Self::ReceiveOverheadPerByte => "O_r",
-        }
+        self.row().symbol
+    }
+
+    /// Name in files, without a unit.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// The costs of messages that it changes.
+    pub(super) const fn stored(self) -> &'static [Quantity] {
+        self.row().stored
     }
 
     /// True if it is a time per byte.
     #[must_use]
     pub const fn is_per_byte(self) -> bool {
+        use Quantity as Q;
         matches!(
-            self,
-            Self::GapPerByte
-                | Self::OverheadPerByte
-                | Self::SendOverheadPerByte
-                | Self::ReceiveOverheadPerByte
+            self.stored(),
+            [Q::GapPerByte | Q::SendOverheadPerByte | Q::ReceiveOverheadPerByte, ..]
         )
     }
 
     /// True if it belongs to the sender alone, or to the receiver alone.
     #[must_use]
     pub const fn is_of_one_end(self) -> bool {
+        use Quantity as Q;
         matches!(
-            self,
-            Self::SendOverhead
-                | Self::ReceiveOverhead
-                | Self::SendOverheadPerByte
-                | Self::ReceiveOverheadPerByte
+            self.stored(),
+            [Q::SendOverhead
+                | Q::ReceiveOverhead
+                | Q::SendOverheadPerByte
+                | Q::ReceiveOverheadPerByte]
         )
     }
 
     /// True if this parameter and `other` change the same value of a parameter set.
     #[must_use]
     pub fn shares(self, other: Self) -> bool {
-        self.stored().iter().any(|stored| other.stored().contains(stored))
+        self == other || self.stored().iter().any(|stored| other.stored().contains(stored))
     }
 
-    /// The values of a parameter set that it changes.
-    pub(super) const fn stored(self) -> &'static [Quantity] {
-        match self {
-            Self::Latency => &[Quantity::Latency],
-            Self::Overhead => &[Quantity::SendOverhead, Quantity::ReceiveOverhead],
-            Self::SendOverhead => &[Quantity::SendOverhead],
-            Self::ReceiveOverhead => &[Quantity::ReceiveOverhead],
-            Self::Gap => &[Quantity::Gap],
-            Self::GapPerByte => &[Quantity::GapPerByte],
-            Self::OverheadPerByte => {
-                &[Quantity::SendOverheadPerByte, Quantity::ReceiveOverheadPerByte]
-            }
-            Self::SendOverheadPerByte => &[Quantity::SendOverheadPerByte],
-            Self::ReceiveOverheadPerByte => &[Quantity::ReceiveOverheadPerByte],
-        }
+    /// Fractional bits of [`Units`] below the unit of its type.
+    pub(crate) const fn shift(self) -> u32 {
+        if self.is_per_byte() { 0 } else { FRACTION_BITS }
+    }
+
+    /// The values of a parameter set that it changes (one or two), in the units of their types.
+    pub(crate) fn numbers<'a>(
+        self,
+        set: &'a mut LogGops,
+        receive: &'a mut ReceiveOverhead,
+    ) -> impl Iterator<Item = &'a mut u64> {
+        let costs = [
+            (Quantity::Latency, &mut set.latency.0),
+            (Quantity::SendOverhead, &mut set.overhead.0),
+            (Quantity::ReceiveOverhead, &mut receive.overhead.0),
+            (Quantity::Gap, &mut set.gap.0),
+            (Quantity::GapPerByte, &mut set.gap_per_byte.0),
+            (Quantity::SendOverheadPerByte, &mut set.overhead_per_byte.0),
+            (Quantity::ReceiveOverheadPerByte, &mut receive.overhead_per_byte.0),
+        ];
+        let own = costs.into_iter().filter(move |(cost, _)| self.stored().contains(cost));
+        let limit = (self == Self::EagerLimit).then_some(&mut set.eager_limit.0);
+        own.map(|(_, number)| number).chain(limit)
     }
 
     /// Sets its value in a parameter set; times are rounded down to whole ps.
-    pub fn set(self, set: &mut LogGops, receive: &mut ReceiveOverhead, Units(value): Units) {
-        let time = Picos(u64::try_from(value >> FRACTION_BITS).unwrap_or(u64::MAX));
-        let per_byte = PerByte(u64::try_from(value).unwrap_or(u64::MAX));
-        match self {
-            Self::Latency => set.latency = time,
-            Self::Overhead | Self::SendOverhead => set.overhead = time,
-            Self::ReceiveOverhead => receive.overhead = time,
-            Self::Gap => set.gap = time,
-            Self::GapPerByte => set.gap_per_byte = per_byte,
-            Self::OverheadPerByte | Self::SendOverheadPerByte => set.overhead_per_byte = per_byte,
-            Self::ReceiveOverheadPerByte => receive.overhead_per_byte = per_byte,
-        }
+    pub fn set(self, set: &mut LogGops, receive: &mut ReceiveOverhead, value: Units) {
+        let value = u64::try_from(value.0 >> self.shift()).unwrap_or(u64::MAX);
+        self.numbers(set, receive).for_each(|number| *number = value);
     }
 
-    /// Its value in a parameter set, in 2⁻¹⁶ ps, or 2⁻¹⁶ ps per byte.
+    /// Its value in a parameter set, in 2⁻¹⁶ ps, or 2⁻¹⁶ ps per byte; the sender's of two.
     pub(super) fn of(self, set: &LogGops, receive: ReceiveOverhead) -> u128 {
-        let time = |Picos(picos): Picos| u128::from(picos) << FRACTION_BITS;
-        let per_byte = |PerByte(units): PerByte| u128::from(units);
-        match self {
-            Self::Latency => time(set.latency),
-            Self::Overhead | Self::SendOverhead => time(set.overhead),
-            Self::ReceiveOverhead => time(receive.overhead),
-            Self::Gap => time(set.gap),
-            Self::GapPerByte => per_byte(set.gap_per_byte),
-            Self::OverheadPerByte | Self::SendOverheadPerByte => per_byte(set.overhead_per_byte),
-            Self::ReceiveOverheadPerByte => per_byte(receive.overhead_per_byte),
-        }
+        let (mut set, mut receive) = (*set, receive);
+        let value = self.numbers(&mut set, &mut receive).next().map_or(0, |number| *number);
+        u128::from(value) << self.shift()
     }
 }
 

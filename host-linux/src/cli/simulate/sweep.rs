@@ -220,12 +220,8 @@ impl Points {
 
     /// Describes a point: `L = 1 ns and S = 50 B`.
     fn named(&self, at: usize) -> String {
-        let values =
-            self.sweep.axes().iter().zip(self.sweep.at(at)).map(|(axis, raw)| match axis.unit() {
-                "times" => format!("{} times {}", axis.swept.symbol(), axis.text(raw)),
-                unit => format!("{} = {} {unit}", axis.swept.symbol(), axis.text(raw)),
-            });
-        values.collect::<Vec<_>>().join(" and ")
+        let values = self.sweep.axes().iter().zip(self.sweep.at(at));
+        values.map(|(axis, raw)| axis.label(raw)).collect::<Vec<_>>().join(" and ")
     }
 
     /// Why points have no makespan, if any has none.

@@ -2,7 +2,8 @@
 
 use super::{NumberError, SizeError, size, time, time_per_byte};
 use crate::decimal;
-use crate::study::sweep::{Axis, FACTOR_DIGITS, Form, Spacing, Span, SpanError, Swept};
+use crate::sensitivity::Parameter;
+use crate::study::sweep::{Axis, FACTOR_DIGITS, Form, Spacing, Span, SpanError};
 
 /// Why a text is not a swept parameter.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +37,7 @@ pub enum AxisError {
 }
 
 fn known() -> String {
-    Swept::ALL.map(Swept::symbol).join(", ")
+    Parameter::ALL.map(Parameter::symbol).join(", ")
 }
 
 /// Parses a swept parameter.
@@ -46,7 +47,7 @@ fn known() -> String {
 /// [`AxisError`].
 pub fn axis(text: &str) -> Result<Axis, AxisError> {
     let (symbol, values) = text.split_once('=').ok_or(AxisError::Form)?;
-    let swept = Swept::ALL.into_iter().find(|swept| swept.symbol() == symbol);
+    let swept = Parameter::ALL.into_iter().find(|swept| swept.symbol() == symbol);
     let swept = swept.ok_or_else(|| AxisError::Parameter(symbol.to_owned()))?;
     let (ends, points, spacing) = match *values.split(':').collect::<Vec<_>>() {
         [from, to, points] => ([from, to], points, Spacing::Linear),
@@ -67,11 +68,11 @@ fn factor(text: &str) -> Result<u64, AxisError> {
 }
 
 /// Parses a value in units of the parameter's type.
-fn value(swept: Swept, text: &str) -> Result<u64, AxisError> {
+fn value(swept: Parameter, text: &str) -> Result<u64, AxisError> {
     Ok(match swept {
-        Swept::EagerLimit => size(text)?,
+        Parameter::EagerLimit => size(text)?,
         swept if swept.is_per_byte() => time_per_byte(text)?.0,
-        Swept::Cost(_) => time(text)?.0,
+        _ => time(text)?.0,
     })
 }
 

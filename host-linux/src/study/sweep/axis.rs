@@ -2,21 +2,11 @@
 
 use std::fmt;
 
-use loggap_core::model::{LogGops, ReceiveOverhead};
 use loggap_core::units::{PerByte, Picos};
 use serde::Serialize;
 
 use crate::decimal::fixed;
 use crate::sensitivity::{Parameter, Units};
-
-/// Parameters that can be swept.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Swept {
-    /// A cost of messages.
-    Cost(Parameter),
-    /// The eager limit S.
-    EagerLimit,
-}
 
 /// Meaning of the numbers of an axis.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -72,7 +62,7 @@ pub enum SpanError {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Axis {
     /// The swept parameter.
-    pub swept: Swept,
+    pub swept: Parameter,
     /// Meaning of the span's numbers.
     pub form: Form,
     span: Span,
@@ -109,86 +99,13 @@ impl Reading {
     }
 }
 
-impl Swept {
-    /// All parameters that can be swept.
-    pub const ALL: [Self; 10] = [
-        Self::Cost(Parameter::Latency),
-        Self::Cost(Parameter::Overhead),
-        Self::Cost(Parameter::SendOverhead),
-        Self::Cost(Parameter::ReceiveOverhead),
-        Self::Cost(Parameter::Gap),
-        Self::Cost(Parameter::GapPerByte),
-        Self::Cost(Parameter::OverheadPerByte),
-        Self::Cost(Parameter::SendOverheadPerByte),
-        Self::Cost(Parameter::ReceiveOverheadPerByte),
-        Self::EagerLimit,
-    ];
-
-    /// Symbol used in the papers.
-    #[must_use]
-    pub const fn symbol(self) -> &'static str {
-        match self {
-            Self::Cost(parameter) => parameter.symbol(),
-            Self::EagerLimit => "S",
-        }
-    }
-
-    /// Name in files, without a unit.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cost(Parameter::Latency) => "latency",
-            Self::Cost(Parameter::Overhead) => "overhead",
-            Self::Cost(Parameter::SendOverhead) => "send_overhead",
-            Self::Cost(Parameter::ReceiveOverhead) => "recv_overhead",
-            Self::Cost(Parameter::Gap) => "gap",
-            Self::Cost(Parameter::GapPerByte) => "gap_per_byte",
-            Self::Cost(Parameter::OverheadPerByte) => "overhead_per_byte",
-            Self::Cost(Parameter::SendOverheadPerByte) => "send_overhead_per_byte",
-            Self::Cost(Parameter::ReceiveOverheadPerByte) => "recv_overhead_per_byte",
-            Self::EagerLimit => "eager_limit",
-        }
-    }
-
-    /// True if it is a time per byte.
-    #[must_use]
-    pub const fn is_per_byte(self) -> bool {
-        matches!(self, Self::Cost(parameter) if parameter.is_per_byte())
-    }
-
-    /// The values of a parameter set that it changes (one or two), in the units of their types.
-    pub(super) const fn numbers<'a>(
-        self,
-        set: &'a mut LogGops,
-        receive: &'a mut ReceiveOverhead,
-    ) -> [Option<&'a mut u64>; 2] {
-        let (one, other) = match self {
-            Self::EagerLimit => (&mut set.eager_limit.0, None),
-            Self::Cost(Parameter::Latency) => (&mut set.latency.0, None),
-            Self::Cost(Parameter::Gap) => (&mut set.gap.0, None),
-            Self::Cost(Parameter::GapPerByte) => (&mut set.gap_per_byte.0, None),
-            Self::Cost(Parameter::SendOverhead) => (&mut set.overhead.0, None),
-            Self::Cost(Parameter::ReceiveOverhead) => (&mut receive.overhead.0, None),
-            Self::Cost(Parameter::Overhead) => (&mut set.overhead.0, Some(&mut receive.overhead.0)),
-            Self::Cost(Parameter::SendOverheadPerByte) => (&mut set.overhead_per_byte.0, None),
-            Self::Cost(Parameter::ReceiveOverheadPerByte) => {
-                (&mut receive.overhead_per_byte.0, None)
-            }
-            Self::Cost(Parameter::OverheadPerByte) => {
-                (&mut set.overhead_per_byte.0, Some(&mut receive.overhead_per_byte.0))
-            }
-        };
-        [Some(one), other]
-    }
-}
-
 impl Axis {
     /// An axis for a parameter.
     ///
     /// # Errors
     ///
     /// [`SpanError`].
-    pub const fn new(swept: Swept, form: Form, span: Span) -> Result<Self, SpanError> {
+    pub const fn new(swept: Parameter, form: Form, span: Span) -> Result<Self, SpanError> {
         if span.points < 2 {
             return Err(SpanError::Points);
         }
@@ -212,8 +129,8 @@ impl Axis {
     pub fn key(&self) -> String {
         let unit = match (self.form, self.swept) {
             (Form::Factor, _) => "factor",
-            (Form::Value, Swept::EagerLimit) => "bytes",
-            (Form::Value, Swept::Cost(_)) => "s",
+            (Form::Value, Parameter::EagerLimit) => "bytes",
+            (Form::Value, _) => "s",
         };
         format!("{}_{unit}", self.swept.name())
     }
@@ -223,9 +140,9 @@ impl Axis {
     pub const fn unit(&self) -> &'static str {
         match (self.form, self.swept) {
             (Form::Factor, _) => "times",
-            (Form::Value, Swept::EagerLimit) => "B",
-            (Form::Value, Swept::Cost(parameter)) if parameter.is_per_byte() => "ns/B",
-            (Form::Value, Swept::Cost(_)) => "ns",
+            (Form::Value, Parameter::EagerLimit) => "B",
+            (Form::Value, swept) if swept.is_per_byte() => "ns/B",
+            (Form::Value, _) => "ns",
         }
     }
 
@@ -259,6 +176,16 @@ impl Axis {
         }
     }
 
+    /// The number `raw` of the parameter, for legends.
+    #[must_use]
+    pub fn label(&self, raw: u64) -> String {
+        let (symbol, text) = (self.swept.symbol(), self.text(raw));
+        match self.form {
+            Form::Factor => format!("{symbol} times {text}"),
+            Form::Value => format!("{symbol} = {text} {}", self.unit()),
+        }
+    }
+
     /// Result of applying the number `raw` to a parameter's `value`; `None` past 2⁶⁴.
     pub(super) fn applied(&self, raw: u64, value: u64) -> Option<u64> {
         match self.form {
@@ -276,9 +203,9 @@ impl Axis {
     pub fn reading(&self, raw: u64) -> Reading {
         match (self.form, self.swept) {
             (Form::Factor, _) => Reading::Number(raw as f64 / FACTOR_ONE as f64),
-            (Form::Value, Swept::EagerLimit) => Reading::Bytes(raw),
+            (Form::Value, Parameter::EagerLimit) => Reading::Bytes(raw),
             (Form::Value, swept) if swept.is_per_byte() => Reading::Number(PerByte(raw).seconds()),
-            (Form::Value, Swept::Cost(_)) => Reading::Number(Picos(raw).seconds()),
+            (Form::Value, _) => Reading::Number(Picos(raw).seconds()),
         }
     }
 
@@ -287,9 +214,9 @@ impl Axis {
     pub fn text(&self, raw: u64) -> String {
         match (self.form, self.swept) {
             (Form::Factor, _) => fixed(raw.into(), FACTOR_DIGITS),
-            (Form::Value, Swept::EagerLimit) => raw.to_string(),
+            (Form::Value, Parameter::EagerLimit) => raw.to_string(),
             (Form::Value, swept) if swept.is_per_byte() => Units(raw.into()).nanos(),
-            (Form::Value, Swept::Cost(_)) => fixed(raw.into(), 3),
+            (Form::Value, _) => fixed(raw.into(), 3),
         }
     }
 }
@@ -299,11 +226,11 @@ mod tests {
     use super::*;
     use quickcheck::quickcheck;
 
-    fn axis(swept: Swept, form: Form, [from, to]: [u64; 2], points: u32) -> Axis {
+    fn axis(swept: Parameter, form: Form, [from, to]: [u64; 2], points: u32) -> Axis {
         Axis::new(swept, form, Span { from, to, points, spacing: Spacing::Linear }).unwrap()
     }
 
-    const LATENCY: Swept = Swept::Cost(Parameter::Latency);
+    const LATENCY: Parameter = Parameter::Latency;
 
     #[test]
     fn values_are_evenly_spaced_and_have_both_ends() {
@@ -328,7 +255,7 @@ mod tests {
 
     #[test]
     fn values_are_read_in_their_units() {
-        let per_byte = Swept::Cost(Parameter::GapPerByte);
+        let per_byte = Parameter::GapPerByte;
         let read = |swept, form, raw| {
             let axis = axis(swept, form, [0, 1], 2);
             (axis.key(), axis.reading(raw).to_string(), axis.text(raw), axis.unit())
@@ -345,7 +272,7 @@ mod tests {
             of("gap_per_byte_s", "0.00000000002", "0.02", "ns/B")
         );
         assert_eq!(
-            read(Swept::EagerLimit, Form::Value, 65_536),
+            read(Parameter::EagerLimit, Form::Value, 65_536),
             of("eager_limit_bytes", "65536", "65536", "B")
         );
         assert_eq!(

@@ -2,8 +2,9 @@
 
 use loggap_core::units::Picos;
 
-use super::{Axis, Form, Spacing, Sweep, Swept, Tangent};
+use super::{Axis, Form, Spacing, Sweep, Tangent};
 use crate::output::number::{self, Unit};
+use crate::sensitivity::Parameter;
 use crate::study::{Axes, Chart, Coordinates, Series};
 
 /// Most axes that a chart can show.
@@ -42,7 +43,10 @@ pub fn chart(
     };
     let mut series = match sweep.axes() {
         [_, second] => {
-            let named = |&index: &usize| Series::new(label(second, index), curve(index));
+            let named = |&index: &usize| {
+                let raw = second.raw(u32::try_from(index).unwrap_or(u32::MAX));
+                Series::new(second.label(raw), curve(index))
+            };
             curves.iter().map(named).collect()
         }
         _ => vec![Series::new("makespan".into(), curve(0))],
@@ -82,7 +86,7 @@ fn title(sweep: &Sweep, curves: usize, schedule: &str) -> String {
 fn unit(axis: &Axis) -> Unit {
     let last = axis.reading(axis.span().to).number();
     match (axis.form, axis.swept) {
-        (Form::Factor, _) | (_, Swept::EagerLimit) => Unit { name: "", size: 1.0 },
+        (Form::Factor, _) | (_, Parameter::EagerLimit) => Unit { name: "", size: 1.0 },
         (Form::Value, swept) if swept.is_per_byte() => {
             Unit::fitting(number::TIME_PER_BYTE, last, 1.0)
         }
@@ -94,17 +98,8 @@ fn x_label(axis: &Axis, unit: &Unit) -> String {
     let symbol = axis.swept.symbol();
     match (axis.form, axis.swept) {
         (Form::Factor, _) => format!("{symbol}, times that given"),
-        (Form::Value, Swept::EagerLimit) => format!("{symbol} [bytes]"),
+        (Form::Value, Parameter::EagerLimit) => format!("{symbol} [bytes]"),
         (Form::Value, _) => format!("{symbol} [{}]", unit.name),
-    }
-}
-
-/// Legend of a curve: the value of the second axis.
-fn label(axis: &Axis, index: usize) -> String {
-    let raw = axis.raw(u32::try_from(index).unwrap_or(u32::MAX));
-    match axis.form {
-        Form::Factor => format!("{} times {}", axis.swept.symbol(), axis.text(raw)),
-        Form::Value => format!("{} = {} {}", axis.swept.symbol(), axis.text(raw), axis.unit()),
     }
 }
 

@@ -4,9 +4,10 @@ mod axis;
 mod chart;
 mod tangent;
 
-pub use self::axis::{Axis, FACTOR_DIGITS, Form, Reading, Spacing, Span, SpanError, Swept};
+pub use self::axis::{Axis, FACTOR_DIGITS, Form, Reading, Spacing, Span, SpanError};
 pub use self::chart::{MOST_AXES, chart};
 pub use self::tangent::{Stretch, Tangent};
+use crate::sensitivity::Parameter;
 use crate::simulation::ParameterSets;
 
 /// Limit on the points of all axes together.
@@ -90,7 +91,7 @@ impl Sweep {
     pub fn new(axes: Vec<Axis>, given: &ParameterSets) -> Result<Self, SweepError> {
         let mut rest = &axes[..];
         while let Some((axis, others)) = rest.split_first() {
-            if let Some(other) = others.iter().find(|other| clash(axis.swept, other.swept)) {
+            if let Some(other) = others.iter().find(|other| axis.swept.shares(other.swept)) {
                 return Err(SweepError::Same(axis.swept.symbol(), other.swept.symbol()));
             }
             rest = others;
@@ -111,8 +112,8 @@ impl Sweep {
         let (ranges, values) = (self.given.protocols.len(), self.values(axis.swept));
         let differ = values.iter().any(|value| Some(value) != values.first());
         match (axis.form, axis.swept) {
-            (Form::Value, Swept::EagerLimit) if differ => Err(SweepError::EagerLimits),
-            (Form::Value, Swept::EagerLimit) => Ok(()),
+            (Form::Value, Parameter::EagerLimit) if differ => Err(SweepError::EagerLimits),
+            (Form::Value, Parameter::EagerLimit) => Ok(()),
             (Form::Value, _) if !self.given.levels.is_empty() => {
                 Err(SweepError::Levels { symbol, levels: self.given.levels.len() + 1 })
             }
@@ -131,7 +132,7 @@ impl Sweep {
     }
 
     /// Given values of a parameter: one for each size range, and for each end that it comprises.
-    fn values(&self, swept: Swept) -> Vec<u64> {
+    fn values(&self, swept: Parameter) -> Vec<u64> {
         let mut sets = self.given.clone();
         numbers(&mut sets, swept).map(|number| *number).collect()
     }
@@ -177,11 +178,7 @@ impl Sweep {
     /// receive overheads if a parameter of one end is swept.
     #[must_use]
     pub fn given(&self) -> ParameterSets {
-        let is_one_end = |axis: &Axis| match axis.swept {
-            Swept::Cost(parameter) => parameter.is_of_one_end(),
-            Swept::EagerLimit => false,
-        };
-        if self.axes.iter().any(is_one_end) {
+        if self.axes.iter().any(|axis| axis.swept.is_of_one_end()) {
             return self.given.clone();
         }
         self.given.clone().simplified()
@@ -189,10 +186,9 @@ impl Sweep {
 }
 
 /// The values that a parameter changes, in all sets.
-fn numbers(sets: &mut ParameterSets, swept: Swept) -> impl Iterator<Item = &mut u64> {
+fn numbers(sets: &mut ParameterSets, swept: Parameter) -> impl Iterator<Item = &mut u64> {
     let ends = sets.protocols.iter_mut().zip(&mut sets.receive);
     ends.flat_map(move |(protocol, receive)| swept.numbers(&mut protocol.parameters, receive))
-        .flatten()
 }
 
 /// `sets` with an explicit receive overhead for each range.
@@ -203,14 +199,6 @@ fn told_apart(sets: &ParameterSets) -> ParameterSets {
         sets.receive = ends.collect();
     }
     sets
-}
-
-/// True if two parameters change the same value of a parameter set.
-fn clash(one: Swept, other: Swept) -> bool {
-    match (one, other) {
-        (Swept::Cost(one), Swept::Cost(other)) => one.shares(other),
-        _ => one == other,
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use loggap_core::units::Picos;
 
-use super::{Axis, Form, Sweep, Swept};
+use super::{Axis, Form, Sweep};
 use crate::sensitivity::{Sensitivity, Units};
 
 /// Tangent of the makespan at the given parameters, and the interval on which the makespan is
@@ -44,8 +44,7 @@ impl Sweep {
     #[must_use]
     pub fn tangent(&self, found: &[Sensitivity], makespan: Picos) -> Option<Tangent> {
         let [axis] = self.axes() else { return None };
-        let Swept::Cost(parameter) = axis.swept else { return None };
-        let mut fitting = found.iter().filter(|found| found.parameter == parameter);
+        let mut fitting = found.iter().filter(|found| found.parameter == axis.swept);
         let (Some(&sensitivity), None) = (fitting.next(), fitting.next()) else { return None };
         let known = sensitivity.high.is_none_or(|high| high > sensitivity.low);
         known.then_some(Tangent { sensitivity, makespan, axis: *axis })
@@ -68,7 +67,7 @@ impl Tangent {
     /// True if the makespan at the axis value `raw` is proved to lie on the tangent.
     #[must_use]
     pub fn holds(&self, raw: u64) -> bool {
-        let bits = if self.axis.swept.is_per_byte() { 0 } else { Units::FRACTION_BITS };
+        let bits = self.axis.swept.shift();
         let given = u64::try_from(self.sensitivity.value.0 >> bits).unwrap_or(u64::MAX);
         let Some(applied) = self.axis.applied(raw, given) else { return false };
         let applied = Units(u128::from(applied) << bits);

@@ -4,7 +4,7 @@ use loggap_core::model::{LogGops, Protocol, ReceiveOverhead};
 use loggap_core::units::{Bytes, PerByte, Picos};
 
 use super::*;
-use crate::sensitivity::{Parameter, Sensitivity, Units};
+use crate::sensitivity::{Sensitivity, Units};
 use crate::study::{Axes, Coordinates};
 
 fn set() -> LogGops {
@@ -25,7 +25,7 @@ fn given(ranges: u64) -> ParameterSets {
 
 fn axis(parameter: Parameter, form: Form, [from, to]: [u64; 2], points: u32) -> Axis {
     let span = Span { from, to, points, spacing: Spacing::Linear };
-    Axis::new(Swept::Cost(parameter), form, span).unwrap()
+    Axis::new(parameter, form, span).unwrap()
 }
 
 const HALF_TO_DOUBLE: [u64; 2] = [500_000_000, 2_000_000_000];
@@ -97,7 +97,7 @@ fn what_has_no_meaning_is_refused() {
     assert!(Sweep::new(vec![values(Parameter::OverheadPerByte)], &apart).is_ok());
     let eager_limit = |form, ends: [u64; 2]| {
         let span = Span { from: ends[0], to: ends[1], points: 2, spacing: Spacing::Linear };
-        vec![Axis::new(Swept::EagerLimit, form, span).unwrap()]
+        vec![Axis::new(Parameter::EagerLimit, form, span).unwrap()]
     };
     let mut levels = given(2);
     assert!(Sweep::new(eager_limit(Form::Value, [1, 9]), &levels).is_ok());
