@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use crate::engine::{self, outcome};
 use crate::program::Program;
 use crate::shadow::{self, Outcome};
-use loggap::schedule::{FileLookup, Form, ScheduleFile};
+use loggap::schedule::{Form, ScheduleFile};
 use loggap::simulation::{Limit, LoadError, NetworkPlan, OwnedMemory, RunError, stream};
 use loggap_core::goal::binary::{
     EdgeSpan, LookupMemory, Native, NativeWriter, Reference, ReferenceWriter,
@@ -178,11 +178,11 @@ pub fn run_with(
             let spans = &mut vec![EdgeSpan::default(); view.spans() as usize];
             let firsts = &mut vec![7; program.ranks.len() + 1];
             let file = view.lookup(LookupMemory { spans, firsts }).map_err(|error| open(&error))?;
-            events(builder, FileLookup::Native(file), parameters, settings, turns)
+            events(builder, file, parameters, settings, turns)
         }
         _ => {
             let file = Reference::open(&looked_up).map_err(|error| open(&error))?;
-            events(builder, FileLookup::Reference(file), parameters, settings, turns)
+            events(builder, file, parameters, settings, turns)
         }
     }
     .map_err(|error| error.to_string())

@@ -4,7 +4,7 @@ use loggap_core::goal::Sink;
 use loggap_core::units::{Bytes, Overflow, PerByte, Picos};
 
 use super::algorithm::Shape;
-use super::rounds::{Message, Round, feed};
+use super::rounds::{Round, around, feed};
 
 /// One call of a collective operation with a given algorithm; rank 0 is the root.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -117,16 +117,12 @@ impl Call {
         if !self.is_symmetric() {
             return self.feed_all(sink);
         }
-        let to_itself = |messages: &mut Vec<Message>| {
-            for message in messages {
-                message.peer = 0;
-            }
-        };
         let alone = |rank| {
             let mut rounds = self.rounds(rank);
             for round in &mut rounds {
-                to_itself(&mut round.sends);
-                to_itself(&mut round.receives);
+                for message in round.sends.iter_mut().chain(&mut round.receives) {
+                    message.peer = 0;
+                }
             }
             rounds
         };
@@ -164,8 +160,7 @@ impl Call {
     }
 
     pub(super) fn above(&self, rank: u32, distance: u32) -> u32 {
-        let place = (u64::from(rank) + u64::from(distance)) % u64::from(self.ranks.max(1));
-        u32::try_from(place).unwrap_or(0)
+        around(rank, distance, self.ranks)
     }
 
     pub(super) fn below(&self, rank: u32, distance: u32) -> u32 {

@@ -2,18 +2,13 @@
 
 use loggap_core::units::{Bytes, PerByte, Picos};
 
-use super::rounds::{Message, Round, doubled};
+use super::rounds::{Message, Round, around, doubled};
 
 /// Bytes to or from each rank, by rank.
 type Sizes<'a> = &'a [u64];
 
 fn size(sizes: Sizes<'_>, rank: u32) -> u64 {
     sizes.get(rank as usize).copied().unwrap_or(0)
-}
-
-fn around(rank: u32, distance: u32, ranks: u32) -> u32 {
-    let place = (u64::from(rank) + u64::from(distance)) % u64::from(ranks.max(1));
-    u32::try_from(place).unwrap_or(0)
 }
 
 /// Bytes of the `count` ranks from `first` on, around the ring.

@@ -155,6 +155,12 @@ pub fn write_rounds<S: Sink>(
     Ok(before)
 }
 
+/// Rank at `distance` above `rank` on the ring.
+pub(super) fn around(rank: u32, distance: u32, ranks: u32) -> u32 {
+    let place = (u64::from(rank) + u64::from(distance)) % u64::from(ranks.max(1));
+    u32::try_from(place).unwrap_or(0)
+}
+
 /// Largest power of two up to `ranks`; 1 for 0 ranks.
 #[must_use]
 pub fn power_of_two(ranks: u32) -> u32 {

@@ -11,75 +11,45 @@ use crate::trace::extrapolate::ExtrapolatedLookup;
 /// is compiled only once.
 #[derive(Clone, Copy, Debug)]
 pub enum NumberedLookup<'f> {
-    /// A binary file, and the numbers.
-    File(FileLookup<'f>, &'f TagNumbers),
+    /// A file in the native format, and the numbers.
+    Native(NativeLookup<'f>, &'f TagNumbers),
+    /// A file in LogGOPSim's format, and the numbers.
+    Reference(Reference<'f>, &'f TagNumbers),
     /// An extrapolated trace, whose tags are numbers.
     Extrapolated(ExtrapolatedLookup<'f>),
 }
 
-/// A binary file of either format.
-#[derive(Clone, Copy, Debug)]
-pub enum FileLookup<'f> {
-    /// Native format.
-    Native(NativeLookup<'f>),
-    /// LogGOPSim's format.
-    Reference(Reference<'f>),
-}
-
-/// Forwards a call to the file, whichever format it has.
+/// Forwards a call to the program, whichever it is.
 macro_rules! forward {
-    ($self:ident, $file:ident => $asked:expr) => {
+    ($self:ident, $program:ident => $asked:expr) => {
         match $self {
-            FileLookup::Native($file) => $asked,
-            FileLookup::Reference($file) => $asked,
+            Self::Native($program, _) => $asked,
+            Self::Reference($program, _) => $asked,
+            Self::Extrapolated($program) => $asked,
         }
     };
 }
 
-impl Lookup for FileLookup<'_> {
-    fn op(&self, index: OpIndex) -> Option<Op> {
-        forward!(self, file => file.op(index))
-    }
-
-    fn dependencies(&self, index: OpIndex) -> Option<u32> {
-        forward!(self, file => file.dependencies(index))
-    }
-
-    fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, DependsOn)) -> Option<()> {
-        forward!(self, file => file.dependents(index, tell))
-    }
-
-    fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()> {
-        forward!(self, file => file.roots(rank, tell))
-    }
-}
-
 impl Lookup for NumberedLookup<'_> {
     fn op(&self, index: OpIndex) -> Option<Op> {
+        let op = forward!(self, program => program.op(index))?;
         match self {
-            Self::File(file, tags) => with_number(file.op(index)?, |tag| tags.number(tag)),
-            Self::Extrapolated(program) => program.op(index),
+            Self::Native(_, tags) | Self::Reference(_, tags) => {
+                with_number(op, |tag| tags.number(tag))
+            }
+            Self::Extrapolated(_) => Some(op),
         }
     }
 
     fn dependencies(&self, index: OpIndex) -> Option<u32> {
-        match self {
-            Self::File(file, _) => file.dependencies(index),
-            Self::Extrapolated(program) => program.dependencies(index),
-        }
+        forward!(self, program => program.dependencies(index))
     }
 
     fn dependents(&self, index: OpIndex, tell: impl FnMut(u32, DependsOn)) -> Option<()> {
-        match self {
-            Self::File(file, _) => file.dependents(index, tell),
-            Self::Extrapolated(program) => program.dependents(index, tell),
-        }
+        forward!(self, program => program.dependents(index, tell))
     }
 
     fn roots(&self, rank: u32, tell: impl FnMut(u32)) -> Option<()> {
-        match self {
-            Self::File(file, _) => file.roots(rank, tell),
-            Self::Extrapolated(program) => program.roots(rank, tell),
-        }
+        forward!(self, program => program.roots(rank, tell))
     }
 }
