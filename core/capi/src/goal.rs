@@ -121,27 +121,21 @@ impl<'t> Source<'t> {
                 .array::<Block>(survey.blocks_to_lend())
                 .array::<[u64; 2]>(survey.labels_most())
                 .array::<u32>(survey.labels_most()),
-            Self::Reference(view) => Sizer::new().array::<u32>(view.ops_most() as usize),
+            Self::Reference(view) => Sizer::new().array::<u32>(view.extent().ops_most),
             Self::Native(_) => Sizer::new(),
         }
     }
 
     pub(crate) fn info(&self) -> GoalInfo {
         let read_bytes = self.sizer().bytes();
-        let (format, ranks, ops, edges, edges_most) = match self {
-            Self::Text(_, survey) => {
-                let (edges, most) = (survey.edges() as u64, survey.edges_most() as u64);
-                (FormatKind::Text, survey.ranks(), survey.ops() as u64, edges, most)
-            }
-            Self::Reference(view) => {
-                let most = view.edges_most().into();
-                (FormatKind::Reference, view.ranks(), view.ops(), view.edges(), most)
-            }
-            Self::Native(view) => {
-                let most = view.edges_most().into();
-                (FormatKind::Native, view.ranks(), view.ops(), view.edges(), most)
-            }
+        let (format, extent) = match self {
+            Self::Text(_, survey) => (FormatKind::Text, survey.extent()),
+            Self::Reference(view) => (FormatKind::Reference, view.extent()),
+            Self::Native(view) => (FormatKind::Native, view.extent()),
         };
+        let [ops, edges, edges_most] =
+            [extent.ops, extent.edges, extent.edges_most].map(|count| count as u64);
+        let ranks = extent.ranks;
         GoalInfo { format: format as u32, ranks, ops, edges, edges_most, read_bytes }
     }
 
@@ -174,7 +168,7 @@ impl<'t> Source<'t> {
                 })
             }
             Self::Reference(view) => {
-                let scratch = arena.array(view.ops_most() as usize)?;
+                let scratch = arena.array(view.extent().ops_most)?;
                 view.read(scratch, sink).map_err(from_binary)
             }
             Self::Native(view) => view.read(sink).map_err(from_binary),

@@ -63,12 +63,8 @@ impl<'m, 's, S: Sink> Interleaver<'m, 's, S> {
         for node in nodes.iter() {
             self.sink.op(node.op)?;
             for &index in placed.as_slice().get(..node.dependencies as usize).unwrap_or_default() {
-                let Some(&Edge { op, on, start }) = edges.get(index as usize) else { continue };
-                if start {
-                    self.sink.requires_start(op, on)?
-                } else {
-                    self.sink.requires(op, on)?
-                }
+                let Some(&edge) = edges.get(index as usize) else { continue };
+                self.sink.edge(edge)?;
                 placed.next();
             }
         }

@@ -2,6 +2,7 @@
 
 pub mod binary;
 pub mod check;
+mod extent;
 mod interleave;
 mod lookup;
 mod op;
@@ -14,6 +15,7 @@ pub mod stats;
 mod testing;
 pub mod text;
 
+pub use extent::Extent;
 pub use interleave::{InterleaveError, Interleaver, KeptOrder};
 pub use lookup::{DependsOn, Lookup, OpIndex};
 pub use op::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};

@@ -110,16 +110,6 @@ pub trait Sink {
         self.edge(Edge { op, on, start: false })
     }
 
-    /// Lets operation `op` wait until operation `on` has started.
-    ///
-    /// # Errors
-    ///
-    /// As [`Sink::edge`].
-    #[inline]
-    fn requires_start(&mut self, op: u32, on: u32) -> Result<(), Self::Error> {
-        self.edge(Edge { op, on, start: true })
-    }
-
     /// Closes the open rank.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Statistics of a schedule, counted by a sink.
 
+use super::extent::Extent;
 use super::op::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 use super::protocol::{Misuse, Protocol};
 
@@ -10,8 +11,8 @@ pub const SIZE_CLASSES: usize = 65;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Stats {
-    /// Number of ranks.
-    pub ranks: u32,
+    /// Size of the schedule.
+    pub extent: Extent,
     /// Number of ranks without operations.
     pub idle_ranks: u32,
     /// Number of sends.
@@ -24,10 +25,6 @@ pub struct Stats {
     pub requires: u64,
     /// Number of dependencies on a start.
     pub irequires: u64,
-    /// Largest number of operations of a rank.
-    pub ops_most: u64,
-    /// Largest number of dependencies of a rank.
-    pub edges_most: u64,
     /// Total size of all sends, bytes.
     pub bytes_sent: u128,
     /// Total duration of all calculations, ps.
@@ -48,15 +45,13 @@ pub struct Stats {
 
 impl Stats {
     const NOTHING: Self = Self {
-        ranks: 0,
+        extent: Extent { ranks: 0, ops: 0, edges: 0, ops_most: 0, edges_most: 0 },
         idle_ranks: 0,
         sends: 0,
         receives: 0,
         calcs: 0,
         requires: 0,
         irequires: 0,
-        ops_most: 0,
-        edges_most: 0,
         bytes_sent: 0,
         calc_picos: 0,
         size_range: None,
@@ -66,18 +61,6 @@ impl Stats {
         highest_cpu: 0,
         highest_nic: 0,
     };
-
-    /// Number of operations.
-    #[must_use]
-    pub const fn ops(&self) -> u64 {
-        self.sends + self.receives + self.calcs
-    }
-
-    /// Number of dependencies.
-    #[must_use]
-    pub const fn edges(&self) -> u64 {
-        self.requires + self.irequires
-    }
 }
 
 /// Class of a message of `size` bytes: the number of bits of the size.
@@ -91,8 +74,8 @@ pub const fn size_class(size: u64) -> usize {
 pub struct Counter<'m> {
     protocol: Protocol,
     stats: Stats,
-    /// Number of operations and of dependencies of the open rank.
-    open: (u64, u64),
+    /// That of the open rank.
+    open: Extent,
     tags: Tags<'m>,
 }
 
@@ -100,7 +83,12 @@ impl<'m> Counter<'m> {
     /// Creates a counter that distinguishes up to `tags.len()` tags.
     pub fn new(tags: &'m mut [u64]) -> Self {
         let tags = Tags { memory: tags, used: 0, complete: true };
-        Self { protocol: Protocol::default(), stats: Stats::NOTHING, open: (0, 0), tags }
+        Self {
+            protocol: Protocol::default(),
+            stats: Stats::NOTHING,
+            open: Extent::of_rank(0, 0),
+            tags,
+        }
     }
 
     /// Statistics, and the tags that occurred.
@@ -126,18 +114,17 @@ impl Sink for Counter<'_> {
     type Error = Misuse;
 
     fn ranks(&mut self, ranks: u32) -> Result<(), Misuse> {
-        self.stats.ranks = ranks;
         self.protocol.ranks(ranks)
     }
 
     fn begin_rank(&mut self, rank: u32) -> Result<(), Misuse> {
-        self.open = (0, 0);
+        self.open = Extent::of_rank(0, 0);
         self.protocol.begin_rank(rank)
     }
 
     fn op(&mut self, op: Op) -> Result<u32, Misuse> {
         let index = self.protocol.op()?;
-        self.open.0 += 1;
+        self.open.ops += 1;
         let stats = &mut self.stats;
         stats.highest_cpu = stats.highest_cpu.max(op.cpu);
         stats.highest_nic = stats.highest_nic.max(op.nic);
@@ -169,14 +156,14 @@ impl Sink for Counter<'_> {
         let stats = &mut self.stats;
         *(if edge.start { &mut stats.irequires } else { &mut stats.requires }) += 1;
         self.protocol.edge(edge.op, edge.on)?;
-        self.open.1 += 1;
+        self.open.edges += 1;
         Ok(())
     }
 
     fn end_rank(&mut self) -> Result<(), Misuse> {
-        self.stats.ops_most = self.stats.ops_most.max(self.open.0);
-        self.stats.edges_most = self.stats.edges_most.max(self.open.1);
-        self.stats.idle_ranks += u32::from(self.open.0 == 0);
+        let open = Extent::of_rank(self.open.ops, self.open.edges);
+        self.stats.extent = self.stats.extent.with(open);
+        self.stats.idle_ranks += u32::from(open.ops == 0);
         self.protocol.end_rank()
     }
 }
@@ -250,15 +237,13 @@ mod tests {
         let mut size_classes = [0; SIZE_CLASSES];
         (size_classes[0], size_classes[11]) = (1, 1);
         let expected = Stats {
-            ranks: 2,
+            extent: Extent { ranks: 2, ops: 4, edges: 3, ops_most: 4, edges_most: 3 },
             idle_ranks: 1,
             sends: 2,
             receives: 1,
             calcs: 1,
             requires: 2,
             irequires: 1,
-            ops_most: 4,
-            edges_most: 3,
             bytes_sent: 1024,
             calc_picos: 500,
             size_range: Some((0, 1024)),

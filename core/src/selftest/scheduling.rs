@@ -53,7 +53,7 @@ fn trace() -> Option<u64> {
 }
 
 fn survey() -> Option<u64> {
-    Some(text::Survey::of(FOUR).ok()?.ops() as u64)
+    Some(text::Survey::of(FOUR).ok()?.extent().ops as u64)
 }
 
 /// Feeds `text` into `sink`.

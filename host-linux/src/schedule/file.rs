@@ -13,14 +13,14 @@ use loggap_core::goal::binary::{
 use loggap_core::goal::text::{
     self, Block, LabelMemory, LabelUse, OpPlace, ReadError, Survey, TextError, TextMemory,
 };
-use loggap_core::goal::{OpIndex, Sink};
+use loggap_core::goal::{Extent, OpIndex, Sink};
 use loggap_core::sim::BuildError;
 use memmap2::Mmap;
 
 use super::EachOp;
 use super::coding::Coding;
-use super::form::{Extent, Form};
-use super::lookup::{FileLookup, NumberedLookup};
+use super::form::Form;
+use super::lookup::NumberedLookup;
 use super::tags::{TagNumbers, numbering, with_number};
 use crate::side_by_side::side_by_side;
 use crate::sys::file_map;
@@ -247,10 +247,10 @@ impl ScheduleFile {
         let binary = |error: BinaryError| error.to_string();
         let frame = match binary::Format::of(bytes) {
             Some(binary::Format::Reference) => Reference::open(bytes)
-                .map(|view| Frame::Binary(Form::Reference, Extent::from(&view)))
+                .map(|view| Frame::Binary(Form::Reference, view.extent()))
                 .map_err(binary),
             Some(binary::Format::Native) => Native::open(bytes)
-                .map(|view| Frame::Binary(Form::Native, Extent::from(&view)))
+                .map(|view| Frame::Binary(Form::Native, view.extent()))
                 .map_err(binary),
             None => match Coding::of(bytes) {
                 Some(coding) => Err(coding.to_string()),
@@ -286,9 +286,9 @@ impl ScheduleFile {
 
     /// Size of the schedule: exact if reading succeeds.
     #[must_use]
-    pub fn extent(&self) -> Extent {
+    pub const fn extent(&self) -> Extent {
         match &self.frame {
-            Frame::Text(survey, _) => Extent::from(survey),
+            Frame::Text(survey, _) => survey.extent(),
             Frame::Binary(_, extent) => *extent,
         }
     }
@@ -387,12 +387,11 @@ impl ScheduleFile {
             Form::Native => Native::open(bytes)
                 .map_err(LookupError::File)
                 .and_then(|view| view.lookup(memory))
-                .map(FileLookup::Native),
-            Form::Reference => {
-                Reference::open(bytes).map(FileLookup::Reference).map_err(LookupError::File)
-            }
+                .map(|file| NumberedLookup::Native(file, tags)),
+            Form::Reference => Reference::open(bytes)
+                .map_err(LookupError::File)
+                .map(|file| NumberedLookup::Reference(file, tags)),
         };
-        let lookup = lookup.map(|file| NumberedLookup::File(file, tags));
         lookup.map_err(|error| self.refused(error.to_string()))
     }
 
@@ -458,7 +457,7 @@ impl ScheduleFile {
     pub fn unused_labels(&self, most: usize) -> Result<(Vec<Location>, usize), RefusedInput> {
         let Frame::Text(survey, _) = &self.frame else { return Ok((Vec::new(), 0)) };
         let bytes = self.contents.bytes();
-        let mut uses = vec![LabelUse::default(); survey.ops_most()];
+        let mut uses = vec![LabelUse::default(); survey.extent().ops_most];
         let (mut found, mut count) = (Vec::new(), 0);
         let report = |unused| {
             count += 1;

@@ -6,9 +6,11 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use loggap_core::goal::binary::{BinaryWriteError, NativeWriter, ReferenceWriter, cut_tag};
 use loggap_core::goal::text::{TextWriteError, TextWriter};
-use loggap_core::goal::{ANY, ANY_TAG, Edge, Op, OpKind, Output, RankMemory, RankNode, Sink};
+use loggap_core::goal::{
+    ANY, ANY_TAG, Edge, Extent, Op, OpKind, Output, RankMemory, RankNode, Sink,
+};
 
-use super::form::{Extent, Form};
+use super::form::Form;
 
 /// Error of writing a schedule.
 #[derive(Debug, thiserror::Error)]

@@ -24,7 +24,7 @@ pub fn goal_text(data: &[u8]) {
 }
 
 fn read_text(data: &[u8]) -> Option<Program> {
-    let survey = Survey::of(data).ok().filter(|survey| survey.ranks() <= MOST_RANKS)?;
+    let survey = Survey::of(data).ok().filter(|survey| survey.extent().ranks <= MOST_RANKS)?;
     let most = survey.labels_most();
     let mut blocks = vec![Block::default(); survey.blocks_to_lend()];
     let labels =
@@ -32,7 +32,7 @@ fn read_text(data: &[u8]) -> Option<Program> {
     let memory = TextMemory { blocks: &mut blocks, labels };
     let mut program = Program::default();
     text::read(data, &survey, memory, &mut program).ok()?;
-    assert_eq!(program.ops(), survey.ops(), "the survey counts what is there");
+    assert_eq!(program.ops(), survey.extent().ops, "the survey counts what is there");
     Some(program)
 }
 
@@ -49,12 +49,12 @@ pub fn goal_native(data: &[u8]) {
 }
 
 fn read_native(data: &[u8]) -> Option<Program> {
-    let view = Native::open(data).ok().filter(|view| view.ranks() <= MOST_RANKS)?;
+    let view = Native::open(data).ok().filter(|view| view.extent().ranks <= MOST_RANKS)?;
     let mut program = Program::default();
     view.read(&mut program).ok()?;
-    assert_eq!(program.ops() as u64, view.ops(), "the header counts what is there");
+    assert_eq!(program.ops(), view.extent().ops, "the header counts what is there");
     let spans = &mut vec![EdgeSpan::default(); view.spans() as usize];
-    let firsts = &mut vec![0; view.ranks() as usize + 1];
+    let firsts = &mut vec![0; view.extent().ranks as usize + 1];
     if let Ok(file) = view.lookup(LookupMemory { spans, firsts }) {
         look_up(&program, file);
     }
@@ -108,9 +108,9 @@ pub fn goal_reference(data: &[u8]) {
 }
 
 fn read_reference(data: &[u8]) -> Option<Program> {
-    let view = Reference::open(data).ok().filter(|view| view.ranks() <= MOST_RANKS)?;
+    let view = Reference::open(data).ok().filter(|view| view.extent().ranks <= MOST_RANKS)?;
     let mut program = Program::default();
-    view.read(&mut vec![0; view.ops_most() as usize], &mut program).ok()?;
+    view.read(&mut vec![0; view.extent().ops_most], &mut program).ok()?;
     look_up(&program, view);
     Some(program)
 }

@@ -132,6 +132,31 @@ worded! {
     }
 }
 
+impl Field {
+    /// Check that it has the value that other fields imply.
+    pub(super) fn implied(self, expected: impl Into<u64>, found: impl Into<u64>) -> Implied {
+        Implied { field: self, expected: expected.into(), found: found.into() }
+    }
+}
+
+/// Field, with the value found and the value that others imply.
+pub(super) struct Implied {
+    field: Field,
+    expected: u64,
+    found: u64,
+}
+
+impl Implied {
+    /// Error at byte `at` if the two differ.
+    pub(super) fn at(self, at: u64, rank: Option<u32>) -> Result<(), BinaryError> {
+        let Self { field, expected, found } = self;
+        if expected == found {
+            return Ok(());
+        }
+        Err(BinaryError { at, rank, kind: BinaryErrorKind::Field { field, expected, found } })
+    }
+}
+
 impl fmt::Display for BinaryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "byte {}", self.at)?;

@@ -27,10 +27,10 @@
 
 use super::bytes::{Bytes, u8_in, u32_in, u64_in};
 use super::error::{BinaryError, BinaryErrorKind, BinaryReadError, Field};
-use super::reference::implied;
 use super::{CALC, RECEIVE, SEND};
+use crate::goal::extent::Extent;
 use crate::goal::lookup::OpIndex;
-use crate::goal::op::{ANY, ANY_TAG, Op, OpKind, Sink};
+use crate::goal::op::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 use crate::units::Picos;
 
 /// Magic bytes like those of PNG: a high bit, both line ends and a DOS end of file reveal damage by
@@ -63,11 +63,7 @@ pub(super) const START: u32 = 1 << 31;
 #[derive(Clone, Copy, Debug)]
 pub struct Native<'b> {
     pub(super) bytes: Bytes<'b>,
-    ranks: u32,
-    ops: u64,
-    edges: u64,
-    ops_most: u32,
-    edges_most: u32,
+    extent: Extent,
 }
 
 impl<'b> Native<'b> {
@@ -87,47 +83,45 @@ impl<'b> Native<'b> {
             VERSION | WIDE_VERSION => {}
             found => return refuse(8, BinaryErrorKind::Version { found }),
         }
-        implied(Field::HeaderLength, HEADER, u64::from(u32_in(header, 12))).at(12, None)?;
+        Field::HeaderLength.implied(HEADER, u32_in(header, 12)).at(12, None)?;
         let length = u64_in(header, 16);
         if length > bytes.length() {
             return Err(bytes.truncated(length));
         }
-        implied(Field::FileLength, bytes.length(), length).at(16, None)?;
+        Field::FileLength.implied(bytes.length(), length).at(16, None)?;
         for at in [44, 48, 52, 56, 60] {
-            implied(Field::Reserved, 0, u64::from(u32_in(header, at))).at(at as u64, None)?;
+            Field::Reserved.implied(0_u64, u32_in(header, at)).at(at as u64, None)?;
         }
         let ranks = u32_in(header, 40);
         if ranks == 0 {
             return refuse(40, BinaryErrorKind::NoRanks);
         }
-        let mut view = Self { bytes, ranks, ops: 0, edges: 0, ops_most: 0, edges_most: 0 };
-        view.measure_blocks()?;
+        let mut view = Self { bytes, extent: Extent::default() };
+        view.measure_blocks(ranks)?;
         let wide = (0..ranks).any(|rank| view.block(rank).is_ok_and(|block| block.wide));
         let version = if wide { WIDE_VERSION } else { VERSION };
-        implied(Field::Version, version.into(), u32_in(header, 8).into()).at(8, None)?;
-        implied(Field::Ops, view.ops, u64_in(header, 24)).at(24, None)?;
-        implied(Field::Edges, view.edges, u64_in(header, 32)).at(32, None)?;
+        Field::Version.implied(version, u32_in(header, 8)).at(8, None)?;
+        Field::Ops.implied(view.extent.ops as u64, u64_in(header, 24)).at(24, None)?;
+        Field::Edges.implied(view.extent.edges as u64, u64_in(header, 32)).at(32, None)?;
         Ok(view)
     }
 
     /// Checks that the blocks follow each other up to the end of the file, and sums up their
     /// counts.
-    fn measure_blocks(&mut self) -> Result<(), BinaryError> {
-        let mut start = HEADER + u64::from(self.ranks) * ENTRY;
+    fn measure_blocks(&mut self, ranks: u32) -> Result<(), BinaryError> {
+        let mut start = HEADER + u64::from(ranks) * ENTRY;
         if start > self.bytes.length() {
             return Err(self.bytes.truncated(start));
         }
-        for rank in 0..self.ranks {
+        for rank in 0..ranks {
             let block = self.block(rank)?;
             let entry = HEADER + u64::from(rank) * ENTRY;
-            implied(Field::BlockStart, start, block.start).at(entry, Some(rank))?;
+            Field::BlockStart.implied(start, block.start).at(entry, Some(rank))?;
             start = start.saturating_add(block.length());
-            self.ops += u64::from(block.ops);
-            self.edges += u64::from(block.edges);
-            self.ops_most = self.ops_most.max(block.ops);
-            self.edges_most = self.edges_most.max(block.edges);
+            let extent = Extent::of_rank(block.ops as usize, block.edges as usize);
+            self.extent = self.extent.with(extent);
         }
-        implied(Field::FileLength, start, self.bytes.length()).at(self.bytes.length(), None)
+        Field::FileLength.implied(start, self.bytes.length()).at(self.bytes.length(), None)
     }
 
     pub(super) fn block(&self, rank: u32) -> Result<Block, BinaryError> {
@@ -158,34 +152,10 @@ impl<'b> Native<'b> {
         decode(record.first_chunk::<OP_SIZE>()?, high).ok()
     }
 
-    /// Number of ranks.
+    /// Size of the schedule.
     #[must_use]
-    pub const fn ranks(&self) -> u32 {
-        self.ranks
-    }
-
-    /// Number of operations of all ranks.
-    #[must_use]
-    pub const fn ops(&self) -> u64 {
-        self.ops
-    }
-
-    /// Number of dependencies of all ranks.
-    #[must_use]
-    pub const fn edges(&self) -> u64 {
-        self.edges
-    }
-
-    /// Largest number of operations of a rank.
-    #[must_use]
-    pub const fn ops_most(&self) -> u32 {
-        self.ops_most
-    }
-
-    /// Largest number of dependencies of a rank.
-    #[must_use]
-    pub const fn edges_most(&self) -> u32 {
-        self.edges_most
+    pub const fn extent(&self) -> Extent {
+        self.extent
     }
 
     /// Reads all ranks into `sink`, each after it was checked.
@@ -195,8 +165,8 @@ impl<'b> Native<'b> {
     /// The first error of the file with its position, or the error of the sink. The sink then holds
     /// an incomplete schedule.
     pub fn read<S: Sink>(&self, sink: &mut S) -> Result<(), BinaryReadError<S::Error>> {
-        sink.ranks(self.ranks).map_err(|error| BinaryReadError::Sink { rank: 0, error })?;
-        for rank in 0..self.ranks {
+        sink.ranks(self.extent.ranks).map_err(|error| BinaryReadError::Sink { rank: 0, error })?;
+        for rank in 0..self.extent.ranks {
             let block = self.block(rank)?;
             let ops = self.bytes.part(block.start, OP * u64::from(block.ops))?;
             let first_edge = block.start + OP * u64::from(block.ops);
@@ -248,12 +218,11 @@ impl Operations<'_> {
     }
 }
 
-/// Dependencies of a block: operation, operation that it waits for, and true if it waits only for
-/// the start.
-pub(super) fn dependencies(edges: &[u8]) -> impl Iterator<Item = (u32, u32, bool)> {
+/// Dependencies of a block.
+pub(super) fn dependencies(edges: &[u8]) -> impl Iterator<Item = Edge> {
     edges.as_chunks::<{ EDGE_SIZE }>().0.iter().map(|record| {
         let (op, on) = (u32_in(record, 0), u32_in(record, 4));
-        (op, on & !START, on & START != 0)
+        Edge { op, on: on & !START, start: on & START != 0 }
     })
 }
 
@@ -268,10 +237,10 @@ fn check(rank: u32, block: &Block, ops: Operations<'_>, edges: &[u8]) -> Result<
         wide |= is_wide(&op.map_err(|kind| error(block.start + OP * index, kind))?);
     }
     let entry = HEADER + u64::from(rank) * ENTRY;
-    implied(Field::Wide, wide.into(), block.wide.into()).at(entry, Some(rank))?;
+    Field::Wide.implied(wide, block.wide).at(entry, Some(rank))?;
     let first = block.start + OP * u64::from(block.ops);
-    for (index, (op, on, _)) in (0..).zip(dependencies(edges)) {
-        let found = op.max(on);
+    for (index, edge) in (0..).zip(dependencies(edges)) {
+        let found = edge.op.max(edge.on);
         if found >= block.ops {
             let kind = BinaryErrorKind::OpIndex { found, ops: block.ops };
             return Err(error(first + EDGE * index, kind));
@@ -291,9 +260,7 @@ fn feed<S: Sink>(
     for op in ops.decoded().flatten() {
         sink.op(op)?;
     }
-    for (op, on, start) in dependencies(edges) {
-        if start { sink.requires_start(op, on)? } else { sink.requires(op, on)? }
-    }
+    dependencies(edges).try_for_each(|edge| sink.edge(edge))?;
     sink.end_rank()
 }
 

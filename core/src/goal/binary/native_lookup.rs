@@ -12,7 +12,7 @@ use super::bytes::Bytes;
 use super::error::{BinaryError, LookupError};
 use super::native::{Block, EDGE, EDGE_SIZE, Native, OP, dependencies};
 use crate::goal::lookup::{DependsOn, Lookup, OpIndex};
-use crate::goal::op::Op;
+use crate::goal::op::{Edge, Op};
 
 /// Number of dependencies in a span.
 const SPAN: usize = 32;
@@ -85,7 +85,7 @@ impl<'b> Native<'b> {
     #[must_use]
     pub fn spans(&self) -> u64 {
         let of = |rank| self.block(rank).map_or(0, |block| spans_of(&block));
-        (0..self.ranks()).map(of).sum()
+        (0..self.extent().ranks).map(of).sum()
     }
 
     /// Random access to a file that was [read](Native::read) without an error.
@@ -97,7 +97,7 @@ impl<'b> Native<'b> {
         let LookupMemory { spans, firsts } = memory;
         let full = LookupError::Full;
         let (mut first, mut looks, mut allowed) = (0_u32, 0, LOOKS);
-        for rank in 0..self.ranks() {
+        for rank in 0..self.extent().ranks {
             let block = self.block(rank)?;
             *firsts.get_mut(rank as usize).ok_or(full)? = first;
             let end = u32::try_from(u64::from(first) + spans_of(&block)).map_err(|_| full)?;
@@ -113,7 +113,7 @@ impl<'b> Native<'b> {
             }
             first = end;
         }
-        *firsts.get_mut(self.ranks() as usize).ok_or(full)? = first;
+        *firsts.get_mut(self.extent().ranks as usize).ok_or(full)? = first;
         Ok(NativeLookup { view: self, spans, firsts })
     }
 }
@@ -131,9 +131,9 @@ fn note(spans: &mut [EdgeSpan], edges: &[u8]) {
     let mut before = EdgeSpan::default();
     for (span, edges) in spans.iter_mut().zip(edges.chunks(SPAN_BYTES)) {
         *span = EdgeSpan::default();
-        for (op, on, _) in dependencies(edges) {
-            span.waiting.add(op);
-            span.awaited.add(on);
+        for edge in dependencies(edges) {
+            span.waiting.add(edge.op);
+            span.awaited.add(edge.on);
         }
         for (here, before) in
             [(&mut span.waiting, &mut before.waiting), (&mut span.awaited, &mut before.awaited)]
@@ -197,9 +197,8 @@ fn ranges(spans: &[EdgeSpan], side: Side, ops: u32) -> impl Iterator<Item = Rang
     })
 }
 
-/// Dependencies of a range of spans: operation, operation that it waits for, and true if it waits
-/// only for the start.
-fn within(edges: &[u8], spans: Range<usize>) -> impl Iterator<Item = (u32, u32, bool)> {
+/// Dependencies of a range of spans.
+fn within(edges: &[u8], spans: Range<usize>) -> impl Iterator<Item = Edge> {
     let first = spans.start.saturating_mul(SPAN_BYTES);
     let end = spans.end.saturating_mul(SPAN_BYTES).min(edges.len());
     dependencies(edges.get(first..end).unwrap_or_default())
@@ -215,7 +214,7 @@ struct RankLookup<'b> {
 impl<'b> RankLookup<'b> {
     /// Dependencies that may name an operation.
     #[inline]
-    fn near(&self, side: Side, op: u32) -> impl Iterator<Item = (u32, u32, bool)> + use<'b> {
+    fn near(&self, side: Side, op: u32) -> impl Iterator<Item = Edge> + use<'b> {
         within(self.edges, range(self.spans, side, op, self.block.ops))
     }
 }
@@ -238,13 +237,13 @@ impl Lookup for NativeLookup<'_> {
 
     fn dependencies(&self, index: OpIndex) -> Option<u32> {
         let near = self.rank(index.rank)?.near(WAITING, index.op);
-        u32::try_from(near.filter(|&(op, ..)| op == index.op).count()).ok()
+        u32::try_from(near.filter(|edge| edge.op == index.op).count()).ok()
     }
 
     fn dependents(&self, index: OpIndex, mut tell: impl FnMut(u32, DependsOn)) -> Option<()> {
-        for (op, on, start) in self.rank(index.rank)?.near(AWAITED, index.op) {
-            if on == index.op {
-                tell(op, if start { DependsOn::Start } else { DependsOn::End });
+        for edge in self.rank(index.rank)?.near(AWAITED, index.op) {
+            if edge.on == index.op {
+                tell(edge.op, if edge.start { DependsOn::Start } else { DependsOn::End });
             }
         }
         Some(())
@@ -254,7 +253,7 @@ impl Lookup for NativeLookup<'_> {
         let RankLookup { spans, block, edges } = self.rank(rank)?;
         (0..block.ops)
             .zip(ranges(spans, WAITING, block.ops))
-            .filter(|(op, spans)| !within(edges, spans.clone()).any(|(waits, ..)| waits == *op))
+            .filter(|(op, spans)| !within(edges, spans.clone()).any(|edge| edge.op == *op))
             .map(|(op, _)| op)
             .for_each(tell);
         Some(())

@@ -17,8 +17,9 @@
 use super::bytes::{Bytes, u8_in, u32_in, u64_in};
 use super::error::{BinaryError, BinaryErrorKind, BinaryReadError, Field};
 use super::{CALC, RECEIVE, SEND};
+use crate::goal::extent::Extent;
 use crate::goal::lookup::{DependsOn, Lookup, OpIndex};
-use crate::goal::op::{ANY, ANY_TAG, Op, OpKind, Sink};
+use crate::goal::op::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 use crate::units::Picos;
 
 pub(super) const MAGIC: u64 = 4_223;
@@ -38,13 +39,9 @@ pub(super) const NODE_SIZE: usize = 39;
 #[derive(Clone, Copy, Debug)]
 pub struct Reference<'b> {
     bytes: Bytes<'b>,
-    ranks: u32,
     highest_cpu: u16,
     highest_nic: u16,
-    ops: u64,
-    edges: u64,
-    ops_most: u32,
-    edges_most: u32,
+    extent: Extent,
 }
 
 impl<'b> Reference<'b> {
@@ -64,45 +61,39 @@ impl<'b> Reference<'b> {
         }
         let mut view = Self {
             bytes,
-            ranks: u32_in(header, 8),
             highest_cpu: u8_in(header, 12).into(),
             highest_nic: u8_in(header, 13).into(),
-            ops: 0,
-            edges: 0,
-            ops_most: 0,
-            edges_most: 0,
+            extent: Extent::default(),
         };
-        if view.ranks == 0 {
+        let ranks = u32_in(header, 8);
+        if ranks == 0 {
             return refuse(8, BinaryErrorKind::NoRanks);
         }
-        let blocks = TABLE + u64::from(view.ranks) * ENTRY;
-        if blocks > bytes.length() {
-            return Err(bytes.truncated(blocks));
-        }
-        view.measure_blocks(blocks)?;
+        view.measure_blocks(ranks)?;
         Ok(view)
     }
 
     /// Checks that the blocks follow each other up to the end of the file, and sums up their
     /// counts.
-    fn measure_blocks(&mut self, first: u64) -> Result<(), BinaryError> {
-        let mut start = first;
-        for rank in 0..self.ranks {
+    fn measure_blocks(&mut self, ranks: u32) -> Result<(), BinaryError> {
+        let mut start = TABLE + u64::from(ranks) * ENTRY;
+        if start > self.bytes.length() {
+            return Err(self.bytes.truncated(start));
+        }
+        for rank in 0..ranks {
             let block = self.block(rank, start)?;
-            self.ops += u64::from(block.ops);
-            self.edges += u64::from(block.successors);
-            self.ops_most = self.ops_most.max(block.ops);
-            self.edges_most = self.edges_most.max(block.successors);
+            let extent = Extent::of_rank(block.ops as usize, block.successors as usize);
+            self.extent = self.extent.with(extent);
             start = block.end;
         }
-        implied(Field::FileLength, start, self.bytes.length()).at(self.bytes.length(), None)
+        Field::FileLength.implied(start, self.bytes.length()).at(self.bytes.length(), None)
     }
 
     /// Parts of the block of `rank`, which must start at byte `start`.
     fn block(&self, rank: u32, start: u64) -> Result<Block, BinaryError> {
         let entry = TABLE + u64::from(rank) * ENTRY;
         let place = self.bytes.u64(entry)?;
-        implied(Field::BlockStart, start - BASE, place).at(entry, Some(rank))?;
+        Field::BlockStart.implied(start - BASE, place).at(entry, Some(rank))?;
         let end = self.bytes.u64(entry + 8)?.saturating_add(BASE);
         if end > self.bytes.length() {
             return Err(self.bytes.truncated(end));
@@ -124,34 +115,11 @@ impl<'b> Reference<'b> {
         }
     }
 
-    /// Number of ranks.
+    /// Size of the schedule; [`Reference::read`] needs as many elements of scratch memory as the
+    /// largest rank has operations.
     #[must_use]
-    pub const fn ranks(&self) -> u32 {
-        self.ranks
-    }
-
-    /// Number of operations of all ranks.
-    #[must_use]
-    pub const fn ops(&self) -> u64 {
-        self.ops
-    }
-
-    /// Number of dependencies of all ranks.
-    #[must_use]
-    pub const fn edges(&self) -> u64 {
-        self.edges
-    }
-
-    /// Largest number of operations of a rank: elements of scratch memory for [`Reference::read`].
-    #[must_use]
-    pub const fn ops_most(&self) -> u32 {
-        self.ops_most
-    }
-
-    /// Largest number of dependencies of a rank.
-    #[must_use]
-    pub const fn edges_most(&self) -> u32 {
-        self.edges_most
+    pub const fn extent(&self) -> Extent {
+        self.extent
     }
 
     /// Reads all ranks into `sink`, each after it was checked.
@@ -166,9 +134,10 @@ impl<'b> Reference<'b> {
         sink: &mut S,
     ) -> Result<(), BinaryReadError<S::Error>> {
         let refused = |rank| move |error| BinaryReadError::Sink { rank, error };
-        sink.ranks(self.ranks).map_err(refused(0))?;
-        let mut start = TABLE + u64::from(self.ranks) * ENTRY;
-        for rank in 0..self.ranks {
+        let ranks = self.extent.ranks;
+        sink.ranks(ranks).map_err(refused(0))?;
+        let mut start = TABLE + u64::from(ranks) * ENTRY;
+        for rank in 0..ranks {
             let block = self.block(rank, start)?;
             start = block.end;
             Checker { view: self, rank, block: &block }.check(scratch)?;
@@ -190,11 +159,10 @@ impl<'b> Reference<'b> {
             sink.op(op).map_err(Stop::Sink)?;
         }
         for (on, node) in (0..).zip(nodes) {
-            for op in self.list(block, List::Completions, node)? {
-                sink.requires(op, on).map_err(Stop::Sink)?;
-            }
-            for op in self.list(block, List::Starts, node)? {
-                sink.requires_start(op, on).map_err(Stop::Sink)?;
+            for (list, start) in [(List::Completions, false), (List::Starts, true)] {
+                for op in self.list(block, list, node)? {
+                    sink.edge(Edge { op, on, start }).map_err(Stop::Sink)?;
+                }
             }
         }
         sink.end_rank().map_err(Stop::Sink)
@@ -312,7 +280,7 @@ impl Checker<'_, '_> {
 
     /// Checks the block, counting dependencies in `scratch`.
     fn check(&self, scratch: &mut [u32]) -> Result<(), BinaryError> {
-        let needed = self.view.ops_most as usize;
+        let needed = self.view.extent.ops_most;
         let Some(waiting) = scratch.get_mut(..self.block.ops as usize) else {
             return Err(self.error(self.block.nodes, BinaryErrorKind::Memory { needed }));
         };
@@ -332,10 +300,12 @@ impl Checker<'_, '_> {
                 }
             }
         }
-        implied(Field::Successors, available, successors)
+        Field::Successors
+            .implied(available, successors)
             .at(self.block.first_successor, Some(self.rank))?;
         for ((index, node), waiting) in (0..).zip(nodes).zip(waiting.iter()) {
-            implied(Field::Dependencies, u64::from(*waiting), u64::from(u32_in(node, 0)))
+            Field::Dependencies
+                .implied(*waiting, u32_in(node, 0))
                 .at(self.block.nodes + NODE * index, Some(self.rank))?;
         }
         self.check_roots(waiting)
@@ -372,11 +342,10 @@ impl Checker<'_, '_> {
         let free = (0_u32..).zip(waiting).filter(|&(_, &count)| count == 0);
         let mut at = self.block.nodes - 4 * u64::from(self.block.roots);
         let count = free.clone().count() as u64;
-        implied(Field::RootCount, count, u64::from(self.block.roots))
-            .at(at - 4, Some(self.rank))?;
+        Field::RootCount.implied(count, self.block.roots).at(at - 4, Some(self.rank))?;
         for (index, _) in free {
             let found = self.view.bytes.u32(at)?;
-            implied(Field::Root, u64::from(index), u64::from(found)).at(at, Some(self.rank))?;
+            Field::Root.implied(index, found).at(at, Some(self.rank))?;
             at += 4;
         }
         Ok(())
@@ -402,27 +371,4 @@ fn decode(node: &[u8]) -> Result<Op, BinaryErrorKind> {
         found => return Err(BinaryErrorKind::OpType { found }),
     };
     Ok(Op { kind, cpu: u8_in(node, 21).into(), nic: u8_in(node, 22).into() })
-}
-
-/// Check that a field has the value that others imply.
-pub(super) fn implied(field: Field, expected: u64, found: u64) -> Implied {
-    Implied { field, expected, found }
-}
-
-/// Field, with the value found and the value that others imply.
-pub(super) struct Implied {
-    field: Field,
-    expected: u64,
-    found: u64,
-}
-
-impl Implied {
-    /// Error at byte `at` if the two differ.
-    pub(super) fn at(self, at: u64, rank: Option<u32>) -> Result<(), BinaryError> {
-        let Self { field, expected, found } = self;
-        if expected == found {
-            return Ok(());
-        }
-        Err(BinaryError { at, rank, kind: BinaryErrorKind::Field { field, expected, found } })
-    }
 }

@@ -9,7 +9,7 @@ use quickcheck::quickcheck;
 use super::*;
 use crate::goal::testing::{Mutation, Program, Rank, edge, mutate};
 use crate::goal::{
-    ANY, ANY_TAG, Edge, Misuse, Op, OpKind, Output, RankMemory, RankNode, Sink, SliceOutput,
+    ANY, ANY_TAG, Edge, Extent, Misuse, Op, OpKind, Output, RankMemory, RankNode, Sink, SliceOutput,
 };
 use crate::units::Picos;
 
@@ -28,15 +28,12 @@ fn write_reference(program: &Program) -> Result<Vec<u8>, BinaryWriteError<crate:
 
 fn read_reference(bytes: &[u8]) -> Result<Program, BinaryReadError<Misuse>> {
     let view = Reference::open(bytes)?;
-    let mut scratch = vec![77; view.ops_most() as usize];
+    let mut scratch = vec![77; view.extent().ops_most];
     let mut program = Program::default();
     view.read(&mut scratch, &mut program)?;
     assert!(program.is_finished());
-    let count = |f: fn(&Rank) -> usize| program.ranks.iter().map(move |rank| f(rank) as u64);
-    let (ops, edges) = (count(|r| r.ops.len()), count(|r| r.edges.len()));
-    assert_eq!((view.ops(), view.edges()), (ops.clone().sum(), edges.clone().sum()));
-    let most = (u64::from(view.ops_most()), u64::from(view.edges_most()));
-    assert_eq!(most, (ops.max().unwrap(), edges.max().unwrap()));
+    let ranks = program.ranks.iter().map(|rank| Extent::of_rank(rank.ops.len(), rank.edges.len()));
+    assert_eq!(view.extent(), ranks.fold(Extent::default(), Extent::with));
     Ok(program)
 }
 

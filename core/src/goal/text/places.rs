@@ -1,12 +1,13 @@
 //! Positions in the text: of operations, and of unused labels.
 
+use core::cell::Cell;
 use core::convert::Infallible;
 
 use super::error::{Name, ReadError, TextError};
 use super::labels::Label;
-use super::read::{Events, Reader, TextMemory};
+use super::read::{Placed, TextMemory, read_and_note};
 use super::survey::Survey;
-use crate::goal::op::{Edge, Op};
+use crate::goal::op::{Edge, Op, Sink};
 
 /// Operation to locate. The caller sets rank and index; [`locate`] fills in the rest.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,7 +43,22 @@ pub fn locate(
     memory: TextMemory<'_>,
     wanted: &mut [OpPlace],
 ) -> Result<(), TextError> {
-    run(text, survey, memory, &mut Locator { text, here: (0, 0), wanted: wanted.iter_mut() })
+    let mut wanted = wanted.iter_mut();
+    let note = |Placed { rank, op, at, label }: Placed| {
+        while let Some(next) = wanted.as_slice().first() {
+            if (next.rank, next.op) > (rank, op) {
+                break;
+            }
+            if let Some(next) = wanted.next()
+                && (next.rank, next.op) == (rank, op)
+            {
+                next.at = Some(at);
+                next.label = label.map(|label| Name::new(label.name(text)));
+            }
+        }
+    };
+    let mut sink = Uses { rank: 0, ops: 0, uses: &[], report: |_, _, _| () };
+    run(read_and_note(text, survey, memory, &mut sink, note))
 }
 
 /// Label of an operation of the open rank, and whether a dependency names it. The content on entry
@@ -54,7 +70,8 @@ pub struct LabelUse {
 }
 
 /// Reports every label of the surveyed `text` that no dependency names, in the order of ranks and
-/// operations. `uses` needs [`Survey::ops_most`] elements.
+/// operations. `uses` needs an element for each operation of the
+/// largest rank.
 ///
 /// # Errors
 ///
@@ -64,81 +81,37 @@ pub fn unused_labels(
     survey: &Survey,
     memory: TextMemory<'_>,
     uses: &mut [LabelUse],
-    report: impl FnMut(OpPlace),
+    mut report: impl FnMut(OpPlace),
 ) -> Result<(), TextError> {
-    run(text, survey, memory, &mut Uses { text, rank: 0, ops: 0, uses, report })
-}
-
-fn run<E: Events<Error = Infallible>>(
-    text: &[u8],
-    survey: &Survey,
-    memory: TextMemory<'_>,
-    events: &mut E,
-) -> Result<(), TextError> {
-    let mut reader = Reader::new(text, survey, memory.labels);
-    let done = reader.read_all(text, survey, memory.blocks, events);
-    match done.map_err(|stop| stop.in_text(text)) {
-        Ok(()) => Ok(()),
-        Err(ReadError::Text(error)) => Err(error),
-        Err(ReadError::Sink { error, .. }) => match error {},
-    }
-}
-
-/// Fills in the wanted operations while the text is read.
-struct Locator<'t, 'w> {
-    text: &'t [u8],
-    /// Rank and index of the next operation.
-    here: (u32, u32),
-    wanted: core::slice::IterMut<'w, OpPlace>,
-}
-
-impl Events for Locator<'_, '_> {
-    type Error = Infallible;
-
-    fn ranks(&mut self, _ranks: u32) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn begin_rank(&mut self, rank: u32) -> Result<(), Infallible> {
-        self.here = (rank, 0);
-        Ok(())
-    }
-
-    fn op(&mut self, at: usize, label: Option<Label>, _op: Op) -> Result<(), Infallible> {
-        while let Some(next) = self.wanted.as_slice().first() {
-            if (next.rank, next.op) > self.here {
-                break;
-            }
-            if let Some(next) = self.wanted.next()
-                && (next.rank, next.op) == self.here
-            {
-                next.at = Some(at);
-                next.label = label.map(|label| Name::new(label.name(self.text)));
-            }
+    let uses = Cell::from_mut(uses).as_slice_of_cells();
+    let note = |Placed { op, label, .. }: Placed| {
+        if let Some(slot) = uses.get(op as usize) {
+            slot.set(LabelUse { label, used: false });
         }
-        self.here.1 = self.here.1.saturating_add(1);
-        Ok(())
-    }
-
-    fn edge(&mut self, _edge: Edge) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn end_rank(&mut self) -> Result<(), Infallible> {
-        Ok(())
-    }
+    };
+    let report = |rank, op, label: Label| {
+        let name = Some(Name::new(label.name(text)));
+        report(OpPlace { rank, op, at: Some(label.start), label: name });
+    };
+    run(read_and_note(text, survey, memory, &mut Uses { rank: 0, ops: 0, uses, report }, note))
 }
 
-/// Records the labels of the open rank and their use.
-struct Uses<'t, 'u, F> {
-    text: &'t [u8],
+fn run(done: Result<(), ReadError<Infallible>>) -> Result<(), TextError> {
+    done.map_err(|error| match error {
+        ReadError::Text(error) => error,
+        ReadError::Sink { error, .. } => match error {},
+    })
+}
+
+/// Sink that notes the use of the labels of the open rank, and reports those without.
+struct Uses<'u, F> {
     rank: u32,
-    ops: usize,
-    uses: &'u mut [LabelUse],
+    ops: u32,
+    uses: &'u [Cell<LabelUse>],
     report: F,
 }
 
-impl<F: FnMut(OpPlace)> Events for Uses<'_, '_, F> {
+impl<F: FnMut(u32, u32, Label)> Sink for Uses<'_, F> {
     type Error = Infallible;
 
     fn ranks(&mut self, _ranks: u32) -> Result<(), Infallible> {
@@ -146,35 +119,29 @@ impl<F: FnMut(OpPlace)> Events for Uses<'_, '_, F> {
     }
 
     fn begin_rank(&mut self, rank: u32) -> Result<(), Infallible> {
-        self.rank = rank;
-        self.ops = 0;
+        (self.rank, self.ops) = (rank, 0);
         Ok(())
     }
 
-    fn op(&mut self, _at: usize, label: Option<Label>, _op: Op) -> Result<(), Infallible> {
-        if let Some(slot) = self.uses.get_mut(self.ops) {
-            *slot = LabelUse { label, used: false };
-        }
+    fn op(&mut self, _op: Op) -> Result<u32, Infallible> {
         self.ops += 1;
-        Ok(())
+        Ok(self.ops - 1)
     }
 
     fn edge(&mut self, edge: Edge) -> Result<(), Infallible> {
         for op in [edge.op, edge.on] {
-            if let Some(slot) = self.uses.get_mut(op as usize) {
-                slot.used = true;
+            if let Some(slot) = self.uses.get(op as usize) {
+                slot.set(LabelUse { used: true, ..slot.get() });
             }
         }
         Ok(())
     }
 
     fn end_rank(&mut self) -> Result<(), Infallible> {
-        let uses = self.uses.get(..self.ops).unwrap_or(self.uses);
-        for (op, LabelUse { label, used }) in (0..).zip(uses) {
+        for (op, slot) in (0..self.ops).zip(self.uses) {
+            let LabelUse { label, used } = slot.get();
             if let Some(label) = label.filter(|_| !used) {
-                let name = Some(Name::new(label.name(self.text)));
-                let at = Some(label.start);
-                (self.report)(OpPlace { rank: self.rank, op, at, label: name });
+                (self.report)(self.rank, op, label);
             }
         }
         Ok(())

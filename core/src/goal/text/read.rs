@@ -30,57 +30,36 @@ pub fn read<S: Sink>(
     memory: TextMemory<'_>,
     sink: &mut S,
 ) -> Result<(), ReadError<S::Error>> {
+    read_and_note(text, survey, memory, sink, |_| ())
+}
+
+/// As [`read`]; calls `note` with each operation's place before the sink gets the operation.
+pub(super) fn read_and_note<S: Sink>(
+    text: &[u8],
+    survey: &Survey,
+    memory: TextMemory<'_>,
+    sink: &mut S,
+    note: impl FnMut(Placed),
+) -> Result<(), ReadError<S::Error>> {
     let TextMemory { blocks, labels } = memory;
-    let mut reader = Reader::new(text, survey, labels);
-    let mut events = ToSink(sink);
-    reader.read_all(text, survey, blocks, &mut events).map_err(|stop| stop.in_text(text))
+    let labels = Labels::new(text, labels);
+    let needed = survey.labels_most();
+    let mut reader = Reader { labels, rank: 0, ops: 0, block: 0, needed, sink, note };
+    reader.read_all(text, survey, blocks).map_err(|stop| stop.in_text(text))
 }
 
-/// Receiver of parsed statements.
-pub(super) trait Events {
-    type Error;
-
-    fn ranks(&mut self, ranks: u32) -> Result<(), Self::Error>;
-    fn begin_rank(&mut self, rank: u32) -> Result<(), Self::Error>;
-    /// Operation with its label; its statement starts at `at`.
-    fn op(&mut self, at: usize, label: Option<Label>, op: Op) -> Result<(), Self::Error>;
-    fn edge(&mut self, edge: Edge) -> Result<(), Self::Error>;
-    fn end_rank(&mut self) -> Result<(), Self::Error>;
-}
-
-/// Forwards statements to a [`Sink`].
-struct ToSink<'s, S>(&'s mut S);
-
-impl<S: Sink> Events for ToSink<'_, S> {
-    type Error = S::Error;
-
-    fn ranks(&mut self, ranks: u32) -> Result<(), S::Error> {
-        self.0.ranks(ranks)
-    }
-
-    #[inline]
-    fn begin_rank(&mut self, rank: u32) -> Result<(), S::Error> {
-        self.0.begin_rank(rank)
-    }
-
-    #[inline]
-    fn op(&mut self, _at: usize, _label: Option<Label>, op: Op) -> Result<(), S::Error> {
-        self.0.op(op).map(|_| ())
-    }
-
-    #[inline]
-    fn edge(&mut self, edge: Edge) -> Result<(), S::Error> {
-        self.0.edge(edge)
-    }
-
-    #[inline]
-    fn end_rank(&mut self) -> Result<(), S::Error> {
-        self.0.end_rank()
-    }
+/// Place of an operation.
+#[derive(Clone, Copy)]
+pub(super) struct Placed {
+    pub(super) rank: u32,
+    pub(super) op: u32,
+    /// Offset of its statement.
+    pub(super) at: usize,
+    pub(super) label: Option<Label>,
 }
 
 /// Reason why reading stopped.
-pub(super) enum Stop<E> {
+enum Stop<E> {
     Fault(Fault),
     Sink { at: usize, error: E },
 }
@@ -93,7 +72,7 @@ impl<E> From<Fault> for Stop<E> {
 
 impl<E> Stop<E> {
     #[cold]
-    pub(super) fn in_text(self, text: &[u8]) -> ReadError<E> {
+    fn in_text(self, text: &[u8]) -> ReadError<E> {
         match self {
             Self::Fault(fault) => ReadError::Text(fault.in_text(text)),
             Self::Sink { at, error } => {
@@ -116,90 +95,61 @@ impl<T, E> At<T, E> for Result<T, E> {
 }
 
 /// Parser state between statements.
-pub(super) struct Reader<'t, 'm> {
+struct Reader<'t, 'm, 's, S, N> {
     labels: Labels<'t, 'm>,
+    /// The open rank.
+    rank: u32,
     /// Number of operations of the open rank.
     ops: u32,
     /// Offset behind the `{` of the open rank.
     block: usize,
     /// Number of label entries that suffices.
     needed: usize,
+    sink: &'s mut S,
+    note: N,
 }
 
 type Read<E> = Result<(), Stop<E>>;
 
-impl<'t, 'm> Reader<'t, 'm> {
-    pub(super) fn new(text: &'t [u8], survey: &Survey, memory: LabelMemory<'m>) -> Self {
-        let labels = Labels::new(text, memory);
-        Self { labels, ops: 0, block: 0, needed: survey.labels_most() }
-    }
-
-    pub(super) fn read_all<E: Events>(
-        &mut self,
-        text: &'t [u8],
-        survey: &Survey,
-        lent: &mut [Block],
-        events: &mut E,
-    ) -> Read<E::Error> {
+impl<'t, S: Sink, N: FnMut(Placed)> Reader<'t, '_, '_, S, N> {
+    fn read_all(&mut self, text: &'t [u8], survey: &Survey, lent: &mut [Block]) -> Read<S::Error> {
         if text.len() != survey.length() {
             return Err(Fault::new(0, TextErrorKind::OtherText).into());
         }
+        let ranks = survey.extent().ranks;
         if survey.blocks_to_lend() == 0 {
-            events.ranks(survey.ranks()).at(0)?;
-            return self.read_ascending(text, survey, events);
+            self.sink.ranks(ranks).at(0)?;
+            let mut outline = Outline::new(text, survey.start());
+            return survey.own_ranks().try_for_each(|rank| self.read_next(&mut outline, rank));
         }
         let blocks = Block::find_all(text, survey, lent)?;
-        events.ranks(survey.ranks()).at(0)?;
-        for block in blocks {
-            let mut outline = Outline::new(text, block.at());
-            self.read_next(&mut outline, block.rank(), events)?;
-        }
-        Ok(())
-    }
-
-    fn read_ascending<E: Events>(
-        &mut self,
-        text: &'t [u8],
-        survey: &Survey,
-        events: &mut E,
-    ) -> Read<E::Error> {
-        let mut outline = Outline::new(text, survey.start());
-        for rank in survey.own_ranks() {
-            self.read_next(&mut outline, rank, events)?;
-        }
-        Ok(())
+        self.sink.ranks(ranks).at(0)?;
+        blocks
+            .iter()
+            .try_for_each(|block| self.read_next(&mut Outline::new(text, block.at()), block.rank()))
     }
 
     /// Reads the next block, which must be that of `rank`.
-    fn read_next<E: Events>(
-        &mut self,
-        outline: &mut Outline<'t>,
-        rank: u32,
-        events: &mut E,
-    ) -> Read<E::Error> {
+    fn read_next(&mut self, outline: &mut Outline<'t>, rank: u32) -> Read<S::Error> {
         let header = outline.next_block()?.filter(|header| header.rank == rank);
         let Some(header) = header else {
             return Err(Fault::new(outline.cursor.at(), TextErrorKind::OtherText).into());
         };
-        events.begin_rank(rank).at(header.at)?;
+        self.sink.begin_rank(rank).at(header.at)?;
         self.labels.clear();
+        self.rank = rank;
         self.ops = 0;
         self.block = outline.cursor.at();
-        self.read_block(&mut outline.cursor, rank, events)?;
-        events.end_rank().at(outline.cursor.at())
+        self.read_block(&mut outline.cursor)?;
+        self.sink.end_rank().at(outline.cursor.at())
     }
 
     /// Reads statements up to and including the `}`.
     #[inline]
-    fn read_block<E: Events>(
-        &mut self,
-        cursor: &mut Cursor<'t>,
-        rank: u32,
-        events: &mut E,
-    ) -> Read<E::Error> {
+    fn read_block(&mut self, cursor: &mut Cursor<'t>) -> Read<S::Error> {
         loop {
             match cursor.byte() {
-                b'a'..=b'z' | b'A'..=b'Z' => self.statement(cursor, events)?,
+                b'a'..=b'z' | b'A'..=b'Z' => self.statement(cursor)?,
                 b'\n' | b' ' | b'\t' => cursor.advance(1),
                 b'}' => {
                     cursor.advance(1);
@@ -207,7 +157,7 @@ impl<'t, 'm> Reader<'t, 'm> {
                 }
                 b'/' if take_comment(cursor)? => {}
                 _ if cursor.is_at_end() => {
-                    let kind = TextErrorKind::UnterminatedRank { rank };
+                    let kind = TextErrorKind::UnterminatedRank { rank: self.rank };
                     return Err(Fault::new(cursor.at(), kind).into());
                 }
                 _ if cursor.take_line_end() => {}
@@ -218,14 +168,14 @@ impl<'t, 'm> Reader<'t, 'm> {
 
     /// Reads one statement with its line end.
     #[inline]
-    fn statement<E: Events>(&mut self, cursor: &mut Cursor<'t>, events: &mut E) -> Read<E::Error> {
+    fn statement(&mut self, cursor: &mut Cursor<'t>) -> Read<S::Error> {
         let Some(label) = self.labels.scan(cursor) else {
             return Err(Fault::expected(cursor, Wanted::Statement).into());
         };
         if cursor.byte() != b':' {
             cursor.skip_blanks();
             if cursor.byte() != b':' {
-                return self.without_colon(cursor, label, events);
+                return self.without_colon(cursor, label);
             }
         }
         cursor.advance(1);
@@ -242,39 +192,29 @@ impl<'t, 'm> Reader<'t, 'm> {
         if let Err(why) = self.labels.define(label, self.ops) {
             return Err(self.not_defined(cursor, label, why).into());
         }
-        self.add(label.start, Some(label), op, events)
+        self.add(label.start, Some(label), op)
     }
 
-    /// Passes an operation to `events`.
+    /// Passes an operation to the sink.
     #[inline]
-    fn add<E: Events>(
-        &mut self,
-        at: usize,
-        label: Option<Label>,
-        op: Op,
-        events: &mut E,
-    ) -> Read<E::Error> {
+    fn add(&mut self, at: usize, label: Option<Label>, op: Op) -> Read<S::Error> {
         let Some(ops) = self.ops.checked_add(1) else {
             return Err(Fault::new(at, TextErrorKind::TooManyOps).into());
         };
+        (self.note)(Placed { rank: self.rank, op: self.ops, at, label });
         self.ops = ops;
-        events.op(at, label, op).at(at)
+        self.sink.op(op).map(drop).at(at)
     }
 
     /// Reads a dependency, or an operation without a label, from after its first word and blanks.
     #[inline]
-    fn without_colon<E: Events>(
-        &mut self,
-        cursor: &mut Cursor<'t>,
-        left: Label,
-        events: &mut E,
-    ) -> Read<E::Error> {
+    fn without_colon(&mut self, cursor: &mut Cursor<'t>, left: Label) -> Read<S::Error> {
         let start = cursor.byte() == b'i';
         let before = *cursor;
         cursor.advance(usize::from(start));
         if !cursor.take(b"requires") {
             *cursor = before;
-            return self.without_label(cursor, left, events);
+            return self.without_label(cursor, left);
         }
         let Some(right) = self.labels.scan(cursor) else {
             return Err(Fault::expected(cursor, Wanted::Label).into());
@@ -286,16 +226,11 @@ impl<'t, 'm> Reader<'t, 'm> {
         let Some(on) = self.labels.find(right) else {
             return Err(undefined(cursor, right).into());
         };
-        events.edge(Edge { op, on, start }).at(left.start)
+        self.sink.edge(Edge { op, on, start }).at(left.start)
     }
 
     #[inline(never)]
-    fn without_label<E: Events>(
-        &mut self,
-        cursor: &mut Cursor<'t>,
-        first: Label,
-        events: &mut E,
-    ) -> Read<E::Error> {
+    fn without_label(&mut self, cursor: &mut Cursor<'t>, first: Label) -> Read<S::Error> {
         let op = match first.name(cursor.text()) {
             b"send" => operation::take_send(cursor)?,
             b"recv" => operation::take_receive(cursor)?,
@@ -306,7 +241,7 @@ impl<'t, 'm> Reader<'t, 'm> {
             }
             _ => return Err(Fault::no_operation(cursor, first.start, Wanted::AfterLabel).into()),
         };
-        self.add(first.start, None, op, events)
+        self.add(first.start, None, op)
     }
 
     #[cold]

@@ -7,6 +7,7 @@ use core::ops::Range;
 use super::cursor::{Cursor, ONES, TOPS, continues_identifier, equal};
 use super::error::{TextError, TextErrorKind, Wanted};
 use super::outline::{Fault, Header, Outline, take_comment};
+use crate::goal::extent::Extent;
 use crate::stats::heap_sort::heap_sort;
 
 /// Size of a text, or of a part of it. Counts are exact if the text has no errors.
@@ -20,10 +21,8 @@ pub struct Survey {
     ranks: u32,
     /// Rank of the first block.
     first: u32,
-    blocks: usize,
     consecutive: bool,
-    total: Counts,
-    most: Counts,
+    counts: Counts,
 }
 
 impl Survey {
@@ -54,18 +53,17 @@ impl Survey {
         let mut whole = *first;
         for part in others {
             let follows = part.start == whole.end
-                && usize::try_from(part.first) == Ok(whole.blocks)
+                && part.first == whole.counts.blocks.ranks
                 && part.consecutive
                 && part.ranks == 0;
             if !follows {
                 return None;
             }
             whole.end = part.end;
-            whole.blocks += part.blocks;
-            whole.count(part.total, part.most);
+            whole.counts = whole.counts.with(part.counts);
         }
         let ranks = whole.ranks;
-        let is_complete = usize::try_from(ranks) == Ok(whole.blocks);
+        let is_complete = ranks == whole.counts.blocks.ranks;
         if ranks == 0 || !is_complete || !whole.consecutive || whole.first != 0 {
             return None;
         }
@@ -81,10 +79,8 @@ impl Survey {
             end: part.end,
             ranks: 0,
             first: 0,
-            blocks: 0,
             consecutive: true,
-            total: Counts::default(),
-            most: Counts::default(),
+            counts: Counts::default(),
         };
         let mut highest = Header { rank: 0, at: 0 };
         let mut end = text.len();
@@ -114,9 +110,9 @@ impl Survey {
     /// Checks the survey of a whole text.
     fn complete(mut self) -> Result<Self, Fault> {
         self.consecutive &= self.first == 0;
-        match (self.ranks, u32::try_from(self.blocks)) {
+        match (self.ranks, self.counts.blocks.ranks) {
             (0, _) => Err(Fault::new(self.end, TextErrorKind::CountMissing)),
-            (ranks, Ok(rank)) if self.consecutive && rank < ranks => {
+            (ranks, rank) if self.consecutive && rank < ranks => {
                 Err(Fault::new(self.end, TextErrorKind::MissingRank { rank, ranks }))
             }
             _ => Ok(self),
@@ -124,34 +120,24 @@ impl Survey {
     }
 
     fn add(&mut self, rank: u32, counts: Counts) {
-        if self.blocks == 0 {
+        let blocks = self.counts.blocks.ranks;
+        if blocks == 0 {
             self.first = rank;
         }
-        self.consecutive &= usize::try_from(rank - self.first.min(rank)) == Ok(self.blocks);
-        self.blocks += 1;
-        self.count(counts, counts);
+        self.consecutive &= rank - self.first.min(rank) == blocks;
+        self.counts = self.counts.with(counts);
     }
 
-    fn count(&mut self, total: Counts, most: Counts) {
-        self.total.ops += total.ops;
-        self.total.edges += total.edges;
-        self.total.labels += total.labels;
-        self.most.ops = self.most.ops.max(most.ops);
-        self.most.edges = self.most.edges.max(most.edges);
-        self.most.labels = self.most.labels.max(most.labels);
-    }
-
-    /// Number of ranks of the whole text.
+    /// Size of the schedule, or of its part, but with all ranks.
     #[must_use]
-    pub const fn ranks(&self) -> u32 {
-        self.ranks
+    pub const fn extent(&self) -> Extent {
+        Extent { ranks: self.ranks, ..self.counts.blocks }
     }
 
     /// Ranks of the part, or all; if they are in ascending order.
     #[must_use]
     pub fn own_ranks(&self) -> Range<u32> {
-        let count = u32::try_from(self.blocks).unwrap_or(u32::MAX);
-        self.first..self.first.saturating_add(count)
+        self.first..self.first.saturating_add(self.counts.blocks.ranks)
     }
 
     /// Offset at which the part begins.
@@ -159,47 +145,23 @@ impl Survey {
         self.start
     }
 
-    /// Number of operations of all ranks.
-    #[must_use]
-    pub const fn ops(&self) -> usize {
-        self.total.ops
-    }
-
-    /// Number of dependencies of all ranks.
-    #[must_use]
-    pub const fn edges(&self) -> usize {
-        self.total.edges
-    }
-
     /// Number of labels of all ranks.
     #[must_use]
     pub const fn labels(&self) -> usize {
-        self.total.labels
-    }
-
-    /// Largest number of operations of a rank.
-    #[must_use]
-    pub const fn ops_most(&self) -> usize {
-        self.most.ops
-    }
-
-    /// Largest number of dependencies of a rank.
-    #[must_use]
-    pub const fn edges_most(&self) -> usize {
-        self.most.edges
+        self.counts.labels
     }
 
     /// Largest number of labels of a rank: sufficient number of entries and of buckets of
     /// [`LabelMemory`](super::LabelMemory).
     #[must_use]
     pub const fn labels_most(&self) -> usize {
-        self.most.labels
+        self.counts.labels_most
     }
 
     /// Elements of [`Block`] memory for reading: 0 if the ranks are in ascending order.
     #[must_use]
     pub const fn blocks_to_lend(&self) -> usize {
-        if self.consecutive { 0 } else { self.blocks }
+        if self.consecutive { 0 } else { self.counts.blocks.ranks as usize }
     }
 
     /// Length of the surveyed text, bytes.
@@ -224,7 +186,7 @@ impl Block {
         survey: &Survey,
         lent: &'b mut [Self],
     ) -> Result<&'b [Self], Fault> {
-        let needed = survey.blocks;
+        let needed = survey.counts.blocks.ranks as usize;
         let Some(blocks) = lent.get_mut(..needed) else {
             return Err(Fault::new(0, TextErrorKind::BlockMemory { needed }));
         };
@@ -273,13 +235,24 @@ impl Block {
     }
 }
 
-/// Counts of one block.
+/// Counts of one block, or of several.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Counts {
-    ops: usize,
-    edges: usize,
+    blocks: Extent,
     labels: usize,
+    /// Of a block.
+    labels_most: usize,
+}
+
+impl Counts {
+    fn with(self, other: Self) -> Self {
+        Self {
+            blocks: self.blocks.with(other.blocks),
+            labels: self.labels + other.labels,
+            labels_most: self.labels_most.max(other.labels_most),
+        }
+    }
 }
 
 /// Counts a block, and moves the cursor from behind its `{` to behind its `}`.
@@ -335,7 +308,8 @@ fn count_body(cursor: &mut Cursor<'_>, rank: u32) -> Result<Counts, Fault> {
             b'}' => {
                 cursor.advance(1);
                 let ops = labels + bare;
-                return Ok(Counts { ops, edges: usize::saturating_sub(statements, ops), labels });
+                let blocks = Extent::of_rank(ops, usize::saturating_sub(statements, ops));
+                return Ok(Counts { blocks, labels, labels_most: labels });
             }
             b'{' => return Err(brace_inside(cursor)),
             _ => {

@@ -7,7 +7,7 @@ use quickcheck::quickcheck;
 
 use super::*;
 use crate::goal::testing::{Mutation, Program, Rank, edge, mutate};
-use crate::goal::{ANY, ANY_TAG, Edge, Misuse, NoRoom, Op, OpKind, Output, SliceOutput};
+use crate::goal::{ANY, ANY_TAG, Edge, Extent, Misuse, NoRoom, Op, OpKind, Output, SliceOutput};
 use crate::units::Picos;
 
 /// Parses `text` with the memory that its survey requires.
@@ -23,8 +23,8 @@ fn parse(text: &[u8]) -> Result<Program, ReadError<Misuse>> {
     let ops = program.ranks.iter().map(|rank| rank.ops.len());
     let edges = program.ranks.iter().map(|rank| rank.edges.len());
     let counted = (ops.clone().sum(), edges.clone().sum(), ops.max(), edges.max());
-    let surveyed =
-        (survey.ops(), survey.edges(), Some(survey.ops_most()), Some(survey.edges_most()));
+    let Extent { ops, edges, ops_most, edges_most, .. } = survey.extent();
+    let surveyed = (ops, edges, Some(ops_most), Some(edges_most));
     assert_eq!(counted, surveyed, "{}", text.escape_ascii());
     Ok(program)
 }
@@ -415,7 +415,7 @@ fn a_text_cut_between_blocks_has_the_survey_of_the_whole_and_is_read_in_parts() 
         let Some(joined) = Survey::join(&mut parts) else { continue };
         assert_eq!(joined, whole, "{cut}");
         assert_eq!(parts.map(|part| part.own_ranks().len()).iter().sum::<usize>(), 3);
-        assert_eq!(parts.map(|part| part.ops()).iter().sum::<usize>(), 3);
+        assert_eq!(parts.map(|part| part.extent().ops).iter().sum::<usize>(), 3);
         cuts.push(cut);
     }
     let starts = ["rank 1", "rank 2"].map(|rank| {

@@ -124,7 +124,7 @@ impl<'c> Converted<'c> {
 
 impl Source for Converted<'_> {
     fn extent(&self) -> Result<Extent, Trouble> {
-        Ok(Extent::from(&self.stats))
+        Ok(self.stats.extent)
     }
 
     fn to_file(&self, writer: &mut Writer<'_, '_>) -> Result<(), Trouble> {
@@ -140,7 +140,7 @@ impl Source for Converted<'_> {
 #[derive(Serialize)]
 struct Document {
     ranks: u32,
-    ops: u64,
+    ops: usize,
     messages: u64,
     unmatched: u64,
     /// Time of all ranks from the return of `MPI_Init` on.
@@ -158,8 +158,8 @@ impl Document {
     fn new(converted: &Converted<'_>) -> Self {
         let Converted { schedule, report, stats, messages, unmatched } = converted;
         Self {
-            ranks: stats.ranks,
-            ops: stats.ops(),
+            ranks: stats.extent.ranks,
+            ops: stats.extent.ops,
             messages: *messages,
             unmatched: *unmatched,
             time_s: report.time(),

@@ -73,7 +73,7 @@ impl Source for Generated {
         let mut counter = Counter::new(&mut []);
         self.play(&mut counter).map_err(|error| Trouble::Options(error.to_string()))?;
         let counted = counter.finish().map_err(|error| Trouble::Options(error.to_string()))?;
-        Ok(Extent::from(&counted.0))
+        Ok(counted.0.extent)
     }
 
     fn to_file(&self, writer: &mut Writer<'_, '_>) -> Result<(), Trouble> {

@@ -134,15 +134,7 @@ impl Merged {
 
 impl Source for Merged {
     fn extent(&self) -> Result<Extent, Trouble> {
-        let extents = self.files.iter().map(ScheduleFile::extent);
-        let nothing = Extent { ranks: 0, ops: 0, edges: 0, ops_most: 0, edges_most: 0 };
-        Ok(extents.fold(nothing, |sum, one| Extent {
-            ranks: sum.ranks.saturating_add(one.ranks),
-            ops: sum.ops.saturating_add(one.ops),
-            edges: sum.edges.saturating_add(one.edges),
-            ops_most: sum.ops_most.max(one.ops_most),
-            edges_most: sum.edges_most.max(one.edges_most),
-        }))
+        Ok(self.files.iter().map(ScheduleFile::extent).fold(Extent::default(), Extent::with))
     }
 
     fn to_file(&self, writer: &mut Writer<'_, '_>) -> Result<(), Trouble> {

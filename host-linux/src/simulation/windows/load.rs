@@ -311,7 +311,7 @@ impl Loader {
         }
         let mut whole = Builder::new(memory.lend(), self.requirements, parameters).ok()?;
         let builders = parts.iter().map(|part| {
-            let Extent { ops, edges, edges_most, .. } = Extent::from(part);
+            let Extent { ops, edges, edges_most, .. } = part.extent();
             let ranks = u32::try_from(part.own_ranks().len()).ok()?;
             Some(Mutex::new(Some(whole.split_off(ranks, [ops, edges, edges_most])?)))
         });

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use loggap_core::goal::check::{Checker, Message as Checked, Severity};
-use loggap_core::goal::{Edge, RankMemory, RankNode, stats::Counter};
+use loggap_core::goal::{Edge, Extent, RankMemory, RankNode, stats::Counter};
 use loggap_core::measure::Clock as _;
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
@@ -59,10 +59,10 @@ fn findings(conversion: &Conversion) -> String {
     let mut counter = Counter::new(&mut []);
     conversion.feed(&mut counter).unwrap();
     let (stats, _) = counter.finish().unwrap();
-    let (ops, edges) = (stats.ops_most as usize, stats.edges_most as usize);
+    let Extent { ops_most: ops, edges_most: edges, .. } = stats.extent;
     let (mut nodes, mut edge_list) = (vec![RankNode::EMPTY; ops], vec![Edge::default(); edges]);
     let mut successors = vec![0; edges];
-    let mut messages = vec![Checked::default(); stats.ops() as usize];
+    let mut messages = vec![Checked::default(); stats.extent.ops];
     let memory =
         RankMemory { nodes: &mut nodes, edges: &mut edge_list, successors: &mut successors };
     let mut found = String::new();
