@@ -135,9 +135,13 @@ fn overlap_knows_both_overheads_and_a_receiver_that_is_not_held() {
     let apart = ["--send-overhead", "200", "--recv-overhead", "250", "-O", "1"];
     let link = [&["-L", "500", "-g", "300", "-G", "2"], &apart[..]].concat();
     let document = overlap(ONE_MESSAGE, &link);
+    let full = one_message([0, 0, 0, 0, 200]);
     let present = one_message([200, 250, 100, 100, 200]);
-    assert_eq!(three(&document["ranks"][1])[1], present[1]);
-    assert_eq!(three(&document["ranks"][0])[1], present[0]);
+    let none = one_message([300, 300, 200, 200, 200]);
+    for rank in [0, 1] {
+        let expected = [full[rank], present[rank], none[rank]];
+        assert_eq!(three(&document["ranks"][rank]), expected);
+    }
     // A calculation beside the message: held, the receiver begins it after the
     // bytes; otherwise they arrive meanwhile.
     let busy = ONE_MESSAGE.replace("from 0 tag 0\n", "from 0 tag 0\nc: calc 100000\n");

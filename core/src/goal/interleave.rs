@@ -168,7 +168,7 @@ fn sort(nodes: &mut [RankNode], edges: &[Edge], order: &mut [u32], kept: KeptOrd
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::goal::testing::Program;
+    use crate::goal::testing::{Program, with_rank_memory};
     use quickcheck::quickcheck;
     use std::vec;
     use std::vec::Vec;
@@ -210,22 +210,10 @@ mod tests {
 
     fn interleave(program: &Program, kept: KeptOrder) -> Trace {
         let mut trace = Trace::default();
-        let mut nodes = [RankNode::EMPTY; 64];
-        let mut edges = [Edge::default(); 64];
-        let mut successors = [9; 64];
-        let memory =
-            RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
-        program.feed(&mut Interleaver::new(&mut trace, memory, kept)).unwrap();
+        with_rank_memory(|memory| program.feed(&mut Interleaver::new(&mut trace, memory, kept)))
+            .unwrap();
         assert!(trace.program.is_finished());
         trace
-    }
-
-    fn sorted(program: &Program) -> Program {
-        let mut program = Program::new(program.ranks.clone());
-        for rank in &mut program.ranks {
-            rank.edges.sort_by_key(|edge| (edge.on, edge.start));
-        }
-        program
     }
 
     quickcheck! {
@@ -235,7 +223,7 @@ mod tests {
 
         fn the_order_of_each_operation_stays(program: Program) -> bool {
             let passed = interleave(&program, KeptOrder::OfEachOperation).program;
-            sorted(&passed) == sorted(&program)
+            passed.grouped() == program.grouped()
         }
 
         fn an_edge_waits_only_for_its_operations_and_those_it_must_follow(program: Program) -> () {

@@ -6,6 +6,7 @@ use quickcheck::{Arbitrary, Gen};
 
 use super::op::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 use super::protocol::{Misuse, Protocol};
+use super::rank::{RankMemory, RankNode};
 use crate::units::Picos;
 
 /// Dependency of `op` on the end of `on`.
@@ -57,6 +58,24 @@ impl Program {
     pub(crate) fn is_finished(&self) -> bool {
         self.protocol.finish().is_ok()
     }
+}
+
+impl Program {
+    /// With the order of dependencies that the reference's binary format keeps.
+    pub(crate) fn grouped(&self) -> Self {
+        let mut program = Self::new(self.ranks.clone());
+        for rank in &mut program.ranks {
+            rank.edges.sort_by_key(|edge| (edge.on, edge.start));
+        }
+        program
+    }
+}
+
+/// Calls `work` with memory for a rank of 64 operations and dependencies.
+pub(crate) fn with_rank_memory<T>(work: impl FnOnce(RankMemory<'_>) -> T) -> T {
+    let (mut nodes, mut edges) = ([RankNode::EMPTY; 64], [Edge::default(); 64]);
+    let successors = &mut [0xeeee; 64];
+    work(RankMemory { nodes: &mut nodes, edges: &mut edges, successors })
 }
 
 impl Sink for Program {

@@ -276,9 +276,7 @@ impl Question<'_> {
         let place = sets.protocols.iter().rposition(|protocol| protocol.first <= size);
         let place = place.unwrap_or(0);
         let Some(Protocol { parameters, .. }) = sets.protocols.get(place) else { return 0 };
-        let receive = sets.receive.get(place).copied();
-        let ReceiveOverhead { overhead, overhead_per_byte } =
-            receive.unwrap_or_else(|| parameters.receive_overhead());
+        let ReceiveOverhead { overhead, overhead_per_byte } = sets.receive_overhead(place);
         let bytes = size.after_first();
         let wire = parameters.gap_per_byte.times(bytes).map_or(u64::MAX, |time| time.0);
         let handled = overhead_per_byte.times(bytes).and_then(|rest| overhead.plus(rest));

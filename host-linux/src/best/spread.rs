@@ -31,14 +31,10 @@ fn ratio(measured: &ParameterSets, draw: &ParameterSets, largest: u64, fixed: Op
     let ends = ends.chain([u64::MAX]);
     let pairs = measured.protocols.iter().zip(&draw.protocols).zip(ends).enumerate();
     for (place, ((old, new), end)) in pairs {
-        let receive = |sets: &ParameterSets, protocol: &Protocol| {
-            let own = sets.receive.get(place).copied();
-            own.unwrap_or_else(|| protocol.parameters.receive_overhead())
-        };
         let last = end.min(largest).max(old.first.0);
         for size in [old.first.0, last] {
-            let before = costs(old, &receive(measured, old), size);
-            let after = costs(new, &receive(draw, new), size);
+            let before = costs(old, measured.receive_overhead(place), size);
+            let after = costs(new, draw.receive_overhead(place), size);
             for (before, after) in before.into_iter().zip(after) {
                 // Infinite if the measured cost is zero and the drawn one is not.
                 let change = after / before;
@@ -55,7 +51,7 @@ fn ratio(measured: &ParameterSets, draw: &ParameterSets, largest: u64, fixed: Op
 /// Costs of a message of `size` bytes, in seconds: L, both overheads, the time the receiver is held
 /// while bytes arrive, the interface's gap, and the time per byte on the wire.
 #[allow(clippy::cast_precision_loss, reason = "only ratios matter")]
-fn costs(protocol: &Protocol, receive: &ReceiveOverhead, size: u64) -> [f64; 6] {
+fn costs(protocol: &Protocol, receive: ReceiveOverhead, size: u64) -> [f64; 6] {
     let set = &protocol.parameters;
     let bytes = size.max(1) as f64 - 1.0;
     [

@@ -87,27 +87,8 @@ pub fn reduce_scatter(rank: u32, ranks: u32, sizes: Sizes<'_>, combine: PerByte)
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::assert_matched;
     use super::*;
-    use std::collections::BTreeMap;
-
-    /// Messages between two ranks are received in the order in which they are sent, with their sizes.
-    fn assert_matched(ranks: u32, rounds: impl Fn(u32) -> Vec<Round>) -> u64 {
-        let mut sent: BTreeMap<(u32, u32), Vec<u64>> = BTreeMap::new();
-        let mut received = sent.clone();
-        for rank in 0..ranks {
-            for round in rounds(rank) {
-                for Message { peer, size } in round.sends {
-                    assert!(peer < ranks && peer != rank);
-                    sent.entry((rank, peer)).or_default().push(size);
-                }
-                for Message { peer, size } in round.receives {
-                    received.entry((peer, rank)).or_default().push(size);
-                }
-            }
-        }
-        assert_eq!(sent, received);
-        sent.values().flatten().sum()
-    }
 
     #[test]
     fn each_rank_gets_the_blocks_of_all_others() {

@@ -37,22 +37,29 @@ fn every_send_has_its_receive_in_order() {
     for (algorithm, ranks) in all(20) {
         for (size, segment) in [(0, 0), (1, 0), (7, 0), (1_000, 0), (1_000, 300)] {
             let call = Call { segment, ..call(algorithm.shape, ranks, size) };
-            let mut sent: BTreeMap<(u32, u32), Vec<u64>> = BTreeMap::new();
-            let mut received = sent.clone();
-            for rank in 0..ranks {
-                for round in call.rounds(rank) {
-                    for Message { peer, size } in round.sends {
-                        assert!(peer < ranks && peer != rank, "{call:?}");
-                        sent.entry((rank, peer)).or_default().push(size);
-                    }
-                    for Message { peer, size } in round.receives {
-                        received.entry((peer, rank)).or_default().push(size);
-                    }
-                }
-            }
-            assert_eq!(sent, received, "{call:?}");
+            assert_matched(ranks, |rank| call.rounds(rank));
         }
     }
+}
+
+/// Messages between two ranks are received in the order in which they are sent, with their sizes;
+/// returns their bytes.
+pub(super) fn assert_matched(ranks: u32, rounds: impl Fn(u32) -> Vec<Round>) -> u64 {
+    let mut sent: BTreeMap<(u32, u32), Vec<u64>> = BTreeMap::new();
+    let mut received = sent.clone();
+    for rank in 0..ranks {
+        for round in rounds(rank) {
+            for Message { peer, size } in round.sends {
+                assert!(peer < ranks && peer != rank);
+                sent.entry((rank, peer)).or_default().push(size);
+            }
+            for Message { peer, size } in round.receives {
+                received.entry((peer, rank)).or_default().push(size);
+            }
+        }
+    }
+    assert_eq!(sent, received);
+    sent.values().flatten().sum()
 }
 
 /// In a broadcast every rank but the root receives the vector exactly once; in an allgather every
@@ -260,22 +267,4 @@ fn one_of_ranks_that_all_do_the_same_takes_as_long_as_all() {
         }
     }
     assert!(symmetric > 500, "{symmetric}");
-}
-
-/// The chain's time is a lower bound of the simulated one.
-#[test]
-fn no_call_is_faster_than_its_chain() {
-    let mut random = Random::new(5);
-    for (algorithm, ranks) in all(20) {
-        for (size, segment) in [(1, 0), (5_000, 0), (5_000, 700)] {
-            let call = Call { segment, ..call(algorithm.shape, ranks, size) };
-            let mut set = parameters(&mut random);
-            set.eager_limit = Bytes(u64::MAX);
-            let Chain { messages, size } = call.chain();
-            let hop = LogGops { overhead_per_byte: PerByte::ZERO, ..set }.one_way(Bytes(size));
-            let bound = hop.unwrap().0 - set.overhead.0;
-            let simulated = makespan(&call, Ranks::All, Parameters::one(set), Settings::default());
-            assert!(bound * messages <= simulated.0, "{call:?} {set:?}");
-        }
-    }
 }

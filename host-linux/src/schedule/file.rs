@@ -659,17 +659,4 @@ mod tests {
         let error = open.feed(&mut Counter::new(&mut [])).unwrap_err().to_string();
         assert!(error.contains("another program wrote to the file"), "{error}");
     }
-
-    #[test]
-    fn a_file_that_is_not_there_or_empty_is_named() {
-        let missing = ScheduleFile::open(Path::new("/nonexistent/x.goal")).unwrap_err();
-        assert!(missing.to_string().starts_with("/nonexistent/x.goal: No such file"), "{missing}");
-        let folder = ScheduleFile::open(Path::new("/")).unwrap_err().to_string();
-        assert!(folder.contains("directory"), "{folder}");
-        let empty = tempfile::NamedTempFile::new().unwrap();
-        let empty = ScheduleFile::open(empty.path()).unwrap_err().to_string();
-        assert!(empty.contains("no num_ranks"), "{empty}");
-        let device = ScheduleFile::open(Path::new("/dev/zero")).unwrap_err().to_string();
-        assert!(device.contains("a device holds no schedule"), "{device}");
-    }
 }

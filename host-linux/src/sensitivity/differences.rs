@@ -100,7 +100,7 @@ fn all(sets: &ParameterSets) -> Vec<Moved> {
     let mut all = Vec::new();
     for LevelSet { level, number, protocol } in sets.by_level() {
         let set = &protocol.parameters;
-        let receive = sets.receive.get(number).copied().unwrap_or(set.receive_overhead());
+        let receive = sets.receive_overhead(number);
         for &parameter in parameters {
             let value = parameter.of(set, receive);
             // A parameter that is 0 is changed by fractions of the parameter that it is added to.
@@ -232,7 +232,7 @@ impl Line {
 fn rounding(sets: &ParameterSets, now: u64, messages: u64) -> u64 {
     let alone = sets.by_level().map(|LevelSet { number, protocol, .. }| {
         let set = &protocol.parameters;
-        let receive = sets.receive.get(number).copied().unwrap_or(set.receive_overhead());
+        let receive = sets.receive_overhead(number);
         set.latency.0.saturating_add(set.overhead.0).saturating_add(receive.overhead.0)
     });
     let alone = alone.min().unwrap_or_default();

@@ -118,11 +118,9 @@ impl<'a> Analysis<'a> {
 
     fn sensitivity(&self, of: LevelSet<'_>, parameter: Parameter) -> Sensitivity {
         let LevelSet { level, number, protocol } = of;
-        let set = &protocol.parameters;
         let stored = parameter.stored().iter();
         let parameters: Vec<_> = stored.filter_map(|stored| index(*stored, number)).collect();
-        let receive = self.sets.receive.get(number).copied().unwrap_or(set.receive_overhead());
-        let value = parameter.of(set, receive);
+        let value = parameter.of(&protocol.parameters, self.sets.receive_overhead(number));
         let farthest = if parameter.is_per_byte() { FARTHEST_PER_BYTE } else { FARTHEST };
         let below = i128::try_from(value).unwrap_or(farthest).min(farthest);
         let up = self.line(&Moved { parameters: parameters.clone(), direction: 1 }, farthest);

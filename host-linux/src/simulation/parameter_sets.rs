@@ -71,6 +71,13 @@ impl ParameterSets {
         Self { protocols, receive, ..Self::default() }.simplified()
     }
 
+    /// Overhead of the receiver with the set of this index.
+    #[must_use]
+    pub fn receive_overhead(&self, number: usize) -> ReceiveOverhead {
+        let same = || Some(self.protocols.get(number)?.parameters.receive_overhead());
+        self.receive.get(number).copied().or_else(same).unwrap_or_default()
+    }
+
     /// Removes the receive overheads if they equal the send overheads.
     #[must_use]
     pub fn simplified(self) -> Self {

@@ -10,27 +10,11 @@
 //! In program order no operation depends on a later repetition, so one pass over repetitions and
 //! ranks gives every time.
 
+use loggap_core::goal::pattern::Options;
 use loggap_core::model::LogGops;
 use loggap_core::units::{Bytes, Overflow, Picos};
 
 use super::pipelining::Algorithm;
-
-/// A series of broadcasts.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Series {
-    /// The algorithm.
-    pub algorithm: Algorithm,
-    /// Number of ranks.
-    pub ranks: u32,
-    /// Bytes of the broadcast.
-    pub size: u64,
-    /// Bytes of a segment of the pipeline, at least 1.
-    pub segment: u64,
-    /// Repetitions, one after the other on each rank.
-    pub repetitions: u32,
-    /// True if the root moves by one rank each repetition.
-    pub rotate_root: bool,
-}
 
 /// Costs of a message.
 #[derive(Clone, Copy)]
@@ -83,25 +67,21 @@ impl Rank {
     }
 }
 
-/// Time at which the last rank completes the last broadcast.
+/// Time at which the last rank completes the last broadcast of those that `options` repeats.
 ///
 /// # Errors
 ///
 /// [`Overflow`] past 2⁶⁴ ps.
-pub fn makespan(series: &Series, set: &LogGops) -> Result<Picos, Overflow> {
-    let mut ranks = vec![Rank::default(); series.ranks as usize];
-    let mut arrivals = vec![Picos::ZERO; series.ranks as usize];
-    for repetition in 0..series.repetitions {
-        let root = if series.rotate_root { repetition % series.ranks.max(1) } else { 0 };
-        match series.algorithm {
-            Algorithm::Tree => {
-                let costs = Costs::of(set, series.size)?;
-                tree(&mut ranks, &mut arrivals, root as usize, &costs)?;
-            }
-            Algorithm::Pipeline => pipeline(&mut ranks, root as usize, series, set)?,
-            Algorithm::Linear => {
-                linear(&mut ranks, root as usize, &Costs::of(set, series.size)?)?;
-            }
+pub fn makespan(algorithm: Algorithm, options: &Options, set: &LogGops) -> Result<Picos, Overflow> {
+    let mut ranks = vec![Rank::default(); options.ranks as usize];
+    let mut arrivals = vec![Picos::ZERO; options.ranks as usize];
+    let costs = || Costs::of(set, options.size);
+    for repetition in 0..options.repeat {
+        let root = if options.rotate_root { repetition % options.ranks.max(1) } else { 0 };
+        match algorithm {
+            Algorithm::Tree => tree(&mut ranks, &mut arrivals, root as usize, &costs()?)?,
+            Algorithm::Pipeline => pipeline(&mut ranks, root as usize, options, set)?,
+            Algorithm::Linear => linear(&mut ranks, root as usize, &costs()?)?,
         }
     }
     Ok(ranks.iter().map(|rank| rank.processor).max().unwrap_or_default())
@@ -167,17 +147,17 @@ fn linear(ranks: &mut [Rank], root: usize, costs: &Costs) -> Result<(), Overflow
 fn pipeline(
     ranks: &mut [Rank],
     root: usize,
-    series: &Series,
+    options: &Options,
     set: &LogGops,
 ) -> Result<(), Overflow> {
-    let segment = series.segment.max(1);
-    let segments = series.size.div_ceil(segment).max(1);
-    let last = series.size - segments.saturating_sub(1) * segment;
+    let segment = options.segment.unwrap_or(options.size).max(1);
+    let segments = options.size.div_ceil(segment).max(1);
+    let last = options.size - segments.saturating_sub(1) * segment;
     let (whole, rest) = (Costs::of(set, segment)?, Costs::of(set, last)?);
     let mut arrivals = vec![Picos::ZERO; usize::try_from(segments).map_err(|_| Overflow)?];
     for own in 0..ranks.len() {
         let rank = &mut ranks[swapped(own, root)];
-        let above = own + 1 < series.ranks as usize;
+        let above = own + 1 < options.ranks as usize;
         let count = arrivals.len();
         for (index, arrival) in arrivals.iter_mut().enumerate() {
             let costs = if index + 1 == count { &rest } else { &whole };
@@ -197,67 +177,30 @@ mod tests {
     use super::*;
     use loggap_core::model::Preset;
 
-    #[derive(PartialEq)]
-    enum Root {
-        Stays,
-        Moves,
-    }
-
-    fn mean_micros(name: &str, algorithm: Algorithm, ranks: u32, root: Root) -> f64 {
-        let rotate_root = root == Root::Moves;
-        let preset: Preset = name.parse().unwrap();
-        let set = preset.at(Bytes(1)).unwrap();
-        let series =
-            Series { algorithm, ranks, size: 1, segment: 1, repetitions: 1_000, rotate_root };
-        makespan(&series, set).unwrap().seconds() * 1e3
-    }
-
     #[test]
     fn one_broadcast_takes_the_closed_form() {
         let preset: Preset = "mpich2-tcp".parse().unwrap();
         let set = preset.at(Bytes(1)).unwrap();
         for power in 1..8 {
             let ranks = 1 << power;
-            let series = Series {
-                algorithm: Algorithm::Tree,
-                ranks,
-                size: 1,
-                segment: 1,
-                repetitions: 1,
-                rotate_root: false,
-            };
+            let time = |algorithm| makespan(algorithm, &Options::new(ranks, 1), set);
             let one = Picos(52_660_000);
-            assert_eq!(makespan(&series, set), one.times(power));
+            assert_eq!(time(Algorithm::Tree), one.times(power));
             // o, P − 1 messages g apart, L and o.
-            let linear = Series { algorithm: Algorithm::Linear, ..series };
             let sends = Picos(3_460_000).times(u64::from(ranks) - 2).unwrap();
-            assert_eq!(makespan(&linear, set), one.plus(sends));
-            let chain = Series { algorithm: Algorithm::Pipeline, ..series };
-            assert_eq!(makespan(&chain, set), one.times(u64::from(ranks) - 1));
+            assert_eq!(time(Algorithm::Linear), one.plus(sends));
+            assert_eq!(time(Algorithm::Pipeline), one.times(u64::from(ranks) - 1));
         }
-    }
-
-    #[test]
-    fn the_loop_prefers_the_pipeline_up_to_512_ranks_as_the_paper_found() {
-        let (tree, pipeline) = (Algorithm::Tree, Algorithm::Pipeline);
-        let wrong = |name: &str, ranks: u32| {
-            mean_micros(name, pipeline, ranks, Root::Stays)
-                < mean_micros(name, tree, ranks, Root::Stays)
-        };
-        for power in 3..=8 {
-            assert!(wrong("mpich2-tcp", 1 << power), "2^{power}");
-        }
-        assert!(!wrong("mpich2-tcp", 512));
-        assert!(
-            wrong("mpich2-tcp", 460) && !wrong("mpich2-tcp", 470),
-            "the paper has powers of two"
-        );
-        assert!(wrong("ompi-ib-sdr", 512));
     }
 
     #[test]
     fn a_moving_root_fails_when_there_are_more_ranks_than_repetitions() {
-        let at = |ranks| mean_micros("mpich2-tcp", Algorithm::Pipeline, ranks, Root::Moves);
+        let preset: Preset = "mpich2-tcp".parse().unwrap();
+        let at = |ranks| {
+            let options = Options { repeat: 1_000, rotate_root: true, ..Options::new(ranks, 1) };
+            let set = preset.at(Bytes(1)).unwrap();
+            makespan(Algorithm::Pipeline, &options, set).unwrap().seconds()
+        };
         assert!(at(512) > 1.9 * at(256));
         assert!(at(2_048) < 1.01 * at(1_024), "quasi-constant");
     }
@@ -265,18 +208,11 @@ mod tests {
     #[test]
     fn segments_of_one_message_flow() {
         let set = Preset::all()[0].protocols[0].parameters;
-        let series = Series {
-            algorithm: Algorithm::Pipeline,
-            ranks: 3,
-            size: 5,
-            segment: 2,
-            repetitions: 1,
-            rotate_root: false,
-        };
+        let options = Options { segment: Some(2), ..Options::new(3, 5) };
         // o 1500, L 2500, g 1000, G 6, in ns; segments of 2, 2 and 1 B.
         // Rank 0 sends at 0, 1500, 3000. Rank 1 receives at 4000 for 1506,
         // sends, receives at 7006, sends at 8512, receives at 10012, sends at
         // 11512. Rank 2 receives the last at 11512 + 4000 for 1500.
-        assert_eq!(makespan(&series, &set), Ok(Picos(17_012_000)));
+        assert_eq!(makespan(Algorithm::Pipeline, &options, &set), Ok(Picos(17_012_000)));
     }
 }

@@ -51,24 +51,18 @@ impl Overlap {
     /// `sets` with the overheads of this overlap.
     #[must_use]
     pub fn sets(self, sets: &ParameterSets) -> ParameterSets {
-        let with = |overheads: fn(&Protocol) -> (Picos, PerByte)| {
-            let change = |protocol: &Protocol| {
-                let mut protocol = *protocol;
-                let set = (protocol.parameters, overheads(&protocol));
-                protocol.parameters = set.0;
-                (protocol.parameters.overhead, protocol.parameters.overhead_per_byte) = set.1;
-                protocol
-            };
-            let protocols = sets.protocols.iter().map(change).collect();
-            ParameterSets { protocols, receive: Vec::new(), ..sets.clone() }
-        };
-        match self {
-            Self::Full => with(|_| (Picos::ZERO, PerByte::ZERO)),
-            Self::Present => sets.clone(),
-            Self::None => {
-                with(|Protocol { parameters, .. }| (parameters.gap, parameters.gap_per_byte))
-            }
+        let mut sets = sets.clone();
+        if self == Self::Present {
+            return sets;
         }
+        sets.receive.clear();
+        for Protocol { parameters, .. } in &mut sets.protocols {
+            let full = self == Self::Full;
+            parameters.overhead = if full { Picos::ZERO } else { parameters.gap };
+            parameters.overhead_per_byte =
+                if full { PerByte::ZERO } else { parameters.gap_per_byte };
+        }
+        sets
     }
 }
 
@@ -98,15 +92,12 @@ fn scaled(value: u64, factor: f64) -> Option<u64> {
 /// parameters as given.
 #[must_use]
 pub fn overhead_exceeds_gap(sets: &ParameterSets) -> bool {
-    let above = |o: Picos, per_byte: PerByte, Protocol { parameters, .. }: &Protocol| {
-        o > parameters.gap || per_byte > parameters.gap_per_byte
+    let is_above = |(number, Protocol { parameters, .. }): (usize, &Protocol)| {
+        let receive = sets.receive_overhead(number);
+        parameters.overhead.max(receive.overhead) > parameters.gap
+            || parameters.overhead_per_byte.max(receive.overhead_per_byte) > parameters.gap_per_byte
     };
-    let send = |protocol: &Protocol| {
-        above(protocol.parameters.overhead, protocol.parameters.overhead_per_byte, protocol)
-    };
-    let mut receive = sets.receive.iter().zip(&sets.protocols);
-    sets.protocols.iter().any(send)
-        || receive.any(|(ends, protocol)| above(ends.overhead, ends.overhead_per_byte, protocol))
+    sets.protocols.iter().enumerate().any(is_above)
 }
 
 impl Three<Picos> {
@@ -175,32 +166,6 @@ mod tests {
         };
         let receive = ReceiveOverhead { overhead: Picos(6), overhead_per_byte: PerByte(2) };
         ParameterSets::new(vec![Protocol { first: Bytes(0), parameters }], vec![receive])
-    }
-
-    #[test]
-    fn both_ends_get_the_overheads_and_nothing_else_changes() {
-        let given = sets();
-        assert_eq!(Overlap::Present.sets(&given), given);
-        for (overlap, overhead, per_byte) in [(Overlap::Full, 0, 0), (Overlap::None, 11, 13)] {
-            let with = overlap.sets(&given);
-            let expected = LogGops {
-                overhead: Picos(overhead),
-                overhead_per_byte: PerByte(per_byte),
-                ..given.protocols[0].parameters
-            };
-            assert_eq!(with.protocols[0].parameters, expected);
-            assert!(with.receive.is_empty());
-        }
-    }
-
-    #[test]
-    fn gaps_are_scaled_and_overheads_are_not() {
-        let doubled = with_gaps(&sets(), 2.0).unwrap();
-        let parameters = doubled.protocols[0].parameters;
-        assert_eq!((parameters.gap, parameters.gap_per_byte), (Picos(22), PerByte(26)));
-        assert_eq!(parameters.overhead, Picos(5));
-        assert_eq!(doubled.receive, sets().receive);
-        assert_eq!(with_gaps(&sets(), 1e300), None);
     }
 
     #[test]

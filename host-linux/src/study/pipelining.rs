@@ -264,7 +264,6 @@ pub fn charts(link: &str, rows: &[Row]) -> [Chart; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loggap_core::model::Preset;
 
     fn row(ranks: u32, algorithm: Algorithm, [synchronised, looped, rotated]: [u64; 3]) -> Row {
         let time = |micros| Picos(micros * 1_000_000);
@@ -307,21 +306,5 @@ mod tests {
         };
         assert_eq!(winners(&rows), [expected]);
         assert_eq!(winners(&rows[..1]), []);
-    }
-
-    #[test]
-    fn means_are_over_the_repetitions() {
-        let question = Question {
-            parameters: Preset::all()[0].protocols[0].parameters,
-            size: 1,
-            segment: None,
-            repetitions: 10,
-        };
-        let row = question.answer(Algorithm::Tree, 8, |_, options, _| {
-            let base = if options.rotate_root { 20 } else { 10 };
-            Ok::<_, ()>(Picos(base * u64::from(options.repeat)))
-        });
-        let row = row.unwrap();
-        assert_eq!([row.synchronised, row.looped, row.rotated], [Picos(10), Picos(10), Picos(20)]);
     }
 }

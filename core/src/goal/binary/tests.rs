@@ -7,7 +7,7 @@ use std::vec::Vec;
 use quickcheck::quickcheck;
 
 use super::*;
-use crate::goal::testing::{Mutation, Program, Rank, edge, mutate};
+use crate::goal::testing::{Mutation, Program, Rank, edge, mutate, with_rank_memory};
 use crate::goal::{
     ANY, ANY_TAG, Edge, Extent, Misuse, Op, OpKind, Output, RankMemory, RankNode, Sink, SliceOutput,
 };
@@ -17,13 +17,11 @@ const ROOM: usize = 1 << 14;
 
 fn write_reference(program: &Program) -> Result<Vec<u8>, BinaryWriteError<crate::goal::NoRoom>> {
     let mut memory = vec![0xee; ROOM];
-    let mut nodes = [RankNode::EMPTY; 64];
-    let mut edges = [Edge::default(); 64];
-    let mut successors = [0xeeee; 64];
-    let rank = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
-    let mut writer = ReferenceWriter::new(SliceOutput::new(&mut memory), rank);
-    program.feed(&mut writer)?;
-    Ok(writer.finish()?.written().to_vec())
+    with_rank_memory(|rank| {
+        let mut writer = ReferenceWriter::new(SliceOutput::new(&mut memory), rank);
+        program.feed(&mut writer)?;
+        Ok(writer.finish()?.written().to_vec())
+    })
 }
 
 fn read_reference(bytes: &[u8]) -> Result<Program, BinaryReadError<Misuse>> {
@@ -51,15 +49,6 @@ fn read_native(bytes: &[u8]) -> Result<Program, BinaryReadError<Misuse>> {
     view.read(&mut program)?;
     assert!(program.is_finished());
     Ok(program)
-}
-
-/// Program with the order of dependencies that the reference's format keeps.
-fn grouped(program: &Program) -> Program {
-    let mut program = Program::new(program.ranks.clone());
-    for rank in &mut program.ranks {
-        rank.edges.sort_by_key(|e| (e.on, e.start));
-    }
-    program
 }
 
 /// Encodes the reference's format by its description, without the code under test.
@@ -166,14 +155,6 @@ fn our_format_is_written_byte_for_byte() {
     assert_eq!(write_native(&sample()), Ok([head, first, second].concat()));
 }
 
-#[test]
-fn the_first_eight_bytes_tell_the_format() {
-    assert_eq!(Format::of(&write_reference(&sample()).unwrap()), Some(Format::Reference));
-    assert_eq!(Format::of(&write_native(&sample()).unwrap()), Some(Format::Native));
-    assert_eq!(Format::of(b"num_ranks 2"), None);
-    assert_eq!(Format::of(&[0x7f, 0x10]), None);
-}
-
 /// Change to the sample's bytes, and the message of the reader.
 const REFERENCE_DAMAGE: &[(usize, u8, &str)] = &[
     (0, 0x26, "not a binary schedule"),
@@ -200,36 +181,33 @@ const REFERENCE_DAMAGE: &[(usize, u8, &str)] = &[
     (136, 0, "number of dependencies of the operation is 0 where 1 is implied"),
 ];
 
-#[test]
-fn every_damage_to_the_reference_format_is_named_with_its_place() {
-    let whole = write_reference(&sample()).unwrap();
-    assert_eq!(read_reference(&whole).as_ref(), Ok(&sample()));
-    for &(at, value, message) in REFERENCE_DAMAGE {
-        let mut bytes = whole.clone();
+/// Every change of `damage` to the sample in `whole`, and every shorter file, is refused by name.
+fn assert_refused(
+    whole: &[u8],
+    damage: &[(usize, u8, &str)],
+    read: fn(&[u8]) -> Result<Program, BinaryReadError<Misuse>>,
+) {
+    assert_eq!(read(whole).as_ref(), Ok(&sample()));
+    for &(at, value, message) in damage {
+        let mut bytes = whole.to_vec();
         bytes[at] = value;
-        match read_reference(&bytes) {
-            Ok(_) => panic!("byte {at} = {value} is accepted"),
-            Err(error) => {
-                let error = error.to_string();
-                assert!(error.contains(message), "byte {at} = {value}: {error}");
-            }
-        }
+        let error = read(&bytes).expect_err(message).to_string();
+        assert!(error.contains(message), "byte {at} = {value}: {error}");
     }
     for length in 0..whole.len() {
-        let error = read_reference(&whole[..length]).unwrap_err().to_string();
+        let error = read(&whole[..length]).unwrap_err().to_string();
         assert!(error.contains("cut off"), "{length}: {error}");
     }
-    let longer = [&whole[..], &[0]].concat();
-    let error = read_reference(&longer).unwrap_err().to_string();
-    assert!(error.contains("file length is 192 where 191 is implied"), "{error}");
 }
 
 #[test]
-fn a_file_used_up_by_the_reference_is_recognised() {
-    let mut bytes = write_reference(&sample()).unwrap();
-    bytes[..8].copy_from_slice(&2_342_u64.to_le_bytes());
-    let error = read_reference(&bytes).unwrap_err().to_string();
-    assert!(error.contains("--save-mem"), "{error}");
+fn every_damage_is_named_with_its_place() {
+    let whole = write_reference(&sample()).unwrap();
+    assert_refused(&whole, REFERENCE_DAMAGE, read_reference);
+    assert_refused(&write_native(&sample()).unwrap(), NATIVE_DAMAGE, read_native);
+    let longer = [&whole[..], &[0]].concat();
+    let error = read_reference(&longer).unwrap_err().to_string();
+    assert!(error.contains("file length is 192 where 191 is implied"), "{error}");
 }
 
 #[test]
@@ -275,22 +253,6 @@ const NATIVE_DAMAGE: &[(usize, u8, &str)] = &[
     (144, 2, "byte 144, rank 0: operation 2 of 2"),
     (148, 2, "operation 2 of 2"),
 ];
-
-#[test]
-fn every_damage_to_our_format_is_named_with_its_place() {
-    let whole = write_native(&sample()).unwrap();
-    assert_eq!(read_native(&whole).as_ref(), Ok(&sample()));
-    for &(at, value, message) in NATIVE_DAMAGE {
-        let mut bytes = whole.clone();
-        bytes[at] = value;
-        let error = read_native(&bytes).unwrap_err().to_string();
-        assert!(error.contains(message), "byte {at} = {value}: {error}");
-    }
-    for length in 0..whole.len() {
-        let error = read_native(&whole[..length]).unwrap_err().to_string();
-        assert!(error.contains("cut off"), "{length}: {error}");
-    }
-}
 
 #[test]
 fn what_the_reference_cannot_hold_is_refused_and_ours_holds_it() {
@@ -358,7 +320,7 @@ quickcheck! {
     fn the_reference_format_keeps_all_but_the_order_across_operations(program: Program) -> bool {
         let bytes = write_reference(&program).unwrap();
         let read = read_reference(&bytes).unwrap();
-        read == grouped(&program) && write_reference(&read) == Ok(bytes)
+        read == program.grouped() && write_reference(&read) == Ok(bytes)
     }
 
     fn our_format_keeps_everything(program: Program) -> () {
@@ -379,7 +341,7 @@ quickcheck! {
         let mut bytes = write_reference(&program).unwrap();
         mutate(&mut bytes, changes);
         if let Ok(read) = read_reference(&bytes) {
-            assert_eq!(read_reference(&write_reference(&read).unwrap()), Ok(grouped(&read)));
+            assert_eq!(read_reference(&write_reference(&read).unwrap()), Ok(read.grouped()));
         }
         for program in [program.clone(), program.widened()] {
             let mut bytes = write_native(&program).unwrap();

@@ -5,21 +5,19 @@ use std::vec::Vec;
 use quickcheck::{TestResult, quickcheck};
 
 use super::*;
-use crate::goal::testing::{Program, Rank};
+use crate::goal::testing::{Program, Rank, with_rank_memory};
 use crate::goal::{ANY_TAG, RankNode};
 use crate::units::Picos;
 
 /// Findings and statistics of a check.
 fn check(program: &Program) -> (Vec<Finding>, Checked) {
     let mut findings = vec![];
-    let mut nodes = [RankNode::EMPTY; 64];
-    let mut edges = [Edge::default(); 64];
-    let mut successors = [0xeeee; 64];
-    let rank = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
     let mut messages = [Message::default(); 256];
-    let mut checker = Checker::new(rank, &mut messages, |finding| findings.push(finding));
-    program.feed(&mut checker).unwrap();
-    let checked = checker.finish().unwrap();
+    let checked = with_rank_memory(|rank| {
+        let mut checker = Checker::new(rank, &mut messages, |finding| findings.push(finding));
+        program.feed(&mut checker).unwrap();
+        checker.finish().unwrap()
+    });
     (findings, checked)
 }
 

@@ -1,34 +1,21 @@
 #![allow(clippy::cast_possible_truncation, reason = "counts of small schedules")]
 
 use super::*;
-use crate::goal::testing::{Program, Rank};
+use crate::goal::testing::{Program, Rank, edge};
 use crate::goal::{Edge, Op, OpKind};
 use std::collections::BTreeMap;
 use std::vec;
 use std::vec::Vec;
 
 /// Operations and dependencies of each rank.
-#[derive(Default)]
-struct Written {
-    ranks: Vec<Vec<Op>>,
-    edges: Vec<Vec<(u32, u32)>>,
-}
-
-fn written(pattern: Pattern, options: &Options) -> Written {
+fn written(pattern: Pattern, options: &Options) -> Vec<Rank> {
     let mut scratch = vec![0; scratch_words(pattern, options).unwrap()];
     let mut program = Program::default();
     generate(pattern, options, &mut scratch, &mut program).unwrap();
     assert!(program.is_finished());
-    let pair = |&Edge { op, on, start }: &Edge| {
-        assert!(op != on && !start, "no pattern waits for a start, or for itself");
-        (op, on)
-    };
-    let mut written = Written::default();
-    for Rank { ops, edges } in program.ranks {
-        written.edges.push(edges.iter().map(pair).collect());
-        written.ranks.push(ops);
-    }
-    written
+    let mut edges = program.ranks.iter().flat_map(|rank| &rank.edges);
+    assert!(edges.all(|edge| edge.op != edge.on && !edge.start), "no pattern waits for a start");
+    program.ranks
 }
 
 /// Options with every option set, which all patterns accept.
@@ -42,13 +29,13 @@ fn every_message_has_both_its_ends() {
         for ranks in [2, 3, 4, 7, 8, 13, 16] {
             for root in [0, ranks / 2, ranks - 1] {
                 let options = all_options(ranks, root);
-                let sink = written(description.pattern, &options);
+                let ranks = written(description.pattern, &options);
                 let mut balance: BTreeMap<(u32, u32, u64, u64), i64> = BTreeMap::new();
-                for (rank, ops) in (0u32..).zip(&sink.ranks) {
-                    for op in ops {
+                for (rank, content) in (0u32..).zip(&ranks) {
+                    for op in &content.ops {
                         match op.kind {
                             OpKind::Send { peer, size, tag } => {
-                                assert!((peer as usize) < sink.ranks.len());
+                                assert!((peer as usize) < ranks.len());
                                 *balance.entry((rank, peer, tag, size)).or_default() += 1;
                             }
                             OpKind::Receive { peer, size, tag } => {
@@ -74,21 +61,22 @@ fn a_repetition_waits_for_exactly_the_ends_of_the_one_before() {
             let once = written(description.pattern, &all_options(ranks, 0));
             let twice =
                 written(description.pattern, &Options { repeat: 2, ..all_options(ranks, 0) });
-            for rank in 0..once.ranks.len() {
-                let count = once.ranks[rank].len() as u32;
-                let join = count;
-                assert_eq!(twice.ranks[rank].len() as u32, 2 * count + 1);
-                let mut expected = once.edges[rank].clone();
-                let ends = (0..count).filter(|&op| !once.edges[rank].iter().any(|e| e.1 == op));
-                expected.extend(ends.map(|op| (join, op)));
-                let shifted = once.edges[rank].iter().map(|e| (e.0 + join + 1, e.1 + join + 1));
-                expected.extend(shifted);
-                let starts = (0..count).filter(|&op| !once.edges[rank].iter().any(|e| e.0 == op));
-                expected.extend(starts.map(|op| (op + join + 1, join)));
-                expected.sort_unstable();
-                let mut found = twice.edges[rank].clone();
-                found.sort_unstable();
-                assert_eq!(found, expected, "{} P={ranks} rank {rank}", description.name);
+            for (rank, (once, twice)) in once.iter().zip(twice).enumerate() {
+                let join = once.ops.len() as u32;
+                assert_eq!(twice.ops.len() as u32, 2 * join + 1);
+                let all = || 0..join;
+                let ends = all().filter(|&op| !once.edges.iter().any(|edge| edge.on == op));
+                let starts = all().filter(|&op| !once.edges.iter().any(|edge| edge.op == op));
+                let shifted = once.edges.iter().map(|e| edge(e.op + join + 1, e.on + join + 1));
+                let mut expected = once.edges.clone();
+                expected.extend(ends.map(|op| edge(join, op)).chain(shifted));
+                expected.extend(starts.map(|op| edge(op + join + 1, join)));
+                let sorted = |mut edges: Vec<Edge>| {
+                    edges.sort_unstable_by_key(|edge| (edge.op, edge.on));
+                    edges
+                };
+                let name = description.name;
+                assert_eq!(sorted(twice.edges), sorted(expected), "{name} P={ranks} rank {rank}");
             }
         }
     }
@@ -98,10 +86,11 @@ fn a_repetition_waits_for_exactly_the_ends_of_the_one_before() {
 fn groups_are_copies_with_shifted_ranks() {
     let one = written(Pattern::DoubleRing, &Options::new(5, 8));
     let three = written(Pattern::DoubleRing, &Options { groups: 3, ..Options::new(5, 8) });
-    assert_eq!(three.ranks.len(), 15);
-    for (rank, ops) in three.ranks.iter().enumerate() {
+    assert_eq!(three.len(), 15);
+    for (rank, content) in three.iter().enumerate() {
         let shift = (rank / 5 * 5) as u32;
-        let expected: Vec<Op> = one.ranks[rank % 5]
+        let expected: Vec<Op> = one[rank % 5]
+            .ops
             .iter()
             .map(|op| {
                 let kind = match op.kind {
@@ -116,7 +105,7 @@ fn groups_are_copies_with_shifted_ranks() {
                 Op { kind, ..*op }
             })
             .collect();
-        assert_eq!(*ops, expected);
+        assert_eq!(content.ops, expected);
     }
 }
 
@@ -149,22 +138,21 @@ fn the_nway_rounds_have_schedgens_rounding() {
 
 #[test]
 fn random_pairs_depend_on_the_seed_alone_and_drop_an_odd_rank() {
-    let with_seed =
-        |seed| written(Pattern::RandomPairs, &Options { seed, ..Options::new(101, 8) }).ranks;
+    let with_seed = |seed| written(Pattern::RandomPairs, &Options { seed, ..Options::new(101, 8) });
     assert_eq!(with_seed(3).len(), 100);
     assert_eq!(with_seed(3), with_seed(3));
     assert_ne!(with_seed(3), with_seed(4));
-    assert!(with_seed(5).iter().all(|ops| ops.len() == 1));
+    assert!(with_seed(5).iter().all(|rank| rank.ops.len() == 1));
 }
 
 #[test]
 fn background_calculations_form_a_chain_of_whole_pieces() {
     let background = Background { duration: Picos(10_000), poll: Some(Picos(3_000)), cpu: 1 };
     let options = Options { background: Some(background), ..Options::new(4, 8) };
-    let sink = written(Pattern::Dissemination, &options);
+    let ranks = written(Pattern::Dissemination, &options);
     let calc = Op { kind: OpKind::Calc { duration: Picos(3_000) }, cpu: 1, nic: 0 };
-    assert_eq!(sink.ranks[2][..4], [calc; 4]);
-    assert_eq!(sink.edges[2][..3], [(1, 0), (2, 1), (3, 2)]);
+    assert_eq!(ranks[2].ops[..4], [calc; 4]);
+    assert_eq!(ranks[2].edges[..3], [edge(1, 0), edge(2, 1), edge(3, 2)]);
 }
 
 fn refused(pattern: Pattern, options: &Options, scratch: &mut [u32]) -> OptionError {

@@ -1,7 +1,7 @@
+use std::format;
 use std::string::{String, ToString};
 use std::vec;
 use std::vec::Vec;
-use std::{format, println};
 
 use quickcheck::quickcheck;
 
@@ -10,15 +10,25 @@ use crate::goal::testing::{Mutation, Program, Rank, edge, mutate};
 use crate::goal::{ANY, ANY_TAG, Edge, Extent, Misuse, NoRoom, Op, OpKind, Output, SliceOutput};
 use crate::units::Picos;
 
-/// Parses `text` with the memory that its survey requires.
-fn parse(text: &[u8]) -> Result<Program, ReadError<Misuse>> {
-    let survey = Survey::of(text).map_err(ReadError::Text)?;
+/// Lends memory that suffices for the surveyed text to `work`.
+fn with_memory<T>(survey: &Survey, work: impl FnOnce(TextMemory<'_>) -> T) -> T {
     let mut blocks = vec![Block::default(); survey.blocks_to_lend()];
     let mut entries = vec![[0; 2]; survey.labels_most()];
     let mut buckets = vec![0; survey.labels_most()];
     let labels = LabelMemory { entries: &mut entries, buckets: &mut buckets, seed: 3 };
+    work(TextMemory { blocks: &mut blocks, labels })
+}
+
+/// No memory for labels.
+fn no_labels() -> LabelMemory<'static> {
+    LabelMemory { entries: &mut [], buckets: &mut [], seed: 0 }
+}
+
+/// Parses `text` with the memory that its survey requires.
+fn parse(text: &[u8]) -> Result<Program, ReadError<Misuse>> {
     let mut program = Program::default();
-    read(text, &survey, TextMemory { blocks: &mut blocks, labels }, &mut program)?;
+    let survey = Survey::of(text).map_err(ReadError::Text)?;
+    with_memory(&survey, |memory| read(text, &survey, memory, &mut program))?;
     assert!(program.is_finished());
     let ops = program.ranks.iter().map(|rank| rank.ops.len());
     let edges = program.ranks.iter().map(|rank| rank.edges.len());
@@ -227,12 +237,12 @@ fn too_little_memory_is_named_with_what_is_enough() {
     let survey = Survey::of(text).unwrap();
     let mut blocks = vec![Block::default(); survey.blocks_to_lend()];
     let mut program = Program::default();
-    let labels = LabelMemory { entries: &mut [], buckets: &mut [], seed: 0 };
-    let result = read(text, &survey, TextMemory { blocks: &mut blocks, labels }, &mut program);
+    let memory = TextMemory { blocks: &mut blocks, labels: no_labels() };
+    let result = read(text, &survey, memory, &mut program);
     let Err(ReadError::Text(error)) = result else { panic!("{result:?}") };
     assert_eq!((error.kind, error.line), (TextErrorKind::LabelMemory { needed: 2 }, 3));
-    let labels = LabelMemory { entries: &mut [], buckets: &mut [], seed: 0 };
-    let result = read(text, &survey, TextMemory { blocks: &mut [], labels }, &mut program);
+    let memory = TextMemory { blocks: &mut [], labels: no_labels() };
+    let result = read(text, &survey, memory, &mut program);
     let Err(ReadError::Text(error)) = result else { panic!("{result:?}") };
     assert_eq!(error.kind, TextErrorKind::BlockMemory { needed: 2 });
 }
@@ -245,8 +255,7 @@ fn a_text_other_than_the_surveyed_one_is_refused() {
         "num_ranks 2\nrank 1 {\n}\n\n",
         "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n",
     ] {
-        let labels = LabelMemory { entries: &mut [], buckets: &mut [], seed: 0 };
-        let memory = TextMemory { blocks: &mut [], labels };
+        let memory = TextMemory { blocks: &mut [], labels: no_labels() };
         let mut program = Program::default();
         let result = read(other.as_bytes(), &survey, memory, &mut program);
         let Err(ReadError::Text(error)) = result else { panic!("{result:?}") };
@@ -256,30 +265,15 @@ fn a_text_other_than_the_surveyed_one_is_refused() {
 
 #[test]
 fn a_sink_that_refuses_stops_the_reading_with_the_line() {
-    struct Full;
-    impl crate::goal::Sink for Full {
-        type Error = NoRoom;
-        fn ranks(&mut self, _: u32) -> Result<(), NoRoom> {
-            Ok(())
-        }
-        fn begin_rank(&mut self, _: u32) -> Result<(), NoRoom> {
-            Ok(())
-        }
-        fn op(&mut self, _: Op) -> Result<u32, NoRoom> {
-            Err(NoRoom)
-        }
-        fn edge(&mut self, _: Edge) -> Result<(), NoRoom> {
-            Ok(())
-        }
-        fn end_rank(&mut self) -> Result<(), NoRoom> {
-            Ok(())
-        }
-    }
     let text = b"num_ranks 1\nrank 0 {\n\nl1: calc 1\n}";
     let survey = Survey::of(text).unwrap();
-    let labels = LabelMemory { entries: &mut [], buckets: &mut [], seed: 0 };
-    let result = read(text, &survey, TextMemory { blocks: &mut [], labels }, &mut Full);
-    assert_eq!(result, Err(ReadError::Sink { at: 22, line: 4, error: NoRoom }));
+    let memory = TextMemory { blocks: &mut [], labels: no_labels() };
+    // Room for two lines.
+    let mut room = [0; 24];
+    let mut full = TextWriter::new(SliceOutput::new(&mut room));
+    let error = TextWriteError::Output(NoRoom);
+    let result = read(text, &survey, memory, &mut full);
+    assert_eq!(result, Err(ReadError::Sink { at: 22, line: 4, error }));
 }
 
 #[test]
@@ -360,17 +354,6 @@ fn colliding_labels_do_not_make_reading_slow() {
     text.push_str("}\n");
     let program = parse(text.as_bytes()).unwrap();
     assert_eq!(program.ranks[0].ops.len(), 40_000);
-    println!("{} bytes", text.len());
-}
-
-/// Lends sufficient memory for `text` and passes it to `work`.
-fn with_memory<T>(text: &[u8], work: impl FnOnce(&Survey, TextMemory<'_>) -> T) -> T {
-    let survey = Survey::of(text).unwrap();
-    let mut blocks = vec![Block::default(); survey.blocks_to_lend()];
-    let mut entries = vec![[0; 2]; survey.labels_most()];
-    let mut buckets = vec![0; survey.labels_most()];
-    let labels = LabelMemory { entries: &mut entries, buckets: &mut buckets, seed: 3 };
-    work(&survey, TextMemory { blocks: &mut blocks, labels })
 }
 
 const PLACES: &[u8] = b"num_ranks 2\nrank 1 {\nx: calc 1\n  y: calc 2\nx irequires x\n}\n\
@@ -380,26 +363,14 @@ const PLACES: &[u8] = b"num_ranks 2\nrank 1 {\nx: calc 1\n  y: calc 2\nx irequir
 fn operations_are_found_in_the_text() {
     let mut wanted =
         [(0, 0), (0, 1), (0, 9), (1, 1), (1, 1)].map(|(rank, op)| OpPlace::new(rank, op));
-    with_memory(PLACES, |survey, memory| locate(PLACES, survey, memory, &mut wanted)).unwrap();
+    let survey = Survey::of(PLACES).unwrap();
+    with_memory(&survey, |memory| locate(PLACES, &survey, memory, &mut wanted)).unwrap();
     let found = wanted.map(|place| {
         (place.at.map(|at| line_and_column(PLACES, at)), place.label.map(|label| label.to_string()))
     });
     let second = (Some((4, 3)), Some("y".to_string()));
     let first = (Some((9, 1)), Some("l2".to_string()));
     assert_eq!(found, [(Some((8, 1)), None), first, (None, None), second.clone(), second]);
-}
-
-#[test]
-fn labels_that_nothing_names_are_found() {
-    let mut found = vec![];
-    let mut uses = [LabelUse::default(); 2];
-    with_memory(PLACES, |survey, memory| {
-        unused_labels(PLACES, survey, memory, &mut uses, |unused| found.push(unused))
-    })
-    .unwrap();
-    let names: Vec<_> =
-        found.iter().map(|u| (u.rank, u.op, u.label.unwrap().to_string())).collect();
-    assert_eq!(names, [(0, 1, "l2".to_string()), (1, 1, "y".to_string())]);
 }
 
 #[test]

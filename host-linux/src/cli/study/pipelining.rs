@@ -16,7 +16,7 @@ use crate::flags::parse::{self, Sizes};
 use crate::output::{PendingFile, number};
 use crate::simulation::{Job, LoadError, RunError, Source, makespan};
 use crate::study::Chart;
-use crate::study::in_order::{self, Series};
+use crate::study::in_order;
 use crate::study::pipelining::{Algorithm, Growth, Question, Row, charts, winners};
 use crate::terminal::{CliError, Console, Exit, Failures, end_on_request};
 
@@ -201,30 +201,15 @@ impl Args {
                 };
                 rows.push(question.answer(algorithm, ranks, |pattern, options, set| {
                     match self.rules {
-                        Rules::Order => self.in_order(algorithm, options, set),
+                        Rules::Order => {
+                            in_order::makespan(algorithm, options, set).map_err(CliError::failed)
+                        }
                         Rules::Arrival => simulated(pattern, options, set),
                     }
                 })?);
             }
         }
         Ok(Link { preset: *preset, parameters: whole.parameters, rows })
-    }
-
-    fn in_order(
-        &self,
-        algorithm: Algorithm,
-        options: &Options,
-        set: &LogGops,
-    ) -> Result<Picos, CliError> {
-        let series = Series {
-            algorithm,
-            ranks: options.ranks,
-            size: options.size,
-            segment: self.segment_size(),
-            repetitions: options.repeat,
-            rotate_root: options.rotate_root,
-        };
-        in_order::makespan(&series, set).map_err(CliError::failed)
     }
 
     fn write(&self, out: &mut dyn Write, digits: Digits, links: &[Link]) -> io::Result<()> {

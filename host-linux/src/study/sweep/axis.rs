@@ -244,16 +244,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_span_is_refused() {
-        let with = |from, to, points, spacing| {
-            Axis::new(LATENCY, Form::Value, Span { from, to, points, spacing }).unwrap_err()
-        };
-        assert_eq!(with(1, 2, 1, Spacing::Linear), SpanError::Points);
-        assert_eq!(with(2, 2, 9, Spacing::Linear), SpanError::Backwards);
-        assert_eq!(with(0, 2, 9, Spacing::Logarithmic), SpanError::FromZero);
-    }
-
-    #[test]
     fn values_are_read_in_their_units() {
         let per_byte = Parameter::GapPerByte;
         let read = |swept, form, raw| {

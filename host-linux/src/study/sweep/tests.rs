@@ -31,34 +31,6 @@ fn axis(parameter: Parameter, form: Form, [from, to]: [u64; 2], points: u32) -> 
 const HALF_TO_DOUBLE: [u64; 2] = [500_000_000, 2_000_000_000];
 
 #[test]
-fn the_last_axis_of_a_grid_varies_fastest() {
-    let axes = vec![
-        axis(Parameter::Latency, Form::Value, [10, 20], 2),
-        axis(Parameter::Gap, Form::Value, [1, 3], 3),
-    ];
-    let sweep = Sweep::new(axes, &given(1)).unwrap();
-    let points: Vec<Vec<u64>> = (0..sweep.count()).map(|point| sweep.at(point).collect()).collect();
-    assert_eq!(points, [[10, 1], [10, 2], [10, 3], [20, 1], [20, 2], [20, 3]]);
-    let set = sweep.sets(4).protocols[0].parameters;
-    assert_eq!((set.latency, set.gap, set.overhead), (Picos(20), Picos(2), Picos(500)));
-}
-
-#[test]
-fn overheads_move_at_both_ends_or_at_one() {
-    let one = |parameter| {
-        let axes = vec![axis(parameter, Form::Value, [7, 9], 2)];
-        let sweep = Sweep::new(axes, &given(1)).unwrap();
-        let sets = sweep.sets(0);
-        let set = sets.protocols[0].parameters;
-        let receive = sets.receive.first().copied().unwrap_or(set.receive_overhead());
-        (set.overhead.0, receive.overhead.0, sweep.given().receive.len())
-    };
-    assert_eq!(one(Parameter::Overhead), (7, 7, 0));
-    assert_eq!(one(Parameter::SendOverhead), (7, 500, 1));
-    assert_eq!(one(Parameter::ReceiveOverhead), (500, 7, 1));
-}
-
-#[test]
 fn factors_keep_ranges_and_ends_apart() {
     let mut sets = given(2);
     sets.protocols[1].parameters.latency = Picos(3_000);
@@ -177,16 +149,4 @@ fn a_chart_has_a_curve_for_each_of_a_few_values_of_the_second_axis() {
     let gap = axis(Parameter::Gap, Form::Value, [0, 9], 2);
     let sweep = Sweep::new(vec![latency, gap, third], &given(1)).unwrap();
     assert_eq!(chart(&sweep, &[], None, "x"), None);
-}
-
-#[test]
-fn a_chart_of_one_axis_has_its_tangent() {
-    let sweep = Sweep::new(vec![axis(Parameter::Latency, Form::Value, [500, 2_000], 4)], &given(1));
-    let sweep = sweep.unwrap();
-    let found = sensitivity(Parameter::Latency, [1_000, 800, 1_500], 4_000);
-    let tangent = sweep.tangent(&[found], Picos(9_000));
-    let chart = chart(&sweep, &[Some(Picos(9_000)); 4], tangent.as_ref(), "x").unwrap();
-    let [curve, line] = &chart.series[..] else { panic!("{chart:?}") };
-    assert!(curve.dots && !line.dots);
-    assert_eq!((curve.points.len(), &*line.label), (4, "as given: slope 4,000"));
 }
