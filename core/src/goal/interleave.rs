@@ -3,7 +3,7 @@
 
 use super::op::{Edge, Op, Sink};
 use super::protocol::{Misuse, Protocol};
-use super::rank::{RankBuffer, RankMemory, RankNode};
+use super::rank::{RankBuffer, RankMemory, RankNode, RankParts};
 use crate::worded::errors;
 
 /// Order of dependencies that is preserved.
@@ -57,7 +57,7 @@ impl<'m, 's, S: Sink> Interleaver<'m, 's, S> {
     /// Forwards the complete rank.
     fn pass(&mut self) -> Result<(), S::Error> {
         let kept = self.kept;
-        let (nodes, edges, order) = self.rank.sorting_parts();
+        let RankParts { nodes, edges, successors: order } = self.rank.parts();
         sort(nodes, edges, order, kept);
         let mut placed = order.iter();
         for node in nodes.iter() {

@@ -59,6 +59,13 @@ impl Default for RankNode {
     }
 }
 
+/// Content of one rank, in slices.
+pub(super) struct RankParts<'b> {
+    pub(super) nodes: &'b mut [RankNode],
+    pub(super) edges: &'b [Edge],
+    pub(super) successors: &'b mut [u32],
+}
+
 /// The lent memory is used up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct RankFull;
@@ -99,8 +106,7 @@ impl<'m> RankBuffer<'m> {
 
     /// Counts dependencies and groups successors, once the rank is complete.
     pub(super) fn group(&mut self) {
-        let nodes = self.memory.nodes.get_mut(..self.ops).unwrap_or_default();
-        let edges = self.memory.edges.get(..self.edges).unwrap_or_default();
+        let RankParts { nodes, edges, successors } = self.parts();
         for edge in edges {
             if let Some(node) = nodes.get_mut(edge.op as usize) {
                 node.dependencies += 1;
@@ -126,7 +132,7 @@ impl<'m> RankBuffer<'m> {
                 node.completions += 1;
                 node.first + node.completions - 1
             };
-            if let Some(slot) = self.memory.successors.get_mut(place as usize) {
+            if let Some(slot) = successors.get_mut(place as usize) {
                 *slot = edge.op;
             }
         }
@@ -141,25 +147,14 @@ impl<'m> RankBuffer<'m> {
         self.memory.successors.get(..self.edges).unwrap_or_default()
     }
 
-    /// Nodes, and successors of all nodes. Valid after [`RankBuffer::group`].
-    pub(super) fn parts_mut(&mut self) -> (&mut [RankNode], &[u32]) {
-        let nodes = self.memory.nodes.get_mut(..self.ops).unwrap_or_default();
-        (nodes, self.memory.successors.get(..self.edges).unwrap_or_default())
-    }
-
-    /// Dependencies in the order of their addition, and nodes.
-    pub(super) fn edges_and_nodes_mut(&mut self) -> (&[Edge], &mut [RankNode]) {
-        let nodes = self.memory.nodes.get_mut(..self.ops).unwrap_or_default();
-        (self.memory.edges.get(..self.edges).unwrap_or_default(), nodes)
-    }
-
-    /// Nodes, dependencies in the order of their addition, and space to sort the dependencies.
-    pub(super) fn sorting_parts(&mut self) -> (&mut [RankNode], &[Edge], &mut [u32]) {
+    /// Nodes; dependencies in the order of their addition; after [`RankBuffer::group`] the successors
+    /// of all nodes, before it space to sort the dependencies.
+    pub(super) fn parts(&mut self) -> RankParts<'_> {
         let RankMemory { nodes, edges, successors } = &mut self.memory;
-        (
-            nodes.get_mut(..self.ops).unwrap_or_default(),
-            edges.get(..self.edges).unwrap_or_default(),
-            successors.get_mut(..self.edges).unwrap_or_default(),
-        )
+        RankParts {
+            nodes: nodes.get_mut(..self.ops).unwrap_or_default(),
+            edges: edges.get(..self.edges).unwrap_or_default(),
+            successors: successors.get_mut(..self.edges).unwrap_or_default(),
+        }
     }
 }

@@ -118,10 +118,10 @@ impl<'a> Trace<'a> {
         let rest = length.0 % period;
         let until = position.saturating_add(rest);
         let mut lost = whole.saturating_add(self.rest_at(position));
-        lost = lost.saturating_add(self.starting(position, until.min(self.length)));
+        lost = lost.saturating_add(self.sum(self.after(position), until.min(self.length)));
         if until > self.length {
             // After the wrap-around, a first detour at exactly 0 counts, too.
-            lost = lost.saturating_add(self.starting_from(0, until - self.length));
+            lost = lost.saturating_add(self.sum(0, until - self.length));
         }
         Picos(lost)
     }
@@ -137,16 +137,7 @@ impl<'a> Trace<'a> {
         under_way.map_or(0, |detour| detour.end().saturating_sub(position))
     }
 
-    /// Total duration of the detours that start inside (from, until).
-    fn starting(&self, from: u64, until: u64) -> u64 {
-        self.sum(self.after(from), until)
-    }
-
-    /// Total duration of the detours that start inside [from, until).
-    fn starting_from(&self, from: u64, until: u64) -> u64 {
-        self.sum(self.detours.partition_point(|detour| detour.start.0 < from), until)
-    }
-
+    /// Total duration of the detours from index `first` on that start before `until`.
     fn sum(&self, first: usize, until: u64) -> u64 {
         // Summed one by one before the prefix sums are used: most operations span few detours.
         const FEW: usize = 8;

@@ -293,12 +293,8 @@ fn is_beyond(time: Picos, best: Picos, reach: f64) -> bool {
 
 /// Ordering of times: a simulated time beats a bound; otherwise the lesser one wins.
 fn is_better(time: Time, than: Time) -> bool {
-    match (time, than) {
-        (Time::Simulated(time), Time::Simulated(than)) => time < than,
-        (Time::Simulated(_), Time::AtLeast(_)) => true,
-        (Time::AtLeast(_), Time::Simulated(_)) => false,
-        (Time::AtLeast(time), Time::AtLeast(than)) => time < than,
-    }
+    let key = |time: Time| (matches!(time, Time::AtLeast(_)), time.bound());
+    key(time) < key(than)
 }
 
 /// `algorithm` with each segment size that is possible in this case.

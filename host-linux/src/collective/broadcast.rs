@@ -4,10 +4,6 @@ use super::call::Call;
 use super::rounds::{Binomial, Message, Place, Round, doubled};
 
 impl Call {
-    pub(super) fn broadcast_linear(&self, rank: u32) -> Vec<Round> {
-        self.root_sends(rank, self.size)
-    }
-
     /// Rank 0 sends `size` bytes to each other rank, all in one round.
     pub(super) fn root_sends(&self, rank: u32, size: u64) -> Vec<Round> {
         if rank > 0 {

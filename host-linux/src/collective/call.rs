@@ -35,7 +35,7 @@ impl Call {
     #[must_use]
     pub fn rounds(&self, rank: u32) -> Vec<Round> {
         match self.shape {
-            Shape::BroadcastLinear => self.broadcast_linear(rank),
+            Shape::BroadcastLinear | Shape::ScatterLinear => self.root_sends(rank, self.size),
             Shape::BroadcastChains { chains } => {
                 self.broadcast_segments(self.chains_place(rank, chains))
             }
@@ -60,9 +60,8 @@ impl Call {
             Shape::BarrierDoubling => self.barrier_doubling(rank),
             Shape::BarrierDissemination => self.barrier_dissemination(rank),
             Shape::BarrierTree => self.barrier_tree(rank),
-            Shape::GatherLinear => self.gather_linear(rank),
+            Shape::GatherLinear => self.root_receives(rank, self.size),
             Shape::GatherBinomial => self.gather_binomial(rank),
-            Shape::ScatterLinear => self.scatter_linear(rank),
             Shape::ScatterBinomial => self.scatter_binomial(rank),
             Shape::ReduceLinear => self.reduce_linear(rank),
             Shape::ReduceBinomial => self.reduce_binomial(rank),

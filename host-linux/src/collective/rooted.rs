@@ -9,14 +9,6 @@ impl Call {
         self.root_sends(rank, size).into_iter().map(Round::reversed).collect()
     }
 
-    pub(super) fn gather_linear(&self, rank: u32) -> Vec<Round> {
-        self.root_receives(rank, self.size)
-    }
-
-    pub(super) fn scatter_linear(&self, rank: u32) -> Vec<Round> {
-        self.root_sends(rank, self.size)
-    }
-
     /// Bytes of the blocks of a rank's subtree, its own included.
     fn subtree_size(&self, rank: u32) -> u64 {
         self.size.saturating_mul(Binomial::subtree(rank, self.ranks).into())

@@ -133,39 +133,41 @@ impl<'b> Reference<'b> {
         scratch: &mut [u32],
         sink: &mut S,
     ) -> Result<(), BinaryReadError<S::Error>> {
-        let refused = |rank| move |error| BinaryReadError::Sink { rank, error };
         let ranks = self.extent.ranks;
-        sink.ranks(ranks).map_err(refused(0))?;
+        sink.ranks(ranks).map_err(|error| BinaryReadError::Sink { rank: 0, error })?;
         let mut start = TABLE + u64::from(ranks) * ENTRY;
         for rank in 0..ranks {
             let block = self.block(rank, start)?;
             start = block.end;
             Checker { view: self, rank, block: &block }.check(scratch)?;
-            self.feed(rank, &block, sink).map_err(|stop| match stop {
-                Stop::File(error) => BinaryReadError::File(error),
-                Stop::Sink(error) => BinaryReadError::Sink { rank, error },
-            })?;
+            self.feed(rank, &block, sink)?;
         }
         Ok(())
     }
 
-    fn feed<S: Sink>(&self, rank: u32, block: &Block, sink: &mut S) -> Result<(), Stop<S::Error>> {
-        sink.begin_rank(rank).map_err(Stop::Sink)?;
+    fn feed<S: Sink>(
+        &self,
+        rank: u32,
+        block: &Block,
+        sink: &mut S,
+    ) -> Result<(), BinaryReadError<S::Error>> {
+        let refused = |error| BinaryReadError::Sink { rank, error };
+        sink.begin_rank(rank).map_err(refused)?;
         let nodes = self.bytes.part(block.nodes, NODE * u64::from(block.ops))?;
         let nodes = nodes.chunks_exact(NODE_SIZE);
         for node in nodes.clone() {
             let op =
                 decode(node).map_err(|kind| BinaryError { at: block.nodes, rank: None, kind })?;
-            sink.op(op).map_err(Stop::Sink)?;
+            sink.op(op).map_err(refused)?;
         }
         for (on, node) in (0..).zip(nodes) {
             for (list, start) in [(List::Completions, false), (List::Starts, true)] {
                 for op in self.list(block, list, node)? {
-                    sink.edge(Edge { op, on, start }).map_err(Stop::Sink)?;
+                    sink.edge(Edge { op, on, start }).map_err(refused)?;
                 }
             }
         }
-        sink.end_rank().map_err(Stop::Sink)
+        sink.end_rank().map_err(refused)
     }
 
     /// Successors in one of a node's lists.
@@ -223,18 +225,6 @@ impl Lookup for Reference<'_> {
         let roots = self.bytes.part(block.nodes.checked_sub(length)?, length).ok()?;
         roots.as_chunks().0.iter().map(|root| u32::from_le_bytes(*root)).for_each(tell);
         Some(())
-    }
-}
-
-/// Reason why feeding a sink stopped.
-enum Stop<E> {
-    File(BinaryError),
-    Sink(E),
-}
-
-impl<E> From<BinaryError> for Stop<E> {
-    fn from(error: BinaryError) -> Self {
-        Self::File(error)
     }
 }
 

@@ -49,29 +49,37 @@ pub struct Checked {
     pub linked: u64,
 }
 
-/// Sink that reports cycles among dependencies to a closure, as they are found.
+/// Sink that reports findings to a closure: cycles and invalid peers as they are found, messages at
+/// the end.
 #[derive(Debug)]
-pub struct DependencyChecker<'m, F> {
+pub struct Checker<'m, F> {
     protocol: Protocol,
     rank: RankBuffer<'m>,
+    ranks: u32,
+    messages: Option<&'m mut [Message]>,
+    used: usize,
     checked: Checked,
     report: F,
 }
 
-impl<'m, F: FnMut(Finding)> DependencyChecker<'m, F> {
-    /// Creates the sink with memory for the largest rank.
-    pub fn new(rank: RankMemory<'m>, report: F) -> Self {
-        let protocol = Protocol::default();
-        Self { protocol, rank: RankBuffer::new(rank), checked: Checked::default(), report }
+impl<'m, F: FnMut(Finding)> Checker<'m, F> {
+    /// Creates the sink with memory for the largest rank and for every send and receive. `None` leaves
+    /// messages and peers unchecked.
+    pub fn new(rank: RankMemory<'m>, messages: Option<&'m mut [Message]>, report: F) -> Self {
+        let (protocol, checked) = (Protocol::default(), Checked::default());
+        let rank = RankBuffer::new(rank);
+        Self { protocol, rank, ranks: 0, messages, used: 0, checked, report }
     }
 
-    /// Ends the check.
+    /// Matches messages and ends the check.
     ///
     /// # Errors
     ///
     /// [`Misuse`] if ranks are missing.
-    pub fn finish(self) -> Result<Checked, CheckError> {
+    pub fn finish(mut self) -> Result<Checked, CheckError> {
         self.protocol.finish()?;
+        let messages = self.messages.unwrap_or_default().get_mut(..self.used);
+        messages::match_all(messages.unwrap_or_default(), &mut self.report);
         Ok(self.checked)
     }
 
@@ -79,12 +87,34 @@ impl<'m, F: FnMut(Finding)> DependencyChecker<'m, F> {
     const fn place(&self, op: u32) -> OpIndex {
         OpIndex { rank: self.protocol.rank(), op }
     }
+
+    /// Notes the message of the operation at `place`.
+    fn message(&mut self, place: OpIndex, op: Op) -> Result<(), CheckError> {
+        let Some(messages) = &mut self.messages else { return Ok(()) };
+        let message = match op.kind {
+            OpKind::Send { peer, size, tag } if peer < self.ranks => {
+                Message::sent(place, peer, tag, size)
+            }
+            OpKind::Receive { peer, size, tag } if peer < self.ranks || peer == ANY => {
+                Message::received(place, peer, tag, size)
+            }
+            OpKind::Send { peer, .. } | OpKind::Receive { peer, .. } => {
+                (self.report)(Finding::PeerOutOfRange { place, peer, ranks: self.ranks });
+                return Ok(());
+            }
+            OpKind::Calc { .. } => return Ok(()),
+        };
+        *messages.get_mut(self.used).ok_or(CheckError::MessageMemory)? = message;
+        self.used += 1;
+        Ok(())
+    }
 }
 
-impl<F: FnMut(Finding)> Sink for DependencyChecker<'_, F> {
+impl<F: FnMut(Finding)> Sink for Checker<'_, F> {
     type Error = CheckError;
 
     fn ranks(&mut self, ranks: u32) -> Result<(), CheckError> {
+        self.ranks = ranks;
         Ok(self.protocol.ranks(ranks)?)
     }
 
@@ -95,8 +125,9 @@ impl<F: FnMut(Finding)> Sink for DependencyChecker<'_, F> {
 
     fn op(&mut self, op: Op) -> Result<u32, CheckError> {
         let index = self.protocol.op()?;
-        let rank = self.protocol.rank();
-        self.rank.push_op(op).map_err(|_| CheckError::RankMemory { rank })?;
+        let place = self.place(index);
+        self.rank.push_op(op).map_err(|_| CheckError::RankMemory { rank: place.rank })?;
+        self.message(place, op)?;
         Ok(index)
     }
 
@@ -120,81 +151,6 @@ impl<F: FnMut(Finding)> Sink for DependencyChecker<'_, F> {
             (self.report)(Finding::Cycle { place, cycle, blocked: order.blocked });
         }
         Ok(())
-    }
-}
-
-/// Sink that reports findings to a closure: cycles and invalid peers as they are found, messages at
-/// the end.
-#[derive(Debug)]
-pub struct Checker<'m, F> {
-    dependencies: DependencyChecker<'m, F>,
-    ranks: u32,
-    messages: &'m mut [Message],
-    used: usize,
-}
-
-impl<'m, F: FnMut(Finding)> Checker<'m, F> {
-    /// Creates the sink with memory for the largest rank and for every send and receive.
-    pub fn new(rank: RankMemory<'m>, messages: &'m mut [Message], report: F) -> Self {
-        Self { dependencies: DependencyChecker::new(rank, report), ranks: 0, messages, used: 0 }
-    }
-
-    /// Matches messages and ends the check.
-    ///
-    /// # Errors
-    ///
-    /// [`Misuse`] if ranks are missing.
-    pub fn finish(mut self) -> Result<Checked, CheckError> {
-        self.dependencies.protocol.finish()?;
-        let messages = self.messages.get_mut(..self.used).unwrap_or_default();
-        messages::match_all(messages, &mut self.dependencies.report);
-        self.dependencies.finish()
-    }
-
-    fn message(&mut self, message: Message) -> Result<(), CheckError> {
-        *self.messages.get_mut(self.used).ok_or(CheckError::MessageMemory)? = message;
-        self.used += 1;
-        Ok(())
-    }
-}
-
-impl<F: FnMut(Finding)> Sink for Checker<'_, F> {
-    type Error = CheckError;
-
-    fn ranks(&mut self, ranks: u32) -> Result<(), CheckError> {
-        self.ranks = ranks;
-        self.dependencies.ranks(ranks)
-    }
-
-    fn begin_rank(&mut self, rank: u32) -> Result<(), CheckError> {
-        self.dependencies.begin_rank(rank)
-    }
-
-    fn op(&mut self, op: Op) -> Result<u32, CheckError> {
-        let index = self.dependencies.op(op)?;
-        let place = self.dependencies.place(index);
-        match op.kind {
-            OpKind::Send { peer, size, tag } if peer < self.ranks => {
-                self.message(Message::sent(place, peer, tag, size))?;
-            }
-            OpKind::Receive { peer, size, tag } if peer < self.ranks || peer == ANY => {
-                self.message(Message::received(place, peer, tag, size))?;
-            }
-            OpKind::Send { peer, .. } | OpKind::Receive { peer, .. } => {
-                let ranks = self.ranks;
-                (self.dependencies.report)(Finding::PeerOutOfRange { place, peer, ranks });
-            }
-            OpKind::Calc { .. } => {}
-        }
-        Ok(index)
-    }
-
-    fn edge(&mut self, edge: Edge) -> Result<(), CheckError> {
-        self.dependencies.edge(edge)
-    }
-
-    fn end_rank(&mut self) -> Result<(), CheckError> {
-        self.dependencies.end_rank()
     }
 }
 

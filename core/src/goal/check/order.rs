@@ -1,7 +1,7 @@
 //! Order of one rank's operations by their dependencies: the longest chain, and operations that
 //! wait for each other in a cycle.
 
-use crate::goal::rank::{RankBuffer, RankNode};
+use crate::goal::rank::{RankBuffer, RankNode, RankParts};
 
 /// Result of ordering one rank's operations.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -17,7 +17,7 @@ const NONE: u32 = u32::MAX;
 /// Orders the operations of the grouped `rank` topologically. Blocked operations keep a `mark`
 /// above 0.
 pub(super) fn order(rank: &mut RankBuffer<'_>) -> Order {
-    let (nodes, successors) = rank.parts_mut();
+    let RankParts { nodes, successors, .. } = rank.parts();
     let mut ready = NONE;
     let mut found = Order::default();
     for (index, node) in (0..).zip(nodes.iter_mut()) {
@@ -80,7 +80,7 @@ impl Cycle {
 
 /// A cycle in a rank in which [`order`] left blocked operations.
 pub(super) fn cycle(rank: &mut RankBuffer<'_>) -> Option<Cycle> {
-    let (edges, nodes) = rank.edges_and_nodes_mut();
+    let RankParts { nodes, edges, .. } = rank.parts();
     // Every blocked operation waits for another blocked one, which is stored in `next`.
     for edge in edges {
         let blocked = nodes.get(edge.on as usize).is_some_and(|node| node.mark > 0);

@@ -14,7 +14,7 @@ fn check(program: &Program) -> (Vec<Finding>, Checked) {
     let mut findings = vec![];
     let mut messages = [Message::default(); 256];
     let checked = with_rank_memory(|rank| {
-        let mut checker = Checker::new(rank, &mut messages, |finding| findings.push(finding));
+        let mut checker = Checker::new(rank, Some(&mut messages), |finding| findings.push(finding));
         program.feed(&mut checker).unwrap();
         checker.finish().unwrap()
     });
@@ -304,11 +304,11 @@ fn memory_that_is_too_small_is_named() {
     let program = incast(&[receive(1, 0, 1)], [&[send(0, 0, 1)], &[]]);
     let rank = RankMemory { nodes: &mut [], edges: &mut [], successors: &mut [] };
     let mut messages = [];
-    let mut checker = Checker::new(rank, &mut messages, |_| ());
+    let mut checker = Checker::new(rank, Some(&mut messages), |_| ());
     assert_eq!(program.feed(&mut checker), Err(CheckError::RankMemory { rank: 0 }));
     let mut nodes = [RankNode::EMPTY; 1];
     let rank = RankMemory { nodes: &mut nodes, edges: &mut [], successors: &mut [] };
     let mut messages = [Message::default(); 1];
-    let mut checker = Checker::new(rank, &mut messages, |_| ());
+    let mut checker = Checker::new(rank, Some(&mut messages), |_| ());
     assert_eq!(program.feed(&mut checker), Err(CheckError::MessageMemory));
 }

@@ -36,7 +36,6 @@ pub use options::{Background, OptionError, Options};
 pub use permutation::Permutation;
 
 use super::Sink;
-use crate::units::Picos;
 use crate::worded::errors;
 use pairs::{Maps, Traffic};
 use ring::Passing;
@@ -319,26 +318,14 @@ fn background_calcs<S: Sink>(
     out: &mut Script<'_, S>,
     background: Background,
 ) -> Result<(), S::Error> {
-    let (count, duration) = background.calcs();
     let mut last = None;
-    for _ in 0..count {
+    for _ in 0..background.calcs() {
+        let duration = background.poll.unwrap_or(background.duration);
         let calc = out.calc_on(duration, background.cpu)?;
-        if let Some(last) = last {
-            out.requires(calc, last)?;
-        }
+        last.map_or(Ok(()), |last| out.requires(calc, last))?;
         last = Some(calc);
     }
     Ok(())
-}
-
-impl Background {
-    /// Number and duration of the calculations.
-    fn calcs(self) -> (u64, Picos) {
-        match self.poll {
-            Some(poll) if poll.0 > 0 => (self.duration.0.div_ceil(poll.0), poll),
-            _ => (1, self.duration),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -62,6 +62,13 @@ pub struct Background {
     pub cpu: u8,
 }
 
+impl Background {
+    /// Number of calculations.
+    pub(super) fn calcs(self) -> u64 {
+        self.poll.map_or(1, |poll| self.duration.0.div_ceil(poll.0.max(1)))
+    }
+}
+
 impl Options {
     /// Default options for `ranks` ranks and `size` bytes.
     #[must_use]
@@ -149,9 +156,7 @@ impl Options {
             Pattern::NWayDissemination => u64::from(self.ways).saturating_mul(3 * 33),
             _ => 4 * ranks + 256,
         };
-        let background = self.background.map_or(0, |background| {
-            background.poll.map_or(1, |poll| background.duration.0.div_ceil(poll.0.max(1)))
-        });
+        let background = self.background.map_or(0, Background::calcs);
         once.saturating_add(1).saturating_mul(u64::from(self.repeat)).saturating_add(background)
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::goal::testing::{Program, Rank, edge};
 use crate::goal::{Edge, Op, OpKind};
+use crate::units::Picos;
 use std::collections::BTreeMap;
 use std::vec;
 use std::vec::Vec;

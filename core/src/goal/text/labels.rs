@@ -255,7 +255,7 @@ impl<'m> Table<'m> {
         let hash = hash_of(name, self.point);
         let mut next = *self.memory.buckets.get(self.bucket(hash)?)?;
         while let Some(&[place, chain]) = self.memory.entries.get(next as usize) {
-            if place >> 48 == tag_of(hash) && label_at(text, place & PLACE, name) {
+            if place >> 48 == tag_of(hash) && identifier_at(text, place & PLACE) == name {
                 return u32::try_from(chain >> 32).ok();
             }
             next = low_half(chain);
@@ -337,15 +337,6 @@ fn identifier_at(text: &[u8], place: u64) -> &[u8] {
     let rest = usize::try_from(place).ok().and_then(|at| text.get(at..)).unwrap_or(&[]);
     let end = rest.iter().position(|&byte| !continues_identifier(byte)).unwrap_or(rest.len());
     rest.get(..end).unwrap_or(&[])
-}
-
-/// True if the identifier at offset `place` is `name`.
-fn label_at(text: &[u8], place: u64, name: &[u8]) -> bool {
-    usize::try_from(place)
-        .ok()
-        .and_then(|at| text.get(at..))
-        .and_then(|rest| rest.strip_prefix(name))
-        .is_some_and(|rest| !rest.first().copied().is_some_and(continues_identifier))
 }
 
 /// The prime 2⁶¹ − 1.

@@ -83,15 +83,9 @@ impl<E> Stop<E> {
 }
 
 /// Adds the position to an error of a sink.
-trait At<T, E> {
-    fn at(self, at: usize) -> Result<T, Stop<E>>;
-}
-
-impl<T, E> At<T, E> for Result<T, E> {
-    #[inline]
-    fn at(self, at: usize) -> Result<T, Stop<E>> {
-        self.map_err(|error| Stop::Sink { at, error })
-    }
+#[inline]
+fn refused_at<E>(at: usize) -> impl FnOnce(E) -> Stop<E> {
+    move |error| Stop::Sink { at, error }
 }
 
 /// Parser state between statements.
@@ -118,15 +112,15 @@ impl<'t, S: Sink, N: FnMut(Placed)> Reader<'t, '_, '_, S, N> {
         }
         let ranks = survey.extent().ranks;
         if survey.blocks_to_lend() == 0 {
-            self.sink.ranks(ranks).at(0)?;
+            self.sink.ranks(ranks).map_err(refused_at(0))?;
             let mut outline = Outline::new(text, survey.start());
             return survey.own_ranks().try_for_each(|rank| self.read_next(&mut outline, rank));
         }
         let blocks = Block::find_all(text, survey, lent)?;
-        self.sink.ranks(ranks).at(0)?;
+        self.sink.ranks(ranks).map_err(refused_at(0))?;
         blocks
             .iter()
-            .try_for_each(|block| self.read_next(&mut Outline::new(text, block.at()), block.rank()))
+            .try_for_each(|block| self.read_next(&mut Outline::new(text, block.at), block.rank))
     }
 
     /// Reads the next block, which must be that of `rank`.
@@ -135,13 +129,13 @@ impl<'t, S: Sink, N: FnMut(Placed)> Reader<'t, '_, '_, S, N> {
         let Some(header) = header else {
             return Err(Fault::new(outline.cursor.at(), TextErrorKind::OtherText).into());
         };
-        self.sink.begin_rank(rank).at(header.at)?;
+        self.sink.begin_rank(rank).map_err(refused_at(header.at))?;
         self.labels.clear();
         self.rank = rank;
         self.ops = 0;
         self.block = outline.cursor.at();
         self.read_block(&mut outline.cursor)?;
-        self.sink.end_rank().at(outline.cursor.at())
+        self.sink.end_rank().map_err(refused_at(outline.cursor.at()))
     }
 
     /// Reads statements up to and including the `}`.
@@ -203,7 +197,7 @@ impl<'t, S: Sink, N: FnMut(Placed)> Reader<'t, '_, '_, S, N> {
         };
         (self.note)(Placed { rank: self.rank, op: self.ops, at, label });
         self.ops = ops;
-        self.sink.op(op).map(drop).at(at)
+        self.sink.op(op).map(drop).map_err(refused_at(at))
     }
 
     /// Reads a dependency, or an operation without a label, from after its first word and blanks.
@@ -226,7 +220,7 @@ impl<'t, S: Sink, N: FnMut(Placed)> Reader<'t, '_, '_, S, N> {
         let Some(on) = self.labels.find(right) else {
             return Err(undefined(cursor, right).into());
         };
-        self.sink.edge(Edge { op, on, start }).at(left.start)
+        self.sink.edge(Edge { op, on, start }).map_err(refused_at(left.start))
     }
 
     #[inline(never)]

@@ -175,8 +175,9 @@ impl Survey {
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Block {
-    rank: u32,
-    at: usize,
+    pub(super) rank: u32,
+    /// Offset of the word `rank`.
+    pub(super) at: usize,
 }
 
 impl Block {
@@ -222,16 +223,6 @@ impl Block {
             }
             None => Ok(()),
         }
-    }
-
-    /// Rank of the block.
-    pub(super) const fn rank(&self) -> u32 {
-        self.rank
-    }
-
-    /// Offset of the word `rank`.
-    pub(super) const fn at(&self) -> usize {
-        self.at
     }
 }
 

@@ -84,7 +84,7 @@ fn check(file: &ScheduleFile, listed: &mut Listed) -> Result<Checked, CliError> 
     let mut successors = vec![0; extent.edges_most];
     let mut messages = vec![Message::default(); extent.ops];
     let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
-    let mut checker = Checker::new(memory, &mut messages, |finding| listed.add(finding));
+    let mut checker = Checker::new(memory, Some(&mut messages), |finding| listed.add(finding));
     file.feed(&mut checker).map_err(input_error)?;
     checker.finish().map_err(CliError::failed)
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use loggap_core::goal::check::DependencyChecker;
+use loggap_core::goal::check::Checker;
 use loggap_core::goal::stats::{Counter, SIZE_CLASSES, Stats, Tags};
 use loggap_core::goal::{Edge, RankMemory, RankNode};
 use serde::Serialize;
@@ -48,7 +48,7 @@ fn depth(file: &ScheduleFile) -> Result<u32, CliError> {
     let mut edges = vec![Edge::default(); extent.edges_most];
     let mut successors = vec![0; extent.edges_most];
     let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
-    let mut checker = DependencyChecker::new(memory, |_circle| ());
+    let mut checker = Checker::new(memory, None, |_circle| ());
     file.feed(&mut checker).map_err(super::check::input_error)?;
     Ok(checker.finish().map_err(CliError::failed)?.depth)
 }

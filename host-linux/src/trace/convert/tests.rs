@@ -66,7 +66,7 @@ fn findings(conversion: &Conversion) -> String {
     let memory =
         RankMemory { nodes: &mut nodes, edges: &mut edge_list, successors: &mut successors };
     let mut found = String::new();
-    let mut checker = Checker::new(memory, &mut messages, |finding| {
+    let mut checker = Checker::new(memory, Some(&mut messages), |finding| {
         let is_error = finding.severity() == Severity::Error;
         writeln!(found, "{is_error} {finding:?}").unwrap();
     });
