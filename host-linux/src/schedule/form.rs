@@ -4,13 +4,15 @@ use std::fmt;
 use std::path::Path;
 
 /// Format of a schedule file.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub enum Form {
-    /// GOAL text, `.goal`.
+    /// GOAL text.
     Text,
-    /// LogGOPSim's binary format, `.bin`.
+    /// Binary format of LogGOPSim.
+    #[value(name = "bin")]
     Reference,
-    /// Native binary format, `.lgs`.
+    /// Binary format of loggap.
+    #[value(name = "lgs")]
     Native,
 }
 

@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::LogGops;
 use loggap_core::units::Picos;
@@ -14,7 +16,7 @@ use loggap_core::units::Picos;
 use super::{Axes, Chart, Coordinates, Series};
 
 /// A broadcast algorithm of the study.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, ValueEnum)]
 pub enum Algorithm {
     /// Binomial tree.
     #[value(name = "binomial")]
@@ -26,9 +28,6 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All algorithms.
-    pub const ALL: [Self; 3] = [Self::Tree, Self::Pipeline, Self::Linear];
-
     /// Schedule pattern used to simulate it.
     #[must_use]
     pub const fn pattern(self) -> Pattern {
@@ -38,21 +37,11 @@ impl Algorithm {
             Self::Linear => Pattern::Scatter,
         }
     }
-
-    /// Name in tables.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tree => "binomial",
-            Self::Pipeline => "pipeline",
-            Self::Linear => "linear",
-        }
-    }
 }
 
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        f.pad(self.to_possible_value().as_ref().map_or("", PossibleValue::get_name))
     }
 }
 
@@ -140,8 +129,6 @@ pub struct Winners {
     pub synchronised: Algorithm,
     /// According to the loop.
     pub looped: Algorithm,
-    /// According to the moving root.
-    pub rotated: Algorithm,
 }
 
 /// Fastest algorithms at every rank count for which `rows`, in its order, has several. Of equally
@@ -156,7 +143,6 @@ pub fn winners(rows: &[Row]) -> Vec<Winners> {
             ranks: rows.first()?.ranks,
             synchronised: fastest(|row| row.synchronised)?,
             looped: fastest(|row| row.looped)?,
-            rotated: fastest(|row| row.rotated)?,
         })
     });
     winners.collect()
@@ -226,9 +212,9 @@ pub fn charts(link: &str, rows: &[Row]) -> [Chart; 2] {
     let mut times = Vec::new();
     let mut errors = Vec::new();
     let is_present = |algorithm: &Algorithm| rows.iter().any(|row| row.algorithm == *algorithm);
-    for algorithm in Algorithm::ALL.into_iter().filter(is_present) {
+    for algorithm in Algorithm::value_variants().iter().filter(|one| is_present(one)) {
         let of = |value: &dyn Fn(&Row) -> f64| {
-            let rows = rows.iter().filter(|row| row.algorithm == algorithm);
+            let rows = rows.iter().filter(|row| row.algorithm == *algorithm);
             rows.map(|row| Coordinates { x: f64::from(row.ranks), y: value(row) }).collect()
         };
         let label = |scheme: &str| format!("{algorithm}, {scheme}");
@@ -241,23 +227,17 @@ pub fn charts(link: &str, rows: &[Row]) -> [Chart; 2] {
         errors.push(Series::new(label("loop"), of(&|row| micros(row.loop_error_s()))));
         errors.push(Series::new(label("root moves"), of(&|row| micros(row.rotated_error_s()))));
     }
+    let chart = |title: &str, quantity: &str, series| Chart {
+        title: format!("{link}: {title}"),
+        x_label: "ranks".into(),
+        y_label: format!("{quantity} [µs]"),
+        axes: Axes::Powers,
+        nested: false,
+        series,
+    };
     [
-        Chart {
-            title: format!("{link}: time of a broadcast as measured"),
-            x_label: "ranks".into(),
-            y_label: "time [µs]".into(),
-            axes: Axes::Powers,
-            nested: false,
-            series: times,
-        },
-        Chart {
-            title: format!("{link}: error, time of one broadcast less time as measured"),
-            x_label: "ranks".into(),
-            y_label: "error [µs]".into(),
-            axes: Axes::Powers,
-            nested: false,
-            series: errors,
-        },
+        chart("time of a broadcast as measured", "time", times),
+        chart("error, time of one broadcast less time as measured", "error", errors),
     ]
 }
 
@@ -298,12 +278,8 @@ mod tests {
             row(64, Algorithm::Tree, [300, 30, 50]),
             row(64, Algorithm::Pipeline, [3_000, 20, 90]),
         ];
-        let expected = Winners {
-            ranks: 64,
-            synchronised: Algorithm::Tree,
-            looped: Algorithm::Pipeline,
-            rotated: Algorithm::Tree,
-        };
+        let expected =
+            Winners { ranks: 64, synchronised: Algorithm::Tree, looped: Algorithm::Pipeline };
         assert_eq!(winners(&rows), [expected]);
         assert_eq!(winners(&rows[..1]), []);
     }

@@ -131,13 +131,10 @@ impl<'b> Native<'b> {
         Ok(Block { start: start & !WIDE, ops, edges, wide: start & WIDE != 0 })
     }
 
-    /// Upper halves of the operations of a wide rank.
-    fn highs(&self, block: &Block) -> Result<Option<&'b [[u8; HIGH_SIZE]]>, BinaryError> {
-        if !block.wide {
-            return Ok(None);
-        }
-        let length = HIGH_SIZE as u64 * u64::from(block.ops);
-        Ok(Some(self.bytes.part(block.first_high(), length)?.as_chunks().0))
+    /// Upper halves of the operations of a block; none of a rank that is not wide.
+    fn highs(&self, block: &Block) -> Result<&'b [[u8; HIGH_SIZE]], BinaryError> {
+        let length = if block.wide { HIGH_SIZE as u64 * u64::from(block.ops) } else { 0 };
+        Ok(self.bytes.part(block.first_high(), length)?.as_chunks().0)
     }
 
     /// Operation at an index; `None` past the last.
@@ -145,11 +142,7 @@ impl<'b> Native<'b> {
     pub(super) fn op(&self, OpIndex { rank, op }: OpIndex) -> Option<Op> {
         let block = self.block(rank).ok().filter(|block| op < block.ops)?;
         let record = self.bytes.part(block.start + OP * u64::from(op), OP).ok()?;
-        let high = match self.highs(&block).ok()? {
-            Some(highs) => Some(highs.get(op as usize)?),
-            None => None,
-        };
-        decode(record.first_chunk::<OP_SIZE>()?, high).ok()
+        decode(record.first_chunk::<OP_SIZE>()?, self.highs(&block).ok()?.get(op as usize)).ok()
     }
 
     /// Size of the schedule.
@@ -205,16 +198,14 @@ impl Block {
 #[derive(Clone, Copy)]
 struct Operations<'b> {
     ops: &'b [u8],
-    highs: Option<&'b [[u8; HIGH_SIZE]]>,
+    highs: &'b [[u8; HIGH_SIZE]],
 }
 
 impl Operations<'_> {
     /// Decodes the operations, each or an error.
     fn decoded(self) -> impl Iterator<Item = Result<Op, BinaryErrorKind>> {
-        let mut highs = self.highs.map(<[_]>::iter);
-        self.ops.as_chunks::<{ OP_SIZE }>().0.iter().map(move |record| {
-            decode(record, highs.as_mut().map(|highs| highs.next().unwrap_or(&[0; HIGH_SIZE])))
-        })
+        let mut highs = self.highs.iter();
+        self.ops.as_chunks::<{ OP_SIZE }>().0.iter().map(move |record| decode(record, highs.next()))
     }
 }
 

@@ -181,7 +181,7 @@ impl<'a> Plan<'a> {
             let at = Place { rank, ranks, root, size };
             if repetition < repeat {
                 let join = out.joined(|out| self.once(out, &at, group))?;
-                out.set_after(Some(join));
+                out.set_after(join);
             } else {
                 self.once(out, &at, group)?;
             }
@@ -304,13 +304,10 @@ fn draw_pairs(maps: &mut [u32], seed: u64) {
 /// Emits two disseminations; the second starts when the rank's part of the first is complete.
 fn chained<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Result<(), S::Error> {
     let join = out.joined(|out| dissemination::dissemination(out, at))?;
-    let after = out.set_after(Some(join));
     if at.ranks < 2 {
         out.end(join)?;
     }
-    dissemination::dissemination(out, at)?;
-    out.set_after(after);
-    Ok(())
+    out.behind(join, |out| dissemination::dissemination(out, at))
 }
 
 /// Emits the background calculations: one, or a chain if they poll.

@@ -1,6 +1,8 @@
 //! Collectives of Schedgen 2, with its algorithms, automatic choice and tags. A written tag is
 //! 1000·tag + group, with tags from 42 and groups from 1.
 
+use core::ops::RangeInclusive;
+
 use super::script::{Place, Round, Script};
 use super::{Algorithm, Collective, OptionError, tree};
 use crate::goal::Sink;
@@ -39,29 +41,22 @@ pub(super) fn settle(
 ) -> Result<Algorithm, OptionError> {
     use Algorithm::{Auto, BinomialTree, Linear, RecursiveDoubling, Ring};
     let power = ranks.is_power_of_two();
-    let few_rounds = size <= SHORT && power;
-    match (collective, algorithm) {
-        (Collective::Broadcast, Auto) => Ok(if few_rounds { BinomialTree } else { Linear }),
-        (Collective::Reduce, Auto) => Ok(if size > SHORT && power { BinomialTree } else { Linear }),
-        (Collective::Allreduce | Collective::ReduceScatter | Collective::Allgather, Auto) => {
-            Ok(if few_rounds { RecursiveDoubling } else { Ring })
+    let short = size <= SHORT;
+    let (own, chosen): (&[Algorithm], _) = match collective {
+        Collective::Broadcast if short && power => (&[BinomialTree, Linear], BinomialTree),
+        Collective::Reduce if !short && power => (&[BinomialTree, Linear], BinomialTree),
+        Collective::Broadcast | Collective::Reduce => (&[BinomialTree, Linear], Linear),
+        Collective::Allreduce | Collective::ReduceScatter | Collective::Allgather => {
+            let few_rounds = short && power;
+            (&[RecursiveDoubling, Ring], if few_rounds { RecursiveDoubling } else { Ring })
         }
-        (Collective::AllToAll | Collective::Incast | Collective::Outcast, Auto | Linear) => {
-            Ok(Linear)
-        }
-        (Collective::Broadcast | Collective::Reduce, BinomialTree | Linear) => Ok(algorithm),
-        (Collective::Allreduce | Collective::ReduceScatter | Collective::Allgather, Ring) => {
-            Ok(Ring)
-        }
-        (
-            Collective::Allreduce | Collective::ReduceScatter | Collective::Allgather,
-            RecursiveDoubling,
-        ) if power => Ok(RecursiveDoubling),
-        (
-            Collective::Allreduce | Collective::ReduceScatter | Collective::Allgather,
-            RecursiveDoubling,
-        ) => Err(OptionError::PowerOfTwo { ranks }),
-        _ => Err(OptionError::Algorithm { collective, algorithm }),
+        Collective::AllToAll | Collective::Incast | Collective::Outcast => (&[Linear], Linear),
+    };
+    match algorithm {
+        Auto => Ok(chosen),
+        _ if !own.contains(&algorithm) => Err(OptionError::Algorithm { collective, algorithm }),
+        RecursiveDoubling if !power => Err(OptionError::PowerOfTwo { ranks }),
+        _ => Ok(algorithm),
     }
 }
 
@@ -77,10 +72,7 @@ pub(super) fn collective<S: Sink>(
     }
     let first = out.calc(Picos::ZERO)?;
     out.start(first)?;
-    let after = out.set_after(Some(first));
-    within_group(out, at, with)?;
-    out.set_after(after);
-    Ok(())
+    out.behind(first, |out| within_group(out, at, with))
 }
 
 fn within_group<S: Sink>(
@@ -91,9 +83,15 @@ fn within_group<S: Sink>(
     match (with.collective, with.algorithm) {
         (Collective::Broadcast, Algorithm::BinomialTree) => tree::binomial_broadcast(out, at),
         (Collective::Reduce, Algorithm::BinomialTree) => tree::binomial_reduce(out, at),
-        (Collective::Broadcast | Collective::Outcast, _) => linear(out, at, with, Senders::Root),
-        (Collective::Reduce | Collective::Incast, _) => linear(out, at, with, Senders::Others),
-        (Collective::AllToAll, _) => linear(out, at, with, Senders::All),
+        (Collective::Broadcast | Collective::Outcast, _) => {
+            linear(out, at, with.window, at.root..=at.root)
+        }
+        (Collective::AllToAll, _) => linear(out, at, with.window, 0..=at.ranks.saturating_sub(1)),
+        (Collective::Reduce | Collective::Incast, _) if at.rank == at.root => {
+            let mut peers = (0..at.ranks).filter(|&peer| peer != at.rank);
+            peers.try_for_each(|peer| out.receive_alone(peer, at.size))
+        }
+        (Collective::Reduce | Collective::Incast, _) => out.send_alone(at.root, at.size),
         (Collective::ReduceScatter, _) => half(out, at, with, Half::Scatter),
         (Collective::Allgather, _) => half(out, at, with, Half::Gather { first_round: 0 }),
         (Collective::Allreduce, _) => allreduce(out, at, with),
@@ -106,37 +104,19 @@ const fn tag<S: Sink>(out: &mut Script<'_, S>, with: &Settings, round: u32) {
     out.set_tag(tag.wrapping_mul(TAG_FACTOR).wrapping_add(with.group));
 }
 
-/// Ranks that send in a linear collective.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Senders {
-    Root,
-    Others,
-    All,
-}
-
-/// Linear collective: each anchor (the root, or every rank in turn) exchanges with every other
-/// rank.
+/// Linear collective: each of `senders` in turn sends to every other rank.
 fn linear<S: Sink>(
     out: &mut Script<'_, S>,
     at: &Place,
-    with: &Settings,
-    senders: Senders,
+    window: Option<u32>,
+    mut senders: RangeInclusive<u32>,
 ) -> Result<(), S::Error> {
-    let (first, last) =
-        if senders == Senders::All { (0, at.ranks.saturating_sub(1)) } else { (at.root, at.root) };
-    for anchor in first..=last {
-        if anchor == at.rank && senders == Senders::Others {
-            let mut peers = (0..at.ranks).filter(|&peer| peer != at.rank);
-            peers.try_for_each(|peer| out.receive_alone(peer, at.size))?;
-        } else if anchor == at.rank {
-            send_to_all(out, at, with.window)?;
-        } else if senders == Senders::Others {
-            out.send_alone(anchor, at.size)?;
-        } else {
-            out.receive_alone(anchor, at.size)?;
+    senders.try_for_each(|sender| {
+        if sender == at.rank {
+            return send_to_all(out, at, window);
         }
-    }
-    Ok(())
+        out.receive_alone(sender, at.size)
+    })
 }
 
 /// Emits sends to every other rank; with a window of w, send i waits for send i − w.
@@ -176,10 +156,7 @@ fn allreduce<S: Sink>(
     with: &Settings,
 ) -> Result<(), S::Error> {
     let join = out.joined(|out| half(out, at, with, Half::Scatter))?;
-    let after = out.set_after(Some(join));
-    half(out, at, with, Half::Gather { first_round: at.ranks })?;
-    out.set_after(after);
-    Ok(())
+    out.behind(join, |out| half(out, at, with, Half::Gather { first_round: at.ranks }))
 }
 
 /// Emits one half by ring or recursive doubling.

@@ -34,23 +34,20 @@ impl Permutation {
     /// Rank that `rank` of `ranks` sends to; itself only if it is alone.
     #[must_use]
     pub fn to(self, rank: u32, ranks: u32) -> u32 {
-        match self {
-            Self::Shift(distance) => on_ring(rank, distance, ranks),
-            Self::Random { seed } => {
-                let place = on_ring(place_of(seed, rank, ranks), 1, ranks);
-                rank_at(seed, place, ranks)
-            }
-        }
+        self.moved(rank, ranks, |distance| distance)
     }
 
     /// Rank that `rank` of `ranks` receives from.
     #[must_use]
     pub fn from(self, rank: u32, ranks: u32) -> u32 {
+        self.moved(rank, ranks, |distance| ranks.saturating_sub(distance))
+    }
+
+    fn moved(self, rank: u32, ranks: u32, by: impl Fn(u32) -> u32) -> u32 {
         match self {
-            Self::Shift(distance) => on_ring(rank, ranks.saturating_sub(distance), ranks),
+            Self::Shift(distance) => on_ring(rank, by(distance), ranks),
             Self::Random { seed } => {
-                let place = on_ring(place_of(seed, rank, ranks), ranks.saturating_sub(1), ranks);
-                rank_at(seed, place, ranks)
+                rank_at(seed, on_ring(place_of(seed, rank, ranks), by(1), ranks), ranks)
             }
         }
     }

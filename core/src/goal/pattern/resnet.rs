@@ -32,12 +32,10 @@ pub(super) fn resnet<S: Sink>(out: &mut Script<'_, S>, at: &Place) -> Result<(),
         out.requires(gate, backward)?;
         out.set_tag(1 << 24 | tag);
         let bucket = Place { size: GRADIENT_BYTES * bucket, ..*at };
-        let after = out.set_after(Some(gate));
-        dissemination(out, &bucket)?;
+        out.behind(gate, |out| dissemination(out, &bucket))?;
         if at.ranks < 2 {
             out.end(gate)?;
         }
-        out.set_after(after);
     }
     Ok(())
 }

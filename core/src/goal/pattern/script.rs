@@ -96,12 +96,20 @@ impl<'s, S: Sink> Script<'s, S> {
         Self { sink, walk: Walk::Emit, next: 0, after: None, first_rank, tag: 0 }
     }
 
-    /// Lets the first operations from now on wait for `after`; returns the operation that they
-    /// waited for so far.
-    pub(super) const fn set_after(&mut self, after: Option<u32>) -> Option<u32> {
-        let before = self.after;
-        self.after = after;
-        before
+    /// Lets the first operations from now on wait for `after`.
+    pub(super) const fn set_after(&mut self, after: u32) {
+        self.after = Some(after);
+    }
+
+    /// Emits `part`, whose first operations wait for `op`.
+    pub(super) fn behind<F>(&mut self, op: u32, part: F) -> Result<(), S::Error>
+    where
+        F: FnOnce(&mut Self) -> Result<(), S::Error>,
+    {
+        let before = self.after.replace(op);
+        part(self)?;
+        self.after = before;
+        Ok(())
     }
 
     /// Sets the tag of the messages from now on.

@@ -53,7 +53,7 @@ pub(super) fn compile(args: &CompileArgs, console: &mut Console) -> Result<Exit,
 }
 
 pub(super) fn decompile(args: &DecompileArgs, console: &mut Console) -> Result<Exit, CliError> {
-    let target = Target { output: args.output.clone(), form: Some(super::FormName::Text) };
+    let target = Target { output: args.output.clone(), form: Some(Form::Text) };
     target.check_files(&args.input, &["goal", "txt"])?;
     target.write(Some(Form::Text), &open(&args.input)?, console)?;
     Ok(Exit::Done)

@@ -64,34 +64,13 @@ struct Target {
 
     /// Form to write, regardless of the file's ending.
     #[arg(long, value_enum, value_name = "FORM")]
-    form: Option<FormName>,
-}
-
-/// Names of the forms on the command line.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum FormName {
-    /// GOAL text.
-    Text,
-    /// Binary format of LogGOPSim.
-    Bin,
-    /// Binary format of loggap.
-    Lgs,
-}
-
-impl From<FormName> for Form {
-    fn from(name: FormName) -> Self {
-        match name {
-            FormName::Text => Self::Text,
-            FormName::Bin => Self::Reference,
-            FormName::Lgs => Self::Native,
-        }
-    }
+    form: Option<Form>,
 }
 
 impl Target {
     /// Requested form, by option or by ending.
     fn form(&self) -> Option<Form> {
-        self.form.map(Form::from).or_else(|| Form::of_name(self.output.as_deref()?))
+        self.form.or_else(|| Form::of_name(self.output.as_deref()?))
     }
 
     /// Refuses to overwrite `input`, and an ending other than `endings` that belongs to another

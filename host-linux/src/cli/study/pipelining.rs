@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::{LogGops, Preset};
 use loggap_core::sim::{Parameters, Settings};
@@ -83,7 +84,7 @@ pub(super) struct Args {
 }
 
 /// Order in which ranks handle messages.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Rules {
     /// Program order.
     Order,
@@ -301,7 +302,7 @@ fn misled(rows: &[Row]) -> Vec<u32> {
 
 /// Writes conclusions from the rows.
 fn conclude(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
-    for algorithm in Algorithm::ALL {
+    for &algorithm in Algorithm::value_variants() {
         if let Some(growth) = Growth::of_loop_error(rows, algorithm) {
             let law = if growth.is_linear() { "P" } else { "log P" };
             writeln!(out, "# the loop's error of {algorithm} grows like {law}")?;
@@ -366,7 +367,7 @@ struct LinkDocument {
 #[derive(Serialize)]
 struct RowDocument {
     ranks: u32,
-    algorithm: &'static str,
+    algorithm: String,
     synchronised_s: f64,
     loop_s: f64,
     rotated_s: f64,
@@ -378,7 +379,7 @@ impl RowDocument {
     fn of(row: &Row) -> Self {
         Self {
             ranks: row.ranks,
-            algorithm: row.algorithm.name(),
+            algorithm: row.algorithm.to_string(),
             synchronised_s: row.synchronised.seconds(),
             loop_s: row.looped.seconds(),
             rotated_s: row.rotated.seconds(),

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use loggap_core::stats::{Confidence, Sorted};
 use loggap_core::units::Picos;
-use serde::Serialize;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 
 pub use end::{Activity, End, Role, common_gap};
 pub(crate) use local::{Local, processors};
@@ -91,30 +92,47 @@ pub struct Plan {
 
 /// A shape with K processes, beside a single pair: medians of the turns, with 95% intervals. `None`
 /// for what fewer than six turns tell.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Row {
     shape: Shape,
     /// K.
     processes: u32,
     /// True if processes share processors, so that the numbers say nothing about the link.
     is_shared: bool,
-    single_request_reply_gap_s: Option<f64>,
-    single_request_reply_gap_s_lo: Option<f64>,
-    single_request_reply_gap_s_hi: Option<f64>,
-    request_reply_gap_s: Option<f64>,
-    request_reply_gap_s_lo: Option<f64>,
-    request_reply_gap_s_hi: Option<f64>,
-    /// Of the gaps of a turn.
-    ratio: Option<f64>,
-    ratio_lo: Option<f64>,
-    ratio_hi: Option<f64>,
-    ratio_per_process: Option<f64>,
+    /// Gap of a single pair and that of each of K, s, and their ratio in a turn: median and ends.
+    single: [Option<f64>; 3],
+    gap: [Option<f64>; 3],
+    ratio: [Option<f64>; 3],
+}
+
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("shape", &self.shape)?;
+        map.serialize_entry("processes", &self.processes)?;
+        map.serialize_entry("is_shared", &self.is_shared)?;
+        for (key, three) in [
+            ("single_request_reply_gap_s", self.single),
+            ("request_reply_gap_s", self.gap),
+            ("ratio", self.ratio),
+        ] {
+            for (end, value) in ["", "_lo", "_hi"].into_iter().zip(three) {
+                map.serialize_entry(&format!("{key}{end}"), &value)?;
+            }
+        }
+        map.serialize_entry("ratio_per_process", &self.ratio_per_process())?;
+        map.end()
+    }
 }
 
 impl Row {
     /// True if there is a ratio, of processes with a processor each.
     const fn is_usable(&self) -> bool {
-        self.ratio.is_some() && !self.is_shared
+        self.ratio[0].is_some() && !self.is_shared
+    }
+
+    fn ratio_per_process(&self) -> Option<f64> {
+        self.ratio[0].map(|ratio| ratio / f64::from(self.processes))
     }
 
     fn of(shape: Shape, k: u32, gaps: &Gaps) -> Self {
@@ -124,24 +142,14 @@ impl Row {
             Some(gap.as_ref()?.0.saturating_mul(MILLION) / single.as_ref()?.0.max(1))
         };
         let gap = |k| median(of(k).iter().flatten().map(|gap| gap.0).collect(), 1e12);
-        let [single, single_lo, single_hi] = gap(1);
-        let [gap, gap_lo, gap_hi] = gap(k);
         let ratios = of(1).iter().zip(of(k)).filter_map(ratio).collect();
-        let [ratio, ratio_lo, ratio_hi] = median(ratios, MILLION as f64);
         Self {
             shape,
             processes: k,
             is_shared: false,
-            single_request_reply_gap_s: single,
-            single_request_reply_gap_s_lo: single_lo,
-            single_request_reply_gap_s_hi: single_hi,
-            request_reply_gap_s: gap,
-            request_reply_gap_s_lo: gap_lo,
-            request_reply_gap_s_hi: gap_hi,
-            ratio,
-            ratio_lo,
-            ratio_hi,
-            ratio_per_process: ratio.map(|ratio| ratio / f64::from(k)),
+            single: gap(1),
+            gap: gap(k),
+            ratio: median(ratios, MILLION as f64),
         }
     }
 }

@@ -79,25 +79,16 @@ impl Report {
                 ([None, ..], _) => "-".to_owned(),
                 (_, [value, low, high]) => format!("{value} ({low} to {high})"),
             };
-            let times = |value, low, high| interval([value, low, high], number::micros);
             let ratio = |value| number::decimal(value, 2);
             writeln!(
                 out,
                 "{:<7} {:>4}  {:<27} {:<27} {:<24} {:>7}  {}",
                 row.shape.name(),
                 row.processes,
-                times(
-                    row.single_request_reply_gap_s,
-                    row.single_request_reply_gap_s_lo,
-                    row.single_request_reply_gap_s_hi
-                ),
-                times(
-                    row.request_reply_gap_s,
-                    row.request_reply_gap_s_lo,
-                    row.request_reply_gap_s_hi
-                ),
-                interval([row.ratio, row.ratio_lo, row.ratio_hi], ratio),
-                ratio(row.ratio_per_process),
+                interval(row.single, number::micros),
+                interval(row.gap, number::micros),
+                interval(row.ratio, ratio),
+                ratio(row.ratio_per_process()),
                 if row.is_shared { "SHARED" } else { "own" }
             )?;
         }
