@@ -17,12 +17,12 @@ use std::hint::black_box;
 use std::io::Write;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use loggap::schedule::{Extent, ScheduleFile, WriteError, write_text};
+use loggap::schedule::{OwnedRank, ScheduleFile, WriteError, write_text};
 use loggap::simulation::{Job, Limit, Source, makespan};
 use loggap_core::goal::binary::{NativeWriter, ReferenceWriter};
 use loggap_core::goal::pattern::{Options, Pattern, generate};
 use loggap_core::goal::text::Survey;
-use loggap_core::goal::{Edge, Op, OpKind, RankMemory, RankNode, Sink, SliceOutput};
+use loggap_core::goal::{Edge, Op, OpKind, Sink, SliceOutput};
 use loggap_core::model::Preset;
 use loggap_core::sim::{Parameters, Settings};
 use loggap_core::units::Picos;
@@ -90,12 +90,9 @@ fn to_lgs<'m>(text: &ScheduleFile, memory: &'m mut [u8]) -> SliceOutput<'m> {
 }
 
 fn to_bin(text: &ScheduleFile) -> Vec<u8> {
-    let Extent { ops_most, edges_most, .. } = text.extent();
-    let (mut nodes, mut edges, mut successors) =
-        (vec![RankNode::EMPTY; ops_most], vec![Edge::default(); edges_most], vec![0; edges_most]);
-    let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
+    let mut rank = OwnedRank::new(&text.extent());
     let mut bytes = vec![0; 200 << 20];
-    let mut writer = ReferenceWriter::new(SliceOutput::new(&mut bytes), memory);
+    let mut writer = ReferenceWriter::new(SliceOutput::new(&mut bytes), rank.lend());
     text.feed(&mut writer).unwrap();
     writer.finish().unwrap().written().to_vec()
 }

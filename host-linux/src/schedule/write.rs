@@ -6,11 +6,10 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use loggap_core::goal::binary::{BinaryWriteError, NativeWriter, ReferenceWriter, cut_tag};
 use loggap_core::goal::text::{TextWriteError, TextWriter};
-use loggap_core::goal::{
-    ANY, ANY_TAG, Edge, Extent, Op, OpKind, Output, RankMemory, RankNode, Sink,
-};
+use loggap_core::goal::{ANY, ANY_TAG, Edge, Extent, Op, OpKind, Output, Sink};
 
 use super::form::Form;
+use super::owned_rank::OwnedRank;
 
 /// Error of writing a schedule.
 #[derive(Debug, thiserror::Error)]
@@ -220,24 +219,16 @@ pub fn write<E: From<WriteError>>(
     feed: impl FnOnce(&mut Writer<'_, '_>) -> Result<(), E>,
 ) -> Result<CutTags, E> {
     let output = FileOutput::new(file);
-    let binary = form != Form::Text;
-    let (ops, edges) = if binary { (extent.ops_most, extent.edges_most) } else { (0, 0) };
-    let (mut nodes, mut rank_edges, mut successors, mut pending);
+    let (mut rank, mut pending);
     let cutter = (form == Form::Reference).then(TagCutter::default);
     let writer = match form {
         Form::Text => AnyWriter::Text(TextWriter::new(output)),
         Form::Reference => {
-            nodes = vec![RankNode::EMPTY; ops];
-            rank_edges = vec![Edge::default(); edges];
-            successors = vec![0; edges];
-            let (nodes, edges, successors) = (&mut nodes, &mut rank_edges, &mut successors);
-            AnyWriter::Reference(ReferenceWriter::new(
-                output,
-                RankMemory { nodes, edges, successors },
-            ))
+            rank = OwnedRank::new(extent);
+            AnyWriter::Reference(ReferenceWriter::new(output, rank.lend()))
         }
         Form::Native => {
-            pending = vec![[0; 8]; ops + edges];
+            pending = vec![[0; 8]; extent.ops_most + extent.edges_most];
             AnyWriter::Native(NativeWriter::new(output, &mut pending))
         }
     };

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use loggap_core::goal::check::{
     Certainty, CheckError, Checked, Checker, Finding, Message, Severity,
 };
-use loggap_core::goal::{ANY, ANY_TAG, Edge, OpIndex, RankMemory, RankNode};
+use loggap_core::goal::{ANY, ANY_TAG, OpIndex};
 use serde::Serialize;
 
 use super::{FeedError, ScheduleFile, open};
 use crate::output::number;
-use crate::schedule::Location;
+use crate::schedule::{Location, OwnedRank};
 use crate::terminal::{CliError, Console, Exit};
 
 /// Check a schedule before it runs.
@@ -79,12 +79,9 @@ impl Listed {
 
 fn check(file: &ScheduleFile, listed: &mut Listed) -> Result<Checked, CliError> {
     let extent = file.extent();
-    let mut nodes = vec![RankNode::EMPTY; extent.ops_most];
-    let mut edges = vec![Edge::default(); extent.edges_most];
-    let mut successors = vec![0; extent.edges_most];
+    let mut rank = OwnedRank::new(&extent);
     let mut messages = vec![Message::default(); extent.ops];
-    let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
-    let mut checker = Checker::new(memory, Some(&mut messages), |finding| listed.add(finding));
+    let mut checker = Checker::new(rank.lend(), Some(&mut messages), |finding| listed.add(finding));
     file.feed(&mut checker).map_err(input_error)?;
     checker.finish().map_err(CliError::failed)
 }

@@ -3,14 +3,13 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use loggap_core::goal::{
-    Edge, InterleaveError, Interleaver, KeptOrder, RankMemory, RankNode, Sink,
-};
+use loggap_core::goal::{InterleaveError, Interleaver, KeptOrder, Sink};
 
 use super::{
     Extent, FeedError, Form, ScheduleFile, Source, StreamWriter, Target, Trouble, WriteError,
     Writer, open,
 };
+use crate::schedule::OwnedRank;
 use crate::terminal::{CliError, Console, Exit};
 
 /// Convert a schedule, usually text to binary.
@@ -84,11 +83,8 @@ where
         Form::Reference => KeptOrder::OfEachOperation,
     };
     let extent = file.extent();
-    let mut nodes = vec![RankNode::EMPTY; extent.ops_most];
-    let mut edges = vec![Edge::default(); extent.edges_most];
-    let mut successors = vec![0; extent.edges_most];
-    let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
-    let mut interleaver = Interleaver::new(sink, memory, kept);
+    let mut rank = OwnedRank::new(&extent);
+    let mut interleaver = Interleaver::new(sink, rank.lend(), kept);
     Ok(file.feed(&mut interleaver).map_err(|error| match error {
         FeedError::Input(refused) => FeedError::Input(refused),
         FeedError::Sink { place, error } => {

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use loggap_core::goal::check::Checker;
 use loggap_core::goal::stats::{Counter, SIZE_CLASSES, Stats, Tags};
-use loggap_core::goal::{Edge, RankMemory, RankNode};
 use serde::Serialize;
 
 use super::{FeedError, ScheduleFile, open};
 use crate::output::number;
+use crate::schedule::OwnedRank;
 use crate::terminal::{CliError, Console, Exit};
 
 /// Count operations, messages, sizes and tags of a schedule.
@@ -44,11 +44,8 @@ pub(super) fn run(args: &Args, console: &mut Console) -> Result<Exit, CliError> 
 /// Operations on the longest chain of dependencies within a rank.
 fn depth(file: &ScheduleFile) -> Result<u32, CliError> {
     let extent = file.extent();
-    let mut nodes = vec![RankNode::EMPTY; extent.ops_most];
-    let mut edges = vec![Edge::default(); extent.edges_most];
-    let mut successors = vec![0; extent.edges_most];
-    let memory = RankMemory { nodes: &mut nodes, edges: &mut edges, successors: &mut successors };
-    let mut checker = Checker::new(memory, None, |_circle| ());
+    let mut rank = OwnedRank::new(&extent);
+    let mut checker = Checker::new(rank.lend(), None, |_circle| ());
     file.feed(&mut checker).map_err(super::check::input_error)?;
     Ok(checker.finish().map_err(CliError::failed)?.depth)
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use loggap_core::goal::check::{Checker, Message as Checked, Severity};
-use loggap_core::goal::{Edge, Extent, RankMemory, RankNode, stats::Counter};
+use loggap_core::goal::stats::Counter;
 use loggap_core::measure::Clock as _;
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
@@ -15,7 +15,7 @@ use loggap_core::trace::{
 use loggap_core::units::{Bytes, Picos};
 
 use super::*;
-use crate::schedule::{WriteError, write_text};
+use crate::schedule::{OwnedRank, WriteError, write_text};
 use crate::simulation::OwnedMemory;
 use crate::trace::RankTrace;
 use crate::trace::testing::*;
@@ -59,14 +59,10 @@ fn findings(conversion: &Conversion) -> String {
     let mut counter = Counter::new(&mut []);
     conversion.feed(&mut counter).unwrap();
     let (stats, _) = counter.finish().unwrap();
-    let Extent { ops_most: ops, edges_most: edges, .. } = stats.extent;
-    let (mut nodes, mut edge_list) = (vec![RankNode::EMPTY; ops], vec![Edge::default(); edges]);
-    let mut successors = vec![0; edges];
+    let mut rank = OwnedRank::new(&stats.extent);
     let mut messages = vec![Checked::default(); stats.extent.ops];
-    let memory =
-        RankMemory { nodes: &mut nodes, edges: &mut edge_list, successors: &mut successors };
     let mut found = String::new();
-    let mut checker = Checker::new(memory, Some(&mut messages), |finding| {
+    let mut checker = Checker::new(rank.lend(), Some(&mut messages), |finding| {
         let is_error = finding.severity() == Severity::Error;
         writeln!(found, "{is_error} {finding:?}").unwrap();
     });
