@@ -1,5 +1,7 @@
 //! Simulates the candidates of a [`Question`], and decides which of them need no simulation.
 
+use std::slice;
+
 use loggap_core::model::{Protocol, ReceiveOverhead};
 use loggap_core::noise::Phases;
 use loggap_core::units::{Bytes, PerByte, Picos};
@@ -7,7 +9,7 @@ use loggap_core::units::{Bytes, PerByte, Picos};
 use super::cell::{Candidate, Cell, Contest, Drawn, Time, Timed};
 use super::spread::reach;
 use crate::collective::{Algorithm, Call, Operation};
-use crate::simulation::{Completed, ParameterSets, Plan, Point, RunError, Source, run_points};
+use crate::simulation::{ParameterSets, Plan, Point, RunError, Source, run_points};
 
 /// Segment sizes to try, in addition to whole messages.
 pub const SEGMENTS: [u64; 3] = [1 << 10, 8 << 10, 64 << 10];
@@ -179,7 +181,7 @@ impl Question<'_> {
         for (place, Timed { candidate, time }) in candidates.iter().enumerate() {
             let near = best.is_some_and(|best| !is_beyond(time.bound(), best, reach));
             if near && matches!(time, Time::Simulated(_)) && !self.draws.is_empty() {
-                drawn.push(Drawn { place, times: self.drawn(candidate, at)? });
+                drawn.push(Drawn { place, times: self.run(candidate, at, self.draws)? });
             }
         }
         let contest =
@@ -209,10 +211,8 @@ impl Question<'_> {
             let time = if rival.is_some_and(|rival| is_beyond(bound, rival, reach)) {
                 Time::AtLeast(bound)
             } else {
-                let call = self.call(&candidate, at);
-                let point = |_| self.point(self.measured);
-                let ran = self.run(&candidate, call, 1, &point)?;
-                let time = ran.first().map_or(Picos::ZERO, |run| run.makespan);
+                let ran = self.run(&candidate, at, slice::from_ref(self.measured))?;
+                let time = ran.first().copied().unwrap_or_default();
                 best = Some(best.map_or(time, |best| best.min(time)));
                 if holds_between {
                     best_between = Some(best_between.map_or(time, |best| best.min(time)));
@@ -234,27 +234,21 @@ impl Question<'_> {
         Ok(times)
     }
 
-    /// Durations of `candidate`, one for each draw.
-    fn drawn(&self, candidate: &Candidate, at: Case) -> Result<Vec<Picos>, Refused> {
-        let point = |draw: usize| self.point(self.draws.get(draw).unwrap_or(self.measured));
-        let call = self.call(candidate, at);
-        let ran = self.run(candidate, call, self.draws.len(), &point)?;
-        Ok(ran.into_iter().map(|run| run.makespan).collect())
-    }
-
+    /// Durations of `candidate` with each of the parameter sets.
     fn run(
         &self,
         candidate: &Candidate,
-        call: Call,
-        count: usize,
-        point: &(dyn Fn(usize) -> Point + Sync),
-    ) -> Result<Vec<Completed>, Refused> {
-        run_points(&Source::Collective(call), count, point, &self.plan, &|| {})
+        at: Case,
+        sets: &[ParameterSets],
+    ) -> Result<Vec<Picos>, Refused> {
+        let call = self.call(candidate, at);
+        let point = |draw: usize| Point {
+            sets: sets.get(draw).cloned().unwrap_or_default(),
+            phases: Phases::Drawn { seed: 0 },
+        };
+        run_points(&Source::Collective(call), sets.len(), &point, &self.plan, &|| {})
+            .map(|ran| ran.into_iter().map(|run| run.makespan).collect())
             .map_err(|source| Refused { algorithm: candidate.algorithm, call, source })
-    }
-
-    fn point(&self, sets: &ParameterSets) -> Point {
-        Point { sets: sets.clone(), phases: Phases::Drawn { seed: 0 } }
     }
 
     const fn call(&self, candidate: &Candidate, at: Case) -> Call {

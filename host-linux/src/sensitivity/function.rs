@@ -173,7 +173,7 @@ impl Functions {
         for id in 0..self.len() {
             let mut best: Option<Value> = None;
             for term in self.terms(u32::try_from(id).unwrap_or(u32::MAX)) {
-                let Some(base) = values.get(term.base as usize) else { continue };
+                let base = Value::of(term.base, &values);
                 let count = counts.get(term.weight as usize).copied().unwrap_or_default();
                 let length = i128::from(self.weight(term.weight).length) << FRACTION_BITS;
                 let sum = Value {
@@ -214,6 +214,13 @@ pub(super) struct Value {
     /// Time in 2⁻¹⁶ ps.
     pub(super) time: i128,
     pub(super) growth: i128,
+}
+
+impl Value {
+    /// That of a function among `all`.
+    pub(super) fn of(id: FunctionId, all: &[Self]) -> Self {
+        all.get(id as usize).copied().unwrap_or_default()
+    }
 }
 
 /// Parameters that are changed together, and the direction: 1 or −1.

@@ -178,8 +178,7 @@ impl<'a> Analysis<'a> {
     }
 
     fn end_at(&self, moved: &Moved, change: i128) -> Value {
-        let values = self.graph.functions.at(moved, change, Side::Before);
-        values.get(self.end as usize).copied().unwrap_or_default()
+        Value::of(self.end, &self.graph.functions.at(moved, change, Side::Before))
     }
 
     fn start(&self, moved: &Moved) -> Vec<Value> {
@@ -190,7 +189,7 @@ impl<'a> Analysis<'a> {
     /// order of events is proved to stay.
     fn line(&self, moved: &Moved, farthest: i128) -> Line {
         let start = self.start(moved);
-        let first = start.get(self.end as usize).copied().unwrap_or_default();
+        let first = Value::of(self.end, &start);
         let mut length = farthest;
         while length > 0 {
             let there = self.end_at(moved, length);
@@ -230,12 +229,8 @@ impl<'a> Analysis<'a> {
     /// True if the order of events is proved to stay up to this change.
     fn holds(&self, moved: &Moved, start: &[Value], change: i128) -> bool {
         let end = self.graph.functions.at(moved, change, Side::Before);
-        let at =
-            |values: &[Value], id: FunctionId| values.get(id as usize).copied().unwrap_or_default();
-        self.pairs.iter().all(|&(later, than)| {
-            let (u, v) = ([at(start, later), at(&end, later)], [at(start, than), at(&end, than)]);
-            stays_above(u, v, change)
-        })
+        let ends = |id| [Value::of(id, start), Value::of(id, &end)];
+        self.pairs.iter().all(|&(later, than)| stays_above(ends(later), ends(than), change))
     }
 }
 

@@ -10,6 +10,11 @@
 //! In program order no operation depends on a later repetition, so one pass over repetitions and
 //! ranks gives every time.
 
+#![allow(
+    clippy::indexing_slicing,
+    reason = "virtual ranks below ranks.len() are swapped among themselves"
+)]
+
 use loggap_core::goal::pattern::Options;
 use loggap_core::model::LogGops;
 use loggap_core::units::{Bytes, Overflow, Picos};
@@ -100,10 +105,6 @@ const fn swapped(rank: usize, root: usize) -> usize {
 }
 
 /// Binomial tree; in the order of virtual ranks, parents come before their children.
-#[allow(
-    clippy::indexing_slicing,
-    reason = "virtual ranks below ranks.len() are swapped among themselves"
-)]
 fn tree(
     ranks: &mut [Rank],
     arrivals: &mut [Picos],
@@ -126,10 +127,6 @@ fn tree(
 }
 
 /// The root sends to each other rank in turn.
-#[allow(
-    clippy::indexing_slicing,
-    reason = "virtual ranks below ranks.len() are swapped among themselves"
-)]
 fn linear(ranks: &mut [Rank], root: usize, costs: &Costs) -> Result<(), Overflow> {
     for own in 1..ranks.len() {
         let arrival = ranks[root].send(costs)?;
@@ -140,10 +137,6 @@ fn linear(ranks: &mut [Rank], root: usize, costs: &Costs) -> Result<(), Overflow
 
 /// Pipeline: each rank receives and forwards the segments in order. They depend on those of the
 /// previous rank only, so the ranks are processed one after the other.
-#[allow(
-    clippy::indexing_slicing,
-    reason = "virtual ranks below ranks.len() are swapped among themselves"
-)]
 fn pipeline(
     ranks: &mut [Rank],
     root: usize,

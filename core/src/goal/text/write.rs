@@ -1,10 +1,11 @@
 //! Writer of GOAL text, with Schedgen's labels: `l1`, `l2`, … in the order of each rank's
 //! operations.
 
+use heapless::Vec;
+
 use crate::goal::op::{ANY, ANY_TAG, Edge, Op, OpKind, Sink};
 use crate::goal::output::Output;
 use crate::goal::protocol::{Misuse, Protocol};
-use crate::slice::copy;
 use crate::worded::errors;
 
 errors! {
@@ -70,7 +71,7 @@ impl<O: Output> TextWriter<O> {
     }
 
     fn append(&mut self, line: &Line) -> Result<(), TextWriteError<O::Error>> {
-        self.output.append(line.bytes()).map_err(TextWriteError::Output)
+        self.output.append(&line.0).map_err(TextWriteError::Output)
     }
 
     /// Appends the part of an operation's line after its label.
@@ -148,29 +149,17 @@ impl<O: Output> Sink for TextWriter<O> {
     }
 }
 
-/// Buffer of one line.
-struct Line {
-    bytes: [u8; Self::CAPACITY],
-    length: usize,
-}
+/// A line; the longest, a send with every number at its longest, takes 109 bytes.
+struct Line(Vec<u8, 128>);
 
 impl Line {
-    /// Larger than the longest line: a send with every number at its longest takes 109 bytes.
-    const CAPACITY: usize = 128;
-
     const fn new() -> Self {
-        Self { bytes: [0; Self::CAPACITY], length: 0 }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or(&[])
+        Self(Vec::new())
     }
 
     fn text(&mut self, text: &[u8]) -> &mut Self {
-        if let Some(space) = self.bytes.get_mut(self.length..self.length + text.len()) {
-            copy(text, space);
-            self.length += text.len();
-        }
+        let fits = self.0.extend_from_slice(text);
+        debug_assert!(fits.is_ok(), "a longer line");
         self
     }
 
