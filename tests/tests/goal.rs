@@ -152,28 +152,6 @@ fn compiling_and_decompiling_keep_the_schedule() {
 }
 
 #[test]
-fn text_comes_from_standard_input_as_well() {
-    let (folder, goal) = broadcast();
-    let binary = folder.path("x.bin");
-    loggap()
-        .args(["goal", "compile", "-", "-o"])
-        .arg(&binary)
-        .write_stdin(fs::read(&goal).unwrap())
-        .assert()
-        .success();
-    let size = fs::metadata(&binary).unwrap().len();
-    // Header, table, block heads, roots, operations, dependencies.
-    let ops = 16;
-    let edges: u64 = Program::of_text(&fs::read_to_string(goal).unwrap())
-        .ranks
-        .iter()
-        .map(|rank| rank.edges.len() as u64)
-        .sum();
-    let roots = 4 + 8; // four sends of rank 0, the receive of each other rank
-    assert_eq!(size, 14 + 9 * 16 + 9 * 8 + roots * 4 + ops * 39 + edges * 4);
-}
-
-#[test]
 fn a_check_of_a_sound_schedule_succeeds_and_counts_unused_labels() {
     let (_folder, goal) = broadcast();
     let text = loggap().args(["goal", "check", "--strict"]).arg(&goal).succeeds().stdout;

@@ -261,13 +261,6 @@ mod tests {
     }
 
     #[test]
-    fn operations_longer_than_the_trace_lose_whole_periods() {
-        assert_eq!(lost(60, 100), 16);
-        assert_eq!(lost(60, 1_000), 160);
-        assert_eq!(lost(60, 1_041), 165);
-    }
-
-    #[test]
     fn a_phase_moves_the_start() {
         for start in 0..250 {
             let moved = trace().lost(Picos(37), Picos(start), Picos(13)).0;

@@ -145,23 +145,6 @@ fn segments_are_chosen_where_they_help() {
     assert_eq!(segment("scatter_allgather"), 0);
 }
 
-#[test]
-fn algorithms_that_are_not_themselves_are_not_offered() {
-    let at = |ranks, most_ranks, size| Case { ranks, most_ranks, size };
-    let safe = Offer { element: 8, commutative: false };
-    let by_name = |operation: Operation, name: &str| {
-        operation.algorithms().find(|algorithm| algorithm.name == name).unwrap()
-    };
-    let ring = by_name(Operation::Allreduce, "ring");
-    assert!(!safe.holds(ring, at(4, 7, 1 << 20)));
-    assert!(Offer { commutative: true, ..safe }.holds(ring, at(4, 7, 1 << 20)));
-    let scattered = by_name(Operation::Bcast, "scatter_allgather_ring");
-    assert!(safe.holds(scattered, at(4, 7, 7 * 8)));
-    assert!(!safe.holds(scattered, at(4, 7, 7 * 8 - 1)));
-    let neighbour = by_name(Operation::Allgather, "neighbor");
-    assert!(safe.holds(neighbour, at(6, 7, 1)) && !safe.holds(neighbour, at(5, 7, 1)));
-}
-
 /// All times scale alike in every draw, so the ranking cannot change.
 #[test]
 fn draws_are_paired() {
@@ -198,27 +181,6 @@ fn no_draw_lets_something_beyond_reach_win() {
         }
     }
     assert!(changed > 5, "{changed}");
-}
-
-/// If o is as likely above as below the value at which two algorithms take equally long, neither is
-/// significant, and each is a rival of the other.
-#[test]
-fn what_intervals_do_not_tell_apart_is_said() {
-    // 16·o + L and 4(2o + L) are equal where 8o = 3L.
-    let mut random = Random::new(1);
-    let mut draw = || sets([8_000, 2_500 + random.below(1_001), 50, 0]);
-    let draws: Vec<ParameterSets> = (0..200).map(|_| draw()).collect();
-    let measured = sets([8_000, 3_001, 50, 0]);
-    let (ranks, sizes) = ([16], [1]);
-    let answer = question(Operation::Bcast, (&ranks, &sizes), &measured, &draws).answer(&mut done);
-    let cell = &answer.cells[0];
-    let contest = cell.contest.as_ref().unwrap();
-    assert!(!contest.is_told_apart(), "{contest:?}");
-    assert!(cell.possible().count() >= 2, "{cell:?}");
-    let measured = sets([80_000, 3_001, 50, 0]);
-    let exact = vec![measured.clone(); 50];
-    let answer = question(Operation::Bcast, (&ranks, &sizes), &measured, &exact).answer(&mut done);
-    assert_eq!(answer.cells[0].is_told_apart(), Some(true));
 }
 
 #[test]

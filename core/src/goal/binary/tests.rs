@@ -111,30 +111,6 @@ fn sample() -> Program {
 }
 
 #[test]
-fn the_reference_format_is_written_byte_for_byte() {
-    let head: &[u8] = &[
-        0x7f, 0x10, 0, 0, 0, 0, 0, 0, // magic
-        2, 0, 0, 0, 1, 2, // ranks, highest cpu and nic
-        38, 0, 0, 0, 0, 0, 0, 0, 132, 0, 0, 0, 0, 0, 0, 0, // rank 0
-        132, 0, 0, 0, 0, 0, 0, 0, 183, 0, 0, 0, 0, 0, 0, 0, // rank 1
-    ];
-    let first: &[u8] = &[
-        2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, // two operations, one root: 0
-        0, 0, 0, 0, 3, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // calc 5
-        1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, // one successor, from 0
-        1, 0, 0, 0, 1, 1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 1, 2, // send
-        0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, // no successor, from 1
-        1, 0, 0, 0, // operation 1 waits for operation 0
-    ];
-    let second: &[u8] = &[
-        1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, // one operation, one root: 0
-        0, 0, 0, 0, 2, 255, 255, 255, 255, 9, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0,
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    ];
-    assert_eq!(write_reference(&sample()), Ok([head, first, second].concat()));
-}
-
-#[test]
 fn our_format_is_written_byte_for_byte() {
     let head: &[u8] = &[
         0x89, 0x4c, 0x47, 0x53, 0x0d, 0x0a, 0x1a, 0x0a, 1, 0, 0, 0, 64, 0, 0,
