@@ -416,7 +416,14 @@ impl ScheduleFile {
         match &self.frame {
             Frame::Text(survey, _) => {
                 let read = |memory: TextMemory<'_>| text::read(bytes, survey, memory, sink);
-                with_memory(survey, read).map_err(|error| self.text_error(error))
+                with_memory(survey, read).map_err(|error| match error {
+                    ReadError::Text(error) => {
+                        FeedError::Input(self.refused(explain(bytes, &error)))
+                    }
+                    ReadError::Sink { line, error, .. } => {
+                        FeedError::Sink { place: format!("{}: line {line}", self.name), error }
+                    }
+                })
             }
             Frame::Binary(form, extent) => {
                 let read = match form {
@@ -427,7 +434,14 @@ impl ScheduleFile {
                         .map_err(BinaryReadError::from)
                         .and_then(|view| view.read(&mut vec![0; extent.ops_most], sink)),
                 };
-                read.map_err(|error| self.binary_error(error))
+                read.map_err(|error| match error {
+                    BinaryReadError::File(error) => {
+                        FeedError::Input(self.refused(error.to_string()))
+                    }
+                    BinaryReadError::Sink { rank, error } => {
+                        FeedError::Sink { place: format!("{}: rank {rank}", self.name), error }
+                    }
+                })
             }
         }
     }
@@ -476,26 +490,6 @@ impl ScheduleFile {
 
     fn refused(&self, message: String) -> RefusedInput {
         RefusedInput { name: self.name.clone(), message }
-    }
-
-    fn text_error<E>(&self, error: ReadError<E>) -> FeedError<E> {
-        match error {
-            ReadError::Text(error) => {
-                FeedError::Input(self.refused(explain(self.contents.bytes(), &error)))
-            }
-            ReadError::Sink { line, error, .. } => {
-                FeedError::Sink { place: format!("{}: line {line}", self.name), error }
-            }
-        }
-    }
-
-    fn binary_error<E>(&self, error: BinaryReadError<E>) -> FeedError<E> {
-        match error {
-            BinaryReadError::File(error) => FeedError::Input(self.refused(error.to_string())),
-            BinaryReadError::Sink { rank, error } => {
-                FeedError::Sink { place: format!("{}: rank {rank}", self.name), error }
-            }
-        }
     }
 }
 

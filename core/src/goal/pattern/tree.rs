@@ -77,7 +77,7 @@ fn binomial_children(at: &Place) -> impl Iterator<Item = u32> + use<> {
     existing(at, (first..u32::BITS).map(move |bit| u64::from(own) + (1 << bit)))
 }
 
-/// Those of `ranks` that are in the group.
+/// The `ranks` up to the first that is not in the group.
 fn existing<R: IntoIterator<Item = u64>>(
     at: &Place,
     ranks: R,
