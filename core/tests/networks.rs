@@ -156,11 +156,12 @@ fn compute<P: implicit::Program>(
         places: &mut vec![0; ranks],
         nodes: &mut vec![[0; 4]; nodes],
     };
-    place.lend(program.ranks(), |flows| {
+    place.lend(program.extent().ranks, |flows| {
         let mut simulation = Simulation::on_network(program, parameters, noise, flows, memory)?;
         let ended = simulation.run()?;
         assert_eq!(ended.open_ties, 0);
-        let finish: Vec<u64> = (0..program.ranks()).map(|rank| simulation.finish(rank).0).collect();
+        let finish: Vec<u64> =
+            (0..program.extent().ranks).map(|rank| simulation.finish(rank).0).collect();
         assert_eq!(finish.iter().max().copied().unwrap_or_default(), ended.makespan.0);
         let outcome = Outcome { finish, events: ended.events, ..Outcome::default() };
         Ok(Ran::of(outcome, simulation.network()))

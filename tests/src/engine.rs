@@ -4,7 +4,7 @@ use crate::program::Program;
 use crate::shadow::{self, Outcome};
 use loggap::simulation::windows::{Resources, WindowError, WindowMemory};
 use loggap::simulation::{
-    self, Alone, NetworkPlan, OwnedMemory, ParameterSets, Placement, TopologyPlan,
+    self, Alone, NetworkPlan, OwnedMemory, ParameterSets, Placement, RunError, TopologyPlan,
 };
 use loggap::timeline::causes::{CauseRecorder, Causes, Quantity};
 use loggap::timeline::link_holds::LinkHolds;
@@ -142,8 +142,10 @@ pub fn causes_in_windows(
 pub enum Stopped {
     /// The program is for the other engine.
     Unsuitable(Unsuitable),
+    /// The run was given up.
+    GivenUp(WindowError),
     /// The run stopped.
-    Error(WindowError),
+    Error(SimError),
 }
 
 fn in_windows<N: Noise + Clone + Send, O: Observer + Send>(
@@ -171,8 +173,10 @@ fn in_windows<N: Noise + Clone + Send, O: Observer + Send>(
         Resources { threads: cut.threads, mail_bytes: cut.mail_bytes, small: 0, processes: &Alone };
     let first_ops = schedule.first_ops().to_vec();
     let observe = |_| observe(&first_ops);
-    let ended = simulation::windows::run(schedule, noise, observe, &resources, &mut |_| {})
-        .map_err(Stopped::Error)?;
+    let ended = match simulation::windows::run(schedule, noise, observe, &resources, &mut |_| {}) {
+        Err(RunError::Stopped(error)) => return Err(Stopped::Error(error)),
+        other => other.unwrap().map_err(Stopped::GivenUp)?,
+    };
     let finished = ended.finished();
     let mut outcome = Outcome { events: finished.events, ..Outcome::default() };
     outcome.finish = ended.finish().map(|time| time.0).collect();

@@ -103,7 +103,7 @@ fn windows_of(pattern: Pattern) -> (u64, u64) {
     let resources =
         Resources { threads: 1, mail_bytes: u64::MAX, small: Resources::SMALL, processes: &Alone };
     let (ended, calls) =
-        calls_of(|| run(schedule, NoNoise, |_| Silent, &resources, &mut |_| {}).unwrap());
+        calls_of(|| run(schedule, NoNoise, |_| Silent, &resources, &mut |_| {}).unwrap().unwrap());
     (ended.finished().events, calls)
 }
 
@@ -134,7 +134,7 @@ fn assert_simulation_allocates_nothing<P: Program>(pattern: Pattern, program: &P
         seed: 1,
         watched: true,
     };
-    let mut placed = plan.place(program.ranks(), 1, needs.nodes_most).unwrap();
+    let mut placed = plan.place(program.extent().ranks, 1, needs.nodes_most).unwrap();
     let memory = OrderedMemory {
         ranks: &mut vec![RankState::default(); needs.ranks],
         queue: &mut vec![Entry::default(); 2 * needs.ranks],

@@ -1,6 +1,5 @@
 //! Runs in windows against the shadow and the engine, bit for bit.
 
-use loggap::simulation::windows::WindowError;
 use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
 use loggap_core::model::LogGops;
@@ -167,7 +166,7 @@ fn windows_stop_with_the_error_that_the_engine_stops_with() {
             let cut = Cut { shift, threads, mail_bytes: MOST };
             let ours = match engine::run_in_windows(&program, &settings, None, cut) {
                 Ok(_) => None,
-                Err(Stopped::Error(WindowError::Stopped(error))) => Some(error),
+                Err(Stopped::Error(error)) => Some(error),
                 Err(_) => continue,
             };
             assert_eq!(ours, theirs, "seed {seed} {settings:?} {program:?}");

@@ -274,7 +274,7 @@ fn compute<P: implicit::Program, N: Noise + Copy>(
     };
     let whole = Simulation::new(program, parameters, noise, memory).and_then(|mut simulation| {
         let ended = simulation.run()?;
-        Ok((ended, (0..program.ranks()).map(|rank| simulation.finish(rank).0).collect()))
+        Ok((ended, (0..program.extent().ranks).map(|rank| simulation.finish(rank).0).collect()))
     });
     for shift in [0, 1, 3] {
         let parts = compute_in_parts(program, parameters, noise, shift);
@@ -285,7 +285,7 @@ fn compute<P: implicit::Program, N: Noise + Copy>(
         assert_eq!(parts.map(decided), whole.clone().map(decided), "parts of 2^{shift} ranks");
     }
     let (ended, finish): (implicit::ProgramFinished, _) = whole?;
-    assert_eq!(ended.messages, program.messages());
+    assert_eq!(ended.messages, program.extent().messages);
     let outcome = Outcome { finish, events: ended.events, ..Outcome::default() };
     Ok((outcome, ended.open_ties))
 }
@@ -297,7 +297,7 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
     noise: N,
     shift: u32,
 ) -> Result<(implicit::ProgramFinished, Vec<u64>), ImplicitError> {
-    let count = ((program.ranks() - 1) >> shift) as usize + 1;
+    let count = ((program.extent().ranks - 1) >> shift) as usize + 1;
     let needs = implicit::Requirements::of_ranks(program, 1 << shift);
     let mut ranks = vec![RankState::default(); count << shift];
     let mut words = vec![0; needs.words * count];
@@ -342,7 +342,8 @@ fn compute_in_parts<P: implicit::Program, N: Noise + Copy>(
             None => break,
         };
     }
-    let finish = (0..program.ranks()).map(|rank| parts[(rank >> shift) as usize].finish(rank).0);
+    let finish =
+        (0..program.extent().ranks).map(|rank| parts[(rank >> shift) as usize].finish(rank).0);
     Ok((Simulation::outcome_of(&parts).complete()?, finish.collect()))
 }
 

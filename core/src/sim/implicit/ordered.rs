@@ -73,7 +73,7 @@ impl<W: Network> Driver for Ordered<'_, W> {
     fn begin_all<P: Program, N: Noise>(
         simulation: &mut Simulation<'_, '_, P, N, Self>,
     ) -> Result<(), ImplicitError> {
-        for rank in 0..simulation.program.ranks() {
+        for rank in 0..simulation.extent.ranks {
             if simulation.begin(rank)?
                 && let Some(state) = simulation.state(rank)
             {

@@ -19,11 +19,11 @@ use crate::timeline::link_holds::LinkHolds;
 type WithRest<T> = Result<(Outcome, T), RunError>;
 
 /// A run in order of events.
-struct InOrder<'j> {
-    job: &'j Job<'j>,
+pub(in crate::simulation) struct InOrder<'j> {
+    pub(in crate::simulation) job: &'j Job<'j>,
     /// Memory for messages in the network, as a multiple of the usual number.
-    times: usize,
-    watch: Watch<'j>,
+    pub(in crate::simulation) times: usize,
+    pub(in crate::simulation) watch: Watch<'j>,
 }
 
 impl Job<'_> {
@@ -54,15 +54,11 @@ impl InOrder<'_> {
     fn of(&self, source: &Source, reason: &str) -> Result<Outcome, RunError> {
         let besides = |needs: &Needs| self.besides(needs);
         let loading = Stopwatch::start();
-        let ran = source.load(self.job.settings, &self.job.limit(&besides), |schedule, needs| {
+        source.load(self.job.settings, &self.job.limit(&besides), |schedule, needs| {
             let load = loading.read();
             let method = Method::InOrder { reason: reason.to_owned() };
-            let outcome = with_noise!(self.job.noise, noise => {
-                self.with_observer(schedule, needs, noise)?
-            });
-            Ok(Outcome { load, method, ..outcome })
-        });
-        ran.map_err(RunError::Load)?
+            Ok(Outcome { load, method, ..self.run(schedule, needs)? })
+        })?
     }
 
     /// As [`Self::of`], for a program that is looked up during the run.
@@ -72,17 +68,23 @@ impl InOrder<'_> {
         let run = |schedule: StreamedSchedule<'_>, needs: &Needs| {
             let load = loading.read();
             let method = Method::Streamed { reason: reason.to_owned() };
-            let outcome = with_noise!(self.job.noise, noise => {
-                self.with_observer(schedule, needs, noise)?
-            });
-            Ok(Outcome { load, method, ..outcome })
+            Ok(Outcome { load, method, ..self.run(schedule, needs)? })
         };
         let (settings, limit) = (self.job.settings, self.job.limit(&besides));
         match (source, source.extrapolation()) {
             (Source::File(file), _) => stream(file, settings, &limit, run),
             (_, Some(program)) => stream_extrapolated(program, settings, &limit, run),
-            _ => Err(RunError::Load(LoadError::NoFile)),
+            _ => Err(LoadError::NoFile.into()),
         }
+    }
+
+    /// Runs a schedule that is loaded.
+    pub(in crate::simulation) fn run<S: Storage>(
+        &self,
+        schedule: Schedule<'_, S>,
+        needs: &Needs,
+    ) -> Result<Outcome, RunError> {
+        with_noise!(self.job.noise, noise => self.with_observer(schedule, needs, noise))
     }
 
     /// Memory of observers and network, bytes.
@@ -166,7 +168,7 @@ impl InOrder<'_> {
         let turns = self.job.network.map_or(WATCHED, |_| WATCHED_ON_NETWORK);
         let mut done = 0;
         let finished = loop {
-            if let Some(finished) = engine.run_some(turns).map_err(RunError::Stopped)? {
+            if let Some(finished) = engine.run_some(turns)? {
                 break finished;
             }
             done += turns;

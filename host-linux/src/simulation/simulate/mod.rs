@@ -6,6 +6,9 @@ mod computed;
 mod in_order;
 mod windows;
 
+pub(super) use in_order::InOrder;
+pub(super) use windows::Loaded;
+
 use std::sync::OnceLock;
 
 use loggap_core::measure::Clock;
@@ -167,6 +170,8 @@ pub struct Stuck {
     unreceived: Vec<Unfinished>,
     waiting: Vec<Unfinished>,
     never_ready: Vec<Unfinished>,
+    /// The first that was found, by rank.
+    pub(super) first: Option<Unfinished>,
     /// Total number, of all kinds.
     pub total: u64,
 }
@@ -186,6 +191,7 @@ impl Stuck {
 
     fn add(&mut self, left: Unfinished) {
         self.total += 1;
+        self.first = self.first.or(Some(left));
         self.list(left);
     }
 
