@@ -10,7 +10,7 @@ use loggap::timeline::causes::{CauseRecorder, Causes, Quantity};
 use loggap::timeline::link_holds::LinkHolds;
 use loggap::timeline::{Recorder, Selection, Timeline};
 use loggap_core::model::{LogGops, Protocol};
-use loggap_core::sim::network::{FlowRate, Network};
+use loggap_core::sim::network::Network;
 use loggap_core::sim::windows::{self, Unsuitable};
 use loggap_core::sim::{
     BuildError, Builder, Counters, Engine, NoNoise, Noise, Observer, Parameters, RankCounters,
@@ -343,8 +343,12 @@ fn run_on_network<O: Observer>(
         let observer = observe(schedule.first_ops());
         let messages = schedule.sends() as usize;
         let mut placed = plan.place(ranks, schedule.interfaces(), messages).unwrap();
-        let told = holds.map(|holds| |told: &FlowRate| holds.note(told));
-        let network = placed.lend_observed(told).unwrap();
+        let network = placed.lend().unwrap();
+        let mut holds = holds.cloned();
+        let network = match &mut holds {
+            Some(holds) => network.with_observer(holds),
+            None => network,
+        };
         let mut engine =
             Engine::on_network(schedule, parameters, settings, noise, observer, network);
         (outcome(&mut engine, ranks), engine.into_observer())

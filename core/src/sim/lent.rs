@@ -4,8 +4,8 @@
 /// elements of each part and some further fields.
 macro_rules! lent_memory {
     (
-        parts { $($(#[$doc:meta])* $part:ident: $element:ty,)* }
         further { $($(#[$further_doc:meta])* $further:ident: $further_type:ty,)* }
+        $($(#[$doc:meta])* $part:ident: $element:ty,)*
     ) => {
         /// Number of elements of each part of [`Memory`].
         #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -1,12 +1,25 @@
 //! Number of inspected records if very many wait.
 
-use super::{BuildError, Builder, Engine, Memory, Parameters, Receive, Settings, Slot, Survey};
+use super::{BuildError, Builder, Engine, Memory, Parameters, Receive, Settings, Survey};
 use crate::goal::{ANY, ANY_TAG, Op, OpKind, Sink};
 use crate::model::{LogGops, Preset};
 use crate::units::{Bytes, PerByte, Picos};
+#[cfg(target_has_atomic = "64")]
+use crate::with_window_memory_parts;
 use crate::with_memory_parts;
 use std::vec;
 use std::vec::Vec;
+
+fn zeroed<T: Default>(count: usize) -> Vec<T> {
+    (0..count).map(|_| T::default()).collect()
+}
+
+/// Memory of these needs.
+macro_rules! lend {
+    ($needs:ident, $memory:ident; $($(#[$doc:meta])* $part:ident: $element:ty,)*) => {
+        $memory { $($part: &mut zeroed::<$element>($needs.$part),)* }
+    };
+}
 
 /// Schedule: operations of each rank with their dependencies.
 #[derive(Default)]
@@ -48,12 +61,7 @@ impl Program {
         let mut survey = Survey::default();
         self.play(&mut survey).unwrap();
         let needs = survey.requirements(settings).unwrap();
-        macro_rules! lend {
-            ($($(#[$doc:meta])* $part:ident: $element:ty,)*) => {
-                Memory { $($part: &mut vec![<$element>::default(); needs.$part],)* }
-            };
-        }
-        let memory = with_memory_parts!(lend);
+        let memory = with_memory_parts!(lend needs, Memory;);
         let mut builder = Builder::new(memory, needs).unwrap();
         self.play(&mut builder).unwrap();
         let preset: Preset = "loggopsim".parse().unwrap();
@@ -83,35 +91,14 @@ impl Program {
     /// addition to those for its events.
     fn in_windows(&self, parameters: Parameters<'_>, receive: Receive, free: u64) -> Windows {
         use super::mail::{CHUNK, ChunkList, Chunks};
-        use super::windows::{
-            Builder, Mail, Memory, Message, Outbox, Receiving, Requirements, WindowRank,
-            WindowRecord,
-        };
-        use core::sync::atomic::{AtomicU32, AtomicU64};
-
-        fn zeroed<T: Default>(count: usize) -> Vec<T> {
-            (0..count).map(|_| T::default()).collect()
-        }
+        use super::windows::{Builder, Mail, Memory, Message, Outbox, Requirements};
+        use core::sync::atomic::AtomicU32;
 
         let settings = Settings { receive, ..Settings::default() };
         let mut survey = Survey::default();
         self.play(&mut survey).unwrap();
         let needs = Requirements::of(&survey, &parameters, settings, 31).unwrap();
-        let memory = Memory {
-            records: &mut zeroed::<WindowRecord>(needs.records),
-            edges: &mut vec![0; needs.edges],
-            ranks: &mut vec![WindowRank::default(); needs.ranks],
-            firsts: &mut vec![0; needs.firsts],
-            slots: &mut vec![Slot::default(); needs.slots],
-            words: &mut vec![0; needs.words],
-            times: &mut zeroed::<AtomicU64>(needs.times),
-            links: &mut zeroed::<AtomicU64>(needs.links),
-            receiving: &mut vec![Receiving::default(); needs.receiving],
-            foreign: &mut [],
-            ends: &mut [],
-            taken: &mut [],
-            scratch: &mut vec![[0; 2]; needs.scratch],
-        };
+        let memory = with_window_memory_parts!(lend needs, Memory;);
         let mut builder = Builder::new(memory, needs, parameters).unwrap();
         self.play(&mut builder).unwrap();
         let schedule = builder.finish().unwrap();

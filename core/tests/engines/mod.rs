@@ -8,7 +8,7 @@
     reason = "test support: a wrong assumption should end the test"
 )]
 
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU32;
 
 use loggap_core::goal::OpKind;
 use loggap_core::goal::pattern::{Options, Pattern};
@@ -18,14 +18,14 @@ use loggap_core::sim::implicit::{
 use loggap_core::sim::mail::{Block, CHUNK, ChunkList, Chunks};
 use loggap_core::sim::network::Network;
 use loggap_core::sim::windows::{
-    self, Mail, Message, Outbox, Partition, Receiving, Unsuitable, WindowRank, WindowRecord,
+    self, Mail, Message, Outbox, Partition, Unsuitable,
 };
 use loggap_core::sim::{
-    BuildError, Builder, ClockQueue, Engine, Entry, Memory, Noise, Observer, Parameters, Rank,
-    Record, Rendezvous, Schedule, Settings, Silent, SimError, Slot, Survey, Unfinished,
+    BuildError, Builder, Engine, Memory, Noise, Observer, Parameters, Rendezvous, Schedule,
+    Settings, Silent, SimError, Survey, Unfinished,
 };
 use loggap_core::units::Picos;
-use loggap_core::with_program;
+use loggap_core::{with_memory_parts, with_program, with_window_memory_parts};
 
 use crate::program::Program;
 
@@ -47,7 +47,14 @@ impl Outcome {
     }
 }
 
-fn zeroed<T: Default>(count: usize) -> Vec<T> {
+/// Memory of these needs.
+macro_rules! lend {
+    ($needs:ident, $($memory:ident)::+; $($(#[$doc:meta])* $part:ident: $element:ty,)*) => {
+        $($memory)::+ { $($part: &mut $crate::engines::zeroed::<$element>($needs.$part),)* }
+    };
+}
+
+pub fn zeroed<T: Default>(count: usize) -> Vec<T> {
     (0..count).map(|_| T::default()).collect()
 }
 
@@ -64,25 +71,7 @@ pub fn with_schedule<T>(
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let needs = survey.requirements(settings).unwrap();
-    let memory = Memory {
-        records: &mut vec![Record::default(); needs.records],
-        edges: &mut vec![0; needs.edges],
-        ranks: &mut vec![Rank::default(); needs.ranks],
-        firsts: &mut vec![0; needs.firsts],
-        slots: &mut vec![Slot::default(); needs.slots],
-        buckets: &mut vec![7; needs.buckets],
-        clocks: &mut vec![0; needs.clocks],
-        units: &mut vec![0; needs.units],
-        times: &mut vec![0; needs.times],
-        clock_queues: &mut vec![ClockQueue::default(); needs.clock_queues],
-        clock_heap: &mut vec![Entry::default(); needs.clock_heap],
-        next_attempts: &mut vec![0; needs.next_attempts],
-        links: &mut vec![0; needs.links],
-        done: &mut vec![0; needs.done],
-        queue: &mut vec![Entry::default(); needs.queue],
-        places: &mut vec![0; needs.places],
-        scratch: &mut vec![[0; 2]; needs.scratch],
-    };
+    let memory = with_memory_parts!(lend needs, Memory;);
     let mut builder = Builder::new(memory, needs).unwrap();
     program.replay(&mut builder).unwrap();
     then(builder.finish().unwrap())
@@ -161,21 +150,7 @@ pub fn observe_in_windows<O: Observer>(
     program.replay(&mut survey).unwrap();
     let needs = windows::Requirements::of(&survey, &parameters, settings, shift)
         .map_err(Stopped::Unsuitable)?;
-    let memory = windows::Memory {
-        records: &mut zeroed::<WindowRecord>(needs.records),
-        edges: &mut vec![0; needs.edges],
-        ranks: &mut vec![WindowRank::default(); needs.ranks],
-        firsts: &mut vec![0; needs.firsts],
-        slots: &mut vec![Slot::default(); needs.slots],
-        words: &mut vec![0; needs.words],
-        times: &mut zeroed::<AtomicU64>(needs.times),
-        links: &mut zeroed::<AtomicU64>(needs.links),
-        receiving: &mut vec![Receiving::default(); needs.receiving],
-        foreign: &mut [],
-        ends: &mut [],
-        taken: &mut [],
-        scratch: &mut vec![[0; 2]; needs.scratch],
-    };
+    let memory = with_window_memory_parts!(lend needs, windows::Memory;);
     let mut builder = windows::Builder::new(memory, needs, parameters).unwrap();
     match program.replay(&mut builder) {
         Err(BuildError::Unsuitable(why)) => return Err(Stopped::Unsuitable(why)),

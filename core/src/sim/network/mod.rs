@@ -63,7 +63,7 @@ pub use flows::Flows;
 pub use memory::{
     Delivery, Flow, Hop, Link, Memory as FlowsMemory, QueuedLink, Requirements as FlowsRequirements,
 };
-pub use observer::{FlowObserver, FlowRate, Unobserved};
+pub use observer::{FlowObserver, FlowRate};
 pub use routes::LinkName;
 pub use topology::{DIMENSIONS, Topology, TopologyError};
 pub use usage::Usage;

@@ -1,5 +1,7 @@
 //! Observer of the rates of flows.
 
+use core::fmt;
+
 use super::memory::{Flow, NONE};
 
 /// Event: the rate of a flow changes.
@@ -27,26 +29,7 @@ impl FlowRate {
 
 /// Observer that is called when the rate or the bottleneck of a flow changes. For a flow that never
 /// has a bottleneck it is called only at the end.
-pub trait FlowObserver {
+pub trait FlowObserver: fmt::Debug {
     /// Called when the rate of a flow changes.
     fn changed(&mut self, flow: &FlowRate);
-}
-
-/// No observer; compiled to nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unobserved;
-
-impl FlowObserver for Unobserved {
-    #[inline]
-    fn changed(&mut self, _flow: &FlowRate) {}
-}
-
-/// An optional function.
-impl<T: FnMut(&FlowRate)> FlowObserver for Option<T> {
-    #[inline]
-    fn changed(&mut self, flow: &FlowRate) {
-        if let Some(observe) = self {
-            observe(flow);
-        }
-    }
 }

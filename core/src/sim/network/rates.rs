@@ -14,7 +14,7 @@ use crate::units::Overflow;
 
 /// Links, the flows on them, and the ends of these.
 #[derive(Debug)]
-pub(super) struct Rates<'m, T> {
+pub(super) struct Rates<'m> {
     pub(super) links: &'m mut [Link],
     pub(super) hops: &'m mut [Hop],
     pub(super) flows: &'m mut [Flow],
@@ -39,7 +39,7 @@ pub(super) struct Rates<'m, T> {
     /// Level of the current pass: all rates below it are final.
     pub(super) level: f64,
     pub(super) usage: Option<Usage<'m>>,
-    pub(super) observer: T,
+    pub(super) observer: Option<&'m mut dyn FlowObserver>,
 }
 
 impl Flow {
@@ -80,9 +80,9 @@ fn time_left(remaining: f64, rate: f64) -> u64 {
     ((remaining / rate + 0.5) as u64).max(1)
 }
 
-impl<'m, T: FlowObserver> Rates<'m, T> {
+impl<'m> Rates<'m> {
     /// State without flows, on the links of `fabric`.
-    pub(super) fn new(memory: Memory<'m>, fabric: &impl Fabric, observer: T) -> Self {
+    pub(super) fn new(memory: Memory<'m>, fabric: &impl Fabric) -> Self {
         for (link, state) in (0..).zip(memory.links.iter_mut()) {
             let capacity = fabric.capacity(link);
             *state = Link {
@@ -111,7 +111,7 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
             pass: 0,
             level: 0.0,
             usage: None,
-            observer,
+            observer: None,
         }
     }
 
@@ -226,7 +226,9 @@ impl<'m, T: FlowObserver> Rates<'m, T> {
         if let Some(usage) = &mut self.usage {
             usage.add_flow(self.hops, route.clone(), &flow, now);
         }
-        self.observer.changed(&FlowRate::of(&flow, 0.0, now));
+        if let Some(observer) = &mut self.observer {
+            observer.changed(&FlowRate::of(&flow, 0.0, now));
+        }
         for hop in route {
             self.leave(hop, &flow);
         }

@@ -13,8 +13,7 @@ mod wiring;
 
 use loggap_core::sim::SimError;
 use loggap_core::sim::network::{
-    Fabric, FlowObserver, Flows, FlowsRequirements, Tenants, Topology, TopologyError, Unobserved,
-    Usage,
+    Fabric, Flows, FlowsRequirements, Tenants, Topology, TopologyError, Usage,
 };
 
 pub use self::busy::{BusyLink, NetworkUse};
@@ -230,21 +229,8 @@ impl PlacedNetwork {
     ///
     /// [`NetworkError::Flows`].
     pub fn lend(&mut self) -> Result<Flows<'_, Wiring>, NetworkError> {
-        self.lend_observed(Unobserved)
-    }
-
-    /// The network, with an `observer` of the flows' rates.
-    ///
-    /// # Errors
-    ///
-    /// [`NetworkError::Flows`].
-    pub fn lend_observed<T: FlowObserver>(
-        &mut self,
-        observer: T,
-    ) -> Result<Flows<'_, Wiring, T>, NetworkError> {
         let PlacedRanks { topology, .. } = &self.placed;
-        let tenants = self.placed.tenants();
-        let flows = Flows::observed(topology, tenants, self.memory.lend(), observer)?;
+        let flows = Flows::new(topology, self.placed.tenants(), self.memory.lend())?;
         Ok(match Usage::new(&mut self.carried, self.steps) {
             Some(usage) => flows.with_usage(usage),
             None => flows,

@@ -1,6 +1,6 @@
 //! Runs in order of events.
 
-use loggap_core::sim::network::{FlowObserver, FlowRate, Network, Unobserved};
+use loggap_core::sim::network::Network;
 use loggap_core::sim::{
     Counters, Engine, Noise, Observer, RankCounters, Schedule, Silent, Storage,
 };
@@ -103,7 +103,7 @@ impl InOrder<'_> {
     ) -> Result<Outcome, RunError> {
         let wanted = &self.job.wanted;
         if !wanted.observed() {
-            return Ok(self.drive(schedule, needs, noise, Silent, Unobserved)?.0);
+            return Ok(self.drive(schedule, needs, noise, Silent, None)?.0);
         }
         let size = |wanted: bool, count: usize| if wanted { count } else { 0 };
         let mut ranks = vec![RankCounters::default(); size(wanted.counters, needs.ranks as usize)];
@@ -111,7 +111,6 @@ impl InOrder<'_> {
         let first_ops = schedule.first_ops();
         let recorder = wanted.selection.clone().map(|kept| Recorder::new(first_ops.into(), kept));
         let holds = self.job.network.filter(|_| wanted.causes).map(|_| LinkHolds::default());
-        let rates = holds.as_ref().map(|holds| |flow: &FlowRate| holds.note(flow));
         let causes = wanted.causes.then(|| match &holds {
             Some(holds) => CauseRecorder::new(first_ops).with_holds(holds.clone()),
             None => CauseRecorder::new(first_ops),
@@ -119,7 +118,7 @@ impl InOrder<'_> {
         let observers = ((counting, recorder), causes);
         let interfaces = schedule.interfaces();
         let (outcome, ((counting, recorder), causes)) =
-            self.drive(schedule, needs, noise, observers, rates)?;
+            self.drive(schedule, needs, noise, observers, holds.clone())?;
         if let (Some(holds), Some(plan)) = (holds.as_ref(), self.job.network) {
             let topology = plan.topology(needs.ranks, interfaces)?;
             holds.name_links(|link| topology.link_name(link));
@@ -138,7 +137,7 @@ impl InOrder<'_> {
         needs: &Needs,
         noise: N,
         observer: O,
-        rates: impl FlowObserver,
+        mut holds: Option<LinkHolds>,
     ) -> WithRest<O> {
         // One event for each operation, and two for each message.
         let of = schedule.events().saturating_add(schedule.sends().into());
@@ -150,7 +149,11 @@ impl InOrder<'_> {
         };
         let messages = messages(needs, self.times);
         let mut placed = plan.place(needs.ranks, schedule.interfaces(), messages)?;
-        let network = placed.lend_observed(rates)?;
+        let network = placed.lend()?;
+        let network = match &mut holds {
+            Some(holds) => network.with_observer(holds),
+            None => network,
+        };
         let engine = Engine::on_network(schedule, parameters, settings, noise, observer, network);
         let (outcome, engine) = self.finish(engine, needs, of)?;
         let network = Some(NetworkUse::of(engine.network(), outcome.finished.makespan.0));

@@ -8,6 +8,7 @@ mod oracle;
 
 use super::*;
 use crate::random::Random;
+use crate::with_network_memory_parts;
 use oracle::Message;
 
 const SEED: u64 = 3;
@@ -21,23 +22,17 @@ const fn undelayed((now, source, target, volume): Sent) -> Message {
     Message { now, source, target, volume, delay: 0 }
 }
 
+/// Memory of these needs.
+macro_rules! lend {
+    ($needs:ident, $memory:ident; $($(#[$doc:meta])* $part:ident: $element:ty,)*) => {
+        $memory { $($part: &mut vec![<$element>::default(); $needs.$part],)* }
+    };
+}
+
 /// Calls `then` with a network for `messages` messages under way, with recorded link loads.
 fn on<F: Fabric, T>(fabric: &F, messages: usize, then: impl FnOnce(&mut Flows<'_, F>) -> T) -> T {
     let needs = FlowsRequirements::new(fabric, messages);
-    let memory = FlowsMemory {
-        links: &mut vec![Link::default(); needs.links],
-        link_queue: &mut vec![QueuedLink::default(); needs.link_queue],
-        changed: &mut vec![0; needs.changed],
-        hops: &mut vec![Hop::default(); needs.hops],
-        flows: &mut vec![Flow::default(); needs.flows],
-        deliveries: &mut vec![Delivery::default(); needs.deliveries],
-        buckets: &mut vec![0; needs.buckets],
-        ends: &mut vec![Entry::default(); needs.ends],
-        ends_in_order: &mut vec![Entry::default(); needs.ends_in_order],
-        unlimited: &mut vec![0; needs.unlimited],
-        arrivals: &mut vec![Entry::default(); needs.arrivals],
-        arrivals_in_order: &mut vec![Entry::default(); needs.arrivals_in_order],
-    };
+    let memory = with_network_memory_parts!(lend needs, FlowsMemory;);
     let tenants = Tenants { ranks: fabric.hosts(), hosts: &[], seed: SEED, messages };
     let mut carried = vec![0.0; needs.links * STEPS];
     let usage = Usage::new(&mut carried, STEPS).unwrap();
