@@ -4,9 +4,9 @@ use super::{BuildError, Builder, Engine, Memory, Parameters, Receive, Settings, 
 use crate::goal::{ANY, ANY_TAG, Op, OpKind, Sink};
 use crate::model::{LogGops, Preset};
 use crate::units::{Bytes, PerByte, Picos};
+use crate::with_memory_parts;
 #[cfg(target_has_atomic = "64")]
 use crate::with_window_memory_parts;
-use crate::with_memory_parts;
 use std::vec;
 use std::vec::Vec;
 
@@ -337,4 +337,12 @@ fn a_window_that_takes_too_many_steps_is_given_up_within_it() {
     let ran = program.in_windows(Parameters::one(set), Receive::Hold, 5_000);
     let longest_search = u64::from(MANY / 32);
     assert!(ran.gave_up && ran.steps <= 5_000 + longest_search, "{ran:?}");
+    // Receives in the order of the messages need no search.
+    let mut program = Program::new(2);
+    for tag in 0..u64::from(MANY) {
+        program.op(0, receive(1, tag), 0, None);
+        program.op(1, send(tag), 0, None);
+    }
+    let ran = program.in_windows(Parameters::one(set), Receive::Hold, u64::MAX);
+    assert!(ran.steps < MANY.into(), "{ran:?}");
 }

@@ -17,9 +17,7 @@ use loggap_core::sim::implicit::{
 };
 use loggap_core::sim::mail::{Block, CHUNK, ChunkList, Chunks};
 use loggap_core::sim::network::Network;
-use loggap_core::sim::windows::{
-    self, Mail, Message, Outbox, Partition, Unsuitable,
-};
+use loggap_core::sim::windows::{self, Mail, Message, Outbox, Partition, Unsuitable};
 use loggap_core::sim::{
     BuildError, Builder, Engine, Memory, Noise, Observer, Parameters, Rendezvous, Schedule,
     Settings, Silent, SimError, Survey, Unfinished,
@@ -123,18 +121,7 @@ pub fn run_in_windows(
     noise: impl Noise + Clone,
     cut: (u32, u32),
 ) -> Result<Outcome, Stopped> {
-    count_in_windows(program, rules, noise, cut).map(|(outcome, _)| outcome)
-}
-
-/// The same, and the steps that long searches took.
-pub fn count_in_windows(
-    program: &Program,
-    rules: Rules<'_>,
-    noise: impl Noise + Clone,
-    cut: (u32, u32),
-) -> Result<(Outcome, u64), Stopped> {
-    let (outcome, steps, _) = observe_in_windows(program, rules, noise, cut, |_| Silent)?;
-    Ok((outcome, steps))
+    Ok(observe_in_windows(program, rules, noise, cut, |_| Silent)?.0)
 }
 
 /// The same, and the observers that `observe` made for the ranks from a first one
@@ -145,7 +132,7 @@ pub fn observe_in_windows<O: Observer>(
     noise: impl Noise + Clone,
     (shift, mail): (u32, u32),
     observe: impl FnMut(u32) -> O,
-) -> Result<(Outcome, u64, Vec<O>), Stopped> {
+) -> Result<(Outcome, Vec<O>), Stopped> {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let needs = windows::Requirements::of(&survey, &parameters, settings, shift)
@@ -181,8 +168,7 @@ pub fn observe_in_windows<O: Observer>(
     }
     let makespan = partitions.iter().map(|partition| partition.finished().makespan.0).max();
     assert_eq!(outcome.finish.iter().max().copied(), makespan);
-    let steps = partitions.iter().map(Partition::steps).sum();
-    Ok((outcome, steps, partitions.into_iter().map(Partition::into_observer).collect()))
+    Ok((outcome, partitions.into_iter().map(Partition::into_observer).collect()))
 }
 
 /// Window after window; the mails take turns.

@@ -176,8 +176,8 @@ impl Loaded<'_> {
             stuck,
             run,
             finish: job.wanted.finish.then(|| ended.finish().collect()),
-            crossing: ended.crossing(),
-            method: Method::Windows { threads: ended.threads(), partitions: ended.partitions() },
+            crossing: ended.crossing,
+            method: Method::Windows { threads: ended.threads, partitions: ended.partitions() },
             ..Outcome::default()
         };
         Ok(Ok((outcome, ended.into_observers().collect())))

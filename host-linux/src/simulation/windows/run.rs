@@ -51,9 +51,10 @@ impl Resources<'_> {
 pub struct WindowRun<'s, N, O> {
     partitions: Vec<Partition<'s, N, O>>,
     mail_bytes: u64,
-    threads: usize,
-    /// Messages received from other processes.
-    crossing: u64,
+    /// Number of threads.
+    pub threads: usize,
+    /// Number of messages received from other processes.
+    pub crossing: u64,
 }
 
 impl<N: Noise, O: Observer> WindowRun<'_, N, O> {
@@ -92,18 +93,6 @@ impl<N: Noise, O: Observer> WindowRun<'_, N, O> {
     #[must_use]
     pub fn mail_bytes(&self) -> u64 {
         self.mail_bytes + self.partitions.iter().map(Partition::foreign_bytes).sum::<u64>()
-    }
-
-    /// Number of messages received from other processes.
-    #[must_use]
-    pub const fn crossing(&self) -> u64 {
-        self.crossing
-    }
-
-    /// Number of threads.
-    #[must_use]
-    pub const fn threads(&self) -> usize {
-        self.threads
     }
 
     /// Number of partitions.
