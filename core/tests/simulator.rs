@@ -23,7 +23,6 @@ mod random_pattern;
 mod random_program;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
 
 use engines::{
     Detours, Outcome, Rules, Stopped, messages, observe_in_windows, run, run_computed,
@@ -32,9 +31,8 @@ use engines::{
 use loggap_core::model::LogGops;
 use loggap_core::random::Random;
 use loggap_core::sim::{
-    Begun, Calculated, Counters, Handled, Matched, MessageKind, NoNoise, Noise, Observer,
-    Parameters, RankCounters, Receive, Released, Rendezvous, Resumed, Satisfied, Sent, Settings,
-    Silent, Taken,
+    Counters, MessageKind, NoNoise, Noise, Observed, Observer, Parameters, RankCounters, Receive,
+    Rendezvous, Sent, Settings, Silent,
 };
 use loggap_core::units::{Bytes, PerByte, Picos};
 use program::Program;
@@ -69,58 +67,36 @@ struct Log {
     ranks: BTreeMap<u32, Vec<Vec<String>>>,
 }
 
-impl Log {
-    /// What belongs to the present event of `rank`; an event tells in no order,
-    /// and the release of what waits for nothing is no part of one.
-    fn note(&mut self, rank: u32, told: &impl Debug) {
+impl Observer for Log {
+    /// Adds to the present event of a rank; an event tells in no order, and the release of what
+    /// waits for nothing is no part of one.
+    fn observe(&mut self, event: Observed<'_>) {
+        let mut told = format!("{event:?}");
+        let rank = match event {
+            Observed::Begun(begun) => {
+                self.ranks.entry(begun.rank).or_default().push([told].into());
+                return;
+            }
+            Observed::Sent(sent) => {
+                // Tags of these mean nothing.
+                if matches!(sent.message_kind, MessageKind::Cts | MessageKind::Data) {
+                    told = format!("{:?}", Sent { tag: 0, ..*sent });
+                }
+                sent.rank
+            }
+            Observed::Satisfied(satisfied) => satisfied.rank,
+            Observed::Released(released) => released.rank,
+            Observed::Taken(taken) => taken.rank,
+            Observed::Resumed(resumed) => resumed.rank,
+            Observed::Calculated(calculated) => calculated.rank,
+            Observed::Handled(handled) => handled.rank,
+            Observed::Matched(matched) => matched.rank,
+            Observed::Arrived(_) => return,
+        };
         if let Some(event) = self.ranks.get_mut(&rank).and_then(|events| events.last_mut()) {
-            event.push(format!("{told:?}"));
+            event.push(told);
             event.sort_unstable();
         }
-    }
-}
-
-impl Observer for Log {
-    fn begun(&mut self, event: &Begun) {
-        self.ranks.entry(event.rank).or_default().push([format!("{event:?}")].into());
-    }
-
-    fn satisfied(&mut self, event: &Satisfied) {
-        self.note(event.rank, event);
-    }
-
-    fn released(&mut self, event: &Released) {
-        self.note(event.rank, event);
-    }
-
-    fn taken(&mut self, event: &Taken) {
-        self.note(event.rank, event);
-    }
-
-    fn resumed(&mut self, event: &Resumed) {
-        self.note(event.rank, event);
-    }
-
-    fn calculated(&mut self, event: &Calculated) {
-        self.note(event.rank, event);
-    }
-
-    fn sent(&mut self, event: &Sent) {
-        // Tags of these mean nothing.
-        let tag = if matches!(event.message_kind, MessageKind::Cts | MessageKind::Data) {
-            0
-        } else {
-            event.tag
-        };
-        self.note(event.rank, &Sent { tag, ..*event });
-    }
-
-    fn handled(&mut self, event: &Handled) {
-        self.note(event.rank, event);
-    }
-
-    fn matched(&mut self, event: &Matched) {
-        self.note(event.rank, event);
     }
 }
 
@@ -243,22 +219,20 @@ struct Tally {
 }
 
 impl Observer for Tally {
-    fn calculated(&mut self, _: &Calculated) {
-        self.calculated += 1;
-    }
-
-    fn sent(&mut self, event: &Sent) {
-        self.sent += 1;
-        self.bytes += event.size;
-    }
-
-    fn handled(&mut self, _: &Handled) {
-        self.handled += 1;
-    }
-
-    fn matched(&mut self, event: &Matched) {
-        self.matched.insert(event.send);
-        self.unexpected += u64::from(event.unexpected);
+    fn observe(&mut self, event: Observed<'_>) {
+        match event {
+            Observed::Calculated(_) => self.calculated += 1,
+            Observed::Sent(event) => {
+                self.sent += 1;
+                self.bytes += event.size;
+            }
+            Observed::Handled(_) => self.handled += 1,
+            Observed::Matched(event) => {
+                self.matched.insert(event.send);
+                self.unexpected += u64::from(event.unexpected);
+            }
+            _ => {}
+        }
     }
 }
 

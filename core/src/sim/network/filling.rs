@@ -233,16 +233,15 @@ impl Rates<'_> {
                 continue;
             }
             let route = hops_of(number, flow, self.longest_route);
-            if let Some(usage) = &mut self.usage {
-                usage.add_flow(self.hops, route.clone(), flow, now);
+            if let Some(watch) = &mut self.watch {
+                let bottleneck = (rate < 1.0).then_some(link);
+                let changed = FlowRate { op: flow.op, now, rate, bottleneck };
+                watch.note(self.hops, route.clone(), flow, &changed);
             }
             let slower = flow.rate - rate;
             flow.remaining = (flow.remaining - flow.rate * real(now - flow.since)).max(0.0);
             (flow.since, flow.rate) = (now, rate);
             flow.bottleneck = if rate < 1.0 { link } else { NONE };
-            if let Some(observer) = &mut self.observer {
-                observer.changed(&FlowRate::of(flow, rate, now));
-            }
             if flow.remaining <= least {
                 (second, least, leader) = (least, flow.remaining, number);
             } else if flow.remaining < second {

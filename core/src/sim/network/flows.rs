@@ -59,21 +59,21 @@ impl<'m, F: Fabric> Flows<'m, F> {
     /// Records link loads over time.
     #[must_use]
     pub fn with_usage(mut self, usage: Usage<'m>) -> Self {
-        self.rates.usage = Some(usage);
+        self.rates.watch.get_or_insert_default().usage = Some(usage);
         self
     }
 
     /// Reports the rates of flows.
     #[must_use]
     pub fn with_observer(mut self, observer: &'m mut dyn FlowObserver) -> Self {
-        self.rates.observer = Some(observer);
+        self.rates.watch.get_or_insert_default().observer = Some(observer);
         self
     }
 
     /// Link loads over time, if recorded.
     #[must_use]
-    pub const fn usage(&self) -> Option<&Usage<'m>> {
-        self.rates.usage.as_ref()
+    pub fn usage(&self) -> Option<&Usage<'m>> {
+        self.rates.watch.as_ref()?.usage.as_ref()
     }
 
     /// Topology of the network.

@@ -5,9 +5,8 @@
 use super::NetworkStopped;
 use super::fabric::{Fabric, Route};
 use super::memory::{Delivery, Flow, Hop, Link, Memory, NONE, QueuedLink};
-use super::observer::{FlowObserver, FlowRate};
+use super::observer::{FlowRate, Watch};
 use super::order::Order;
-use super::usage::Usage;
 use crate::sim::queues::agenda::Agenda;
 use crate::sim::queues::queue::Entry;
 use crate::units::Overflow;
@@ -38,8 +37,7 @@ pub(super) struct Rates<'m> {
     pub(super) pass: u64,
     /// Level of the current pass: all rates below it are final.
     pub(super) level: f64,
-    pub(super) usage: Option<Usage<'m>>,
-    pub(super) observer: Option<&'m mut dyn FlowObserver>,
+    pub(super) watch: Option<Watch<'m>>,
 }
 
 impl Flow {
@@ -110,8 +108,7 @@ impl<'m> Rates<'m> {
             order: Order::new(memory.deliveries, memory.buckets),
             pass: 0,
             level: 0.0,
-            usage: None,
-            observer: None,
+            watch: None,
         }
     }
 
@@ -223,11 +220,9 @@ impl<'m> Rates<'m> {
     fn end_flow(&mut self, at: u32, now: u64, mut through: impl FnMut(&Flow, &Delivery)) {
         let Some(&flow) = self.flows.get(at as usize) else { return };
         let route = hops_of(at, &flow, self.longest_route);
-        if let Some(usage) = &mut self.usage {
-            usage.add_flow(self.hops, route.clone(), &flow, now);
-        }
-        if let Some(observer) = &mut self.observer {
-            observer.changed(&FlowRate::of(&flow, 0.0, now));
+        if let Some(watch) = &mut self.watch {
+            let ended = FlowRate { op: flow.op, now, rate: 0.0, bottleneck: None };
+            watch.note(self.hops, route.clone(), &flow, &ended);
         }
         for hop in route {
             self.leave(hop, &flow);

@@ -12,7 +12,7 @@ use super::rank::{Active, WindowRank};
 use super::record::WindowRecord;
 use super::shared::{Element, HeapLinks, Shared};
 use super::step::Next;
-use crate::sim::hooks::{Begun, Noise, Observer, Silent};
+use crate::sim::hooks::{Begun, Noise, Observed, Observer, Silent};
 use crate::sim::mail::Block;
 use crate::sim::outcome::{Finished, SimError};
 use crate::sim::queues::chain::Chain;
@@ -270,12 +270,8 @@ impl<'s, N: Noise, O: Observer> Partition<'s, N, O> {
                 break;
             }
             let (op, turn) = (self.shared.send_of(next.op), next.class.turn());
-            self.charges.observer.begun(&Begun {
-                rank: rank.number,
-                op,
-                turn,
-                time: Picos(next.time),
-            });
+            let begun = Begun { rank: rank.number, op, turn, time: Picos(next.time) };
+            self.charges.observer.observe(Observed::Begun(&begun));
             if self.execute(&mut rank, &next, inbox, outbox).is_err() {
                 self.fail(rank.number, &next);
                 break;
