@@ -34,6 +34,8 @@ use loggap_core::measure::Clock;
 use loggap_core::model::Preset;
 use loggap_core::random::Random;
 use loggap_core::sim::implicit::{PatternProgram, ProgramFinished};
+use loggap_core::sim::mail::Block;
+use loggap_core::sim::windows::Away;
 use loggap_core::sim::{
     self, BuildError, Builder, Engine, NoNoise, Parameters, Receive, Rendezvous, Settings, Silent,
     Survey,
@@ -226,8 +228,14 @@ impl Row {
         let survey = self.survey();
         let shift = windows::partition_shift(self.ranks, threads);
         let settings = self.settings();
-        let needs =
-            sim::windows::Requirements::of(&survey, &parameters(), settings, shift).unwrap();
+        let needs = sim::windows::Requirements::of(
+            &survey,
+            &parameters(),
+            settings,
+            (shift, Block::ALL),
+            Away::FEW,
+        )
+        .unwrap();
         let mut memory = windows::WindowMemory::new(&needs).unwrap();
         let builder = sim::windows::Builder::new(memory.lend(), needs, parameters());
         let mut builder = builder.unwrap();

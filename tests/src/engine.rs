@@ -10,8 +10,9 @@ use loggap::timeline::causes::{CauseRecorder, Causes, Quantity};
 use loggap::timeline::link_holds::LinkHolds;
 use loggap::timeline::{Recorder, Selection, Timeline};
 use loggap_core::model::{LogGops, Protocol};
+use loggap_core::sim::mail::Block;
 use loggap_core::sim::network::Network;
-use loggap_core::sim::windows::{self, Unsuitable};
+use loggap_core::sim::windows::{self, Away, Unsuitable};
 use loggap_core::sim::{
     BuildError, Builder, Counters, Engine, NoNoise, Noise, Observer, Parameters, RankCounters,
     Receive, Rendezvous, Schedule, Settings, Silent, SimError, Storage, Survey, Unfinished,
@@ -160,7 +161,13 @@ fn in_windows<N: Noise + Clone + Send, O: Observer + Send>(
     let sets = sets(settings);
     let parameters = sets.parameters().unwrap();
     let settings = self::settings(settings);
-    let needs = windows::Requirements::of(&survey, &parameters, settings, cut.shift);
+    let needs = windows::Requirements::of(
+        &survey,
+        &parameters,
+        settings,
+        (cut.shift, Block::ALL),
+        Away::FEW,
+    );
     let needs = needs.map_err(Stopped::Unsuitable)?;
     let mut memory = WindowMemory::new(&needs).unwrap();
     let mut builder = windows::Builder::new(memory.lend(), needs, parameters).unwrap();

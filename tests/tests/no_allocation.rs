@@ -12,6 +12,8 @@ use loggap_core::random::Random;
 use loggap_core::sim::implicit::{
     Memory, OrderedMemory, PatternProgram, Program, RankState, Requirements, Simulation,
 };
+use loggap_core::sim::mail::Block;
+use loggap_core::sim::windows::Away;
 use loggap_core::sim::{
     Builder, Engine, Entry, NoNoise, Parameters, Receive, Rendezvous, Settings, Silent, Survey,
     windows,
@@ -95,7 +97,9 @@ fn windows_of(pattern: Pattern) -> (u64, u64) {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
     let parameters = Parameters::one(parameters(u64::MAX));
-    let needs = windows::Requirements::of(&survey, &parameters, settings, 3).unwrap();
+    let needs =
+        windows::Requirements::of(&survey, &parameters, settings, (3, Block::ALL), Away::FEW)
+            .unwrap();
     let mut memory = WindowMemory::new(&needs).unwrap();
     let mut builder = windows::Builder::new(memory.lend(), needs, parameters).unwrap();
     program.replay(&mut builder).unwrap();

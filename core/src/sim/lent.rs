@@ -43,6 +43,12 @@ macro_rules! lent_memory {
             pub(super) fn cut(self, requirements: &Requirements) -> Option<Self> {
                 Some(Self { $($part: self.$part.get_mut(..requirements.$part)?,)* })
             }
+
+            /// Takes the first elements of each part, as many as required.
+            #[allow(dead_code, reason = "not all memory is divided")]
+            pub(super) fn split_off(&mut self, requirements: &Requirements) -> Option<Self> {
+                Some(Self { $($part: self.$part.split_off_mut(..requirements.$part)?,)* })
+            }
         }
     };
 }

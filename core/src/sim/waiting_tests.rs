@@ -90,14 +90,15 @@ impl Program {
     /// A run in windows on one partition; `free` is the number of steps allowed for each window in
     /// addition to those for its events.
     fn in_windows(&self, parameters: Parameters<'_>, receive: Receive, free: u64) -> Windows {
-        use super::mail::{CHUNK, ChunkList, Chunks};
-        use super::windows::{Builder, Mail, Memory, Message, Outbox, Requirements};
+        use super::mail::{Block, CHUNK, ChunkList, Chunks};
+        use super::windows::{Away, Builder, Mail, Memory, Message, Outbox, Requirements};
         use core::sync::atomic::AtomicU32;
 
         let settings = Settings { receive, ..Settings::default() };
         let mut survey = Survey::default();
         self.play(&mut survey).unwrap();
-        let needs = Requirements::of(&survey, &parameters, settings, 31).unwrap();
+        let needs =
+            Requirements::of(&survey, &parameters, settings, (31, Block::ALL), Away::FEW).unwrap();
         let memory = with_window_memory_parts!(lend needs, Memory;);
         let mut builder = Builder::new(memory, needs, parameters).unwrap();
         self.play(&mut builder).unwrap();
@@ -109,7 +110,7 @@ impl Program {
         let mut mails = chains.each_ref().map(|chains| Mail::new(&messages, &before, chains, 1));
         let mut chunks = Chunks::new(0, chunks);
         let events = schedule.events();
-        let mut partition = schedule.partitions(super::NoNoise).next().unwrap();
+        let mut partition = schedule.observed(super::NoNoise, |_| super::Silent).next().unwrap();
         let mut window = Some(0);
         while let Some(now) = window
             && !partition.gave_up()

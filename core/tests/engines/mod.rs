@@ -17,7 +17,7 @@ use loggap_core::sim::implicit::{
 };
 use loggap_core::sim::mail::{Block, CHUNK, ChunkList, Chunks};
 use loggap_core::sim::network::Network;
-use loggap_core::sim::windows::{self, Mail, Message, Outbox, Partition, Unsuitable};
+use loggap_core::sim::windows::{self, Away, Mail, Message, Outbox, Partition, Unsuitable};
 use loggap_core::sim::{
     BuildError, Builder, Engine, Memory, Noise, Observer, Parameters, Rendezvous, Schedule,
     Settings, Silent, SimError, Survey, Unfinished,
@@ -135,8 +135,9 @@ pub fn observe_in_windows<O: Observer>(
 ) -> Result<(Outcome, Vec<O>), Stopped> {
     let mut survey = Survey::default();
     program.replay(&mut survey).unwrap();
-    let needs = windows::Requirements::of(&survey, &parameters, settings, shift)
-        .map_err(Stopped::Unsuitable)?;
+    let needs =
+        windows::Requirements::of(&survey, &parameters, settings, (shift, Block::ALL), Away::FEW)
+            .map_err(Stopped::Unsuitable)?;
     let memory = with_window_memory_parts!(lend needs, windows::Memory;);
     let mut builder = windows::Builder::new(memory, needs, parameters).unwrap();
     match program.replay(&mut builder) {

@@ -64,27 +64,14 @@ with_window_memory_parts! {
 }
 
 impl Requirements {
-    /// Requirements of the surveyed schedule, with partitions of 2^`shift` ranks.
+    /// Requirements of the surveyed schedule, with partitions of 2^`shift` ranks: of the ranks of a
+    /// process with the partitions `block`, of which alone `survey` has the operations; `away` is
+    /// the room for messages of others.
     ///
     /// # Errors
     ///
     /// [`Unsuitable`] if it cannot run in windows, as far as the survey shows that.
     pub fn of(
-        survey: &Survey,
-        parameters: &Parameters<'_>,
-        settings: Settings,
-        shift: u32,
-    ) -> Result<Self, Unsuitable> {
-        Self::of_block(survey, parameters, settings, (shift, Block::ALL), Away::FEW)
-    }
-
-    /// As [`Requirements::of`], for the ranks of one process of several, of which alone `survey` has
-    /// the operations; `away` is the room for messages of others.
-    ///
-    /// # Errors
-    ///
-    /// As [`Requirements::of`].
-    pub fn of_block(
         survey: &Survey,
         parameters: &Parameters<'_>,
         settings: Settings,

@@ -163,7 +163,7 @@ impl<N: Noise, O: Observer> Partition<'_, N, O> {
             charges.observer.observe(Observed::Satisfied(&satisfied));
         };
         if shared.successors(op) == Successors::Listed {
-            let (mut ready, edges) = (Ready::default(), shared.edges);
+            let (mut ready, edges) = (Ready::default(), shared.frame.edges);
             shared.satisfy_listed(op, edges, reached, &mut ready, satisfied);
             while let Some(op) = ready.take(&mut self.shared) {
                 self.release(rank, op, creator);

@@ -205,7 +205,7 @@ impl Loading<'_> {
         const EACH_RANK: u64 = 64;
         let &Self { parameters, settings, limit, split, away, .. } = self;
         let divided = split.of(survey.ranks());
-        let requirements = Requirements::of_block(survey, &parameters, settings, divided, away);
+        let requirements = Requirements::of(survey, &parameters, settings, divided, away);
         let requirements = requirements.map_err(BuildError::Unsuitable)?;
         let mail = survey.ops().min(u64::from(survey.ranks())).saturating_mul(EACH_RANK);
         let bytes = requirements.bytes();
