@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 
 use loggap_core::goal::{Op, OpKind, Sink};
+use loggap_core::sim::implicit::{Program, Release, Transfer};
 use loggap_core::units::{Bytes, Picos};
 
 use super::ParameterSets;
@@ -74,6 +75,30 @@ impl<'p> Hints<'p> {
         })
     }
 
+    /// Notes the messages of a computed program: those of each rank as if all that it receives were
+    /// there.
+    pub(super) fn note_program<P: Program>(&self, program: &P) {
+        let mut traffic = self.traffic.borrow_mut();
+        *traffic = Traffic::new(self.ranks);
+        let mut open = Vec::new();
+        for rank in 0..program.extent().ranks {
+            let (mut state, mut receive) = (P::State::default(), 0);
+            open.push(program.start(rank, &mut state));
+            while let Some(Release { sends, receives, calcs }) = open.pop() {
+                for send in sends {
+                    let Transfer { to, size, .. } = program.transfer(rank, send);
+                    traffic.send(self.sets, rank, to, size);
+                    open.push(program.sent(rank, &mut state, send));
+                }
+                for _ in 0..receives {
+                    open.push(program.received(rank, &mut state, receive));
+                    receive += 1;
+                }
+                open.extend(calcs.map(|calc| program.calculated(rank, &mut state, calc)));
+            }
+        }
+    }
+
     /// Size of the largest message; `None` without messages, and for schedules of more than
     /// [`Hints::MOST_OPS`] operations.
     #[must_use]
@@ -121,12 +146,17 @@ impl Traffic {
         if self.ops > Hints::MOST_OPS {
             self.largest = None;
         } else if let OpKind::Send { peer, size, .. } = kind {
-            self.largest = self.largest.max(Some(Bytes(size)));
-            if size != self.known[0] {
-                self.known = [size, volume(sets, Bytes(size))];
-            }
-            self.add(rank, peer, self.known[1]);
+            self.send(sets, rank, peer, size);
         }
+    }
+
+    #[inline]
+    fn send(&mut self, sets: &ParameterSets, rank: u32, peer: u32, size: u64) {
+        self.largest = self.largest.max(Some(Bytes(size)));
+        if size != self.known[0] {
+            self.known = [size, volume(sets, Bytes(size))];
+        }
+        self.add(rank, peer, self.known[1]);
     }
 
     /// Adds a message between two ranks.
@@ -159,11 +189,15 @@ fn volume(sets: &ParameterSets, size: Bytes) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use loggap_core::goal::pattern::{Options, Pattern};
     use loggap_core::model::{LogGops, Protocol};
     use loggap_core::sim::Survey;
+    use loggap_core::sim::implicit::PatternProgram;
     use loggap_core::units::PerByte;
+    use loggap_core::with_program;
 
     use super::*;
+    use crate::simulation::Source;
 
     fn sets() -> ParameterSets {
         let parameters = LogGops {
@@ -175,6 +209,29 @@ mod tests {
             eager_limit: Bytes(u64::MAX),
         };
         ParameterSets::new(vec![Protocol { first: Bytes(0), parameters }], Vec::new())
+    }
+
+    #[test]
+    fn messages_of_a_computed_pattern_are_those_of_its_schedule() {
+        let (sets, mut computed) = (sets(), 0);
+        for pattern in Pattern::all().iter().map(|description| description.pattern) {
+            for ranks in [9, 24, 64] {
+                let options = Options::new(ranks, 100);
+                let program = PatternProgram::new(pattern, &options);
+                let Ok(Some(program)) = program else { continue };
+                let [own, read] = [(); 2].map(|()| Hints::new(&sets, ranks));
+                with_program!(&program, program => own.note_program(program));
+                let source = Source::Pattern(pattern, options);
+                source.feed(&mut Survey::default(), Some(&read)).unwrap();
+                let [own, read] = [own, read].map(|hints| {
+                    let Traffic { largest, edges, halves, .. } = hints.traffic.into_inner();
+                    (largest, edges, halves)
+                });
+                assert_eq!(own, read, "{pattern:?} on {ranks}");
+                computed += 1;
+            }
+        }
+        assert!(computed > 40, "{computed}");
     }
 
     #[test]

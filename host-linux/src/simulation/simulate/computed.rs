@@ -1,8 +1,9 @@
 //! Runs of patterns that need not be stored.
 
+use loggap_core::sim::Finished;
 use loggap_core::sim::implicit::{PatternProgram, ProgramFinished};
-use loggap_core::sim::{Finished, Survey};
 use loggap_core::units::Picos;
+use loggap_core::with_program;
 
 use super::{Job, Method, Outcome, Stopwatch, Watch};
 use crate::simulation::ordered::OnNetwork;
@@ -42,8 +43,10 @@ impl Job<'_> {
         let Some(computed) = computed else { return Ok(None) };
         let Computed { outcome, memory_bytes, threads, parts: partitions, .. } = computed;
         let ProgramFinished { makespan, last_rank, events, messages, .. } = outcome;
-        if self.hints.is_some() && events - messages <= Hints::MOST_OPS {
-            source.feed(&mut Survey::default(), self.hints)?;
+        if let Some(hints) = self.hints
+            && events - messages <= Hints::MOST_OPS
+        {
+            with_program!(&program, program => hints.note_program(program));
         }
         Ok(Some(Outcome {
             ranks,
